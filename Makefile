@@ -1,8 +1,9 @@
-# Everything a person or a machine does with this repository. `make help` lists it.
+# All tasks of this repository, for people and for CI. `make help` lists them.
 #
-# All targets share one virtual environment, .venv, and one Cargo target folder. The Python module is built into
-# python/quipu, by the release profile for the demo and benchmarks and by the development profile for tests, which shares
-# much of what the Rust tests have compiled and keeps the checks of overflow and of our own assertions.
+# All targets share one virtual environment, .venv, and one Cargo target folder. The Python module
+# is built into python/quipu: in the release profile for the demo and for benchmarks, in the
+# development profile for tests. The latter shares much of the compiled code of the Rust tests, and
+# has checks of overflow and debug assertions.
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -12,10 +13,12 @@ MAKEFLAGS += --no-builtin-rules
 VENV := .venv
 PY := $(VENV)/bin/python
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-# The Python crate has no Rust tests; it takes part so that Arrow is built with the features that the module needs.
+# The Python crate has no Rust tests; it is included so that Arrow is built with the features that
+# the module needs.
 RUST_TESTED := --locked --workspace
-# Engines broken on purpose, which the checks must notice. A feature of the tests alone: it does not compile for release.
-# The whole workspace, so that Arrow and Parquet are not built once more.
+# Engines with injected faults (mutants), which the tests must detect. The feature is only for tests:
+# it does not compile in the release profile. The whole workspace, so that Arrow and Parquet are not
+# built again.
 SABOTAGED := --workspace --test sabotage --test found \
   --features quipu/sabotage,quipu-kv/sabotage,quipu-sim/sabotage,quipu-hostile/sabotage
 
@@ -23,11 +26,11 @@ SEED ?= 1
 SECONDS_MAX ?= 60
 CASES ?= 2000
 COUNT ?= 200
-# What the processes write that are killed.
+# What the killed processes write.
 WORK ?= graphs blobs counters
 EDGES ?= 240000000
 MEMORY ?= 512MB
-# The limit, and what is no memory of the database: the program's own data, and stacks of its threads.
+# The limit plus memory outside of the database: the program's own data, and stacks of its threads.
 MEMORY_DATA ?= 544MB
 BENCH_ARGS ?=
 
@@ -37,7 +40,7 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
 	  awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
-demo: module-release ## build, import a real graph, ask it, reopen it
+demo: module-release ## build, import a real graph, query it, reopen it
 	$(PY) examples/demo.py
 
 test: lint test-rust test-python ## everything that must pass: lints, Rust tests, Python tests
@@ -47,7 +50,7 @@ test: lint test-rust test-python ## everything that must pass: lints, Rust tests
 	@echo "== Python =="
 	@tail -n 1 $(TARGET)/test-python.log
 
-lint: $(VENV)/dev ## formats, clippy, rustdoc, ruff, strict pyright (warnings are errors), words and line widths
+lint: $(VENV)/dev ## formatting, clippy, rustdoc, ruff, strict pyright (warnings are errors), words and line widths
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
@@ -65,12 +68,12 @@ test-python: module
 	mkdir -p $(TARGET)
 	$(PY) -m pytest 2>&1 | tee $(TARGET)/test-python.log
 
-bench: module-release ## the graph workload against its peers; BENCH_ARGS="--repeat 5" and so on
+bench: module-release ## the graph workload against other databases; BENCH_ARGS such as "--repeat 5"
 	$(VENV)/bin/pip install --quiet -r bench/requirements.txt
 	$(PY) bench/graph/run.py $(BENCH_ARGS)
 
-# A workspace of its own with RocksDB's C++ in it, which takes long to build; wants a C++ compiler and libclang. Or link
-# what is there: ROCKSDB_LIB_DIR=/usr/lib/x86_64-linux-gnu make bench-kv
+# A separate workspace, because building RocksDB takes long and needs a C++ compiler and libclang. To
+# link an installed library: ROCKSDB_LIB_DIR=/usr/lib/x86_64-linux-gnu make bench-kv
 RECORDS ?= 1000000
 ITEMS ?= 4194304
 KEYS ?= 10000000
@@ -80,19 +83,19 @@ define native
 	python3 bench/native/$(1) --binary $(TARGET)/release/quipu-bench $(BENCH_ARGS)
 endef
 
-bench-kv: ## keys with blobs (UCSB), natively, against its peers; RECORDS, CAP_S seconds an operation, BENCH_ARGS
+bench-kv: ## keys with blobs (UCSB), native, against other databases; RECORDS, CAP_S seconds per operation, BENCH_ARGS
 	$(call native,run.py kv --records $(RECORDS) --cap-s $(CAP_S))
 
-bench-counts: ## counters (count-db), natively, against its peers and a hash map; ITEMS, CAP_S, BENCH_ARGS
+bench-counts: ## counters (count-db), native, against other databases and a hash map; ITEMS, CAP_S, BENCH_ARGS
 	$(call native,run.py counts --items $(ITEMS) --cap-s $(CAP_S))
 
-bench-grow: ## what an operation costs from a million keys to KEYS, natively, as a plot; BENCH_ARGS
+bench-grow: ## cost of operations from a million keys to KEYS, native, as a plot; BENCH_ARGS
 	$(call native,long.py grow --keys $(KEYS))
 
-bench-steady: ## upserts and reads for SECONDS_MAX seconds an engine, natively, as a plot; RECORDS, BENCH_ARGS
+bench-steady: ## upserts and reads for SECONDS_MAX seconds per engine, native, as a plot; RECORDS, BENCH_ARGS
 	$(call native,long.py steady --records $(RECORDS) --seconds $(SECONDS_MAX))
 
-# One seed is one run of all the property tests named; the next seed follows until the time is up.
+# Runs the property tests with one seed after the other until the time is up.
 define by_seed
 	cargo test --locked $(1) --no-run
 	end=$$((SECONDS + $(SECONDS_MAX))); seed=$(SEED); \
@@ -105,12 +108,13 @@ define by_seed
 	echo "seeds $(SEED) to $$((seed - 1)) passed"
 endef
 
-flips: ## every byte of a small database flipped, every file cut at every length; opened, followed, repaired, asked by scripts
+flips: ## flip every byte of a small database, truncate every file at every length; open, follow, repair, query
 	QUIPU_FLIPS=all cargo test --locked -p quipu-hostile --test flips -- --nocapture
 
-# Of the nightly toolchain, and cargo-fuzz: cargo install cargo-fuzz. Seeds are made of files that the engine writes.
+# Needs the nightly toolchain and cargo-fuzz (cargo install cargo-fuzz). Seeds are files that the
+# engine writes.
 FUZZ_TARGETS ?= table log manifest codecs edit text parquet archive script
-fuzz: ## fuzz every decoder, each for an equal share of SECONDS_MAX; one alone: FUZZ_TARGETS=table
+fuzz: ## fuzz every decoder, each for an equal share of SECONDS_MAX; only one: FUZZ_TARGETS=table
 	cargo run --locked -p quipu-hostile --features sabotage --example seeds -- fuzz/seeds
 	cargo +$(NIGHTLY) fuzz build
 	for target in $(FUZZ_TARGETS); do \
@@ -119,69 +123,72 @@ fuzz: ## fuzz every decoder, each for an equal share of SECONDS_MAX; one alone: 
 	    -malloc_limit_mb=512 -max_total_time=$$(($(SECONDS_MAX) / $(words $(FUZZ_TARGETS)))) -print_final_stats=1 || exit 1; \
 	done
 
-differ: module-release ## random programs of the query language against a naive evaluator, seed after seed; SEED, SECONDS_MAX
+differ: module-release ## random programs of the query language against a naive evaluator; SEED, SECONDS_MAX
 	$(PY) fuzz/datalog/meaning.py --seed $(SEED) --seconds $(SECONDS_MAX)
 
-# PEERS is an interpreter with fuzz/datalog/requirements.txt. What was asked before is not asked again: TIMES is continued.
+# PEERS is an interpreter with fuzz/datalog/requirements.txt. TIMES is continued: queries in it are
+# not run again.
 PEERS ?= $(PY)
 TIMES ?= target/times.jsonl
-differ-times: ## times and answers beside those of Cozo and DuckDB, on random graphs, seed after seed; SEED, SECONDS_MAX, PEERS, TIMES
+differ-times: ## times and results against Cozo and DuckDB, on random graphs; SEED, SECONDS_MAX, PEERS, TIMES
 	cargo build --locked --release -p quipu-exec --example times
 	$(PEERS) fuzz/datalog/times.py --quipu target/release/examples/times --cozo $(PEERS) --duckdb $(PEERS) --out $(TIMES) --seeds $(SEED):1000000 --seconds $(SECONDS_MAX)
 	$(PEERS) fuzz/datalog/times.py --out $(TIMES) --report $(TIMES:.jsonl=.md)
 
-props: ## property tests of encodings, parsers, engine and graph, seed after seed; SEED, SECONDS_MAX, CASES
+props: ## property tests of encodings, parsers, engine and graph with many seeds; SEED, SECONDS_MAX, CASES
 	$(call by_seed,-p quipu-base -p quipu-model -p quipu-ingest -p quipu-lsm -p quipu-kv -p quipu-views)
 
-# bash counts SECONDS by itself, so only what the command line says is taken: make sim SEED=7 SECONDS=600
+# bash counts SECONDS by itself, so only a value of the command line is used:
+# make sim SEED=7 SECONDS=600
 SIM_SECONDS = $(if $(filter command line,$(origin SECONDS)),$(SECONDS),$(SECONDS_MAX))
 JOBS ?= 2
 
-sim: ## crashes and faults on a simulated machine, judged by a model; SEED, SECONDS_MAX (or SECONDS), JOBS
+sim: ## crashes and faults on a simulated machine, checked against a model; SEED, SECONDS_MAX (or SECONDS), JOBS
 	cargo run --locked --release -p quipu-sim --features marks --bin quipu-sim -- \
 	  --seed $(SEED) --seconds $(SIM_SECONDS) --jobs $(JOBS)
 
-kill: ## kill -9 writing processes COUNT times and check what is left; COUNT, SEED, WORK="graphs blobs counters"
+kill: ## kill -9 writing processes COUNT times and verify the database; COUNT, SEED, WORK="graphs blobs counters"
 	cargo build --locked --release -p quipu-kill
 	for work in $(WORK); do \
 	  $(TARGET)/release/quipu-kill run --work $$work --count $(COUNT) --seed $(SEED) \
 	    --json $(TARGET)/kill-$$work.json || exit 1; \
 	done
 
-kill-fork: ## the same with writers that fork children, which close, drop, flush and write what they inherit; COUNT, SEED, WORK
+kill-fork: ## as kill, with writers that fork children, which misuse what they inherit; COUNT, SEED, WORK
 	cargo build --locked --release -p quipu-kill
 	for work in $(WORK); do \
 	  $(TARGET)/release/quipu-kill run --work $$work --forking 1 --count $(COUNT) --seed $(SEED) \
 	    --json $(TARGET)/kill-fork-$$work.json || exit 1; \
 	done
 
-kill-exit: module-release ## end interpreters at random moments with threads in rules, callbacks, iterables, streams and imports; COUNT, SEED
+kill-exit: module-release ## end interpreters at random times with threads in rules, callbacks, iterables, streams and imports; COUNT, SEED
 	$(PY) tests/kill/exits.py --count $(COUNT) --seed $(SEED)
 
-kill-python: module-release ## the same through the Python package, slower; COUNT, SEED
+kill-python: module-release ## as kill, through the Python package, slower; COUNT, SEED
 	$(PY) tests/kill/run.py --count $(COUNT) --seed $(SEED)
 
-full-disk: ## writers on a file system of 8 MiB that runs full, and under a limit on files; COUNT rounds, SEED
+full-disk: ## writers on a file system of 8 MiB that becomes full, and under a limit on file length; COUNT rounds, SEED
 	cargo build --locked --release -p quipu-kill
 	$(TARGET)/release/quipu-kill full --rounds $(COUNT) --seed $(SEED)
 	$(TARGET)/release/quipu-kill full --rounds $(COUNT) --seed $(SEED) --variant file-limit
 
-memory: ## import, scan and update EDGES edges (5 GB of text) within MEMORY, by the kernel's account
+memory: ## import, scan and update EDGES edges (5 GB of text) within MEMORY, by the kernel's accounting
 	cargo build --locked --release -p quipu-kill
 	$(TARGET)/release/quipu-kill memory --edges $(EDGES) --limit $(MEMORY) --json $(TARGET)/memory.json
 	$(TARGET)/release/quipu-kill memory --edges $(EDGES) --limit $(MEMORY) --data-limit $(MEMORY_DATA)
 
-# Not in `make test`: with other locks the engine's crates and the checker are built once more.
+# Not in `make test`: the engine's crates are built again with other locks, and the checker, too.
 MODEL_SECONDS ?= $(SECONDS_MAX)
-models: ## concurrency: the engine's code under a model checker, each promise for SECONDS_MAX seconds; MODEL_SEED
+models: ## concurrency: the engine's code under a model checker, each property for SECONDS_MAX seconds; MODEL_SEED
 	MODEL_SECONDS=$(MODEL_SECONDS) cargo test --locked -p quipu-lsm --features shuttle --lib models -- --nocapture
 	MODEL_SECONDS=$(MODEL_SECONDS) cargo test --locked -p quipu-kv --features shuttle --test models -- --nocapture
 	MODEL_SECONDS=$(MODEL_SECONDS) cargo test --locked -p quipu-views --features shuttle --lib models -- --nocapture
 
-# Miri's threads see old values where the memory model allows it, otherwise with each seed: too weak an ordering shows.
+# Miri's threads read stale values where the memory model allows it, differently for each seed, which
+# reveals orderings that are too weak.
 NIGHTLY ?= nightly
 MIRI_SEEDS ?= 0..8
-miri: ## memtable, cache and codecs in Miri: undefined behaviour, weak memory; MIRI_SEEDS=0..64, NIGHTLY
+miri: ## memtable, cache and codecs in Miri: undefined behavior, weak memory; MIRI_SEEDS=0..64, NIGHTLY
 	rustup component add --toolchain $(NIGHTLY) miri rust-src
 	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-many-seeds=$(MIRI_SEEDS)" cargo +$(NIGHTLY) miri test --locked \
 	  --target-dir $(TARGET)/miri -p quipu-lsm --lib memtable::tests::three_readers
@@ -190,18 +197,18 @@ miri: ## memtable, cache and codecs in Miri: undefined behaviour, weak memory; M
 	MIRIFLAGS=-Zmiri-disable-isolation cargo +$(NIGHTLY) miri test --locked --target-dir $(TARGET)/miri \
 	  -p quipu-env --lib -- sync:: jobs::
 
-# The standard library is built along, so that its locks and channels are seen, too.
-tsan: ## ThreadSanitizer over env, the memtable and the engine beside real threads; NIGHTLY
+# The standard library is instrumented, too, so that its locks and channels are checked.
+tsan: ## ThreadSanitizer over env, the memtable and the engine with real threads; NIGHTLY
 	rustup component add --toolchain $(NIGHTLY) rust-src
 	RUSTFLAGS=-Zsanitizer=thread PROPTEST_CASES=4 cargo +$(NIGHTLY) test --locked -Zbuild-std --target-dir $(TARGET)/tsan \
 	  --target $$(rustc +$(NIGHTLY) -vV | sed -n 's/^host: //p') -p quipu-env -p quipu-lsm -p quipu-kv --lib --test concurrency
 
-isolation: ## histories of 8 threads judged by a checker, and broken engines that the checks catch; SEED, SECONDS_MAX
+isolation: ## histories of 8 threads verified by a checker, and mutants that the checks must catch; SEED, SECONDS_MAX
 	QUIPU_ISOLATION_SEED=$(SEED) QUIPU_ISOLATION_SECONDS=$(SECONDS_MAX) \
 	  cargo test --locked -p quipu --test hermitage --test ldbc_acid --test list_append
 	cargo test --locked $(SABOTAGED)
 
-clean: ## remove what was built; databases and benchmark data of yours stay
+clean: ## remove what was built, but not your databases and benchmark data
 	rm -rf $(TARGET) $(VENV) demo.quipu .pytest_cache .ruff_cache
 	rm -f python/quipu/*.so
 	find python examples -name __pycache__ -prune -exec rm -rf {} +
@@ -230,7 +237,7 @@ $(VENV)/dev: pyproject.toml | $(VENV)/made
 	$(VENV)/bin/pip install --quiet --group check 'numpy>=1.26'
 	@touch $@ $(VENV)/run
 
-# maturin finds the environment by this variable, whatever shell called.
+# maturin finds the virtual environment by this variable.
 module: $(VENV)/dev
 	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(VENV)/bin/maturin develop --locked --quiet
 

@@ -1,7 +1,8 @@
-"""Import from 1 M to 30 M edges of one kind of graph, and see whether the cost an edge stays flat.
+"""Imports 1 M to 30 M edges of the same kind of graph, to see whether the cost per edge is flat.
 
-The graph grows in vertices as in edges (mean degree 18), so that only its size changes. For each size, in
-rounds that alternate: seconds, nanoseconds an edge, bytes an edge on disk, bytes written, peak memory.
+The graph grows in vertices as in edges (mean degree 18), so that only its size changes. For each
+size, in alternating rounds: seconds, nanoseconds per edge, bytes per edge on disk, bytes written,
+peak memory.
 
     python bench/scale.py --sizes 1 3 10 30 --rounds 3 --memory-limit 1GB
 """
@@ -35,7 +36,7 @@ db.close()
 
 
 def edges_file(millions: int) -> Path:
-    """A CSV of random edges; made once."""
+    """The path of a CSV file with random edges, generated once."""
     path = DATA / f"scale-{millions}m.csv"
     if not path.exists():
         DATA.mkdir(parents=True, exist_ok=True)
@@ -51,7 +52,7 @@ def edges_file(millions: int) -> Path:
 
 
 def main() -> None:
-    """Prints a JSON line a run and a table."""
+    """Prints a JSON line per run, and a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1, 3, 10, 30], help="millions of edges")
     parser.add_argument("--rounds", type=int, default=3)

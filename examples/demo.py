@@ -1,7 +1,7 @@
-"""A graph of millions of edges in, kept, and asked: run with ``make demo``.
+"""Imports a graph of millions of edges, stores it, and queries it: run with ``make demo``.
 
-Imports a real graph into ``demo.quipu``, asks the eleven questions of the graph workload that ``bench/graph`` measures,
-closes the database, opens it again and shows that everything is there.
+Imports a real graph into ``demo.quipu``, runs the eleven operations of the graph workload that
+``bench/graph`` measures, closes the database, opens it again and checks that everything is there.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ BATCH = 500
 
 @dataclass(frozen=True)
 class Source:
-    """An edge list to import, and how to speak of it."""
+    """An edge list to import, with its description."""
 
     path: Path
     text: str
     names: list[str] = field(default_factory=list[str])
 
     def name(self, v: int) -> str:
-        """What a person calls the vertex."""
+        """The name of a vertex for people."""
         return f"{v} ({self.names[v]!r})" if self.names else str(v)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One question: how often it was asked, how fast it was answered, and one answer."""
+    """One operation: its number of calls, its speed, and one result."""
 
     question: str
     items: int
@@ -58,12 +58,15 @@ class Row:
 
 
 def web_crawl() -> Source:
-    """The graph of hyperlinks that lies beside the repository."""
+    """The graph of hyperlinks that is stored next to the repository."""
     return Source(WEB_CRAWL, "cnr-2000, a real web crawl: 325,557 pages and 3,216,152 hyperlinks (LAW, via WebGraph)")
 
 
 def standard_library(folder: Path) -> Source:
-    """Names in the source of Python's standard library: an edge says which follows which, its weight how often."""
+    """A graph of names in the source of Python's standard library.
+
+    An edge connects a name to the one that follows it; its weight counts how often.
+    """
     names: dict[str, int] = {}
     follows: Counter[tuple[int, int]] = Counter()
     for path in sorted(Path(sysconfig.get_paths()["stdlib"]).rglob("*.py")):
@@ -79,7 +82,7 @@ def standard_library(folder: Path) -> Source:
 
 
 def generated(folder: Path) -> Source:
-    """A random graph, where nothing real can be found."""
+    """A random graph, if no real one is found."""
     rng = np.random.default_rng(1)
     ends = (rng.zipf(1.5, size=(1_500_000, 2)) % 100_000).astype(np.uint64)
     target = folder / "generated.csv"
@@ -96,7 +99,7 @@ def choose(folder: Path) -> Source:
 
 
 def ask(question: str, call: Callable[..., object], items: Sequence[tuple[Any, ...]], answer: str) -> Row:
-    """Call with every item and keep the time."""
+    """Call with every item and measure the time."""
     start = time.perf_counter()
     for item in items:
         call(*item)
@@ -104,7 +107,7 @@ def ask(question: str, call: Callable[..., object], items: Sequence[tuple[Any, .
 
 
 def sample_edges(g: Any, rng: np.random.Generator, count: int) -> list[tuple[int, int, float]]:
-    """One out-edge each of random vertices; fewer than ``count`` when the graph has fewer vertices."""
+    """One outgoing edge of each of several random vertices; fewer if the graph is smaller."""
     found: list[tuple[int, int, float]] = []
     for v in rng.permutation(g.number_of_vertices()).tolist():
         src, dst, weight = g.out_edges(v)
@@ -117,13 +120,13 @@ def sample_edges(g: Any, rng: np.random.Generator, count: int) -> list[tuple[int
 
 
 def shown(values: Any, at_most: int = 4) -> str:
-    """The first few ids, and how many there are."""
+    """The first few ids, and their number."""
     first = ", ".join(str(int(value)) for value in values[:at_most])
     return f"{first}, ... ({len(values):,})" if len(values) > at_most else f"{first or 'none'} ({len(values)})"
 
 
 def questions(g: Any, source: Source, example: int, edges: list[tuple[int, int, float]]) -> list[Row]:
-    """Operations 2 to 11 of the workload; the import was the first."""
+    """Run operations 2 to 11 of the workload; the import was the first."""
     rng = np.random.default_rng(2)
     pairs = [(u, v) for u, v, _ in edges]
     vertices = [
@@ -171,7 +174,7 @@ def questions(g: Any, source: Source, example: int, edges: list[tuple[int, int, 
 
 
 def table(rows: list[Row], example: str) -> str:
-    """Aligned text for a person."""
+    """The results as aligned text."""
     cells = [("question", "asked", "per second", f"answer for vertex {example}")]
     cells += [
         (row.question, f"{row.items:,}", f"{row.items / max(row.seconds, 1e-9):,.0f}", row.answer) for row in rows
@@ -188,12 +191,12 @@ def same(before: Any, after: Any) -> bool:
 
 
 def main() -> int:
-    """Run the demo; 0 when everything is as it should be."""
+    """Run the demo; return 0 if everything is correct."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("path", nargs="?", type=Path, default=DATABASE, help="folder of the database")
     path: Path = parser.parse_args().path
     if path.exists():
-        # Only what an earlier demo left behind is replaced; another folder may be dear to someone.
+        # Only the folder of an earlier demo is replaced; another one may hold data of the user.
         if path != DATABASE:
             parser.error(f"{path} is there already; remove it, or name another folder")
         shutil.rmtree(path)
@@ -202,7 +205,7 @@ def main() -> int:
 
 
 def show(path: Path, source: Source) -> int:
-    """Import, ask, close, reopen, compare."""
+    """Import, query, close, reopen, compare."""
     print(f"The graph: {source.text}.\n")
     db = quipu.open(path, durability="os")
     g = db.graph("demo", weight="float64")
@@ -216,7 +219,7 @@ def show(path: Path, source: Source) -> int:
     )
 
     sampled = sample_edges(g, np.random.default_rng(1), FINDS)
-    # A vertex with a few edges in both directions makes answers that fit on a line.
+    # A vertex with a few edges in both directions has results that fit on a line.
     example = next(
         (v for _, v, _ in sampled if 3 <= len(g.in_edges(v)[0]) <= 9 and len(g.out_edges(v)[0]) >= 3), sampled[0][1]
     )

@@ -1,16 +1,18 @@
-"""Times the Pokec queries of Memgraph's benchmark, as Cozo measured them, on engines of several languages.
+"""Times the Pokec queries of Memgraph's benchmark, as Cozo measured them, on several engines.
 
-A social network is generated from a seed: users with ages, friendships whose targets follow a power law, the reversed
-pairs as a second relation for scripts, as the original has them. Each engine is a process of its own with its data in
-memory, loaded once; then rounds go through all engines in turn, query by query: calls by one thread (their median is
-the latency, their number by the second the throughput) and by two. Before a query is timed, the engines' numbers of
-rows are compared. Queries that change something come after all rounds of those that only read; last of all the queries
-between changes: three calls in ten change something, and what is told is the latency of the others.
+A social network is generated from a seed: users with ages, friendships whose targets follow a power
+law, and, as in the original, the reversed pairs as a second relation for scripts. Each engine is a
+process of its own with its data in memory, loaded once. Then rounds go through all engines in turn,
+query by query: calls by one thread (whose median is the latency, whose number per second is the
+throughput) and by two. Before a query is timed, the engines' numbers of rows are compared. Queries
+that change data come after all rounds of read-only queries. Last come queries between changes:
+three calls in ten change something, and the latency of the others is reported.
 
     python bench/datalog/bench.py --out DIR --engine quipu=PYTHON --engine cozo=PYTHON --engine duckdb=PYTHON
 
-PYTHON is an interpreter that has the engine's package; this one needs NumPy and Polars. The first engine named is the
-one that the others are compared with. What an engine takes longer for than `--limit-s` it is not asked again.
+PYTHON is an interpreter with the engine's package; this one needs NumPy and Polars. The other
+engines are compared with the first one. A query that takes an engine longer than `--limit-s` is not
+run again.
 """
 
 import argparse
@@ -49,7 +51,7 @@ RELATIONS = {
 
 
 def generate(folder: Path, users: int, friendships: int, seed: int) -> None:
-    """Writes users.csv and friends.csv, and the pairs reversed."""
+    """Writes users.csv and friends.csv, and a file with the reversed pairs."""
     import numpy as np
     import polars as pl
 
@@ -65,7 +67,7 @@ def generate(folder: Path, users: int, friendships: int, seed: int) -> None:
         }
     )
     frame.write_csv(folder / "users.csv", include_header=False)
-    # The square of a uniform number: a tenth of the users has a third of the friendships.
+    # The square of a uniform number: a tenth of the users have a third of the friendships.
     fr = draw.integers(1, users + 1, friendships)
     to = (draw.random(friendships) ** 2 * users).astype(np.int64) + 1
     pairs = np.unique((fr << 32) | to)
@@ -76,7 +78,7 @@ def generate(folder: Path, users: int, friendships: int, seed: int) -> None:
 
 
 def batches(path: Path) -> Iterator[list[list[Any]]]:
-    """Rows of a file, numbers as integers, nothing as None."""
+    """Batches of a file's rows; numbers as integers, empty fields as None."""
 
     def cell(text: str) -> Any:
         return None if text == "" else int(text) if text.isdigit() else text
@@ -92,7 +94,7 @@ def batches(path: Path) -> Iterator[list[list[Any]]]:
 
 
 def load(run: Callable[[str], Any], put: Callable[[dict[str, Any]], Any], folder: Path) -> None:
-    """Loads an engine of scripts by its call for rows."""
+    """Loads an engine of scripts with its call for puts."""
     for name, (file, columns, schema) in RELATIONS.items():
         run(f":create {name} {schema}")
         for rows in batches(folder / file):
@@ -100,11 +102,14 @@ def load(run: Callable[[str], Any], put: Callable[[dict[str, Any]], Any], folder
 
 
 def open_engine(name: str, folder: Path) -> Callable[[], Callable[[Query, int, int], int]]:
-    """Loads an engine; makes sessions, each of which asks for a user and another and returns the number of rows."""
+    """Loads an engine; returns a function that opens sessions.
+
+    A session runs a query for a user and another one, and returns the number of rows.
+    """
     if name == "quipu":
         import quipu
 
-        # For PageRank of the full set; what a query may hold is a part of it.
+        # Enough for PageRank of the full set; a query gets a part of it.
         database = quipu.open(cache="1GB", memory_limit="4GB")
         load(database.run, database.import_relations, folder)
         return lambda: lambda query, user, other: len(database.run(query.script, {"id": user, "other": other}).rows())
@@ -142,9 +147,9 @@ def open_engine(name: str, folder: Path) -> Callable[[], Callable[[Query, int, i
     if name == "ladybug":
         import ladybug
 
-        # Of statements that are prepared apart, which are the fastest way.
+        # About prepared statements, which are the fastest way.
         warnings.simplefilter("ignore", DeprecationWarning)
-        # By default it may take four fifths of the memory, which would leave too little for the others.
+        # The default of four fifths of the memory would leave too little for the others.
         database = ladybug.Database(buffer_pool_size=8 << 30)
         connection = ladybug.Connection(database)
         connection.execute(
@@ -172,7 +177,7 @@ def open_engine(name: str, folder: Path) -> Callable[[], Callable[[Query, int, i
 
 
 def named(text: str, user: int, other: int) -> dict[str, int]:
-    """The parameters that a text names."""
+    """The parameters that the query uses."""
     return {name: value for name, value in (("id", user), ("other", other)) if f"${name}" in text}
 
 
@@ -193,7 +198,7 @@ def serve(name: str, folder: Path) -> None:
 
 
 def answer_to(request: dict[str, Any], sessions: list[Callable[[Query, int, int], int]]) -> dict[str, Any]:
-    """Asks for all users, by as many threads as wanted."""
+    """Runs the request's query for all its users, by its number of threads."""
     name, users, threads, most = request["query"], request["users"], request["threads"], request["most"]
     queries = READS | WRITES
     times: list[float] = []
@@ -212,7 +217,7 @@ def answer_to(request: dict[str, Any], sessions: list[Callable[[Query, int, int]
         for call, user in enumerate(users[number::threads]):
             changes = change(call) if name in MIXED else None
             query = queries[changes or (drawn(name, user) if name in MIXES else MIXED.get(name, name))]
-            # A user who is written may be a new one.
+            # A user that is written may be a new one.
             other = user * 7_919 % most + 1
             begun = time.perf_counter()
             for attempt in range(11):
@@ -220,7 +225,8 @@ def answer_to(request: dict[str, Any], sessions: list[Callable[[Query, int, int]
                     counts.append(ask(query, user, other))
                     break
                 except Exception:
-                    # Conflicts of two writers; what fails for good does so with one thread, too.
+                    # Two writers may conflict. An error that is not a conflict also occurs with one
+                    # thread.
                     if threads == 1 or attempt == 10:
                         raise
                     failures.append(user)
@@ -246,7 +252,7 @@ Figures = dict[str, dict[str, list[float]]]
 
 
 def main() -> None:
-    """Runs what the arguments say."""
+    """Runs all queries on all engines."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     parser.add_argument("--data", type=Path, help=argparse.SUPPRESS)
@@ -281,7 +287,7 @@ def main() -> None:
     bench.note_peaks("reads")
     for round_ in range(args.rounds):
         for query in [*WRITES, *MIXES]:
-            # Ten times as many users as there are: nine of ten writes bring a new one.
+            # Ten times the existing users: nine of ten writes create a new one.
             bench.round(query, first=round_ == 0, largest=args.users * (10 if query == "single_vertex_write" else 1))
     for round_ in range(args.rounds):
         for query in MIXED:
@@ -292,10 +298,10 @@ def main() -> None:
 
 
 class Bench:
-    """The engines and what was measured of them."""
+    """The engines and their results."""
 
     def __init__(self, args: argparse.Namespace, engines: dict[str, "subprocess.Popen[str]"]) -> None:
-        """Nothing measured yet."""
+        """Starts without results."""
         self.args, self.engines = args, engines
         self.draw = random.Random(2)
         names = [*READS, *WRITES, *MIXES]
@@ -311,7 +317,7 @@ class Bench:
         self.again: dict[str, int] = dict.fromkeys(engines, 0)
 
     def request(self, name: str, query: str, users: list[int], threads: int) -> dict[str, Any] | None:
-        """An engine's answer; nothing if it failed, which is noted."""
+        """An engine's answer; None if it failed, which is recorded."""
         wanted = {"query": query, "users": users, "threads": threads, "most": self.args.users}
         answer = ask(self.engines[name], wanted)
         self.peaks.setdefault("all", {})[name] = answer["peak_kb"]
@@ -323,7 +329,7 @@ class Bench:
         return answer
 
     def round(self, query: str, first: bool, largest: int) -> None:
-        """Asks all engines."""
+        """Runs a query on all engines."""
         users = [self.draw.randrange(largest) + 1 for _ in range(20_000)]
         counts: dict[str, int] = {}
         for name in self.engines:
@@ -345,7 +351,7 @@ class Bench:
                     continue
             calls = self.calls[query, name]
             if query in MIXED:
-                # So many that some of them change something.
+                # Enough calls that some of them change something.
                 calls = max(calls, 10)
             for threads in THREADS if query not in MIXED else THREADS[:1]:
                 if (query, name, threads) in self.errors:
@@ -362,7 +368,7 @@ class Bench:
             self.errors[query, "rows", 1] = str(counts)
 
     def note_peaks(self, phase: str) -> None:
-        """Keeps the peaks of memory so far."""
+        """Stores the peaks of memory so far under the phase's name."""
         self.peaks[phase] = dict(self.peaks["all"])
 
 
@@ -371,7 +377,7 @@ UNBOUND = {name for name, query in READS.items() if "$id" not in query.script}
 
 
 def can(engine: str, query: str) -> bool:
-    """Whether an engine has a way to ask a query."""
+    """Whether an engine can express a query."""
     if query in MIXES:
         return True
     texts = (READS | WRITES)[MIXED.get(query, query)]
@@ -393,7 +399,10 @@ def ask(process: "subprocess.Popen[str]", request: dict[str, Any] | None) -> dic
 
 
 def table(figures: Figures, names: list[str], unit: Callable[[float], str], inverse: bool) -> list[str]:
-    """A table of medians with ratios by the first engine's: of times how often it fits, of rates how many as much."""
+    """A table of medians and ratios.
+
+    A ratio tells how many times faster the first engine is; `inverse` is for times.
+    """
     first, *others = names
     lines = [
         "| query | " + " | ".join(names + [f"{first} : {name}" for name in others]) + " |",
@@ -412,7 +421,7 @@ def table(figures: Figures, names: list[str], unit: Callable[[float], str], inve
 
 
 def report(args: argparse.Namespace, bench: Bench, loaded: dict[str, float]) -> None:
-    """Prints the tables, and writes them with the figures."""
+    """Prints the tables, and writes them with all results to files."""
     names = list(loaded)
     mixed = {query: bench.medians[query] for query in MIXED}
     alone = {query: medians for query, medians in bench.medians.items() if query not in MIXED}

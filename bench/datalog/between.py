@@ -1,9 +1,10 @@
-"""Times aggregates over a relation that changes: at rest, right after many rows were put, and with a put before each.
+"""Times aggregates over a changing relation: at rest, after many puts, and with a put before each.
 
     python bench/datalog/between.py --users 1632803 --puts 300000
 
-Quipu on disk at ``os``, in turn with DuckDB (two threads, in memory) where its package is installed; DuckDB's table
-is not changed. Medians and least of nine calls, but for those right after the puts, which are one each.
+Quipu on disk with durability ``os``, in turn with DuckDB (two threads, in memory) if its package is
+installed; DuckDB's table is not changed. Figures are the median and the minimum of nine calls;
+those right after the puts are single calls.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ QUERIES = {
 
 
 def timed(call: Callable[[], object], calls: int, before: Callable[[], object] = lambda: None) -> str:
-    """Median and least time of calls, in milliseconds."""
+    """Median and minimum time of calls, in milliseconds."""
     times: list[float] = []
     for _ in range(calls):
         before()
@@ -44,12 +45,12 @@ def timed(call: Callable[[], object], calls: int, before: Callable[[], object] =
 
 
 def fetch(connection: Any, query: str) -> object:
-    """All rows of DuckDB's answer."""
+    """All rows of a DuckDB query."""
     return connection.execute(query).fetchall()
 
 
 def main() -> None:
-    """Runs what the arguments say."""
+    """Runs the measurement and prints a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--users", type=int, default=1_632_803)
     parser.add_argument("--puts", type=int, default=300_000)

@@ -1,14 +1,17 @@
-"""Times the nine patterns of the Labelled Subgraph Query Benchmark (Mhedhbi et al., GRADES-NDA 2021) on LDBC's network.
+"""Times the nine patterns of the Labelled Subgraph Query Benchmark on LDBC's social network.
 
-Only counts are asked. The data are the CSV files of the social network's generator, in one of two forms: a file for
-each relation (names as in Kuzu's copy, `Person_knows_Person.csv` and so on), or with what each vertex has once as a
-column of its file (`CreatorPersonId` in `Post.csv`). Where `Forum_hasMember_Person.csv` is absent, the first pattern
-goes through the forums' moderators instead. Friendships are loaded both ways. Each engine is a process of its own,
-loaded once; then rounds go through all engines in turn, and their counts are compared.
+The benchmark is by Mhedhbi et al. (GRADES-NDA 2021). Only counts are queried. The data are the CSV
+files of the social network's generator, in one of two forms: a file for each relation (names as in
+Kuzu's copy, `Person_knows_Person.csv` and so on), or with single-valued relations as columns of the
+vertex's file (`CreatorPersonId` in `Post.csv`). Where `Forum_hasMember_Person.csv` is absent, the
+first pattern uses the forums' moderators instead. Friendships are loaded in both directions. Each
+engine is a process of its own, loaded once; then rounds go through all engines in turn, and their
+counts are compared.
 
     python bench/datalog/lsqb.py FOLDER --engine quipu=PYTHON --engine duckdb=PYTHON --engine ladybug=PYTHON
 
-PYTHON is an interpreter that has the engine's package; also cozo and mnestic. These are no results of LDBC's.
+PYTHON is an interpreter with the engine's package; also cozo and mnestic. These are not official
+LDBC results.
 """
 
 import argparse
@@ -87,7 +90,7 @@ def pairs(folder: Path, name: str) -> Iterator[tuple[int, int]]:
 
 
 def separate_pairs(folder: Path, name: str) -> Iterator[tuple[int, int]]:
-    """The pairs of a relation that has files of its own."""
+    """The pairs of a relation with files of its own."""
     _, _, files = RELATIONS[name]
     if name == "member" and not (folder / f"{files[0]}.csv").exists():
         files = ["Forum_hasModerator_Person"]
@@ -100,7 +103,7 @@ def separate_pairs(folder: Path, name: str) -> Iterator[tuple[int, int]]:
 
 
 def merged_pairs(folder: Path, name: str) -> Iterator[tuple[int, int]]:
-    """The pairs of a relation whose columns stand among others."""
+    """The pairs of a relation whose columns are in other files."""
     for file, first, second in MERGED[name]:
         with (folder / f"{file}.csv").open(newline="") as lines:
             for row in csv.DictReader(lines, delimiter="|"):
@@ -123,7 +126,7 @@ def write_pairs(folder: Path, target: Path) -> None:
 
 
 def open_engine(name: str, folder: Path, threads: int) -> Callable[[str], int]:
-    """Loads an engine; what counts a pattern by name."""
+    """Loads an engine; returns a function that counts a pattern by its name."""
     if name in ("quipu", "cozo", "mnestic"):
         if name == "quipu":
             import quipu
@@ -174,7 +177,7 @@ def open_engine(name: str, folder: Path, threads: int) -> Callable[[str], int]:
 
 
 def worker(name: str, folder: Path, threads: int) -> None:
-    """Reads names of patterns from standard input, writes counts and seconds."""
+    """Reads names of patterns from standard input, and writes counts and seconds."""
     start = time.perf_counter()
     ask = open_engine(name, folder, threads)
     print(json.dumps({"seconds": time.perf_counter() - start}), flush=True)
@@ -190,7 +193,7 @@ def worker(name: str, folder: Path, threads: int) -> None:
 
 
 def main() -> None:
-    """Runs engines, or is one."""
+    """Runs the engines, or serves as one of them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--engine", action="append", default=[], help="name=PYTHON")
@@ -254,7 +257,7 @@ def main() -> None:
 
 
 def read_line(process: subprocess.Popen[str], seconds: float) -> str | None:
-    """A line of an engine; nothing if it takes longer."""
+    """A line of an engine's output; None if it takes longer."""
     import select
 
     pipe = process.stdout
@@ -269,7 +272,7 @@ def report(
     counts: dict[tuple[str, str], Any],
     peaks: dict[str, int],
 ) -> None:
-    """Prints the table."""
+    """Prints the table of medians and ratios."""
     print(f"\nMedians in ms; {os.cpu_count()} cores, {platform.release()}, load {os.getloadavg()[0]:.1f}.\n")
     others = names[1:]
     print("| pattern | count |", " | ".join([*names, *(f"{other} / {names[0]}" for other in others)]), "|")

@@ -1,9 +1,9 @@
-"""Writes a social network made up from a seed, in the files that `lsqb.py` reads, memberships of forums included.
+"""Generates a social network from a seed, in the files that `lsqb.py` reads, with memberships.
 
-Its shape is that of LDBC's generator as far as the nine patterns see it: friendships, posts, likes, memberships and
-tags follow power laws, friends are often friends of friends, comments answer posts and comments that are there, and
-whoever writes in a forum is its member. It is not LDBC's network: counts differ, and figures are comparable only with
-each other.
+Its shape is that of LDBC's generator as far as the nine patterns see it: friendships, posts, likes,
+memberships and tags follow power laws, friends are often friends of friends, comments reply to
+existing posts and comments, and the author of a message in a forum is its member. It is not LDBC's
+network: counts differ, and figures are comparable only with each other.
 
     python bench/datalog/network.py FOLDER --persons 3000
 """
@@ -17,12 +17,12 @@ TAGS, CLASSES, CITIES, COUNTRIES = 4000, 70, 600, 60
 
 
 def popular(random: np.random.Generator, among: int, count: int, power: float = 0.8) -> np.ndarray:
-    """Numbers below `among`, the first ones more often, the n-th with a weight of n to the -`power`."""
+    """Numbers below `among`; the n-th has a weight of n to the -`power`."""
     return np.minimum((among * random.random(count) ** (1 / (1 - power))).astype(np.int64), among - 1)
 
 
 def friendships(random: np.random.Generator, persons: int) -> np.ndarray:
-    """Pairs of persons, each once, the lower first; a half closes triangles."""
+    """Distinct pairs of persons, the lower one first; half of them close triangles."""
     first = popular(random, persons, persons * 9, 0.5)
     second = random.integers(0, persons, persons * 9)
     pairs = np.stack([first, second], axis=1)
@@ -38,7 +38,7 @@ def friendships(random: np.random.Generator, persons: int) -> np.ndarray:
 
 
 def write(folder: Path, name: str, first: np.ndarray, second: np.ndarray) -> None:
-    """One relation; a pair that is there twice is written once."""
+    """Writes one relation; equal pairs are written once."""
     pairs = np.unique(np.stack([first, second], axis=1), axis=0)
     with (folder / f"{name}.csv").open("w") as file:
         file.write("first|second\n")
@@ -46,7 +46,7 @@ def write(folder: Path, name: str, first: np.ndarray, second: np.ndarray) -> Non
 
 
 def main() -> None:
-    """Writes the files."""
+    """Writes all files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--persons", type=int, default=3000)
@@ -69,7 +69,7 @@ def main() -> None:
     moderators = person[popular(random, persons, forums, 0.4)]
     write(folder, "Forum_hasModerator_Person", np.arange(forums), moderators)
     joined = popular(random, forums, persons * 80, 0.6), person[popular(random, persons, persons * 80, 0.3)]
-    # Posts are messages 0 to `posts`, comments those that follow.
+    # Messages below `posts` are posts, the following ones comments.
     home = popular(random, forums, posts, 0.6)
     author = np.concatenate(
         [person[popular(random, persons, posts, 0.5)], person[popular(random, persons, comments, 0.5)]]

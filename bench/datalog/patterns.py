@@ -1,4 +1,7 @@
-"""The nine patterns of LSQB as scripts, SQL and Cypher, over the relations of `lsqb.py`; the seventh written twice."""
+"""The nine patterns of LSQB as scripts, SQL and Cypher, over the relations of `lsqb.py`.
+
+The seventh has two forms.
+"""
 
 QUERIES: dict[str, tuple[str, str, str]] = {
     "q1": (

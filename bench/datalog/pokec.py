@@ -1,7 +1,8 @@
 """The Pokec queries (Memgraph's benchmark, as Cozo measured them) as scripts, SQL and Cypher.
 
-Relations: ``user{uid => cmpl_pct, gender?, age?}`` (``users`` in SQL), ``friends{fr, to}`` and, for scripts alone, the
-reversed pairs as ``friends.rev{to, fr}``. ``$id`` is a user, ``$other`` another.
+Relations: ``user{uid => cmpl_pct, gender?, age?}`` (``users`` in SQL), ``friends{fr, to}`` and,
+only for scripts, the reversed pairs as ``friends.rev{to, fr}``. ``$id`` is a user, ``$other``
+another one.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ SQL_ADULT = "coalesce(u.age, 0) >= 18"
 
 @dataclass
 class Query:
-    """One question in three languages; nothing where a language has no way to ask it."""
+    """One query in three languages; None where a language cannot express it."""
 
     script: str
     sql: str | None
@@ -20,7 +21,10 @@ class Query:
 
 
 def expansion(hops: int, adults: bool) -> Query:
-    """Who is reachable in so many steps; from three on with a rule a step, so that nobody is followed twice."""
+    """The users reachable in exactly `hops` steps.
+
+    From three hops on there is a rule per step, so that no user is expanded twice.
+    """
     end = f", *user{{uid: to, age}}, {ADULT}" if adults else ""
     layers = ["l1[to] := *friends{fr: $id, to}"]
     layers += [f"l{k}[to] := l{k - 1}[fr], *friends{{fr, to}}" for k in range(2, hops)]
@@ -58,7 +62,7 @@ def expansion(hops: int, adults: bool) -> Query:
 
 
 def neighbours(adults: bool, data: bool) -> Query:
-    """Who is reachable in one step or two, with attributes where asked."""
+    """The users reachable in one or two steps, with attributes if `data` is set."""
     columns = "to, cmpl_pct, gender, age" if data else "to"
     end = ""
     if data:
@@ -175,12 +179,12 @@ MIXED: dict[str, str] = {f"mixed_{name}": name for name in READS if name != "sin
 
 
 def change(call: int) -> str | None:
-    """Which change a call of a mixed query is, nothing where it is the query itself."""
+    """The change that a call of a mixed query makes; None where it is the query itself."""
     return list(WRITES)[call // 3 % len(WRITES)] if call % 10 in (2, 5, 8) else None
 
 
 def drawn(mix: str, user: int) -> str:
-    """Which query of a mix a call for this user is."""
+    """The query of a mix that a call for this user runs."""
     reads, updates, _ = MIXES[mix]
     place = user * 2_654_435_761 % 2**32 * 100 // 2**32
     if place < reads:

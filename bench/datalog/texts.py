@@ -1,10 +1,10 @@
-"""The same questions over relations whose keys are text, asked of Quipu and of Cozo.
+"""Times queries over relations with string keys, on Quipu and Cozo.
 
     python bench/datalog/texts.py --rounds 3 --seconds 0.3
 
-Needs the module of this repository and the wheel `cozo-embedded`. 100,000 users, whose ids are texts of eleven bytes,
-and a million friendships drawn from a seed, both ways. Engines take turns; prints microseconds a call, medians of the
-rounds.
+Needs the module of this repository and the wheel `cozo-embedded`. There are 100,000 users, whose
+ids are strings of eleven bytes, and a million random friendships, stored in both directions.
+Engines take turns; prints microseconds per call, medians of the rounds.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ Run = Callable[[str, dict[str, Any]], Any]
 
 
 def name(number: int) -> str:
-    """The id of a user; neighbours in number are far apart."""
+    """The id of a user; consecutive numbers are far apart in key order."""
     return f"user-{number * 7919 % VERTICES:06d}"
 
 
 def tables() -> dict[str, dict[str, Any]]:
-    """All rows, the same each time."""
+    """All rows, the same in each run."""
     draw = random.Random(5)
     kinds = ["male", "female", "unknown kind"]
     users = [[name(i), draw.choice([None, *range(12, 80)]), draw.choice(kinds)] for i in range(VERTICES)]
@@ -62,7 +62,7 @@ def tables() -> dict[str, dict[str, Any]]:
 
 
 def engines() -> dict[str, Run]:
-    """Both, filled."""
+    """Both engines with their data."""
     ours, theirs = quipu.open(memory_limit="4GB"), CozoDbPy("mem", "", "{}")
     runs: dict[str, Run] = {
         "quipu": lambda script, params: ours.run(script, params).rows(),
@@ -80,7 +80,7 @@ def engines() -> dict[str, Run]:
 
 
 def main() -> None:
-    """Asks and prints."""
+    """Runs the queries and prints a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.3, help="of a query in a round")

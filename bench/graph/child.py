@@ -32,7 +32,7 @@ CHUNK_ITEMS_MAX = 1024
 
 @dataclass(frozen=True)
 class Task:
-    """What a process has to do."""
+    """The task of one process."""
 
     peer: str
     file: EdgeFile
@@ -53,7 +53,7 @@ class Mismatch(Exception):
 
 
 class Round:
-    """The steps of a round, and where their results go."""
+    """The steps of a round; writes their results."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -66,7 +66,10 @@ class Round:
             out.write(json.dumps({"operation": operation, **fields}) + "\n")
 
     def measure(self, operation: str, work: Callable[[], tuple[int, float | None]], **fields: Any) -> int:
-        """Run work, which returns how many items it completed and perhaps its own wall time; report the rate."""
+        """Run `work` and report its rate.
+
+        `work` returns the number of items that it completed and, optionally, its own wall time.
+        """
         reset_peak_memory()
         start = Usage.now()
         items, wall_s = work()
@@ -76,14 +79,15 @@ class Round:
         return items
 
     def run(self) -> None:
-        """All steps of the round."""
+        """Run all steps of the round."""
         task = self.task
         if task.peer in BASELINES:
             parse = _parse_with_python if task.peer == "parse-python" else _parse_with_polars
             self.measure("import", lambda: (parse(task.file), None))
             return
         peer = adapters.load(task.peer)(task.folder, task.settings)
-        # The kernel ends this process when the import takes longer; the parent sees by which signal.
+        # The kernel kills this process if the import takes longer; the parent recognizes the
+        # signal.
         signal.alarm(task.import_cap_s)
         peer.open()
         self.measure("import", lambda: (peer.import_edges(task.file) or self.questions.rows, None))
@@ -102,7 +106,7 @@ class Round:
         peer.close()
 
     def reads(self, peer: Adapter) -> None:
-        """Operations 2 to 7."""
+        """Measure operations 2 to 7."""
         pairs = self.questions.edges_to_query
         nodes = [(v,) for v in self.questions.nodes_to_query]
         cap_s = self.task.read_cap_s
@@ -127,7 +131,7 @@ class Round:
         peer.end_reads()
 
     def writes(self, peer: Adapter) -> None:
-        """Operations 8 to 11, each followed by a comparison that is not timed."""
+        """Measure operations 8 to 11, each followed by a comparison that is not timed."""
         changes = self.questions.edges_to_change
         pairs = [(u, v) for u, v, _ in changes]
         batches = [Batch.of(changes[i : i + self.task.batch]) for i in range(0, len(changes), self.task.batch)]
@@ -181,10 +185,10 @@ class Round:
 
 
 def timed(call: Callable[..., object], items: Sequence[tuple[Any, ...]], cap_s: float) -> tuple[int, float]:
-    """Call with each item until all are done or the time is up: completed items and seconds.
+    """Call with each item until all are done or the time is up; return completed items and seconds.
 
-    The clock is read once a chunk, and chunks grow while they take less than 10 ms, so that reading it costs
-    a fast database nothing and a slow one stops in time.
+    The clock is read once per chunk. Chunks grow while they take less than 10 ms, so that reading
+    the clock costs a fast database nothing, and a slow one stops in time.
     """
     done, size = 0, 1
     start = before = time.perf_counter()
@@ -282,7 +286,7 @@ def _parse_with_polars(file: EdgeFile) -> int:
 
 
 def main() -> int:
-    """Do the task whose path is the only argument; 0 unless it failed."""
+    """Run the task whose path is the only argument; return 0 unless it failed."""
     task: Task = pickle.loads(Path(sys.argv[1]).read_bytes())
     this_round = Round(task)
     try:

@@ -1,7 +1,7 @@
-"""Edge lists as text files: recognising, unpacking, generating and parsing them.
+"""Edge lists as text files: detects their format, decompresses, generates and parses them.
 
 All databases of a run import the same plain text file. Compressed or unusual inputs are rewritten
-into ``bench/data`` first, so that unpacking is part of no one's time.
+into ``bench/data`` first, so that decompression is not part of any measurement.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COMMENTS = (b"#", b"%")
 
 @dataclass(frozen=True)
 class EdgeFile:
-    """A text file with one edge a line: source, target and perhaps a weight."""
+    """A text file with one edge per line: source, target and optionally a weight."""
 
     path: Path
     separator: str
@@ -40,7 +40,7 @@ class EdgeFile:
 
 
 def sniff(path: Path) -> EdgeFile:
-    """Recognise separator, header, weight column and comments from the first lines of the file.
+    """Detect separator, header, weight column and comments from the first lines of the file.
 
     Raises:
         ValueError: The first data line is not two or three numbers.
@@ -74,7 +74,10 @@ def _is_number(text: str) -> bool:
 
 
 def read_frame(file: EdgeFile) -> pl.DataFrame:
-    """Parse the file with Polars, on all cores, into columns ``src``, ``dst``, ``weight`` (1 where absent)."""
+    """Parse the file with Polars, on all cores.
+
+    The columns are ``src``, ``dst`` and ``weight`` (1 where the file has none).
+    """
     columns: dict[str, pl.DataType] = {"src": pl.UInt64(), "dst": pl.UInt64()}
     if file.weighted:
         columns["weight"] = pl.Float64()
@@ -85,14 +88,15 @@ def read_frame(file: EdgeFile) -> pl.DataFrame:
 
 
 def sorted_columns(frame: pl.DataFrame, first: str, second: str) -> tuple[IdArray, IdArray, FloatArray]:
-    """The edges in the order of ``(first, second)``; of equal pairs only the last one of the file."""
+    """Sort the edges by ``(first, second)``; keep only the last one of equal pairs."""
     a: IdArray
     b: IdArray
     w: FloatArray
     a, b, w = (frame[name].to_numpy() for name in (first, second, "weight"))
     half = np.uint64(32)
     if len(a) and max(a.max(), b.max()) < 1 << 32:
-        # One stable sort of one word: four times faster than a sort by two columns, here or in Polars.
+        # One stable sort of a packed word: four times faster than a sort by two columns, here or in
+        # Polars.
         pairs = (a << half) | b
         order = np.argsort(pairs, kind="stable")
         pairs = pairs[order]
@@ -107,7 +111,7 @@ def sorted_columns(frame: pl.DataFrame, first: str, second: str) -> tuple[IdArra
 
 
 def unpack(path: Path, folder: Path) -> Path:
-    """Write the plain text of a ``.zst`` file into ``folder``, once; other files are returned as they are.
+    """Decompress a ``.zst`` file into ``folder``, once; return the path of other files unchanged.
 
     An adjacency list (``.adj.zst``: ``src dst:label dst:label ...``) becomes a CSV ``src,dst``.
     """
@@ -130,7 +134,7 @@ def unpack(path: Path, folder: Path) -> Path:
 
 
 def _adjacency_to_csv(lines: io.BufferedReader, out: io.BufferedWriter) -> None:
-    # Two passes of C code a line, instead of Python code an edge: 30 M edges take seconds.
+    # Two passes of C code per line, instead of Python code per edge: 30 M edges take seconds.
     labels = re.compile(rb":\d+")
     for line in lines:
         src, _, targets = line.rstrip().partition(b" ")
@@ -140,7 +144,7 @@ def _adjacency_to_csv(lines: io.BufferedReader, out: io.BufferedWriter) -> None:
 
 
 def generate(vertices: int, edges: int, seed: int, folder: Path) -> Path:
-    """Write a directed graph whose degrees follow a power law, with weights of two decimals, as CSV.
+    """Write a directed graph with power-law degrees and weights of two decimals, as CSV.
 
     In- and out-degrees are drawn independently from Zipf-like weights (exponent 0.5) over differently
     shuffled vertices; pairs are distinct; lines are in random order.

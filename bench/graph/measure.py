@@ -1,4 +1,4 @@
-"""What the kernel knows about this process and this machine."""
+"""Reads the kernel's counters for this process, and describes the machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Usage:
-    """Counters of this process at one moment."""
+    """Counters of this process at one point in time."""
 
     wall_s: float
     cpu_s: float
@@ -21,7 +21,7 @@ class Usage:
 
     @classmethod
     def now(cls) -> Usage:
-        """Read the counters. The clock is read last, so a phase does not pay for reading the others."""
+        """Read the counters, and the clock last: a phase does not pay for reading the others."""
         io = _proc_pairs("/proc/self/io")
         used = resource.getrusage(resource.RUSAGE_SELF)
         return cls(time.perf_counter(), used.ru_utime + used.ru_stime, io)
@@ -29,8 +29,9 @@ class Usage:
     def since(self, start: Usage, wall_s: float | None = None) -> dict[str, Any]:
         """Differences as fields of a result.
 
-        ``disk_*_bytes`` is what the kernel charged to the process on its way to the device (a read that the
-        page cache answers is 0), ``call_*_bytes`` what went through read and write calls (memory maps do not).
+        ``disk_*_bytes`` is what the kernel charged to the process as device I/O (a read that the
+        page cache answers is 0); ``call_*_bytes`` is what went through read and write calls (memory
+        maps do not).
         """
         io = {key: self.io[key] - start.io[key] for key in self.io}
         return {
@@ -52,7 +53,7 @@ def _proc_pairs(path: str) -> dict[str, int]:
 
 
 def reset_peak_memory() -> None:
-    """Make the current resident memory the new peak, where the kernel allows it."""
+    """Reset the peak to the current resident memory, where the kernel allows it."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -60,7 +61,7 @@ def reset_peak_memory() -> None:
 
 
 def peak_memory_bytes() -> int:
-    """Peak resident memory since the last reset, file pages that are mapped included."""
+    """Peak resident memory since the last reset, including mapped file pages."""
     try:
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
@@ -71,12 +72,12 @@ def peak_memory_bytes() -> int:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Disk blocks that the files of a folder occupy; holes of sparse files count nothing."""
+    """Bytes of the disk blocks that the files of a folder occupy; holes do not count."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
 
 
 def machine() -> dict[str, Any]:
-    """Processor, cores, memory, system."""
+    """Describe processor, cores, memory and system."""
     model = platform.processor() or platform.machine()
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():

@@ -1,6 +1,6 @@
-"""The results as a Markdown table: medians over the rounds, and how far ahead or behind Quipu is.
+"""Renders results as a Markdown table: medians over the rounds, and ratios of Quipu to its peers.
 
-Can be run alone on a file of JSON lines: ``python report.py RESULTS.jsonl``.
+Also runs on its own with a file of JSON lines: ``python report.py RESULTS.jsonl``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ COSTS: list[tuple[str, str, Callable[[Line], float]]] = [
 
 
 def human(value: float) -> str:
-    """Three digits and a unit: 1.23 M, 45.6 K, 789, 0.12."""
+    """Format with three digits and a unit: 1.23 M, 45.6 K, 789, 0.12."""
     for limit, unit in ((1e6, " M"), (1e3, " K")):
         if value >= limit * 0.9995:
             return f"{value / limit:.3g}{unit}" if value < limit * 999.5 else f"{value / limit:.0f}{unit}"
@@ -57,15 +57,16 @@ def human(value: float) -> str:
 
 
 def median_of(lines: Iterable[Line], read: Callable[[Line], float]) -> str:
-    """The median of a figure as text; a dash where nothing was measured."""
+    """The formatted median of a figure; a dash where nothing was measured."""
     values = [read(line) for line in lines]
     return human(statistics.median(values)) if values else MISSING
 
 
 def ratio(lines: list[Line], operation: str) -> str:
-    """Quipu's rate over that of the best other database of the same round: median (min..max of the rounds).
+    """Quipu's rate divided by that of the best other database: median (min..max of the rounds).
 
-    A row "many a call" is compared with the best way any peer has for the question, one or many a call.
+    Ratios are taken within a round. A row "many a call" is compared with the best way that any peer
+    has for the operation, one or many items per call.
     """
     questions = {operation, operation.removesuffix("_many")}
     ratios: list[float] = []
@@ -85,14 +86,17 @@ def ratio(lines: list[Line], operation: str) -> str:
 
 
 def sound(lines: list[Line]) -> tuple[list[Line], list[Line]]:
-    """The lines of databases that never failed, and the failures. A wrong answer withdraws all of a peer's figures."""
+    """The lines of databases that never failed, and the failures.
+
+    A wrong answer withdraws all figures of that database.
+    """
     failures = [line for line in lines if "failed" in line]
     wrong = {line["peer"] for line in failures if line["failed"].startswith("Mismatch")}
     return [line for line in lines if "failed" not in line and line["peer"] not in wrong], failures
 
 
 def render(lines: list[Line]) -> str:
-    """The whole page."""
+    """Render the whole page."""
     first = lines[0]
     good, failures = sound(lines)
     peers = list(dict.fromkeys(line["peer"] for line in lines if line["peer"] not in BASELINES))

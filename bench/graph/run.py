@@ -1,7 +1,7 @@
-"""Run the graph workload on Quipu and its peers, on one machine, in one run.
+"""Runs the graph workload on Quipu and its peers, on one machine, in one run.
 
-Every database has a fresh process in every round, and rounds are interleaved, so that a slow minute of the machine
-hits all of them. See ``bench/README.md``.
+Every database has a fresh process in every round, and rounds are interleaved, so that a slow minute
+of the machine affects all of them. See ``bench/README.md``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SHARED = BENCH.parent.parent / "shared" / "data"
 
 @dataclass(frozen=True)
 class Plan:
-    """What is the same for all processes of a run."""
+    """The settings that all processes of a run share."""
 
     file: EdgeFile
     questions: Path
@@ -53,7 +53,7 @@ class Plan:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter, allow_abbrev=False
     )
@@ -89,7 +89,7 @@ def setting(name: str, default: int) -> int:
 
 
 def edge_file(given: argparse.Namespace) -> Path:
-    """The plain text that everyone imports."""
+    """The plain text file that every database imports."""
     if given.edges:
         return unpack(given.edges, DATA)
     if given.data:
@@ -103,7 +103,10 @@ def edge_file(given: argparse.Namespace) -> Path:
 
 
 def run_peer(plan: Plan, peer: str, number: int) -> list[dict[str, Any]]:
-    """One round of one database; its lines, with a last one that says why when the process died."""
+    """Run one round of one database; return its lines.
+
+    If the process dies, a last line says why.
+    """
     folder = plan.work / f"{peer}-{number}"
     folder.mkdir()
     output = plan.work / f"{peer}-{number}.jsonl"
@@ -115,7 +118,7 @@ def run_peer(plan: Plan, peer: str, number: int) -> list[dict[str, Any]]:
     )  # fmt: skip
     path = plan.work / f"{peer}-{number}.task"
     path.write_bytes(pickle.dumps(task))
-    # Files of the round before that still wait in the page cache would be written during this one.
+    # Otherwise dirty pages of the previous round would be written during this one.
     os.sync()
     load_1m = os.getloadavg()[0]
     status = subprocess.run(

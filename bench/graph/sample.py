@@ -1,8 +1,8 @@
-"""What the run will ask, and what the right answers are.
+"""Draws the queries of a run, and computes the right answers.
 
-The questions are drawn once for a data set and used for every database: reservoir sampling of edges,
-vertices by tossing a coin between the ends of further sampled edges. The answers of a few of them are computed
-with NumPy from the same file, by sorted arrays and binary search, in both directions.
+The queries are drawn once for a data set and used for every database: edges by reservoir sampling,
+vertices by choosing an end of further sampled edges at random. The answers to a few of them are
+computed with NumPy from the same file, by sorted arrays and binary search, in both directions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from edges import EdgeFile, FloatArray, IdArray, read_frame, sorted_columns
 
 @dataclass(frozen=True)
 class Counts:
-    """How many items each group of operations has."""
+    """The number of items of each group of operations."""
 
     finds: int
     analytics: int
@@ -43,7 +43,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class Questions:
-    """Everything a database is asked in one round."""
+    """The queries and changes of one round."""
 
     rows: int
     """Lines in the file, parallel edges included."""
@@ -54,7 +54,7 @@ class Questions:
 
 
 def reservoir(rng: random.Random, items: int, size: int) -> list[int]:
-    """Positions of a uniform sample without replacement of a stream, in the order of the reservoir's slots.
+    """Positions of a uniform sample without replacement from a stream, in the order of the slots.
 
     Algorithm L (Li, 1994): the same distribution as drawing for each item, but it skips to the next item that
     enters, so a stream of ``n`` costs about ``size * (1 + ln(n / size))`` steps.

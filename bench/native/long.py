@@ -1,7 +1,8 @@
 """Runs the two long measurements of every engine in turn: `grow` and `steady`.
 
-An engine is one process, which is read line by line, so that a run that is cut off keeps what it has measured. Lines of
-JSON go to a file, tables (`report.py`) and plots (`plot.py`) beside it.
+Each engine runs in one process, which is read line by line, so that a run that is cut off keeps its
+results so far. Lines of JSON go to a file; tables (`report.py`) and plots (`plot.py`) are written
+next to it.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from run import about
 
 
 def main() -> None:
-    """Runs what the arguments say."""
+    """Runs the measurements that the arguments select."""
     args = arguments()
     args.scratch.mkdir(parents=True, exist_ok=True)
     args.out.mkdir(parents=True, exist_ok=True)
@@ -47,7 +48,7 @@ def main() -> None:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line, with what follows from it."""
+    """The parsed command line, with derived settings."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("family", choices=["grow", "steady"])
     parser.add_argument("--binary", type=Path, required=True, help="quipu-bench, built for release")
@@ -83,7 +84,7 @@ def arguments() -> argparse.Namespace:
 
 
 def run(args: argparse.Namespace, engine: str, order: str, round_: int) -> Iterator[dict]:
-    """One engine in a process of its own; its lines as they come."""
+    """Runs one engine in a process of its own, and yields its lines as they come."""
     folder = args.scratch / engine
     shutil.rmtree(folder, ignore_errors=True)
     binary = args.binary if engine == "quipu" else args.peers_binary or args.binary
@@ -96,7 +97,7 @@ def run(args: argparse.Namespace, engine: str, order: str, round_: int) -> Itera
     else:
         command += ["--records", args.records, "--seconds", args.seconds, "--window-s", args.window_s]
         command += ["--reads", args.reads, "--threads", args.threads]
-    # What the turn before has written is not this one's to wait for.
+    # Writes of the previous run must not delay this one.
     os.sync()
     facts = about(args, round_, os.getloadavg()[0])
     try:
@@ -114,7 +115,7 @@ def run(args: argparse.Namespace, engine: str, order: str, round_: int) -> Itera
 
 
 def kept(line: dict, facts: dict) -> dict:
-    """A line for the file. There are thousands of windows, which are kept short."""
+    """The line as it is stored; windows are shortened, because there are thousands."""
     if line["workload"] != "window":
         return line | facts
     shortened = {name: float(f"{value:.4g}") for name, value in line.items() if isinstance(value, float)}
@@ -122,7 +123,7 @@ def kept(line: dict, facts: dict) -> dict:
 
 
 def show(line: dict) -> None:
-    """For whoever waits."""
+    """Prints the line as progress."""
     if line["family"] == "grow":
         print(
             f"{line['engine']:8} {line['order']:9} {line['keys']:11,} {line['workload']:12} "

@@ -1,8 +1,9 @@
 """Draws lines of `long.py`.
 
-`grow`: a panel an operation, a line an engine, both axes logarithmic. `steady`: a column an engine, rows for
-throughput, latency and size over time, each row with one scale. A run of many windows is drawn in bins: the line is the
-median of a bin's windows, the band lies between its least and its greatest.
+`grow`: a panel per operation, a line per engine, both axes logarithmic. `steady`: a column per
+engine, rows for throughput, latency and size over time; each row has one scale. A run with many
+windows is drawn in bins: the line is the median of a bin's windows, the band is between its minimum
+and its maximum.
 """
 
 import json
@@ -16,14 +17,14 @@ from svg import COLORS, WIDTH, Axis, Picture, Points
 
 
 def engines_of(lines: list[dict]) -> list[str]:
-    """Always in the same order."""
+    """The engines of the lines, always in the same order."""
     known = list(COLORS)
     names = {line["engine"] for line in lines}
     return sorted(names, key=lambda name: known.index(name) if name in known else len(known))
 
 
 def settings(line: dict) -> str:
-    """What all lines have in common."""
+    """The settings that all lines share."""
     return (
         f"values of {line['value_bytes']} bytes; cache {line['cache_bytes'] >> 20} MiB, "
         f"write buffers {line['write_mib']} MiB; "
@@ -32,7 +33,7 @@ def settings(line: dict) -> str:
 
 
 def machine(lines: list[dict]) -> str:
-    """Where, when, and who else was there."""
+    """The machine, the date, and the load by other processes."""
     first = lines[0]
     others = sum(line["others_cpu_s"] for line in lines if line["workload"] != "window")
     seconds = sum(line["account_s"] for line in lines if line["workload"] != "window")
@@ -54,7 +55,7 @@ GROW = [
 
 
 def grow(lines: list[dict], order: str, path: Path) -> Path:
-    """Cost against the number of keys."""
+    """Plots the cost of operations over the number of keys."""
     engines = engines_of(lines)
     notes = [settings(lines[0]), "writes with their part of the closing flush; medians", machine(lines)]
     picture = Picture(3, 3, f"Cost of an operation as the data grows, keys loaded {order}", notes)
@@ -64,7 +65,7 @@ def grow(lines: list[dict], order: str, path: Path) -> Path:
         for engine in engines:
             found = defaultdict(list)
             for line in lines:
-                # A load that was cut off ends at a size that nobody else has.
+                # A load that was cut off ends at a size that no other engine has.
                 whole = line.get("planned", line.get("entries")) == line.get("entries") or line["workload"] != "load"
                 if line["engine"] == engine and line["workload"] == (workload or line["workload"]) and whole:
                     found[line["keys"]].append(line[field] / (by or line["keys"]))
@@ -96,14 +97,14 @@ STEADY = [
 
 
 def binned(lines: list[dict], field: str, by: float, unit_s: int) -> tuple[Points, Points, Points]:
-    """Least, median and greatest of each bin; without bins when there are few windows."""
+    """Minimum, median and maximum of each bin; with few windows each is a bin."""
     size = max(1, math.ceil(len(lines) / BINS))
     least, middle, most = [], [], []
     for at in range(0, len(lines), size):
         piece = lines[at : at + size]
         # A window in which no call ended has no latency.
         values = [line[field] / by for line in piece if line[field] > 0 or field == "rate"]
-        # The longest of all is what one waits for.
+        # The longest latency of a bin is its maximum, not a median.
         values = [max(values)] if values and field == "max_us" else values
         if values:
             when = median(line["at_s"] for line in piece) / unit_s
@@ -114,7 +115,7 @@ def binned(lines: list[dict], field: str, by: float, unit_s: int) -> tuple[Point
 
 
 def steady(lines: list[dict], path: Path) -> Path:
-    """Throughput, latency, size and memory over time."""
+    """Plots throughput, latency, size and memory over time."""
     lines = [line for line in lines if line["round"] == lines[0]["round"]]
     first = next(line for line in lines if line["workload"] != "window")
     windows = defaultdict(list)
@@ -137,7 +138,7 @@ def steady(lines: list[dict], path: Path) -> Path:
     for row, (title, log, fields) in enumerate(STEADY):
         series = {engine: [binned(windows[engine], field, by, unit_s) for field, by, _ in fields] for engine in engines}
         points = [point for of in series.values() for parts in of for part in parts for point in part]
-        # Up to the end, where no bin's middle lies.
+        # The axis must reach the end of the run, past the middle of the last bin.
         points.append((end_s / unit_s, points[0][1]))
         if title.startswith("on disk"):
             live = first["live_bytes"] / 1e9
@@ -163,7 +164,7 @@ def steady(lines: list[dict], path: Path) -> Path:
 
 
 def draw(path: Path) -> list[Path]:
-    """The pictures of a file, written beside it."""
+    """Draws the plots of a file and writes them next to it."""
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     made = []
     if any(line["family"] == "steady" and line["workload"] == "window" for line in lines):

@@ -1,6 +1,7 @@
 """Prints lines of `run.py` and `long.py` as Markdown tables of medians, with Quipu's rate by the best peer's.
 
-A ratio of rates is taken within each round; its median stands first, the least and greatest follow in brackets.
+A ratio of rates is computed within each round. Its median comes first, the minimum and the maximum
+follow in brackets.
 """
 
 import json
@@ -11,12 +12,12 @@ from statistics import median
 
 
 def table(lines: list[dict]) -> str:
-    """Of lines of one family."""
+    """The table of lines of one family."""
     return {"grow": grow, "steady": steady}.get(lines[0]["family"], rates)(lines)
 
 
 def rates(lines: list[dict]) -> str:
-    """Rates with ratios, then latencies and costs."""
+    """The table of rates with ratios, then of latencies and costs."""
     lines = [line for line in lines if "rate" in line]
     engines = by_name(lines)
     peers = [name for name in engines if name not in ("quipu", "map")]
@@ -76,13 +77,13 @@ def rates(lines: list[dict]) -> str:
 
 
 def grow(lines: list[dict]) -> str:
-    """Microseconds an entry by operation and size, and how they grow; then what the data takes."""
+    """Microseconds per entry by operation and size, and their growth; then the size of the data."""
     first = lines[0]
     engines = by_name(lines)
     out = []
     for order in dict.fromkeys(line["order"] for line in lines):
         of = [line for line in lines if line["order"] == order]
-        # A load that was cut off ends at a size that nobody else has.
+        # A load that was cut off ends at a size that no other engine has.
         cut = [line for line in of if line.get("planned", line["entries"]) > line["entries"]]
         of = [line for line in of if line not in cut]
         sizes = sorted({line["keys"] for line in of})
@@ -174,7 +175,7 @@ def steady(lines: list[dict]) -> str:
 
 
 def by_name(lines: list[dict]) -> list[str]:
-    """Engines as they came, Quipu first and the map last."""
+    """Engines in the order of the lines, but Quipu first and the map last."""
     engines = list(dict.fromkeys(line["engine"] for line in lines))
     return sorted(engines, key=lambda name: (name != "quipu", name == "map"))
 
@@ -190,7 +191,7 @@ def mid(lines: list[dict], field: str, by: float = 1.0) -> float:
 
 
 def about(lines: list[dict]) -> str:
-    """What was measured, where and how."""
+    """Describes what was measured, where and how."""
     first = lines[0]
     rounds = len({line["round"] for line in lines})
     loads = sorted(line["load"] for line in lines)
@@ -202,7 +203,7 @@ def about(lines: list[dict]) -> str:
 
 
 def terms(lines: list[dict]) -> str:
-    """The settings that all engines were given, and where."""
+    """The settings that all engines share, and the machine."""
     first = lines[0]
     return (
         f"cache {first['cache_bytes'] >> 20} MiB, write buffers {first['write_mib']} MiB; "
@@ -213,7 +214,10 @@ def terms(lines: list[dict]) -> str:
 
 
 def others(lines: list[dict]) -> str:
-    """What other processes took of the machine meanwhile, where it is known. Windows are parts of a run's last line."""
+    """Processor time of other processes, where it is known.
+
+    A run's last line includes its windows, which are left out.
+    """
     known = [line for line in lines if "others_cpu_s" in line and line["workload"] != "window"]
     if not known:
         return ""
@@ -222,7 +226,7 @@ def others(lines: list[dict]) -> str:
 
 
 def rate(lines: list[dict]) -> str:
-    """The median, marked where a round was cut short."""
+    """The median rate, marked if a round was cut short."""
     rate = median(line["rate"] for line in lines)
     capped = any(line.get("planned", 0) > line.get("operations", line.get("entries", 0)) for line in lines)
     text = f"{rate / 1e6:.2f} M" if rate >= 1e6 else f"{rate / 1e3:.1f} K"
@@ -230,7 +234,7 @@ def rate(lines: list[dict]) -> str:
 
 
 def ratio(of: dict, peers: list[str]) -> str:
-    """Quipu by the best of the peers, round by round."""
+    """Quipu's rate divided by that of the best peer, round by round."""
     rounds = defaultdict(dict)
     for name in ["quipu", *peers]:
         for line in of.get(name, []):
@@ -246,7 +250,7 @@ def ratio(of: dict, peers: list[str]) -> str:
 
 
 def join(cells: list[str]) -> str:
-    """A row."""
+    """A row of a Markdown table."""
     return "| " + " | ".join(cells) + " |"
 
 

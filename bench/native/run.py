@@ -1,8 +1,9 @@
 """Runs the key-value and counter workloads of every engine in turn, each workload in a process of its own.
 
-Rounds are interleaved: within a round every engine has its turn at a workload before the next begins, in an order of
-its own: who comes after an engine that gives much memory back gets fresh pages, which cost a virtual machine more than
-used ones. Lines of JSON go to a file, a Markdown table of medians beside it (`report.py`).
+Rounds are interleaved: within a round, every engine runs a workload before the next workload
+begins, in an order that differs between workloads. (An engine that runs after one that has freed
+much memory gets fresh pages, which cost more on a virtual machine than used ones.) Lines of JSON go
+to a file; a Markdown table of medians is written next to it (`report.py`).
 """
 
 import argparse
@@ -34,7 +35,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def main() -> None:
-    """Runs what the arguments say."""
+    """Runs the workloads that the arguments select."""
     args = arguments()
     args.scratch.mkdir(parents=True, exist_ok=True)
     args.out.mkdir(parents=True, exist_ok=True)
@@ -44,7 +45,7 @@ def main() -> None:
     with path.open("w") as file:
         for round_ in range(args.repeat):
             for threads in args.threads:
-                # An engine that fails, or does not finish its load, has no turn in what follows.
+                # An engine that fails, or does not finish its load, is skipped afterwards.
                 out_of_play: set[str] = set()
                 for workload in args.workloads:
                     for engine in order(args.engines, round_, threads, workload):
@@ -65,12 +66,12 @@ def main() -> None:
 
 
 def order(engines: list[str], *turn: object) -> list[str]:
-    """The engines in an order of this turn's, the same whenever it is run."""
+    """The engines in a random order that depends only on the turn."""
     return random.Random(repr(turn)).sample(engines, len(engines))
 
 
 def arguments() -> argparse.Namespace:
-    """The command line, with what follows from it."""
+    """The parsed command line, with derived settings."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("family", choices=["kv", "counts"])
     parser.add_argument("--binary", type=Path, required=True, help="quipu-bench, built for release")
@@ -108,7 +109,7 @@ def arguments() -> argparse.Namespace:
 
 
 def run(args: argparse.Namespace, engine: str, workload: str, threads: int, round_: int) -> list[dict]:
-    """One workload in a process of its own; nothing where it failed."""
+    """Runs one workload in a process of its own; no lines if it failed."""
     folder = args.scratch / engine
     if workload == "init" or args.family == "counts":
         shutil.rmtree(folder, ignore_errors=True)
@@ -122,7 +123,7 @@ def run(args: argparse.Namespace, engine: str, workload: str, threads: int, roun
     else:
         command += ["--test", workload, "--items", args.items, "--fill", args.fill]
         command += ["--text", args.text] * (args.text is not None) + ["--single"] * args.single
-    # What the turn before has written is not this one's to wait for.
+    # Writes of the previous run must not delay this one.
     os.sync()
     if args.drop_cache:
         drop_cache(folder)
@@ -144,7 +145,7 @@ def run(args: argparse.Namespace, engine: str, workload: str, threads: int, roun
 
 
 def about(args: argparse.Namespace, round_: int, load: float) -> dict:
-    """What every line says besides its figures."""
+    """The fields that every line has besides its figures."""
     return {
         "round": round_,
         "load": load,
@@ -156,7 +157,7 @@ def about(args: argparse.Namespace, round_: int, load: float) -> dict:
 
 
 def drop_cache(folder: Path) -> None:
-    """All of the page cache where we may, else the pages of the engine's files."""
+    """Drops the whole page cache if permitted, else the pages of the engine's files."""
     try:
         Path("/proc/sys/vm/drop_caches").write_text("1")
     except OSError:
@@ -167,10 +168,10 @@ def drop_cache(folder: Path) -> None:
 
 
 def warm_cache(folder: Path) -> None:
-    """Some engines push what they write out of the page cache, others do not."""
+    """Reads all files: some engines drop what they write from the page cache, others do not."""
     for path in folder.rglob("*"):
         if path.is_file():
-            # LMDB's file is as long as its address space, and filled from its beginning.
+            # LMDB's file is sparse: as long as its address space, with the data at its start.
             left = path.stat().st_blocks * 512
             with path.open("rb", buffering=0) as file:
                 while left > 0 and (piece := file.read(4 << 20)):
@@ -178,13 +179,13 @@ def warm_cache(folder: Path) -> None:
 
 
 def commit() -> str:
-    """Of the repository this file is in."""
+    """The commit of the repository that this file is in."""
     found = subprocess.run(["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
     return found.stdout.strip()
 
 
 def show(line: dict) -> None:
-    """For whoever waits."""
+    """Prints the line as progress."""
     print(
         f"{line['engine']:8} {line['workload']:18} {line['threads']} threads {line['rate']:14,.0f}/s  "
         f"p50 {line['p50_us']:.1f} p99 {line['p99_us']:.1f} us  cpu {line['cpu_s']:.1f} s  load {line['load']:.0f}",

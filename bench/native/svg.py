@@ -1,4 +1,4 @@
-"""Pictures of panels with axes and lines, as SVG by hand: nothing has to be installed, and a browser shows them."""
+"""Plots with panels, axes and lines, written as SVG without any package; a browser shows them."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -10,7 +10,7 @@ Points = list[tuple[float, float]]
 
 
 class Axis:
-    """Values to pixels, and where its ticks are."""
+    """An axis: maps values to pixels, and places ticks."""
 
     def __init__(
         self, values: Iterable[float], start: float, end: float, *, log: bool = False, air: float = 0.05
@@ -19,7 +19,7 @@ class Axis:
         low, high = (min(known), max(known)) if known else (1, 10)
         self.log, self.start, self.end = log, start, end
         if log:
-            # A decade at least, and some air.
+            # At least a decade, with a margin.
             self.low, self.high = math.log10(low) - 0.06, math.log10(high) + 0.06
             middle, half = (self.low + self.high) / 2, max(self.high - self.low, 1.02) / 2
             self.low, self.high = middle - half, middle + half
@@ -49,13 +49,13 @@ def short(value: float) -> str:
 
 
 def text(x: float, y: float, what: str, more: str = "") -> str:
-    """A piece of text."""
+    """A text element."""
     what = what.replace("&", "&amp;").replace("<", "&lt;")
     return f'<text x="{x:.1f}" y="{y:.1f}" {more}>{what}</text>'
 
 
 class Picture:
-    """Panels in a grid, under a title and a line of notes."""
+    """A plot: panels in a grid, below a title and a line of notes."""
 
     def __init__(self, columns: int, rows: int, title: str, notes: list[str]) -> None:
         self.above = 34 + 15 * len(notes)
@@ -69,7 +69,7 @@ class Picture:
         ]
 
     def panel(self, column: int, row: int, title: str, x_title: str, make: Callable[..., tuple[Axis, Axis]]) -> tuple:
-        """Frame, grid and labels; the axes that `make` made of the pixels."""
+        """Draws frame, grid and labels; returns the axes that `make` made."""
         left, top = column * WIDTH + LEFT, self.above + row * HEIGHT + TOP
         right, bottom = (column + 1) * WIDTH - RIGHT, self.above + (row + 1) * HEIGHT - BOTTOM
         x, y = make(left, right, bottom, top)
@@ -92,12 +92,12 @@ class Picture:
             self.parts.append(f'<circle cx="{x.at(px):.1f}" cy="{y.at(py):.1f}" r="2.6" fill="{color}"/>')
 
     def band(self, x: Axis, y: Axis, low: Points, high: Points, color: str) -> None:
-        """What lies between two lines."""
+        """Fills the area between two lines."""
         path = "L".join(f"{x.at(px):.1f} {y.at(py):.1f}" for px, py in [*low, *reversed(high)])
         self.parts.append(f'<path d="M{path}Z" fill="{color}" fill-opacity="0.2"/>')
 
     def legend(self, names: list[str], x: float, y: float) -> None:
-        """Names in their colours, from right to left."""
+        """Draws the names in their colors, from right to left."""
         for name in reversed(names):
             x -= 7 * len(name) + 30
             self.parts.append(f'<path d="M{x} {y - 4}h16" stroke="{COLORS.get(name, "#333")}" stroke-width="3"/>')

@@ -1,7 +1,8 @@
-"""Engines of the Python benchmark: byte strings by number, and numbers that grow, as each package does them best.
+"""Engines of the Python benchmark: maps from integers to byte strings and to counts.
 
-Keys are unsigned 64-bit integers; engines that order bytes get them big-endian. Nothing is synced: Quipu's durability
-is ``none``, RocksDB has no log, LMDB and LevelDB do not sync.
+Each package is used in its fastest way. Keys are unsigned 64-bit integers, big-endian for engines
+that order bytes. Nothing is synced: Quipu's durability is ``none``, RocksDB has no log, LMDB and
+LevelDB do not sync.
 """
 
 from __future__ import annotations
@@ -21,68 +22,68 @@ Ids = npt.NDArray[np.uint64]
 
 KEY = struct.Struct(">Q")
 COUNT = struct.Struct("<q")
-# Rows that Quipu reads with one call; more are looked at one by one.
+# Rows that Quipu reads with one call; longer scans use its iterator.
 SHORT = 1024
 NAMES = ["quipu", "rocksdb", "lmdb", "leveldb", "dict"]
 
 
 class Engine(ABC):
-    """A folder of counters."""
+    """An engine that stores counters in a folder."""
 
     @abstractmethod
     def __init__(self, folder: Path, cache_bytes: int, direct: bool) -> None:
-        """Opens or creates it."""
+        """Opens the folder, or creates it."""
 
     @abstractmethod
     def add_many(self, keys: Ids) -> None:
-        """Adds one to the number of each key, as often as it is named."""
+        """Adds 1 to the count of each key; keys may repeat."""
 
     @abstractmethod
     def counts(self, keys: Ids) -> list[int]:
-        """Numbers of keys, 0 where there is none."""
+        """Counts of the keys, 0 for keys that were not counted."""
 
     def flush(self) -> None:
-        """Writes what is only in memory, where there is such a call."""
+        """Flushes what is only in memory, if the engine has such a call."""
         return
 
     def close(self) -> None:
-        """Ends."""
+        """Closes the engine."""
         return
 
 
 class Store(Engine):
-    """A folder of values and of counters."""
+    """An engine that also stores values."""
 
     @abstractmethod
     def put_many(self, keys: Ids, values: list[bytes]) -> None:
-        """Gives keys values."""
+        """Puts the values of many keys."""
 
     @abstractmethod
     def get(self, key: int) -> bytes | None:
-        """A value."""
+        """The value of a key, or nothing."""
 
     def get_many(self, keys: Ids) -> list[bytes | None]:
-        """Values of keys."""
+        """The values of keys, in their order."""
         return [self.get(key) for key in keys.tolist()]
 
     @abstractmethod
     def put(self, key: int, value: bytes) -> None:
-        """Gives a key a value."""
+        """Puts the value of a key."""
 
     @abstractmethod
     def scan(self, start: int, count: int) -> int:
-        """How many bytes the next so many values have."""
+        """Total bytes of the next `count` values from `start` on."""
 
     @abstractmethod
     def remove(self, key: int) -> None:
-        """Forgets a key."""
+        """Deletes a key."""
 
 
 class Quipu(Store):
-    """Ours."""
+    """Quipu, by its Python package."""
 
     def __init__(self, folder: Path, cache_bytes: int, direct: bool) -> None:
-        """Opens or creates it."""
+        """Opens the folder, or creates it."""
         import quipu
 
         memory = max(2 * cache_bytes, 1 << 30)
@@ -91,60 +92,60 @@ class Quipu(Store):
         self.counters = self.database.counters("counts")
 
     def put_many(self, keys: Ids, values: list[bytes]) -> None:
-        """Gives keys values."""
+        """Puts the values of many keys."""
         self.blobs.put_many(keys, values)
 
     def get(self, key: int) -> bytes | None:
-        """A value."""
+        """The value of a key, or nothing."""
         return self.blobs.get(key)
 
     def get_many(self, keys: Ids) -> list[bytes | None]:
-        """Values of keys."""
+        """The values of keys, in their order."""
         return self.blobs.get_many(keys)
 
     def put(self, key: int, value: bytes) -> None:
-        """Gives a key a value."""
+        """Puts the value of a key."""
         self.blobs.put(key, value)
 
     def scan(self, start: int, count: int) -> int:
-        """How many bytes the next so many values have."""
+        """Total bytes of the next `count` values from `start` on."""
         rows = self.blobs.scan(start, count) if count <= SHORT else islice(self.blobs.items(start), count)
         return sum(len(value) for _, value in rows)
 
     def remove(self, key: int) -> None:
-        """Forgets a key."""
+        """Deletes a key."""
         self.blobs.discard(key)
 
     def add_many(self, keys: Ids) -> None:
-        """Adds one to the number of each key, as often as it is named."""
+        """Adds 1 to the count of each key; keys may repeat."""
         self.counters.add_many(keys)
 
     def counts(self, keys: Ids) -> list[int]:
-        """Numbers of keys, 0 where there is none."""
+        """Counts of the keys, 0 for keys that were not counted."""
         return self.counters.get_many(keys).tolist()
 
     def flush(self) -> None:
-        """Writes what is only in memory."""
+        """Flushes what is only in memory."""
         self.database.flush()
 
     def close(self) -> None:
-        """Ends."""
+        """Closes the engine."""
         self.database.close()
 
 
 class Bytes(Store):
-    """What the engines of byte strings have in common: counters are read, added to and written, a batch at a time."""
+    """Common parts of engines of byte strings; counters are read, changed and written back."""
 
     @abstractmethod
     def read(self, keys: list[bytes]) -> list[bytes | None]:
-        """Values by keys as bytes, of the counters."""
+        """Reads rows of the counters."""
 
     @abstractmethod
     def write(self, rows: Iterable[tuple[bytes, bytes]]) -> None:
         """Writes rows of the counters."""
 
     def add_many(self, keys: Ids) -> None:
-        """Adds one to the number of each key, as often as it is named."""
+        """Adds 1 to the count of each key; keys may repeat."""
         named, times = np.unique(keys, return_counts=True)
         packed = [KEY.pack(key) for key in named.tolist()]
         before = self.read(packed)
@@ -152,16 +153,16 @@ class Bytes(Store):
         self.write(zip(packed, map(COUNT.pack, sums), strict=True))
 
     def counts(self, keys: Ids) -> list[int]:
-        """Numbers of keys, 0 where there is none."""
+        """Counts of the keys, 0 for keys that were not counted."""
         found = self.read([KEY.pack(key) for key in keys.tolist()])
         return [COUNT.unpack(value)[0] if value else 0 for value in found]
 
 
 class RocksDb(Bytes):
-    """RocksDB, by rocksdict."""
+    """RocksDB, by rocksdict; counters do not use merges."""
 
     def __init__(self, folder: Path, cache_bytes: int, direct: bool) -> None:
-        """Opens or creates it."""
+        """Opens the folder, or creates it."""
         import rocksdict as r
 
         self.r = r
@@ -182,34 +183,34 @@ class RocksDb(Bytes):
             part.set_write_options(self.unlogged)
 
     def put_many(self, keys: Ids, values: list[bytes]) -> None:
-        """Gives keys values."""
+        """Puts the values of many keys."""
         batch = self.r.WriteBatch(raw_mode=True)
         for key, value in zip(keys.tolist(), values, strict=True):
             batch.put(KEY.pack(key), value)
         self.values.write(batch, self.unlogged)
 
     def get(self, key: int) -> bytes | None:
-        """A value."""
+        """The value of a key, or nothing."""
         return self.values.get(KEY.pack(key))
 
     def get_many(self, keys: Ids) -> list[bytes | None]:
-        """Values of keys."""
+        """The values of keys, in their order."""
         return self.values.get([KEY.pack(key) for key in keys.tolist()])
 
     def put(self, key: int, value: bytes) -> None:
-        """Gives a key a value."""
+        """Puts the value of a key."""
         self.values.put(KEY.pack(key), value)
 
     def scan(self, start: int, count: int) -> int:
-        """How many bytes the next so many values have."""
+        """Total bytes of the next `count` values from `start` on."""
         return sum(map(len, islice(self.values.values(from_key=KEY.pack(start)), count)))
 
     def remove(self, key: int) -> None:
-        """Forgets a key."""
+        """Deletes a key."""
         self.values.delete(KEY.pack(key))
 
     def read(self, keys: list[bytes]) -> list[bytes | None]:
-        """Values by keys as bytes, of the counters."""
+        """Reads rows of the counters."""
         return self.numbers.get(keys)
 
     def write(self, rows: Iterable[tuple[bytes, bytes]]) -> None:
@@ -220,21 +221,21 @@ class RocksDb(Bytes):
         self.numbers.write(batch, self.unlogged)
 
     def flush(self) -> None:
-        """Writes what is only in memory."""
+        """Flushes what is only in memory."""
         self.values.flush()
         self.numbers.flush()
 
     def close(self) -> None:
-        """Ends."""
+        """Closes the engine."""
         self.values.close()
         self.numbers.close()
 
 
 class Lmdb(Bytes):
-    """LMDB, by py-lmdb: no cache of its own but the kernel's."""
+    """LMDB, by py-lmdb, which only has the kernel's page cache."""
 
     def __init__(self, folder: Path, cache_bytes: int, direct: bool) -> None:
-        """Opens or creates it."""
+        """Opens the folder, or creates it."""
         import lmdb
 
         self.env = lmdb.open(str(folder), map_size=64 << 30, max_dbs=2, sync=False, metasync=False)
@@ -242,28 +243,28 @@ class Lmdb(Bytes):
         self.numbers = self.env.open_db(b"counts")
 
     def put_many(self, keys: Ids, values: list[bytes]) -> None:
-        """Gives keys values."""
+        """Puts the values of many keys."""
         with self.env.begin(db=self.values, write=True) as transaction:
             rows = ((KEY.pack(key), value) for key, value in zip(keys.tolist(), values, strict=True))
             transaction.cursor().putmulti(rows)
 
     def get(self, key: int) -> bytes | None:
-        """A value."""
+        """The value of a key, or nothing."""
         with self.env.begin(db=self.values) as transaction:
             return transaction.get(KEY.pack(key))
 
     def get_many(self, keys: Ids) -> list[bytes | None]:
-        """Values of keys."""
+        """The values of keys, in their order."""
         with self.env.begin(db=self.values) as transaction:
             return [transaction.get(KEY.pack(key)) for key in keys.tolist()]
 
     def put(self, key: int, value: bytes) -> None:
-        """Gives a key a value."""
+        """Puts the value of a key."""
         with self.env.begin(db=self.values, write=True) as transaction:
             transaction.put(KEY.pack(key), value)
 
     def scan(self, start: int, count: int) -> int:
-        """How many bytes the next so many values have."""
+        """Total bytes of the next `count` values from `start` on."""
         with self.env.begin(db=self.values) as transaction:
             cursor = transaction.cursor()
             if not cursor.set_range(KEY.pack(start)):
@@ -271,12 +272,12 @@ class Lmdb(Bytes):
             return sum(map(len, islice(cursor.iternext(keys=False), count)))
 
     def remove(self, key: int) -> None:
-        """Forgets a key."""
+        """Deletes a key."""
         with self.env.begin(db=self.values, write=True) as transaction:
             transaction.delete(KEY.pack(key))
 
     def read(self, keys: list[bytes]) -> list[bytes | None]:
-        """Values by keys as bytes, of the counters."""
+        """Reads rows of the counters."""
         with self.env.begin(db=self.numbers) as transaction:
             return [transaction.get(key) for key in keys]
 
@@ -286,19 +287,19 @@ class Lmdb(Bytes):
             transaction.cursor().putmulti(rows)
 
     def flush(self) -> None:
-        """Writes what is only in memory."""
+        """Flushes what is only in memory."""
         self.env.sync(True)
 
     def close(self) -> None:
-        """Ends."""
+        """Closes the engine."""
         self.env.close()
 
 
 class LevelDb(Bytes):
-    """LevelDB, by plyvel. It cannot do without a log."""
+    """LevelDB, by plyvel. Its log cannot be turned off."""
 
     def __init__(self, folder: Path, cache_bytes: int, direct: bool) -> None:
-        """Opens or creates it."""
+        """Opens the folder, or creates it."""
         import plyvel
 
         folder.mkdir(parents=True, exist_ok=True)
@@ -316,29 +317,29 @@ class LevelDb(Bytes):
         self.values, self.numbers = part("values"), part("counts")
 
     def put_many(self, keys: Ids, values: list[bytes]) -> None:
-        """Gives keys values."""
+        """Puts the values of many keys."""
         with self.values.write_batch() as batch:
             for key, value in zip(keys.tolist(), values, strict=True):
                 batch.put(KEY.pack(key), value)
 
     def get(self, key: int) -> bytes | None:
-        """A value."""
+        """The value of a key, or nothing."""
         return self.values.get(KEY.pack(key))
 
     def put(self, key: int, value: bytes) -> None:
-        """Gives a key a value."""
+        """Puts the value of a key."""
         self.values.put(KEY.pack(key), value)
 
     def scan(self, start: int, count: int) -> int:
-        """How many bytes the next so many values have."""
+        """Total bytes of the next `count` values from `start` on."""
         return sum(map(len, islice(self.values.iterator(start=KEY.pack(start), include_key=False), count)))
 
     def remove(self, key: int) -> None:
-        """Forgets a key."""
+        """Deletes a key."""
         self.values.delete(KEY.pack(key))
 
     def read(self, keys: list[bytes]) -> list[bytes | None]:
-        """Values by keys as bytes, of the counters."""
+        """Reads rows of the counters."""
         return [self.numbers.get(key) for key in keys]
 
     def write(self, rows: Iterable[tuple[bytes, bytes]]) -> None:
@@ -348,24 +349,24 @@ class LevelDb(Bytes):
                 batch.put(key, value)
 
     def close(self) -> None:
-        """Ends."""
+        """Closes the engine."""
         self.values.close()
         self.numbers.close()
 
 
 class Dict(Engine):
-    """Python's own ``Counter``, which stores nothing: the ceiling of counters."""
+    """Python's own ``Counter``, which stores nothing: the upper bound for counters."""
 
     def __init__(self, folder: Path, cache_bytes: int, direct: bool) -> None:
-        """Nothing yet."""
+        """Starts empty."""
         self.numbers: Counter[int] = Counter()
 
     def add_many(self, keys: Ids) -> None:
-        """Adds one to the number of each key, as often as it is named."""
+        """Adds 1 to the count of each key; keys may repeat."""
         self.numbers.update(keys.tolist())
 
     def counts(self, keys: Ids) -> list[int]:
-        """Numbers of keys, 0 where there is none."""
+        """Counts of the keys, 0 for keys that were not counted."""
         return [self.numbers[key] for key in keys.tolist()]
 
 

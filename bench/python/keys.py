@@ -1,13 +1,14 @@
 """Times keys with values of 1 KiB and counters from Python, on Quipu, RocksDB, LMDB, LevelDB and a dictionary.
 
-The workloads are those of ``bench/native`` (UCSB's and count-db's) as a user of a package calls them, by one thread. An
-engine's round is a process of its own, which loads its data and then runs the workloads in order; rounds go through the
-engines in turn. Keys follow Zipf's law with constant 1, scrambled. Values are checked to be their keys'.
+The workloads are those of ``bench/native`` (UCSB's and count-db's), called from Python by one
+thread. An engine's round is a process of its own, which loads its data and then runs the workloads
+in order; the engines take turns in each round. Keys follow Zipf's law with constant 1, scrambled.
+Each value is checked to belong to its key.
 
     python bench/python/keys.py --engine quipu=PYTHON --engine rocksdb=PYTHON --engine lmdb=PYTHON
 
-PYTHON is an interpreter that has NumPy and the engine's package (rocksdict, lmdb, plyvel). The first engine named is
-the one that the others are compared with.
+PYTHON is an interpreter with NumPy and the engine's package (rocksdict, lmdb, plyvel). The other
+engines are compared with the first one.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ UPSERTED = 1000
 COUNTED = 10_000
 
 
-# Random printable bytes, more than any engine's compression looks back.
+# Random printable bytes, more than the window of any engine's compression.
 POOL = np.random.default_rng(7).integers(32, 127, 1 << 24, dtype=np.uint8).tobytes()
 
 
 def value_of(key: int, version: int) -> bytes:
-    """A value that tells its key, of printable bytes that no compression makes shorter."""
+    """A value that begins with its key, of random printable bytes that hardly compress."""
     head = KEY.pack(key) + version.to_bytes(2, "little")
     tail = VALUE - len(head)
     at = (key * 0x9E37_79B9_7F4A_7C15 + version * 7919) % (len(POOL) - tail)
@@ -55,15 +56,18 @@ def zipf(draw: np.random.Generator, below: int, count: int) -> Ids:
 
 
 class Rows:
-    """Figures of an engine's round."""
+    """Results of an engine's round."""
 
     def __init__(self, cap_s: float) -> None:
-        """None yet."""
+        """Starts without results."""
         self.cap_s = cap_s
         self.lines: dict[str, dict[str, float]] = {}
 
     def time(self, name: str, calls: int, call: Callable[[int], int], end: Callable[[], None] | None = None) -> None:
-        """Calls so often, or until the time is up; ``call`` says how many entries it touched, ``end`` is timed too."""
+        """Times `calls` calls, fewer if the time is up.
+
+        ``call`` returns the number of entries that it touched; ``end`` is timed, too.
+        """
         times: list[float] = []
         entries, spent = 0, 0.0
         for i in range(calls):
@@ -82,10 +86,11 @@ class Rows:
 
 
 def blobs(engine: Store, rows: Rows, records: int, seed: int) -> None:
-    """The workloads of values."""
+    """Runs the workloads with values."""
     draw = np.random.default_rng(seed)
     loads = [np.arange(at, min(at + LOADED, records), dtype=np.uint64) for at in range(0, records, LOADED)]
-    # Values are made outside of the time; a part at a time, for they are the memory's size.
+    # Values are generated outside of the timed part, in pieces, because all of them would fill
+    # memory.
     times: list[dict[str, float]] = []
     for i, keys in enumerate(loads):
         made = [value_of(key, 0) for key in keys.tolist()]
@@ -158,7 +163,7 @@ def blobs(engine: Store, rows: Rows, records: int, seed: int) -> None:
 
 
 def counters(engine: Engine, rows: Rows, items: int, seed: int) -> None:
-    """The workloads of counters: as many keys as items."""
+    """Runs the workloads with counters: as many keys as items."""
     draw = np.random.default_rng(seed)
     batches = [zipf(draw, items, COUNTED) for _ in range(items // COUNTED)]
 
@@ -178,7 +183,7 @@ def counters(engine: Engine, rows: Rows, items: int, seed: int) -> None:
 
 
 def serve(args: argparse.Namespace) -> None:
-    """One engine's round."""
+    """Runs one engine's round in this process."""
     rows = Rows(args.cap_s)
     engine = ENGINES[args.serve](args.scratch, args.cache_mib << 20, args.direct)
     if isinstance(engine, Store):
@@ -189,7 +194,7 @@ def serve(args: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Runs what the arguments say."""
+    """Runs the engines in turn and prints a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engine", action="append", default=[], help=f"NAME=PYTHON; {', '.join(NAMES)}")
     parser.add_argument("--records", type=int, default=1_000_000)
@@ -232,7 +237,7 @@ def main() -> None:
 
 
 def report(args: argparse.Namespace, figures: dict[str, list[dict[str, Any]]]) -> list[str]:
-    """The table: medians, and how many times as fast as each other engine the first one is."""
+    """The table: medians, and how many times faster the first engine is than each other one."""
     first, *others = figures
     columns = [*figures, *(f"{first} : {name}" for name in others), "p99 µs", "longest ms"]
     lines = [

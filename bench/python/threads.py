@@ -1,12 +1,13 @@
-"""Times short scripts by several threads of Python: what the interpreter's lock leaves of them.
+"""Times short scripts by several threads of Python: what the GIL leaves of their parallelism.
 
-Each module is a process of its own a round, and rounds go through the modules in turn; one that is an earlier build of
-the package shows what has changed. A figure is the median of its rounds, in calls a second of all threads together,
-with the least and the greatest; and the same of processor seconds for a hundred thousand calls.
+Each module runs in a process of its own per round, and the modules take turns; an earlier build of
+the package shows what has changed. A figure is the median of its rounds, in calls per second of all
+threads together, with minimum and maximum; and the same for processor seconds per hundred thousand
+calls.
 
     python bench/python/threads.py --module before=PYTHON --module now=PYTHON
 
-PYTHON is an interpreter that has NumPy and ``quipu``.
+PYTHON is an interpreter with NumPy and ``quipu``.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ SCRIPTS = {
 
 
 def measure(threads: list[int], seconds: float) -> dict[str, list[float]]:
-    """Calls a second and processor seconds by script and number of threads, in this process."""
+    """Calls per second and processor seconds by script and number of threads, in this process."""
     import quipu
 
     db = quipu.open(durability="none")

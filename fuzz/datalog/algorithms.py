@@ -1,4 +1,4 @@
-"""Rules that apply algorithms."""
+"""Generates rules that apply graph algorithms."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from text import Rule, Seq, Step, literal
 
 
 class Algorithms(Rules):
-    """Applies algorithms, and asks of their answers what does not depend on an engine's choice."""
+    """Generates applications of algorithms, and queries with engine-independent results."""
 
     def algorithm_rules(self, name: str, below: list[Rule]) -> tuple[list[Seq], Rule] | None:
         """A rule that applies an algorithm, if there is something to apply it to."""
@@ -31,7 +31,8 @@ class Algorithms(Rules):
         begin, end, numbers = r.choice(sources)
         what = r.choice(NAMES)
         edge, made = f"{name}_e", f"{name}_f"
-        # A weight that follows from the vertices: parallel edges would tie.
+        # The weight is derived from the vertices: with parallel edges of equal weight, results
+        # would be ambiguous.
         weight = "abs(x) + abs(y * 3 - 1)" if kind == "int" else "length(x) + length(y)"
         atom = begin + end
         if what == "DegreeCentrality" and numbers:
@@ -111,7 +112,7 @@ class Algorithms(Rules):
         return [Seq([text]) for text in rules], Rule(name, [KINDS_OF.get(k, kind) for k in kinds])
 
     def application(self) -> Step | None:
-        """A query that gives what an algorithm gives."""
+        """A query that returns the result of an algorithm."""
         self.params, self.tags = {}, {"query"}
         applied = self.algorithm_rules("f", [])
         if not applied:

@@ -1,4 +1,4 @@
-"""Bodies of rules."""
+"""Generates bodies of rules."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from values import JOINABLE, Values
 
 
 class Bodies(Values):
-    """Makes atoms, conditions and what is made of them."""
+    """Generates atoms, conditions, negations, disjunctions and bodies."""
 
     def term(self, kind: str, env: dict[str, str], negated: bool, seen: dict[str, str]) -> str:
-        """An argument of an atom; new variables go into `seen`."""
+        """An argument of an atom; adds new variables to `seen`."""
         joinable = [v for v, has in (env | seen).items() if has == kind]
         if not joinable or self.chance(0.1):
             joinable += [v for v, has in (env | seen).items() if has in JOINABLE.get(kind, ())]
@@ -26,7 +26,7 @@ class Bodies(Values):
         if roll < 0.41:
             return self.literal(kind)
         if roll < 0.53:
-            # Named wildcards are used once: there they unify, here they do not.
+            # Named wildcards are used once: the other engines unify them, ours does not.
             return self.r.choice(["_", "_", f"_{self.name()}"])
         if roll < 0.55 and kind != "validity":
             return self.expr(kind, env, 1)
@@ -94,7 +94,7 @@ class Bodies(Values):
         return self.either(env, rules, below, depth)
 
     def condition(self, env: dict[str, str]) -> str:
-        """A condition, of something that is bound where there is anything."""
+        """A condition on a bound variable, if there is one."""
         if self.chance(0.4) and (bound := self.bounds(env)):
             return bound
         text = self.expr("bool", env, 2)
@@ -105,7 +105,7 @@ class Bodies(Values):
         return text
 
     def bounds(self, env: dict[str, str]) -> str | None:
-        """A condition that says what a variable is at least, at most, or at all: what may choose an index."""
+        """A condition that bounds a variable, or fixes it, which may select an index."""
         r = self.r
         some = [name for name, kind in env.items() if kind in ("int", "float", "str")]
         if not some:
@@ -125,7 +125,7 @@ class Bodies(Values):
         return f"{one()} && {one()}" if self.chance(0.3) else one()
 
     def negation(self, env: dict[str, str], below: list[Rule], depth: int) -> Seq | str:
-        """What stands after `not`."""
+        """The operand of `not`."""
         roll = self.r.random()
         if roll < 0.7 or depth <= 1:
             return self.atom(env, below, negated=True)
@@ -160,7 +160,7 @@ class Bodies(Values):
     def body(
         self, rules: list[Rule], below: list[Rule], force: list[Rule], extras: int = 3
     ) -> tuple[list[Seq | str], dict[str, str]]:
-        """Literals, and the kinds of the variables they bind."""
+        """Literals, and the kinds of the variables that they bind."""
         env: dict[str, str] = {}
         count = self.r.choices([1, 2, 3, 4], [35, 38, 0, 0] if self.is_large else [35, 38, 18, 9])[0]
         atoms: list[Rule | None] = [None] * max(0, count - len(force))

@@ -1,4 +1,4 @@
-"""Stored relations, and changes of them."""
+"""Generates stored relations, and changes of them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from values import RICH, STRAY, TYPES
 
 
 class Changes(Algorithms):
-    """Makes relations and changes them."""
+    """Generates scripts that create relations and change them."""
 
     def create(self, name: str) -> Step:
-        """A script that makes a relation with rows."""
+        """A script that creates a relation with rows."""
         r = self.r
         keys, values = r.choice([(1, 0), (1, 1), (1, 1), (2, 0), (2, 0), (2, 1), (3, 0), (1, 2), (2, 2)])
         columns = []
@@ -29,7 +29,7 @@ class Changes(Algorithms):
         else:
             stray, self.rich = self.rich, self.rich and self.chance(0.5)
             cells = [[self.cell(c) for c in columns] for _ in range(r.choice([2, 4, 6, 9, 14]))]
-            # A relation that is not made makes all that follows an error.
+            # If the relation is not created, everything that follows is an error.
             rows = [f"[{', '.join(row)}]" for row in cells if not self.chance(0.9) or not set(row) & set(STRAY)]
             self.rich = stray
         spec = spec_of(columns, with_types=True)
@@ -37,7 +37,7 @@ class Changes(Algorithms):
         return Step(Seq([f"?[{head}] <- [", Seq(rows, ", ", 0), f"] :create {name} {spec}"]), {})
 
     def create_history(self, name: str) -> Step:
-        """A relation with a validity as its last key."""
+        """A script that creates a relation with a validity as its last key."""
         self.relations[name] = [
             Column("a", "int", "Int", True),
             Column("at", "validity", "Validity", True),
@@ -52,7 +52,7 @@ class Changes(Algorithms):
         )
 
     def create_large(self, name: str) -> Step:
-        """A relation that is more than one batch."""
+        """A script that creates a relation larger than one batch."""
         self.relations[name] = [
             Column("a", "int", "Int", True),
             Column("b", "int", self.r.choice(["Int", None]), self.chance(0.6)),
@@ -64,7 +64,10 @@ class Changes(Algorithms):
         return Step(Seq([f"?[a, b] := {body} :create {name} {spec_of(self.relations[name], with_types=True)}"]), {})
 
     def mutation(self, name: str | None = None, lively: bool = False) -> list[Step]:
-        """A change of a relation, likely to do something if `lively`, and a look; parameters are added."""
+        """A change of a relation, then a query for its rows; adds parameters.
+
+        With `lively` the change is likely to have an effect.
+        """
         r = self.r
         name = name or r.choice(list(self.relations))
         columns = self.relations[name]
@@ -76,7 +79,7 @@ class Changes(Algorithms):
         if lively:
             op = r.choice(["put", "put", "put", "rm", "rm", "insert", "update", "delete"])
         if op == "replace" and name in self.triggered:
-            # There the triggers go with it.
+            # In the other engines this drops the triggers.
             op = "put"
         if op in ("rm", "delete", "ensure_not"):
             some = keys if self.chance(0.7) else columns
@@ -120,14 +123,14 @@ class Changes(Algorithms):
         return [Step(script, self.params, self.tags), self.look(name)]
 
     def look(self, name: str) -> Step:
-        """All rows of a relation."""
+        """A query for all rows of a relation."""
         head = ", ".join(c.name for c in self.relations[name])
         return Step(Seq([f"?[{head}] := *{name}{{{head}}}"]), {})
 
-    # What surrounds relations.
+    # Triggers, access levels and lists of relations.
 
     def triggers(self, name: str) -> list[Step]:
-        """Triggers of a relation that write to another one, changes that set them off, and looks at both."""
+        """Triggers that write to another relation, changes that fire them, and queries for both."""
         r, log = self.r, "lg"
         columns = self.relations[name]
         kinds = [c.kind for c in columns]
@@ -158,13 +161,13 @@ class Changes(Algorithms):
             spec = spec_of(columns, with_types=True)
             rows = Seq([f"[{', '.join(self.cell(c) for c in columns)}]" for _ in range(r.choice([1, 3]))], ", ", 0)
             steps.append(Step(Seq([f"?[{head}] <- [", rows, f"] :replace {name} {spec}"]), {}))
-            # From here on they differ in whether there are triggers, so there are none.
+            # From here on the engines differ in whether the triggers exist, so they are removed.
             steps += [Step(Seq([f"::set_triggers {name}"]), {}), self.look(name), self.look(log)]
             self.triggered.discard(name)
         return steps
 
     def reaction(self, log: str, event: str, given: list[Rule]) -> Seq:
-        """What a trigger does."""
+        """The script of a trigger."""
         rules: list[Seq | str] = []
         self.has_parameters = False
         used = self.r.sample(given, self.r.randint(1, len(given))) if given else []
@@ -181,7 +184,7 @@ class Changes(Algorithms):
                     literals.append(f"{name} = {text}")
                 head.append(name)
             pairs = [f"{c.name} = {v}" for c, v in zip(self.relations[log], head, strict=True)]
-            # All rules of an entry have the same head.
+            # All rules of the entry must have the same head.
             literals += [pair for pair, v in zip(pairs, head, strict=True) if v != pair.split(" = ")[0]]
             names = ", ".join(c.name for c in self.relations[log])
             rules.append(Seq([f"?[{names}] := ", Seq(literals, ", ", 1)]))
@@ -191,11 +194,11 @@ class Changes(Algorithms):
         return Seq([Seq(rules, "\n", 1), f" :{op} {log} {spec}"])
 
     def plain_body(self, rules: list[Rule]) -> tuple[list[Seq | str], dict[str, str]]:
-        """All rows of rules, or those that one condition leaves."""
+        """A body that returns all rows of rules, or those that satisfy one condition."""
         env: dict[str, str] = {}
         literals: list[Seq | str] = []
         for rule in rules:
-            # They are likely to have a part of the key in common.
+            # Their keys are likely to have a part in common.
             names = [self.name() for _ in rule.kinds]
             if env and self.chance(0.8):
                 names[0] = next(iter(env))
@@ -206,7 +209,7 @@ class Changes(Algorithms):
         return literals, env
 
     def access(self) -> list[Step]:
-        """What may be done with a relation that is not to be changed, or not even read."""
+        """Changes and reads of a relation whose access level forbids changes, or reads."""
         name = self.r.choice(list(self.relations))
         level = self.r.choice(["protected", "read_only", "hidden"])
         steps = [Step(Seq([f"::access_level {level} {name}"]), {})]
@@ -218,6 +221,6 @@ class Changes(Algorithms):
         return [*steps, self.listed(), Step(Seq([f"::access_level normal {name}"]), {}), self.look(name)]
 
     def listed(self) -> Step:
-        """What relations there are, or what one of them has."""
+        """A query for the list of relations, or for details of one."""
         name = self.r.choice(list(self.relations))
         return Step(Seq([self.r.choice(["::relations", "::relations", f"::columns {name}", f"::indices {name}"])]), {})

@@ -1,14 +1,15 @@
-"""Compares Quipu's answers with those of two other engines of the same language, on random programs.
+"""Compares Quipu's results with those of two other engines of the language, on random programs.
 
 Needs the wheels `cozo-embedded` and `mnestic` (the referee) in the interpreter that runs it, and our example:
 
     cargo build -p quipu-exec --example script
     python fuzz/datalog/differ.py --ours target/debug/examples/script --seeds 0:2000
 
-A seed is a program (see `programs.py`). Where the answers differ, the program is made smaller while it still differs in
-the same way, and printed with the three answers. Differences that are meant are listed in `EXPLAINED` with their
-reasons, and counted. `--alone` needs no other engine, and larger relations are tried.
-`--script FILE` runs scripts of a file, separated by lines of `---`, and prints the three answers.
+A seed is a program (see `programs.py`). Where results differ, the program is reduced while it still
+differs in the same way, and printed with the three results. Intended differences are listed in
+`EXPLAINED` with their reasons, and counted. With `--alone` no other engine is needed, and larger
+relations are tried. `--script FILE` runs the scripts of a file, separated by lines of `---`, and
+prints the three results.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ Answer = dict[str, object]
 
 
 def serve(module: str) -> None:
-    """Answers programs from standard input with another engine: the other end of `Engine`."""
+    """Runs programs from standard input on another engine: the counterpart of `Engine`."""
     database = importlib.import_module(module).CozoDbPy
     for line in sys.stdin:
         base, results = database("mem", "", "{}"), []
@@ -56,19 +57,19 @@ def serve(module: str) -> None:
 
 
 def plain(value: object) -> object:
-    """What JSON does not know."""
+    """A value that JSON cannot represent, as a string."""
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
 class Engine:
-    """A process that answers programs; it is started again when it dies or hangs."""
+    """A process that runs programs; it is restarted when it dies or hangs."""
 
     def __init__(self, command: list[str]) -> None:
-        """Starts nothing yet."""
+        """The process is started at first use."""
         self.command, self.process = command, None
 
     def send(self, program: tuple[int, list[tuple[str, dict[str, object]]]]) -> None:
-        """Asks."""
+        """Sends a program."""
         if self.process is None:
             self.process = subprocess.Popen(
                 self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -77,7 +78,7 @@ class Engine:
         self.process.stdin.flush()
 
     def receive(self) -> list[Answer] | None:
-        """The answers; nothing after a crash or when it takes too long."""
+        """The results; None after a crash or a timeout."""
         chunks, until = [], time.monotonic() + TIMEOUT_S
         stdout = self.process.stdout.fileno()
         while True:
@@ -102,7 +103,7 @@ class Engine:
 
 
 def ask(engines: dict[str, Engine], steps: list[Step]) -> dict[str, list[Answer]]:
-    """The answers of all engines to each step."""
+    """The results of all engines for each step."""
     scripts = [(step.script.text(), step.params) for step in steps]
     for engine in engines.values():
         engine.send((max((step.way for step in steps), default=0), scripts))
@@ -113,11 +114,11 @@ def ask(engines: dict[str, Engine], steps: list[Step]) -> dict[str, list[Answer]
     return found
 
 
-# Comparing.
+# Comparison.
 
 
 def same(a: object, b: object, near: float = 1e-7) -> bool:
-    """Whether two values are the same; floats nearly."""
+    """Whether two values are equal; floats approximately."""
     if isinstance(a, float) and isinstance(b, float):
         return a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=near, abs_tol=1e-12)
     if isinstance(a, float | str) and isinstance(b, float | str):
@@ -130,14 +131,14 @@ def same(a: object, b: object, near: float = 1e-7) -> bool:
 
 
 def normal(value: object) -> object:
-    """Numbers that are not finite as text."""
+    """The value with non-finite numbers as strings."""
     if isinstance(value, float) and not math.isfinite(value):
         return {"nan": "NaN", "inf": "inf", "-inf": "-inf"}[str(value)]
     return value
 
 
 def order(value: object) -> tuple:
-    """Some total order of values."""
+    """A key for some total order of values."""
     if isinstance(value, list):
         return (3, [order(item) for item in value])
     if isinstance(value, bool) or value is None:
@@ -148,7 +149,7 @@ def order(value: object) -> tuple:
 
 
 def difference(step: Step, a: Answer, b: Answer) -> str | None:
-    """How two answers differ, in a word."""
+    """The kind of difference of two results, in a word; None if they are equal."""
     if ("error" in a) != ("error" in b):
         return "error" if "error" in a else "no error"
     if "error" in a:
@@ -172,7 +173,7 @@ def difference(step: Step, a: Answer, b: Answer) -> str | None:
         )
     if text.startswith("::columns"):
         rows, others = ([[str(v).replace(" ", "") for v in row[:5]] for row in some] for some in (rows, others))
-    # Ranks are computed with 32 bits there.
+    # The other engines compute ranks with 32 bits.
     near = 1e-4 if "ranks" in step.tags else 1e-7
     if same(rows, others, near):
         return None
@@ -183,20 +184,20 @@ def difference(step: Step, a: Answer, b: Answer) -> str | None:
 
 @dataclass
 class Finding:
-    """The first step whose answers differ."""
+    """The first step whose results differ."""
 
     step: int
     versus: tuple[str | None, str | None, str | None]
     answers: dict[str, Answer]
 
     def key(self) -> tuple:
-        """What a smaller program has to show too."""
+        """The kind of the difference, which a reduced program must keep."""
         error = str(self.answers["ours"].get("error", ""))
         return (self.versus, re.sub(r"[`'\"][^`'\"]*[`'\"]|\d+", "", error.split("\n")[0]))
 
 
 def find(engines: dict[str, Engine], steps: list[Step]) -> Finding | None:
-    """The first difference."""
+    """The first difference of a program's results."""
     found = ask(engines, steps)
     for i, step in enumerate(steps):
         answers = {name: found[name][i] for name in ENGINES}
@@ -207,16 +208,16 @@ def find(engines: dict[str, Engine], steps: list[Step]) -> Finding | None:
     return None
 
 
-# What is known.
+# Known differences.
 
 
 def says(name: str, pattern: str) -> Callable[[list[Step], Finding], bool]:
-    """Whether an engine's error matches."""
+    """A test whether an engine's error matches."""
     return lambda _steps, found: re.search(pattern, str(found.answers[name].get("error", ""))) is not None
 
 
 def has(pattern: str) -> Callable[[list[Step], Finding], bool]:
-    """Whether the step that differs has such text."""
+    """A test whether the script of the differing step matches."""
     return lambda steps, found: re.search(pattern, steps[found.step].script.text()) is not None
 
 
@@ -291,7 +292,7 @@ EXPLAINED: list[tuple[str, Callable[[list[Step], Finding], bool]]] = [
 
 
 def throws(found: Finding) -> bool:
-    """Whether both others fail on a value."""
+    """Whether both other engines fail on a value."""
     return all(re.search("eval::|PANIC", str(found.answers[name].get("error", ""))) for name in ("cozo", "mnestic"))
 
 
@@ -304,14 +305,14 @@ def numbers_alike(found: Finding) -> bool:
 
 
 def floats(value: object) -> object:
-    """Integers as floats."""
+    """The value with integers as floats."""
     if isinstance(value, list):
         return [floats(item) for item in value]
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def limited(steps: list[Step], found: Finding) -> bool:
-    """Whether rows are cut without an order, and ours are as many as asked for at most."""
+    """Whether a limit without an order explains it, and our number of rows respects the limit."""
     text = steps[found.step].script.text()
     limit = re.search(r":limit (\d+)", text)
     if (
@@ -324,7 +325,7 @@ def limited(steps: list[Step], found: Finding) -> bool:
 
 
 def explain(steps: list[Step], found: Finding) -> str | None:
-    """The reason of a difference that is known."""
+    """The reason of a known difference, or None."""
     if found.versus[1] is None:
         return "0.7.6 alone differs"
     if found.versus[0] is None:
@@ -333,7 +334,7 @@ def explain(steps: list[Step], found: Finding) -> str | None:
 
 
 def without_ignoring(steps: list[Step]) -> list[Step] | None:
-    """The same with errors that are not ignored, if any are."""
+    """The program without `%ignore_error`, or None if it has none."""
     word = "%ignore_error "
     if not any(word in step.script.text() for step in steps):
         return None
@@ -341,7 +342,7 @@ def without_ignoring(steps: list[Step]) -> list[Step] | None:
 
 
 def shrink(engines: dict[str, Engine], steps: list[Step], found: Finding) -> tuple[list[Step], Finding]:
-    """A smaller program that differs in the same way."""
+    """Reduces the program while it differs in the same way."""
     steps = steps[: found.step + 1] if "expressions" not in steps[0].tags else [steps[found.step]]
     until = time.monotonic() + SHRINK_S
     while time.monotonic() < until:
@@ -356,7 +357,7 @@ def shrink(engines: dict[str, Engine], steps: list[Step], found: Finding) -> tup
 
 
 def smaller(steps: list[Step]) -> list[list[Step]]:
-    """Programs that lack something."""
+    """Variants of the program with something removed."""
     found = [steps[:i] + steps[i + 1 :] for i in range(len(steps) - 1)]
     for i, step in enumerate(steps):
         found += [[*steps[:i], replace(step, script=less), *steps[i + 1 :]] for less in step.script.smaller()]
@@ -364,7 +365,7 @@ def smaller(steps: list[Step]) -> list[list[Step]]:
 
 
 def show(steps: list[Step], found: Finding | None, answers: dict[str, Answer]) -> str:
-    """A program and its answers, to read."""
+    """The program and its results, as text."""
     lines = [
         "\n---\n".join(
             step.script.text().strip() + (f"   # {used}" if (used := used_of(step)) else "") for step in steps
@@ -377,13 +378,13 @@ def show(steps: list[Step], found: Finding | None, answers: dict[str, Answer]) -
 
 
 def used_of(step: Step) -> dict[str, object]:
-    """Parameters that the script names."""
+    """The parameters that the script uses."""
     text = step.script.text()
     return {name: value for name, value in step.params.items() if re.search(rf"\${name}\b", text)}
 
 
 def main() -> None:
-    """Runs what the arguments say."""
+    """Runs the mode that the arguments select."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ours", default="target/debug/examples/script", help="our example's binary")
     parser.add_argument("--seeds", default="0:1000", help="from:to")
@@ -417,7 +418,10 @@ def main() -> None:
 
 
 def run_alone(engine: Engine, args: argparse.Namespace) -> None:
-    """Compares our answers with those to the same queries in another order, and without magic sets."""
+    """Compares our results for each query with those of equivalent forms of it.
+
+    The forms have another order of literals, or no magic sets.
+    """
     first, last = (int(seed) for seed in args.seeds.split(":"))
     classes: Counter[str] = Counter()
     until = time.monotonic() + 60 * args.minutes
@@ -445,7 +449,7 @@ def run_alone(engine: Engine, args: argparse.Namespace) -> None:
                 steps += [replace(step, script=script) for script in scripts]
                 base += [at] * len(scripts)
         answers = ask({"ours": engine}, steps)["ours"]
-        # With statistics of small relations, or without them; in parts, or as a whole.
+        # With or without statistics of small relations; in parallel or serial.
         other = 2 if seed // 8 % 2 else 4
         others = ask({"ours": engine}, [replace(step, way=step.way ^ other) for step in steps])["ours"]
         classes["programs"] += 1
@@ -457,7 +461,7 @@ def run_alone(engine: Engine, args: argparse.Namespace) -> None:
                 how = None
                 classes["errors of rows that a join removes"] += 1
             if any("::remove" in step.script.text() for step in steps) and how == "error":
-                # A plan that was kept does not look at rules that play no part.
+                # A cached plan does not check unused rules.
                 how = None
             if how:
                 classes[how] += 1
@@ -475,7 +479,7 @@ def run_alone(engine: Engine, args: argparse.Namespace) -> None:
 
 
 def run(engines: dict[str, Engine], args: argparse.Namespace) -> None:
-    """Runs seeds."""
+    """Compares the engines on all seeds."""
     first, last = (int(seed) for seed in args.seeds.split(":"))
     classes: Counter[str] = Counter()
     seen: set[tuple] = set()
@@ -495,7 +499,7 @@ def run(engines: dict[str, Engine], args: argparse.Namespace) -> None:
             continue
         reason = explain(steps, found)
         if reason is None and (plain := without_ignoring(steps)):
-            # An error that one of them has is seen much later where it is ignored.
+            # An ignored error of one engine shows much later.
             other = find(engines, plain)
             reason = explain(plain, other) if other else None
         if reason is None:

@@ -1,7 +1,7 @@
-"""Random programs for `naive.py`, and what they look like as scripts.
+"""Generates random programs for `naive.py`, and writes them as scripts.
 
-Few values, so that joins find something; values that are equal in size and not the same (1 and 1.0, 0.0 and -0.0),
-values that take more than a word (long texts, lists, large integers), null, NaN.
+There are few values, so that joins find rows: numbers that compare equal but are distinct (1 and
+1.0, 0.0 and -0.0), values longer than a word (long strings, lists, large integers), null and NaN.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ NUMBERS = {"int", "float", "num"}
 
 
 class Drawn:
-    """Makes one program of a seed."""
+    """Generates the program of a seed."""
 
     def __init__(self, seed: int) -> None:
-        """The same seed makes the same program."""
+        """The same seed gives the same program."""
         self.r = random.Random(seed)
         self.kinds: dict[tuple[str, bool], list[str]] = {}
         self.fresh = 0
 
     def chance(self, p: float) -> bool:
-        """True so often."""
+        """True with probability `p`."""
         return self.r.random() < p
 
     def program(self) -> Program:
-        """The program."""
+        """Generates the program."""
         program = Program({}, [])
         for i in range(self.r.randint(1, 3)):
             self.relation(program, f"s{i}" if self.chance(0.75) else f"_s{i}")
@@ -80,18 +80,18 @@ class Drawn:
         return program
 
     def value(self, kind: str) -> Value:
-        """A value of a kind."""
+        """A random value of a kind."""
         return self.r.choice(KINDS[kind])
 
     def relation(self, program: Program, name: str) -> None:
-        """A stored relation, or one of the script."""
+        """Adds a stored relation, or a temporary one of the script."""
         kinds = [self.r.choice(list(KINDS)) for _ in range(self.r.randint(1, 3))]
         types = [self.r.choice(TYPES[kind]) for kind in kinds]
         keys = self.r.randint(1, len(kinds))
         rows: dict[object, Row] = {}
         for _ in range(self.r.choice([0, 2, 5, 9, 14])):
             row = tuple(map(self.value, kinds))
-            # A Float takes an integer that it is written with, and makes it one of its own.
+            # A Float column accepts an integer and stores it as a float.
             row = tuple(float(v) if t == "Float" and v is not None else v for v, t in zip(row, types, strict=True))
             rows[same(row[:keys])] = row
         columns = tuple((f"k{i}", of) for i, of in enumerate(types))
@@ -100,19 +100,19 @@ class Drawn:
         self.kinds[name, True] = kinds
 
     def constant(self, program: Program, name: str) -> None:
-        """Rows that the script says."""
+        """Adds a constant rule."""
         kinds = [self.r.choice(list(KINDS)) for _ in range(self.r.randint(1, 2))]
         rows = [tuple(self.constant_of(kind) for kind in kinds) for _ in range(self.r.randint(1, 5))]
         program.constants[name] = rows
         self.kinds[name, False] = kinds
 
     def constant_of(self, kind: str) -> Const:
-        """A value as the script says it, or a parameter."""
+        """A constant, or a parameter with its value."""
         self.fresh += 1
         return Const(self.value(kind), f"p{self.fresh}" if self.chance(0.15) else None)
 
     def rules(self, program: Program, name: str, *, is_last: bool) -> None:
-        """The rules of one name: recursive ones, several, or with aggregates."""
+        """Adds the rules of one name: recursive, several, or with aggregates."""
         is_recursive = not is_last and self.chance(0.3)
         count = 1 if self.chance(0.7) and not is_recursive else 2
         width = self.r.randint(1, 3)
@@ -151,7 +151,7 @@ class Drawn:
             head.append((of, var))
         head = [(aggregates[i] and of, var) for i, (of, var) in enumerate(head)]
         if "sum" in aggregates:
-            # All rules of a name have the same aggregates.
+            # All rules of a name must have the same aggregates.
             head = [
                 (of, var) if of == aggregates[i] else (aggregates[i], self.number(body, known))
                 for i, (of, var) in enumerate(head)
@@ -161,7 +161,7 @@ class Drawn:
         return Rule(name, tuple(head), tuple(body)), [results[of] if of else known[var] for of, var in head]
 
     def number(self, body: list[Literal], known: dict[str, str]) -> str:
-        """A variable that is a number."""
+        """A numeric variable, which is bound if there is none."""
         self.fresh += 1
         name = f"n{self.fresh}"
         body.append(Member(name, (Const(1), Const(2.0), Const(1))))
@@ -169,12 +169,12 @@ class Drawn:
         return name
 
     def bind(self, body: list[Literal], known: dict[str, str]) -> str:
-        """A variable where there is none yet."""
+        """Binds a new variable."""
         body.append(self.member(known, fresh=True))
         return next(iter(known))
 
     def variable(self, kind: str, known: dict[str, str]) -> Var:
-        """One that is there, so that it joins, or a new one."""
+        """A bound variable, which joins, or a new one."""
         fitting = [name for name, of in known.items() if of == kind or (of in NUMBERS and kind in NUMBERS)]
         if fitting and self.chance(0.5):
             name = self.r.choice(fitting)
@@ -184,12 +184,12 @@ class Drawn:
             self.fresh += 1
             name = f"v{self.fresh}"
         before = known.get(name, kind)
-        # What stands in both is one of both kinds; numbers stay numbers.
+        # Its values are of both kinds; two numeric kinds give a numeric one.
         known[name] = before if before == kind else "num" if {before, kind} <= NUMBERS else "any"
         return Var(name)
 
     def atom(self, source: tuple[str, bool], known: dict[str, str], *, negated: bool) -> Atom:
-        """A row of a relation or a rule."""
+        """An atom of a relation or a rule."""
         args: list[Term | None] = []
         for kind in self.kinds[source]:
             if self.chance(0.2):
@@ -203,7 +203,7 @@ class Drawn:
         return Atom(source[0], tuple(args), source[1], negated)
 
     def member(self, known: dict[str, str], *, fresh: bool) -> Member:
-        """`v in […]`, with items that come twice."""
+        """`v in […]`, where items may repeat."""
         if fresh or not known:
             kind = self.r.choice(list(KINDS))
             name = self.variable(kind, {} if fresh else known).name
@@ -217,7 +217,7 @@ class Drawn:
         return Member(name, (*items, *items[: self.r.randint(0, 2)]))
 
     def test(self, known: dict[str, str], sources: list[tuple[str, bool]], *, computes: bool) -> Literal:
-        """What keeps rows out, or binds one value more."""
+        """A literal that filters rows, or binds one more value."""
         if not known:
             return self.member(known, fresh=False)
         name, kind = self.r.choice(list(known.items()))
@@ -235,7 +235,7 @@ class Drawn:
         # A recursive rule that computes new values may never end.
         if what < 0.8 and numbers and computes:
             self.fresh += 1
-            # Small constants, and values of at most 2^60: nothing leaves its range.
+            # Constants are small, and values at most 2^60, so nothing overflows.
             left = Var(self.r.choice(numbers))
             term = Call(self.r.choice("+-"), (left, Const(self.r.choice([1, 0, 0.5, 1.0]))))
             if self.chance(0.02):
@@ -246,7 +246,7 @@ class Drawn:
         return self.atom(self.r.choice(sources), known, negated=True)
 
     def comparison(self, name: str, kind: str, known: dict[str, str]) -> Condition:
-        """A condition; of what has no order only whether it is equal."""
+        """A condition; for kinds without an order only equality."""
         is_ordered = kind in NUMBERS | {"text"}
         function = self.r.choice(COMPARISONS if is_ordered else COMPARISONS[:2])
         fitting = [other for other, of in known.items() if of == kind or {of, kind} <= NUMBERS]
@@ -280,12 +280,12 @@ class Script:
     """A program as a script, and its parameters."""
 
     def __init__(self, program: Program, r: random.Random) -> None:
-        """What may be written in several ways is drawn."""
+        """Chooses at random among equivalent forms."""
         self.program, self.r = program, r
         self.params: dict[str, Value] = {}
 
     def setup(self) -> list[str]:
-        """The scripts that make the stored relations."""
+        """The scripts that create the stored relations."""
         scripts = []
         for name, relation in self.program.relations.items():
             if not name.startswith("_"):
@@ -298,7 +298,7 @@ class Script:
         return scripts
 
     def made(self, name: str, relation: Relation) -> list[str]:
-        """The scripts that make one: at once, or row after row."""
+        """The scripts that create a relation: in one script, or row by row."""
         spec = [f"{column}: {of}" if of else column for column, of in relation.columns]
         keys, values = ", ".join(spec[: relation.keys]), ", ".join(spec[relation.keys :])
         spec_text = f"{name} {{{keys}{' => ' if values else ''}{values}}}"
@@ -307,7 +307,7 @@ class Script:
         return [f":create {spec_text}", *([f"?[{names}] <- [{rows}] :put {spec_text}"] if rows else [])]
 
     def query(self) -> str:
-        """The script that asks, which makes relations of its own first."""
+        """The script with the query; it creates its temporary relations first."""
         own = [(name, one) for name, one in self.program.relations.items() if name.startswith("_")]
         rules = "\n".join([*map(self.constant, self.program.constants.items()), *map(self.rule, self.program.rules)])
         if not own:
@@ -318,7 +318,7 @@ class Script:
             create, *put = self.made(name, relation)
             way = self.r.random()
             if way < 0.4 and put:
-                # The rows of a change that are returned.
+                # A change with `:returning`.
                 columns = ", ".join(f"k{i}" for i in range(len(relation.columns)))
                 blocks += [
                     f"{{ {create.replace(name, name + '0', 1)} }}",

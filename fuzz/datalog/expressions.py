@@ -1,4 +1,4 @@
-"""Expressions over constants."""
+"""Generates expressions over constants."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""Compares Quipu's answers with those of an evaluator that is too simple to be wrong, on random programs.
+"""Compares Quipu's results with those of an evaluator too simple to be wrong, on random programs.
 
     python fuzz/datalog/meaning.py --seed 0 --seconds 3600
 
-A seed is a program (`drawn.py`), which is written in several ways that mean the same: atoms in another order, through
-rules of their own, with rows in a rule instead of a relation, without indexes, without magic sets. Each has to answer
-what `naive.py` does. A program that differs is made smaller while it still differs, and printed.
+A seed is a program (`drawn.py`), which is written in several equivalent ways: with atoms in another
+order, through additional rules, with rows in a rule instead of a relation, without indexes, without
+magic sets. Each must have the result of `naive.py`. A program whose results differ is reduced while
+they still differ, and printed.
 """
 
 from __future__ import annotations
@@ -28,20 +29,20 @@ Rows = Counter[tuple[object, ...]]
 
 @dataclass
 class Answer:
-    """Rows, or why there are none."""
+    """The rows of a query, or its error."""
 
     rows: Rows | None
     error: str = ""
 
     def shown(self) -> str:
-        """As people read it."""
+        """Formats it for people."""
         if self.rows is None:
             return f"error: {self.error}"
         return "\n".join(sorted(map(str, self.rows.elements()))) or "(no rows)"
 
 
 def expected(program: Program) -> tuple[Answer, bool]:
-    """What the rules of the language say, and whether an engine may fail instead."""
+    """The result by the rules of the language, and whether an engine may fail instead."""
     evaluator = Evaluator(program)
     try:
         rows = evaluator.answer()
@@ -51,18 +52,18 @@ def expected(program: Program) -> tuple[Answer, bool]:
 
 
 def plain(value: object) -> Value:
-    """A value of a result as the evaluator has it."""
+    """A value of a result in the evaluator's form."""
     return tuple(map(plain, value)) if isinstance(value, list) else value
 
 
 def asked(program: Program, seed: int, option: str = "") -> tuple[Answer, str]:
-    """What Quipu says, and the scripts that it was asked."""
+    """Quipu's result, and the scripts that it ran."""
     script = Script(program, random.Random(seed))
     with quipu.open() as db:
         setup = script.setup()
         text = script.query()
         if option:
-            # Inside of the braces, if the script has some.
+            # The option goes inside the braces, if the script has some.
             text = f"{text[:-1]}{option}\n}}" if text.endswith("\n}") else f"{text}\n{option}"
         shown = "\n".join([*(f"{{ {one} }}" for one in setup), text, f"parameters: {script.params}"])
         try:
@@ -73,32 +74,32 @@ def asked(program: Program, seed: int, option: str = "") -> tuple[Answer, str]:
         except quipu.InvalidInputError as error:
             return Answer(None, str(error)), shown
         except quipu.Error as error:
-            # Nothing else may happen to a program of this kind.
+            # Programs of this kind must not fail in any other way.
             return Answer(None, f"{type(error).__name__}: {error}"), shown
         return Answer(Counter(same(tuple(map(plain, row))) for row in rows)), shown
 
 
-# Ways to write a program that mean the same.
+# Equivalent ways to write a program.
 
 
 def as_drawn(program: Program, _: random.Random) -> Program:
-    """As it is."""
+    """The program unchanged."""
     return program
 
 
 def shuffled(program: Program, r: random.Random) -> Program:
-    """Atoms and rules in another order."""
+    """The program with atoms and rules in another order."""
     rules = [replace(rule, body=tuple(r.sample(rule.body, len(rule.body)))) for rule in program.rules]
     return replace(program, rules=r.sample(rules, len(rules)))
 
 
 def without_indexes(program: Program, _: random.Random) -> Program:
-    """Relations alone."""
+    """The program without indexes."""
     return replace(program, relations={name: replace(one, index=()) for name, one in program.relations.items()})
 
 
 def through_rules(program: Program, r: random.Random) -> Program:
-    """Relations, lists and constants behind rules of their own."""
+    """The program with relations, lists and constants behind additional rules."""
     made = []
 
     def behind(literal: object) -> object:
@@ -121,7 +122,7 @@ def through_rules(program: Program, r: random.Random) -> Program:
 
 
 def said_by_rules(program: Program, _: random.Random) -> Program:
-    """Relations' rows as constant rules."""
+    """The program with rows of relations as constant rules."""
     said = {name: one for name, one in program.relations.items() if one.rows and not one.is_hidden}
     constants = program.constants | {
         f"of_{name}": [tuple(map(Const, row)) for row in one.rows] for name, one in said.items()
@@ -149,7 +150,7 @@ WAYS: list[tuple[Callable[[Program, random.Random], Program], str]] = [
 
 @dataclass
 class Difference:
-    """A way in which a program has another answer than it should."""
+    """A way of writing a program whose result is wrong."""
 
     way: int
     script: str
@@ -157,12 +158,12 @@ class Difference:
     wanted: Answer
 
     def shown(self) -> str:
-        """As people read it."""
+        """Formats it for people."""
         return f"{self.script}\n--- quipu\n{self.found.shown()}\n--- wanted\n{self.wanted.shown()}"
 
 
 def difference(program: Program, seed: int, ways: list[int]) -> Difference | None:
-    """The first way in which the answers differ."""
+    """The first way whose result differs; None if there is none."""
     try:
         wanted, may_fail = expected(program)
     except TooMuch:
@@ -177,15 +178,15 @@ def difference(program: Program, seed: int, ways: list[int]) -> Difference | Non
     return None
 
 
-# A function that takes no values of a kind may meet them in rows, or in what is asked of a rule, that come to nothing.
+# A function that rejects values of a kind may be applied to rows that do not reach the result.
 VALUE_ERROR = re.compile("(lt|le|gt|ge|add|sub): ")
 
-# What no program of ours should meet.
+# Errors that no generated program may cause.
 ODD = re.compile("(Internal|Corruption|Poisoned|Conflict|Cancelled|Limit)?Error: ")
 
 
 def smaller(program: Program) -> Iterator[Program]:
-    """The program with something left out."""
+    """Variants of the program with something removed."""
     for i, rule in enumerate(program.rules):
         others = [*program.rules[:i], *program.rules[i + 1 :]]
         yield replace(program, rules=others)
@@ -210,7 +211,7 @@ def smaller(program: Program) -> Iterator[Program]:
 
 
 def shrunk(program: Program, seed: int, found: Difference) -> Difference:
-    """The smallest program that differs in the same way."""
+    """Reduces the program while it differs in the same way."""
     end = time.monotonic() + SHRINK_S
     goes_on = True
     while goes_on:
@@ -221,9 +222,9 @@ def shrunk(program: Program, seed: int, found: Difference) -> Difference:
             try:
                 less = difference(left, seed, [found.way])
             except (KeyError, TypeError, ValueError, IndexError):
-                # It was needed.
+                # The removed part was needed.
                 continue
-            # What is no program is another difference.
+            # A variant that is not a valid program fails in another way.
             if less and less.found.error[:12] == found.found.error[:12]:
                 program, found, goes_on = left, less, True
                 break
@@ -231,7 +232,7 @@ def shrunk(program: Program, seed: int, found: Difference) -> Difference:
 
 
 def run(seeds: Iterator[int], seconds: float, differences_max: int) -> int:
-    """Tries seeds; how many differ."""
+    """Tries seeds; returns how many differ."""
     end = time.monotonic() + seconds
     tried = differ = last = 0
     for seed in seeds:
@@ -248,11 +249,11 @@ def run(seeds: Iterator[int], seconds: float, differences_max: int) -> int:
 
 
 def main() -> None:
-    """Reads the command line."""
+    """Runs the seeds that the arguments select."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--differences", type=int, default=20, help="stops after so many")
+    parser.add_argument("--differences", type=int, default=20, help="stop after this number of differences")
     args = parser.parse_args()
     counted = iter(range(args.seed, sys.maxsize))
     sys.exit(1 if run(counted, args.seconds, args.differences) else 0)

@@ -1,7 +1,8 @@
-"""An evaluator of Datalog that is too simple to be wrong: bodies by trying every row, rules by trying again.
+"""A Datalog evaluator too simple to be wrong: it tries every row, and repeats rules to a fixpoint.
 
-It shares no code with the engine, and holds the rules of `tests/spec` on what is the same value: a kind and a value.
-`==` and `<` alone compare sizes. `meaning.py` gives random programs to both.
+It shares no code with the engine. By the rules of `tests/spec`, two values are the same if kind and
+value are equal; only `==` and `<` compare numbers of different kinds. `meaning.py` runs random
+programs on both.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ Bound = dict[str, Value]
 INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
 
 
-# Rows of all atoms that are looked at, at most: larger programs tell nothing more.
+# Rows that are tried at most; larger programs find nothing more.
 LOOKS_MAX = 300_000
 
 
 class Failed(Exception):
-    """An expression has no value, or a script is refused."""
+    """An expression has no value, or the script must be rejected."""
 
 
 class TooMuch(Exception):
-    """It takes too long in this simple way."""
+    """The program takes too long for this evaluator."""
 
 
 # Programs.
@@ -44,7 +45,7 @@ class Var:
 
 @dataclass(frozen=True)
 class Const:
-    """A value; `param` names the parameter that it comes by."""
+    """A constant; `param` is the parameter that passes it."""
 
     value: Value
     param: str | None = None
@@ -52,7 +53,7 @@ class Const:
 
 @dataclass(frozen=True)
 class Call:
-    """A function of values."""
+    """An application of a function."""
 
     function: str
     args: tuple[Term, ...]
@@ -63,7 +64,10 @@ Term = Var | Const | Call
 
 @dataclass(frozen=True)
 class Atom:
-    """A row of a relation (`is_stored`) or a rule. `None` stands for `_`, and for columns that are not named."""
+    """An atom of a relation (`is_stored`) or a rule.
+
+    `None` is `_`, or a column that is not listed.
+    """
 
     name: str
     args: tuple[Term | None, ...]
@@ -73,7 +77,7 @@ class Atom:
 
 @dataclass(frozen=True)
 class Condition:
-    """An expression that is true."""
+    """A condition: an expression that must be true."""
 
     term: Call
     negated: bool = False
@@ -111,7 +115,7 @@ class Rule:
 
 @dataclass
 class Relation:
-    """A stored relation, or one of the script's."""
+    """A stored relation, or a temporary one of the script."""
 
     columns: tuple[tuple[str, str | None], ...]
     keys: int
@@ -122,7 +126,7 @@ class Relation:
 
 @dataclass
 class Program:
-    """Relations, rules, constant rules. `?` is asked."""
+    """Relations, rules and constant rules. `?` is the query."""
 
     relations: dict[str, Relation]
     rules: list[Rule]
@@ -133,7 +137,7 @@ class Program:
 
 
 def same(value: Value) -> tuple[object, ...]:
-    """Equal for values that are the same."""
+    """A key that is equal for values that are the same."""
     match value:
         case None:
             return ("null",)
@@ -142,7 +146,7 @@ def same(value: Value) -> tuple[object, ...]:
         case int():
             return ("int", value)
         case float():
-            # 0.0 and -0.0 are two, and every NaN is one.
+            # 0.0 and -0.0 are distinct; all NaN are the same.
             return ("float", "nan" if value != value else struct.pack(">d", value))
         case str():
             return ("str", value)
@@ -152,12 +156,12 @@ def same(value: Value) -> tuple[object, ...]:
 
 
 def is_number(value: Value) -> bool:
-    """Whether it has a size."""
+    """Whether it is a number; a bool is not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def compare(a: Value, b: Value) -> int:
-    """The order of all values."""
+    """Compares by the total order of values."""
     ranks = [[type(None), bool, (int, float), str, (tuple, list)]] * 2
     rank = [
         next(i for i, kind in enumerate(kinds) if isinstance(v, kind)) for kinds, v in zip(ranks, (a, b), strict=True)
@@ -177,35 +181,35 @@ def compare(a: Value, b: Value) -> int:
 
 
 def a_float(value: Value) -> int:
-    """Of two numbers of one size, the integer comes first."""
+    """A tie-break: of two equal numbers, the integer comes first."""
     return int(isinstance(value, float))
 
 
 def zero(value: Value) -> int:
-    """-0.0 comes before 0.0."""
+    """A tie-break: -0.0 comes before 0.0."""
     return int(same(value) == same(0.0))
 
 
 def compare_numbers(a: Value, b: Value) -> int:
-    """By size; NaN is the largest, and as large as itself."""
+    """Compares numbers; NaN is the largest and equals itself."""
     nans = int(a != a), int(b != b)
     return nans[0] - nans[1] if any(nans) else (a > b) - (a < b)
 
 
 def equal(a: Value, b: Value) -> bool:
-    """`==`."""
+    """Evaluates `==`."""
     return compare_numbers(a, b) == 0 if is_number(a) and is_number(b) else same(a) == same(b)
 
 
 def ordered(test: Callable[[int, int], bool]) -> Callable[[Value, Value], bool]:
-    """`<` and its kind: for values of one kind."""
+    """Makes `<` and similar operators, which need two values of one kind."""
 
     def function(a: Value, b: Value) -> bool:
         kinds = [type(v) if not is_number(v) else float for v in (a, b)]
         if kinds[0] is not kinds[1] or None in (a, b):
             raise Failed(f"no order of {a!r} and {b!r}")
         if kinds[0] is float:
-            # NaN is less, and greater, than nothing but in the order of all.
+            # Comparisons with NaN are only true in the total order.
             return test(compare_numbers(a, b), 0)
         return test(compare(a, b), 0)
 
@@ -213,7 +217,7 @@ def ordered(test: Callable[[int, int], bool]) -> Callable[[Value, Value], bool]:
 
 
 def arithmetic(of: Callable[[Value, Value], Value]) -> Callable[[Value, Value], Value]:
-    """`+` and its kind."""
+    """Makes `+` and similar operators."""
 
     def function(a: Value, b: Value) -> Value:
         if not (is_number(a) and is_number(b)):
@@ -246,7 +250,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
 
 
 def value_of(term: Term, bound: Bound) -> Value:
-    """Computes an expression."""
+    """Evaluates an expression."""
     match term:
         case Var(name):
             return bound[name]
@@ -257,7 +261,7 @@ def value_of(term: Term, bound: Bound) -> Value:
 
 
 def names(term: Term | None) -> set[str]:
-    """Variables of an expression."""
+    """The variables of an expression."""
     match term:
         case Var(name):
             return {name}
@@ -267,13 +271,13 @@ def names(term: Term | None) -> set[str]:
 
 
 def total(values: list[Value]) -> Value:
-    """`sum`, which is a float, and adds integers exactly."""
+    """Computes `sum`, which returns a float and adds integers exactly."""
     ints = sum(v for v in values if isinstance(v, int))
     return float(ints) + sum(v for v in values if isinstance(v, float))
 
 
 def extreme(largest: bool) -> Callable[[list[Value]], Value]:
-    """`min` and `max`, which pass over null."""
+    """Makes `min` and `max`, which ignore null."""
 
     def function(values: list[Value]) -> Value:
         found = sorted((v for v in values if v is not None), key=functools.cmp_to_key(compare))
@@ -291,22 +295,23 @@ AGGREGATES: dict[str, Callable[[list[Value]], Value]] = {
 }
 
 
-# Programs' answers.
+# Evaluation of programs.
 
 
 class Evaluator:
-    """Answers one program."""
+    """Evaluates one program."""
 
     def __init__(self, program: Program) -> None:
-        """Computes nothing yet."""
+        """Nothing is evaluated yet."""
         self.program = program
         self.found: dict[str, dict[tuple[object, ...], Row]] = {}
-        # Whether an expression failed for values that another literal may keep out: an engine may or may not meet it.
+        # Whether an expression failed for values that another literal may filter out: an engine may
+        # or may not evaluate it.
         self.may_fail = False
         self.looks = 0
 
     def answer(self) -> list[Row]:
-        """The rows of `?`; fails where any engine has to."""
+        """The rows of `?`; fails where every engine must fail."""
         for literal in itertools.chain.from_iterable(rule.body for rule in self.program.rules):
             for term in terms(literal):
                 check_constants(term)
@@ -319,7 +324,7 @@ class Evaluator:
         return list(self.found["?"].values())
 
     def strata(self) -> list[set[str]]:
-        """Rules that read each other, after those that they read."""
+        """Groups of mutually recursive rules, in evaluation order."""
         reads: dict[str, set[str]] = {}
         for rule in self.program.rules:
             own = reads.setdefault(rule.name, set())
@@ -337,7 +342,7 @@ class Evaluator:
         ]
 
     def fill(self, stratum: set[str]) -> None:
-        """Computes rules until nothing is new."""
+        """Evaluates the rules of a stratum to a fixpoint."""
         rules = [rule for rule in self.program.rules if rule.name in stratum]
         for name in stratum:
             self.found[name] = {}
@@ -355,7 +360,7 @@ class Evaluator:
                     self.found[rule.name].setdefault(same(row), row)
 
     def aggregate(self, name: str, rules: list[Rule]) -> None:
-        """Groups what the bodies of a rule bind."""
+        """Evaluates a rule with aggregates."""
         groups: dict[tuple[object, ...], tuple[Row, list[Row]]] = {}
         for rule in rules:
             for bound in self.bindings(rule.body):
@@ -371,15 +376,15 @@ class Evaluator:
             self.found[name][same(row)] = row
 
     def bindings(self, body: tuple[Literal, ...]) -> Iterator[Bound]:
-        """All ways to give values to a body's variables, one for each choice of rows."""
+        """All bindings of a body's variables, one for each combination of rows."""
         yield from self.extend({}, list(body))
 
     def extend(self, bound: Bound, left: list[Literal]) -> Iterator[Bound]:
-        """The ways that begin with these values."""
+        """The bindings that extend these."""
         if not left:
             yield bound
             return
-        # Tests first, then what binds one value, then rows.
+        # Tests come first, then literals that bind one value, then atoms.
         ready = min(range(len(left)), key=lambda i: self.rank(left[i], bound))
         if self.rank(left[ready], bound) > UNREADY - 1:
             raise TypeError(f"nothing binds what is left of {left}")
@@ -393,7 +398,7 @@ class Evaluator:
             yield from self.extend(more, rest)
 
     def rank(self, literal: Literal, bound: Bound) -> int:
-        """When a literal can be taken."""
+        """The priority of a literal; the lowest is evaluated next."""
         match literal:
             case Atom(args=args, negated=negated):
                 inner = set().union(*(names(arg) for arg in args if isinstance(arg, Call)), set())
@@ -411,7 +416,7 @@ class Evaluator:
                 return 2 if needed <= bound.keys() else UNREADY
 
     def step(self, literal: Literal, bound: Bound) -> Iterator[Bound]:
-        """The values with one literal more."""
+        """The bindings after one more literal."""
         match literal:
             case Condition(term, negated):
                 if value_of(term, bound) != negated:
@@ -445,7 +450,7 @@ UNREADY = 9
 
 
 def matched(args: tuple[Term | None, ...], row: Row, bound: Bound) -> Bound | None:
-    """The values with a row of an atom, if it fits."""
+    """The bindings extended by a row of an atom, if it matches."""
     bound = dict(bound)
     for arg, value in zip(args, row, strict=True):
         match arg:
@@ -471,7 +476,7 @@ def terms(literal: Literal) -> list[Term]:
 
 
 def check_constants(term: Term) -> None:
-    """A part without variables that has no value is an error, whether or not a row ever asks for it."""
+    """Fails if a part without variables has no value, even if no row evaluates it."""
     if isinstance(term, Call):
         args = term.args[:1] if term.function == "coalesce" else term.args
         for arg in args:

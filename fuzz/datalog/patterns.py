@@ -1,7 +1,7 @@
-"""Random queries over a graph, in the query language and in SQL.
+"""Generates random queries over a graph, in the query language and in SQL.
 
-A query is a list of rules over `e{a, b}`, the edges, and `n{id => k}`, the vertices. Every column of an atom is named,
-so that a count counts the same in both languages.
+A query is a list of rules over `e{a, b}`, the edges, and `n{id => k}`, the vertices. Every column
+of an atom is named, so that a count counts the same rows in both languages.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from shapes import LABELS, Graph
 
 @dataclass
 class Atom:
-    """A row of a relation or a rule, or its absence."""
+    """An atom of a relation or a rule, possibly negated."""
 
     of: str
     args: list[str]
     negated: bool = False
 
     def datalog(self) -> str:
-        """As a literal."""
+        """The atom as a literal."""
         star = "*" if self.of in COLUMNS else ""
         return f"{'not ' if self.negated else ''}{star}{self.of}[{', '.join(self.args)}]"
 
@@ -32,7 +32,7 @@ COLUMNS = {"e": ["a", "b"], "n": ["id", "k"]}
 
 @dataclass
 class Rule:
-    """A definition: atoms, values of variables, and conditions `(left, sign, right)`."""
+    """A rule: atoms, values of variables, and conditions `(left, sign, right)`."""
 
     name: str
     head: list[str]
@@ -41,7 +41,7 @@ class Rule:
     conditions: list[tuple[str, str, str]] = field(default_factory=list)
 
     def datalog(self, params: dict[str, int | str] | None) -> str:
-        """As a rule; values go to `params` unless they are written out."""
+        """The rule in Datalog; values are added to `params` unless they are written out."""
         parts = []
         for variable, value in self.values.items():
             if params is None:
@@ -56,7 +56,7 @@ class Rule:
         return f"{self.name}[{', '.join(self.head)}] := {', '.join(parts)}"
 
     def sql(self, rules: dict[str, list[str]]) -> str:
-        """As a query; `rules` are the columns of other rules."""
+        """The rule as an SQL query; `rules` are the columns of other rules."""
         place: dict[str, str] = {}
         where, tables = [], []
         for number, atom in enumerate(atom for atom in self.atoms if not atom.negated):
@@ -104,12 +104,12 @@ def aggregate(item: str, place: dict[str, str]) -> str:
 
 
 def table(of: str) -> str:
-    """A relation or a rule in SQL."""
+    """The name of a relation or a rule in SQL."""
     return of if of in COLUMNS else f"r_{of}"
 
 
 def columns(of: str, rules: dict[str, list[str]]) -> list[str]:
-    """Names of columns in SQL."""
+    """The names of columns in SQL."""
     return COLUMNS.get(of) or rules[of]
 
 
@@ -124,14 +124,14 @@ class Query:
 
 
 def together(kind: str, rules: list[Rule], written_out: bool, in_sql: bool = True) -> Query:
-    """The query of these rules, of which the entry is the last."""
+    """The query of these rules; the last one is the entry."""
     params: dict[str, int | str] = {}
     script = "\n".join(rule.datalog(None if written_out else params) for rule in rules)
     return Query(kind, script, params, in_sql_of(rules) if in_sql else None)
 
 
 def in_sql_of(rules: list[Rule]) -> str:
-    """Common table expressions, and the last rule."""
+    """The rules in SQL: common table expressions, and the last rule as the query."""
     of_name: dict[str, list[Rule]] = {}
     for rule in rules[:-1]:
         of_name.setdefault(rule.name, []).append(rule)
@@ -145,28 +145,28 @@ def in_sql_of(rules: list[Rule]) -> str:
 
 
 class Patterns:
-    """Makes queries of a graph."""
+    """Generates queries of a graph."""
 
     def __init__(self, seed: str, graph: Graph) -> None:
-        """The same seed makes the same queries."""
+        """The same seed gives the same queries."""
         self.r, self.graph = random.Random(seed), graph
 
     def chance(self, of: float) -> bool:
-        """Whether something so likely happens."""
+        """True with probability `of`."""
         return self.r.random() < of
 
     def value(self) -> int | str:
-        """A vertex to ask for."""
+        """A vertex to query."""
         graph = self.graph
         number = self.r.choice(graph.special) if self.chance(0.5) else self.r.randrange(graph.vertices)
         return graph.vertex(number)
 
     def edge(self, a: str, b: str, backwards: bool) -> Atom:
-        """An edge in a direction."""
+        """An atom for an edge in a direction."""
         return Atom("e", [b, a] if backwards else [a, b])
 
     def query(self) -> Query:
-        """One query."""
+        """A random query."""
         make = self.r.choice(
             [
                 *[self.walk, self.walk, self.walk, self.star, self.cycle, self.levels, self.reach, self.reach],
@@ -176,12 +176,12 @@ class Patterns:
         return make()
 
     def bound(self, variables: list[str]) -> dict[str, int | str]:
-        """Values of some variables: of one mostly, of none now and then."""
+        """Values for some variables: mostly one, sometimes none."""
         count = self.r.choice([0, 1, 1, 1, 1, 2]) if len(variables) > 1 else self.r.choice([0, 1, 1])
         return {variable: self.value() for variable in self.r.sample(variables, count)}
 
     def head(self, variables: list[str], values: dict[str, int | str]) -> list[str]:
-        """What is asked for: a number where nothing is bound, for all rows would be too many to hand over."""
+        """The head of the entry; a count where nothing is bound, to avoid too many rows."""
         free = [variable for variable in variables if variable not in values] or variables
         one = self.r.choice(free)
         rolls = [[f"count({one})"], [f"count({one})"], [f"count_unique({one})"], [f"min({one})", f"max({one})"]]
@@ -190,7 +190,7 @@ class Patterns:
         return self.r.choice(rolls)
 
     def walk(self) -> Query:
-        """Some steps in random directions, an end or both bound, with labels or conditions at times."""
+        """A path with random directions and bound ends, sometimes with labels or conditions."""
         steps = self.r.choice([1, 2, 2, 3, 3, 4])
         names = [f"x{i}" for i in range(steps + 1)]
         one_way, back = self.chance(0.6), self.chance(0.5)
@@ -210,7 +210,7 @@ class Patterns:
         return together(f"walk of {steps}", [rule], self.chance(0.3))
 
     def star(self) -> Query:
-        """Edges that meet in one vertex."""
+        """Edges that share one vertex."""
         names = [f"y{i}" for i in range(self.r.choice([2, 3]))]
         atoms = [self.edge("x", y, self.chance(0.4)) for y in names]
         values = self.bound(["x", *names])
@@ -227,7 +227,7 @@ class Patterns:
         return together(f"cycle of {len(names)}", [rule], self.chance(0.3))
 
     def levels(self) -> Query:
-        """A rule a step, each a set."""
+        """A path with a rule per step, each of which is a set."""
         steps, back = self.r.choice([2, 3, 4]), self.chance(0.4)
         rules = [Rule("l1", ["y"], [self.edge("x", "y", back)], {"x": self.value()})]
         rules.extend(
@@ -242,7 +242,7 @@ class Patterns:
         return together(f"levels, {steps}", [*rules, Rule("?", head, atoms)], self.chance(0.3))
 
     def recursive(self, back: bool, of: str = "e") -> list[Rule]:
-        """What a vertex reaches; the vertex is the first rule's."""
+        """Rules for the vertices reachable from a vertex of the first rule."""
 
         def step(a: str, b: str) -> Atom:
             return Atom(of, [b, a] if back else [a, b])
@@ -251,7 +251,7 @@ class Patterns:
         return [base, Rule("r", ["y"], [Atom("r", ["x"]), step("x", "y")])]
 
     def reach(self) -> Query:
-        """What is reached from a vertex, or whether one is."""
+        """The vertices reachable from a vertex, or whether one is."""
         rules = self.recursive(self.chance(0.4))
         atoms, values = [Atom("r", ["y"])], {}
         if self.chance(0.2):
@@ -264,7 +264,7 @@ class Patterns:
         return together("reach", [*rules, Rule("?", head, atoms, values)], self.chance(0.3))
 
     def other(self) -> Query:
-        """What is not reached, or reached by one and not by the other."""
+        """Vertices that are not reachable, or reachable from only one of two vertices."""
         rules = self.recursive(self.chance(0.4))
         if self.chance(0.5):
             rule = Rule("?", ["count(y)"], [Atom("n", ["y", "k"]), Atom("r", ["y"], negated=True)])
@@ -273,7 +273,7 @@ class Patterns:
         return together("not reached", [*rules, rule], self.chance(0.3))
 
     def unions(self) -> Query:
-        """A rule of both directions, or of edges and pairs of edges, and a walk of it."""
+        """A union of both directions, or of edges and paths of two, and a path over it."""
         second = [Atom("e", ["y", "x"])] if self.chance(0.6) else [Atom("e", ["x", "z"]), Atom("e", ["z", "y"])]
         rules = [Rule("u", ["x", "y"], [Atom("e", ["x", "y"])]), Rule("u", ["x", "y"], second)]
         names = [f"x{i}" for i in range(self.r.choice([2, 3]))]
@@ -282,7 +282,7 @@ class Patterns:
         return together("union", [*rules, Rule("?", self.head(names, values), atoms, values)], self.chance(0.3))
 
     def aliases(self) -> Query:
-        """Rules that rename, and something made of them."""
+        """Rules that rename relations, and a query over them."""
         turned = self.chance(0.5)
         alias = Rule("al", ["p", "c"], [Atom("e", ["c", "p"] if turned else ["p", "c"])])
         if self.chance(0.4):
@@ -295,7 +295,7 @@ class Patterns:
         return together("alias", [alias, Rule("?", self.head(names, values), atoms, values)], self.chance(0.3))
 
     def labels(self) -> Query:
-        """Groups by a label, or edges between labels."""
+        """Counts by label, or edges between labels."""
         atoms = [self.edge("x", "y", False), Atom("n", ["y", "k"])]
         head = self.r.choice([["k", "count(x)"], ["k", "count_unique(x)"], ["sum(k)"], ["max(k)", "count(x)"]])
         conditions, values = [], {}
@@ -309,7 +309,7 @@ class Patterns:
         return together("labels", [Rule("?", head, atoms, values, conditions)], self.chance(0.3))
 
     def generation(self) -> Query:
-        """Those of the same generation, with one end bound or both."""
+        """Same-generation pairs, with one end bound or both."""
         up = "e" if self.chance(0.5) else "al"
         rules = [Rule("al", ["p", "c"], [Atom("e", ["p", "c"])])] if up == "al" else []
         start = [Atom(up, ["x", "p"]), Atom(up, ["y", "p"])]
@@ -324,7 +324,7 @@ class Patterns:
         return together("same generation", [*rules, rule], self.chance(0.3), in_sql=len(self.graph.edges) < 5000)
 
     def closure(self) -> Query:
-        """All pairs, of which some are asked for; a constant in the recursive atom at times."""
+        """The transitive closure, in part; sometimes with a constant in the recursive atom."""
         own = [Atom("t", ["x", "z"]), Atom("e", ["z", "y"])]
         if self.chance(0.3):
             own = [Atom("e", ["x", "z"]), Atom("t", ["z", "y"])]
@@ -342,7 +342,7 @@ class Patterns:
         return together("closure", [*rules, rule], self.chance(0.3), in_sql=in_sql)
 
     def distance(self) -> Query:
-        """Steps from a vertex to those that it reaches."""
+        """The distances from a vertex."""
         base = Rule("d", ["y", "min(l)"], [Atom("e", ["x", "y"])], {"x": self.value(), "l": 1})
         text = "d[y, min(l)] := d[x, m], *e[x, y], l = m + 1"
         entry = self.r.choice(["?[max(l), count(y)] := d[y, l]", "?[l, count(y)] := d[y, l]"])

@@ -1,8 +1,8 @@
-"""Random programs of the query language, as trees of text that can be made smaller.
+"""Generates random programs of the query language, as trees of text that can be reduced.
 
-A program is a list of steps, each a script with parameters. Names, column types and the kinds of variables are kept
-while a program is made, so that most programs run without errors: two engines may evaluate in another order, and which
-error comes first says little.
+A program is a list of steps, each a script with parameters. The generator tracks names, column
+types and the kinds of variables, so that most programs run without errors: engines may evaluate in
+another order, and which error comes first says little.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from text import Seq, Step
 
 
 class Maker(Scripts):
-    """Makes one program."""
+    """Generates one program."""
 
     def program(self) -> list[Step]:
-        """The whole."""
+        """Generates the whole program."""
         steps = [self.create(name) for name in ["ra", "rb", "rc"][: self.r.choice([1, 2, 2, 3])]]
         self.is_large = self.chance(self.large)
         if self.is_large:
@@ -57,7 +57,7 @@ class Maker(Scripts):
             name = self.r.choice([name for name in self.relations if name not in ("rh", "lg")])
             if f"{name}:ix" not in self.indexes and name not in self.triggered:
                 steps += [Step(Seq([f"::remove {name}"]), {}), self.create(name)]
-        # A plan that is kept must not outlive what it was made for.
+        # Queries are repeated, because a cached plan must not outlive what it was made for.
         steps += [again for again in queries if self.chance(0.2)]
         return steps
 

@@ -1,4 +1,4 @@
-"""Rules and queries."""
+"""Generates rules and queries."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from text import Rule, Seq, Step
 
 
 class Rules(Bodies):
-    """Makes rules, with aggregates and recursion."""
+    """Generates rules, with aggregates and recursion."""
 
     def rule(self, name: str, head: list[tuple[str, str]], literals: list[Seq | str]) -> Seq:
-        """A rule from the heads' texts and a body."""
+        """A rule of a head's terms and a body."""
         text = f"{name}[{', '.join(text for text, _ in head)}] := "
         return Seq([text, Seq(literals, ", ", 1)])
 
@@ -32,7 +32,10 @@ class Rules(Bodies):
         return found, made
 
     def another(self, made: Rule, rules: list[Rule], below: list[Rule], force: list[Rule]) -> Seq:
-        """One more definition with the same kinds of columns; one that reads itself computes nothing new."""
+        """One more definition with the same kinds of columns.
+
+        If it is recursive, it computes no new values.
+        """
         literals, env = self.body(rules, below, force, extras=0 if force else 2)
         if force and self.chance(0.3):
             literals.append(self.expr("bool", env, 1))
@@ -132,7 +135,7 @@ class Rules(Bodies):
         return [Seq([text]) for text in texts], made
 
     def aggregate(self, env: dict[str, str], literals: list[Seq | str]) -> tuple[str, str]:
-        """An aggregate over a variable: its text and the kind that it gives."""
+        """An aggregate over a variable: its text, and the kind of its result."""
         r = self.r
         for _ in range(10):
             name = r.choice([
@@ -162,7 +165,7 @@ class Rules(Bodies):
                 data = self.pick(env, "int")
                 if cost and data:
                     pair = self.name()
-                    # No ties: equal costs go with equal data.
+                    # No ambiguous ties: equal costs have equal data.
                     literals.append(f"{pair} = [{r.choice([cost, f'-{cost}', f'[{cost}]'])}, {cost}]")
                     return f"{name}({pair})", "any"
             elif name == "choice":
@@ -248,7 +251,7 @@ class Rules(Bodies):
                     texts, one = self.plain_rules(name, made, made)
                 some = [one]
             found += texts
-            # What collects in the order of arrival is no set to join with.
+            # A list in the order of arrival differs between engines, so nothing joins with it.
             made += [rule for rule in some if "anylist" not in rule.kinds]
         return found, made
 

@@ -1,4 +1,4 @@
-"""Scripts of several statements."""
+"""Generates scripts of several statements."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from text import Column, Seq, Step, spec_of
 
 
 class Scripts(Changes):
-    """Makes scripts of several statements."""
+    """Generates scripts of several statements."""
 
     def kept(self) -> Step:
-        """A script of several blocks over relations of its own."""
+        """A script of several blocks over temporary relations."""
         self.params, self.tags = {}, {"imperative"}
         r, relations = self.r, dict(self.relations)
         parts: list[Seq | str] = []
@@ -92,7 +92,7 @@ class Scripts(Changes):
         return Step(Seq(parts), self.params, self.tags | {"imperative"})
 
     def query_text(self) -> Seq:
-        """A query without options whose parameters and tags are added to what is there."""
+        """A query without options; its parameters and tags are added to the current ones."""
         params, tags = self.params, self.tags
         self.params = dict(params)
         rules, made = self.rules()
@@ -101,7 +101,7 @@ class Scripts(Changes):
         return Seq([*rules, *entry], "\n", 1)
 
     def transaction(self) -> list[Step]:
-        """Changes of stored relations, one of which may fail; what is left behind."""
+        """Changes of stored relations, one of which may fail, and queries for what is left."""
         self.params, self.tags = {}, {"imperative"}
         r, relations = self.r, dict(self.relations)
         parts: list[Seq | str] = []
@@ -128,7 +128,7 @@ class Scripts(Changes):
         return found
 
     def failure(self) -> str:
-        """A query that fails, or seldom does not."""
+        """A query that mostly fails."""
         r = self.r
         name = r.choice(list(self.relations))
         keys = [c for c in self.relations[name] if c.is_key]

@@ -1,4 +1,4 @@
-"""Random graphs of many shapes, as files that every engine can read."""
+"""Generates random graphs of many shapes, as files that every engine can read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LABELS = 50
 
 @dataclass
 class Graph:
-    """A graph and what queries should know of it."""
+    """A graph, and its properties for generating queries."""
 
     name: str
     shape: str
@@ -47,20 +47,20 @@ class Graph:
 
 
 def uniform(r: random.Random, edges: int) -> Iterator[Edge]:
-    """Each edge between any two vertices."""
+    """Edges between uniformly random vertices."""
     vertices = max(2, edges // r.choice([2, 5, 10, 30]))
     return ((r.randrange(vertices), r.randrange(vertices)) for _ in range(edges))
 
 
 def popular(r: random.Random, edges: int) -> Iterator[Edge]:
-    """Sources and targets that some are much more often than others."""
+    """Edges whose ends follow a skewed distribution."""
     vertices = max(2, edges // r.choice([3, 8]))
     a, b = r.choice([(1, 3), (3, 1), (2, 2)])
     return ((int(r.random() ** a * vertices), int(r.random() ** b * vertices)) for _ in range(edges))
 
 
 def hub(out: bool, into: bool) -> Callable[[random.Random, int], Iterator[Edge]]:
-    """One vertex with a fifteenth of all edges in a direction or two, beside vertices with a few."""
+    """One vertex with a fifteenth of all edges in one direction or both; the others have few."""
 
     def of(r: random.Random, edges: int) -> Iterator[Edge]:
         vertices = max(2, edges // r.choice([2, 5]))
@@ -88,7 +88,7 @@ def tree(r: random.Random, edges: int) -> Iterator[Edge]:
 
 
 def grid(_: random.Random, edges: int) -> Iterator[Edge]:
-    """Right and down."""
+    """A grid with edges to the right and down."""
     side = max(2, int((edges / 2) ** 0.5))
     for place in range(side * side):
         if place % side + 1 < side:
@@ -98,7 +98,7 @@ def grid(_: random.Random, edges: int) -> Iterator[Edge]:
 
 
 def cliques(r: random.Random, edges: int) -> Iterator[Edge]:
-    """Groups in which everyone knows everyone, and a bridge from each to the next."""
+    """Cliques, and an edge from each to the next."""
     size = r.choice([5, 20, 60])
     for first in range(0, max(1, edges // (size * size)) * size, size):
         for a in range(first, first + size):
@@ -107,7 +107,7 @@ def cliques(r: random.Random, edges: int) -> Iterator[Edge]:
 
 
 def layers(r: random.Random, edges: int) -> Iterator[Edge]:
-    """Two sides, and edges from the first to the second only: a walk ends after a step."""
+    """A bipartite graph with edges in one direction only: a path ends after one step."""
     left = max(2, edges // r.choice([5, 100]))
     right = max(2, edges // 10)
     return ((r.randrange(left), left + int(r.random() ** 2 * right)) for _ in range(edges))

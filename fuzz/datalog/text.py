@@ -1,4 +1,4 @@
-"""Programs as trees of text that can be made smaller."""
+"""Programs as trees of text, which can be reduced."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 
 
 class Seq:
-    """Text made of parts; parts may be left out down to `least`."""
+    """A text of parts, some of which may be left out, down to `least`."""
 
     def __init__(self, parts: list[Seq | str], sep: str = "", least: int | None = None) -> None:
-        """`least` of None says that no part may go."""
+        """With `least` None no part may be left out."""
         self.parts, self.sep, self.least = parts, sep, least
 
     def text(self) -> str:
-        """The text."""
+        """The parts joined to a string."""
         return self.sep.join(part if isinstance(part, str) else part.text() for part in self.parts)
 
     def smaller(self) -> list[Seq]:
-        """Copies that lack something, the smallest first."""
+        """Copies with something removed, the smallest first."""
         found = []
         if self.least is not None and len(self.parts) > self.least:
             half = len(self.parts) // 2
@@ -34,7 +34,7 @@ class Seq:
         return found
 
     def shuffled(self, r: random.Random) -> Seq:
-        """The same with the literals of bodies, and alternatives, in another order."""
+        """A copy with literals of bodies, and alternatives, in another order."""
         parts = [part if isinstance(part, str) else part.shuffled(r) for part in self.parts]
         if self.least == 1 and self.sep in (", ", " or "):
             r.shuffle(parts)
@@ -42,14 +42,14 @@ class Seq:
 
 
 class Raw(str):
-    """An expression that stands for its value."""
+    """An expression as source text, written without quotes."""
 
     __slots__ = ()
 
 
 @dataclass
 class Step:
-    """A script and its parameters; the way says how ours is to answer."""
+    """A script and its parameters; `way` selects the execution mode of our engine."""
 
     script: Seq
     params: dict[str, object]
@@ -59,7 +59,7 @@ class Step:
 
 @dataclass
 class Column:
-    """A column of a stored relation; the kind says which values are in it."""
+    """A column of a stored relation, with the kind of its values."""
 
     name: str
     kind: str
@@ -70,14 +70,14 @@ class Column:
 
 @dataclass
 class Rule:
-    """What a rule or relation gives; `computed` ones do not grow."""
+    """The columns of a rule or relation; those that are `computed` are not extended further."""
 
     name: str
     kinds: list[str]
 
 
 def literal(value: object) -> str:
-    """A value as the language writes it."""
+    """A value as a literal of the language."""
     if isinstance(value, Raw):
         return str(value)
     if value is None:
@@ -94,7 +94,7 @@ def literal(value: object) -> str:
 
 
 def spec_of(columns: list[Column], with_types: bool, rename: dict[str, str] | None = None) -> str:
-    """The columns in braces."""
+    """The specification of the columns, in braces."""
 
     def one(column: Column) -> str:
         text = column.name

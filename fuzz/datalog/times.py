@@ -1,20 +1,21 @@
-"""Compares Quipu's times, and its answers, with those of Cozo and DuckDB, on random queries over random graphs.
+"""Compares Quipu's times and results with those of Cozo and DuckDB, on random queries over graphs.
 
 Needs the release module, and an interpreter with the peers (`pip install -r fuzz/datalog/requirements.txt`):
 
     python fuzz/datalog/times.py --out times.jsonl --seeds 0:125 --queries 40
     python fuzz/datalog/times.py --out times.jsonl --report times.md
 
-Instead of the module, `--quipu target/release/examples/times` takes our example, which is sooner built:
-`cargo build --release -p quipu-exec --example times`.
+Instead of the module, `--quipu target/release/examples/times` uses our example, which is built
+faster:
 
-A seed is a graph (`shapes.py`); each has so many queries (`patterns.py`). Every engine is a process of its own with the
-graph in memory. A query is *slow* if its fastest call takes more than twice the fastest peer's and 2 ms, and if the
-same holds of medians when all engines are asked again in turn. What was asked before is not asked again: `--out` is
-continued. `--graph SEED --query NUMBER` asks one query and prints what the engines say.
+A seed is a graph (`shapes.py`), with `--queries` queries (`patterns.py`). Every engine is a process
+of its own with the graph in memory. A query is *slow* if its fastest call takes more than twice the
+fastest peer's and 2 ms, and if the same holds for medians when all engines run it again in turn.
+Queries that were run before are skipped: `--out` is continued. `--graph SEED --query NUMBER` runs
+one query and prints the results.
 
-Engines that take longer than `--limit-s` are stopped and count as that long. Answers of peers that were stopped, or
-that refuse a query, are not compared.
+Engines that take longer than `--limit-s` are stopped and count as that long. Results of peers that
+were stopped, or that reject a query, are not compared.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ Ask = Callable[[dict[str, Any]], list[Any]]
 
 
 def rows_of(path: Path) -> tuple[list[str], list[list[Any]]]:
-    """Names of columns and rows of a file."""
+    """The names of columns, and the rows, of a file."""
     with path.open() as file:
         rows = csv.reader(file)
         headers = next(rows)
@@ -59,7 +60,7 @@ def rows_of(path: Path) -> tuple[list[str], list[list[Any]]]:
 
 
 def load_scripts(run: Callable[[str], Any], put: Callable[[Any], Any], folder: Path, spec: dict[str, Any]) -> None:
-    """Makes the relations of an engine of scripts."""
+    """Creates the relations of an engine of scripts."""
     key = "String" if spec["is_text"] else "Int"
     run(f":create e {{a: {key}, b: {key}}}")
     run(f":create n {{id: {key} => k: Int}}")
@@ -72,7 +73,7 @@ def load_scripts(run: Callable[[str], Any], put: Callable[[Any], Any], folder: P
 
 
 def quipu(folder: Path, spec: dict[str, Any], limit_s: float) -> Ask:
-    """Ours."""
+    """Quipu."""
     import quipu as engine
 
     database = engine.open(cache="512MB", memory_limit="1GB")
@@ -90,7 +91,7 @@ def cozo(folder: Path, spec: dict[str, Any], limit_s: float) -> Ask:
 
 
 def duckdb(folder: Path, spec: dict[str, Any], limit_s: float) -> Ask:
-    """DuckDB, with an index for each order that the scripts' relations have."""
+    """DuckDB, with an index for each key order of the scripts' relations."""
     import duckdb as engine
 
     key = "varchar" if spec["is_text"] else "bigint"
@@ -118,7 +119,10 @@ def duckdb(folder: Path, spec: dict[str, Any], limit_s: float) -> Ask:
 
 
 def serve(name: str) -> None:
-    """Answers from standard input: the other end of `Engine`. The first line is what to load."""
+    """Runs queries from standard input: the counterpart of `Engine`.
+
+    The first line says what to load.
+    """
     spec = json.loads(sys.stdin.readline())
     limit_s = spec["limit_s"]
     ask = {"quipu": quipu, "cozo": cozo, "duckdb": duckdb}[name](Path(spec["folder"]), spec, limit_s)
@@ -140,29 +144,29 @@ def serve(name: str) -> None:
 
 
 def digest(rows: list[Any]) -> str:
-    """The same for the same rows in whatever order."""
+    """A digest that does not depend on the order of rows."""
     texts = sorted(json.dumps([plain(value) for value in row]) for row in rows)
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
 
 
 def plain(value: Any) -> Any:
-    """Whole floats and decimals as integers: kinds of numbers are not what is compared here."""
+    """Whole floats and decimals as integers, because kinds of numbers are not compared here."""
     if isinstance(value, str) or value is None:
         return value
     return int(value) if float(value).is_integer() else float(value)
 
 
 class Engine:
-    """A process that answers; it is started and loaded again after it hung or died."""
+    """A process that runs queries; it is restarted and loaded again after it hung or died."""
 
     def __init__(self, name: str, python: str, limit_s: float) -> None:
-        """Starts nothing yet."""
+        """The process is started at first use."""
         self.name, self.python, self.limit_s = name, python, limit_s
         self.process: subprocess.Popen[bytes] | None = None
         self.spec: dict[str, Any] = {}
 
     def load(self, folder: Path, of: Graph) -> None:
-        """Prepares for a graph."""
+        """Selects the graph that is loaded at first use."""
         self.stop()
         self.spec = {
             "folder": str(folder),
@@ -172,9 +176,9 @@ class Engine:
         }
 
     def ask(self, query: Query, calls: int) -> dict[str, Any]:
-        """Times of some calls and the answer, or an error."""
+        """Times of some calls and the result, or an error."""
         if self.process is None:
-            # The example answers by itself; an interpreter does so with this file.
+            # The example is a program; an interpreter runs this file.
             is_example = Path(self.python).name == "times"
             command = [self.python] if is_example else [self.python, __file__, "--serve", self.name]
             self.process = subprocess.Popen(
@@ -192,7 +196,7 @@ class Engine:
         return found
 
     def exchange(self, message: dict[str, Any], limit_s: float) -> dict[str, Any] | None:
-        """The answer to a message; nothing if there is none in time."""
+        """The answer to a message; None after a timeout."""
         assert self.process
         assert self.process.stdin
         assert self.process.stdout
@@ -215,22 +219,22 @@ class Engine:
             self.process = None
 
 
-# Judging.
+# Comparison.
 
 
 def is_answer(found: dict[str, Any]) -> bool:
-    """Whether there are rows."""
+    """Whether it has rows instead of an error."""
     return "error" not in found
 
 
 def is_slow(ours: float, found: dict[str, dict[str, Any]], of: Callable[[list[float]], float]) -> bool:
-    """Whether a time of ours is over twice the best peer's and the slack."""
+    """Whether our time exceeds twice the best peer's and the slack."""
     peers = [of(found[name]["ms"]) for name in ENGINES[1:] if name in found and is_answer(found[name])]
     return bool(peers) and ours > FACTOR * min(peers) + SLACK_MS
 
 
 def judge(engines: dict[str, Engine], query: Query) -> dict[str, Any]:
-    """Asks all engines, and again in turn where ours seems slow."""
+    """Runs the query on all engines, and again in turn if ours seems slow."""
     found = {name: engine.ask(query, CALLS) for name, engine in engines.items() if name != "duckdb" or query.sql}
     ours = found["quipu"]
     verdict = "fine"
@@ -257,11 +261,11 @@ def judge(engines: dict[str, Engine], query: Query) -> dict[str, Any]:
     return {"verdict": verdict, "found": found}
 
 
-# Running.
+# Runs.
 
 
 def records_of(path: Path) -> list[dict[str, Any]]:
-    """What was asked before. A last line that was cut off is taken away."""
+    """The results of earlier runs. A last line that was cut off is removed."""
     text = path.read_text()
     whole = text[: text.rfind("\n") + 1]
     if whole != text:
@@ -270,7 +274,7 @@ def records_of(path: Path) -> list[dict[str, Any]]:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Asks what was not asked yet."""
+    """Runs the queries that were not run before."""
     done = set()
     if args.out.exists():
         done = {(record["seed"], record["number"]) for record in records_of(args.out)}
@@ -299,7 +303,7 @@ def ask_graph(
     counts: Counter[str],
     args: argparse.Namespace,
 ) -> None:
-    """Asks queries of one graph."""
+    """Runs the queries of one graph."""
     of = graph(seed, args.edges_max)
     print(of.name, flush=True)
     with tempfile.TemporaryDirectory() as name, args.out.open("a") as out:
@@ -322,7 +326,7 @@ def ask_graph(
 
 
 def times_of(found: dict[str, dict[str, Any]]) -> str:
-    """Medians in milliseconds."""
+    """The medians in milliseconds, as text."""
     return ", ".join(
         f"{name} {statistics.median(one['ms']):.2f}{'' if is_answer(one) else ' (' + one['error'][:60] + ')'}"
         for name, one in found.items()
@@ -330,12 +334,12 @@ def times_of(found: dict[str, dict[str, Any]]) -> str:
 
 
 def indented(query: Query) -> str:
-    """A query to be read."""
+    """The query as indented text."""
     return "".join(f"      {line}\n" for line in [*query.script.splitlines(), str(query.params)])
 
 
 def one(args: argparse.Namespace) -> None:
-    """Asks one query and prints what is found."""
+    """Runs one query and prints the results."""
     of = graph(args.graph, args.edges_max)
     query = Patterns(f"query {args.graph} {args.query}", of).query()
     print(of.name, query.kind, query.script, query.params, query.sql, sep="\n")
@@ -353,7 +357,7 @@ def one(args: argparse.Namespace) -> None:
 
 
 def report(args: argparse.Namespace) -> None:
-    """Writes a table of what was asked, and of every query that is not fine."""
+    """Writes a table of all results, and of every query that is slow or differs."""
     records = records_of(args.out)
     verdicts = Counter(record["verdict"] for record in records)
     lines = [f"{len(records)} queries: " + ", ".join(f"{count} {name}" for name, count in verdicts.most_common()), ""]
@@ -376,13 +380,13 @@ def report(args: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Runs."""
+    """Runs the mode that the arguments select."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("times.jsonl"), help="where records go; it is continued")
     parser.add_argument("--report", type=Path, help="writes a table of the records, and asks nothing")
     parser.add_argument("--seeds", default="0:125", help="graphs, FROM:TO")
     parser.add_argument("--queries", type=int, default=40, help="of each graph")
-    parser.add_argument("--seconds", type=float, default=1e9, help="stops after so many")
+    parser.add_argument("--seconds", type=float, default=1e9, help="stop after this time")
     parser.add_argument("--limit-s", type=float, default=3.0, help="seconds for a call")
     parser.add_argument("--edges-max", type=int, default=1_000_000)
     parser.add_argument("--graph", type=int, help="asks one query of this seed")

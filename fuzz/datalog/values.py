@@ -1,4 +1,4 @@
-"""Values and expressions of random programs."""
+"""Generates values and expressions of random programs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TYPES = {
 
 RICH = ["bytes", "uuid", "json", "narrow", "wide", "pair", "two"]
 
-# What some column takes in another form, and others refuse.
+# Values that some columns convert and others reject.
 STRAY = ["null", "'x'", "'YQ=='", "1", "1.0", "0.5", "true", "[]", "[1]", "[1, 2, 3, 4]", "[1, null]", "['a', 1]",
     "{'a': 1}", "json([1, 2])", "decode_base64('YQ==')", "vec([1, 2])", "vec([1, 2, 3])", "vec([1, 2], 'F64')",
     "'00000000-0000-0000-0000-000000000001'", "to_uuid('00000000-0000-0000-0000-000000000001')", "validity(5)",
@@ -44,10 +44,10 @@ JOINABLE = {"int": {"int", "maybe", "any"}, "maybe": {"int", "maybe", "any"}, "a
 
 
 class Values:
-    """Makes one program."""
+    """Generates values and expressions for one program."""
 
     def __init__(self, seed: int, large: float) -> None:
-        """The same seed makes the same program; so many have a large relation."""
+        """The same seed gives the same program; `large` is the probability of a large relation."""
         self.large = large
         self.r = random.Random(seed)
         # Engines differ in whether 1 unifies with 1.0, so most programs have integers only.
@@ -65,7 +65,7 @@ class Values:
         self.triggered: set[str] = set()
 
     def chance(self, p: float) -> bool:
-        """True so often."""
+        """True with probability `p`."""
         return self.r.random() < p
 
     def name(self) -> str:
@@ -76,7 +76,7 @@ class Values:
     # Values.
 
     def value(self, kind: str) -> object:
-        """A value of a kind."""
+        """A random value of a kind."""
         r = self.r
         if kind in RICH:
             return self.rich_value(kind)
@@ -99,7 +99,7 @@ class Values:
         return r.choice([0, 1, 2, 3, None, "a", "b", True, [1]])
 
     def literal(self, kind: str) -> str:
-        """A value as text, or a parameter that has it."""
+        """A literal, or a parameter with its value."""
         value = self.value(kind)
         if self.chance(0.08) and self.has_parameters and not isinstance(value, Raw):
             name = f"p{len(self.params)}"
@@ -125,7 +125,7 @@ class Values:
         return [self.value("int"), self.value("str" if kind == "pair" else "int")]
 
     def cell(self, column: Column) -> str:
-        """A value for a column, in a form that it takes, and at times one that it may refuse."""
+        """A value for a column, in a form that it accepts, or sometimes one that it may reject."""
         r = self.r
         if column.kind == "validity":
             return f"[{r.randint(1, 6)}, true]"
@@ -283,7 +283,7 @@ class Values:
         return self.r.choice(ways[kind])()
 
     def from_rich(self, kind: str, env: dict[str, str], depth: int) -> str:
-        """An expression of a plain kind, of something of a rarer one."""
+        """An expression of a plain kind over values of a rarer kind."""
 
         def e(of: str) -> str:
             return self.expr(of, env, depth - 1)

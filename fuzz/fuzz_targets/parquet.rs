@@ -5,8 +5,8 @@ use std::sync::Once;
 static QUIET: Once = Once::new();
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
-    // Parquet's reader panics on damage, and our guard makes an error of it: only what gets past
-    // the guard counts, and ends the process all the same.
+    // Parquet's reader panics on damage, and our guard turns the panic into an error. Only a panic
+    // that passes the guard counts; it ends the process in any case.
     QUIET.call_once(|| std::panic::set_hook(Box::new(|_| ())));
     quipu_hostile::targets::parquet(input);
 });

@@ -1,4 +1,4 @@
-"""What belongs to one process is not sent to another."""
+"""Open databases, and objects of theirs, belong to one process and cannot be pickled."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ def _refuse(value: object) -> NoReturn:
 
 
 def refuse_to_pickle() -> None:
-    """Say what to do instead where :mod:`pickle`, :mod:`copy` or :mod:`multiprocessing` meet an open database."""
+    """Make :mod:`pickle` and :mod:`copy` refuse open databases, with a hint what to do instead."""
     for kind in _BOUND:
         copyreg.pickle(kind, _refuse)

@@ -20,7 +20,7 @@ __all__ = [
 
 
 class Error(Exception):
-    """Anything that Quipu raises of its own. Bare: the machine failed a read or a write."""
+    """The base class of Quipu's exceptions. The class itself means a failed read or write."""
 
 
 class ConflictError(Error):
@@ -28,19 +28,19 @@ class ConflictError(Error):
 
 
 class InvalidInputError(Error, ValueError):
-    """The request is wrong, and changed nothing. A retry fails the same way."""
+    """The request is wrong and changed nothing. A retry fails the same way."""
 
     line: int | None = None
-    """Line of the input, from 1, where the input is a text."""
+    """Line of the input, from 1, if the input is text."""
     column: int | None = None
-    """Column of the record, from 1; 0 where the whole record is meant."""
+    """Column of the record, from 1; 0 for the whole record."""
 
 
 class CorruptionError(Error):
-    """Bytes on disk are not what was written; the message names the file and the byte."""
+    """Bytes on disk differ from what was written; the message names the file and the byte."""
 
     problems: Sequence[Mapping[str, Any]] = ()
-    """Of :meth:`quipu.Database.check`: everything found, each with ``file``, ``offset`` and ``what``."""
+    """The problems that :meth:`quipu.Database.check` found, with ``file``, ``offset``, ``what``."""
 
 
 class PoisonedError(Error):
@@ -48,17 +48,18 @@ class PoisonedError(Error):
 
 
 class CancelledError(Error):
-    """The caller stopped it. Nothing was changed."""
+    """The call was stopped by the caller or by its timeout. Nothing was changed."""
 
 
 class LimitError(Error):
-    """A limit that was set was reached, memory for one. Nothing was changed."""
+    """A limit was reached, for example that of memory. Nothing was changed."""
 
 
 class ForkedError(Error, RuntimeError):
-    """The database was opened in another process, which this one was forked from. Nothing was done.
+    """The database was opened by another process, from which this one was forked.
 
-    Open it again here: read-only, or after the parent has closed it.
+    Nothing was done. Open the database again in this process: read-only, or after the parent has
+    closed it.
     """
 
 
@@ -67,4 +68,4 @@ class LockedError(Error, BlockingIOError):
 
 
 class InternalError(Error):
-    """A mistake of Quipu's own. What the call changed was not committed. Please report it."""
+    """A bug in Quipu. The call's changes were not committed. Please report it."""

@@ -1,4 +1,4 @@
-"""What the tests share: databases, and a graph that is too simple to be wrong."""
+"""Shared fixtures: databases, files and alarms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def db() -> Iterator[quipu.Database]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where a database may be; nothing is there yet."""
+    """Path of a database that does not exist yet."""
     return tmp_path / "db.quipu"
 
 
@@ -42,17 +42,17 @@ def interrupt() -> None:
 
 
 class Alarm(Protocol):
-    """Sets an alarm."""
+    """The function of the fixture `alarm`."""
 
     def __call__(self, after_s: float, handler: Callable[[], object] = interrupt) -> None:
-        """Call something as a signal's handler, after so many seconds."""
+        """Call a function from a signal handler, after some seconds."""
 
 
 @pytest.fixture
 def alarm() -> Iterator[Alarm]:
-    """Set an alarm.
+    """Set an alarm by a timer's signal.
 
-    The signal is a timer's and not Ctrl-C's, which a process in the background may ignore.
+    Not by Ctrl-C's signal, which a process in the background may ignore.
     """
     if not hasattr(signal, "setitimer"):
         pytest.skip("needs a timer's signal")

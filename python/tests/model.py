@@ -1,4 +1,4 @@
-"""A graph as a dictionary of edges, and the check that holds a real one to it."""
+"""A model of a graph as a dictionary of edges, and a check of real graphs against it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def arriving(model: Edges, v: Vertex) -> list[tuple[object, ...]]:
 
 
 def check(g: quipu.Graph, model: Edges, others: Iterable[Vertex] = ()) -> None:
-    """Ask everything of the graph, about its vertices and of others that it has not, and compare with the model."""
+    """Compare all reads of the graph with the model, for its vertices and for others."""
     there = {end for pair in model for end in pair}
     vertices: list[Vertex] = [*there, *others]
     assert g.number_of_edges() == len(g) == len(model)
@@ -39,7 +39,7 @@ def check(g: quipu.Graph, model: Edges, others: Iterable[Vertex] = ()) -> None:
     for v in vertices:
         out, into = outs[v], ins[v]
         both = out + [edge for edge in into if edge[0] != v]
-        # Texts come in the order of their ids, which is none that a caller knows.
+        # Strings come in the order of their dictionary ids, which a caller does not know.
         assert sorted(triples(g.out_edges(v))) == out
         assert sorted(triples(g.in_edges(v))) == into
         assert sorted(triples(g.edges(v))) == sorted(both)
@@ -70,7 +70,7 @@ def check(g: quipu.Graph, model: Edges, others: Iterable[Vertex] = ()) -> None:
 
 
 def check_many(g: quipu.Graph, model: Edges, vertices: list[Vertex]) -> None:
-    """Compare the calls for many vertices with those for one, a vertex that comes twice included."""
+    """Compare the calls for many vertices with those for one; a vertex may occur twice."""
     asked = [*vertices, *vertices[:2]]
     for single, many in [
         (g.out_edges, g.out_edges_many),

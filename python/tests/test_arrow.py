@@ -1,4 +1,4 @@
-"""Columns that speak Arrow's PyCapsule interface and nothing else."""
+"""Columns that implement only Arrow's PyCapsule interface."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def kind(column: Any) -> str:
 
 
 class ArrayOnly:
-    """A column that has no other method."""
+    """A column with only `__arrow_c_array__`."""
 
     def __init__(self, column: Any) -> None:
         self.column = column
@@ -33,7 +33,7 @@ class ArrayOnly:
 
 
 class StreamOnly:
-    """Chunks of a column, or a table, that has no other method."""
+    """Chunks of a column, or a table, with only `__arrow_c_stream__`."""
 
     def __init__(self, chunks: Any) -> None:
         self.chunks = chunks
@@ -43,7 +43,7 @@ class StreamOnly:
 
 
 def keys_of(key: Any) -> Callable[[Any], object]:
-    """Keys of blobs, as they are found again."""
+    """Store a column as keys of blobs, and read it back."""
 
     def keys(column: Any) -> object:
         with quipu.open() as db:
@@ -55,7 +55,7 @@ def keys_of(key: Any) -> Callable[[Any], object]:
 
 
 def numbers_of(number: Any) -> Callable[[Any], object]:
-    """Numbers of counters, as they are found again."""
+    """Store a column as numbers of counters, and read it back."""
 
     def numbers(column: Any) -> object:
         with quipu.open() as db:
@@ -67,7 +67,7 @@ def numbers_of(number: Any) -> Callable[[Any], object]:
 
 
 def weights(column: Any) -> object:
-    """Weights of edges, as they are found again."""
+    """Store a column as weights of edges, and read it back."""
     with quipu.open() as db:
         g = db.graph("g", weight="float64")
         g.upsert_many(THREE, THREE, column)
@@ -75,7 +75,7 @@ def weights(column: Any) -> object:
 
 
 def outcome(of: Callable[[Any], object], column: Any) -> object:
-    """What comes of it, or that it is refused."""
+    """The result, or the class of the error."""
     try:
         return of(column)
     except (TypeError, quipu.InvalidInputError):
@@ -117,7 +117,7 @@ USES = [keys_of("u64"), keys_of("i64"), keys_of("str"), numbers_of("int64"), num
     ids=kind,
 )
 def test_a_column_that_only_speaks_arrow_is_what_it_is(use: Callable[[Any], object], column: Any) -> None:
-    # pyarrow's own arrays are taken as NumPy shows them.
+    # pyarrow's own arrays are read through NumPy.
     assert repr(outcome(use, ArrayOnly(column))) == repr(outcome(use, column))
 
 

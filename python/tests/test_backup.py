@@ -1,4 +1,4 @@
-"""Backups and restores, as a Python user sees them."""
+"""Backups and restores from Python."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_restore_replaces_only_what_it_may_and_only_by_what_is_sound(folder: P
         quipu.restore(folder, tmp_path / "again")
     table = next((tmp_path / "backup").rglob("*.sst"))
     sound = table.read_bytes()
-    table.unlink()  # a link to the database's own
+    table.unlink()  # it is a link to the database's table
     table.write_bytes(sound[:100] + bytes([sound[100] ^ 1]) + sound[101:])
     with pytest.raises(quipu.CorruptionError, match=table.name):
         quipu.restore(tmp_path / "backup", folder, replace=True)
@@ -132,7 +132,7 @@ def test_other_threads_run_while_a_backup_is_made(folder: Path, tmp_path: Path) 
         thread = threading.Thread(target=other)
 
         def tell(_done: int, _total: int) -> None:
-            # The lock is given back around this call, so the other thread gets it.
+            # The GIL is released around this call, so the other thread runs.
             if not waiting.is_set():
                 thread.start()
                 assert ran.wait(300)
@@ -168,5 +168,5 @@ def test_ctrl_c_ends_a_backup_and_the_database_goes_on(folder: Path, tmp_path: P
             assert process.stdout.readline() == "interrupted 100000\n"
             assert process.wait() == 0
         finally:
-            # Where an assertion failed it would go on for ever.
+            # After a failed assertion it would run forever.
             process.kill()

@@ -1,4 +1,4 @@
-"""Byte strings by key: single, many, in order, in pieces."""
+"""Blobs: single values, many, in order, in pieces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import quipu
 
 @pytest.fixture
 def b(db: quipu.Database) -> quipu.Blobs:
-    """Blobs with nothing in them."""
+    """Empty blobs."""
     return db.blobs("pages")
 
 

@@ -1,4 +1,4 @@
-"""After :meth:`quipu.Database.close` every call is one clear error, whatever it was that the caller still holds."""
+"""After :meth:`quipu.Database.close` every call on any object raises one clear error."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ import quipu
 
 INHERITED = set(dir(object)) | {"__module__", "__lt__", "__le__", "__gt__", "__ge__"}
 
-# What they hold is the caller's.
+# Classes whose data is in memory and belongs to the caller.
 DATA = {"Table", "Column", "Result", "ImportReport", "BackupReport", "RestoreReport"}
 
-# Calls that do not touch the database, and those that end something.
+# Calls that do not touch the database, and calls that end something.
 SPARED = {
     "Database": {"close", "__enter__", "__exit__"},
     "Transaction": {"rollback", "__enter__"},
     "BlobReader": {"close", "tell", "seek", "__len__", "__enter__", "__exit__"},
     "BlobWriter": {"abort", "__enter__"},
-    # What was read ahead may still be handed out: `test_a_stream_that_was_begun_…` reads them to their ends.
+    # Rows that were read ahead may still be returned: `test_a_stream_that_was_begun_…` reads them
+    # to the end.
     "TableStream": {name for name in dir(quipu.TableStream) if name not in INHERITED},
     "ResultStream": {name for name in dir(quipu.ResultStream) if name not in INHERITED},
-    # A notebook shows what it can.
+    # A notebook must be able to show it.
     "Graph": {"_repr_html_"},
     "Relation": {"__arrow_c_schema__", "__bool__"},
     "Blobs": {"__bool__"},
@@ -35,7 +36,7 @@ SPARED = {
 ROWS = {"k": [1], "v": [2]}
 ONE = np.array([1], dtype=np.uint64)
 
-# By what each is called.
+# Arguments of the calls.
 ARGUMENTS: dict[str, dict[str, tuple[Any, ...]]] = {
     "Database": {
         "graph": ("g",),
@@ -118,7 +119,7 @@ ARGUMENTS: dict[str, dict[str, tuple[Any, ...]]] = {
     "Relation": dict.fromkeys(("put", "insert", "update", "rm", "delete"), (ROWS,)),
 }
 
-# Calls of graphs by one vertex or some.
+# Calls of graphs with one vertex or many.
 for _name in (
     "out_edges",
     "in_edges",
@@ -138,7 +139,7 @@ ARGUMENTS["Relation"]["rm"] = ARGUMENTS["Relation"]["delete"] = ({"k": [1]},)
 
 
 def fill(db: quipu.Database) -> None:
-    """Make something of everything."""
+    """Create an entry of every kind."""
     db.graph("g").upsert(1, 2)
     db.blobs("b")[1] = b"x" * (1 << 20)
     db.counters("c").add(1)
@@ -146,7 +147,7 @@ def fill(db: quipu.Database) -> None:
 
 
 def held(db: quipu.Database) -> list[Any]:
-    """Return something of every class."""
+    """Return an object of every class."""
     tx = db.transaction()
     tx.run("?[k, v] <- [[-1, 0]] :put r {k => v}")
     stream = db.stream("?[k, v] := *r{k, v}")
@@ -159,7 +160,7 @@ def held(db: quipu.Database) -> list[Any]:
 
 
 def calls(one: Any) -> Iterator[str]:
-    """Name the calls of a class that ask or change the database."""
+    """Return the names of a class's calls that read or change the database."""
     cls = type(one)
     for name in dir(cls):
         member = inspect.getattr_static(cls, name)
@@ -168,7 +169,7 @@ def calls(one: Any) -> Iterator[str]:
 
 
 def outcome(call: Callable[[], Any]) -> str:
-    """Say what a call ends in; of what it returns, the first item."""
+    """Return the outcome of a call; for an iterator, that of its first item."""
     try:
         answer = call()
         if isinstance(answer, Iterator):
@@ -199,7 +200,7 @@ def test_after_close_every_call_is_the_same_error(where: str, tmp_path: Path) ->
     wrong: list[str] = []
     for one in objects:
         cls = type(one).__name__
-        # A writer ends with the first error that it tells.
+        # A writer is closed by its first error.
         ends, has_told = cls == "BlobWriter", False
         for name in calls(one):
             given = ARGUMENTS.get(cls, {}).get(name, ())
@@ -207,14 +208,14 @@ def test_after_close_every_call_is_the_same_error(where: str, tmp_path: Path) ->
                 files.get(argument, argument) if isinstance(argument, str) else argument for argument in given
             )
             found = outcome(lambda one=one, name=name, given=given: getattr(type(one), name)(one, *given))
-            # What could not be done before, either, may be told instead.
+            # A call that would also have failed before may raise that error.
             told = ["the database is closed", "is a commit of its own", "the database was opened read-only"]
             is_told = any(words in found for words in told)
             if not is_told and not (ends and has_told):
                 wrong.append(f"{cls}.{name}: {found}")
             has_told |= is_told
     assert not wrong, "\n".join(wrong)
-    # What is no call still answers.
+    # `repr` still works.
     assert [repr(one) for one in objects]
     graph = objects[1]
     assert isinstance(graph, quipu.Graph)

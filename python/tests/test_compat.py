@@ -1,4 +1,4 @@
-"""Cozo's Python interface over Quipu. The shapes are those of cozo-embedded 0.7.6 and pycozo 0.7.6."""
+"""Cozo's Python interface on Quipu. Results have the shapes of cozo-embedded and pycozo 0.7.6."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers by key that grow without being read."""
+"""Counters: numbers by key that are incremented without a read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import quipu
 
 @pytest.fixture(params=["sync", "os", "none"])
 def c(request: pytest.FixtureRequest, folder: Path) -> quipu.Counters:
-    """Counters with nothing counted."""
+    """Empty counters."""
     return quipu.open(folder, durability=request.param).counters("bigrams")
 
 

@@ -1,4 +1,4 @@
-"""What Cozo's own pages and tests write runs as it does there: the answers are those of cozo-embedded 0.7.6."""
+"""Examples of Cozo's own pages and tests, with the results of cozo-embedded 0.7.6."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import quipu
 from quipu.compat.cozo import Client, CozoDbPy
 
-# A small world of airports, in the shape of the files that Cozo's tutorial reads.
+# A few airports, in the format of the files that Cozo's tutorial reads.
 NODES = """id,label,type,code,icao,desc,region,runways
 1,airport,airport,PEK,ZBAA,Beijing,CN-11,3
 2,airport,airport,LHR,EGLL,Heathrow,GB-ENG,2
@@ -205,7 +205,7 @@ def test_names_are_of_any_script_wherever_a_name_stands(tmp_path: Path) -> None:
         assert db.run("?[a, b] := *граф[a, b]").rows() == [("é", "数")]
         db.counters("πόσα").add(1, 5)
         db.blobs("हिन्दी").put(1, b"x")
-        # `é` in one character and in two are two names.
+        # `é` as one character and as two are different names.
         db.run("?[a] <- [[1]] :create e\u0301 {}")
         db.run("?[a] <- [[2]] :create \u00e9 {}")
         assert db.run("?[a] := *e\u0301[a]").rows() == [(1,)]

@@ -1,6 +1,6 @@
-"""The interpreter ends at any moment, with threads in Python code that the database called.
+"""The interpreter ends at any time, while threads run Python code that the database called.
 
-Nothing aborts or hangs, and the file is whole.
+Nothing aborts or hangs, and the database stays intact.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An error keeps its class, whichever way a caller meets it; scripts ignore only mistakes of their own."""
+"""An error keeps its class in every kind of call; scripts ignore only their own mistakes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ KINDS = [
 
 @pytest.fixture
 def damaged(tmp_path: Path) -> Path:
-    """A closed database of a sound relation, and of one whose blocks are damaged."""
+    """A closed database with an intact relation, and one whose blocks are damaged."""
     folder = tmp_path / "db"
     with quipu.open(folder, durability="os") as db:
         db.run("?[k, v] := k in int_range(100), v = k :create good {k: Int => v: Int}")
@@ -48,12 +48,12 @@ def damaged(tmp_path: Path) -> Path:
         before = set((folder / "tables").iterdir())
         db.run("?[k, v] := k in int_range(20000), v = (k * 7919) % 20000 :create bad {k: Int => v: Int}")
     new = set((folder / "tables").iterdir()) - before
-    # Small ones are not the relation's, and have their last sections where others have blocks.
+    # Small tables are not the relation's, and have other sections where large ones have blocks.
     new = {path for path in new if path.stat().st_size > 20_000}
     assert new
     for path in new:
         content = bytearray(path.read_bytes())
-        # Blocks come first, and what opening reads last.
+        # Blocks come first; the end is read when the table is opened.
         for at in range(0, len(content) * 6 // 10, 64):
             content[at] ^= 0x40
         path.write_bytes(content)
@@ -61,7 +61,7 @@ def damaged(tmp_path: Path) -> Path:
 
 
 def ways(db: quipu.Database, query: str) -> Iterable[tuple[str, Callable[[], Any]]]:
-    """Name every way to run a query."""
+    """Yield every way to run a query, with its name."""
     for form in SCRIPTS:
         script = form.format(query=query)
         yield f"run {script}", lambda script=script: db.run(script)
@@ -116,7 +116,7 @@ def test_damage_is_corruption_for_calls_and_what_a_program_brings_along(damaged:
 
 def test_a_reader_of_arrow_gets_no_value_error_for_damage(damaged: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
-    # The first part is sound: the damage comes while Arrow reads.
+    # The first part is intact: Arrow meets the damage while it reads.
     with quipu.open(damaged) as db, pytest.raises((quipu.CorruptionError, OSError)):
         pyarrow.RecordBatchReader.from_stream(db.stream("?[k, v] := *bad{k, v}")).read_all()
 

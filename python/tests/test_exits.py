@@ -1,6 +1,7 @@
 """Exceptions in Python code that the database calls.
 
-What is no `Exception` ends the script and reaches the caller as it was; any other is the cause of the error.
+Anything but an `Exception` ends the script and reaches the caller unchanged; an `Exception` is the
+cause of the error.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ import quipu
 
 
 class OwnExit(BaseException):
-    """An exception of the program's that is no `Exception`."""
+    """An exception of the program that is not an `Exception`."""
 
 
 EXITS = [KeyboardInterrupt, SystemExit, GeneratorExit, OwnExit]
 
 
 class Raiser:
-    """Raises one exception, wherever it is called."""
+    """Raises an exception in every callback."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
@@ -94,7 +95,7 @@ def in_another_thread(db: quipu.Database, raiser: Raiser, _: Path) -> Any:
     db.register_fixed_rule("Broken", 1, raiser.rows)
 
     async def call() -> None:
-        # Asyncio itself ends its loop by some of them, so they are carried through it as values.
+        # Some of them end asyncio's loop, so they are passed through it as values.
         def run() -> BaseException | None:
             try:
                 db.run("?[a] <~ Broken()")
@@ -241,7 +242,7 @@ def test_an_error_of_the_databases_keeps_its_class_and_its_cause(t: quipu.Databa
 
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
-    """Let SIGINT raise, which a process in the background may ignore."""
+    """Install the handler of SIGINT, which a process in the background may ignore."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -283,7 +284,7 @@ def test_an_exit_in_a_callback_reaches_who_made_the_change(
             with t.transaction() as tx:
                 tx.run("?[a] <- [[1]] :put t {a}")
     assert raised.value is error
-    # It was committed before anybody was told, and the others are told, too.
+    # It was committed before any callback was called, and the other callbacks are called, too.
     assert (count(t), told) == (1, ["Put"])
     assert count(t) == 1
 

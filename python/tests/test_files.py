@@ -1,4 +1,4 @@
-"""Which files of the machine scripts read, and that none of them makes a query wait for ever."""
+"""Which files scripts may read, and that no file makes a query wait forever."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read(db: quipu.Database, path: Path | str, **options: str | Path | float) ->
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A folder `in` with files and links, and one beside it."""
+    """A folder `in` with files and links, next to a folder `out`."""
     inside, outside = tmp_path / "in", tmp_path / "out"
     inside.mkdir()
     outside.mkdir()
@@ -39,7 +39,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def escapes(home: Path) -> list[Path]:
-    """Name the file outside in several ways."""
+    """Return several paths to the file outside."""
     inside = home / "in"
     return [
         home / "out/secret.csv",
@@ -88,7 +88,7 @@ def test_a_run_narrows_what_the_database_allows_and_never_widens_it(home: Path) 
             list(db.stream(CSV, {"url": f"file://{secret}"}, files="none"))
         with db.transaction() as tx, pytest.raises(quipu.InvalidInputError, match="this run does not allow"):
             tx.run(CSV, {"url": f"file://{secret}"}, files="none")
-        # Also where the run before was allowed more.
+        # Also if the previous run was allowed more.
         with pytest.raises(quipu.InvalidInputError, match="this run does not allow"):
             read(db, secret, files="none")
         assert read(db, secret) == [("outside",)]
@@ -134,7 +134,7 @@ def test_a_pipe_without_a_writer_ends_with_the_timeout(db: quipu.Database, tmp_p
     os.mkfifo(pipe)
     with pytest.raises(quipu.CancelledError, match="timeout"):
         read(db, pipe, timeout=0.2)
-    # So does one that has a writer with nothing to say.
+    # So does a pipe whose writer writes nothing.
     writer = os.open(pipe, os.O_RDWR)
     with pytest.raises(quipu.CancelledError, match="timeout"):
         read(db, pipe, timeout=0.2)
@@ -154,7 +154,7 @@ def test_a_pipe_that_is_waited_for_ends_with_a_kill(db: quipu.Database, tmp_path
 
     thread = threading.Thread(target=wait)
     thread.start()
-    # It ends when it was killed, and not before.
+    # It ends only when it is killed.
     while thread.is_alive():
         for number, _, script in db.run("::running").rows():
             if "CsvReader" in script:

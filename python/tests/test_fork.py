@@ -1,4 +1,4 @@
-"""A database belongs to the process that opened it: children are refused, and cost their parent nothing."""
+"""A database belongs to the process that opened it: children are refused, and do no harm."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from quipu import _quipu
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here"),
-    # Python warns of a fork beside threads, which is what is tested.
+    # Python warns of a fork in a process with threads, which is what is tested.
     pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
 ]
 
@@ -38,7 +38,7 @@ SILENCE_S = 60
 
 
 class Child:
-    """A child that does something, and tells what came of it through a pipe."""
+    """A forked child that does some work and reports the outcome through a pipe."""
 
     report = -1
     """In a child: where it tells. A child of its own has to close it, or its end is not seen."""
@@ -65,7 +65,7 @@ class Child:
         os.close(writer)
 
     def result(self, status: int = 0) -> Any:
-        """Wait for its end, which must be this one, and return what its work returned."""
+        """Wait for its end with this status, and return what its work returned."""
         told = b""
         deadline = time.monotonic() + SILENCE_S
         while True:
@@ -79,7 +79,7 @@ class Child:
                 break
             told += some
         os.close(self._reader)
-        # It has closed its pipe, but may hang on its way out.
+        # It has closed its pipe, but may hang while it ends.
         while (ended := os.waitpid(self.pid, os.WNOHANG)) == (0, 0):
             if time.monotonic() > deadline:
                 os.kill(self.pid, signal.SIGKILL)
@@ -93,14 +93,14 @@ class Child:
 
 
 def in_child(work: Callable[[], object]) -> Any:
-    """Do something in a child, and return what it returned."""
+    """Do the work in a child, and return its result."""
     return Child(work).result()
 
 
 # --- every method, by reflection ---------------------------------------------------------------
 
 
-# What a child may ask: names, types, and what ends something quietly.
+# Calls that are allowed in a child: names, types, and calls that end something.
 PURE = {
     "Database": {"path", "close", "__enter__", "__exit__"},
     "Graph": {"name", "vertex", "weight"},
@@ -116,7 +116,7 @@ PURE = {
     "KeyIterator": {"__iter__"},
 }
 
-# Rows and figures that are in memory: no call of theirs comes back to the database.
+# Classes whose data is in memory: their calls do not use the database.
 IN_MEMORY = {"BackupReport", "Column", "ImportReport", "RestoreReport", "Result", "Table"}
 
 ARGUMENTS: dict[str, Any] = {
@@ -151,14 +151,14 @@ INHERITED = set(dir(object))
 
 
 def arguments(function: Any, kind: str) -> list[Any]:
-    """What a method needs, by the names of its parameters. A new name has to be added above."""
+    """Arguments of a method, by the names of its parameters; a new name has to be added above."""
     found: list[Any] = []
     for parameter in list(inspect.signature(function).parameters.values())[1:]:
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             found += [None, None, None]
         elif parameter.default is inspect.Parameter.empty:
             found.append(ARGUMENTS[parameter.name])
-    # Blobs hold bytes, counters numbers; a blob writer takes bytes.
+    # Values of blobs and of blob writers are bytes, those of counters are numbers.
     if kind == "BlobWriter":
         return [b"more" if argument == ARGUMENTS["data"] else argument for argument in found]
     if kind == "Counters":
@@ -167,7 +167,7 @@ def arguments(function: Any, kind: str) -> list[Any]:
 
 
 def call(value: Any, member: str) -> object:
-    """Ask a property, or call a method."""
+    """Read a property, or call a method."""
     kind = type(value)
     static = inspect.getattr_static(kind, member)
     if inspect.isdatadescriptor(static):
@@ -177,12 +177,12 @@ def call(value: Any, member: str) -> object:
 
 
 def members(value: Any) -> list[str]:
-    """All that a class has beyond what every object has."""
+    """The members of a class, without those of every object."""
     return sorted(set(dir(type(value))) - INHERITED - {"__module__"})
 
 
 def fill(db: quipu.Database) -> None:
-    """Put something of every kind into a database."""
+    """Create an entry of every kind in the database."""
     db.graph("g", weight="float64").upsert_many([1, 2, 3], [2, 3, 1])
     blobs = db.blobs("b")
     blobs.put_many([1, 2, 3], [b"one", b"two", b"x" * 500_000])
@@ -191,7 +191,7 @@ def fill(db: quipu.Database) -> None:
 
 
 def live_objects(db: quipu.Database, *, writable: bool = True) -> list[Any]:
-    """One object at least of every class that comes back to the database."""
+    """At least one object of every class that uses the database."""
     tx = db.transaction()
     found: list[Any] = [db, tx, db.stream("?[k, v] := *r{k, v}")]
     for through in (db, tx):
@@ -203,7 +203,7 @@ def live_objects(db: quipu.Database, *, writable: bool = True) -> list[Any]:
             writer = blobs.writer(4)
             writer.write(b"begun")
             found.append(writer)
-    # Some that have begun already.
+    # Some iterators that have started.
     begun = [db.blobs("b").items(), db.blobs("b").keys(), db.counters("c").range()]
     for iterator in begun:
         next(iterator)
@@ -212,7 +212,7 @@ def live_objects(db: quipu.Database, *, writable: bool = True) -> list[Any]:
 
 @contextlib.contextmanager
 def opened(kind: str, folder: Path) -> Generator[tuple[quipu.Database, bool]]:
-    """A database of some kind, filled, and whether it may be written."""
+    """A filled database of some kind, and whether it may be written."""
     if kind == "memory":
         with quipu.open() as db:
             fill(db)
@@ -260,7 +260,7 @@ def test_every_method_and_property_of_every_class_is_refused_in_a_child(kind: st
         told = in_child(ask)
         assert told["wrong"] == []
         assert told["asked"] > 300
-        # And nothing of it came through.
+        # And none of the calls had an effect.
         assert db.graph("g").number_of_edges() == 3
         assert [db.blobs("b").get(key) for key in (1, 2)] == [b"one", b"two"]
         assert db.counters("c").get_many([1, 2]).tolist() == [1, 2]
@@ -372,7 +372,7 @@ def test_whatever_children_do_the_parent_loses_no_commit(durability: Any, folder
             key += 4
     tx.commit()
     assert db.check()["graphs"] == {"g": 3 + 3 * (key - 1000) // 4}
-    # As a killed process leaves it: nothing is closed.
+    # A copy without a close, as after a killed process.
     image = tmp_path / "image"
     subprocess.run(["cp", "-r", folder, image], check=True)
     for path in (image, folder):
@@ -475,7 +475,7 @@ def test_children_of_a_process_with_busy_threads_end(folder: Path) -> None:
 
 
 def open_and_count(path: Path, *, read_only: bool) -> str:
-    """How many blobs there are, or why that is not known."""
+    """The number of blobs, or why it is not known."""
     try:
         with quipu.open(path, read_only=read_only) as db:
             return str(len(db.blobs("b")))
@@ -502,11 +502,11 @@ def test_a_child_that_outlives_its_killed_parent_does_not_hold_the_folder(folder
 
     def parent() -> int:
         db = quipu.open(folder)
-        held.append(db)  # it is open until the kill
+        held.append(db)  # stays open until the kill
         fill(db)
         child = os.fork()
         if child == 0:
-            # Until the test closes its end.
+            # Runs until the test closes its end.
             os.close(writer)
             os.close(Child.report)
             os.read(reader, 1)
@@ -601,7 +601,7 @@ def test_preloading_masters_and_their_workers(folder: Path) -> None:
         def request(self) -> int:
             return self.db.graph("g").number_of_edges()
 
-    # The application opened it in the master: each worker is told at its first request.
+    # The application opened it in the master: each worker gets the error at its first request.
     app = App()
 
     def refused() -> str:
@@ -634,22 +634,22 @@ opened_here: dict[str, Any] = {}
 
 
 def begin(path: str) -> None:
-    """Open, in a worker."""
+    """Open the database in a worker."""
     opened_here["db"] = quipu.open(path, read_only=True)
 
 
 def degree(vertex: int) -> int:
-    """Look something up, in a worker."""
+    """Look up a degree in a worker."""
     return int(opened_here["db"].graph("g").out_degree(vertex)[0])
 
 
 def use_inherited(_: int) -> int:
-    """Use what the parent opened, in a worker."""
+    """Use the parent's graph in a worker."""
     return int(opened_here["inherited"].number_of_edges())
 
 
 def count_edges(graph: Any) -> int:
-    """What a worker would do with a graph that it was sent."""
+    """Use a graph that was sent to a worker."""
     return int(graph.number_of_edges())
 
 
@@ -665,7 +665,7 @@ def test_workers_of_multiprocessing_open_by_path(method: str, folder: Path) -> N
                 assert pool.map(degree, [1, 2, 3, 4]) == [1, 1, 1, 0]
                 with pytest.raises(TypeError, match="send the path"):
                     pool.apply(count_edges, (db.graph("g"),))
-                # By `fork` the parent's objects are there, without being sent.
+                # With `fork` the parent's objects exist without being sent.
                 wrong = quipu.ForkedError if method == "fork" else KeyError
                 with pytest.raises(wrong):
                     pool.map(use_inherited, [1])

@@ -1,4 +1,4 @@
-"""Every call on graphs of every type, outside and inside transactions, from memory and from tables."""
+"""Every call on graphs of every type, outside and inside transactions, in memory and in tables."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_one_vertex_may_have_very_many_edges(db: quipu.Database) -> None:
     g.import_arrays(np.full(len(others), 7, np.uint64), others, np.ones(len(others), np.int64))
     assert g.out_degree(7) == (1_000_000, 1_000_000.0)
     np.testing.assert_array_equal(g.successors(7), others)
-    # 7 is no multiple of 3: every neighbour has one edge.
+    # 7 is not a multiple of 3: every neighbor has one edge.
     assert g.neighbors(999_999).tolist() == [7]
     assert g.number_of_vertices() == 1_000_001
 

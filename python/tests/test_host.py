@@ -1,4 +1,4 @@
-"""Functions of the program's that the database calls: callbacks, rules, aggregates."""
+"""User-defined functions that the database calls: callbacks, fixed rules, aggregates."""
 
 from __future__ import annotations
 

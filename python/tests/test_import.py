@@ -1,4 +1,4 @@
-"""Edges from files and tables: what is understood, what is refused, and that a refusal changes nothing."""
+"""Imports of edges: accepted input, refused input, and that a refusal changes nothing."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def test_progress_is_told_and_may_stop_the_import(db: quipu.Database, write: Wri
         assert str(error) == "enough"
         assert len(other) == 0
     else:
-        # The import was over before it told anything.
+        # The import ended before it reported progress.
         assert len(other) == 300_000
 
 

@@ -1,4 +1,4 @@
-"""What survives closing and killing, and what other processes may do meanwhile."""
+"""What survives a close and a kill, and what other processes may do meanwhile."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def python(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 @contextmanager
 def running(code: str, *arguments: object) -> Generator[subprocess.Popen[str]]:
-    """Run a script beside the test, from its first line of output on."""
+    """Run a script in parallel with the test, which continues after its first line of output."""
     process = subprocess.Popen(
         [sys.executable, "-c", code, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -118,7 +118,7 @@ def test_acknowledged_commits_survive_a_killed_writer(folder: Path) -> None:
         g = db.graph("g")
         found = len(g)
         assert found >= acknowledged
-        # No gap, no half edge: what is there is what the first so many commits wrote.
+        # No gap, no half edge: the edges are those of the first `found` commits.
         assert sorted(row[1] for row in g.to_table().rows()) == list(range(found))
         assert db.check()["graphs"] == {"g": found}
 
@@ -221,8 +221,8 @@ def test_tables_may_lie_in_several_folders(folder: Path, tmp_path: Path) -> None
         g.upsert(5, 6)
     places = [path.parent for path in tmp_path.rglob("*.sst")]
     assert {place.parent for place in places} == {folder, *more}
-    # (That they fill evenly whatever the lengths of tables is tested in Rust, with many small ones.)
-    # The database knows them.
+    # (A Rust test with many small tables shows that folders fill evenly.)
+    # The database knows the folders.
     with quipu.open(folder) as db:
         assert len(db.graph("g")) == 2001
     with quipu.open(folder, read_only=True) as db:

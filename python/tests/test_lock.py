@@ -1,4 +1,4 @@
-"""Who waits for the device, for a flush or for another thread does so without the interpreter's lock."""
+"""Calls that wait for the device, for a flush or for another thread release the GIL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import quipu
 
 
 class Watched:
-    """Calls that another thread looks at."""
+    """Calls that another thread observes."""
 
     def __init__(self) -> None:
         self.inside = False
@@ -29,10 +29,10 @@ class Watched:
 
 
 def is_given_up(calls: Callable[[Watched], Iterator[object]]) -> bool:
-    """Whether a thread that makes these calls is seen inside of one, though nobody makes it give the lock away."""
+    """Whether another thread runs during one of these calls, though nothing preempts it."""
     watched = Watched()
     done = threading.Event()
-    # Whether the machine runs this thread meanwhile is its own affair: calls go on until it has.
+    # Whether this thread is scheduled in time is up to the machine: calls are repeated until it is.
     patience = time.monotonic() + 120
 
     def work() -> None:
@@ -59,7 +59,7 @@ def is_given_up(calls: Callable[[Watched], Iterator[object]]) -> bool:
 
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[quipu.Database]:
-    """A database whose memtables are soon full."""
+    """A database whose memtables fill up quickly."""
     with quipu.open(tmp_path / "small", durability="os", memory_limit="64MB", cache="8MB") as db:
         yield db
 
@@ -89,7 +89,7 @@ def test_other_writes_give_the_lock_up_where_memtables_are_full(small: quipu.Dat
 
     def calls(watched: Watched) -> Iterator[object]:
         for key in range(4000):
-            # Not watched: it only takes room.
+            # Not observed: it only fills memtables.
             b.put_many(range(4 * key, 4 * key + 4), [VALUE] * 4)
             yield watched(lambda: writes[kind](key))  # noqa: B023
 
@@ -100,10 +100,10 @@ LARGE = np.random.default_rng(1).bytes(20_000)
 
 
 def fill(db: quipu.Database) -> None:
-    """Write what takes many blocks, each of which is read for itself."""
+    """Write values in many blocks, each of which is read separately."""
     keys = np.arange(2000)
     db.blobs("b").put_many(keys, [LARGE[: 600 + key % 7] for key in range(2000)])
-    # What is long may be replaced: writes look for it.
+    # Long values may be replaced: writes look for the old value.
     db.blobs("b")[5000] = LARGE
     many, numbers = np.arange(100_000), np.random.default_rng(2).integers(-(2**62), 2**62, 100_000)
     db.graph("g", weight="int64").upsert_many(many, many[::-1].copy(), numbers)
@@ -111,7 +111,7 @@ def fill(db: quipu.Database) -> None:
 
 
 def calls_of(db: quipu.Database) -> dict[str, Callable[[int], object]]:
-    """Calls for keys below 2000 that look at what is there; each returns true the first time."""
+    """Calls with keys below 2000 that read existing rows; each returns true the first time."""
     b, g, c = db.blobs("b"), db.graph("g"), db.counters("c")
     return {
         "delete": b.delete,
@@ -174,7 +174,7 @@ def test_a_rollback_waits_without_the_lock_for_what_is_at_work_in_the_transactio
     def rule(_inputs: object, _options: object) -> list[tuple[int]]:
         inside.set()
         called.wait()
-        # Some more work that needs the lock, while the other thread waits for its end.
+        # More work that needs the GIL, while the other thread waits for its end.
         return [(i,) for i in range(1000)]
 
     db.register_fixed_rule("Slow", 1, rule)

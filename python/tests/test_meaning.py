@@ -1,7 +1,7 @@
-"""What a query means depends on neither the order of its atoms, nor on indexes, nor on where a value is said.
+"""The meaning of a query depends on neither the order of atoms, nor indexes, nor where values are.
 
-The rules stand in `tests/spec`; `fuzz/datalog/naive.py` is an evaluator that holds them and shares no code with the
-engine.
+The rules are in `tests/spec`; `fuzz/datalog/naive.py` is an evaluator that follows them and shares
+no code with the engine.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def test_a_value_means_the_same_wherever_it_stands(db: quipu.Database, of: str, 
                 for order in itertools.permutations([atom, *test.split(", ", 1)] if name == "not" else [atom, test]):
                     ways[f"{name} of {order}"] = f"?[k, x] := {', '.join(order)}"
             ways[f"in the atom of {relation}"] = f"?[k, x] := *{relation}{{k, x: {value}}}, x = {value}"
-            # What is left without those that are another value.
+            # The rows that remain after removing those with another value.
             ways[f"not not of {relation}"] = f"other[k] := {atom}, not x = {value} ?[k, x] := {atom}, not other[k]"
             ways[f"not not in of {relation}"] = (
                 f"other[k] := {atom}, not x in [{value}] ?[k, x] := {atom}, not other[k]"

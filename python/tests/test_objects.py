@@ -1,4 +1,4 @@
-"""What objects look like, the tables they turn into, and threads."""
+"""How objects are shown, their conversion to tables, and threads."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_stream_is_handed_out_once(db: quipu.Database) -> None:
     for use in uses:
         stream = c.range()
         begun = next(stream)
-        # What a loop has left.
+        # The rest after a loop.
         assert len(use(stream)) == 100_000 - len(begun)
         for again in uses:
             with pytest.raises(quipu.InvalidInputError, match="handed out already"):
@@ -203,7 +203,8 @@ def test_the_interpreter_lock_is_released_by_long_calls(db: quipu.Database) -> N
     inside = False
     seen = False
     done = threading.Event()
-    # Whether the machine runs this thread during a call is its own affair: calls go on until it has.
+    # Whether this thread is scheduled during a call is up to the machine: calls are repeated until
+    # it is.
     patience = time.monotonic() + 120
 
     def ask() -> None:
@@ -214,7 +215,7 @@ def test_the_interpreter_lock_is_released_by_long_calls(db: quipu.Database) -> N
             inside = False
         done.set()
 
-    # Nobody is made to give the lock away: who sees a call under way was given the lock by that call.
+    # Nothing preempts a thread: a thread that observes a running call got the GIL from that call.
     interval = sys.getswitchinterval()
     sys.setswitchinterval(10_000)
     try:
@@ -230,7 +231,8 @@ def test_the_interpreter_lock_is_released_by_long_calls(db: quipu.Database) -> N
 
 
 def test_look_ups_find_the_same_in_files_and_in_memory(tmp_path: Path) -> None:
-    # What is looked up first is read from files without the interpreter's lock, then found with it.
+    # The first lookups read files without the GIL; later ones find values in memory while holding
+    # it.
     values = {k: bytes([k % 256]) * (k % 7 * 5000) for k in range(200)}
     with quipu.open(tmp_path / "db") as db:
         g = db.graph("of", vertex="str", weight="int")
@@ -259,7 +261,8 @@ def test_look_ups_find_the_same_in_files_and_in_memory(tmp_path: Path) -> None:
 def test_a_result_is_a_sequence(db: quipu.Database) -> None:
     result = db.run("?[a, b] <- [[1, 'x'], [2, 'y'], [3, 'x']]")
     rows = [(1, "x"), (2, "y"), (3, "x")]
-    # Were it registered as one, Polars would take its rows, and guess what their types are, instead of its columns.
+    # If it were registered as one, Polars would read rows and guess types instead of reading
+    # columns.
     assert not isinstance(result, Sequence)
     assert list(reversed(result)) == rows[::-1]
     assert result.index((2, "y")) == 1

@@ -1,4 +1,4 @@
-"""A panic of the database is an exception that programs catch, and what it was changing is not committed."""
+"""A panic of the database is an ordinary exception, and its changes are not committed."""
 
 from __future__ import annotations
 

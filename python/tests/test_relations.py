@@ -1,4 +1,4 @@
-"""Whole relations: exports and imports."""
+"""Exports and imports of whole relations."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_json_leaves_as_arrow_s_json_and_comes_back_as_what_it_was(db: quipu.Dat
         assert db.relation("docs").rows() == before
     copy = db.relation("copy", create=table, keys=["k"])
     assert [column.type for column in copy.columns] == ["Int", "Json?"]
-    # Text that nobody calls JSON is a text.
+    # A string without JSON metadata stays a string.
     copy.put({"k": [9], "j": ['{"a":1}']})
     assert copy.rows() == [(9, '{"a":1}')]
     wrong = pa.table({"k": [1, 2], "j": pa.array(["1", "{"]).cast(pa.json_())})
@@ -435,7 +435,7 @@ def test_validities_and_lists_of_lists_leave_as_arrow_and_come_back(db: quipu.Da
         assert rows[0] == (1, (5, True), [[1, 2], []], [["a", None], []], [b"\x00\x01"])
     differing = "?[k, at] := *a{k, at, deep, names, blobs}, not *b{k, at, deep, names, blobs}"
     assert db.run(differing).rows() == []
-    # Whole relations, too.
+    # Also for whole relations.
     db.run(":create c {k: Int, at: Validity => deep: [[Int]]?, names: [[String?]], blobs: [Bytes]}")
     db.relation("c").put(db.relation("b").to_arrow())
     assert db.run(differing.replace("*b{", "*c{")).rows() == []

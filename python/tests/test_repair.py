@@ -1,4 +1,4 @@
-"""Checks that find damage, and repairs that save what is sound."""
+"""Checks that find damage, and repairs that save what is intact."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ import quipu
 
 from conftest import Alarm
 
-# Twenty-seven thousand million rows: nothing that ends by itself while a test waits.
+# 27 * 10^9 rows: it does not end by itself during a test.
 ENDLESS = "c[x] := x in int_range(3000)\n?[count(x)] := c[x], c[y], c[z], x + y + z >= 0"
 
 
@@ -31,7 +31,7 @@ def cites(db: quipu.Database) -> quipu.Database:
 
 
 def one(db: quipu.Database, value: Any) -> Any:
-    """What a parameter comes back as."""
+    """The value that a query returns for a parameter."""
     ((back,),) = db.run("?[x] := x = $value", {"value": value}).rows()
     return back
 
@@ -290,7 +290,7 @@ def test_the_collector_walks_over_rows_of_lists_and_not_of_numbers(db: quipu.Dat
     assert not any(gc.is_tracked(row) for row in plain)
     lists = db.run(f"?[i, l] := {many}, l = [i]").rows()
     assert all(gc.is_tracked(row) for row in lists)
-    # A row that has come into a cycle is collected.
+    # A row that is part of a cycle is collected.
     row, lists = lists[7], []
     row[1].append(row)
     held = weakref.ref(one := type("Held", (), {})())
@@ -310,7 +310,7 @@ def test_queries_of_several_threads_that_sleep_between_them_all_answer(db: quipu
         while time.monotonic() < stop:
             tops = range(number, 300, 31)
             failed.extend(top for top in tops if len(db.run(script, {"id": top}).rows()) != top + 1)
-            # Gives the interpreter's lock up elsewhere than in a query.
+            # Releases the GIL outside of a query.
             time.sleep(0.001 * number)
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
@@ -363,7 +363,7 @@ def test_a_runaway_query_ends_at_its_timeout(db: quipu.Database) -> None:
         db.run(ENDLESS, timeout=0.05)
     with pytest.raises(quipu.CancelledError, match="timeout"):
         db.run(ENDLESS + "\n:timeout 0.05")
-    # The script cannot have more than the caller gives.
+    # The script cannot raise the caller's limit.
     with pytest.raises(quipu.CancelledError, match="timeout"):
         db.run(ENDLESS + "\n:timeout 1000", timeout=0.05)
     for timeout in (-1, math.nan):
@@ -383,7 +383,7 @@ def test_another_thread_runs_while_a_query_does_and_can_kill_it(db: quipu.Databa
 
     thread = threading.Thread(target=run)
     thread.start()
-    # That this goes on at all shows that the interpreter's lock was given back.
+    # That this loop runs shows that the GIL was released.
     while not (ids := [row[0] for row in db.run("::running") if "c[x]" in row[2]]):
         pass
     assert db.run(f"::kill {ids[0]}").rows() == [("KILLING",)]

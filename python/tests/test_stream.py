@@ -1,4 +1,4 @@
-"""Results in parts, while they are found."""
+"""Results as streams of batches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from conftest import Alarm
 ROWS = 300_000
 
 
-# Much at the begin, and then nothing for longer than a test waits.
+# Many rows at first, and then none for longer than a test waits.
 SLOW = "?[a, b, c] := *facts{a}, *facts{a: b}, *facts{a: c}, a == 0 && b < 4 || a + b + c < 0"
 
 
@@ -92,7 +92,7 @@ def test_arrow_takes_the_parts_once(facts: quipu.Database) -> None:
     with pytest.raises(quipu.InvalidInputError, match="handed out already"):
         pa.RecordBatchReader.from_stream(stream)
     assert list(stream) == []
-    # Nothing is there, and its columns have types all the same.
+    # There are no rows, but the columns still have types.
     stream = facts.stream("?[a, s] := *facts{a, s}, a < 0")
     assert pa.RecordBatchReader.from_stream(stream).read_all().schema.types == [
         pa.int64(),
@@ -109,7 +109,7 @@ def test_a_column_that_changes_its_type_is_told_and_a_conversion_helps(
     assert len(facts.run(mixed)) == ROWS
     parts = list(facts.stream(mixed.replace("x = if", "x = to_string(if") + ")"))
     assert sum(len(part) for part in parts) == ROWS
-    # Null says nothing about the others.
+    # A null says nothing about the type of other rows.
     nulls = "?[a, x] := *facts{a}, x = if(a < 290000, null, 'late')"
     assert sum(len(part) for part in facts.stream(nulls)) == ROWS
 
@@ -151,7 +151,8 @@ def test_a_stream_that_is_left_ends_its_query(facts: quipu.Database) -> None:
 
 
 def test_a_slow_reader_does_not_run_into_the_timeout() -> None:
-    # Little memory makes small parts, of which one lies ready at most: the query waits for the reader.
+    # Little memory makes small batches, and at most one is buffered: the query waits for the
+    # consumer.
     with quipu.open(memory_limit="32MB", cache="8MB") as db:
         fill(db)
         began, timeout, seen = time.monotonic(), 1.0, 0

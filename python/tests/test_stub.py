@@ -1,4 +1,4 @@
-"""The stub says what the module has: every name, every parameter, its kind, and whether it has a default."""
+"""The stub matches the module: names, parameters, their kinds, and whether they have defaults."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ STUB = ast.parse((Path(quipu.__file__).parent / "_quipu.pyi").read_text())
 CLASSES = {node.name: node for node in STUB.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")}
 FUNCTIONS = {node.name: node for node in STUB.body if isinstance(node, ast.FunctionDef)}
 
-# Of objects in general; PyO3 adds comparison and such where Python asks for it.
+# Members of every object; PyO3 adds comparisons and such where Python requires them.
 INHERITED = set(dir(object)) | {"__module__"}
 
 
 def parameters_of_stub(function: ast.FunctionDef) -> list[tuple[str, str, bool]]:
-    """Name, kind and whether there is a default."""
+    """Name, kind and whether there is a default, of each parameter."""
     arguments = function.args
     positional = [*arguments.posonlyargs, *arguments.args]
     first_default = len(positional) - len(arguments.defaults)
@@ -35,7 +35,7 @@ def parameters_of_stub(function: ast.FunctionDef) -> list[tuple[str, str, bool]]
 
 
 def parameters_of_module(function: Any) -> list[tuple[str, str, bool]]:
-    """Name, kind and whether there is a default."""
+    """Name, kind and whether there is a default, of each parameter."""
     kinds = {
         inspect.Parameter.POSITIONAL_ONLY: "positional",
         inspect.Parameter.POSITIONAL_OR_KEYWORD: "positional",

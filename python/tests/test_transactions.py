@@ -1,4 +1,4 @@
-"""All or nothing, one moment, and who wins."""
+"""Atomicity, snapshots, and conflicts."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_writes_of_different_edges_do_not_conflict(db: quipu.Database, g: quipu.
 
 @pytest.mark.parametrize("isolation", ["snapshot", "serializable"])
 def test_write_skew_is_stopped_only_by_serializable(db: quipu.Database, g: quipu.Graph, isolation: str) -> None:
-    # Two doctors on call; each leaves because the other is there.
+    # Two doctors are on call; each leaves because the other one is there.
     g.upsert(1, 1, 1)
     g.upsert(2, 2, 1)
     first, second = (db.transaction(isolation) for _ in range(2))  # pyright: ignore[reportArgumentType]

@@ -1,8 +1,10 @@
-"""A process that ends while its threads are in Python code that the database called: `ending.py FOLDER SEED WORK...`.
+"""A process that ends while its threads run Python code that the database called.
 
-Each kind of work has a daemon thread. Numbers that were committed go to standard output, a line each, before the next
-one begins. After a random time the main thread leaves: by falling off its end or by `sys.exit`, with a stream that
-was read from, closed, or left alone.
+Usage: `ending.py FOLDER SEED WORK...`.
+
+Each kind of work has a daemon thread. Committed numbers are written to standard output, a line
+each, before the next one starts. After a random time the main thread ends: by returning or by
+`sys.exit`, with a stream that was read from, closed, or left alone.
 """
 
 from __future__ import annotations
@@ -24,25 +26,25 @@ db = quipu.open(sys.argv[1], durability="sync" if seed % 2 else "os")
 
 
 def pause() -> None:
-    """Give the interpreter's lock away for a moment, so that the end may come meanwhile."""
+    """Release the GIL for a moment, so that the interpreter may end meanwhile."""
     time.sleep(chance.random() * 0.002)
 
 
 def rows(*_: object) -> Iterator[list[int]]:
-    """Rows that come slowly."""
+    """Yield rows slowly."""
     for row in range(20):
         pause()
         yield [row]
 
 
 def step(state: int, value: int) -> int:
-    """A slow sum."""
+    """Add slowly."""
     pause()
     return state + value
 
 
 def acknowledged(number: int) -> None:
-    """Say that a number is committed."""
+    """Report that a number is committed."""
     os.write(1, f"{number}\n".encode())
 
 
@@ -60,19 +62,19 @@ numbers = iter(range(1_000_000))
 
 
 def in_a_callback() -> None:
-    """Commit a number, of which a slow callback is told."""
+    """Commit a number, which calls a slow callback."""
     number = next(numbers)
     db.run("?[a] <- [[$a]] :put told {a}", {"a": number})
     acknowledged(number)
 
 
 def in_an_iterable() -> None:
-    """Put rows that come slowly."""
+    """Put rows of a slow iterable."""
     db.relation("put").put(rows())
 
 
 def in_an_import() -> None:
-    """Load batches that come slowly."""
+    """Load batches of a slow iterable."""
 
     def batches() -> Iterator[tuple[list[int], list[bytes]]]:
         for number in range(5):
@@ -83,7 +85,7 @@ def in_an_import() -> None:
 
 
 def in_a_stream() -> None:
-    """Read a slow rule in parts."""
+    """Read a slow rule by a stream."""
     for _ in db.stream("?[a] <~ Slow()"):
         pause()
 
@@ -120,20 +122,20 @@ WORKS: dict[str, Callable[[], Any]] = {
 
 
 def for_ever(work: Callable[[], Any]) -> None:
-    """Do one kind of work until the process is gone."""
+    """Repeat one kind of work until the process is gone."""
     while True:
         try:
             work()
         except (quipu.ConflictError, quipu.InvalidInputError):
-            # Two loads of the same keys, or two writers of the same rows.
+            # Two loads of the same keys, or two writers of the same rows, may conflict.
             pause()
         except RuntimeError:
-            # Asyncio and executors start no thread once the interpreter is about to end.
+            # Asyncio and executors start no threads while the interpreter ends.
             return
 
 
 def main() -> None:
-    """Begin all kinds of work, and leave."""
+    """Start all kinds of work, and end."""
     for name in ("told", "put"):
         db.run(f":create {name} {{a: Int}}")
     db.register_callback("told", lambda *_: pause())

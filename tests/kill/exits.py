@@ -1,12 +1,12 @@
-"""Ends real interpreters at random moments, with threads in Python code that the database called.
+"""Ends real interpreters at random times, while threads run Python code that the database called.
 
-Each process (`ending.py`) has a daemon thread for every kind of work, or for one of them: rules, aggregates, callbacks,
-iterables, imports, streams, async calls, transactions. It must end with status 0 within a minute, and its database must
-be sound and hold what was acknowledged.
+Each process (`ending.py`) has a daemon thread for every kind of work, or for one of them: rules,
+aggregates, callbacks, iterables, imports, streams, async calls, transactions. It must end with
+status 0 within a minute, and its database must be intact and contain what was acknowledged.
 
     python tests/kill/exits.py --count 200 --seed 1
 
-Prints a summary; exits with 1 at the first process that ends otherwise.
+Prints a summary; exits with 1 at the first process that fails.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ WORKS = (
     "in_a_transaction",
 )
 
-#: Seconds after which a process hangs that should have ended.
+#: Seconds after which a process counts as hanging.
 PATIENCE_S = 60
 
 
 def end(folder: Path, seed: int, works: tuple[str, ...]) -> int:
-    """Run a process that ends at a moment that the seed says; how many numbers it acknowledged.
+    """Run a process that ends at a time that the seed selects; return how many it acknowledged.
 
     Raises:
-        AssertionError: It did not end as it should, or lost what it had acknowledged.
+        AssertionError: It did not end as expected, or lost what it had acknowledged.
     """
     command = [sys.executable, str(PROGRAM), str(folder), str(seed), *works]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
@@ -52,14 +52,14 @@ def end(folder: Path, seed: int, works: tuple[str, ...]) -> int:
     with quipu.open(folder) as db:
         db.check()
         found = {row[0] for row in db.run("?[a] := *told[a]")}
-    # One more may be there: it was committed, and nobody was told any more.
+    # One more may be there: it was committed, but its acknowledgment was not written.
     if not acknowledged <= found:
         raise AssertionError(f"lost: {sorted(acknowledged - found)}\n{what}")
     return len(acknowledged)
 
 
 def main() -> int:
-    """End as many as were asked for."""
+    """End as many processes as requested."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
@@ -67,7 +67,7 @@ def main() -> int:
     ends: Counter[str] = Counter()
     acknowledged = 0
     for number in range(args.count):
-        # Every other one does all of it at once.
+        # Every second process runs all kinds of work.
         works = () if number % 2 else (WORKS[number // 2 % len(WORKS)],)
         with tempfile.TemporaryDirectory() as folder:
             try:

@@ -1,13 +1,13 @@
-"""Kills real processes with SIGKILL at random moments, reopens, and verifies every row.
+"""Kills real processes with SIGKILL at random times, reopens, and verifies every row.
 
-A writer process commits numbered batches of edges and says so on a pipe after each commit; an
-importer imports a file over and over; a compactor merges everything over and over. Each is killed
-after a random time. Then the database must open, hold exactly the batches that were acknowledged
-(perhaps also the one that was in flight, whole), and both directions must agree.
+A writer process commits numbered batches of edges and reports each on a pipe after its commit; an
+importer imports a file repeatedly; a compactor compacts everything repeatedly. Each is killed after
+a random time. Then the database must open, contain exactly the acknowledged batches (and possibly
+the one in flight, as a whole), and both directions must agree.
 
     python tests/kill/run.py --count 200 --seed 1
 
-Prints one line a kill and a summary; exits with 1 at the first lost or wrong row.
+Prints a line per kill and a summary; exits with 1 at the first lost or wrong row.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def batch(number: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], 
 
 
 def apply(edges: Edges, number: int) -> None:
-    """What batch ``number`` does to a plain dictionary."""
+    """Applies batch ``number`` to a plain dictionary."""
     us, vs, removes = batch(number)
     for u, v in zip(us.tolist(), vs.tolist(), strict=True):
         if removes:
@@ -51,7 +51,7 @@ def apply(edges: Edges, number: int) -> None:
 
 
 def child_write(path: str, durability: str, first: int, compact: bool) -> None:
-    """Commits batches from ``first`` on, for ever, saying each number after its commit."""
+    """Commits batches from ``first`` on, forever, and reports each number after its commit."""
     db = quipu.open(path, durability=durability, memory_limit="64MB")
     g = db.graph("g", weight="float64")
     number = first
@@ -68,7 +68,7 @@ def child_write(path: str, durability: str, first: int, compact: bool) -> None:
 
 
 def child_import(path: str, file: str) -> None:
-    """Imports the file into a graph of its own, for ever, saying so each time."""
+    """Imports the file into new graphs, forever, and reports each import."""
     db = quipu.open(path, durability="os", memory_limit="64MB")
     number = 0
     while True:
@@ -78,11 +78,11 @@ def child_import(path: str, file: str) -> None:
 
 
 def run_and_kill(arguments: list[str], seconds: float) -> list[int]:
-    """Starts a child, kills it after ``seconds``; returns the numbers it said."""
+    """Starts a child, kills it after ``seconds``, and returns the numbers that it reported."""
     child = subprocess.Popen([sys.executable, __file__, *arguments], stdout=subprocess.PIPE)
     assert child.stdout is not None
-    head = child.stdout.readline()  # the clock starts when the first commit is through
-    time.sleep(seconds)  # the random moment itself, not a wait for something to happen
+    head = child.stdout.readline()  # the time starts after the first commit
+    time.sleep(seconds)  # the random time itself, not a wait for an event
     child.send_signal(signal.SIGKILL)
     rest = child.stdout.read()
     child.wait()
@@ -97,7 +97,10 @@ def read_all(db: quipu.Database, name: str) -> Edges:
 
 
 def verify(path: Path, state: Edges, acknowledged: int) -> tuple[Edges, int]:
-    """The state after a kill: as acknowledged, or with the batch in flight too."""
+    """Checks that the state is as acknowledged, or also with the batch in flight.
+
+    Returns the state and the number of its last batch.
+    """
     with quipu.open(path, durability="os") as db:
         db.check()
         found = read_all(db, "g")
@@ -113,7 +116,7 @@ def verify(path: Path, state: Edges, acknowledged: int) -> tuple[Edges, int]:
 
 
 def verify_imports(path: Path, edges: int) -> int:
-    """Every graph that is there is empty (made, not yet imported) or whole."""
+    """Checks that every graph is empty (created, not yet imported) or complete."""
     with quipu.open(path, durability="os") as db:
         db.check()
         whole = 0

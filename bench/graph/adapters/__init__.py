@@ -1,4 +1,4 @@
-"""One file for each database; a database is imported only in the process that measures it."""
+"""Adapters, one file per database, imported only by the process that measures it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What every database under test can do, and how its answers are made comparable.
+"""The interface of every database under test, and the conversion of answers to a common form.
 
-One small class for all of them, so that the measuring loop knows no database by name. An answer
-may have the shape that is natural to its client, see `Edges`; `edge_list` turns it into tuples for
-the comparison with the reference, outside of anything timed.
+The measuring loop only knows this class. An answer may have the shape that is natural to its
+client, see `Edges`; `edge_list` turns it into tuples for the comparison with the reference, outside
+of timed code.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Many: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True)
 class Settings:
-    """Limits that each database is given as far as it has a knob for them."""
+    """Limits for each database, as far as it has a setting for them."""
 
     cache_bytes: int
     memory_bytes: int
@@ -40,7 +40,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Batch:
-    """Edges to change in one transaction, as lists and as arrays: each client takes what suits it."""
+    """Edges to change in one transaction, as lists and as arrays, for different clients."""
 
     us: list[int]
     vs: list[int]
@@ -59,9 +59,9 @@ class Batch:
 class Adapter(ABC):
     """A graph with weighted edges, stored by one database so that both directions are indexed.
 
-    A self-loop is one edge: `edges` and `degree` see it once, `neighbors` leaves the vertex itself out.
-    Every write is committed when its call returns, at the durability that survives a killed process
-    (no sync to the device for each commit).
+    A self-loop is one edge: `edges` and `degree` count it once, `neighbors` omits the vertex
+    itself. Every write is committed when its call returns, with a durability that survives a killed
+    process (no sync to the device per commit).
     """
 
     name: ClassVar[str]
@@ -84,14 +84,18 @@ class Adapter(ABC):
 
     @abstractmethod
     def import_edges(self, file: EdgeFile) -> None:
-        """Load the text file into the empty database, all indexes included; the last of equal pairs wins."""
+        """Load the text file into the empty database, with all indexes.
 
-    # Some clients read faster under one long snapshot. The runner brackets the read operations with these.
+        The last of equal pairs wins.
+        """
+
+    # Some clients read faster under one long snapshot. The runner brackets read operations by
+    # these.
     def begin_reads(self) -> None:  # noqa: B027 (most databases need nothing here)
-        """Called once before a run of reads; nothing is written until `end_reads`."""
+        """Called once before a series of reads; nothing is written until `end_reads`."""
 
     def end_reads(self) -> None:  # noqa: B027
-        """Called once after a run of reads."""
+        """Called once after a series of reads."""
 
     @abstractmethod
     def edge(self, u: int, v: int) -> float | None:
@@ -135,17 +139,18 @@ class Adapter(ABC):
 
     @abstractmethod
     def totals(self, vertices: IdArray) -> list[tuple[int, float]]:
-        """Count and weight sum of all edges, read in full: one pair for each copy that is kept.
+        """Count and weight sum of all edges, read in full: one pair for each stored copy.
 
-        ``vertices`` are all ids of the graph, for a client that can only ask by vertex.
+        ``vertices`` are all ids of the graph, for a client that can only query by vertex.
         """
 
     def many(self) -> Many:
-        """Calls that take many items at once, where the client has them; empty otherwise.
+        """Calls that take many items at once, if the client has them; otherwise empty.
 
-        Keys are ``edge`` (two arrays), ``in_edges``, ``edges``, ``neighbors``, ``degree``, ``in_degree``
-        (one array). A list of edges, or of ids, comes as ``(offsets, columns...)``: item ``i`` owns the rows
-        ``offsets[i]:offsets[i + 1]``; the others come as one array for each column.
+        Keys are ``edge`` (two arrays), ``in_edges``, ``edges``, ``neighbors``, ``degree``,
+        ``in_degree`` (one array). Lists of edges or of ids are returned as ``(offsets,
+        columns...)``: item ``i`` has the rows ``offsets[i]:offsets[i + 1]``. Other results are one
+        array per column.
         """
         return {}
 

@@ -1,7 +1,7 @@
 """DuckDB: one table with a unique index on (src, dst) and one index for each end.
 
-The table is loaded in the order of ``src`` by DuckDB's own CSV reader. ``fsync_mode = NONE`` leaves out the
-sync of each commit, so a commit survives a killed process and not a power cut.
+The table is loaded in the order of ``src`` by DuckDB's own CSV reader. ``fsync_mode = NONE``
+disables the sync of each commit, so a commit survives a killed process but not a power cut.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ UPSERT = "INSERT INTO edges VALUES (?, ?, ?) ON CONFLICT (src, dst) DO UPDATE SE
 
 
 class DuckDb(Adapter):
-    """See the module."""
+    """Adapter of DuckDB."""
 
     name: ClassVar[str] = "duckdb"
 
@@ -79,7 +79,7 @@ class DuckDb(Adapter):
         self._run("CREATE INDEX edges_by_dst ON edges (dst)")
 
     def begin_reads(self) -> None:
-        # Look-ups of one vertex only lose by a second thread; batches may use it.
+        # A second thread only slows down lookups of one vertex; batches may use it.
         self._run("SET threads = 1")
 
     def end_reads(self) -> None:
@@ -136,7 +136,7 @@ class DuckDb(Adapter):
         }
 
     def _columns(self, query: str, **asked: IdArray) -> Any:
-        """Columns of the result of a join with the table ``asked`` of the items and their positions ``i``."""
+        """Join with the table ``asked`` of items and their positions ``i``; return the columns."""
         columns = {**asked, "i": np.arange(len(next(iter(asked.values()))))}
         self.db.register("asked", columns)
         return self.db.execute(query).fetchnumpy()

@@ -1,7 +1,7 @@
 """Keys and rows that the ordered key-value stores share.
 
-A key is the pair of vertices, big-endian so that byte order is number order; the value is the weight.
-The rows of one vertex are adjacent, so reading them is one range scan.
+A key is the pair of vertices, big-endian so that the order of bytes is that of numbers; the value
+is the weight. The rows of one vertex are adjacent, so reading them is one range scan.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROW = np.dtype([("first", ">u8"), ("second", ">u8"), ("weight", "<f8")])
 
 
 def packed(first: IdArray, second: IdArray, weight: FloatArray) -> tuple[list[bytes], list[bytes]]:
-    """Keys and values of many rows; rows in key order give keys in key order."""
+    """Keys and values of many rows; sorted rows give sorted keys."""
     pairs = np.empty((len(first), 2), dtype=">u8")
     pairs[:, 0] = first
     pairs[:, 1] = second
@@ -30,12 +30,12 @@ def packed(first: IdArray, second: IdArray, weight: FloatArray) -> tuple[list[by
 
 
 def cut(data: bytes, width: int) -> list[bytes]:
-    """The byte string in pieces of equal width."""
+    """Split the byte string into pieces of equal width."""
     return np.frombuffer(data, f"V{width}").tolist()  # twice as fast as slicing
 
 
 def native_ids(column: np.ndarray) -> IdArray:
-    """Big-endian ids as native ones, in an array of their own."""
+    """Convert big-endian ids to a new array of native ones."""
     return column.astype(np.uint64)
 
 

@@ -1,6 +1,7 @@
-"""Ladybug (the successor of Kuzu): a node table keyed by id and a relationship table, asked in Cypher.
+"""Ladybug (the successor of Kuzu): a node table by id and a relationship table, queried in Cypher.
 
-Nodes and relationships are loaded with COPY; relationships are stored in both directions by the engine itself.
+Nodes and relationships are loaded with COPY; the engine itself stores relationships in both
+directions.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ OUT_DEGREE = "MATCH (a:V {id: $v})-[e:E]->(b:V) RETURN count(*), sum(e.weight)"
 IN_DEGREE = "MATCH (a:V)-[e:E]->(b:V {id: $v}) RETURN count(*), sum(e.weight)"
 IN_DEGREE_NO_LOOP = "MATCH (a:V)-[e:E]->(b:V {id: $v}) WHERE a.id <> $v RETURN count(*), sum(e.weight)"
 REMOVE = "MATCH (a:V {id: $u})-[e:E]->(b:V {id: $v}) DELETE e"
-# Setting what exists and otherwise creating is faster than one MERGE.
+# Updating existing edges and creating the others is faster than one MERGE.
 UPDATE = "MATCH (a:V {id: $u})-[e:E]->(b:V {id: $v}) SET e.weight = $w RETURN e.weight"
 CREATE = "MATCH (a:V {id: $u}), (b:V {id: $v}) CREATE (a)-[e:E {weight: $w}]->(b)"
 REMOVE_BATCH = "UNWIND $rows AS row MATCH (a:V {id: row.u})-[e:E]->(b:V {id: row.v}) DELETE e"
@@ -34,7 +35,7 @@ UPDATE_BATCH = (
 
 
 class Ladybug(Adapter):
-    """See the module."""
+    """Adapter of Ladybug."""
 
     name: ClassVar[str] = "ladybug"
 
@@ -113,7 +114,8 @@ class Ladybug(Adapter):
         rows = [{"u": u, "v": v, "w": w} for u, v, w in zip(batch.us, batch.vs, batch.ws, strict=True)]
         self.db.execute("BEGIN TRANSACTION")
         present = {(u, v) for u, v in self._rows(UPDATE_BATCH, rows=rows)}
-        # The last of equal pairs wins. COPY creates ten times faster than CREATE after UNWIND does.
+        # The last of equal pairs wins. COPY creates edges ten times faster than CREATE after
+        # UNWIND.
         absent = {(row["u"], row["v"]): row["w"] for row in rows if (row["u"], row["v"]) not in present}
         if absent:
             columns = {"src": [u for u, _ in absent], "dst": [v for _, v in absent], "weight": list(absent.values())}

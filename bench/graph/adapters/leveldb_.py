@@ -1,7 +1,8 @@
-"""LevelDB through plyvel: one database, a tag byte for the direction, both directions in one write batch.
+"""LevelDB through plyvel: one database with a tag byte for the direction of an edge.
 
-A scan's keys and values are joined into one byte string and decoded by NumPy at once.
-The log is written without a sync, LevelDB's default, so a commit survives a killed process.
+A write batch changes both directions. A scan's keys and values are joined into one byte string and
+decoded by NumPy at once. The log is written without a sync, LevelDB's default, so a commit survives
+a killed process.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ LOAD_BATCH_ROWS = 100_000
 
 
 class LevelDb(Adapter):
-    """See the module."""
+    """Adapter of LevelDB."""
 
     name: ClassVar[str] = "leveldb"
 

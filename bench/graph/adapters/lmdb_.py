@@ -1,8 +1,9 @@
-"""LMDB through py-lmdb: two DUPSORT|DUPFIXED databases, source to (target, weight) and the reverse.
+"""LMDB through py-lmdb: two DUPSORT|DUPFIXED databases, by source and by target.
 
-With duplicates of fixed width a vertex's edges lie in pages of their own, without the key, and
-`getmulti` hands all of them out as one buffer: much faster from Python than one key for each edge and a cursor.
-Commits do not sync (``sync=False``), so they survive a killed process and not a power cut.
+They map a vertex to pairs of the other vertex and the weight. With duplicates of fixed width, a
+vertex's edges are stored in pages of their own, without the key, and `getmulti` returns all of them
+as one buffer: much faster from Python than one key per edge and a cursor. Commits do not sync
+(``sync=False``), so they survive a killed process but not a power cut.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ VALUE = np.dtype([("second", ">u8"), ("weight", "<f8")])
 
 
 class Lmdb(Adapter):
-    """See the module."""
+    """Adapter of LMDB."""
 
     name: ClassVar[str] = "lmdb"
 
@@ -99,7 +100,7 @@ class Lmdb(Adapter):
         with self.env.begin(write=True) as txn, txn.cursor(self.out) as out, txn.cursor(self.into) as into:
             for i, (u, v) in enumerate(zip(us, vs, strict=True)):
                 first, second = VERTEX.pack(u), VERTEX.pack(v)
-                # The weight is a part of the duplicate, so replacing an edge is removing it first.
+                # The weight is part of the duplicate, so replacing an edge means removing it first.
                 self._remove(out, first, second)
                 self._remove(into, second, first)
                 if ws is not None:
@@ -139,12 +140,15 @@ class Lmdb(Adapter):
         }
 
     def _rows_many(self, cursor: Any, keys: list[bytes]) -> Any:
-        """Rows of all keys, in their order, as one array; a key that is absent has none."""
+        """Rows of all keys, in their order, as one array; an absent key has no rows."""
         found = cursor.getmulti(keys, dupdata=True, dupfixed_bytes=VALUE.itemsize, keyfixed=True)
         return np.frombuffer(found, ROW)
 
     def _both_many(self, vs: IdArray) -> tuple[Any, Any, Any, Any]:
-        """Position of the vertex in ``vs``, source, target, weight of all edges of all vertices, self-loops once."""
+        """All edges of all vertices, self-loops once.
+
+        The columns are the position of the vertex in ``vs``, source, target and weight.
+        """
         keys = cut(vs.astype(">u8").tobytes(), 8)
         a, b = self._rows_many(self.out_cursor, keys), self._rows_many(self.into_cursor, keys)
         b = b[b["first"] != b["second"]]
@@ -184,7 +188,7 @@ class Lmdb(Adapter):
 
 
 def _positions(vs: IdArray, of: IdArray) -> Any:
-    """Where each id lies in ``vs``, whose ids are distinct."""
+    """The position of each id in ``vs``, whose ids are distinct."""
     order = np.argsort(vs)
     return order[np.searchsorted(vs, of, sorter=order)]
 

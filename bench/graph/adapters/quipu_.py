@@ -14,7 +14,7 @@ quipu: Any = import_module("quipu")  # the package need not be there for the typ
 
 
 class Quipu(Adapter):
-    """See the module."""
+    """Adapter of Quipu."""
 
     name: ClassVar[str] = "quipu"
 

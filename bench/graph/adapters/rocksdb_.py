@@ -1,7 +1,7 @@
 """RocksDB through rocksdict: a column family for each direction, both changed by one write batch.
 
-Loading writes sorted SST files and ingests them, which goes around the log and needs no compaction.
-The prefix extractor makes a vertex's scan ask one filter. The log is written without a sync,
+Loading writes sorted SST files and ingests them, which bypasses the log and needs no compaction.
+With the prefix extractor a vertex's scan checks one filter. The log is written without a sync,
 RocksDB's default, so a commit survives a killed process.
 """
 
@@ -33,7 +33,7 @@ VERTEX_BYTES = 8
 
 
 class RocksDb(Adapter):
-    """See the module."""
+    """Adapter of RocksDB."""
 
     name: ClassVar[str] = "rocksdb"
 
@@ -60,12 +60,12 @@ class RocksDb(Adapter):
         self.into: Any = self.out.get_column_family("into")
         self.out_handle: Any = self.out.get_column_family_handle("default")
         self.into_handle: Any = self.out.get_column_family_handle("into")
-        # Fixed for all scans: a bound set for each scan would cost more than the filter it saves.
+        # The same for all scans: setting a bound per scan would cost more than the filter saves.
         self.scan: Any = ReadOptions()
         self.scan.set_prefix_same_as_start(True)
 
     def close(self) -> None:
-        # The lock of the folder goes with the last handle.
+        # The folder stays locked until the last handle is dropped.
         del self.out_handle, self.into_handle
         self.into.close()
         self.out.close()

@@ -1,7 +1,8 @@
-"""SQLite through the standard library: one WITHOUT ROWID table by (src, dst), one covering index by (dst, src).
+"""SQLite through the standard library: a table by (src, dst) and an index by (dst, src).
 
-Rows are inserted in key order, the index is built afterwards. The write-ahead log is not synced
-(``synchronous=OFF``), so a commit survives a killed process and not a power cut.
+The table is WITHOUT ROWID, the index is covering. Rows are inserted in key order, the index is
+built afterwards. The write-ahead log is not synced (``synchronous=OFF``), so a commit survives a
+killed process but not a power cut.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ UPSERT = "INSERT INTO edges VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET weight = 
 
 
 class Sqlite(Adapter):
-    """See the module."""
+    """Adapter of SQLite."""
 
     name: ClassVar[str] = "sqlite"
 

@@ -1,15 +1,14 @@
-//! The counting tests of count-db: a stream of keys with few frequent and many rare ones, counted
-//! by many threads.
+//! The counting tests of count-db: many threads count a stream of keys, a few of them frequent and
+//! many rare.
 //!
 //! # What is timed
-//! Test 1: threads take 10 000 consecutive keys of the stream at a time, under a lock, and count
-//! them, until there are `items`; the flush is counted with the writes. What the engine needs to
-//! read fast (a compaction) is not timed. Then threads read the counts of the next `items` keys.
-//! Test 2: half as many threads each write and read at the same time, after a fill. Test 3: as test
-//! 1, but what is combined with what a key has is an object, two words and a count (`object.rs`).
-//! Test 4: as test 1 with keys drawn uniformly from a million. Extra: each of `items` keys is
-//! counted once and then read once, in the order in which they were counted: consecutive ones, and
-//! the same number of scattered ones.
+//! Test 1: threads take 10 000 consecutive keys of the stream at a time and count them, until
+//! `items` keys are counted; the flush counts as part of the writes. A compaction that speeds up
+//! reads is not timed. Then threads read the counts of the next `items` keys. Test 2: after a fill,
+//! half of the threads write while the other half read. Test 3: as test 1, but objects are
+//! combined, each of two words and a count (`object.rs`). Test 4: as test 1 with keys drawn
+//! uniformly from a million. Extra: each of `items` keys is counted once and then read once in the
+//! same order: consecutive keys, and as many scattered ones.
 
 use crate::figures::{Account, Latencies, extend};
 use crate::keys::{Random, Zipf, fnv, fnv_of};
@@ -30,33 +29,33 @@ pub struct Run {
     pub cap: Duration,
     pub seed: u64,
     pub text: Option<PathBuf>,
-    /// Each key by a call of its own.
+    /// Whether each key is counted by a call of its own.
     pub single: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Test {
-    /// Test 1.
+    /// Test 1: bigrams of a text, or generated keys.
     Bigrams,
-    /// Test 2.
+    /// Test 2: writes and reads at the same time.
     Parallel,
-    /// Test 3.
+    /// Test 3: objects that are combined.
     Objects,
-    /// Test 4.
+    /// Test 4: keys drawn uniformly.
     Uniform,
-    /// Extra: 0, 1, 2 and so on.
+    /// Extra: consecutive keys from 0.
     Consecutive,
-    /// Extra: as many, of all 64 bits.
+    /// Extra: the same number of keys, scattered over 64 bits.
     Scattered,
 }
 
-/// Consecutive keys that a thread takes.
+/// Consecutive keys that a thread takes at a time.
 const TAKEN: usize = 10_000;
 
-/// Keys of the uniform test.
+/// Distinct keys of the uniform test.
 const UNIFORM: u64 = 1_000_000;
 
-/// One in so many keys is checked against a count of our own at the end.
+/// Every `CHECKED`th key is compared with a count of our own at the end.
 const CHECKED: u64 = 997;
 
 pub fn run(run: &Run) -> Result<Vec<Value>> {
@@ -99,7 +98,7 @@ pub fn run(run: &Run) -> Result<Vec<Value>> {
     Ok(lines)
 }
 
-/// All keys of the test, made before anything is timed.
+/// All keys of the test, generated before anything is timed.
 fn stream(run: &Run) -> Result<Vec<u64>> {
     let needed = match run.test {
         Test::Parallel => run.fill + 2 * run.items,
@@ -126,7 +125,7 @@ fn stream(run: &Run) -> Result<Vec<u64>> {
     Ok((0..needed).map(|_| fnv(zipf.rank(&mut random))).collect())
 }
 
-/// Hashes of each word with the one before it, in lower case, in the order of the text.
+/// Hashes of each pair of adjacent words, in lower case, in the order of the text.
 fn bigrams(text: &[u8], count: usize) -> Vec<u64> {
     let mut keys = Vec::with_capacity(count);
     let mut previous = Vec::new();
@@ -157,7 +156,7 @@ struct Done {
     read_latencies: Latencies,
 }
 
-/// Writers count `to_write` while readers read the counts of `to_read`.
+/// Writers count the keys of `to_write` while readers read the counts of `to_read`.
 fn work(
     run: &Run,
     store: &dyn Store,
@@ -171,7 +170,8 @@ fn work(
     let (sum, one) = (AtomicU64::new(0), Mutex::new(()));
     let start = Instant::now();
     let (mut write_s, mut read_s) = (0.0, 0.0);
-    // Taking keys is an addition: the lock of the specification, and nobody waits for it.
+    // The specification takes keys under a lock; an atomic addition does the same without
+    // contention.
     let worker = |keys: &[u64], next: &AtomicUsize, write: bool| -> Result<f64> {
         let mut session = store.session()?;
         let (mut counts, mut count, mut latencies) = (Vec::new(), 0, Latencies::default());
@@ -251,7 +251,7 @@ fn read_counts(
     }
 }
 
-/// Compares some counts with our own, where all of the stream was counted.
+/// Compares some counts with our own, if the whole stream was counted.
 fn check(run: &Run, store: &dyn Store, written: &[u64], done: &Done) -> Result<()> {
     if (done.written as usize) < written.len() {
         return Ok(());

@@ -1,9 +1,10 @@
-//! What is measured: time, latencies, and the operating system's account of the process.
+//! Measurements: time, latencies, and the kernel's accounting of the process.
 
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// Latencies in buckets of a thirty-second of their power of two: 3 % exact.
+/// A histogram of latencies. Each power of two is divided into 32 buckets, so values are exact to 3
+/// %.
 #[derive(Clone)]
 pub struct Latencies {
     counts: Vec<u64>,
@@ -37,12 +38,12 @@ impl Latencies {
         self.total
     }
 
-    /// Calls that took longer, give or take a bucket.
+    /// Calls that took longer, to the precision of a bucket.
     pub fn longer_than(&self, time: Duration) -> u64 {
         self.counts[bucket(time.as_nanos() as u64) + 1..].iter().sum()
     }
 
-    /// The latency that this part of all is at or below, in microseconds.
+    /// The quantile `part` of the latencies, in microseconds.
     fn quantile_us(&self, part: f64) -> f64 {
         let rank = ((self.total as f64 * part).ceil() as u64).max(1);
         let mut sum = 0;
@@ -72,13 +73,13 @@ fn bucket(ns: u64) -> usize {
     ((power - 4) * STEPS + step) as usize
 }
 
-/// The upper end of a bucket.
+/// The upper bound of a bucket.
 fn value(bucket: usize) -> u64 {
     let (power, step) = (bucket as u64 / STEPS, bucket as u64 % STEPS);
     if power == 0 { step } else { (STEPS + step + 1) << (power - 1) }
 }
 
-/// The process's account at a moment.
+/// The kernel's accounting of the process at one time.
 pub struct Account {
     at: Instant,
     cpu_s: f64,
@@ -90,7 +91,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Also forgets the peak of memory, where the kernel lets it.
+    /// The current values. Also resets the peak of memory, where the kernel allows it.
     pub fn begin() -> Self {
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         Self::now()
@@ -113,12 +114,12 @@ impl Account {
         }
     }
 
-    /// Bytes on the way to the device since.
+    /// Bytes that were charged as writes to the device since then.
     pub fn written_bytes(&self) -> u64 {
         Self::now().written_bytes - self.written_bytes
     }
 
-    /// What has come since, as fields of a line.
+    /// Differences since then, as fields of a line.
     pub fn since(&self) -> Value {
         let now = Self::now();
         let cpu_s = now.cpu_s - self.cpu_s;
@@ -151,7 +152,7 @@ fn peak_bytes() -> u64 {
     status_bytes("VmHWM:")
 }
 
-/// Memory of the process that is there now, pages of mapped files included.
+/// Resident memory of the process, including pages of mapped files.
 pub fn resident_bytes() -> u64 {
     status_bytes("VmRSS:")
 }
@@ -163,7 +164,7 @@ fn status_bytes(field: &str) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// Processor time of the whole machine so far, what its host took from it included.
+/// Processor time of the whole machine so far, including time that its host took away (steal).
 fn machine_s() -> f64 {
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
     let line = stat.lines().next().unwrap_or_default();
@@ -175,8 +176,9 @@ fn machine_s() -> f64 {
     busy.map(|(_, ticks)| ticks).sum::<u64>() as f64 / ticks_a_second as f64
 }
 
-/// How long an engine still worked after it was left alone: it is at rest when the process neither
-/// wrote nor took more than a twentieth of a processor for `QUIET`. Gives up after `limit`.
+/// Waits until the engine is at rest, and returns how long it worked after its last call. It is at
+/// rest when the process neither writes nor takes more than a twentieth of a processor for `QUIET`.
+/// Gives up after `limit`.
 pub fn rest(limit: Duration) -> Duration {
     let start = Instant::now();
     let mut busy_until = start;

@@ -1,16 +1,16 @@
-//! What an operation costs as the data grows: keys are loaded step by step, and at each size every
-//! operation is measured.
+//! The cost of operations as the data grows: keys are loaded step by step, and every operation is
+//! measured at each size.
 //!
 //! # What is timed
-//! Each call by itself, as in `kv`. An operation is asked for in batches of equal time, the first
-//! of which is a warm-up and does not count, so that a slow engine takes no longer than a fast one.
-//! Before each operation the engine is left alone until it is at rest: what was written before is
-//! not the next operation's to merge.
+//! Each call by itself, as in `kv`. An operation is called in batches of equal time, so that a slow
+//! engine takes no longer than a fast one; the first batch is a warm-up and is not measured. Before
+//! each operation, the benchmark waits until the engine is at rest, so that one operation does not
+//! pay for merges of the one before.
 //!
-//! # Why writes are given twice
-//! An engine that only remembers a write has the work before it. `us` is what the caller waits for,
-//! `us_flushed` has the operation's part of the closing flush in it, and the line's account what
-//! was merged until the engine was at rest.
+//! # Why writes have two figures
+//! An engine that only buffers a write has work left. `us` is the time that the caller waits;
+//! `us_flushed` includes the operation's part of the final flush. The line's accounting covers
+//! merges until the engine was at rest.
 
 use crate::figures::{Account, Latencies, extend, rest};
 use crate::keys::{Random, Values, is_value_of, shuffled};
@@ -21,27 +21,27 @@ use std::time::{Duration, Instant};
 pub struct Run {
     pub engine: String,
     pub settings: Settings,
-    /// Keys that there are when it is measured, ascending.
+    /// Numbers of keys at which operations are measured, ascending.
     pub steps: Vec<u64>,
     pub order: Order,
     pub value_bytes: usize,
-    /// Batches of an operation that count.
+    /// Batches of an operation that are measured.
     pub batches: usize,
-    /// Time in calls of a batch.
+    /// Time in calls per batch.
     pub batch: Duration,
-    /// Of the load of a step; the run ends there.
+    /// Time limit of the load of a step; the run ends there.
     pub cap: Duration,
-    /// At most so long an engine is waited for that does not come to rest.
+    /// Time limit of the wait for an engine to come to rest.
     pub rest: Duration,
     pub seed: u64,
 }
 
-/// Of the keys, as they are loaded.
+/// The order in which keys are loaded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Order {
-    /// From 0 on, by the fastest way that the engine has.
+    /// From 0 on, by the engine's fastest way to load.
     Ascending,
-    /// Random numbers of 64 bits, by batches, each in the order of its keys.
+    /// Random 64-bit keys, in batches that are sorted by key.
     Shuffled,
 }
 
@@ -70,10 +70,10 @@ const MANY: usize = 256;
 /// Rows of a batch of upserts.
 const UPSERTS: usize = 1000;
 
-/// A batch deletes at most such a part of the keys, which are put back after it.
+/// A batch deletes at most this fraction of the keys; they are put back after it.
 const DELETED_PART: u64 = 10;
 
-/// Hands on a line for each size and operation as soon as it is measured.
+/// Calls `each` with a line for each size and operation as soon as it is measured.
 pub fn run(run: &Run, each: &mut dyn FnMut(Value)) -> Result<()> {
     let store = open(&run.engine, &run.settings)?;
     let mut grow = Grow {
@@ -107,23 +107,23 @@ struct Grow<'a> {
     session: Box<dyn Session + 'a>,
     values: Values,
     random: Random,
-    /// Keys that are there.
+    /// Number of keys that are loaded.
     keys: u64,
     room: Room,
-    /// Keys that were not there.
+    /// Keys that were not found.
     failures: u64,
-    /// Values of another key: never.
+    /// Values that belong to another key; must stay 0.
     wrong: u64,
 }
 
-/// Memory that calls use again.
+/// Buffers that calls reuse.
 #[derive(Default)]
 struct Room {
     keys: Vec<u64>,
     rows: Rows,
     value: Vec<u8>,
     values: store::Values,
-    /// What a batch has deleted.
+    /// Keys that the batch has deleted.
     deleted: Vec<u64>,
 }
 
@@ -136,13 +136,13 @@ impl Grow<'_> {
         }
     }
 
-    /// A key that is there.
+    /// A random loaded key.
     fn any(&mut self) -> u64 {
         let number = self.random.below(self.keys);
         self.key(number)
     }
 
-    /// Loads keys until there are `keys`, and whether it came so far.
+    /// Loads keys until there are `keys`. Returns a line, and whether the load finished in time.
     fn load(&mut self, keys: u64) -> Result<(Value, bool)> {
         let first = self.keys;
         let step = if keys - first < 10_000_000 { 10_000 } else { 100_000 };
@@ -167,8 +167,8 @@ impl Grow<'_> {
         }
         let closing = Instant::now();
         self.store.flush()?;
-        // What the manual advises after a load belongs to it; batches in random order are the daily
-        // work.
+        // Work that the engine's manual advises after a bulk load belongs to the load. Batches in
+        // random order are daily work instead.
         if self.run.order == Order::Ascending {
             self.store.after_load()?;
         }
@@ -237,7 +237,7 @@ impl Grow<'_> {
         Ok(line)
     }
 
-    /// One call: its time, and how many entries it touched.
+    /// Makes one call: its time, and the number of entries that it touched.
     fn once(&mut self, operation: Operation) -> Result<(Duration, u64)> {
         let key = self.any();
         let bytes = self.run.value_bytes;
@@ -297,7 +297,7 @@ impl Grow<'_> {
         }
     }
 
-    /// So many keys that are there, in the memory that the caller gives back.
+    /// `count` distinct loaded keys, in a buffer that the caller must give back.
     fn distinct(&mut self, count: usize) -> Vec<u64> {
         let mut keys = std::mem::take(&mut self.room.keys);
         keys.clear();
@@ -311,7 +311,7 @@ impl Grow<'_> {
         keys
     }
 
-    /// Makes rows of keys, in their order: what everyone does who has a batch at hand.
+    /// Fills the buffer with rows for the keys, sorted by key as any caller with a batch would do.
     fn fill(&mut self, keys: &mut [u64]) {
         keys.sort_unstable();
         self.room.rows.clear();
@@ -321,7 +321,7 @@ impl Grow<'_> {
         }
     }
 
-    /// Puts back what was deleted.
+    /// Puts the deleted keys back.
     fn put_back(&mut self) -> Result<()> {
         let mut keys = std::mem::take(&mut self.room.deleted);
         keys.sort_unstable();

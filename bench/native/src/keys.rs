@@ -1,6 +1,6 @@
 //! Streams of keys, as the specifications of the workloads define them.
 
-/// A small fast generator (SplitMix64): what it costs must not show.
+/// A small and fast generator (SplitMix64), whose cost must not show in results.
 pub struct Random(u64);
 
 impl Random {
@@ -18,13 +18,14 @@ impl Random {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }
 
-    /// From 0 to below 1.
+    /// A float in [0, 1).
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
-/// Ranks from 0, rank `i` with a weight of `1 / (i + 1) ^ THETA` (Gray et al., as in YCSB).
+/// Zipf-distributed ranks from 0; rank `i` has weight `1 / (i + 1) ^ THETA` (Gray et al., as in
+/// YCSB).
 pub struct Zipf {
     items: f64,
     zeta: f64,
@@ -34,12 +35,12 @@ pub struct Zipf {
 const THETA: f64 = 0.99;
 
 impl Zipf {
-    /// Over 10^10 items, whose sum of weights is known: what is scrambled.
+    /// Over 10^10 items, whose sum of weights is known; for scrambled keys.
     pub fn huge() -> Self {
         Self::with(10_000_000_000, 26.469_028_201_783_02)
     }
 
-    /// Over `items`. Adds up as many weights.
+    /// Over `items` items; takes time to add up their weights.
     pub fn new(items: u64) -> Self {
         Self::with(items, (1..=items).map(|i| (i as f64).powf(-THETA)).sum())
     }
@@ -69,13 +70,13 @@ pub fn fnv(number: u64) -> u64 {
     fnv_of(0xcbf2_9ce4_8422_2325, &number.to_le_bytes())
 }
 
-/// Goes on with a hash.
+/// Continues a hash with more bytes.
 pub fn fnv_of(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// A number for each number, and none twice (the finaliser of SplitMix64): counted up, keys in
-/// random order.
+/// A permutation of the 64-bit integers (the finalizer of SplitMix64): consecutive numbers become
+/// keys in random order.
 pub fn shuffled(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -83,7 +84,7 @@ pub fn shuffled(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Values of random printable bytes: pieces of a pool, begun with the key, so that a reader can
+/// Values of random printable bytes: slices of a pool, prefixed by the key, so that a reader can
 /// check them.
 pub struct Values {
     pool: Vec<u8>,
@@ -91,16 +92,16 @@ pub struct Values {
     bytes: usize,
 }
 
-/// Of a value of UCSB.
+/// Length of a value in UCSB.
 pub const VALUE_BYTES: usize = 1024;
-/// A value begins with its key.
+/// The shortest value consists of its key only.
 pub const VALUE_BYTES_MIN: usize = KEY_BYTES;
 pub const VALUE_BYTES_MAX: usize = 1 << 20;
 const KEY_BYTES: usize = 16;
 const POOL_BYTES: usize = 8 << 20;
 
 impl Values {
-    /// Of `bytes` bytes each, from `VALUE_BYTES_MIN` to `VALUE_BYTES_MAX`.
+    /// Values of `bytes` bytes each, from `VALUE_BYTES_MIN` to `VALUE_BYTES_MAX`.
     pub fn new(seed: u64, bytes: usize) -> Self {
         let mut random = Random::new(seed);
         let pool = (0..POOL_BYTES).map(|_| b' ' + random.below(95) as u8).collect();
@@ -115,7 +116,7 @@ impl Values {
     }
 }
 
-/// Whether this is a value of the key, of so many bytes.
+/// Whether this is a value of the key and has `bytes` bytes.
 pub fn is_value_of(key: u64, value: &[u8], bytes: usize) -> bool {
     value.len() == bytes && value[..KEY_BYTES] == name(key)
 }

@@ -1,8 +1,9 @@
-//! The key-value workloads of UCSB: 8-byte keys, values of 1 KiB. One process runs one workload.
+//! The key-value workloads of UCSB, with 8-byte keys and values of 1 KiB. One process runs one
+//! workload.
 //!
 //! # What is timed
-//! Each call by itself: making keys and batches lies between calls and is not counted. A workload's
-//! time is that of the slowest thread's calls and, where it writes, the closing flush.
+//! Each call by itself: generating keys and batches happens between calls and is not counted. A
+//! workload's time is the time in calls of its slowest thread and, if it writes, the final flush.
 
 use crate::figures::{Account, Latencies, extend};
 use crate::keys::{Random, VALUE_BYTES, Values, Zipf, fnv, is_value_of};
@@ -12,7 +13,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// In the order they are run.
+/// The workloads, in the order in which they run.
 pub const WORKLOADS: &[&str] = &[
     "init",
     "read",
@@ -30,7 +31,7 @@ pub struct Run {
     pub workload: String,
     pub records: u64,
     pub settings: Settings,
-    /// A thread stops after so much time in calls.
+    /// A thread stops after this time in calls.
     pub cap: Duration,
     pub seed: u64,
     /// Operations of the point and batch workloads, as a multiple of the specification's.
@@ -57,13 +58,13 @@ pub fn run(run: &Run) -> Result<Value> {
         store.after_load()?;
     }
     let after_load_s = after.elapsed().as_secs_f64();
-    // With what the load's manual advises, which the rate counts, too.
+    // Includes the work that the engine's manual advises after a load, as the rate does.
     let mut line = json!({});
     extend(&mut line, account.since());
     let closing = Instant::now();
     store.close()?;
     sum.planned = run.planned();
-    // What the load's manual advises counts with the load.
+    // The work that the engine's manual advises after a load is part of the load.
     let wall_s = threads_s + flush_s + after_load_s;
     extend(
         &mut line,
@@ -87,7 +88,7 @@ impl Run {
         !matches!(self.workload.as_str(), "read" | "batch-read" | "range-select" | "scan")
     }
 
-    /// Operations of all threads together.
+    /// Number of operations of all threads together.
     fn planned(&self) -> u64 {
         let threads = self.settings.threads as u64;
         let n = self.records as f64;
@@ -115,15 +116,15 @@ struct Sum {
     entries: u64,
     operations: u64,
     planned: u64,
-    /// Keys that were not there.
+    /// Keys that were not found.
     failures: u64,
-    /// Values of another key: never.
+    /// Values that belong to another key; must stay 0.
     wrong: u64,
     active: Duration,
 }
 
 impl Sum {
-    /// One call, and how many entries it touched.
+    /// Times one call, which returns the number of entries that it touched.
     fn time<R>(&mut self, call: impl FnOnce() -> Result<(u64, R)>) -> Result<R> {
         let start = Instant::now();
         let (entries, result) = call()?;
@@ -136,7 +137,7 @@ impl Sum {
     }
 }
 
-/// Runs all threads; what they did, and the slowest one's time in calls.
+/// Runs all threads; returns their sums, and the time in calls of the slowest one.
 fn threads(run: &Run, store: &dyn Store) -> Result<(Sum, f64)> {
     let count = run.settings.threads;
     let fence = Barrier::new(count);
@@ -159,7 +160,7 @@ fn threads(run: &Run, store: &dyn Store) -> Result<(Sum, f64)> {
                     number,
                     sum: Sum::default(),
                 };
-                // Sums of weights and the like are made before.
+                // Sums of weights and the like are computed before the start.
                 let zipf = thread.zipf();
                 fence.wait();
                 thread.work(&zipf)?;
@@ -186,7 +187,7 @@ struct Thread<'a> {
     session: Box<dyn Session + 'a>,
     values: Values,
     random: Random,
-    /// Keys below are there, or soon will be.
+    /// Keys below this are stored, or will be soon.
     newest: &'a AtomicU64,
     number: u64,
     sum: Sum,
@@ -200,7 +201,7 @@ impl Thread<'_> {
         }
     }
 
-    /// The thread's part of `all` keys or operations: first and end.
+    /// The thread's part of `all` keys or operations: its first, and its end (exclusive).
     fn part(&self, all: u64) -> (u64, u64) {
         let threads = self.run.settings.threads as u64;
         (all * self.number / threads, all * (self.number + 1) / threads)
@@ -295,7 +296,7 @@ impl Thread<'_> {
         Ok(there)
     }
 
-    /// Read, then write: a key that is not there is a failure.
+    /// Reads, then writes; a key that is not found is a failure.
     fn update(&mut self, key: u64, value: &mut Vec<u8>) -> Result<()> {
         let mut new = Vec::new();
         self.values.of(key, &mut new);
@@ -332,7 +333,7 @@ impl Thread<'_> {
     ) -> Result<()> {
         keys.clear();
         let mut seen = hashbrown::HashSet::new();
-        // A slice of less than 256 keys has no more of them.
+        // The thread's part may have fewer than 256 keys.
         let (first, end) = self.part(self.run.records);
         let wanted = MANY.min((end - first) as usize);
         while keys.len() < wanted {
@@ -369,11 +370,11 @@ impl Thread<'_> {
         Ok(())
     }
 
-    /// New keys, in order, from 1.005 of all on.
+    /// Puts new keys in order, starting at 1.005 times the number of records.
     fn batch_upsert(&mut self, count: u64) -> Result<()> {
         let all = self.run.planned() * UPSERTS as u64;
         let (first, _) = self.part(all);
-        // Above what `read-upsert-95-5` has put, which goes by the factor.
+        // Above the keys that `read-upsert-95-5` has put, which depend on the factor.
         let put = (self.run.records as f64 * 0.005 * self.run.factor.max(1.0)) as u64;
         let base = self.run.records + put + first;
         let mut rows = Rows::default();

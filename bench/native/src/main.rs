@@ -1,7 +1,7 @@
-//! Runs one workload of one engine in this process and prints what it measured as lines of JSON.
-//! `run.py` beside this crate, and `long.py`, start it for each engine in turn.
+//! Runs one workload of one engine in this process and prints the results as lines of JSON.
+//! `run.py` and `long.py`, next to this crate, start it for each engine in turn.
 
-#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // a measurement is of real clocks, files and threads
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // real clocks, files, threads
 
 mod counts;
 mod engines;
@@ -47,31 +47,31 @@ enum Family {
         common: Common,
         #[arg(long)]
         test: counts::Test,
-        /// Increments, and then reads.
+        /// Number of increments, and of the reads that follow.
         #[arg(long, default_value_t = 4 << 20)]
         items: usize,
         /// Increments before the parallel test.
         #[arg(long, default_value_t = 8 << 20)]
         fill: usize,
-        /// Bigrams of this text in place of made keys.
+        /// Count the bigrams of this text file instead of generated keys.
         #[arg(long)]
         text: Option<PathBuf>,
-        /// One key a call in place of 10 000.
+        /// One key per call instead of 10 000.
         #[arg(long)]
         single: bool,
     },
-    /// What each operation costs as the data grows.
+    /// The cost of each operation as the data grows.
     Grow {
         #[command(flatten)]
         common: Common,
-        /// Keys that there are when it is measured, ascending.
+        /// Numbers of keys at which operations are measured, ascending.
         #[arg(long, value_delimiter = ',', required = true)]
         steps: Vec<u64>,
         #[arg(long, default_value = "ascending")]
         order: grow::Order,
         #[arg(long, default_value_t = 64, value_parser = value_bytes)]
         value_bytes: usize,
-        /// Batches of an operation that count.
+        /// Batches of an operation that are measured.
         #[arg(long, default_value_t = 7)]
         batches: usize,
         #[arg(long, default_value_t = 0.5)]
@@ -87,7 +87,7 @@ enum Family {
         records: u64,
         #[arg(long, default_value_t = keys::VALUE_BYTES, value_parser = value_bytes)]
         value_bytes: usize,
-        /// Part of the calls that read.
+        /// Fraction of the calls that read.
         #[arg(long, default_value_t = 0.5)]
         reads: f64,
         #[arg(long, default_value_t = 60.0)]
@@ -99,7 +99,7 @@ enum Family {
     },
 }
 
-/// A value begins with its key, and is a piece of a pool.
+/// Parses a length of values, which begin with their key and are slices of a pool.
 fn value_bytes(text: &str) -> std::result::Result<usize, String> {
     let bytes = text.parse().map_err(|_| "not a number")?;
     if !(keys::VALUE_BYTES_MIN..=keys::VALUE_BYTES_MAX).contains(&bytes) {
@@ -118,13 +118,13 @@ struct Common {
     threads: usize,
     #[arg(long, default_value_t = 512)]
     cache_mib: u64,
-    /// Memory for writes that are in no table yet.
+    /// Memory for writes that are not in tables yet.
     #[arg(long, default_value_t = 128)]
     write_mib: u64,
     /// Commits survive a killed process.
     #[arg(long)]
     logged: bool,
-    /// Around the page cache, where the engine can.
+    /// Direct I/O, where the engine supports it.
     #[arg(long)]
     direct: bool,
     #[arg(long, default_value_t = 60.0)]
@@ -148,7 +148,7 @@ impl Common {
 }
 
 fn main() -> Result<()> {
-    // Line by line: whoever reads along keeps what was measured when a run is cut off.
+    // Line by line, so that a run that is cut off keeps its results so far.
     let mut print = |line: Value| println!("{line}");
     match Cli::parse().family {
         Family::Kv { common, workload, records, factor } => {

@@ -1,5 +1,5 @@
-//! The objects of count-db's third test: two words and how often they followed one another,
-//! serialised.
+//! The serialized objects of count-db's third test: two words, and how often the second followed
+//! the first.
 //!
 //! ```text
 //! object := count:u64 le  length of the first word:u8  both words
@@ -10,8 +10,8 @@ use crate::store::{Result, Rows};
 /// Bytes before the words.
 const HEAD: usize = 9;
 
-/// The object of a key, counted once. Its words are made of the key: as long as English ones, and
-/// always the same.
+/// The object of a key with count 1. Its words are derived from the key, so they are always the
+/// same, and are as long as English ones.
 pub fn of(key: u64, out: &mut Vec<u8>) {
     let (first, second) = (2 + (key % 7) as usize, 2 + (key / 7 % 7) as usize);
     out.clear();
@@ -21,7 +21,7 @@ pub fn of(key: u64, out: &mut Vec<u8>) {
     out.extend((0..first + second).map(letter));
 }
 
-/// Appends the one object that two of a key make. Nothing and an object make the object.
+/// Appends the combination of two objects of a key. An empty object is neutral.
 pub fn combine(old: &[u8], new: &[u8], out: &mut Vec<u8>) -> Result<()> {
     if old.is_empty() {
         out.extend_from_slice(new);
@@ -36,7 +36,7 @@ pub fn combine(old: &[u8], new: &[u8], out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// What an object counts; nothing counts nothing.
+/// The count of an object; an empty object counts 0.
 pub fn count(object: &[u8]) -> Result<u64> {
     match object.first_chunk() {
         Some(count) if object.len() > HEAD => Ok(u64::from_le_bytes(*count)),
@@ -45,7 +45,7 @@ pub fn count(object: &[u8]) -> Result<u64> {
     }
 }
 
-/// Objects combined by key, in key order.
+/// Combines objects by key; returns them in key order.
 pub fn sums(objects: &Rows) -> Result<Rows> {
     let mut order: Vec<u32> = (0..objects.len() as u32).collect();
     order.sort_unstable_by_key(|&i| objects.keys[i as usize]);

@@ -1,15 +1,15 @@
-//! Upserts and reads for as long as one likes, over keys that are there: what an engine keeps up,
-//! and what it costs it.
+//! Upserts and reads of existing keys for a long time: the rate that an engine sustains, and its
+//! cost.
 //!
 //! # What is timed
-//! Each call by itself; the rate is by the clock. Each thread begins a call when the one before has
-//! ended, so a call that stalls shows as one long latency and as missing throughput, not as many
+//! Each call by itself; the rate is by wall time. Each thread starts a call when the previous one
+//! has ended (a closed loop), so a stall shows as one long latency and lost throughput, not as many
 //! long latencies. A call belongs to the window in which it ends.
 //!
 //! # What is written
-//! Bytes that the kernel charged to the process on the way to the device, from the first call on.
-//! For a memory map that is a page each time it becomes dirty, whether it is written again before
-//! it reaches the device or not.
+//! Bytes that the kernel charged to the process as writes to the device, from the first call on.
+//! For a memory map, a page counts each time it becomes dirty, even if it is written again before
+//! it reaches the device.
 
 use crate::figures::{Account, Latencies, extend, resident_bytes, rest};
 use crate::keys::{Random, Values, Zipf, fnv, is_value_of};
@@ -22,30 +22,30 @@ use std::time::{Duration, Instant};
 pub struct Run {
     pub engine: String,
     pub settings: Settings,
-    /// Keys, all of them there from the beginning.
+    /// Number of keys, which all exist from the start.
     pub records: u64,
     pub value_bytes: usize,
-    /// Part of the calls that read.
+    /// Fraction of the calls that read.
     pub reads: f64,
     pub time: Duration,
-    /// Of a line.
+    /// Length of the window of one line.
     pub window: Duration,
-    /// At most so long an engine is waited for that does not come to rest.
+    /// Time limit of the wait for an engine to come to rest.
     pub rest: Duration,
     pub seed: u64,
 }
 
-/// A stall, for whoever waits.
+/// A call that takes longer counts as a stall.
 const LONG: Duration = Duration::from_millis(100);
 
-/// What a thread did since it was looked at.
+/// Calls of a thread since its last window line.
 #[derive(Default)]
 struct Done {
     reads: Latencies,
     writes: Latencies,
-    /// Keys that were not there: never.
+    /// Keys that were not found; must stay 0.
     failures: u64,
-    /// Values of another key: never.
+    /// Values that belong to another key; must stay 0.
     wrong: u64,
 }
 
@@ -71,7 +71,7 @@ impl Done {
     }
 }
 
-/// The same percentiles under longer names.
+/// The percentiles as fields whose names begin with `name`.
 fn named(name: &str, latencies: &Latencies) -> Value {
     match latencies.json() {
         Value::Object(fields) => {
@@ -81,7 +81,7 @@ fn named(name: &str, latencies: &Latencies) -> Value {
     }
 }
 
-/// Hands on a line when all is loaded, one for each window, and one at the end.
+/// Calls `each` with a line after the load, one for each window, and one at the end.
 pub fn run(run: &Run, each: &mut dyn FnMut(Value)) -> Result<()> {
     each(load(run)?);
     let store = open(&run.engine, &run.settings)?;
@@ -96,7 +96,7 @@ pub fn run(run: &Run, each: &mut dyn FnMut(Value)) -> Result<()> {
             let (store, stop) = (&*store, &stop);
             scope.spawn(move || {
                 let worked = work(run, store, number, slot, stop);
-                // A thread that fails ends the run, and the others with it.
+                // A thread that fails stops the other threads and the run.
                 stop.store(true, Ordering::Relaxed);
                 worked
             })
@@ -125,19 +125,19 @@ pub fn run(run: &Run, each: &mut dyn FnMut(Value)) -> Result<()> {
         Ok(())
     })?;
     let wall_s = start.elapsed().as_secs_f64();
-    // The calls that were under way.
+    // The calls that ended after the last window.
     slots.iter().for_each(|slot| sum.merge(&slot.lock().unwrap()));
     each(end(run, store, &sum, wall_s, &account)?);
     Ok(())
 }
 
-/// By one thread, as engines load fastest; then the engine is closed.
+/// Loads all keys by one thread, which is fastest, and closes the engine.
 fn load(run: &Run) -> Result<Value> {
     let store = open(&run.engine, &Settings { threads: 1, ..run.settings.clone() })?;
     let account = Account::begin();
     let mut values = Values::new(run.seed, run.value_bytes);
     let (mut rows, mut value) = (Rows::default(), Vec::new());
-    // Some 10 MiB at once.
+    // About 10 MiB per batch.
     let step = ((10 << 20) / run.value_bytes as u64).clamp(1, 100_000);
     let mut session = store.session()?;
     let mut key = 0;
@@ -189,7 +189,7 @@ fn work(
         };
         let time = start.elapsed();
         let wrong = read && there && !is_value_of(key, &value, run.value_bytes);
-        // Nobody waits for this lock but once in a window.
+        // The lock is contended only once per window.
         let mut done = slot.lock().unwrap();
         if read {
             done.reads.add(time);
@@ -202,7 +202,7 @@ fn work(
     Ok(())
 }
 
-/// Short, for there are many: what all have in common stands in the first line and the last.
+/// A short line, because there are many: common fields are in the first line and the last.
 fn window_line(run: &Run, done: &Done, at: Duration, length: Duration, account: &Account) -> Value {
     let operations = done.reads.total() + done.writes.total();
     let mut line = json!({
@@ -216,7 +216,7 @@ fn window_line(run: &Run, done: &Done, at: Duration, length: Duration, account: 
     line
 }
 
-/// Flushes, waits until the engine is at rest, closes it, and adds up.
+/// Flushes, waits until the engine is at rest, closes it, and makes the last line.
 fn end(
     run: &Run,
     store: Box<dyn Store>,
@@ -244,7 +244,7 @@ fn end(
     Ok(line)
 }
 
-/// What there is on disk, and was written, by what it has to be.
+/// Bytes on disk and bytes written, absolute and relative to the data.
 fn state(run: &Run, account: &Account, put_bytes: u64) -> Value {
     let mut state = sizes(run);
     let written = account.written_bytes();

@@ -1,17 +1,17 @@
-//! What is asked of every engine, and how one is opened by name.
+//! The interface that every engine implements, and how an engine is opened by name.
 //!
 //! # Why values are copied
-//! Some engines can lend a value where it lies, others cannot, and a caller who keeps it copies it
-//! anyway. So each read ends with the value in memory of the caller, which is reused.
+//! Some engines can lend a reference to a value, others cannot, and a caller that keeps it copies
+//! it anyway. So each read ends with the value in a buffer of the caller, which is reused.
 
 use crate::{engines, object};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// Whatever an engine says when it fails: a benchmark ends there.
+/// Any error of an engine: it ends the benchmark.
 pub type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
 
-/// Values one after another: value `i` lies from `offsets[i]` to `offsets[i + 1]` of the heap.
+/// Values one after another: value `i` is from `offsets[i]` to `offsets[i + 1]` in the heap.
 pub struct Values {
     pub offsets: Vec<u64>,
     pub heap: Vec<u8>,
@@ -39,7 +39,7 @@ impl Values {
     }
 }
 
-/// Keys with values, as they are handed in and out.
+/// Keys with values, as arguments and results of calls.
 #[derive(Default)]
 pub struct Rows {
     pub keys: Vec<u64>,
@@ -67,16 +67,16 @@ impl Rows {
     }
 }
 
-/// What a store holds.
+/// What a store contains.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Values,
     Counts,
-    /// Values that one function combines: see `crate::object`.
+    /// Values that a function combines: see `crate::object`.
     Objects,
 }
 
-/// Settings that all engines are given alike.
+/// Settings that are the same for all engines.
 #[derive(Clone)]
 pub struct Settings {
     pub folder: PathBuf,
@@ -84,58 +84,60 @@ pub struct Settings {
     pub cache_bytes: u64,
     /// Memory for writes that are not in tables yet, where an engine has it.
     pub write_bytes: u64,
-    /// A killed process loses nothing (a log is written), or commits since the last flush (no log).
+    /// True: a killed process loses nothing (a WAL is written). False: it loses the commits since
+    /// the last flush.
     pub logged: bool,
-    /// Around the page cache, where an engine can.
+    /// Direct I/O, where the engine supports it.
     pub direct: bool,
     pub threads: usize,
 }
 
-/// An open engine; threads share it.
+/// An open engine, shared by threads.
 pub trait Store: Send + Sync {
-    /// One thread's way in.
+    /// Opens a session for one thread.
     fn session(&self) -> Result<Box<dyn Session + '_>>;
-    /// Everything written so far is durable when it returns.
+    /// Makes everything written so far durable before it returns.
     fn flush(&self) -> Result<()>;
-    /// What the engine's own manual advises after a bulk load.
+    /// Does what the engine's manual advises after a bulk load.
     fn after_load(&self) -> Result<()> {
         Ok(())
     }
-    /// What makes reads fast and is not timed, before counts are read.
+    /// Prepares fast reads before counts are read. It is not timed.
     fn optimise(&self) -> Result<()> {
         self.after_load()
     }
     fn close(self: Box<Self>) -> Result<()>;
 }
 
-/// One thread's calls.
+/// The calls of one thread.
 pub trait Session {
-    /// Rows of ascending new keys, above all that this session has loaded: by the fastest way there
-    /// is.
+    /// Loads rows with new keys in ascending order, above all keys that this session has loaded, in
+    /// the engine's fastest way.
     fn load(&mut self, rows: &mut Rows) -> Result<()> {
         self.put_batch(rows)
     }
     fn put(&mut self, key: u64, value: &[u8]) -> Result<()>;
-    /// All become visible at once. `rows` may be lent to the engine, and are the same afterwards.
+    /// All rows become visible atomically. `rows` may be lent to the engine and are unchanged
+    /// afterwards.
     fn put_batch(&mut self, rows: &mut Rows) -> Result<()>;
-    /// Replaces `out`; whether the key is there.
+    /// Replaces `out` by the value; returns whether the key exists.
     fn get(&mut self, key: u64, out: &mut Vec<u8>) -> Result<bool>;
-    /// Replaces `out` by the values of distinct keys, empty where there is none; how many are
-    /// there.
+    /// Replaces `out` by the values of distinct keys, empty for keys that do not exist; returns how
+    /// many exist.
     fn multi_get(&mut self, keys: &[u64], out: &mut Values) -> Result<usize>;
-    /// Collects up to `count` rows from `start` on in memory of the session; how many, and the
-    /// bytes of their values.
+    /// Collects up to `count` rows from `start` on in a buffer of the session; returns their number
+    /// and the bytes of their values.
     fn scan(&mut self, start: u64, count: usize) -> Result<(usize, u64)>;
-    /// Hands on the rows from `start` on and below `end`, in order, by one stream.
+    /// Calls `each` with the values from `start` on and below `end`, in key order, in one stream.
     fn stream(&mut self, start: u64, end: u64, each: &mut dyn FnMut(&[u8])) -> Result<()>;
     fn delete(&mut self, key: u64) -> Result<()>;
     /// Adds 1 to each key's count; keys may repeat.
     fn add(&mut self, keys: &[u64]) -> Result<()>;
-    /// Replaces `out` by the counts, 0 where nothing was counted.
+    /// Replaces `out` by the counts, 0 for keys that were not counted.
     fn counts(&mut self, keys: &[u64], out: &mut Vec<u64>) -> Result<()>;
-    /// Combines each object with what its key has; keys may repeat. An engine without a function of
-    /// the caller's reads, combines and puts: this does so by `multi_get` and `put_batch`, under a
-    /// lock that all sessions share.
+    /// Combines each object with that of its key; keys may repeat. An engine without merge
+    /// functions has to read, combine and put: the default does so by `multi_get` and `put_batch`,
+    /// under a lock that all sessions share.
     fn combine(&mut self, objects: &mut Rows, one: &Mutex<()>) -> Result<()> {
         let sorted = object::sums(objects)?;
         let mut stored = Values::default();
@@ -150,7 +152,7 @@ pub trait Session {
         }
         self.put_batch(&mut puts)
     }
-    /// Replaces `out` by the counts of the objects of keys that may repeat, 0 where there is none.
+    /// Replaces `out` by the counts of the keys' objects, 0 where there is none; keys may repeat.
     fn object_counts(&mut self, keys: &[u64], out: &mut Vec<u64>) -> Result<()> {
         let mut distinct = keys.to_vec();
         distinct.sort_unstable();
@@ -166,7 +168,7 @@ pub trait Session {
     }
 }
 
-/// All names that `open` knows.
+/// The names that `open` accepts.
 pub const ENGINES: &[&str] = &["quipu", "rocksdb", "lmdb", "fjall", "redb", "map"];
 
 pub fn open(engine: &str, settings: &Settings) -> Result<Box<dyn Store>> {
@@ -187,7 +189,7 @@ pub fn open(engine: &str, settings: &Settings) -> Result<Box<dyn Store>> {
     }
 }
 
-/// Sums of a batch in key order: what engines are given that read a count to change it.
+/// Counts of a batch by key, in key order, for engines that read a count to change it.
 #[cfg(feature = "peers")]
 pub fn sums(keys: &[u64]) -> Vec<(u64, u64)> {
     let mut keys = keys.to_vec();
@@ -202,7 +204,7 @@ pub fn sums(keys: &[u64]) -> Vec<(u64, u64)> {
     sums
 }
 
-/// Bytes that the files of a folder take on disk.
+/// Disk blocks that the files of a folder occupy, in bytes.
 pub fn disk_bytes(folder: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let Ok(entries) = std::fs::read_dir(folder) else { return 0 };

@@ -1,4 +1,5 @@
-//! Each flag once, with its help.
+//! Commands and flags: each is defined once, with its help. The doc comments here are what `--help`
+//! prints.
 
 use crate::paint::Color;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
@@ -50,14 +51,15 @@ Examples:
   zcat edges.gz | quipu import db.quipu g -
   quipu import db.quipu g edges.parquet --json
 
-The database and the graph are created where they are not there. Each file is one step: it is
-imported whole or not at all. Ctrl-C stops and leaves the database as it was before the file.
-An edge that is there already gets the new weight; of several in a file the last one wins.";
+The database and the graph are created if they do not exist. Each file is imported atomically.
+Ctrl-C stops and leaves the database as it was before the current file. An edge that exists gets
+the new weight; if a file has an edge several times, the last one counts.";
 
 /// Import edges from text (CSV, TSV, white space; plain, gzip, Zstandard) or Parquet.
 ///
-/// Delimiter and header are found out. Without --columns, source, target and weight are found by
-/// well-known names in the header, else they are the first columns in this order.
+/// The delimiter and the header are detected. Without --columns, source, target and weight are the
+/// columns with well-known names in the header; if there are none, they are the first columns in
+/// this order.
 #[derive(Debug, Args)]
 #[command(after_help = IMPORT_EXAMPLES)]
 pub(crate) struct Import {
@@ -65,40 +67,41 @@ pub(crate) struct Import {
     pub(crate) db: PathBuf,
     /// Name of the graph
     pub(crate) graph: String,
-    /// Files to import; "-" is text from standard input
+    /// Files to import; "-" reads text from standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// What names a vertex; default: as in the graph, u64 in a new one
+    /// Type of vertices; default: that of the graph, u64 for a new one
     #[arg(long, value_enum, value_name = "TYPE")]
     pub(crate) vertex: Option<Vertex>,
-    /// What an edge weighs; default: as in the graph, none in a new one
+    /// Type of weights; default: that of the graph, none for a new one
     #[arg(long, value_enum, value_name = "TYPE")]
     pub(crate) weight: Option<Weight>,
-    /// Source, target and perhaps weight: names in the header, or positions from 0
+    /// Columns of source, target and, if any, weight: names in the header, or positions from 0
     #[arg(long, value_parser = columns, value_name = "A,B[,C]")]
     pub(crate) columns: Option<Columns>,
-    /// What is between two columns: one character, "tab" or "space"; default: found out
+    /// Delimiter of columns: one character, "tab" or "space"; default: detected
     #[arg(long, value_parser = delimiter, value_name = "CHAR")]
     pub(crate) delimiter: Option<u8>,
-    /// The first record names the columns; default: found out
+    /// The first record is a header with the names of columns; default: detected
     #[arg(long, action = ArgAction::SetTrue, overrides_with = "no_header")]
     pub(crate) header: bool,
     /// The first record is an edge
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) no_header: bool,
-    /// What a bad line does: end the import, or be left out and reported
+    /// Whether a bad line fails the import, or is skipped and reported
     #[arg(long, value_enum, default_value_t = OnError::Fail, value_name = "WHAT")]
     pub(crate) on_error: OnError,
-    /// What a commit survives; an import is durable when it ends, whatever this says
+    /// What a commit survives; an import is durable when it ends, at every level
     #[arg(long, value_enum, default_value_t = Durable::Sync, value_name = "LEVEL")]
     pub(crate) durability: Durable,
-    /// Memory for the import beside the cache, such as 256MB; more spills to disk
+    /// Memory for the import in addition to the cache, such as 256MB; what exceeds it spills to
+    /// disk
     #[arg(long, value_parser = size, default_value = "1GB", value_name = "SIZE")]
     pub(crate) memory_limit: u64,
     /// Memory for cached blocks
     #[arg(long, value_parser = size, default_value = "512MB", value_name = "SIZE")]
     pub(crate) cache: u64,
-    /// Print one JSON object a file
+    /// Print one JSON object per file
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -108,7 +111,7 @@ Examples:
   quipu stats patents.quipu
   quipu stats patents.quipu --json | jq '.graphs[] | {name, edges}'";
 
-/// Print what a database holds and how much room it takes.
+/// Print what a database holds and how much space it takes.
 #[derive(Debug, Args)]
 #[command(after_help = STATS_EXAMPLES)]
 pub(crate) struct Stats {
@@ -124,11 +127,12 @@ Examples:
   quipu check patents.quipu
   quipu check patents.quipu --json || echo 'restore from a backup'
 
-Works beside a writer, and on a database that does not open any more. Everything is read before the command
-ends: all problems are listed, up to a hundred. Exit status 0 means sound; 3 that bytes on disk are not what
-was written, each message naming the file and the byte; 130 that Ctrl-C stopped it.";
+Works while another process writes, and on a database that can no longer be opened. The command reads
+everything and lists all problems, up to a hundred. Exit status 0: intact. 3: bytes on disk differ from
+what was written; each message names the file and the byte. 130: stopped by Ctrl-C.";
 
-/// Read every file: verify all checksums, the order of all rows, and that directions agree.
+/// Read every file and verify all checksums, the order of all rows, and that both directions of
+/// each graph agree.
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_EXAMPLES)]
 pub(crate) struct Check {
@@ -144,18 +148,18 @@ Examples:
   quipu repair patents.quipu rescued.quipu
   quipu repair patents.quipu rescued.quipu --json | jq '.graphs[] | {name, edges, in_doubt}'
 
-Saves every row that a checksum vouches for, rebuilds a damaged direction of a graph from the other one, and
-checks the new database. The damaged one is never changed. Close it first. Exit status 0 means that
-nothing is lost; 4 that the new database is sound but lacks what the report names, or may hold stale rows
-where it says so; 3 that nothing could be saved.";
+Saves every row whose checksum is correct, rebuilds a damaged direction of a graph from the other one, and
+checks the new database. The damaged one is never changed. Close it first. Exit status 0: nothing is lost.
+4: the new database is intact, but lacks what the report names, or may hold stale rows where the report
+says so. 3: nothing could be saved.";
 
-/// Write a new database with all that is sound of a damaged one, and say what is lost.
+/// Write a new database with everything that is intact in a damaged one, and report what is lost.
 #[derive(Debug, Args)]
 #[command(after_help = REPAIR_EXAMPLES)]
 pub(crate) struct Repair {
     /// Folder of the damaged database
     pub(crate) db: PathBuf,
-    /// A new or empty folder for the new one
+    /// A new or empty folder for the new database
     pub(crate) target: PathBuf,
     /// Print one JSON object
     #[arg(long)]
@@ -168,9 +172,9 @@ Examples:
   quipu neighbors patents.quipu cites 3858245 --in --limit 20
   quipu neighbors wiki.quipu links 'Inca Empire' --out --json";
 
-/// Print the neighbours of a vertex, one a line, in ascending order.
+/// Print the neighbors of a vertex, one per line, in ascending order.
 ///
-/// A vertex is not its own neighbour here, except with --out or --in where an edge says so.
+/// A vertex is its own neighbor only with --out or --in, and only where it has an edge to itself.
 #[derive(Debug, Args)]
 #[command(after_help = NEIGHBORS_EXAMPLES)]
 pub(crate) struct Neighbors {
@@ -181,13 +185,13 @@ pub(crate) struct Neighbors {
     /// The vertex
     #[arg(allow_negative_numbers = true)]
     pub(crate) vertex: String,
-    /// Only where edges of the vertex lead to
+    /// Only targets of edges that leave the vertex
     #[arg(long, conflicts_with = "incoming")]
     pub(crate) out: bool,
-    /// Only where edges to the vertex come from
+    /// Only sources of edges that enter the vertex
     #[arg(long = "in", id = "incoming")]
     pub(crate) incoming: bool,
-    /// Print at most so many
+    /// Print at most N neighbors
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
     /// Print one JSON object
@@ -204,34 +208,36 @@ Examples:
   quipu run db.quipu -e '?[src, dst] := *cites{src, dst}' --stream | sort -t, -k2n | head
   echo '::relations' | quipu run db.quipu -
 
-Of several scripts, run in order until one fails, the rows of the last are printed. A script is one query, one operation that begins with '::', or several queries in braces. One that only reads opens
-the database read-only, beside a process that writes; one that may change something creates the database where there is
-none. In CSV null is an empty cell and an empty text is \"\"; in JSON numbers that JSON lacks (inf, NaN) are null, bytes and
-UUIDs are text. A script of somebody else is run with --files none: it then reads no file of this machine. Ctrl-C stops the script, and nothing was changed. With --stream rows may be printed before a script fails.";
+Several scripts run in order until one fails; the rows of the last one are printed. A script is one query, one
+operation that begins with '::', or several queries in braces. A script that only reads opens the database read-only,
+while another process may write. A script that may change something creates the database if it does not exist. In CSV,
+null is an empty cell and an empty string is \"\". In JSON, numbers that JSON lacks (inf, NaN) are null, and bytes and
+UUIDs are strings. Run an untrusted script with --files none: it then reads no file of this machine. Ctrl-C stops the
+script and changes nothing. With --stream, rows may be printed before a script fails.";
 
-/// Run a script of the query language (Datalog), and print the rows it answers.
+/// Run a script of the query language (Datalog), and print the rows of its result.
 #[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct Run {
     /// Folder of the database
     pub(crate) db: PathBuf,
-    /// Files with scripts, run one after the other; "-" is standard input
+    /// Files with scripts, run in this order; "-" is standard input
     #[arg(required_unless_present = "script", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// A script, run after those of the files
     #[arg(short = 'e', long = "script", value_name = "SCRIPT")]
     pub(crate) script: Option<String>,
-    /// A value that the script has as $NAME: JSON, else text
+    /// Value of the script's parameter $NAME: JSON, or else a string
     #[arg(long = "param", value_parser = parameter, value_name = "NAME=VALUE")]
     pub(crate) parameters: Vec<(String, String)>,
-    /// How rows are printed; default: table on a terminal, else csv
+    /// Format of the rows; default: table on a terminal, else csv
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<RowFormat>,
-    /// Print rows while they are found, in no order, where no two can be equal: a result may be
-    /// larger than the memory
+    /// Print rows while the query runs, in no particular order, where no two can be equal: a result
+    /// may be larger than memory
     #[arg(long)]
     pub(crate) stream: bool,
-    /// Seconds it may take, whatever it says itself; 0 is no limit
+    /// Timeout in seconds, which overrides the script's own; 0 is no limit
     #[arg(long, value_parser = seconds, value_name = "SECONDS")]
     pub(crate) timeout: Option<Duration>,
     /// Which files scripts may read: any, none, or those below a folder
@@ -246,11 +252,11 @@ pub(crate) struct Run {
 pub(crate) enum RowFormat {
     /// Aligned columns
     Table,
-    /// A line of names, then a line a row
+    /// A header with the names of columns, then a line per row
     Csv,
     /// One JSON object with "columns" and "rows"
     Json,
-    /// A JSON object a row
+    /// A JSON object per row
     Jsonl,
     /// A Parquet file
     Parquet,
@@ -264,26 +270,26 @@ Examples:
   quipu shell db.quipu --read-only
   quipu shell < scripts.txt
 
-On a terminal Enter runs a script once it is whole; Alt-Enter begins a new line all the same, an empty line runs what is
-there. Tab completes names; \\h lists the shell's own commands. Without a folder the database is in memory. Where the input
-is no terminal, scripts are read from it, with an empty line between them, and the first failure ends the shell.";
+On a terminal, Enter runs a script once it is complete. Alt-Enter always starts a new line, and an empty line runs the
+script as it is. Tab completes names; \\h lists the shell's own commands. Without a folder, the database is in memory.
+If the input is not a terminal, the scripts in it are separated by empty lines, and the first failure ends the shell.";
 
-/// Ask a database by hand: scripts of the query language (Datalog), with history and completion.
+/// Run scripts of the query language (Datalog) interactively, with history and completion.
 #[derive(Debug, Args)]
 #[command(after_help = SHELL_EXAMPLES)]
 pub(crate) struct Shell {
-    /// Folder of the database; it is created where it is not there
+    /// Folder of the database; it is created if it does not exist
     pub(crate) db: Option<PathBuf>,
-    /// Only read, beside a process that writes
+    /// Open read-only, while another process may write
     #[arg(long)]
     pub(crate) read_only: bool,
-    /// A value that scripts have as $NAME: JSON, else text
+    /// Value of the scripts' parameter $NAME: JSON, or else a string
     #[arg(long = "param", value_parser = parameter, value_name = "NAME=VALUE")]
     pub(crate) parameters: Vec<(String, String)>,
-    /// How rows are printed; default: table on a terminal, else csv
+    /// Format of the rows; default: table on a terminal, else csv
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<RowFormat>,
-    /// Seconds that a script may take, whatever it says itself; 0 is no limit
+    /// Timeout of a script in seconds, which overrides the script's own; 0 is no limit
     #[arg(long, value_parser = seconds, value_name = "SECONDS")]
     pub(crate) timeout: Option<Duration>,
     /// Which files scripts may read: any, none, or those below a folder
@@ -292,7 +298,7 @@ pub(crate) struct Shell {
     /// Memory for the database and its scripts, such as 4GB
     #[arg(long, value_parser = size, default_value = "1GB", value_name = "SIZE")]
     pub(crate) memory_limit: u64,
-    /// When to use colours; NO_COLOR turns them off too
+    /// When to use colors; NO_COLOR turns them off too
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
     pub(crate) color: Color,
     /// Neither read nor write the history, which is a file in the user's state folder
@@ -306,7 +312,7 @@ Examples:
   quipu export patents.quipu cites cites.tsv --force
   quipu export patents.quipu cites - | sort -t, -k2n | head
 
-What was exported can be imported again as it is.";
+An exported file can be imported again unchanged.";
 
 /// Write all edges of a graph to a file: .csv, .tsv or .parquet, or "-" for CSV on standard output.
 #[derive(Debug, Args)]
@@ -316,9 +322,9 @@ pub(crate) struct Export {
     pub(crate) db: PathBuf,
     /// Name of the graph
     pub(crate) graph: String,
-    /// The file; its ending says the format
+    /// The file; its extension selects the format
     pub(crate) file: PathBuf,
-    /// Replace the file where it is there
+    /// Replace an existing file
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -329,13 +335,13 @@ Examples:
   quipu backup patents.quipu /backups/tuesday --earlier /backups/monday
   quipu backup patents.quipu monday.qbak --json
 
-A folder is itself a database that can be opened; its tables are hard links where the file system has
-them, so it takes hardly any room. With --earlier, tables that are in that backup already are links to
-it; every backup is complete in itself all the same, and any of them can be removed. A name that ends
-in .qbak makes one compressed file. Another process may write the database meanwhile. A backup that was
-interrupted is none, and restore says so.";
+A backup folder is itself a database that can be opened. Its tables are hard links if the file system has
+them, so it takes hardly any space. With --earlier, tables that are already in that backup are links to it;
+every backup is still complete in itself, and any of them can be removed. A name that ends in .qbak makes
+one compressed file. Another process may write the database meanwhile. A backup that was interrupted is
+not valid, and restore refuses it.";
 
-/// Write everything that is committed now to a new folder, or to one compressed file (.qbak).
+/// Write the current committed state to a new folder, or to one compressed file (.qbak).
 #[derive(Debug, Args)]
 #[command(after_help = BACKUP_EXAMPLES)]
 pub(crate) struct Backup {
@@ -343,7 +349,7 @@ pub(crate) struct Backup {
     pub(crate) db: PathBuf,
     /// A new or empty folder, or a file that ends in .qbak
     pub(crate) target: PathBuf,
-    /// Folder of an earlier backup of this database, to share its tables
+    /// Folder of an earlier backup of this database, whose tables are shared
     #[arg(long, value_name = "BACKUP")]
     pub(crate) earlier: Option<PathBuf>,
     /// Print one JSON object
@@ -356,19 +362,19 @@ Examples:
   quipu restore /backups/tuesday patents.quipu
   quipu restore monday.qbak patents.quipu --replace
 
-The backup is copied beside the target, every checksum is compared and every row read, and only then
-takes it the target's place. Whatever happens, the target is the old database or the new one, whole.
-Exit status 3 means that the backup is damaged; the message names the file.";
+The backup is copied next to the target. Every checksum is compared and every row read before the copy
+replaces the target. Whatever happens, the target is either the old database or the new one.
+Exit status 3: the backup is damaged; the message names the file.";
 
-/// Make a database out of a backup.
+/// Create a database from a backup.
 #[derive(Debug, Args)]
 #[command(after_help = RESTORE_EXAMPLES)]
 pub(crate) struct Restore {
     /// Folder or .qbak file that `quipu backup` made
     pub(crate) backup: PathBuf,
-    /// Folder of the database to be made
+    /// Folder of the new database
     pub(crate) target: PathBuf,
-    /// Replace the database that is there
+    /// Replace an existing database
     #[arg(long)]
     pub(crate) replace: bool,
     /// Print one JSON object
@@ -382,7 +388,7 @@ pub(crate) enum Vertex {
     U64,
     /// Integers from -2^63 to 2^63 - 1
     I64,
-    /// Text
+    /// Strings
     Str,
 }
 
@@ -402,7 +408,7 @@ pub(crate) enum Weight {
     Float64,
     /// Signed 64-bit integers
     Int64,
-    /// Nothing: an edge is there or it is not
+    /// No weights
     None,
 }
 
@@ -466,7 +472,7 @@ fn parameter(text: &str) -> Result<(String, String), String> {
     Ok((name.trim_start_matches('$').to_owned(), value.to_owned()))
 }
 
-/// Which files scripts may read.
+/// Parses the value of `--files`.
 #[expect(clippy::unnecessary_wraps, reason = "as the flags' parser wants it")]
 fn readable(text: &str) -> Result<Files, String> {
     Ok(match text {

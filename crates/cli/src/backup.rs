@@ -1,4 +1,4 @@
-//! `quipu backup` and `quipu restore`.
+//! `quipu backup` and `quipu restore`, with a progress bar and a report.
 
 use crate::args::{Backup, Restore};
 use crate::failure::Failure;

@@ -1,4 +1,4 @@
-//! `quipu check`.
+//! `quipu check`: verifies a database and prints the report.
 
 use crate::args::Check;
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &Check) -> Result<(), Failure> {
     let found = match &checked {
         Ok(found) => found,
         Err(error) => match quipu::Check::of_error(error) {
-            // The report goes to standard output as ever; the error says the rest.
+            // The report goes to standard output; the error message says the rest.
             Some(found) if arguments.json => found,
             _ => return checked.map(drop).map_err(Into::into),
         },
@@ -35,12 +35,12 @@ pub(crate) fn run(arguments: &Check) -> Result<(), Failure> {
     checked.map(drop).map_err(Into::into)
 }
 
-/// A problem as an object.
+/// A problem as a JSON object.
 pub(crate) fn problem(problem: &Problem) -> Value {
     json!({ "file": problem.file, "offset": problem.offset, "what": problem.what })
 }
 
-/// The report as an object; `error` is there where something is wrong.
+/// The report as a JSON object. It has the field `error` where problems were found.
 pub(crate) fn as_json(found: &quipu::Check) -> Value {
     let graphs = found.graphs.iter().map(|(name, graph)| (name.clone(), json!(graph.edges)));
     let problems: Vec<Value> = found.problems().iter().map(problem).collect();

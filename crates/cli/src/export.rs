@@ -1,4 +1,4 @@
-//! `quipu export`.
+//! `quipu export`: writes the edges of a graph to a file or to standard output.
 
 use crate::args::Export;
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
     let database = open_to_read(&arguments.db)?;
     let graph = database.require_graph(&arguments.graph)?;
     if to_stdout {
-        // Edges come in large pieces: the buffer of standard output would only copy them.
+        // Edges are written in large pieces, which a buffer of standard output would only copy.
         let mut out = io::stdout().lock();
         let exported = graph.export_csv(&mut out, b',', &|_| interrupt::go_on());
         return exported.map(drop).map_err(|error| match error.cause::<io::Error>() {

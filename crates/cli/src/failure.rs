@@ -1,35 +1,35 @@
-//! Why a command failed, what is printed about it, and the exit status.
+//! Failures of commands: their messages, and the exit status.
 
 use quipu::{Error, ErrorKind};
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-/// A failed command.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The database said no.
+    /// The database returned an error.
     Database(Error),
-    /// A file or a stream of the command's own failed; what, and why.
+    /// A file or a stream of the command itself failed: its name, and the error.
     File(String, io::Error),
-    /// The request is wrong in a way that the flags' parser cannot see; may end in a hint.
+    /// The arguments are wrong in a way that the parser of flags cannot see. May end in a hint.
     Request(String),
-    /// The new database is sound, but not all of the old one is in it; the report said what.
+    /// The repaired database is intact, but lacks a part of the old one; the report named it.
     Incomplete,
-    /// Whoever reads standard output has seen enough (`quipu export … | head`).
+    /// The reader closed standard output (`quipu export … | head`).
     OutputClosed,
 }
 
-/// Something is wrong with the bytes on disk.
+/// Exit status where bytes on disk are damaged.
 const CORRUPT: u8 = 3;
-/// A repair saved a part.
+/// Exit status of a repair that saved only a part.
 const INCOMPLETE: u8 = 4;
-/// What a shell reports of a command that Ctrl-C ended.
+/// Exit status after Ctrl-C, as shells report it.
 const INTERRUPTED: u8 = 130;
 
 impl Failure {
-    /// 1 failed, 3 corruption found, 4 repaired in part, 130 interrupted; 0 where the reader of the
-    /// output left.
+    /// 1: failed. 3: corruption found. 4: repaired in part. 130: interrupted. 0 where the reader
+    /// closed the output.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::OutputClosed => ExitCode::SUCCESS,
@@ -43,7 +43,8 @@ impl Failure {
         }
     }
 
-    /// The failure of a script in a file, behind so many lines of it: its places name the file.
+    /// Rewrites a failure of a script that begins after `lines_before` lines of a file: its
+    /// positions then name the file and the lines of the file.
     pub(crate) fn in_file(self, name: &str, lines_before: usize) -> Self {
         let place = |line: &str| {
             let (number, rest) = line.strip_prefix("--> line ")?.split_once(',')?;
@@ -68,7 +69,7 @@ impl Failure {
         }
     }
 
-    /// A failure of standard output.
+    /// The failure for an error of standard output.
     pub(crate) fn output(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::OutputClosed,
@@ -83,8 +84,8 @@ impl From<Error> for Failure {
     }
 }
 
-/// `error: …`, and hints on lines of their own; ends with a newline, and is empty where there is
-/// nothing to say.
+/// Prints `error: …` and hints on lines of their own, with a newline at the end; prints nothing
+/// where there is nothing to say.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! `quipu import`.
+//! `quipu import`: reads files of edges into a graph, with a progress bar and a report per file.
 
 use crate::args::{Import, OnError};
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::io;
 use std::path::Path;
 
-/// Steps of the bar: the share of the work that is done, in thousandths.
+/// Steps of the progress bar: thousandths of the work.
 const STEPS: u64 = 1000;
 
 const TEMPLATE: &str = "{msg} {bar:30} {percent} %, {eta} left";
@@ -32,14 +32,14 @@ pub(crate) fn run(arguments: &Import) -> Result<(), Failure> {
     let result = import_all(arguments, &database, &mut imported);
     let closed = database.close();
     if result.is_err() && imported == 0 && new_folder {
-        // Nothing was here before this command, so nothing stays behind.
+        // The folder did not exist before this command: remove it again.
         let _ = quipu::remove_database(&arguments.db);
     }
     result?;
     Ok(closed?)
 }
 
-/// Imports file after file; `imported` counts those that are in.
+/// Imports one file after the other; `imported` counts the files that are committed.
 fn import_all(
     arguments: &Import,
     database: &Database,

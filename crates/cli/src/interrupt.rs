@@ -1,28 +1,28 @@
-//! Ctrl-C: once asks the command to stop, twice ends it.
+//! Ctrl-C: the first asks the command to stop, the second ends the process.
 //!
-//! Either way the database stays as it was: what an import has written becomes visible by one step
-//! at its end, and the next process that opens the folder removes what is not.
+//! Either way the database stays as it was. An import becomes visible atomically at its end, and
+//! the next process that opens the folder removes what an unfinished one has written.
 //!
-//! At a shell's prompt Ctrl-C is a key, and no signal. A signal that comes there ends the process;
-//! one that comes while a script runs stops the script, and a third one the process.
+//! At the prompt of the shell, Ctrl-C is a key and not a signal. A signal at the prompt ends the
+//! process. A signal while a script runs stops the script, and a third one ends the process.
 
 use std::process::exit;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Whether a script of a shell runs.
+/// Whether the shell runs a script.
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// Signals since it began.
+/// Signals since that script began.
 static SIGNALS: AtomicU32 = AtomicU32::new(0);
 
-/// Signals that a shell's script may ignore.
+/// Signals during a script that do not end the process.
 const SIGNALS_MAX: u32 = 2;
 
-/// From now on Ctrl-C and a request to terminate are noted instead of ending the process.
+/// From now on the first Ctrl-C or request to terminate is recorded instead of ending the process.
 pub(crate) fn watch() {
-    // It fails only where a handler is there already, and then that one watches.
+    // Fails only where a handler is set already, which then does the same.
     let _ = ctrlc::set_handler(|| {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
             exit(130);
@@ -30,12 +30,13 @@ pub(crate) fn watch() {
     });
 }
 
-/// Whether nobody asked to stop.
+/// Whether the command should continue: false after Ctrl-C.
 pub(crate) fn go_on() -> bool {
     !INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// The same for a shell, whose terminal is given back as it is now where a signal ends it.
+/// As [`watch`], for the shell: a signal that ends the process restores the terminal's current
+/// modes first.
 pub(crate) fn watch_at_prompt() {
     #[cfg(unix)]
     let modes = rustix::termios::tcgetattr(std::io::stdin()).ok();
@@ -49,17 +50,17 @@ pub(crate) fn watch_at_prompt() {
         #[cfg(unix)]
         if let Some(modes) = &modes {
             let now = rustix::termios::OptionalActions::Now;
-            // The process ends: nobody is there to be told.
+            // The process ends, so an error cannot be reported.
             let _ = rustix::termios::tcsetattr(std::io::stdin(), now, modes);
         }
         exit(130);
     });
 }
 
-/// A script of a shell runs until this is dropped.
+/// Marks that a script of the shell runs, until it is dropped.
 pub(crate) struct RunningScript(());
 
-/// A script of a shell begins: what was interrupted before does not matter to it.
+/// Begins a script of the shell. Earlier signals do not stop it.
 pub(crate) fn running() -> RunningScript {
     INTERRUPTED.store(false, Ordering::Relaxed);
     SIGNALS.store(0, Ordering::Relaxed);

@@ -1,12 +1,12 @@
-//! The command `quipu`: import a graph, ask it, check it, take it out again.
+//! The command `quipu`: imports, queries, checks, backs up and exports a database.
 //!
 //! # Architecture invariants
 //! 1. Data goes to standard output; progress, notes and errors go to standard error. So a pipe
-//!    carries nothing but what was asked for.
-//! 2. No rule of the engine lives here; a command translates arguments, calls, prints.
-//! 3. Commands that only read open the database read-only: they run beside a writer.
-//! 4. The exit status says what happened: see [`failure::Failure::exit_code`].
-#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // a face may use files and standard streams
+//!    carries only data.
+//! 2. No rule of the engine lives here: a command translates its arguments, calls, and prints.
+//! 3. Commands that only read open the database read-only: they run while another process writes.
+//! 4. The exit status tells the kind of failure: see [`failure::Failure::exit_code`].
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // it uses files and streams
 
 mod args;
 mod backup;
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     match run(&arguments.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // Standard error may be closed as well; then nobody is there to be told.
+            // Standard error may be closed as well, and then the message is lost.
             let _ = write!(std::io::stderr(), "{failure}");
             failure.exit_code()
         }

@@ -1,4 +1,4 @@
-//! `quipu neighbors`.
+//! `quipu neighbors`: prints the neighbors of one vertex.
 
 use crate::args::Neighbors;
 use crate::failure::Failure;
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Neighbors) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The word that stands for the vertex a user named.
+/// The 64-bit word of the vertex that the user named.
 fn word(graph: &Graph, text: &str) -> Result<u64, Failure> {
     let wrong = |expected: &str| {
         Failure::Request(format!(
@@ -97,7 +97,7 @@ fn json_column(vertices: &VertexColumn) -> Value {
     }
 }
 
-/// The vertex as its type has it in JSON.
+/// The vertex as a JSON number or string, by the type of the graph's vertices.
 fn json_vertex(graph: &Graph, text: &str) -> Value {
     match graph.def().vertex {
         VertexType::U64 => text.parse::<u64>().map_or(Value::Null, Value::from),

@@ -1,4 +1,4 @@
-//! What commands print, and how people read numbers.
+//! Output of commands, and numbers in a form for people.
 
 use crate::failure::Failure;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -6,13 +6,13 @@ use quipu::{Database, Options};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Opens a database for reading, beside a writer if there is one.
+/// Opens a database read-only; another process may write it.
 pub(crate) fn open_to_read(folder: &Path) -> Result<Database, Failure> {
     let options = Options { read_only: true, create: false, ..Options::default() };
     Ok(Database::open(folder, options)?)
 }
 
-/// Writes to standard output.
+/// Writes to standard output, and flushes it.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::output)
@@ -23,12 +23,12 @@ pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     print(&format!("{value}\n"))
 }
 
-/// Writes a line to standard error, where it can be.
+/// Writes a line to standard error; an error of it is ignored.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// A bar on standard error of `total` units; none where that is no terminal.
+/// A progress bar of `total` units on standard error; hidden where that is not a terminal.
 pub(crate) fn bar(total: u64, template: &str) -> ProgressBar {
     let bar = ProgressBar::new(total);
     if let Ok(style) = ProgressStyle::with_template(template) {
@@ -50,7 +50,7 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// Bytes in decimal units, as disks are sold and `ls --si` shows them.
+/// Bytes in decimal units, which disks are sold in and `ls --si` shows.
 pub(crate) fn bytes(number: u64) -> String {
     const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
     if number < 1000 {
@@ -58,7 +58,7 @@ pub(crate) fn bytes(number: u64) -> String {
     }
     let mut value = number as f64 / 1000.0;
     let mut unit = 0;
-    // 999.95 would print as 1000.0.
+    // 999.95 would print as 1000.0 with one decimal.
     while value >= 999.95 && unit + 1 < UNITS.len() {
         value /= 1000.0;
         unit += 1;
@@ -71,7 +71,7 @@ pub(crate) fn plural(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
-/// Rows of cells as aligned text, the first column to the left, the others to the right.
+/// Rows of cells as aligned text, the first column left-aligned, the others right-aligned.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |i: usize| {

@@ -1,11 +1,11 @@
-//! Colours on a terminal.
+//! Colors on a terminal.
 //!
 //! # Invariants
-//! 1. What is written without colours says the same.
+//! 1. Colors carry no information: the same text is written without them.
 
 use clap::ValueEnum;
 
-/// When to colour.
+/// When to use colors: the value of `--color`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
     /// On a terminal, unless NO_COLOR is set
@@ -17,14 +17,15 @@ pub(crate) enum Color {
     Never,
 }
 
-/// Colours a text, or leaves it as it is.
+/// Colors strings, or leaves them unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Paint {
     is_on: bool,
 }
 
 impl Paint {
-    /// What is asked for, on a terminal or elsewhere.
+    /// Whether colors are used is decided by the flag, the environment and whether this is a
+    /// terminal.
     pub(crate) fn new(color: Color, is_terminal: bool) -> Self {
         let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -36,13 +37,13 @@ impl Paint {
         Self { is_on }
     }
 
-    /// Never any.
+    /// Leaves all strings unchanged.
     #[cfg(test)]
     pub(crate) fn none() -> Self {
         Self { is_on: false }
     }
 
-    /// Whether there are any.
+    /// Whether it colors.
     pub(crate) fn is_on(self) -> bool {
         self.is_on
     }
@@ -55,22 +56,22 @@ impl Paint {
         }
     }
 
-    /// Names of columns, what a message says.
+    /// Names of columns, and messages.
     pub(crate) fn bold(self, text: &str) -> String {
         self.styled("1", text)
     }
 
-    /// What matters less: frames, nulls, times.
+    /// Less important parts: frames, nulls, times.
     pub(crate) fn dim(self, text: &str) -> String {
         self.styled("2", text)
     }
 
-    /// What went wrong.
+    /// Errors.
     pub(crate) fn red(self, text: &str) -> String {
         self.styled("1;31", text)
     }
 
-    /// Texts of a script, and what went well.
+    /// Strings in scripts, and success.
     pub(crate) fn green(self, text: &str) -> String {
         self.styled("32", text)
     }
@@ -95,7 +96,7 @@ impl Paint {
         self.styled("36", text)
     }
 
-    /// An error as the engine says it: the message, its place, the line with carets, hints.
+    /// Colors an error of the engine: the message, its position, the line with carets, hints.
     pub(crate) fn error(self, message: &str) -> String {
         if !self.is_on {
             return message.to_owned();
@@ -118,7 +119,7 @@ impl Paint {
                     _ => self.bold(line),
                 }
             } else if line.is_empty() {
-                // The next of several mistakes begins.
+                // An empty line separates mistakes.
                 is_first = true;
                 String::new()
             } else {

@@ -1,14 +1,14 @@
-//! Values of a script's parameters, as a command line or a shell gives them.
+//! Values of a script's parameters, from flags and from the shell.
 
 use crate::failure::Failure;
 use quipu::{Parameters, Value};
 
-/// Of all flags.
+/// The parameters of all `--param` flags.
 pub(crate) fn values(given: &[(String, String)]) -> Result<Parameters, Failure> {
     given.iter().map(|(name, text)| Ok((name.clone(), value(name, text)?))).collect()
 }
 
-/// The value of a parameter: JSON, else the text itself.
+/// The value of a parameter: JSON, or else the string itself.
 pub(crate) fn value(name: &str, text: &str) -> Result<Value, Failure> {
     match serde_json::from_str(text) {
         Ok(value) => value_of(value)

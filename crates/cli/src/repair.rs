@@ -1,4 +1,4 @@
-//! `quipu repair`.
+//! `quipu repair`: writes what is intact of a damaged database to a new one, and prints the report.
 
 use crate::args::Repair;
 use crate::check;

@@ -1,4 +1,4 @@
-//! Rows of an answer in the formats that other programs read.
+//! Rows of a result in the formats of `--format` and `\o`.
 
 use crate::args::RowFormat;
 use crate::failure::Failure;
@@ -8,7 +8,7 @@ use serde_json::{Map, json};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Writes the rows to standard output or to another stream.
+/// Writes all rows of a result to a stream.
 pub(crate) fn write(
     out: &mut (impl Write + Send),
     answer: &Answer,
@@ -19,14 +19,14 @@ pub(crate) fn write(
     parts.finish()
 }
 
-/// Writes the parts of a result, one at least.
+/// Writes a result in batches. At least one is written, for the names of columns.
 pub(crate) enum Parts<W: Write + Send> {
     Parquet(ParquetParts<W>),
     Arrow(ArrowParts<W>),
     Text {
         out: W,
         format: RowFormat,
-        /// Of the parts before; `None` before the first.
+        /// Rows of the batches before; `None` before the first.
         rows: Option<u64>,
     },
 }
@@ -70,10 +70,10 @@ impl<W: Write + Send> Parts<W> {
     }
 }
 
-/// Rows that `%debug` shows of a relation.
+/// Rows of a relation that `%debug` shows at most.
 const DEBUG_ROWS_MAX: usize = 20;
 
-/// Shows what `%debug` names, on standard error.
+/// Writes the relation that `%debug` names to standard error.
 pub(crate) fn debug(name: &str, answer: &Answer) {
     let many = plural(answer.len() as u64, "row", "rows");
     let table = answer.to_table(DEBUG_ROWS_MAX);
@@ -81,7 +81,7 @@ pub(crate) fn debug(name: &str, answer: &Answer) {
     crate::output::note(format!("{name}: {many}\n{table}{more}").trim_end());
 }
 
-/// What the ending of a file's name asks for.
+/// The format for the extension of a file's name; `None` for any other extension.
 pub(crate) fn format_of(path: &Path) -> Option<RowFormat> {
     Some(match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
         "csv" => RowFormat::Csv,
@@ -94,7 +94,8 @@ pub(crate) fn format_of(path: &Path) -> Option<RowFormat> {
     })
 }
 
-/// Writes the rows to a file, which is as before where that fails, or into a pipe or a device.
+/// Writes the rows to a file, or into a pipe or a device. A file is replaced only where all was
+/// written.
 pub(crate) fn write_file(path: &Path, answer: &Answer, format: RowFormat) -> Result<(), Failure> {
     let failed = |error| Failure::File(path.display().to_string(), error);
     quipu::write_output(path, &crate::interrupt::go_on, |file| {
@@ -104,7 +105,7 @@ pub(crate) fn write_file(path: &Path, answer: &Answer, format: RowFormat) -> Res
     })
 }
 
-/// Writes a part as text; `before`: rows before it, `None` where it is the first.
+/// Writes a batch as text. `before` is the number of rows before it, `None` for the first batch.
 fn text(
     out: &mut impl Write,
     answer: &Answer,
@@ -152,7 +153,7 @@ fn text(
     }
 }
 
-/// A cell of CSV: null is nothing, an empty text is `""`.
+/// A cell of CSV: null is empty, an empty string is `""`.
 fn csv(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

@@ -1,4 +1,4 @@
-//! `quipu run`.
+//! `quipu run`: runs scripts and prints the rows of the last one.
 
 use crate::args::{RowFormat, Run};
 use crate::failure::Failure;
@@ -7,9 +7,9 @@ use quipu::{Answer, Database, ErrorKind, Options, RunOptions};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 
-/// A script, and what messages call it.
+/// A script, and the name of its file for messages.
 struct Script {
-    /// `None`: it stands on the command line.
+    /// `None` for the script of `--script`.
     name: Option<String>,
     text: String,
 }
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     };
     let told = |script: &Script, error: quipu::Error| {
         let failure = match error.kind() {
-            // A timeout is no Ctrl-C.
+            // A timeout, not Ctrl-C.
             ErrorKind::Cancelled if interrupt::go_on() => Failure::Request(error.to_string()),
             _ => error.into(),
         };
@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
             break;
         }
     }
-    // What was committed is flushed, so that the next command has no log to read.
+    // Commits are flushed, so that the next command has no WAL to replay.
     let closed = database.close();
     let answer = answer?;
     closed?;
@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     out.flush().map_err(Failure::output)
 }
 
-/// The scripts in the order in which they run: those of files, then that of the command line.
+/// The scripts in the order in which they run: those of files, then that of `--script`.
 fn scripts(arguments: &Run) -> Result<Vec<Script>, Failure> {
     let mut scripts = Vec::new();
     for file in &arguments.files {

@@ -1,36 +1,36 @@
-//! Answers as tables that fit a terminal.
+//! Results as tables that fit the width of a terminal.
 //!
-//! # Which columns give way
+//! # Which columns are narrowed
 //! The widest first: all columns that are wider than some width get that width. Where even narrow
-//! columns do not fit beside one another, the last ones are left out and named below the table;
-//! `\x` shows rows one below the other instead.
+//! columns do not fit next to each other, the last ones are left out and named below the table;
+//! `\x` shows rows vertically instead.
 //!
 //! # Invariants
-//! 1. No line is wider than the terminal, counted in cells of a terminal.
-//! 2. What is left out is said.
+//! 1. No line has more cells than the terminal. A character may take two cells.
+//! 2. A note says what is left out.
 
 use crate::output::{count, plural};
 use crate::paint::Paint;
 use quipu::{Answer, Value};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A column is not made narrower than this.
+/// The narrowest width of a column, in cells.
 const COLUMN_WIDTH_MIN: usize = 6;
 
-/// Where a table is shown.
+/// Width and options of the output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Screen {
-    /// Cells of a line.
+    /// Cells in a line.
     pub(crate) width: usize,
-    /// Rows of a table; 0 is all.
+    /// Rows of a table at most; 0 is all.
     pub(crate) rows_max: usize,
-    /// Whether rows stand one below the other.
+    /// Whether rows are shown vertically, with a line per column.
     pub(crate) is_expanded: bool,
-    /// Colours.
+    /// Colors, or none.
     pub(crate) paint: Paint,
 }
 
-/// The answer as lines, and what is left out of it.
+/// The result as lines, with a note about what is left out.
 pub(crate) fn shown(answer: &Answer, screen: &Screen) -> String {
     let rows = match screen.rows_max {
         0 => answer.len(),
@@ -51,7 +51,7 @@ pub(crate) fn shown(answer: &Answer, screen: &Screen) -> String {
     text
 }
 
-/// A note, broken into lines that fit.
+/// Appends a note, wrapped to the width of the screen.
 fn note_lines(text: &mut String, note: &str, screen: &Screen) {
     let mut line = String::new();
     for word in note.split(' ') {
@@ -69,7 +69,7 @@ fn note_lines(text: &mut String, note: &str, screen: &Screen) {
     text.push('\n');
 }
 
-/// A column of a table.
+/// A column of the table, with the width it gets.
 struct Column {
     name: String,
     cells: Vec<Cell>,
@@ -77,7 +77,7 @@ struct Column {
     is_number: bool,
 }
 
-/// A value of a table.
+/// A value of the table, on one line.
 struct Cell {
     text: String,
     kind: Kind,
@@ -154,12 +154,12 @@ fn table(answer: &Answer, rows: usize, screen: &Screen) -> String {
     text
 }
 
-/// How many of the columns stand beside one another.
+/// How many of the first columns fit next to each other at their minimum width; at least one.
 fn fitting(columns: &[Column], width: usize) -> usize {
     let mut used = 0;
     for (place, column) in columns.iter().enumerate() {
         used += column.width.min(COLUMN_WIDTH_MIN) + if place == 0 { 0 } else { 3 };
-        // One column there is, however narrow the terminal.
+        // The first column is always shown.
         if used > width && place > 0 {
             return place;
         }
@@ -167,7 +167,7 @@ fn fitting(columns: &[Column], width: usize) -> usize {
     columns.len()
 }
 
-/// Makes the widest columns narrower until the line fits.
+/// Narrows the widest columns until the line fits.
 fn fit(columns: &mut [Column], width: usize) {
     let room = width.saturating_sub(3 * columns.len().saturating_sub(1));
     let needs = |most: usize| -> usize { columns.iter().map(|one| one.width.min(most)).sum() };
@@ -175,7 +175,7 @@ fn fit(columns: &mut [Column], width: usize) {
     if needs(widest) <= room {
         return;
     }
-    // The largest width that fits lies between one that does and one that does not.
+    // Binary search for the largest width that fits.
     let (mut fits, mut not) = (1, widest);
     while not - fits > 1 {
         let middle = fits.midpoint(not);
@@ -191,7 +191,7 @@ fn fit(columns: &mut [Column], width: usize) {
     }
 }
 
-/// Rows one below the other, a line a column; long values go on in the next line.
+/// Rows shown vertically, a line per column; long values are wrapped.
 fn expanded(answer: &Answer, rows: usize, screen: &Screen) -> String {
     let paint = screen.paint;
     let names: Vec<String> = answer.columns().iter().map(|name| on_one_line(name)).collect();
@@ -220,7 +220,7 @@ fn expanded(answer: &Answer, rows: usize, screen: &Screen) -> String {
     text
 }
 
-/// A text in pieces of so many cells; at least one.
+/// Splits a string into pieces of at most `width` cells; at least one piece.
 fn pieces(text: &str, width: usize) -> Vec<&str> {
     let (mut pieces, mut start, mut used) = (Vec::new(), 0, 0);
     for (at, c) in text.char_indices() {
@@ -243,7 +243,7 @@ fn painted(text: &str, kind: Kind, paint: Paint) -> String {
     }
 }
 
-/// The text in at most so many cells, with `…` where it was cut.
+/// The string in at most `width` cells, with `…` where it was truncated.
 fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();

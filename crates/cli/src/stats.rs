@@ -1,4 +1,4 @@
-//! `quipu stats`.
+//! `quipu stats`: prints the graphs of a database and the space they take.
 
 use crate::args::Stats;
 use crate::failure::Failure;
@@ -77,7 +77,7 @@ fn as_text(stats: &DatabaseStats) -> String {
     let heads = ["graph", "vertices", "edges", "vertex", "weight", "in tables", "bytes an edge"];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
     for graph in &stats.graphs {
-        // Edges that are still in the log and in memory have taken no room in tables.
+        // Edges in the WAL and in memtables take no space in tables yet.
         let per_edge = graph.disk_bytes as f64 / graph.edges.max(1) as f64;
         rows.push(vec![
             graph.def.name.clone(),

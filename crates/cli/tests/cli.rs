@@ -1,5 +1,5 @@
-//! The command as a user meets it: arguments in, text and exit status out.
-#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // tests run processes and write files
+//! The command as a user calls it: arguments in, output and exit status out.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // processes and files
 #![allow(clippy::unwrap_used)]
 
 use quipu::{Database, GraphOptions, Options, VertexColumn, VertexType, Weight, WeightType};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// A folder for a database and some files.
+/// A temporary folder for a database and files.
 struct Place {
     folder: TempDir,
 }
@@ -38,7 +38,7 @@ impl Place {
         command(self.folder.path()).args(arguments).output().unwrap()
     }
 
-    /// Runs the command, which must succeed; its standard output.
+    /// Runs the command, which must succeed, and returns its standard output.
     #[track_caller]
     fn ok(&self, arguments: &[&str]) -> String {
         let output = self.quipu(arguments);
@@ -46,7 +46,7 @@ impl Place {
         out(&output)
     }
 
-    /// Runs the command, which must fail with this status; its standard error.
+    /// Runs the command, which must fail with this status, and returns its standard error.
     #[track_caller]
     fn fails(&self, status: i32, arguments: &[&str]) -> String {
         let output = self.quipu(arguments);
@@ -299,7 +299,7 @@ fn damage_is_status_3_and_names_the_file() {
     let message = err(&output);
     let named = tables.iter().any(|p| message.contains(p.file_name().unwrap().to_str().unwrap()));
     assert!(named, "{message}");
-    // A script that meets it is no wrong script.
+    // A damaged block is not a mistake of the script that reads it.
     for query in [
         "?[src, dst, weight] := *roads{src, dst, weight}",
         "?[node, group] <~ ConnectedComponents(*roads[])",
@@ -369,7 +369,7 @@ fn a_reader_that_leaves_early_is_no_failure() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // More than a pipe holds is still to come when the reader closes it.
+    // The reader closes the pipe while more output than the pipe's buffer is still to come.
     let mut first = [0; 16];
     child.stdout.take().unwrap().read_exact(&mut first).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -380,7 +380,7 @@ fn a_reader_that_leaves_early_is_no_failure() {
 #[test]
 #[cfg(unix)]
 fn ctrl_c_stops_an_import_and_leaves_the_database_as_it_was() {
-    /// Rows that are written before the test gives up on the command's end.
+    /// Rows that the test writes at most before it gives up waiting for the command to end.
     const ROWS_MAX: u64 = 200_000_000;
     const ROWS_A_WRITE: u64 = 100_000;
 
@@ -398,10 +398,10 @@ fn ctrl_c_stops_an_import_and_leaves_the_database_as_it_was() {
     while !ended && next < ROWS_MAX {
         let rows: String =
             (next..next + ROWS_A_WRITE).map(|i| format!("{i},{},1\n", i * 7)).collect();
-        // A pipe holds less than this: once it is written, the command is reading.
+        // A pipe buffers less than this: once it is written, the command is reading.
         ended = stdin.write_all(rows.as_bytes()).is_err();
         if next == 0 {
-            // The shell's own `kill`: the program of that name is not on every machine.
+            // The shell's builtin `kill`: not every machine has the program.
             let kill =
                 Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status();
             assert!(kill.unwrap().success());
@@ -471,7 +471,7 @@ fn a_backup_is_taken_beside_a_writer_with_what_is_in_its_log_alone() {
     assert!(err(&refused).contains("locked by"), "{}", err(&refused));
 }
 
-/// A place whose database has a graph `cites` with the edges 1→2, 2→3 and 3→4.
+/// A folder whose database has a graph `cites` with the edges 1→2, 2→3 and 3→4.
 fn cited() -> Place {
     let place = Place::new();
     let db = place.open();

@@ -1,5 +1,5 @@
 //! `quipu check` and `quipu repair` of damaged databases.
-#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // tests run processes and write files
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // processes and files
 #![allow(clippy::unwrap_used)]
 
 use quipu::{Database, GraphOptions, Options, Parameters, Value};
@@ -103,7 +103,7 @@ fn an_index_is_made_anew_whether_it_or_its_relation_lost_rows() {
         flip(table, 30);
         let report = json(&output);
         anew += report["indexes"].as_array().unwrap().len();
-        // What is left in the relation is what is found by the index, all or nothing.
+        // The index finds either all remaining rows of the relation or none.
         let left = report["check"]["indexes"].get("r:by_v").and_then(|rows| rows.as_u64());
         let db = Database::open(place.path().join(&target), Options::default()).unwrap();
         let found = db.run("?[count(k)] := *r{k, v: 3}", &Parameters::new()).unwrap();
@@ -115,7 +115,7 @@ fn an_index_is_made_anew_whether_it_or_its_relation_lost_rows() {
         if let Some(left) = left {
             assert_eq!(left, rows as u64);
         }
-        // Rows of an index are not lost as long as its relation has them.
+        // A lost row of an index can be rebuilt from the relation.
         let keyspaces = report["keyspaces"].as_array().unwrap().iter();
         let lost = keyspaces.filter(|one| one["rows_lost"] != 0 && one["name"] != "r:by_v");
         let status = if lost.count() == 0 { 0 } else { 4 };

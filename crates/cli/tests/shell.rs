@@ -1,5 +1,5 @@
-//! The shell as a user meets it: on a terminal, and in a pipe.
-#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // tests run processes and write files
+//! The shell as a user sees it: on a terminal, and in a pipe.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // processes and files
 #![allow(clippy::unwrap_used)]
 #![cfg(unix)]
 
@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Long enough for the slowest machine; what is waited for comes much sooner.
+/// Longest wait for output: enough for the slowest machine, usually much longer than needed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A folder with a database `db`, whose graph `cites` has the edges 1→2, 2→3 and 3→4.
@@ -55,13 +55,13 @@ impl Place {
         self.path("state").join("quipu").join("history")
     }
 
-    /// A shell on a terminal of so many columns.
+    /// A shell on a terminal with `columns` columns.
     fn terminal(&self, columns: u16, arguments: &[&str]) -> Terminal {
         Terminal::new(columns, self.command(arguments))
     }
 }
 
-/// A process on a terminal.
+/// A process on a pseudo-terminal.
 struct Terminal {
     child: Child,
     keyboard: File,
@@ -90,7 +90,7 @@ impl Terminal {
         let (send, screen) = channel();
         thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // The terminal ends with an error once the process has left it.
+            // Reading fails once the process has closed the terminal.
             while let Ok(read @ 1..) = from.read(&mut bytes) {
                 if send.send(bytes[..read].to_vec()).is_err() {
                     break;
@@ -104,7 +104,7 @@ impl Terminal {
         self.keyboard.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Waits until the text is on the screen; what was shown up to there.
+    /// Waits until the text is on the screen, and returns the output up to there.
     #[track_caller]
     fn sees(&mut self, text: &str) -> String {
         let begin = Instant::now();
@@ -121,8 +121,8 @@ impl Terminal {
         }
     }
 
-    /// Types a line once there is a prompt. Before that the terminal would read some keys by
-    /// itself.
+    /// Types a line once the prompt is shown. Before that, the terminal itself would interpret some
+    /// keys.
     #[track_caller]
     fn runs(&mut self, line: &str) {
         self.sees("> ");
@@ -135,7 +135,7 @@ impl Terminal {
         self.sees("> ");
         self.types(keys);
         let begin = Instant::now();
-        // The screen is given up when the process has ended.
+        // The channel closes when the process has ended.
         while self.screen.recv_timeout(PATIENCE.saturating_sub(begin.elapsed())).is_ok() {}
         assert!(self.child.try_wait().unwrap().is_none_or(|status| status.success()));
         assert!(begin.elapsed() < PATIENCE, "the shell goes on");
@@ -145,7 +145,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Gone already, where the test went well.
+        // It has already ended if the test succeeded.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -161,7 +161,7 @@ fn a_script_of_several_lines_runs_once_it_is_whole() {
     shell.sees("4");
     shell.sees("3 rows");
     shell.sees(" ms");
-    // An empty line runs what is there, whole or not.
+    // An empty line runs the text, complete or not.
     shell.runs("far[b] := *cites{src: 1,\r");
     shell.sees("the end of the text");
     shell.leaves("\\q\r");
@@ -181,8 +181,8 @@ fn tab_completes_relations_and_columns() {
 fn an_interrupt_stops_the_script_and_not_the_shell() {
     let place = Place::new();
     let mut shell = place.terminal(80, &["shell", "db"]);
-    // It would take days. What `%debug` shows says that it runs: at the prompt a signal would end
-    // the shell.
+    // The query would take days. The output of `%debug` shows that it runs: at the prompt, a signal
+    // would end the shell.
     let days = "c[x] := x in int_range(100000) ?[x] := c[x], c[y], c[z], x + y + z < 0";
     shell.runs(&format!("{{?[a] <- [['begun']]}} as _a %debug _a {{{days}}}"));
     shell.sees("_a: 1 row");
@@ -265,7 +265,7 @@ fn a_reading_shell_follows_what_a_writer_commits() {
     writer.close().unwrap();
 }
 
-/// Runs a shell on lines that nobody edits: status, standard output, standard error.
+/// Runs a shell with piped input: status, standard output, standard error.
 fn piped(place: &Place, input: &str) -> (Option<i32>, String, String) {
     let mut child = place
         .command(&["shell", "db"])
@@ -274,7 +274,7 @@ fn piped(place: &Place, input: &str) -> (Option<i32>, String, String) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // It may have ended already, at a failure.
+    // The shell may have ended already, after a failure.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     let output = child.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();

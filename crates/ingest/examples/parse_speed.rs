@@ -1,10 +1,10 @@
 //! Measures one core: `cargo run --release --example parse_speed -p quipu-ingest -- FILE
 //! [float|int]`.
 //!
-//! Prints splitting and parsing apart, since an import runs the one on one worker and the other
-//! on all of them.
+//! Prints the times of splitting and of parsing separately: an import runs the first on one worker
+//! and the second on all of them.
 
-// A measurement of real files and real time: it is no part of the engine.
+// Measures real files in real time, outside of the engine.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 use std::{env::args, fs::File, time::Instant};

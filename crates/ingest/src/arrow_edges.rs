@@ -1,8 +1,9 @@
-//! Edges from Arrow record batches and back.
+//! Reads edges from Arrow record batches, and writes them as batches.
 //!
 //! Columns are found as in text: named by the caller, else by well-known names, else by position
-//! among two or three. Types are never guessed at: integers of any width fit integer vertices,
-//! strings of any layout fit text vertices, and anything else is an error that says what to do.
+//! among two or three. Types are never guessed. Integers of any width are accepted as integer
+//! vertices, strings of any layout as string vertices. Anything else is an error that says what to
+//! do.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -23,8 +24,8 @@ use crate::{
 
 /// Reads the edges of a batch into `out`, which is emptied first.
 ///
-/// `file` and `first_row` (rows before this batch) are for messages. A null weight is the
-/// default weight.
+/// `file` and `first_row` (the number of rows before this batch) are for messages. A null weight
+/// becomes the default weight.
 ///
 /// # Errors
 /// The columns cannot be found or have other types, or a row has a null or negative vertex, a
@@ -42,7 +43,7 @@ pub fn read_batch(
     rows.read(column(at.source), column(at.target), at.weight.map(column), out)
 }
 
-/// Where the columns of an edge are in a schema.
+/// The positions of an edge's columns in a schema.
 pub(crate) fn positions(
     schema: &Schema,
     file: &str,
@@ -52,23 +53,23 @@ pub(crate) fn positions(
     columns::resolve(file, Some(&names), names.len(), options)
 }
 
-/// The rows of one batch: what messages and types need.
+/// The rows of one batch, with what is needed for types and messages.
 pub(crate) struct Rows<'a> {
     pub(crate) file: &'a str,
     pub(crate) first_row: u64,
     pub(crate) options: &'a EdgeOptions,
-    /// Positions in the caller's table, for messages.
+    /// Positions of the columns in the caller's table, for messages.
     pub(crate) at: Positions,
 }
 
-/// A column of integers, widened if it is narrow.
+/// A column of integers, widened to 64 bits where needed.
 enum Integers<'a> {
     Signed(Cow<'a, [i64]>),
     Unsigned(Cow<'a, [u64]>),
 }
 
 impl Rows<'_> {
-    /// Reads columns of equal length.
+    /// Reads source, target and weight columns of equal length.
     pub(crate) fn read(
         &self,
         source: &dyn Array,
@@ -230,7 +231,7 @@ impl Rows<'_> {
     }
 
     fn no_nulls(&self, array: &dyn Array, column: usize) -> Result<(), InputError> {
-        // Logical, because a dictionary may hold its nulls among the values.
+        // Logical nulls, because a dictionary may have nulls among its values.
         let row =
             array.logical_nulls().and_then(|nulls| (0..nulls.len()).find(|&i| nulls.is_null(i)));
         match row {
@@ -300,8 +301,8 @@ fn integers(array: &dyn Array) -> Option<Integers<'_>> {
     })
 }
 
-/// The schema of edges as Arrow sees them: `source`, `target` and, with weights, `weight`.
-/// Vertices are `UInt64`, `Int64` or `LargeUtf8`, weights `Float64` or `Int64`; no nulls.
+/// The Arrow schema of edges: `source`, `target` and, with weights, `weight`. Vertices are
+/// `UInt64`, `Int64` or `LargeUtf8`, weights `Float64` or `Int64`; there are no nulls.
 pub fn schema(vertex: VertexType, weight: WeightType) -> SchemaRef {
     let vertices = match vertex {
         VertexType::U64 => DataType::UInt64,
@@ -321,7 +322,7 @@ pub fn schema(vertex: VertexType, weight: WeightType) -> SchemaRef {
 /// The edges of a chunk as a batch of [`schema`].
 ///
 /// # Errors
-/// The chunk's columns are not of these types or not of one length.
+/// The chunk's columns are not of these types, or not of one length.
 pub fn to_batch(
     chunk: &EdgeChunk,
     vertex: VertexType,

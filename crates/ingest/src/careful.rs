@@ -1,7 +1,7 @@
-//! Reads one record with all the rules, and says what is wrong with it.
+//! Parses one record by all rules of the format, and explains what is wrong with a bad one.
 //!
-//! This is the meaning of the text. The fast loop only takes records that it would read the
-//! same way, and hands every other one to this module.
+//! This module defines the meaning of a text file. The fast loop only takes records that it would
+//! read the same way, and leaves every other one to this module.
 
 use memchr::memchr_iter;
 
@@ -15,19 +15,19 @@ use crate::{
     scan::{self, Field, Form, Stop},
 };
 
-/// Reads records of one text.
+/// Parses records of one chunk.
 pub(crate) struct Careful<'a> {
     dialect: &'a Dialect,
     bytes: &'a [u8],
-    /// The line of the first byte.
+    /// Number of the line of the first byte, from 1.
     first_line: u64,
-    /// The wanted column that comes last, from 0.
+    /// The last position among the columns that are read, from 0.
     last: usize,
 }
 
 /// What is wrong with a record.
 struct Bad {
-    /// From 0; `None` means the record.
+    /// From 0; `None` for the whole record.
     column: Option<usize>,
     expected: String,
     found: String,
@@ -67,10 +67,10 @@ impl<'a> Careful<'a> {
         Self { dialect, bytes, first_line, last }
     }
 
-    /// Reads the record, comment or blank line at `at` and returns where the next one starts.
+    /// Parses the record, comment or blank line at `at` and returns where the next one starts.
     ///
     /// # Errors
-    /// The record is bad and the dialect does not skip.
+    /// The record is bad and [`OnError::Fail`] is set.
     pub(crate) fn record(&self, at: usize, out: &mut EdgeChunk) -> Result<usize, InputError> {
         let delimiter = self.dialect.delimiter;
         if (self.dialect.comments() && scan::is_comment(self.bytes, at))
@@ -85,7 +85,7 @@ impl<'a> Careful<'a> {
         }
     }
 
-    /// The wanted fields of the record at `at`, and where the next record starts.
+    /// The fields of the edge in the record at `at`, and where the next record starts.
     fn fields(&self, at: usize) -> (Result<Edge, Bad>, usize) {
         let dialect = self.dialect;
         let blanks = dialect.delimiter == Delimiter::Whitespace;
@@ -150,8 +150,8 @@ impl<'a> Careful<'a> {
         Bad { column: None, expected, found: count.to_string(), hint: None }
     }
 
-    /// Reads the values and adds the edge. All are read before any is added, so that a bad
-    /// record leaves nothing behind.
+    /// Converts the values and appends the edge. All are converted before any is appended, so that
+    /// a bad record leaves nothing behind.
     fn push(&self, edge: &Edge, out: &mut EdgeChunk) -> Result<(), Bad> {
         if self.dialect.vertex == VertexType::Str {
             let source = scan::unquote(self.bytes, &edge.source);
@@ -205,14 +205,14 @@ impl<'a> Careful<'a> {
         weight.map_err(|wrong| Bad::field(column, wrong, &text))
     }
 
-    /// Counts the bad record, or fails with it.
+    /// Counts the bad record as skipped, or fails with its error.
     fn fail(&self, at: usize, bad: Bad, out: &mut EdgeChunk) -> Result<(), InputError> {
         let keep = self.dialect.on_error == OnError::Fail || out.skipped.len() < SKIPPED_KEPT_MAX;
         out.skipped_count += 1;
         if !keep {
             return Ok(());
         }
-        // Lines are counted only here: the loops that read good records need no line number.
+        // Lines are counted only here: reading good records needs no line numbers.
         let line = self.first_line + memchr_iter(b'\n', &self.bytes[..at]).count() as u64;
         let column = bad.column.map_or(0, |c| u32::try_from(c + 1).unwrap_or(u32::MAX));
         let error = InputError::whole(&self.dialect.file, bad.expected, bad.found);
@@ -229,7 +229,7 @@ fn push_weight(weight: Weight, out: &mut EdgeChunk) {
     match (weight, &mut out.weights) {
         (Weight::Float(weight), Weights::Float(weights)) => weights.push(weight),
         (Weight::Int(weight), Weights::Int(weights)) => weights.push(weight),
-        // Without a weight column the defaults are filled in once, at the end of the chunk.
+        // Without a weight column, default weights are appended once, at the end of the chunk.
         _ => {}
     }
 }

@@ -1,14 +1,15 @@
-//! Which columns hold an edge: what the caller said, else well-known names, else position.
+//! Finds the columns of an edge: those that the caller names, else those with well-known names,
+//! else by position.
 //!
-//! Never a guess among more columns than an edge has: a wrong guess would import nonsense
-//! without a word, so it is an error that lists the columns.
+//! With more columns than an edge has, nothing is guessed. A wrong guess would silently import
+//! nonsense, so this is an error that lists the columns.
 
 use crate::{
     InputError,
     options::{ColumnRef, EdgeOptions, WeightType},
 };
 
-/// Names that come in pairs: the first stands for the source, the second for the target.
+/// Pairs of well-known names for source and target, in order of preference.
 const PAIRS: [(&str, &str); 8] = [
     ("source", "target"),
     ("src", "dst"),
@@ -26,14 +27,14 @@ pub(crate) struct Positions {
     pub(crate) source: usize,
     pub(crate) target: usize,
     pub(crate) weight: Option<usize>,
-    /// Whether a record must have all columns and no others.
+    /// Whether a record must have exactly the number of columns of the first one.
     pub(crate) exact: bool,
 }
 
-/// Finds the columns of an edge among `count` columns, named or not.
+/// Finds the columns of an edge among `count` columns, with or without names.
 ///
 /// # Errors
-/// A column that is asked for is not there, or there are too many to guess.
+/// A column that the caller names does not exist, or there are too many columns to guess.
 pub(crate) fn resolve(
     file: &str,
     names: Option<&[String]>,
@@ -102,7 +103,7 @@ fn position(
     }
 }
 
-/// Columns named in a message.
+/// Columns that a message lists at most.
 const DESCRIBED_MAX: usize = 12;
 
 fn describe(names: Option<&[String]>, count: usize) -> String {

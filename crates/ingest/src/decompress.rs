@@ -1,26 +1,27 @@
-//! Plain bytes from compressed ones, told apart by their first bytes and not by a file name.
+//! Decompression of gzip and Zstandard, which are detected by the first bytes and not by a file
+//! name.
 
 use std::io::{self, BufReader, Read};
 
-/// How a stream is compressed.
+/// The compression of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
+    /// Not compressed.
     Plain,
-    /// Gzip, of one member or more.
+    /// Gzip, with one or more members.
     Gzip,
-    /// Zstandard, of one frame or more.
+    /// Zstandard, with one or more frames.
     Zstd,
 }
 
-/// Bytes that tell the kinds of compression apart.
+/// Bytes that are needed to detect the compression.
 const MAGIC_BYTES: usize = 4;
 
 /// Compressed bytes read at a time.
 const READ_BYTES: usize = 256 << 10;
 
-/// The largest window a Zstandard stream may ask for, as a power of two: 128 MiB. It bounds
-/// the memory that a hostile file can take, and is what `zstd --long` writes.
+/// The largest window that a Zstandard stream may request, as a power of two: 128 MiB. It bounds
+/// the memory that a malicious file can take, and is what `zstd --long` writes.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
 
 impl Compression {
@@ -36,13 +37,13 @@ impl Compression {
     }
 }
 
-/// Reads the plain bytes of `reader`, whatever its compression, and says which it is.
+/// Returns the compression of `reader`, and a reader of the decompressed bytes.
 ///
 /// A reader of a Zstandard stream holds up to 128 MiB.
 ///
 /// # Errors
-/// The first bytes cannot be read, or there is no memory for the decompressor. Damaged streams
-/// fail later, as the returned reader gets to the damage.
+/// The first bytes cannot be read, or there is no memory for the decompressor. Damage further into
+/// a stream is an error of the returned reader.
 pub fn decompressor<'a, R: Read + Send + 'a>(
     mut reader: R,
 ) -> io::Result<(Compression, Box<dyn Read + Send + 'a>)> {

@@ -1,7 +1,7 @@
-//! What a text means: delimiter, header, columns. Found out once, from the first bytes.
+//! Detects delimiter, header and columns of a text file, once, from its first bytes.
 //!
-//! Every delimiter is tried on a sample and the one under which most records are edges wins.
-//! Judging by what the fields mean, not by which characters are frequent, tells `1;2;3,5` from
+//! Every delimiter is tried on a sample, and the one under which most records are edges wins.
+//! Judging by the meaning of fields, and not by the frequency of characters, tells `1;2;3,5` from
 //! `1,2` without special cases.
 
 use crate::{
@@ -13,22 +13,23 @@ use crate::{
     scan::{self, Form, Stop},
 };
 
-/// Bytes of records that are looked at, after leading comments.
+/// Bytes of records that are sampled, after leading comments.
 pub const SNIFF_BYTES: usize = 64 << 10;
 
-/// Records that are looked at.
+/// Records that are sampled at most.
 const SAMPLE_RECORDS_MAX: usize = 200;
 
-/// What is between two columns.
+/// The separator of columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delimiter {
     /// One byte of ASCII.
     Byte(u8),
-    /// Runs of spaces and tabs; those at the ends of a line do not count.
+    /// Runs of spaces and tabs; those at the start and the end of a line are ignored.
     Whitespace,
 }
 
-/// Tried in this order; the first of equals wins. White space is last, because names hold spaces.
+/// Tried in this order; on a tie the first one wins. White space is last, because names contain
+/// spaces.
 const CANDIDATES: [Delimiter; 5] = [
     Delimiter::Byte(b'\t'),
     Delimiter::Byte(b','),
@@ -37,16 +38,16 @@ const CANDIDATES: [Delimiter; 5] = [
     Delimiter::Whitespace,
 ];
 
-/// What a text means. Made by [`sniff`], read by the splitter and the parser.
+/// How to read a text file. [`sniff`] makes it; the splitter and the parser read it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dialect {
-    /// What the caller calls the input.
+    /// The caller's name of the input, for messages.
     pub file: String,
-    /// What is between two columns.
+    /// The separator of columns.
     pub delimiter: Delimiter,
     /// The names in the header, if there is one.
     pub names: Option<Vec<String>>,
-    /// How many columns the first record has.
+    /// The number of columns of the first record.
     pub columns: usize,
     /// Position of the source, from 0.
     pub source: usize,
@@ -62,33 +63,36 @@ pub struct Dialect {
     pub weight_type: WeightType,
     /// The weight of edges without one.
     pub default_weight: f64,
-    /// What a bad record does.
+    /// Whether a bad record fails the parse or is skipped.
     pub on_error: OnError,
-    /// Where the first edge may start: after byte-order mark, leading comments and header.
+    /// The byte at which the first edge may start: after byte-order mark, leading comments and
+    /// header.
     pub data_start: usize,
 }
 
 impl Dialect {
-    /// Whether lines that start with `#` or `%` are comments also after the first record.
+    /// Whether lines that start with `#` or `%` are also comments after the first record.
     ///
-    /// Not for text vertices, where such a line may well be an edge. In front of the first
-    /// record they are comments for all types.
+    /// Not for string vertices, where such a line may be an edge. Before the first record they are
+    /// comments for all types.
     pub(crate) fn comments(&self) -> bool {
         self.vertex != VertexType::Str
     }
 }
 
-/// Finds out what a text means from its first bytes, as [`crate::Splitter::head`] gives them.
+/// Detects the dialect of a text file from its first bytes, as [`crate::Splitter::head`] returns
+/// them.
 ///
-/// [`SNIFF_BYTES`] of records are looked at; more are of use only if the first record is longer.
+/// [`SNIFF_BYTES`] of records are sampled; more bytes only help if the first record is longer.
 ///
-/// A first record is a header when the caller says so or names columns, or, if that is left
-/// open, when none of its fields is a number (integer vertices), or when it names source and
-/// target by well-known words or has a word where the next record has a weight (text vertices).
+/// The first record is a header if the caller says so or names columns. If the caller leaves it
+/// open, it is a header if none of its fields is a number (integer vertices), or if it names source
+/// and target by well-known words or has a word where the next record has a weight (string
+/// vertices).
 ///
 /// # Errors
-/// The options contradict each other or the text, columns are missing, there are more than can
-/// be guessed, or it is no text of edges at all (an archive, UTF-16, ...).
+/// The options contradict each other or the text, columns are missing or too many to guess, or the
+/// file is not a text of edges (an archive, UTF-16, ...).
 pub fn sniff(head: &[u8], file: &str, options: &TextOptions) -> Result<Dialect, InputError> {
     foreign(head, file)?;
     let bom = if head.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
@@ -109,26 +113,26 @@ pub fn sniff(head: &[u8], file: &str, options: &TextOptions) -> Result<Dialect, 
     guess.dialect(file, options)
 }
 
-/// A delimiter and what the text would mean under it.
+/// A delimiter, and the dialect that it would give.
 struct Guess {
     delimiter: Delimiter,
     rows: Vec<Row>,
     names: Option<Vec<String>>,
     positions: Result<Positions, InputError>,
-    /// Where leading comments and blank lines end.
+    /// The byte after leading comments and blank lines.
     start: usize,
-    /// Where the first record starts, as a line from 1.
+    /// The line of the first record, from 1.
     line: u64,
-    /// Larger is likelier: edges in the sample, whether the columns are there, whether there are
-    /// columns at all.
+    /// Larger is more likely: edges in the sample, whether the columns were found, whether there is
+    /// more than one column.
     score: (usize, bool, bool),
 }
 
 struct Row {
     fields: Vec<Vec<u8>>,
-    /// Where the next record starts.
+    /// The byte at which the next record starts.
     next: usize,
-    /// Whether the bytes end inside the record.
+    /// Whether the sample ends inside the record.
     cut: bool,
 }
 
@@ -191,7 +195,7 @@ impl Guess {
         })
     }
 
-    /// The dialect of a text without records: whatever it is, there is no edge.
+    /// The dialect of a text without records, which has no edges in any dialect.
     fn empty(self, file: &str, options: &TextOptions) -> Result<Dialect, InputError> {
         if let Some(columns) = &options.edges.columns {
             for column in [Some(&columns.source), Some(&columns.target), columns.weight.as_ref()] {
@@ -227,7 +231,7 @@ fn blank(file: &str, delimiter: Delimiter, options: &TextOptions, at: Positions)
     }
 }
 
-/// Where the first record starts: after comments and blank lines.
+/// The byte of the first record, after comments and blank lines.
 fn leading(head: &[u8], mut at: usize, delimiter: Delimiter) -> usize {
     while at < head.len()
         && (scan::is_comment(head, at) || scan::is_blank_line(head, at, delimiter))
@@ -238,7 +242,8 @@ fn leading(head: &[u8], mut at: usize, delimiter: Delimiter) -> usize {
 }
 
 fn sample(head: &[u8], start: usize, delimiter: Delimiter) -> Vec<Row> {
-    // Records start before this; the last one may go on after it, as may a header of many columns.
+    // Only records that start before this are sampled; the last one may end after it, as may a long
+    // header.
     let until = head.len().min(start + SNIFF_BYTES);
     let mut rows = Vec::new();
     let mut at = start;
@@ -248,7 +253,7 @@ fn sample(head: &[u8], start: usize, delimiter: Delimiter) -> Vec<Row> {
             continue;
         }
         let row = read_row(head, at, delimiter);
-        // The last record may be cut off by the end of the head.
+        // The last record may be cut off by the end of the sample.
         if row.cut && !rows.is_empty() {
             break;
         }
@@ -331,7 +336,8 @@ fn check_delimiter(byte: u8, file: &str) -> Result<Delimiter, InputError> {
     Ok(Delimiter::Byte(byte))
 }
 
-/// Rejects what is surely no text of edges, with a better message than its bytes would get.
+/// Rejects files that are certainly not a text of edges, with a better message than a parse would
+/// give.
 fn foreign(head: &[u8], file: &str) -> Result<(), InputError> {
     let kinds: [(&[u8], &str, &str); 9] = [
         (b"PAR1", "a Parquet file", "import it as Parquet"),
@@ -342,7 +348,7 @@ fn foreign(head: &[u8], file: &str) -> Result<(), InputError> {
         (b"\xff\xfe", "UTF-16 text", "convert it to UTF-8"),
         (b"\xfe\xff", "UTF-16 text", "convert it to UTF-8"),
         (b"SQLite format 3\0", "an SQLite database", "export the edges as CSV"),
-        // Its size line would pass for an edge.
+        // Its size line would be read as an edge.
         (b"%%MatrixMarket", "a Matrix Market file", "remove everything up to the size line"),
     ];
     for (magic, found, hint) in kinds {

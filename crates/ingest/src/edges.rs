@@ -1,44 +1,44 @@
-//! Columns of edges: what parsing produces.
+//! Columns of edges: the output of parsing.
 //!
-//! Columns and not a list of edges, because the next steps (sorting, dictionary lookups,
-//! encoding) each touch one column. A chunk is cleared and filled again, so that a worker
-//! allocates only while its first chunks grow.
+//! Columns rather than a list of edges, because the next steps (sorting, dictionary lookups,
+//! encoding) each read one column. A chunk is cleared and filled again, so a worker allocates only
+//! while its first chunks grow.
 
 use crate::{
     InputError,
     options::{VertexType, WeightType},
 };
 
-/// Messages about skipped records kept in one chunk.
+/// Messages about skipped records that a chunk keeps at most.
 pub const SKIPPED_KEPT_MAX: usize = 10;
 
-/// Texts, one after the other in one heap.
+/// Strings, stored one after the other in one heap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StrColumn {
-    /// Where each text ends in `heap`, in bytes.
+    /// The byte at which each string ends in `heap`.
     ends: Vec<usize>,
     heap: String,
 }
 
 impl StrColumn {
-    /// The number of texts.
+    /// The number of strings.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is no text.
+    /// Whether there are no strings.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The text at `index`, or `None` past the end.
+    /// The string at `index`, or `None` past the end.
     pub fn get(&self, index: usize) -> Option<&str> {
         let end = *self.ends.get(index)?;
         let start = if index == 0 { 0 } else { *self.ends.get(index - 1)? };
         self.heap.get(start..end)
     }
 
-    /// All texts in order.
+    /// All strings in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         let mut start = 0;
         self.ends.iter().map(move |&end| {
@@ -48,25 +48,25 @@ impl StrColumn {
         })
     }
 
-    /// Bytes of all texts together.
+    /// Total bytes of all strings.
     pub fn heap_bytes(&self) -> usize {
         self.heap.len()
     }
 
-    /// Adds a text at the end.
+    /// Appends a string.
     pub fn push(&mut self, text: &str) {
         self.heap.push_str(text);
         self.ends.push(self.heap.len());
     }
 
-    /// Removes all texts and keeps the memory.
+    /// Removes all strings and keeps the memory.
     pub fn clear(&mut self) {
         self.ends.clear();
         self.heap.clear();
     }
 }
 
-/// The weights of a chunk's edges, one for each edge.
+/// The weights of a chunk's edges, one per edge.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Weights {
     /// Edges have no weight.
@@ -88,31 +88,31 @@ impl Weights {
         }
     }
 
-    /// Whether there is no weight.
+    /// Whether there are no weights.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Edges in input order, a column each.
+/// Edges in input order, by column.
 ///
-/// For integer vertices `src` and `dst` are full and the text columns empty; for text vertices
-/// it is the other way round. `weights` is as long as they are, or [`Weights::None`].
+/// For integer vertices `src` and `dst` are filled and the string columns are empty; for string
+/// vertices the reverse. `weights` has the same length, or is [`Weights::None`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EdgeChunk {
-    /// Sources as words, in the order of the vertices.
+    /// Sources as words, whose order is the order of the vertices.
     pub src: Vec<u64>,
-    /// Targets as words, in the order of the vertices.
+    /// Targets as words, whose order is the order of the vertices.
     pub dst: Vec<u64>,
-    /// Sources as text.
+    /// Sources as strings.
     pub src_str: StrColumn,
-    /// Targets as text.
+    /// Targets as strings.
     pub dst_str: StrColumn,
-    /// The weights.
+    /// The weights, or [`Weights::None`] where edges have none.
     pub weights: Weights,
     /// The first [`SKIPPED_KEPT_MAX`] bad records, in input order, when bad records are skipped.
     pub skipped: Vec<InputError>,
-    /// How many bad records were skipped, the ones in `skipped` included.
+    /// The number of bad records that were skipped, including those in `skipped`.
     pub skipped_count: u64,
 }
 
@@ -122,12 +122,12 @@ impl EdgeChunk {
         self.src.len().max(self.src_str.len())
     }
 
-    /// Whether there is no edge.
+    /// Whether there are no edges.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Empties the chunk and prepares it for weights of a type. Memory is kept.
+    /// Empties the chunk and prepares it for weights of this type. Memory is kept.
     pub fn reset(&mut self, weight: WeightType) {
         self.src.clear();
         self.dst.clear();
@@ -144,7 +144,7 @@ impl EdgeChunk {
         }
     }
 
-    /// Makes room for the weights of `edges` more edges.
+    /// Reserves memory for the weights of `edges` more edges.
     pub(crate) fn reserve_weights(&mut self, edges: usize) {
         match &mut self.weights {
             Weights::None => {}
@@ -153,13 +153,13 @@ impl EdgeChunk {
         }
     }
 
-    /// Gives every edge that has no weight yet the default weight.
+    /// Appends the default weight for every edge that has none yet.
     pub(crate) fn fill_weights(&mut self, default_weight: f64) {
         let edges = self.len();
         match &mut self.weights {
             Weights::None => {}
             Weights::Float(weights) => weights.resize(edges, default_weight),
-            // Checked to be a whole number when the options were.
+            // It was checked to be a whole number together with the options.
             Weights::Int(weights) => weights.resize(edges, default_weight as i64),
         }
     }

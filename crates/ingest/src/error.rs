@@ -1,16 +1,17 @@
-//! What is wrong with the input, and where.
+//! Errors of the input, with their place.
 //!
-//! One type serves text, Arrow and Parquet, so that a caller prints all of them the same way
-//! and can tell "fix the file" from "the disk failed".
+//! Text, Arrow and Parquet share one type, so that a caller prints all of them the same way and can
+//! tell "fix the file" from "the disk failed".
 
 use std::{fmt, io};
 
-/// Where in the input an error is.
+/// The place of an error in the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The input as a whole: its format, its header, the options.
     Whole,
-    /// A line of text, from 1. A record with newlines inside quotes is named by its first line.
+    /// A line of text, from 1. A record with newlines inside quotes has the number of its first
+    /// line.
     Line(u64),
     /// A row of a table, from 1.
     Row(u64),
@@ -19,17 +20,17 @@ pub enum Place {
 /// Input that cannot be read as edges. Fix the file or the options; a retry fails the same way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError {
-    /// What the caller called the input, usually a file name.
+    /// The caller's name of the input, usually a file name.
     pub file: String,
     /// The line or row.
     pub place: Place,
-    /// The column of the record, from 1, or 0 where the whole record is meant.
+    /// The column of the record, from 1, or 0 for the whole record.
     pub column: u32,
-    /// What would have been right, as a noun phrase.
+    /// What would be correct, as a noun phrase.
     pub expected: String,
-    /// What is there, quoted and cut to a readable length.
+    /// What was found, quoted and cut to a readable length.
     pub found: String,
-    /// What the reader of the message can do about it.
+    /// Advice for the user.
     pub hint: Option<String>,
 }
 
@@ -40,7 +41,7 @@ impl InputError {
         Self { file: file.to_owned(), place: Place::Whole, column: 0, expected, found, hint: None }
     }
 
-    /// The same error at a place.
+    /// The same error with a place.
     pub(crate) fn at(mut self, place: Place, column: u32) -> Self {
         self.place = place;
         self.column = column;
@@ -89,12 +90,12 @@ impl std::error::Error for InputError {}
 pub enum Error {
     /// The bytes could not be read or decompressed.
     Io {
-        /// What the caller called the input.
+        /// The caller's name of the input.
         file: String,
-        /// The failure of the reader.
+        /// The error of the reader.
         source: io::Error,
     },
-    /// The bytes were read and are wrong.
+    /// The bytes were read, and are not valid edges.
     Input(InputError),
 }
 
@@ -122,15 +123,15 @@ impl From<InputError> for Error {
     }
 }
 
-/// Characters of the input that a message repeats.
+/// Characters of the input that a message repeats at most.
 const FOUND_CHARS_MAX: usize = 40;
 
-/// Bytes of the input as a message shows them: quoted, escaped, cut.
+/// Bytes of the input for a message: quoted, escaped and cut.
 pub(crate) fn show(bytes: &[u8]) -> String {
     if bytes.is_empty() {
         return "nothing".to_owned();
     }
-    // A character has at most four bytes, so this prefix holds all that is shown.
+    // A character has at most four bytes, so this prefix contains everything that is shown.
     let prefix = bytes.get(..4 * FOUND_CHARS_MAX + 4).unwrap_or(bytes);
     let text = String::from_utf8_lossy(prefix);
     let mut shown: String = text.chars().take(FOUND_CHARS_MAX).collect();

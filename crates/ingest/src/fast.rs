@@ -1,12 +1,12 @@
-//! The loop for plain records: integers, one delimiter, no quotes, nothing unusual.
+//! The fast path for plain records: integers, one delimiter, no quotes, nothing unusual.
 //!
-//! A record that is not exactly of that kind is left to [`Careful`], one record at a time, so
-//! this loop decides nothing about what is right. Its gain over the careful one is measured by
-//! `examples/parse_speed.rs`.
+//! A record that is not exactly like this is left to [`Careful`], one record at a time, so this
+//! loop never decides what is valid. `examples/parse_speed.rs` measures its gain over the careful
+//! path.
 //!
 //! # Invariants
-//! 1. A record is taken here only if [`Careful`] would give the same edge.
-//! 2. Nothing of a record is written before all of it is read.
+//! 1. A record is parsed here only if [`Careful`] would give the same edge.
+//! 2. Nothing of a record is appended before all of it is parsed.
 
 use memchr::memchr;
 
@@ -19,7 +19,7 @@ use crate::{
     scan::is_blank,
 };
 
-/// Whether this loop can read any record of the dialect; `quotes` says whether the text has some.
+/// Whether this loop can read any record of the dialect. `quotes`: the chunk contains quotes.
 pub(crate) fn applies(dialect: &Dialect, quotes: bool) -> bool {
     let first_two = matches!((dialect.source, dialect.target), (0, 1) | (1, 0));
     let third = dialect.weight.is_none_or(|weight| weight == 2);
@@ -28,7 +28,7 @@ pub(crate) fn applies(dialect: &Dialect, quotes: bool) -> bool {
     dialect.vertex != VertexType::Str && first_two && third && rest
 }
 
-/// Reads `bytes` from `at` to the end.
+/// Parses `bytes` from `at` to the end.
 ///
 /// # Errors
 /// As [`Careful::record`].
@@ -84,7 +84,7 @@ fn run<const SIGNED: bool, const WEIGHT: u8>(
     Ok(())
 }
 
-/// Reads plain records from `at` and returns where the first other one starts.
+/// Parses plain records from `at` and returns where the first other record starts.
 fn span<const SIGNED: bool, const WEIGHT: u8, const BLANKS: bool>(
     shape: Shape<BLANKS>,
     dialect: &Dialect,
@@ -114,7 +114,7 @@ fn span<const SIGNED: bool, const WEIGHT: u8, const BLANKS: bool>(
     at
 }
 
-/// How a plain record is written.
+/// The delimiter and the column count of plain records.
 #[derive(Clone, Copy)]
 struct Shape<const BLANKS: bool> {
     byte: u8,
@@ -127,7 +127,7 @@ impl<const BLANKS: bool> Shape<BLANKS> {
         if BLANKS { is_blank(byte) } else { byte == self.byte }
     }
 
-    /// Past the delimiter at `at`.
+    /// Where the field after the delimiter at `at` starts; `None` where there is no delimiter.
     #[inline(always)]
     fn delimiter(self, bytes: &[u8], at: usize) -> Option<usize> {
         if !self.is_delimiter(*bytes.get(at)?) {
@@ -146,7 +146,7 @@ impl<const BLANKS: bool> Shape<BLANKS> {
         at
     }
 
-    /// Past the end of the line at `at`.
+    /// The byte after the line end at `at`; `None` where the line does not end.
     #[inline(always)]
     fn line_end(self, bytes: &[u8], at: usize) -> Option<usize> {
         if *bytes.get(at)? == b'\n' {

@@ -1,10 +1,10 @@
 //! Edge lists from text and columns: parallel CSV parsing, decompression, Arrow and Parquet.
 //!
 //! # How the pieces fit
-//! A stream of bytes goes through [`decompressor`], then through a [`Splitter`], which cuts it
-//! into [`Chunk`]s that end where a record ends. [`sniff`] looks at the first bytes once and
-//! says what the text means, as a [`Dialect`]. [`parse_chunk`] is a pure function of a dialect
-//! and a chunk, so the caller parses chunks on as many workers as it has. The result is an
+//! A stream of bytes goes through [`decompressor`], then through a [`Splitter`], which cuts it into
+//! [`Chunk`]s that end at record boundaries. [`sniff`] reads the first bytes once and detects
+//! delimiter, header and columns, as a [`Dialect`]. [`parse_chunk`] is a pure function of a dialect
+//! and a chunk, so the caller can parse chunks on any number of workers. The result is an
 //! [`EdgeChunk`]: columns of sources, targets and weights in file order.
 //!
 //! ```
@@ -25,15 +25,15 @@
 //! ```
 //!
 //! # What this crate leaves out on purpose
-//! It opens no file, starts no thread and knows nothing about storage: bytes come from a
-//! `Read` of the caller's, workers are the caller's, and so are the columns that come out.
+//! It opens no file, starts no thread and knows nothing about storage. The caller supplies the
+//! `Read` that bytes come from, the workers, and the memory of the columns.
 //!
 //! # Invariants
-//! 1. Integer vertices leave as words whose unsigned order is the order of the vertices. For
+//! 1. Integer vertices are returned as words whose unsigned order is the order of the vertices. For
 //!    signed vertices the sign bit is flipped (see [`i64_to_word`]).
-//! 2. The chunks of a stream, in order, hold every byte of it once.
+//! 2. The chunks of a stream, in order, contain every byte of it exactly once.
 //! 3. Parsing chunk by chunk gives the same edges as parsing the whole text at once.
-//! 4. No input makes this crate panic: the answer is edges or an error that names the place.
+//! 4. No input makes this crate panic: the result is edges, or an error that names the place.
 
 #[cfg(feature = "arrow")]
 pub mod arrow_edges;

@@ -1,7 +1,7 @@
-//! Numbers from text: eight digits at a time where it pays, one by one where it does not.
+//! Parses numbers: eight digits at a time where that is fast, one by one otherwise.
 //!
-//! The fast readers accept only what is surely right and say `None` otherwise; the careful ones
-//! decide and explain. So the fast ones never need to know an error message.
+//! The fast parsers accept only what is certainly valid and return `None` otherwise; the careful
+//! ones decide and explain. So the fast ones need no error messages.
 
 /// The word of a signed vertex: flipping the sign bit makes unsigned order equal signed order.
 #[inline]
@@ -15,7 +15,7 @@ pub fn word_to_i64(word: u64) -> i64 {
     (word ^ (1 << 63)) as i64
 }
 
-/// A power of ten that a float holds exactly: 10^0 to 10^22.
+/// Powers of ten that a float represents exactly: 10^0 to 10^22.
 const POWERS_F64: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
     1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
@@ -31,21 +31,21 @@ const POWERS_U64: [u64; 17] = {
     powers
 };
 
-/// Digits that a float holds exactly whatever they are: 10^15 < 2^53.
+/// Numbers of up to this many digits are exact as floats: 10^15 < 2^53.
 const EXACT_DIGITS_MAX: usize = 15;
 
-/// The value of the digits at the start of eight bytes, and how many there are.
+/// The value of the digits at the start of eight bytes, and their count.
 #[inline(always)]
 fn eight(bytes: u64) -> (u64, usize) {
     let x = bytes ^ 0x3030_3030_3030_3030;
-    // The top bit of a byte is set when it is no digit. A byte that is no digit may carry into
-    // the next one, which does not matter: only the first such byte is looked at.
+    // The top bit of a byte is set when it is not a digit. Such a byte may carry into the next one,
+    // which does not matter: only the first one is used.
     let other = (x.wrapping_add(0x7676_7676_7676_7676) | x) & 0x8080_8080_8080_8080;
     let digits = (other.trailing_zeros() / 8) as usize;
     if digits == 0 {
         return (0, 0);
     }
-    // Moves the digits to the top; the zeros that come in below are leading zeros.
+    // Shifts the digits to the top; the zeros that are shifted in act as leading zeros.
     let x = x << (64 - 8 * digits);
     let x = x.wrapping_mul(10).wrapping_add(x >> 8);
     let low = (x & 0x0000_00ff_0000_00ff).wrapping_mul(0x000f_4240_0000_0064);
@@ -59,8 +59,8 @@ fn load(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*word))
 }
 
-/// One to 19 digits at `at`: their value and where they end. `None` also near the end of
-/// `bytes`, where eight bytes cannot be loaded.
+/// One to 19 digits at `at`: their value and where they end. Also `None` near the end of `bytes`,
+/// where eight bytes cannot be loaded.
 #[inline(always)]
 pub(crate) fn fast_digits(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let (value, digits) = eight(load(bytes, at)?);
@@ -79,7 +79,7 @@ fn fast_digits_long(bytes: &[u8], at: usize, first: u64) -> Option<(u64, usize)>
         return Some((second, at + digits));
     }
     let (value, digits) = eight(load(bytes, at + 8)?);
-    // 19 digits are below 10^19 < 2^64; 20 may be above it and are left to the careful reader.
+    // 19 digits are below 10^19 < 2^64; 20 may exceed it and are left to the careful parser.
     if digits > 3 {
         return None;
     }
@@ -126,7 +126,7 @@ pub(crate) fn fast_f64(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
     Some((if negative { -value } else { value }, end))
 }
 
-/// What is wrong with a number: what was expected, and advice.
+/// Why a number is invalid: what was expected, and advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
     pub(crate) expected: &'static str,
@@ -138,7 +138,7 @@ const SIGNED: &str = "an integer";
 const DECIMAL_ID: &str = "vertices written as decimals usually come from a column with gaps; \
      write them as integers";
 
-/// An unsigned vertex. White space around it, a leading `+` and leading zeros are fine.
+/// Parses an unsigned vertex. White space around it, a leading `+` and leading zeros are allowed.
 pub(crate) fn careful_u64(text: &[u8]) -> Result<u64, Wrong> {
     let text = text.trim_ascii();
     let digits = text.strip_prefix(b"+").unwrap_or(text);
@@ -157,7 +157,7 @@ pub(crate) fn careful_u64(text: &[u8]) -> Result<u64, Wrong> {
     Err(Wrong { expected: UNSIGNED, hint })
 }
 
-/// A signed vertex or weight, read as [`careful_u64`] reads.
+/// Parses a signed vertex or weight by the rules of [`careful_u64`].
 pub(crate) fn careful_i64(text: &[u8], weight: bool) -> Result<i64, Wrong> {
     let text = text.trim_ascii();
     let negative = text.first() == Some(&b'-');
@@ -179,12 +179,12 @@ pub(crate) fn careful_i64(text: &[u8], weight: bool) -> Result<i64, Wrong> {
     }
 }
 
-/// A finite float, with white space around it or not.
+/// Parses a finite float, with or without white space around it.
 pub(crate) fn careful_f64(text: &[u8]) -> Result<f64, Wrong> {
     let text = text.trim_ascii();
     let wrong = Wrong { expected: "a number", hint: None };
     let finite = Wrong { expected: "a finite number", hint: None };
-    // Rejects what only the standard library takes for a number: `inf`, `nan`, `infinity`.
+    // Rejects words that only the standard library accepts as numbers: `inf`, `nan`, `infinity`.
     let named = text.trim_ascii_start().iter().any(|b| b.is_ascii_alphabetic() && *b | 32 != b'e');
     let Some(value) = std::str::from_utf8(text).ok().and_then(|t| t.parse::<f64>().ok()) else {
         return Err(wrong);
@@ -195,7 +195,7 @@ pub(crate) fn careful_f64(text: &[u8]) -> Result<f64, Wrong> {
     Ok(value)
 }
 
-/// `None`: not only digits. `Some(None)`: digits beyond 2^64 - 1.
+/// `None`: there are other bytes than digits. `Some(None)`: the number exceeds 2^64 - 1.
 fn all_digits(text: &[u8]) -> Option<Option<u64>> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return None;

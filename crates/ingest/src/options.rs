@@ -1,21 +1,21 @@
-//! What the caller wants of an edge list: types, columns, and what to do with a bad line.
+//! Options of an import: types, columns, and whether bad lines are skipped.
 
-/// What names a vertex.
+/// The type of vertices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum VertexType {
     /// Unsigned integers up to 2^64 - 1.
     #[default]
     U64,
-    /// Signed 64-bit integers, handed out as order-keeping words.
+    /// Signed 64-bit integers, returned as words whose unsigned order is theirs.
     I64,
-    /// UTF-8 text.
+    /// UTF-8 strings.
     Str,
 }
 
-/// What an edge weighs.
+/// The type of weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WeightType {
-    /// Nothing: the edge is there or it is not.
+    /// Edges have no weight.
     #[default]
     None,
     /// A finite 64-bit float.
@@ -24,13 +24,13 @@ pub enum WeightType {
     Int,
 }
 
-/// What a bad record does.
+/// Whether a bad record fails the parse or is skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnError {
-    /// Ends the parse with an error.
+    /// The parse ends with an error.
     #[default]
     Fail,
-    /// Is counted and left out; the first few of each chunk are kept as messages.
+    /// The record is counted and skipped; each chunk keeps the messages of its first few.
     Skip,
 }
 
@@ -50,11 +50,11 @@ pub struct Columns {
     pub source: ColumnRef,
     /// The target vertex.
     pub target: ColumnRef,
-    /// The weight, where there is one.
+    /// The weight, if the input has one.
     pub weight: Option<ColumnRef>,
 }
 
-/// What to read out of any input, text or columns.
+/// Options for all inputs: text, Arrow and Parquet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EdgeOptions {
     /// Which columns to use. `None`: by well-known names (`source`, `target`, `weight`, `src`,
@@ -64,8 +64,8 @@ pub struct EdgeOptions {
     pub vertex: VertexType,
     /// The type of the weight.
     pub weight: WeightType,
-    /// The weight of an edge whose input has no weight column, or a null in it.
-    /// For [`WeightType::Int`] it must be a whole number.
+    /// The weight of an edge whose input has no weight column, or a null in it. For
+    /// [`WeightType::Int`] it must be a whole number.
     pub default_weight: f64,
 }
 
@@ -80,16 +80,16 @@ impl Default for EdgeOptions {
     }
 }
 
-/// How to read a text. The default finds out everything it can.
+/// Options for text. The default detects everything.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TextOptions {
-    /// What is between two columns; `None` finds a comma, tab, semicolon, bar or white space.
-    /// A space stands for runs of spaces and tabs.
+    /// The delimiter of columns; `None` detects a comma, tab, semicolon, bar or white space. A
+    /// space means runs of spaces and tabs.
     pub delimiter: Option<u8>,
-    /// Whether the first record names the columns; `None` finds out.
+    /// Whether the first record is a header; `None` detects it.
     pub header: Option<bool>,
-    /// What to read out of a record.
+    /// Columns and types of the edges.
     pub edges: EdgeOptions,
-    /// What a bad record does.
+    /// Whether a bad record fails the parse or is skipped.
     pub on_error: OnError,
 }

@@ -1,8 +1,8 @@
-//! Edges from Parquet files and back.
+//! Reads edges from Parquet files, and writes them.
 //!
-//! A row group is the unit of parallel reading, as a chunk is for text. Only the columns of an
-//! edge are read. The Arrow schema that some writers embed is ignored: the Parquet types say
-//! enough, and there is one source of truth less to check.
+//! A row group is the unit of parallel reading, as a chunk is for text. Only the columns of an edge
+//! are read. The Arrow schema that some writers embed is ignored: the Parquet types are sufficient,
+//! and two sources of truth could differ.
 
 use std::{
     io::{self, Read, Write},
@@ -37,16 +37,16 @@ use crate::{
     parquet_sizes,
 };
 
-/// Rows of one chunk that a row group is read into: about 3 MiB with weights.
+/// Rows of a chunk when a row group is read: about 3 MiB with weights.
 const BATCH_ROWS: usize = 128 << 10;
 
-/// Rows of a row group that the writer makes.
+/// Rows of a row group when a file is written.
 const ROW_GROUP_ROWS: usize = 1 << 20;
 
-/// A file that is read at positions, as `pread` does, so that threads do not share a cursor.
+/// A file that is read at positions, like `pread`, so that threads share no cursor.
 ///
-/// Parquet's own reader for `std::fs::File` shares one cursor among its clones; row groups read
-/// through it by several threads at once get each other's bytes.
+/// Parquet's own reader for `std::fs::File` shares one cursor among its clones: several threads
+/// that read row groups through it at once would get each other's bytes.
 pub struct ReadAt<F> {
     bytes: u64,
     read_exact_at: Arc<F>,
@@ -62,7 +62,7 @@ where
     }
 
     fn read(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
-        // Checked before the memory is taken: lengths in a damaged file can be anything.
+        // Checked before the allocation: lengths in a damaged file can be anything.
         let end = start.checked_add(length as u64).filter(|&end| end <= self.bytes);
         if end.is_none() {
             return Err(ParquetError::EOF(format!("{length} bytes at {start}")));
@@ -96,7 +96,7 @@ where
     }
 }
 
-/// A place in a [`ReadAt`], with a cursor of its own.
+/// A reader of a [`ReadAt`] with a cursor of its own.
 pub struct Cursor<F> {
     bytes: u64,
     at: u64,
@@ -113,7 +113,7 @@ impl<F: Fn(u64, &mut [u8]) -> io::Result<()>> Read for Cursor<F> {
     }
 }
 
-/// A reader that row groups share.
+/// A reader that is shared by the readers of row groups.
 struct Shared<R>(Arc<R>);
 
 impl<R: ChunkReader> Length for Shared<R> {
@@ -134,18 +134,18 @@ impl<R: ChunkReader> ChunkReader for Shared<R> {
     }
 }
 
-/// A Parquet file of edges. Row groups can be read by several threads at once, if the reader can.
+/// A Parquet file of edges. Several threads can read row groups at once, if `R` allows it.
 pub struct ParquetEdges<R> {
     reader: Arc<R>,
     file: String,
     metadata: ArrowReaderMetadata,
     options: EdgeOptions,
-    /// Positions in the file.
+    /// Positions of the edge's columns in the file.
     at: Positions,
     mask: ProjectionMask,
-    /// Positions in the file of the columns that are read, in ascending order.
+    /// Positions in the file of all columns that are read, in ascending order.
     wanted: Vec<usize>,
-    /// Rows before each row group.
+    /// The number of rows before each row group.
     first_rows: Vec<u64>,
     rows: u64,
 }
@@ -154,7 +154,7 @@ impl<R: ChunkReader + 'static> ParquetEdges<R> {
     /// Reads the footer and finds the columns. `file` is for messages.
     ///
     /// # Errors
-    /// It is no Parquet file, or its columns are not those of an edge.
+    /// The file is not a Parquet file, or its columns are not those of an edge.
     pub fn open(reader: R, file: &str, options: &EdgeOptions) -> Result<Self, Error> {
         let reader = Arc::new(reader);
         let arrow = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
@@ -185,7 +185,7 @@ impl<R: ChunkReader + 'static> ParquetEdges<R> {
         self.first_rows.len()
     }
 
-    /// The number of rows of all row groups, as the footer tells it.
+    /// The number of rows of all row groups, from the footer.
     pub fn row_count(&self) -> u64 {
         self.rows
     }
@@ -193,16 +193,18 @@ impl<R: ChunkReader + 'static> ParquetEdges<R> {
     /// Reads the edges of row group `index`, in file order, in chunks of some 100,000 rows.
     ///
     /// # Errors
-    /// There is no such row group, the file is damaged or cannot be read, or a row is no edge.
+    /// The row group does not exist, the file is damaged or cannot be read, or a row is not an
+    /// edge.
     pub fn read_row_group(&self, index: usize) -> Result<Vec<EdgeChunk>, Error> {
         guard(&self.file, || self.read_row_group_unguarded(index))
     }
 
-    /// Hands the edges of row group `index` to `each`, in file order, in chunks of some 100,000
-    /// rows: fewer where names are long. The first error of `each` ends it.
+    /// Calls `each` with the edges of row group `index`, in file order, in chunks of some 100,000
+    /// rows: fewer where strings are long. It ends at the first error of `each`.
     ///
     /// # Errors
-    /// As [`ParquetEdges::read_row_group`], in the outer result; that of `each` in the inner one.
+    /// The outer result has the errors of [`ParquetEdges::read_row_group`], the inner one that of
+    /// `each`.
     pub fn each_chunk<E>(
         &self,
         index: usize,
@@ -248,7 +250,7 @@ impl<R: ChunkReader + 'static> ParquetEdges<R> {
     }
 }
 
-/// The rest of a row group.
+/// A row group that is being read.
 struct GroupReader {
     batches: ParquetRecordBatchReader,
     first_row: u64,
@@ -285,16 +287,16 @@ pub(crate) fn is_inside(column: &ColumnChunkMetaData, bytes: u64) -> bool {
     start.checked_add(length).is_some_and(|end| end <= bytes)
 }
 
-/// Runs the Parquet library and makes an error of a panic.
+/// Runs code of the Parquet library and turns a panic into an error.
 ///
-/// The library asserts some properties of the file that it reads, so a damaged file can make it
-/// panic. What it leaves half-done is dropped here, so nothing broken is seen afterwards.
+/// The library asserts some properties of the file, so a damaged file can make it panic. What it
+/// leaves half-done is dropped here and not used afterwards.
 pub(crate) fn guard<T>(file: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     panic::catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err(unsound(file, "damage that its reader cannot describe")))
 }
 
-/// What Parquet says, sorted into "the disk failed" and "the file is wrong".
+/// Sorts an error of the library into "the disk failed" and "the file is wrong".
 pub(crate) fn wrong(file: &str, error: ParquetError) -> Error {
     match error {
         ParquetError::External(error) => match error.downcast::<io::Error>() {
@@ -311,7 +313,7 @@ pub(crate) fn unsound(file: &str, message: &str) -> Error {
 
 /// Writes edges as Parquet, with the columns of [`arrow_edges::schema`], compressed with Zstandard.
 ///
-/// Up to 2^20 rows are held until their row group is written.
+/// Buffers up to 2^20 rows until their row group is written.
 pub struct ParquetEdgeWriter<W: Write + Send> {
     writer: ArrowWriter<W>,
     vertex: VertexType,
@@ -322,14 +324,14 @@ impl<W: Write + Send> ParquetEdgeWriter<W> {
     /// A writer of edges of these types.
     ///
     /// # Errors
-    /// Writing the first bytes fails.
+    /// Writing the file's first bytes fails.
     pub fn new(writer: W, vertex: VertexType, weight: WeightType) -> Result<Self, Error> {
         let mut properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_max_row_group_row_count(Some(ROW_GROUP_ROWS));
         if vertex != VertexType::Str {
-            // Exports are sorted by source: differences are small. Targets of one source are
-            // sorted too. A dictionary of vertices would be as large as the column.
+            // Exports are sorted by source, and by target within a source, so differences are
+            // small. A dictionary of vertices would be as large as the column.
             for column in ["source", "target"] {
                 properties = properties
                     .set_column_dictionary_enabled(ColumnPath::from(column), false)
@@ -342,16 +344,16 @@ impl<W: Write + Send> ParquetEdgeWriter<W> {
         Ok(Self { writer, vertex, weight })
     }
 
-    /// Adds the edges of a chunk.
+    /// Appends the edges of a chunk.
     ///
     /// # Errors
-    /// Writing fails, or the chunk is not of the writer's types.
+    /// Writing fails, or the chunk has other types than the writer.
     pub fn write(&mut self, chunk: &EdgeChunk) -> Result<(), Error> {
         let batch = arrow_edges::to_batch(chunk, self.vertex, self.weight)?;
         self.writer.write(&batch).map_err(|error| wrong("export", error))
     }
 
-    /// Writes what is held and the footer, and hands the writer back.
+    /// Writes the buffered rows and the footer, and returns the inner writer.
     ///
     /// # Errors
     /// Writing fails.
@@ -439,7 +441,7 @@ mod tests {
             chunk.dst
         );
         assert!(edges.read_row_group(2).is_err());
-        // As signed vertices the last target does not fit, and its row is named.
+        // The last target is not a valid signed vertex, and the message names its row.
         let error = read_all(bytes, &options(VertexType::I64, WeightType::None)).unwrap_err();
         assert!(error.to_string().starts_with(&format!("edges.parquet row {rows}, column 2: ")));
     }

@@ -1,6 +1,6 @@
-//! Rows of a Parquet file, whatever its columns are.
+//! Reads rows of a Parquet file with any columns.
 //!
-//! The Arrow schema that some writers embed is ignored, as for edges: the Parquet types say enough.
+//! The Arrow schema that some writers embed is ignored, as for edges.
 
 use crate::parquet_edges::{guard, is_inside, unsound, wrong};
 use crate::{Error, InputError, parquet_sizes};
@@ -13,24 +13,24 @@ use parquet::arrow::arrow_reader::{
 };
 use std::sync::Arc;
 
-/// Rows of a batch, at most: fewer where texts are long (`parquet_sizes.rs`).
+/// Rows of a batch at most: fewer where strings are long (`parquet_sizes.rs`).
 const BATCH_ROWS: usize = 8192;
 
-/// A Parquet file that is read from its begin to its end.
+/// A Parquet file that is read from start to end.
 pub struct ParquetRows {
     reader: ParquetRecordBatchReader,
     file: String,
     names: Vec<String>,
-    /// Of each column that is asked for, its place among those that are read.
+    /// For each requested column, its index among the columns that are read.
     order: Vec<usize>,
 }
 
 impl ParquetRows {
-    /// Reads the footer. `columns` are names in the order in which they are wanted; without them
-    /// all are read. `file` is for messages.
+    /// Reads the footer. `columns` are names in the requested order; `None` reads all columns.
+    /// `file` is for messages.
     ///
     /// # Errors
-    /// It is no Parquet file, or has no such column.
+    /// The file is not a Parquet file, or lacks a column.
     pub fn open(bytes: Vec<u8>, file: &str, columns: Option<&[String]>) -> Result<Self, Error> {
         guard(file, || Self::open_unguarded(bytes.into(), file, columns))
     }
@@ -81,7 +81,7 @@ impl ParquetRows {
         &self.names
     }
 
-    /// The next rows, some thousand at most; `None` at the end.
+    /// The next batch, of some thousand rows at most; `None` at the end.
     ///
     /// # Errors
     /// The file is damaged.
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(ids, (0..20_000).collect::<Vec<i64>>());
     }
 
-    /// Found by an audit: two gigabytes of a file of one kilobyte.
+    /// Found by an audit: a file of one kilobyte became two gigabytes in memory.
     #[test]
     fn a_long_text_of_a_dictionary_comes_row_by_row() {
         let text = "long ".repeat(2 << 20);

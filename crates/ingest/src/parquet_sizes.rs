@@ -1,10 +1,10 @@
-//! How many rows of a Parquet file are read at once, so that a batch takes some megabytes whatever
-//! its texts are.
+//! How many rows of a Parquet file to read at a time, so that a batch takes some megabytes however
+//! long its strings are.
 //!
-//! # Why it is not known from the footer
-//! A text that is in a dictionary stands in the file once, and in a batch as often as rows name it:
-//! ten megabytes that compress to one kilobyte become gigabytes. So the dictionaries are looked at,
-//! which are read anyway. Of texts outside of them the footer tells how long they are on average.
+//! # Why the footer is not enough
+//! A string in a dictionary is stored once in the file, but once per row in a batch: ten megabytes
+//! that compress to one kilobyte become gigabytes. So this reads the dictionaries, which the read
+//! needs anyway. For strings outside of dictionaries the footer tells the average length.
 
 use parquet::basic::Type;
 use parquet::column::page::{Page, PageReader};
@@ -14,11 +14,11 @@ use parquet::file::reader::ChunkReader;
 use parquet::file::serialized_reader::SerializedPageReader;
 use std::sync::Arc;
 
-/// Bytes of a batch, at most, but for one row.
+/// Bytes of a batch at most, except where one row is longer.
 const BATCH_BYTES: u64 = 8 << 20;
 
-/// Rows of a group that take [`BATCH_BYTES`], from 1 to `most`; `is_read` says which of the leaf
-/// columns are read.
+/// Rows of a group that take [`BATCH_BYTES`], from 1 to `most`; `is_read` tells whether a leaf
+/// column is read.
 ///
 /// # Errors
 /// The file is damaged.
@@ -35,7 +35,7 @@ pub(crate) fn rows_at_once<R: ChunkReader + 'static>(
             continue;
         }
         let mean = u64::try_from(chunk.uncompressed_size()).unwrap_or(0) / rows;
-        // Of lists a row has several.
+        // A row has several values where the column is a list.
         let values = u64::try_from(chunk.num_values()).unwrap_or(0).div_ceil(rows).max(1);
         let longest = longest_in_dictionary(reader, chunk)?;
         row_bytes = row_bytes.saturating_add(mean.max(longest.saturating_mul(values)));
@@ -44,7 +44,7 @@ pub(crate) fn rows_at_once<R: ChunkReader + 'static>(
     Ok(usize::try_from(fitting).unwrap_or(usize::MAX).clamp(1, most))
 }
 
-/// Bytes of the longest text in the dictionary of a column; 0 without one.
+/// Bytes of the longest value in the dictionary of a column; 0 without a dictionary.
 fn longest_in_dictionary<R: ChunkReader + 'static>(
     reader: &Arc<R>,
     chunk: &ColumnChunkMetaData,
@@ -60,7 +60,7 @@ fn longest_in_dictionary<R: ChunkReader + 'static>(
     if chunk.column_type() == Type::FIXED_LEN_BYTE_ARRAY {
         return Ok(buf.len() as u64 / u64::from(num_values).max(1));
     }
-    // Each is its length in four bytes, and then itself.
+    // Each value is preceded by its length in four bytes.
     let (mut rest, mut longest) = (&buf[..], 0);
     while let Some((length, after)) = rest.split_first_chunk() {
         let length = u32::from_le_bytes(*length) as usize;

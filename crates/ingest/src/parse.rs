@@ -1,4 +1,5 @@
-//! From a chunk of text to columns of edges. Pure, so that any worker can do any chunk.
+//! Parses a chunk of text into columns of edges. A pure function, so any worker can parse any
+//! chunk.
 
 use memchr::{memchr, memchr_iter};
 
@@ -7,11 +8,11 @@ use crate::{
     splitter::Chunk,
 };
 
-/// Reads the edges of a chunk into `out`, which is emptied first.
+/// Parses the edges of a chunk into `out`, which is emptied first.
 ///
 /// # Errors
-/// A record is bad and the dialect does not skip; `out` holds the edges before it then. With
-/// [`crate::OnError::Skip`] there is no error, and `out` counts what was left out.
+/// A record is bad and [`crate::OnError::Fail`] is set; `out` then holds the edges before it. With
+/// [`crate::OnError::Skip`] there is no error, and `out` counts the skipped records.
 pub fn parse_chunk(
     dialect: &Dialect,
     chunk: &Chunk,
@@ -45,7 +46,8 @@ fn careful_only(
     Ok(())
 }
 
-/// Room for as many edges as there are lines. Counting them is far cheaper than growing.
+/// Reserves memory for as many edges as there are lines. Counting lines is far cheaper than
+/// growing.
 fn reserve(dialect: &Dialect, bytes: &[u8], out: &mut EdgeChunk) {
     let lines = memchr_iter(b'\n', bytes).count() + 1;
     if dialect.vertex != VertexType::Str {

@@ -1,43 +1,41 @@
-//! Where a field, a record and a line end.
+//! Finds the ends of fields, records and lines.
 //!
-//! The splitter and the parser both ask here, so they cannot disagree about a newline inside
-//! quotes.
+//! The splitter and the parser share it, so they cannot disagree about a newline inside quotes.
 //!
 //! # Invariants
-//! 1. A quote opens only at the start of a field; elsewhere it is a letter.
-//! 2. Inside quotes two quotes are a letter and one closes.
-//! 3. What follows a closing quote up to the delimiter is an error of this record, never of the
-//!    next.
+//! 1. A quote opens only at the start of a field; elsewhere it is an ordinary character.
+//! 2. Inside quotes, two quotes are one character, and a single one closes.
+//! 3. Text between a closing quote and the delimiter is an error of this record, never of the next.
 
 use memchr::{memchr, memchr3};
 
 use crate::dialect::Delimiter;
 
-/// How the text of a field is written.
+/// How a field is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// As it is.
+    /// Without quotes.
     Bare,
     /// Inside quotes, which are not part of the span.
     Quoted,
-    /// Inside quotes, with doubled quotes inside.
+    /// Inside quotes, and it contains doubled quotes.
     Escaped,
-    /// Text after the closing quote; the span is all of it.
+    /// There is text after the closing quote; the span is the whole field.
     Tail,
     /// The quote does not close before the bytes end.
     Open,
 }
 
-/// What ended a field.
+/// What ends a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     Delimiter,
     Newline,
-    /// The bytes ended.
+    /// The end of the bytes.
     Input,
 }
 
-/// A field: its text is `bytes[start..end]`, and reading goes on at `next`.
+/// A field: its content is `bytes[start..end]`, and the next one starts at `next`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Field {
     pub(crate) start: usize,
@@ -73,13 +71,13 @@ pub(crate) fn is_blank_line(bytes: &[u8], mut at: usize, delimiter: Delimiter) -
     line_end(bytes, at).is_some()
 }
 
-/// Whether a comment starts at `at`.
+/// Whether `#` or `%` is at `at`.
 pub(crate) fn is_comment(bytes: &[u8], at: usize) -> bool {
     matches!(bytes.get(at), Some(b'#' | b'%'))
 }
 
-/// Where the next line starts, when the line ends at `at`: at a newline, a carriage return and
-/// newline, or the end of the bytes.
+/// Where the next line starts, if the line ends at `at`: at a newline, at a carriage return and
+/// newline, or at the end of the bytes.
 fn line_end(bytes: &[u8], at: usize) -> Option<(Stop, usize)> {
     match bytes.get(at) {
         None => Some((Stop::Input, at)),
@@ -93,8 +91,8 @@ fn line_end(bytes: &[u8], at: usize) -> Option<(Stop, usize)> {
     }
 }
 
-/// The field that starts at `at`, which is at most the length of `bytes`.
-/// For white space the caller has skipped the blanks before it.
+/// The field that starts at `at`, which must not be past the end of `bytes`. For
+/// [`Delimiter::Whitespace`] the caller has skipped the blanks before it.
 pub(crate) fn field(bytes: &[u8], at: usize, delimiter: Delimiter) -> Field {
     if bytes.get(at) == Some(&b'"') {
         quoted(bytes, at, delimiter)
@@ -149,7 +147,7 @@ fn quoted(bytes: &[u8], at: usize, delimiter: Delimiter) -> Field {
     Field { start, end, form, stop, next }
 }
 
-/// What stands at `at`, right after a field, and where the next field or line starts.
+/// What ends the field before `at`, and where the next field or line starts.
 fn after_field(bytes: &[u8], at: usize, delimiter: Delimiter) -> (Stop, usize) {
     match delimiter {
         Delimiter::Byte(d) if bytes.get(at) == Some(&d) => (Stop::Delimiter, at + 1),
@@ -161,7 +159,7 @@ fn after_field(bytes: &[u8], at: usize, delimiter: Delimiter) -> (Stop, usize) {
     }
 }
 
-/// Where the record (or comment, or blank line) at `at` ends, or `None` when the bytes end first.
+/// Where the record (or comment, or blank line) at `at` ends, or `None` where the bytes end first.
 pub(crate) fn record_end(
     bytes: &[u8],
     at: usize,
@@ -182,7 +180,7 @@ pub(crate) fn record_end(
     }
 }
 
-/// The text of a field without its quotes. Only doubled quotes cost a copy.
+/// The content of a field without quotes. Only doubled quotes cost a copy.
 pub(crate) fn unquote<'a>(bytes: &'a [u8], field: &Field) -> std::borrow::Cow<'a, [u8]> {
     let text = &bytes[field.start..field.end];
     if field.form != Form::Escaped {
@@ -198,12 +196,12 @@ pub(crate) fn unquote<'a>(bytes: &'a [u8], field: &Field) -> std::borrow::Cow<'a
     out.into()
 }
 
-/// Whether a text must be quoted when it is written between `delimiter`s.
+/// Whether a string must be quoted when it is written between `delimiter`s.
 pub(crate) fn needs_quotes(text: &[u8], delimiter: u8) -> bool {
     text.is_empty()
         || memchr3(b'"', b'\n', b'\r', text).is_some()
         || text.contains(&delimiter)
-        // A space stands for runs of spaces and tabs.
+        // A space as delimiter means runs of spaces and tabs.
         || (delimiter == b' ' && text.contains(&b'\t'))
         || is_comment(text, 0)
         || text.starts_with(b"\xef\xbb\xbf")

@@ -1,13 +1,14 @@
-//! Cuts a stream into chunks at record boundaries, so that chunks can be parsed apart.
+//! Cuts a stream into chunks at record boundaries, so that chunks can be parsed in parallel.
 //!
-//! This is the one sequential step of an import, so it does next to nothing for a byte: it
-//! reads it, counts it if it is a newline, and looks for quotes. Only a chunk with quotes is
-//! walked record by record, and there only the records that have one.
+//! This is the only sequential step of an import, so it does as little as possible per byte: it
+//! reads, counts newlines, and looks for quotes. Only a chunk with quotes is scanned record by
+//! record, and there only the records with quotes.
 //!
 //! # Invariants
 //! 1. Every chunk but the last ends after a newline that ends a record.
-//! 2. The chunks, in order, are the stream.
-//! 3. A chunk is larger than asked only when its first record is, and then by less than twice.
+//! 2. The chunks, in order, are exactly the stream.
+//! 3. A chunk is larger than requested only when its first record is, and then less than twice as
+//!    large as that.
 
 use std::io::Read;
 
@@ -20,11 +21,11 @@ use crate::{
     scan,
 };
 
-/// Bytes of a chunk that the splitter aims at: large against the cost of handing it to a
-/// worker, small against the memory of an import.
+/// Target size of a chunk: large enough to make handing it to a worker cheap, small compared with
+/// the memory of an import.
 pub const CHUNK_BYTES: usize = 4 << 20;
 
-/// Bytes of the longest record, so that a quote that never closes cannot take all memory.
+/// Bytes of a record at most, so that a quote that is never closed cannot take all memory.
 pub const RECORD_BYTES_MAX: usize = 16 << 20;
 
 /// Whole records of a stream.
@@ -32,9 +33,9 @@ pub const RECORD_BYTES_MAX: usize = 16 << 20;
 pub struct Chunk {
     /// Position among the chunks, from 0.
     pub seq: u64,
-    /// The line of the first byte, from 1.
+    /// Number of the line of the first byte, from 1.
     pub first_line: u64,
-    /// Position of the first byte in the (decompressed) stream.
+    /// Offset of the first byte in the decompressed stream.
     pub first_byte: u64,
     /// The records.
     pub bytes: Vec<u8>,
@@ -45,7 +46,7 @@ pub struct Splitter<R> {
     reader: R,
     file: String,
     chunk_bytes: usize,
-    /// Read but not handed out.
+    /// Bytes that were read but not returned.
     pending: Vec<u8>,
     ended: bool,
     seq: u64,
@@ -59,7 +60,7 @@ impl<R: Read> Splitter<R> {
         Self::with_chunk_bytes(reader, file, CHUNK_BYTES)
     }
 
-    /// The same with chunks of about `chunk_bytes`, which may be anything above 0.
+    /// As [`Splitter::new`], with chunks of about `chunk_bytes`, which must be at least 1.
     pub fn with_chunk_bytes(reader: R, file: &str, chunk_bytes: usize) -> Self {
         Self {
             reader,
@@ -73,7 +74,7 @@ impl<R: Read> Splitter<R> {
         }
     }
 
-    /// The first bytes of what is left, for [`crate::sniff`]: a chunk's worth, or all there is.
+    /// The next bytes of the stream, for [`crate::sniff`]: a chunk's worth, or all that remains.
     ///
     /// # Errors
     /// The reader fails.
@@ -88,14 +89,15 @@ impl<R: Read> Splitter<R> {
     /// The next chunk, in `buffer`'s memory; `None` at the end of the stream.
     ///
     /// # Errors
-    /// The reader fails, or a record is longer than [`RECORD_BYTES_MAX`]. The stream is over then.
+    /// The reader fails, or a record is longer than [`RECORD_BYTES_MAX`]. The stream then ends.
     pub fn next(&mut self, dialect: &Dialect, buffer: Vec<u8>) -> Result<Option<Chunk>, Error> {
         let mut bytes = buffer;
         bytes.clear();
         std::mem::swap(&mut bytes, &mut self.pending);
         let spare = std::mem::take(&mut self.pending);
         let mut target = self.chunk_bytes;
-        // The bytes before the first record are whole lines that the dialect has dealt with.
+        // Before the first record there are only lines that the dialect has interpreted: comments
+        // and header.
         let start =
             dialect.data_start.saturating_sub(usize::try_from(self.byte).unwrap_or(usize::MAX));
         loop {
@@ -162,7 +164,7 @@ impl<R: Read> Splitter<R> {
     }
 }
 
-/// The end of the last whole record in `bytes`, which start with a record; 0 if there is none.
+/// The end of the last complete record in `bytes`, which start with a record; 0 if there is none.
 fn last_boundary(bytes: &[u8], dialect: &Dialect) -> usize {
     let mut at = 0;
     loop {
@@ -170,7 +172,7 @@ fn last_boundary(bytes: &[u8], dialect: &Dialect) -> usize {
         let Some(quote) = memchr(b'"', &bytes[at..]) else {
             return line_after(memrchr(b'\n', &bytes[at..]));
         };
-        // Up to the quote every newline ends a record.
+        // Before the quote, every newline ends a record.
         let line = line_after(memrchr(b'\n', &bytes[at..at + quote]));
         match scan::record_end(bytes, line, dialect.delimiter, dialect.comments()) {
             Some(end) => at = end,

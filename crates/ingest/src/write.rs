@@ -1,4 +1,4 @@
-//! Edges as text, so that they can be read back by [`crate::sniff`] with the same types.
+//! Writes edges as text that [`crate::sniff`] reads back with the same types.
 
 use std::fmt::Write as _;
 
@@ -10,8 +10,8 @@ use crate::{
 
 /// Writes chunks of edges as delimited text with lines that end in `\n`.
 ///
-/// Floats are written as the shortest text that reads back as the same float. Text vertices are
-/// quoted where they must be.
+/// Floats are written with the fewest digits that read back as the same float. String vertices are
+/// quoted where needed.
 #[derive(Clone, Copy, Debug)]
 pub struct TextEdgeWriter {
     delimiter: u8,
@@ -25,7 +25,7 @@ impl TextEdgeWriter {
         Self { delimiter, vertex, weight }
     }
 
-    /// Adds the header line `source,target` or `source,target,weight`.
+    /// Appends the header line `source,target` or `source,target,weight`.
     pub fn header(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"source");
         out.push(self.delimiter);
@@ -37,10 +37,10 @@ impl TextEdgeWriter {
         out.push(b'\n');
     }
 
-    /// Adds the edges of a chunk.
+    /// Appends the edges of a chunk.
     ///
     /// # Panics
-    /// The chunk's columns are not of the writer's types and of one length.
+    /// The chunk has other types than the writer, or its columns differ in length.
     pub fn edges(&self, chunk: &EdgeChunk, out: &mut Vec<u8>) {
         let edges = chunk.len();
         match self.vertex {
@@ -106,7 +106,7 @@ fn signed(value: i64, out: &mut Vec<u8>) {
     unsigned(value.unsigned_abs(), out);
 }
 
-/// Two digits at a time: formatting through `fmt` is several times slower.
+/// Writes two digits at a time: formatting through `fmt` is several times slower.
 fn unsigned(mut value: u64, out: &mut Vec<u8>) {
     let mut digits = [0_u8; 20];
     let mut at = digits.len();

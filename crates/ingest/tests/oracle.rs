@@ -1,5 +1,5 @@
-//! The text reader against readers too simple to be wrong: the `csv` crate for delimited text,
-//! `split_whitespace` for the rest. Every text is read whole and in chunks of every size.
+//! Compares the text reader with readers too simple to be wrong: the `csv` crate for delimited
+//! text, `split_whitespace` for white space. Every text is read whole and in chunks of every size.
 
 use ingest::{
     ColumnRef, Columns, EdgeChunk, EdgeOptions, Error, InputError, OnError, Place, Splitter,
@@ -74,7 +74,7 @@ fn check(text: &str, options: &TextOptions, want: &[(&str, &str, &str)]) {
     }
 }
 
-/// The message of a text that is rejected; the same in chunks of every size.
+/// The error message for a rejected text, which must be the same in chunks of every size.
 #[track_caller]
 fn rejected(text: &str, options: &TextOptions) -> String {
     let message = read(text.as_bytes(), options, 1 << 20).unwrap_err().to_string();
@@ -166,7 +166,7 @@ fn a_header_may_be_longer_than_the_sample() {
         Some(Columns { source: name("column19999"), target: name("column3"), weight: None });
     let (edges, _, _) = read(text.as_bytes(), &options, 1 << 20).unwrap();
     assert_eq!(edges, [("19999".to_owned(), "3".to_owned(), String::new())]);
-    // A head that ends inside the header is an error, not a shorter header.
+    // A sample that ends inside the header is an error, not a shorter header.
     let error = read(text.as_bytes(), &options, 1).unwrap_err().to_string();
     assert!(error.starts_with("edges.csv line 1: expected a first record"), "{error}");
 }
@@ -251,7 +251,7 @@ fn what_is_no_text_of_edges_is_named() {
     }
 }
 
-/// How a number is written in a generated text.
+/// Numbers of a generated text.
 fn number_text() -> impl Strategy<Value = String> {
     prop_oneof![
         8 => (0..1_000_000_u64).prop_map(|v| v.to_string()),
@@ -272,7 +272,7 @@ fn weight_text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// What the text means, by the plainest code there is. Bad records are left out.
+/// The edges of the text, parsed in the simplest way. Bad records are left out.
 fn obvious(text: &str, delimiter: u8, weighted: bool) -> Vec<Edge> {
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
@@ -320,7 +320,7 @@ proptest! {
         last_newline: bool,
         chunk_bytes in 1..400_usize,
     ) {
-        // The first record is sound, so that the columns are known.
+        // The first record is valid, so that the columns are detected.
         let mut text = String::new();
         let d = delimiter as char;
         let end = if crlf { "\r\n" } else { "\n" };
@@ -371,7 +371,7 @@ proptest! {
             let (edges, _, _) = read(&text, &options, chunk_bytes).unwrap();
             prop_assert_eq!(&edges, &rows(&chunk, STR), "in chunks of {}", chunk_bytes);
         }
-        // The csv crate agrees about what was written.
+        // The `csv` crate reads the written text in the same way.
         let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(&text[..]);
         let theirs: Vec<_> = reader.records().map(|r| r.unwrap()).collect();
         prop_assert_eq!(theirs.len(), records.len());

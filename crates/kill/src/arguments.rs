@@ -1,5 +1,5 @@
-//! `--name value` pairs. The harness starts itself by them too, ten thousand times, so they are
-//! cheap.
+//! `--name value` pairs of the command line. The harness starts itself with them ten thousand
+//! times, so parsing is kept cheap.
 
 use crate::Outcome;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub(crate) struct Arguments(BTreeMap<String, String>);
 
 impl Arguments {
-    /// Every name is followed by its value.
+    /// Parses the words. Every name must be followed by its value.
     pub(crate) fn parse(words: impl Iterator<Item = String>) -> Outcome<Self> {
         let (mut words, mut pairs) = (words, BTreeMap::new());
         while let Some(word) = words.next() {
@@ -21,29 +21,29 @@ impl Arguments {
         Ok(Self(pairs))
     }
 
-    /// The text of this name.
+    /// The value of this name, if it is given.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// A number, or `otherwise` where none is given.
+    /// The value as a number, or `otherwise` if it is not given.
     pub(crate) fn number(&self, name: &str, otherwise: u64) -> Outcome<u64> {
         let Some(text) = self.text(name) else { return Ok(otherwise) };
         text.parse().map_err(|_| format!("--{name} {text:?} is no number"))
     }
 
-    /// Bytes, such as `512MB`.
+    /// The value as a number of bytes, such as `512MB`, or `otherwise`.
     pub(crate) fn bytes(&self, name: &str, otherwise: u64) -> Outcome<u64> {
         let Some(text) = self.text(name) else { return Ok(otherwise) };
         quipu::parse_bytes(text).map_err(|error| format!("--{name}: {error}"))
     }
 
-    /// A path, if given.
+    /// The value as a path, if it is given.
     pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
         self.text(name).map(PathBuf::from)
     }
 
-    /// A path that must be given.
+    /// The value as a path; an error if it is not given.
     pub(crate) fn needed_path(&self, name: &str) -> Outcome<PathBuf> {
         self.path(name).ok_or_else(|| format!("--{name} is missing"))
     }

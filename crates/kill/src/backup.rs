@@ -1,8 +1,8 @@
-//! Backups that children make, and what they must be worth after a kill.
+//! Backups that children make, and how the parent verifies them after a kill.
 //!
-//! A stream alone writes its graphs, so a backup that it makes holds exactly what it has written by
-//! then; of the other stream, which goes on meanwhile, it holds some moment, whose directions
-//! agree.
+//! Only one stream writes its graphs, so a backup that it makes contains exactly what it has
+//! written by then. Of the other stream, which writes meanwhile, the backup contains some snapshot,
+//! in which both directions of each graph agree.
 
 use crate::child::tiny_options;
 use crate::ops::State;
@@ -10,25 +10,26 @@ use crate::{Outcome, verify};
 use quipu::{BackupOptions, Database, Durability, ErrorKind, RestoreOptions};
 use std::path::{Path, PathBuf};
 
-/// Backups of one kill that are restored at most: each costs a database.
+/// Finished backups that are restored after a kill at most: each restore writes a database.
 const RESTORED_MAX: usize = 2;
 
-/// Where a stream's backups go.
+/// Makes the backups of a stream.
 #[derive(Debug)]
 pub(crate) struct Backups {
     folder: PathBuf,
     stream: usize,
-    /// The newest one that is a folder.
+    /// The newest backup that is a folder.
     earlier: Option<PathBuf>,
 }
 
 impl Backups {
-    /// Beside the database.
+    /// The backups are stored in a folder next to the database.
     pub(crate) fn new(database: &Path, stream: usize) -> Self {
         Self { folder: folder(database), stream, earlier: None }
     }
 
-    /// Makes the one of operation `number`: folders, built on the one before, and files by turns.
+    /// Makes the backup of operation `number`: by turns a folder that is built on the one before,
+    /// and a file.
     pub(crate) fn make(&mut self, db: &Database, number: u32) -> Outcome<()> {
         std::fs::create_dir_all(&self.folder).map_err(|error| error.to_string())?;
         let path = path(&self.folder, self.stream, number);
@@ -42,7 +43,7 @@ impl Backups {
     }
 }
 
-/// Where the backups of a database lie.
+/// The folder with the backups of a database.
 pub(crate) fn folder(database: &Path) -> PathBuf {
     database.with_extension("backups")
 }
@@ -56,27 +57,27 @@ fn is_folder(number: u32) -> bool {
     number.is_multiple_of(2)
 }
 
-/// A backup that a child began.
+/// A backup that a child has started.
 #[derive(Clone, Debug)]
 pub(crate) struct Begun {
     pub(crate) stream: usize,
     pub(crate) number: u32,
-    /// What its stream had written.
+    /// What its stream had written when it was started.
     pub(crate) state: State,
-    /// Whether the child said that it was through.
+    /// Whether the child has reported that it is finished.
     pub(crate) done: bool,
 }
 
-/// What became of the backups of a child.
+/// Results for the backups of a child.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fate {
     pub(crate) restored: u64,
-    /// Interrupted ones that were refused as unfinished.
+    /// Interrupted backups that `restore` refused as unfinished.
     pub(crate) refused: u64,
 }
 
-/// Restores some of the finished ones and all that were interrupted to `target`, compares, and
-/// removes all.
+/// Restores all interrupted backups and some of the finished ones to `target`, compares the result
+/// with what was written, and deletes all backups.
 pub(crate) fn verify(database: &Path, target: &Path, begun: &[Begun]) -> Outcome<Fate> {
     let (folder, mut fate) = (folder(database), Fate::default());
     let interrupted = begun.iter().filter(|backup| !backup.done);

@@ -1,13 +1,14 @@
-//! What a child does to blobs, as a function of seed, stream and number, and what must be there
+//! Operations on blobs as a function of seed, stream and number, and what must be in the database
 //! after a kill.
 //!
-//! A value's bytes follow from its key, its operation's number and its length, so a value that is
-//! torn, of another key or of another moment is told from the right one without keeping any. Each
-//! stream has blobs of its own.
+//! The bytes of a value are derived from its key, the number of its operation and its length. So a
+//! torn value, a value of another key and an older value can be told from the right one without
+//! storing any. Each stream has blobs of its own.
 //!
 //! # Why half of the databases have little memory
-//! A value that a transaction can hold is one commit with its chunks; with 256 KiB of memory hardly
-//! a long one can, so they are written in pieces, under a note that an opening after a kill finds.
+//! A value that fits into a transaction is committed together with its chunks. With 256 KiB of
+//! memory hardly any long value does, so they are written in pieces under a note, which the next
+//! open finds after a kill.
 
 use crate::Outcome;
 use crate::child::{Worker, text, tiny_options};
@@ -20,17 +21,17 @@ use quipu::{
 };
 use std::collections::BTreeMap;
 
-/// Keys there are: few, so that most writes replace or delete something.
+/// The number of keys: few, so that most writes replace or delete a value.
 const KEYS: u64 = 40;
 
-/// A value of this length or more is cut into chunks, of which each has so many bytes.
+/// A value of this length or more is cut into chunks of [`CHUNK_BYTES`].
 const LARGE_BYTES_MIN: u64 = 16 << 10;
 const CHUNK_BYTES: u64 = 256 << 10;
 
-/// Memory of a database whose transactions hold long values.
+/// Memory limit of a database whose transactions can hold long values.
 const ROOMY_BYTES: u64 = 32 << 20;
 
-/// One value.
+/// A value, from which its bytes are derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Value {
     key: u64,
@@ -39,7 +40,7 @@ struct Value {
 }
 
 impl Value {
-    /// Its bytes.
+    /// The bytes of the value.
     fn derive(self, stream: usize) -> Vec<u8> {
         let seed = self.key << 48 ^ u64::from(self.number) << 8 ^ stream as u64;
         let mut random = Random::new(seed ^ (self.bytes as u64) << 32);
@@ -56,7 +57,7 @@ impl Value {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct State {
     rows: BTreeMap<u64, Value>,
-    /// A value that is being written in pieces between other operations.
+    /// A value whose writer stays open while other operations run.
     held: Option<Value>,
 }
 
@@ -68,15 +69,15 @@ enum Op {
     Delete(u64),
     DeleteMany(Vec<u64>),
     Discard(u64),
-    /// Writes a value in pieces of so many bytes, and finishes it or does not.
+    /// Writes a value in pieces of `piece` bytes, and finishes it or drops the writer.
     Write {
         value: Value,
         piece: usize,
         finish: bool,
     },
-    /// Writes one half of a value, and keeps its writer.
+    /// Writes the first half of a value, and keeps the writer open.
     Hold(Value),
-    /// Writes the other half, and finishes it or does not.
+    /// Writes the second half, and finishes the value or drops the writer.
     Release {
         finish: bool,
     },
@@ -95,7 +96,7 @@ impl Op {
         let mut random = Random::new(seed ^ (stream as u64) << 61 ^ u64::from(number) << 20);
         let roomy = is_roomy(seed);
         let any = |random: &mut Random| value(random, number, Length::Any);
-        // What a commit cannot hold, only a single put writes in pieces.
+        // A value that does not fit into a commit can only be written by a single put.
         let fits = if roomy { Length::Any } else { Length::Short };
         match random.below(1000) {
             0..360 => Self::Put(any(&mut random)),
@@ -136,7 +137,7 @@ impl Op {
         }
     }
 
-    /// Does to a plain map what it does to the blobs.
+    /// Applies the operation to a plain map.
     fn apply(&self, state: &mut State) {
         let State { rows, held } = state;
         match self {
@@ -160,7 +161,7 @@ impl Op {
     }
 }
 
-/// Which lengths are drawn.
+/// Which lengths of values are drawn.
 #[derive(Clone, Copy, Debug)]
 enum Length {
     Any,
@@ -177,7 +178,7 @@ fn value(random: &mut Random, number: u32, length: Length) -> Value {
     let bytes = match kind {
         0..45 => random.below(12),
         45..70 => 1 << 10,
-        // Around what is cut, and around whole chunks.
+        // Around the limit for chunks, and around multiples of a chunk.
         70..75 => LARGE_BYTES_MIN - 1 + random.below(3),
         75..80 => (1 + random.below(2)) * CHUNK_BYTES - 1 + random.below(3),
         80..96 => LARGE_BYTES_MIN + random.below(400 << 10),
@@ -186,11 +187,11 @@ fn value(random: &mut Random, number: u32, length: Length) -> Value {
     Value { key: random.below(KEYS), number, bytes: bytes as usize }
 }
 
-/// One to eight values. Of a key that is named twice the last one stays.
+/// One to eight values. If a key occurs several times, its last value counts.
 fn values(random: &mut Random, number: u32, length: Length) -> Vec<Value> {
     let count = 1 + random.below(8);
     let mut values: Vec<_> = (0..count).map(|_| value(random, number, length)).collect();
-    // Together they fit into a commit: one of them may be long.
+    // At most one of them is long, so that they fit into a commit together.
     let long = values.iter().position(|value| value.bytes as u64 >= LARGE_BYTES_MIN);
     values.iter_mut().enumerate().filter(|(i, _)| Some(*i) != long).for_each(|(_, value)| {
         value.bytes = value.bytes.min(1 << 10);
@@ -206,7 +207,7 @@ fn is_roomy(seed: u64) -> bool {
     Random::new(seed ^ 0xb10b).below(2) == 0
 }
 
-/// Options of a database of this seed.
+/// Options of the database with this seed.
 pub(crate) fn options(seed: u64, durability: Durability) -> Options {
     let tiny = tiny_options(durability);
     let memory_limit_bytes = if is_roomy(seed) { ROOMY_BYTES } else { tiny.memory_limit_bytes };
@@ -217,7 +218,7 @@ fn blobs_name(stream: usize) -> String {
     format!("blobs{stream}")
 }
 
-/// A stream of a child.
+/// The worker of one stream in a child.
 pub(crate) struct Writer {
     db: Database,
     seed: u64,
@@ -297,7 +298,7 @@ impl Worker for Writer {
     }
 }
 
-/// What must be in the blobs.
+/// Knows what must be in the blobs.
 pub(crate) struct BlobsJudge {
     seed: u64,
     states: [State; STREAMS],
@@ -379,7 +380,7 @@ impl Judge for BlobsJudge {
     }
 }
 
-/// Blobs of a stream: in key order, and again one by one, long ones in pieces too.
+/// Reads the blobs of a stream: by a scan, and again one by one, long ones also in pieces.
 fn read(db: &Database, stream: usize) -> Outcome<BTreeMap<u64, Vec<u8>>> {
     let name = blobs_name(stream);
     let wrong = |what: String| format!("WRONG: {name}: {what}");
@@ -418,7 +419,7 @@ fn read(db: &Database, stream: usize) -> Outcome<BTreeMap<u64, Vec<u8>>> {
     Ok(found)
 }
 
-/// What is not as it must be; `None` where everything is.
+/// The first difference; `None` if there is none.
 fn difference(
     wanted: &BTreeMap<u64, Value>,
     found: &BTreeMap<u64, Vec<u8>>,

@@ -1,4 +1,4 @@
-//! The process that is killed: runs both streams and says what is through.
+//! The process that is killed: runs both streams and reports finished operations.
 
 use crate::arguments::Arguments;
 use crate::backup::Backups;
@@ -12,16 +12,16 @@ use quipu::{
 use std::io::Write;
 use std::path::PathBuf;
 
-/// What a child says: four bytes, so that one write is one message.
+/// A report of a child: four bytes, so that one write is one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Message {
     /// The database is open.
     Opened,
-    /// The operation of this number begins.
+    /// The operation of this number starts.
     Begins { stream: usize, number: u32 },
-    /// It has returned.
+    /// The operation has returned.
     Done { stream: usize, number: u32 },
-    /// A child of this process has done its worst and ended.
+    /// A forked child of this process has tried its misuse and ended.
     Forked,
 }
 
@@ -48,14 +48,15 @@ impl Message {
     }
 
     pub(crate) fn say(self) -> Outcome<()> {
-        // One lock for both: a child of a `fork` in between would have half a message to say.
+        // One lock for write and flush: a child forked in between would inherit half a message in
+        // the buffer.
         let mut out = std::io::stdout().lock();
         out.write_all(&self.encode()).map_err(|error| error.to_string())?;
         out.flush().map_err(|error| error.to_string())
     }
 }
 
-/// Options under which flushes, compactions and spills come every few operations.
+/// Options so small that every few operations cause a flush, a compaction or a spill.
 pub(crate) fn tiny_options(durability: Durability) -> Options {
     Options {
         durability,
@@ -71,15 +72,15 @@ pub(crate) fn graph_name(stream: usize, weighted: bool) -> String {
     format!("{}{stream}", if weighted { "weighted" } else { "plain" })
 }
 
-/// The graphs of a stream.
+/// The options of a stream's graphs.
 pub(crate) fn graph_options(weighted: bool) -> GraphOptions {
     let weight = if weighted { WeightType::Float } else { WeightType::None };
     GraphOptions { weight, ..GraphOptions::default() }
 }
 
-/// Runs for ever; the parent ends it.
+/// Runs forever; the parent kills it.
 pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
-    // A panic in a background job would else be caught and only be seen on standard error.
+    // Otherwise a panic in a background job would be caught and only be seen on standard error.
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         report(panic);
@@ -137,18 +138,18 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
     }
 }
 
-/// One thread's work, by numbers.
+/// The numbered operations of one thread.
 pub(crate) trait Worker: Send {
-    /// Opens what it writes, beside the other stream.
+    /// Opens what the worker writes, while the other stream runs.
     fn open(&mut self) -> Outcome<()>;
 
-    /// What the operation of this number is, in a word.
+    /// The kind of the operation of this number, in a word.
     fn name(&self, number: u32) -> &'static str;
 
     /// Runs the operation of this number.
     fn perform(&mut self, number: u32) -> Outcome<()>;
 
-    /// Runs operations and tells of them.
+    /// Runs the operations and reports each.
     fn run(&mut self, stream: usize, numbers: std::ops::Range<u32>) -> Result<(), Failure> {
         let failed =
             |number, operation| move |message| Failure { stream, number, operation, message };
@@ -178,13 +179,14 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// The parent holds the other end of standard input, and closes it only by ending this process.
+/// Blocks until the parent ends. The parent holds the other end of standard input, and closes it
+/// only by ending this process.
 fn wait_for_the_end() -> Outcome<()> {
     let mut nothing = String::new();
     std::io::stdin().read_line(&mut nothing).map(drop).map_err(|error| error.to_string())
 }
 
-/// One thread's work.
+/// The worker of one stream of graphs.
 struct Stream {
     db: Database,
     seed: u64,
@@ -271,7 +273,7 @@ fn remove(graph: &Graph, edges: &Columns) -> Outcome<()> {
     graph.remove_many(&edges.src, &edges.dst, &mut Vec::new()).map_err(text)
 }
 
-/// The sentence of an error.
+/// The message of an error.
 pub(crate) fn text(error: quipu::Error) -> String {
     error.to_string()
 }

@@ -1,15 +1,15 @@
-//! What a child does to counters, as a function of seed, stream and number, and what must be there
-//! after a kill.
+//! Operations on counters as a function of seed, stream and number, and what must be in the
+//! database after a kill.
 //!
-//! Each stream has counters of its own, of integers by numbers and of floats by text; both add to
-//! the same counters besides.
+//! Each stream has counters of its own: integers with integer keys, and floats with string keys. In
+//! addition both streams add to shared counters.
 //!
-//! # What is judged
-//! Under `os` and `sync` an operation is a commit: what is through is counted once, what was in
-//! flight once or not at all, whole. Under `none` nothing is promised but the last flush: each
-//! counter must have been so at some moment since then, in the order in which it was changed; of
-//! one that both streams add to, whose order nobody knows, the number lies between. What was found
-//! after such a kill is where the next child begins: an opening has written it down.
+//! # What is checked
+//! With `os` and `sync` an operation is a commit: an acknowledged one is counted exactly once, one
+//! in flight once or not at all, as a whole. With `none` only the last flush is guaranteed: each
+//! counter must have one of the values that it had since then, in the order of its changes. The
+//! order of changes to a shared counter is not known, so its value must be between two bounds. The
+//! next child starts from what was found after such a kill, because the open has made it durable.
 
 use crate::Outcome;
 use crate::child::{Worker, text, tiny_options};
@@ -22,17 +22,17 @@ use quipu::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Keys that half of the operations name, and keys there are: many, so that under `none` more waits
-/// than may.
+/// Keys that half of the operations use, and all keys: many, so that with `none` more increments
+/// are buffered than the limit allows.
 const FREQUENT_KEYS: u64 = 300;
 const KEYS: u64 = 2_000;
 
-/// Which counters.
+/// One of the three maps of counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Of {
     Numbers,
     Texts,
-    /// Those of both streams: they are only added to.
+    /// The counters of both streams, which are only added to.
     Shared,
 }
 
@@ -68,7 +68,7 @@ enum Change {
     Reset,
 }
 
-/// Counters with their numbers. Those of floats hold whole ones, which add up exactly.
+/// Counters with their values. Float counters only get whole numbers, whose sums are exact.
 type Sums = BTreeMap<u64, i64>;
 
 /// What a stream has written.
@@ -94,14 +94,14 @@ impl State {
 /// One operation.
 #[derive(Clone, Debug)]
 enum Op {
-    /// One change by a call of its own.
+    /// One change in a call of its own.
     One(Of, Change),
-    /// Additions by one call.
+    /// Several additions in one call.
     AddMany(Of, Vec<(u64, i64)>),
-    /// The same, of a 1 each.
+    /// Additions of 1 in one call.
     Ones(Of, Vec<u64>),
     Transaction(Vec<(Of, Change)>),
-    /// Writes what waits.
+    /// Flushes the write buffer.
     Write(Of),
     Flush,
     Compact,
@@ -133,7 +133,7 @@ impl Op {
             }
             970..974 if of != Of::Shared => Self::One(of, Change::Reset),
             970..980 => Self::Write(of),
-            // Else little is ever in memory alone.
+            // Without this, increments would seldom be in memory only.
             980.. if is_calm(seed) && random.below(12) > 0 => Self::One(of, add(&mut random, of)),
             980..990 => Self::Flush,
             990..994 => Self::Compact,
@@ -153,7 +153,7 @@ impl Op {
         }
     }
 
-    /// What it changes, in order.
+    /// Its changes, in order.
     fn changes(&self) -> Vec<(Of, Change)> {
         match self {
             Self::One(of, change) => vec![(*of, *change)],
@@ -176,7 +176,7 @@ fn key(random: &mut Random) -> u64 {
     random.below(keys)
 }
 
-/// What both streams add never takes away, so that bounds of it hold in any order.
+/// Additions to shared counters are positive, so that the bounds hold in any order.
 fn amount(random: &mut Random, of: Of) -> i64 {
     let amount = 1 + random.below(1000) as i64;
     if of != Of::Shared && random.below(4) == 0 { -amount } else { amount }
@@ -199,7 +199,7 @@ fn is_calm(seed: u64) -> bool {
     Random::new(seed ^ 0xca14).below(2) == 0
 }
 
-/// Options of a database.
+/// Options of the database.
 pub(crate) fn options(durability: Durability) -> Options {
     tiny_options(durability)
 }
@@ -208,12 +208,12 @@ fn text_of(key: u64) -> String {
     format!("key {key:04}")
 }
 
-/// A stream of a child.
+/// The worker of one stream in a child.
 pub(crate) struct Writer {
     db: Database,
     seed: u64,
     stream: usize,
-    /// As in [`Of::ALL`].
+    /// In the order of [`Of::ALL`].
     counters: Vec<Counters>,
 }
 
@@ -222,7 +222,7 @@ impl Writer {
         Self { db, seed, stream, counters: Vec::new() }
     }
 
-    /// Repeats it where others won: a transaction that adds may meet one that does, too.
+    /// Retries after conflicts: two transactions that add to the same counter may conflict.
     fn transaction(&self, changes: &[(Of, Change)]) -> Outcome<()> {
         loop {
             let tx = self.db.transaction(Isolation::Snapshot);
@@ -238,7 +238,7 @@ impl Writer {
     }
 }
 
-/// One change by one call.
+/// Makes one change in one call.
 fn perform(counters: &Counters, of: Of, change: Change) -> Outcome<()> {
     let number = |number: i64| match of {
         Of::Texts => Number::Float(number as f64),
@@ -256,7 +256,7 @@ fn perform(counters: &Counters, of: Of, change: Change) -> Outcome<()> {
     done.map_err(text)
 }
 
-/// Additions by one call; without numbers, of a 1 each.
+/// Makes additions in one call; without `numbers`, of 1 each.
 fn perform_many(counters: &Counters, of: Of, keys: &[u64], numbers: Option<&[i64]>) -> Outcome<()> {
     let done = match (of, numbers) {
         (Of::Texts, numbers) => {
@@ -305,16 +305,17 @@ impl Worker for Writer {
     }
 }
 
-/// What must be in the counters.
+/// Knows what must be in the counters.
 pub(crate) struct CountersJudge {
     seed: u64,
     states: [State; STREAMS],
-    /// Of the last child.
+    /// Durability of the last child.
     durability: Durability,
-    /// What a kill must leave, under `none`, and the changes since.
+    /// With `none`: what must survive a kill, and the changes since.
     floors: [State; STREAMS],
     since: [Vec<(Of, Change)>; STREAMS],
-    /// Changes of both streams that were acknowledged when a stream's flush began.
+    /// For each stream that is flushing: the changes of both streams that were acknowledged when it
+    /// started.
     flushing: [Option<[usize; STREAMS]>; STREAMS],
 }
 
@@ -330,7 +331,7 @@ impl CountersJudge {
         }
     }
 
-    /// Moves the floor on to where a flush began: what was through by then survives.
+    /// Advances the floor to the start of a flush: what was acknowledged by then survives.
     fn flushed(&mut self, through: [usize; STREAMS]) {
         for (stream, through) in through.into_iter().enumerate() {
             for (of, change) in self.since[stream].drain(..through) {
@@ -342,7 +343,7 @@ impl CountersJudge {
         }
     }
 
-    /// Under `os` and `sync`: everything once, what was in flight at most once.
+    /// With `os` and `sync`: acknowledged operations once, those in flight at most once.
     fn exactly(&mut self, found: &Found, next: &mut [u32; STREAMS]) -> Outcome<()> {
         let mut told = String::new();
         for kept in [[false, false], [true, false], [false, true], [true, true]] {
@@ -363,10 +364,10 @@ impl CountersJudge {
         Err(format!("WRONG: counters before operations {next:?}, {ops:?}:{told}"))
     }
 
-    /// Under `none`: each counter as it was at some moment since the last flush.
+    /// With `none`: each counter has a value that it had since the last flush.
     fn within_bounds(&mut self, found: &Found, next: [u32; STREAMS]) -> Outcome<()> {
         for (stream, next) in next.into_iter().enumerate() {
-            // What was in flight may be there in part; it is done once more, on what is there.
+            // The operation in flight may be there in part; the next child repeats it on top.
             self.since[stream].extend(Op::of(self.seed, stream, next).changes());
             for of in [Of::Numbers, Of::Texts] {
                 self.at_some_moment(stream, of, &found.own[stream].0[of as usize])?;
@@ -442,7 +443,7 @@ impl Judge for CountersJudge {
         match random.below(3) {
             0 => Draw { durability: "os", steps_max: 3_000, life_us_max: 60_000 },
             1 => Draw { durability: "sync", steps_max: 200, life_us_max: 60_000 },
-            // Increments wait for 0.7 s: some children live that long.
+            // Increments are buffered for 0.7 s: some children live that long.
             _ if random.below(6) == 0 => {
                 Draw { durability: "none", steps_max: 3_000, life_us_max: 1_200_000 }
             }
@@ -476,7 +477,7 @@ impl Judge for CountersJudge {
     }
 
     fn is_empty(&self) -> bool {
-        // Under `none` counters, too, are there as soon as they are made.
+        // With `none` unflushed changes may be lost, so only the floors count.
         self.floors.iter().all(|state| *state == State::default())
             && (self.durability == Durability::None
                 || self.states.iter().all(|s| *s == State::default()))
@@ -501,10 +502,10 @@ impl Judge for CountersJudge {
     }
 }
 
-/// What is in a database.
+/// The counters that were found in a database.
 #[derive(Debug)]
 struct Found {
-    /// Without the shared counters.
+    /// The counters of each stream, without the shared ones.
     own: [State; STREAMS],
     shared: Sums,
 }
@@ -515,7 +516,7 @@ impl Found {
         (own + self.shared.len()) as u64
     }
 
-    /// What is not as it must be; `None` where everything is.
+    /// The first difference; `None` if there is none.
     fn difference(&self, states: &[State; STREAMS]) -> Option<String> {
         let mut shared = states[0].of(Of::Shared).clone();
         for (key, number) in states[1].of(Of::Shared) {
@@ -546,7 +547,7 @@ fn read_own(db: &Database, stream: usize) -> Outcome<State> {
     Ok(State([read(db, Of::Numbers, stream)?, read(db, Of::Texts, stream)?, Sums::new()]))
 }
 
-/// Counters in key order, and again by key.
+/// Reads counters by a scan, and again by key.
 fn read(db: &Database, of: Of, stream: usize) -> Outcome<Sums> {
     let name = of.name(stream);
     let told = |error: quipu::Error| format!("WRONG: {name}: {error}");

@@ -1,4 +1,4 @@
-//! Files beside the databases: what is imported, and which files a database left.
+//! Files to import, and the names of files that a database left.
 
 use crate::Outcome;
 use crate::ops::{Columns, import_weight};
@@ -17,12 +17,12 @@ pub(crate) fn durability(name: &str) -> Outcome<Durability> {
     }
 }
 
-/// Where the file of this number lies.
+/// The path of the import file of this number.
 pub(crate) fn import_file(folder: &Path, file: usize) -> PathBuf {
     folder.join(format!("rows{file}.csv"))
 }
 
-/// Writes the rows as children will import them.
+/// Writes the rows of an import file.
 pub(crate) fn write_import_file(folder: &Path, file: usize, rows: &Columns) -> Outcome<()> {
     let mut text = String::new();
     for (row, (u, v)) in rows.src.iter().zip(&rows.dst).enumerate() {
@@ -31,7 +31,7 @@ pub(crate) fn write_import_file(folder: &Path, file: usize, rows: &Columns) -> O
     std::fs::write(import_file(folder, file), text).map_err(|error| error.to_string())
 }
 
-/// Names of the files in a folder; none where there is no folder.
+/// Names of the files in a folder; empty if the folder does not exist.
 pub(crate) fn names(folder: &Path) -> BTreeSet<String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return BTreeSet::new() };
     entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()

@@ -1,13 +1,13 @@
-//! Children of the process that is killed: made by `fork` at random moments, they inherit its open
-//! database and do all that a child must not do.
+//! Forked children of the process that is killed. They are forked at random times, inherit its open
+//! database, and try everything that a child must not do.
 //!
-//! # What is judged
-//! The kills are judged as without them: whatever the children tried, what was acknowledged is
-//! there, and nothing else. A child that is not refused, or that has not ended in time, ends the
-//! run.
+//! # What is checked
+//! Kills are verified as without forks: whatever the children tried, every acknowledged operation
+//! is there, and nothing else. A child whose calls are not refused, or that does not end in time,
+//! fails the run.
 //!
 //! # Why unsafe
-//! `fork`, `waitpid` and what ends a process have no safe form in the standard library.
+//! `fork`, `waitpid` and the ways to end a process have no safe form in the standard library.
 #![allow(unsafe_code)]
 
 use crate::Outcome;
@@ -20,21 +20,20 @@ use quipu::{
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// A child that takes so long hangs. Most take some milliseconds.
+/// After this time a child counts as hanging. Most take some milliseconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Exit status of a child whose calls were not refused.
 const NOT_REFUSED: i32 = 9;
 
-/// Makes children until the process ends.
+/// Forks children until the process ends.
 pub(crate) fn run(db: &Database, seed: u64) -> Outcome<()> {
     let mut random = Random::new(seed ^ 0xf0f0);
     loop {
         crate::parent::wait_us(random.below(8_000));
         let inherited = Inherited::open(db);
         let (work, end) = (random.next(), random.below(4));
-        // SAFETY: the child is this thread alone; all it does is what is tried here, and then it
-        // ends.
+        // SAFETY: the child has only this thread; it only runs `misuse`, and then ends.
         let child = unsafe { libc::fork() };
         match child {
             0 => inherited.misuse(work, end),
@@ -54,11 +53,11 @@ struct Inherited {
     counters: Vec<Counters>,
 }
 
-/// A call of something that a child inherited.
+/// A call on an inherited object.
 type Call = fn(&Inherited) -> Result<(), Error>;
 
 impl Inherited {
-    /// Everything that there is. What is dropped meanwhile by the streams is left out.
+    /// Opens everything in the database, except what the streams drop meanwhile.
     fn open(db: &Database) -> Self {
         let (mut graphs, mut blobs, mut counters) = (Vec::new(), Vec::new(), Vec::new());
         for entry in db.list().unwrap_or_default() {
@@ -72,10 +71,10 @@ impl Inherited {
         Self { db: db.clone(), tx, graphs, blobs, counters }
     }
 
-    /// In the child: tries everything from some point on, and ends in one of the ways that
-    /// processes end.
+    /// In the child: tries all calls, starting with one that `work` selects, and ends the process
+    /// in the way that `end` selects.
     fn misuse(self, work: u64, end: u64) -> ! {
-        // Who listens to the parent waits for the end of its pipe.
+        // Closes the inherited pipe: the reader of the parent's output waits for its end.
         // SAFETY: this process has one thread; both are its descriptors.
         unsafe {
             let nowhere = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
@@ -145,7 +144,8 @@ impl Inherited {
     }
 }
 
-/// Calls `call` on all of them: the first outcome that is no refusal, if there is one.
+/// Calls `call` on all of them and returns the first outcome that is not a refusal, if there is
+/// one.
 fn refused<T>(all: &[T], call: impl Fn(&T) -> Result<(), Error>) -> Result<(), Error> {
     let mut last = Err(Error::new(ErrorKind::Forked, "there is nothing to call"));
     for one in all {
@@ -157,7 +157,7 @@ fn refused<T>(all: &[T], call: impl Fn(&T) -> Result<(), Error>) -> Result<(), E
     last
 }
 
-/// Waits for a child, which was to end as `end` says.
+/// Waits for a child that was to end in the way `end`.
 fn wait(child: libc::pid_t, end: u64) -> Outcome<()> {
     let (begin, mut status) = (Instant::now(), 0);
     loop {

@@ -1,18 +1,18 @@
-//! A disk that runs full under a writing process.
+//! A disk that becomes full while a process writes.
 //!
-//! # Two ways to be full
-//! A `tmpfs` of a few MiB is a real file system that answers `ENOSPC`; most of it is taken by a
-//! ballast file, so that little work fills it, and deleting the ballast is how space comes back.
-//! Where it cannot be mounted, a limit on the length of files (`RLIMIT_FSIZE`, with its signal
-//! ignored) fails writes and reservations with `EFBIG`, on whatever file system there is.
+//! # Two ways to fill a disk
+//! A `tmpfs` of a few MiB is a real file system that returns `ENOSPC`. Most of it is taken by a
+//! ballast file, so that little work fills it, and deleting the ballast frees space again. Where it
+//! cannot be mounted, a limit on the length of files (`RLIMIT_FSIZE`, with its signal ignored)
+//! makes writes and reservations fail with `EFBIG` on any file system.
 //!
 //! # What must hold
-//! 1. The failed operation says which file, and what the system said.
-//! 2. Reading goes on in the process that met the full disk, and in another one.
-//! 3. What was acknowledged is there, while the disk is full and after; what failed is there whole
-//!    or not at all.
+//! 1. The message of the failed operation names the file and the system's error.
+//! 2. Reads still work in the process that met the full disk, and in another one.
+//! 3. Acknowledged operations are there, while the disk is full and after; a failed one is there as
+//!    a whole or not at all.
 //! 4. An import or a compaction that failed left no file behind.
-//! 5. With space given back, the database opens and goes on.
+//! 5. Once space is free again, the database opens and works.
 
 use crate::arguments::Arguments;
 use crate::child::Failure;
@@ -27,37 +27,38 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Size of the file system.
+/// Size of the `tmpfs`.
 const DISK_BYTES: u64 = 8 << 20;
 
-/// Space that the ballast leaves: enough to open the database, to what some hundred operations
-/// take.
+/// Space that the ballast leaves: from just enough to open the database to the space of some
+/// hundred operations.
 const FREE_BYTES: std::ops::Range<u64> = 256 << 10..3 << 20;
 
-/// Longest file under the limit. A log segment still fits, a table of a big import does not.
+/// The limit on the length of files. A WAL segment still fits, a table of a large import does not.
 const FILE_BYTES_MAX: u64 = 96 << 10;
 
-/// Rounds on one database.
+/// Rounds with one database.
 const ROUNDS_A_FOLDER: u64 = 25;
 
-/// Operations of a child that meets no full disk.
+/// Operations of a child at most.
 const OPERATIONS: u64 = 300;
 
-/// The same under a limit on files, which every other child does not have.
+/// Operations of a child at most, with a limit on the length of files, which every second child
+/// has.
 const OPERATIONS_BETWEEN: u64 = 40;
 
-/// How often debris is looked for, with ten milliseconds between, before it counts: a compaction at
-/// work is done in milliseconds, on a machine that is busy with other things in seconds.
+/// How often leftover files are looked for, ten milliseconds apart, before they count as an error:
+/// a running compaction ends within milliseconds, or within seconds on a busy machine.
 const DEBRIS_LOOKS_MAX: u64 = 12_000;
 
-/// Exit status of a child that met the full disk and found everything else in order.
+/// Exit status of a child that met the full disk and found everything else correct.
 const FULL: i32 = 3;
 
-/// What the runs came to.
+/// Totals of all rounds.
 #[derive(Debug, Default)]
 struct Tally {
     failed: BTreeMap<&'static str, u64>,
-    /// Openings that the full disk refused, and those it did not.
+    /// Opens that failed on the full disk, and opens that succeeded on it.
     refused: u64,
     opened_full: u64,
     killed: u64,
@@ -126,12 +127,12 @@ struct Filler<'a> {
     series: &'a mut Series,
     disk: Option<&'a Mount>,
     tally: &'a mut Tally,
-    /// Before the disk became full the database had space of its own for that.
+    /// Whether the database had reserved space before the disk became full.
     had_reserve: bool,
 }
 
 impl Filler<'_> {
-    /// One life on a disk that runs full, and the recovery from it.
+    /// Runs one child until the disk is full, and then the recovery.
     fn round(&mut self, report: &mut Report) -> Outcome<()> {
         let durability = if self.series.random.below(2) == 0 { "os" } else { "sync" };
         let span = FREE_BYTES.end - FREE_BYTES.start;
@@ -155,22 +156,23 @@ impl Filler<'_> {
             None if kills => self.tally.killed += 1,
             Some(0) => self.tally.unharmed += 1,
             Some(FULL) => self.look_at_failures(&told, &said.began)?,
-            // It may have been refused before it could do anything.
+            // Its open may have failed.
             Some(1) if heard.is_empty() => {
                 check_message(told.trim(), &self.series.database)?;
                 self.tally.refused += 1;
             }
             _ => return Err(format!("WRONG: a child ended with {status}: {told}")),
         }
-        // While the disk is full: to read, nothing needs to be written.
+        // While the disk is full: a read needs no space.
         self.series.verify(Look::ReadOnly, durability, report)?;
         if let Some(disk) = self.disk {
-            // To the last byte. What the database keeps for this lets it open all the same.
+            // Fills the disk to the last byte. The database can still be opened with the space that
+            // it has reserved.
             let rest = disk.ballast("rest", 0)?;
             let options = crate::child::tiny_options(files::durability(durability)?);
             match Database::open(&self.series.database, options) {
                 Ok(_) => self.tally.opened_full += 1,
-                // What the child was refused before it had a reserve.
+                // Without reserved space the open may fail, as it did for the child.
                 Err(error) if !self.had_reserve => {
                     check_message(&error.to_string(), &self.series.database)?;
                     self.tally.refused += 1;
@@ -189,12 +191,12 @@ impl Filler<'_> {
 
     fn command(&mut self, durability: &str) -> Outcome<Command> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        // Every other child has no limit, and gets past the operation that failed.
+        // Every second child has no limit, and so gets past the operation that failed.
         let first = if self.disk.is_some() || self.series.random.below(2) == 0 {
             Command::new(program)
         } else {
-            // The shell sets what the program keeps: a limit in blocks of 512 bytes, a signal
-            // ignored.
+            // The shell sets the limit, in blocks of 512 bytes, and ignores the signal; the program
+            // inherits both.
             let mut shell = Command::new("sh");
             let script =
                 format!("trap '' XFSZ; ulimit -f {}; exec \"$0\" \"$@\"", FILE_BYTES_MAX / 512);
@@ -207,7 +209,7 @@ impl Filler<'_> {
         Ok(command)
     }
 
-    /// What the child told of the failed operations and of what it read afterwards.
+    /// Checks what the child reported about failed operations and about its reads after them.
     fn look_at_failures(&mut self, told: &str, began: &[Option<u32>; STREAMS]) -> Outcome<()> {
         let wrong = |what: &str| format!("WRONG: {what}: {told}");
         for line in told.lines() {
@@ -243,8 +245,8 @@ impl Filler<'_> {
     }
 }
 
-/// It names a file of the database, what the system said, and, where bytes were to be written to a
-/// full disk, how many were needed and are free.
+/// Checks that the message names a file of the database, the system's error and, for a write to a
+/// full disk, the bytes that are needed and free.
 fn check_message(message: &str, database: &Path) -> Outcome<()> {
     let full = "No space left on device";
     let said = [full, "File too large"].iter().any(|s| message.contains(s));
@@ -259,7 +261,7 @@ fn check_message(message: &str, database: &Path) -> Outcome<()> {
     Err(format!("WRONG: the message of a full disk tells too little: {message:?}"))
 }
 
-/// In the child, when operations have failed: reads all, looks for debris, tells.
+/// In the child, after failed operations: reads everything, looks for leftover files, and reports.
 pub(crate) fn after_failure(db: &Database, folder: &Path, failures: &[Failure]) -> Outcome<()> {
     for failure in failures {
         let message = failure.message.replace(['\n', '\t'], " ");
@@ -272,22 +274,22 @@ pub(crate) fn after_failure(db: &Database, folder: &Path, failures: &[Failure]) 
     if !runs.is_empty() {
         return Err(format!("WRONG: a failed import left {runs:?}"));
     }
-    // A flush that failed poisons, and leaves its files to the next opening. Everything else cleans
-    // up.
+    // A failed flush poisons the database and leaves its files to the next open. Every other
+    // operation removes its files.
     if !is_poisoned_by_flushing(db) {
         no_debris(db, folder)?;
     }
     std::process::exit(FULL)
 }
 
-/// Whether a flush fails, now or before. On a full disk it may at any time.
+/// Whether a flush fails or has failed, which may happen at any time on a full disk.
 fn is_poisoned_by_flushing(db: &Database) -> bool {
     let kind = db.flush().err().map(|error| error.kind());
     matches!(kind, Some(ErrorKind::Poisoned | ErrorKind::Io))
 }
 
-/// Waits, for a while, until no more tables lie there than are named: compaction may still be at
-/// work.
+/// Waits, within a limit, until every table file is in the manifest: a compaction may still be
+/// running.
 fn no_debris(db: &Database, folder: &Path) -> Outcome<()> {
     let mut there = 0;
     let mut named = 0;
@@ -306,7 +308,7 @@ fn no_debris(db: &Database, folder: &Path) -> Outcome<()> {
     Err(format!("WRONG: {there} tables lie there, {named} are named"))
 }
 
-/// A small file system, unmounted when dropped.
+/// A small `tmpfs`, unmounted when dropped.
 struct Mount {
     folder: PathBuf,
 }
@@ -324,12 +326,12 @@ impl Mount {
         Ok(mounted.then(|| Self { folder: folder.to_owned() }))
     }
 
-    /// Takes all space but `free` bytes.
+    /// Writes a file that leaves `free` bytes of space.
     fn ballast(&self, name: &str, free: u64) -> Outcome<PathBuf> {
         let path = self.folder.join(name);
         let mut file = std::fs::File::create(&path).map_err(|error| error.to_string())?;
         let page = vec![1_u8; 4096];
-        // To the last page, then back: so nobody needs to be asked how much is free.
+        // Fills the disk and then truncates the file, which avoids asking how much space is free.
         let mut bytes = 0;
         while std::io::Write::write_all(&mut file, &page).is_ok() {
             bytes += page.len() as u64;

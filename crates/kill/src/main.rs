@@ -1,8 +1,8 @@
-//! Breaks real processes: kills them with SIGKILL, fills their disk, limits their memory; then
-//! looks whether everything that was acknowledged is there, and nothing else.
+//! Kill tests with real processes: kills them with SIGKILL, fills their disk, limits their memory,
+//! and then checks that every acknowledged operation is in the database, and nothing else.
 //!
-//! The simulator (`quipu-sim`) tries more moments, and the loss of what was not synced; here
-//! nothing is simulated: real processes, the kernel's own file systems, the kernel's own accounts.
+//! The simulator (`quipu-sim`) tries more points of failure, and also loses unsynced writes. Here
+//! nothing is simulated: the processes, the file systems and the accounting are the kernel's.
 //!
 //! ```text
 //! quipu-kill run [--work graphs|blobs|counters] [--count N] [--seed N] [--seconds N] [--forking 0|1] [--folder PATH] [--json FILE]
@@ -11,11 +11,11 @@
 //! ```
 //!
 //! # Invariants
-//! 1. What a child does is a function of seed, stream and number (see [`ops`]): the parent knows
-//!    what the child was about to do without being told.
-//! 2. A child says a number after its operation returned, so the parent never believes more than
-//!    was acknowledged.
-#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // a harness is a face: real files and processes
+//! 1. The operations of a child are a function of seed, stream and number (see [`ops`]): the parent
+//!    knows what the child was doing without being told.
+//! 2. A child reports a number after its operation has returned, so the parent never assumes more
+//!    than was acknowledged.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // real files and processes
 
 mod arguments;
 mod backup;
@@ -34,7 +34,7 @@ mod verify;
 
 use std::process::ExitCode;
 
-/// What goes wrong here ends the run, so a sentence is enough.
+/// An error ends the run, so a message is enough.
 type Outcome<T> = Result<T, String>;
 
 fn main() -> ExitCode {

@@ -1,14 +1,14 @@
-//! The memory limit against the kernel's account: imports more than fits, scans it, changes it,
-//! scans again.
+//! Tests the memory limit against the kernel's accounting: imports more edges than fit, scans them,
+//! updates them, and scans again.
 //!
-//! Edges are generated, so that no input file is in the page cache's account, and each is made once
-//! by a permutation of a range: the sum of a mix over all of them says whether a scan has found
-//! all. The peak of resident memory is the kernel's (`VmHWM`), reset between phases by writing 5 to
-//! `clear_refs`; what of it is memory of our own and what is pages of mapped files is sampled
-//! beside.
+//! Edges are generated, so that the page cache holds no input file. A permutation of a range yields
+//! each edge exactly once, so a sum over a hash of the edges tells whether a scan found all. The
+//! peak of resident memory is the kernel's (`VmHWM`), which is reset between phases by writing 5 to
+//! `clear_refs`. A thread samples how much of it is anonymous memory and how much is pages of
+//! mapped files.
 //!
-//! With `--data-limit` the process runs under `RLIMIT_DATA`, where an allocation too many fails and
-//! ends it.
+//! With `--data-limit` the process runs under `RLIMIT_DATA`, where an allocation beyond the limit
+//! fails and ends the process.
 
 use crate::Outcome;
 use crate::arguments::Arguments;
@@ -22,10 +22,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Bits of a pair: the ends of an edge are half of them each.
+/// Bits of an edge; source and target have half of them each.
 const PAIR_BITS: u32 = 50;
 
-/// Edges of a batch of updates, and batches; single updates.
+/// Edges of an update batch, the number of batches, and the number of single updates.
 const BATCH_EDGES: usize = 500;
 const BATCHES: usize = 1_000;
 const SINGLES: usize = 100_000;
@@ -67,10 +67,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
 fn run_limited(arguments: &Arguments, bytes: u64) -> Outcome<()> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut shell = Command::new("sh");
-    // The limit counts what glibc's arenas keep mapped, resident or not: with its own settings the
-    // update after an import of 30 M edges failed under 544 MiB, though 453 was the peak of what
-    // was resident. A program that lives under such a limit sets these; a library must not, they
-    // are the whole process's.
+    // The limit also counts what glibc's arenas keep mapped, resident or not. With glibc's
+    // defaults, the update after an import of 30 M edges failed under 544 MiB, though the peak of
+    // resident memory was 453. A program under such a limit sets these variables; a library must
+    // not, because they apply to the whole process.
     shell.env("MALLOC_ARENA_MAX", "2").env("MALLOC_MMAP_THRESHOLD_", "131072");
     let script = format!("ulimit -d {}; exec \"$0\" \"$@\"", bytes >> 10);
     shell.arg("-c").arg(script).arg(program).arg("memory");
@@ -114,7 +114,7 @@ fn import_scan_update_scan(
     check_scan(&graph, expected)?;
     phases.end("scan");
 
-    // Edges that are there get another weight, chosen at random, without saying one twice.
+    // Existing edges get another weight, in random order, each at most once.
     let changed = (BATCHES * BATCH_EDGES + SINGLES).min((edges / 4) as usize) as u64;
     let step = edges / changed.max(1);
     let mut order: Vec<u64> = (0..changed).map(|i| i * step).collect();
@@ -141,7 +141,7 @@ fn import_scan_update_scan(
     phases.end("scan again");
     db.compact().map_err(text)?;
     phases.end("compact");
-    // Point look-ups fill the cache.
+    // Point lookups fill the cache.
     let mut found = Edges::default();
     for i in 0..(edges / 50).min(1_000_000) {
         let (u, _) = edge(random.below(edges).max(i % 2));
@@ -153,7 +153,7 @@ fn import_scan_update_scan(
     db.close().map_err(text)
 }
 
-/// Edge number `i`; no two are the same.
+/// Edge number `i`; all edges are distinct.
 fn edge(i: u64) -> (u64, u64) {
     let mask = (1 << PAIR_BITS) - 1;
     let mut x = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) & mask;
@@ -167,7 +167,7 @@ fn weight(i: u64) -> f64 {
     (i % 1000) as f64
 }
 
-/// Count and sum of a mix of edges, whatever their order.
+/// Count of edges and sum of their hashes, independent of their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sum {
     count: u64,
@@ -187,7 +187,7 @@ impl Sum {
 }
 
 fn mix(u: u64, v: u64, weight: f64) -> u64 {
-    // Without the sign of zero, which edges of weight zero change.
+    // Without the sign of zero, because negating a weight of zero changes it.
     Random::new((u << 25 | v) ^ (weight + 0.0).to_bits().rotate_left(7)).next()
 }
 
@@ -206,7 +206,7 @@ fn check_scan(graph: &quipu::Graph, expected: Sum) -> Outcome<()> {
     Ok(())
 }
 
-/// The edges as text, made while it is read.
+/// A reader of the edges as CSV, which is generated on the fly.
 struct Source {
     next: u64,
     end: u64,
@@ -236,12 +236,12 @@ impl Read for Source {
     }
 }
 
-/// What a phase took.
+/// Time and memory of a phase.
 #[derive(Clone, Debug)]
 struct Phase {
     name: &'static str,
     seconds: f64,
-    /// `VmHWM`.
+    /// Peak of resident memory (`VmHWM`).
     peak_bytes: u64,
     /// Highest samples of `RssAnon` and `RssFile`.
     anonymous_bytes: u64,
@@ -257,7 +257,7 @@ impl Phase {
     }
 }
 
-/// Peaks sampled by a thread of its own.
+/// Peaks since the start of the phase, sampled by a thread.
 #[derive(Debug, Default)]
 struct Samples {
     anonymous: AtomicU64,
@@ -286,7 +286,7 @@ impl Phases {
         Self { done: Vec::new(), began: Instant::now(), samples }
     }
 
-    /// Ends a phase: prints its line, and begins to measure anew.
+    /// Ends a phase: prints its line and resets the peaks.
     fn end(&mut self, name: &'static str) {
         let phase = Phase {
             name,
@@ -314,7 +314,7 @@ impl Drop for Phases {
     }
 }
 
-/// A line of the kernel's account, in bytes.
+/// A line of `/proc/self/status`, in bytes.
 fn status_bytes(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;

@@ -1,35 +1,35 @@
-//! What a child does, as a function of seed, stream and number, and what that means for a plain
-//! map.
+//! Operations on graphs as a function of seed, stream and number, and their effect on a plain map.
 //!
 //! # Why two streams
-//! Two threads of a child run a stream each, on graphs of their own: so imports, compactions and
-//! backups of one meet commits of the other, and under `sync` the two share syncs of the log.
+//! Two threads of a child run a stream each, on graphs of their own. So imports, compactions and
+//! backups of one run during commits of the other, and with `sync` both share syncs of the WAL.
 
 use std::collections::BTreeMap;
 
-/// Streams a child runs at once.
+/// Streams that a child runs concurrently.
 pub(crate) const STREAMS: usize = 2;
 
-/// Vertices that commits name.
+/// Number of vertices that commits use.
 const VERTICES: u64 = 96;
 
-/// Targets that imports name: more, so that what they write is told from what commits write.
+/// Number of targets that imports use: larger, so that imported edges can be told from committed
+/// ones.
 const IMPORT_TARGETS: u64 = 400;
 
-/// Files there are to import, and the rows of each: two fit the memory of a child, one does not.
+/// Rows of each import file. The first two fit into the memory of a child, the third does not.
 pub(crate) const IMPORT_ROWS: [usize; 3] = [300, 3_000, 40_000];
 
-/// Edges of a graph with the bits of their weights.
+/// Edges of a graph, with the bits of their weights.
 pub(crate) type Edges = BTreeMap<(u64, u64), u64>;
 
-/// What a stream has written: a graph with float weights and one without.
+/// What a stream has written: a graph with float weights and one without weights.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) weighted: Edges,
     pub(crate) plain: Edges,
 }
 
-/// Some edges, by column.
+/// Edges by column.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Columns {
     pub(crate) src: Vec<u64>,
@@ -37,12 +37,12 @@ pub(crate) struct Columns {
 }
 
 impl State {
-    /// Edges there are.
+    /// Number of edges in both graphs.
     pub(crate) fn rows(&self) -> usize {
         self.weighted.len() + self.plain.len()
     }
 
-    /// A digest of all of it, to tell another process.
+    /// A digest of all edges, to compare with another process.
     pub(crate) fn digest(&self) -> u64 {
         let mut sum = 0_u64;
         for (graph, edges) in [&self.weighted, &self.plain].into_iter().enumerate() {
@@ -58,11 +58,11 @@ impl State {
 /// One operation.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
-    /// Upserts into the weighted graph; each edge weighs the operation's number.
+    /// Upserts edges into the weighted graph; their weight is the operation's number.
     Upsert(Columns),
-    /// Removes from the weighted graph.
+    /// Removes edges from the weighted graph.
     Remove(Columns),
-    /// One transaction over both graphs: upserts and removes in each.
+    /// One transaction over both graphs, with upserts and removes in each.
     Transaction {
         upserts: Columns,
         removes: Columns,
@@ -77,7 +77,7 @@ pub(crate) enum Op {
     ImportFile(usize),
     /// Imports columns into the graph without weights.
     ImportColumns(Columns),
-    /// Makes a graph, fills it, drops it: no trace is left when it is through.
+    /// Creates a graph, fills it and drops it; no trace is left at the end.
     Passing(Columns),
     Flush,
     Compact,
@@ -111,7 +111,7 @@ impl Op {
         }
     }
 
-    /// What it is, in a word; the kills are counted by it.
+    /// The kind of the operation, in a word; kills are counted by it.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Upsert(_) | Self::Remove(_) | Self::RemoveVertex(_) | Self::Clear => "write",
@@ -125,7 +125,7 @@ impl Op {
         }
     }
 
-    /// Does to plain maps what the operation of this number does to the graphs.
+    /// Applies the operation of this number to plain maps.
     pub(crate) fn apply(&self, number: u32, files: &[Columns], state: &mut State) {
         let weight = weight_of(number).to_bits();
         match self {
@@ -161,7 +161,7 @@ pub(crate) fn import_weight(file: usize, row: usize) -> f64 {
     (file * 1_000_000 + row) as f64 + 0.5
 }
 
-/// The rows of the file of this number.
+/// The rows of the import file of this number.
 pub(crate) fn import_rows(seed: u64, file: usize) -> Columns {
     let mut random = Random::new(seed ^ 0xf11e ^ (file as u64) << 32);
     let mut rows = Columns::default();
@@ -182,7 +182,7 @@ fn remove(edges: &mut Edges, columns: &Columns) {
     }
 }
 
-/// SplitMix64.
+/// The generator SplitMix64.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 

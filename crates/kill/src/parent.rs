@@ -1,10 +1,10 @@
-//! Starts children, kills them, verifies what they leave.
+//! Starts children, kills them, and verifies what they leave.
 //!
 //! # When a child is killed
-//! Half of them some time after an operation that the seed chooses, so that every kind of work is
-//! hit in its middle; a quarter at a moment from their start on; and between two of those, every
-//! third time, one or more children that only open the database, within the milliseconds that
-//! recovery takes.
+//! About half of the kills come some time after an operation that the seed selects, so that every
+//! kind of work is hit in the middle. A quarter come at a random time after the start. Between two
+//! of those, in every third case, one or more children are killed that only open the database,
+//! within the milliseconds that recovery takes.
 
 use crate::arguments::Arguments;
 use crate::backup::{self, Begun};
@@ -19,10 +19,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Kills after which a new database is begun, so that states stay small.
+/// Kills per database, so that states stay small.
 const KILLS_A_FOLDER: u64 = 30;
 
-/// Runs kills until count or time is reached.
+/// Runs kills until the count or the time limit is reached.
 pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
     let work = Work::of(arguments)?;
     let seed = arguments.number("seed", 1)?;
@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
     }
 }
 
-/// A folder for everything, removed at the end.
+/// A temporary folder for all files, removed at the end.
 pub(crate) fn base_folder(arguments: &Arguments) -> Outcome<tempfile::TempDir> {
     let builder = tempfile::Builder::new().prefix("quipu-kill-").to_owned();
     let made = match arguments.path("folder") {
@@ -103,7 +103,7 @@ pub(crate) struct Series {
     pub(crate) forking: bool,
 }
 
-/// What a child said before it was killed.
+/// What a child reported before it was killed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Said {
     opened: bool,
@@ -113,7 +113,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    /// What was in flight, in a word each.
+    /// The kinds of the operations in flight.
     fn running(&self, seed: u64) -> Vec<&'static str> {
         let began = self.began.iter().enumerate();
         began.filter_map(|(stream, number)| Some(Op::of(seed, stream, (*number)?).name())).collect()
@@ -162,7 +162,8 @@ impl Series {
         Ok(())
     }
 
-    /// Looks at what is there, and goes on from it.
+    /// Verifies the database and updates the expected state by the operations in flight that took
+    /// effect.
     pub(crate) fn verify(
         &mut self,
         look: Look,
@@ -178,7 +179,7 @@ impl Series {
         report.rows_verified += found.rows;
         report.left_tables += u64::from(found.unfinished_tables > 0);
         report.left_runs += u64::from(found.unfinished_imports > 0);
-        // Not beside the database, whose disk may be full.
+        // Not next to the database, whose disk may be full.
         let target = self.base.join("restored");
         let fate = backup::verify(&self.database, &target, &std::mem::take(&mut self.backups))?;
         report.backups_restored += fate.restored;
@@ -187,7 +188,7 @@ impl Series {
         Ok(())
     }
 
-    /// A child that writes, killed at a random moment.
+    /// Starts a child that writes, and kills it at a random time.
     fn kill_writer(&mut self, durability: &str, report: &mut Report) -> Outcome<Said> {
         let mut child = self.start(durability, "all")?;
         let mut pipe = child.stdout.take().ok_or("the child has no output")?;
@@ -195,7 +196,7 @@ impl Series {
         if self.random.below(3) == 0 {
             wait_us(self.random.below(60_000));
         } else {
-            // Reading waits for the child; it says something at every step.
+            // Reading blocks until the child has reported that many steps.
             let steps = 1 + self.random.below(80) as usize;
             let delay_us = if self.random.below(2) == 0 {
                 self.random.below(200)
@@ -214,7 +215,7 @@ impl Series {
         self.hear(&heard, report)
     }
 
-    /// A child that only opens the database, killed while it does, or soon after.
+    /// Starts a child that only opens the database, and kills it during the open or soon after.
     fn kill_opener(&mut self, durability: &str) -> Outcome<Said> {
         let mut child = self.start(durability, "open")?;
         wait_us(self.random.below(12_000));
@@ -231,7 +232,7 @@ impl Series {
         command.spawn().map_err(|error| format!("starting a child: {error}"))
     }
 
-    /// The command of a child, from one that begins with the program's name.
+    /// Adds the arguments of a child to a command that starts this program.
     pub(crate) fn command(&self, mut command: Command, durability: &str, only: &str) -> Command {
         command.arg("child").arg("--folder").arg(&self.database).arg("--inputs").arg(&self.base);
         command.args(["--durability", durability, "--only", only]);
@@ -244,14 +245,14 @@ impl Series {
         command
     }
 
-    /// What a stream has written once its operation `number` is through.
+    /// The state of a stream after its operation `number`.
     pub(crate) fn after(&self, stream: usize, number: u32) -> State {
         let mut state = self.states[stream].clone();
         Op::of(self.seed, stream, number).apply(number, &self.files, &mut state);
         state
     }
 
-    /// Does what was acknowledged to the plain maps.
+    /// Applies acknowledged operations to the plain maps.
     pub(crate) fn hear(&mut self, heard: &[u8], report: &mut Report) -> Outcome<Said> {
         let mut said = Said::default();
         for message in heard.as_chunks::<4>().0 {
@@ -289,7 +290,7 @@ impl Series {
     }
 }
 
-/// Kinds of work, the rarer ones first.
+/// Kinds of operations, the rarest first.
 const PHASES: [&str; 12] = [
     "backup",
     "create and drop",
@@ -305,7 +306,7 @@ const PHASES: [&str; 12] = [
     "write",
 ];
 
-/// Counts a kill, by the rarest kind of work that was in flight.
+/// Counts a kill by the rarest kind of operation that was in flight.
 pub(crate) fn count(
     running: &[&'static str],
     opened: bool,
@@ -322,12 +323,12 @@ pub(crate) fn count(
     report.kills += 1;
 }
 
-/// The random moment itself, not a wait for something to happen.
+/// Sleeps until the random time of a kill; it never waits for an event.
 pub(crate) fn wait_us(us: u64) {
     std::thread::sleep(Duration::from_micros(us));
 }
 
-/// SIGKILL; an error where the child had ended before by itself.
+/// Sends SIGKILL; an error if the child had already ended by itself.
 pub(crate) fn end(child: &mut Child) -> Outcome<()> {
     let ended = child.try_wait().map_err(|error| error.to_string())?;
     if let Some(status) = ended {

@@ -1,39 +1,39 @@
-//! What a run of kills came to, for people and as JSON.
+//! Totals of a run of kills, for people and as JSON.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Figures of a run.
+/// Totals of a run.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) seed: u64,
-    /// What the children wrote.
+    /// What the children write: graphs, blobs or counters.
     pub(crate) work: &'static str,
     pub(crate) kills: u64,
-    /// Kills by what the child was doing; of its two streams the rarer kind of work counts.
+    /// Kills by kind of operation; the rarer kind of the two streams counts.
     pub(crate) by_phase: BTreeMap<&'static str, u64>,
     pub(crate) by_durability: BTreeMap<&'static str, u64>,
-    /// Kills after which a table lay there that nothing named.
+    /// Kills that left a table that is not in the manifest.
     pub(crate) left_tables: u64,
-    /// Kills after which sorted runs of an import lay there.
+    /// Kills that left sorted runs of an import.
     pub(crate) left_runs: u64,
-    /// Kills after which chunks of an unfinished long value lay there, as far as somebody looked
-    /// before they were cleared away.
+    /// Kills that left chunks of an unfinished long value, where a check saw them before they were
+    /// removed.
     pub(crate) left_values: u64,
-    /// Kills under `none` that cost what was not flushed yet, as they may.
+    /// Kills with `none` that lost unflushed writes, which is allowed.
     pub(crate) lost_unflushed: u64,
-    /// Operations that were acknowledged, and commits among them.
+    /// Acknowledged operations, and how many of them were commits.
     pub(crate) acknowledged: u64,
     pub(crate) commits: u64,
-    /// Operations in flight at a kill that turned out to be there.
+    /// Operations in flight at a kill that took effect.
     pub(crate) in_flight_kept: u64,
     pub(crate) backups_restored: u64,
-    /// Interrupted backups that were refused as unfinished.
+    /// Interrupted backups that `restore` refused as unfinished.
     pub(crate) backups_refused: u64,
     pub(crate) verifications: u64,
     pub(crate) rows_verified: u64,
     pub(crate) folders: u64,
-    /// Children that the writers made by `fork`, and that ended before the kill.
+    /// Forked children of the writers that ended before the kill.
     pub(crate) forked: u64,
     pub(crate) started: Instant,
 }
@@ -63,7 +63,7 @@ impl Report {
         }
     }
 
-    /// One line for a look in between.
+    /// One line of progress.
     pub(crate) fn line(&self) -> String {
         let seconds = self.started.elapsed().as_secs_f64();
         format!(
@@ -75,7 +75,7 @@ impl Report {
         )
     }
 
-    /// All of it.
+    /// The final report, with the error of a failed run.
     pub(crate) fn text(&self, wrong: Option<&str>) -> String {
         let table = |counts: &BTreeMap<&'static str, u64>| {
             counts.iter().map(|(name, n)| format!("  {name:<16} {n}\n")).collect::<String>()

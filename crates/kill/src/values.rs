@@ -1,10 +1,10 @@
 //! Kills of processes that write blobs or counters.
 //!
-//! # Why apart from the graphs
-//! Their judge is another one (values of bytes that are derived again, sums within bounds), and so
-//! is what a kill may leave behind. Starting, killing and hearing is the same: a child says what it
-//! begins and what is through, and is killed at a moment that the seed chooses, while it writes or
-//! while it opens.
+//! # Why not with the graphs
+//! They are verified in another way (values whose bytes are derived again, sums within bounds), and
+//! a kill may leave other things behind. Starting, killing and reading reports are the same: a
+//! child reports the start and the end of each operation, and is killed at a time that the seed
+//! selects, while it writes or while it opens.
 
 use crate::arguments::Arguments;
 use crate::child::{Message, Worker};
@@ -20,10 +20,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// How long a child may say nothing before it counts as stuck.
+/// How long a child may report nothing before it counts as stuck.
 const SILENCE_MAX: Duration = Duration::from_secs(120);
 
-/// What children write.
+/// What children write, from `--work`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     Graphs,
@@ -32,7 +32,7 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    /// `--work`, graphs where it is not given.
+    /// The value of `--work`; graphs if it is not given.
     pub(crate) fn of(arguments: &Arguments) -> Outcome<Self> {
         match arguments.text("work").unwrap_or("graphs") {
             "graphs" => Ok(Self::Graphs),
@@ -50,7 +50,7 @@ impl Work {
         }
     }
 
-    /// The options of a database of this seed.
+    /// The options of the database with this seed.
     pub(crate) fn options(self, seed: u64, durability: Durability) -> Options {
         match self {
             Self::Graphs => crate::child::tiny_options(durability),
@@ -59,7 +59,7 @@ impl Work {
         }
     }
 
-    /// A stream of a child; graphs have their own.
+    /// The worker of a stream; `None` for graphs, which have their own.
     pub(crate) fn worker(self, db: &Database, seed: u64, stream: usize) -> Option<Box<dyn Worker>> {
         match self {
             Self::Graphs => None,
@@ -77,56 +77,56 @@ impl Work {
     }
 }
 
-/// What must be in a database, as far as its children said.
+/// Knows what must be in a database, from the reports of its children.
 pub(crate) trait Judge {
-    /// What an operation is, in a word.
+    /// The kind of an operation, in a word.
     fn name(&self, stream: usize, number: u32) -> &'static str;
 
-    /// Durability, and how many messages a child may say before it is killed.
+    /// Draws the durability of the next child, and the limits for its kill.
     fn draw(&self, random: &mut Random) -> Draw;
 
-    /// A child starts: what the one before it had in memory is gone.
+    /// A child starts; what the one before it had only in memory is lost.
     fn starts(&mut self, durability: Durability);
 
-    /// An operation begins.
+    /// An operation starts.
     fn begins(&mut self, stream: usize, number: u32);
 
-    /// An operation is through.
+    /// An operation was acknowledged.
     fn done(&mut self, stream: usize, number: u32);
 
-    /// Whether nothing may be there.
+    /// Whether the database may be empty or missing.
     fn is_empty(&self) -> bool;
 
-    /// Compares all there is, and moves on by what was in flight and took effect; `next` is the
-    /// number of each stream's operation in flight, or about to begin.
+    /// Compares the whole database, and updates the expected state by the operations in flight that
+    /// took effect. `next` is the number of each stream's operation in flight, or about to start.
     fn compare(&mut self, db: &Database, next: &mut [u32; STREAMS]) -> Outcome<Compared>;
 
-    /// Looks at what a check found.
+    /// Inspects the report of a check.
     fn checked(&mut self, db: &Database, check: &Check, look: Look) -> Outcome<Checked>;
 }
 
-/// How a child runs.
+/// How the next child runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Draw {
     pub(crate) durability: &'static str,
-    /// Messages until it is killed, at most.
+    /// Messages until the kill, at most.
     pub(crate) steps_max: u64,
-    /// Microseconds until it is killed, at most, where messages are not waited for.
+    /// Microseconds until the kill, at most, where messages are not counted.
     pub(crate) life_us_max: u64,
 }
 
-/// What a judge compared.
+/// Result of a comparison.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Compared {
     pub(crate) values: u64,
-    /// Whether something is not there that was acknowledged under `none`, and was not flushed.
+    /// Whether an operation is missing that was acknowledged with `none` and not flushed.
     pub(crate) unflushed_lost: bool,
 }
 
-/// What a judge saw in the report of a check.
+/// What a judge found in the report of a check.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Checked {
-    /// Long values that were not finished, and are not cleared away yet.
+    /// Unfinished long values that are not removed yet.
     pub(crate) unfinished_values: u64,
 }
 
@@ -143,7 +143,7 @@ pub(crate) struct Series {
     pub(crate) forking: bool,
 }
 
-/// What a child said before it was killed.
+/// What a child reported before it was killed.
 #[derive(Clone, Debug, Default)]
 struct Said {
     opened: bool,
@@ -180,7 +180,7 @@ impl Series {
         Ok(())
     }
 
-    /// A child that writes, killed at a random moment.
+    /// Starts a child that writes, and kills it at a random time.
     fn kill_writer(&mut self, draw: Draw, report: &mut Report) -> Outcome<Said> {
         let before = self.next;
         self.judge.starts(files::durability(draw.durability)?);
@@ -214,8 +214,8 @@ impl Series {
         Ok(said)
     }
 
-    /// A child that only opens the database, killed while it does, or soon after; whether it had
-    /// opened it.
+    /// Starts a child that only opens the database, and kills it during the open or soon after.
+    /// Returns whether it had opened it.
     fn kill_opener(&mut self, durability: &str) -> Outcome<bool> {
         let mut child = self.start(durability, "open")?;
         let heard = listen(&mut child)?;
@@ -238,7 +238,7 @@ impl Series {
         command.spawn().map_err(|error| format!("starting a child: {error}"))
     }
 
-    /// Tells the judge what was acknowledged.
+    /// Passes the reports of a child to the judge.
     fn hear(&mut self, heard: &[u8], report: &mut Report) -> Outcome<Said> {
         let (mut opened, mut began) = (false, [None; STREAMS]);
         for message in heard.as_chunks::<4>().0 {
@@ -268,7 +268,7 @@ impl Series {
         Ok(Said { opened, running: running.collect() })
     }
 
-    /// Looks at what is there, and goes on from it.
+    /// Verifies the database; the judge continues from what is there.
     fn verify(&mut self, look: Look, report: &mut Report) -> Outcome<()> {
         let read_only = look == Look::ReadOnly;
         report.verifications += 1;
@@ -278,7 +278,7 @@ impl Series {
         let options = Options { read_only, ..options };
         let db = match Database::open(&self.database, options.clone()) {
             Ok(db) => db,
-            // Killed before there was a database.
+            // The child was killed before the database existed.
             Err(error) if read_only && error.kind() == ErrorKind::InvalidInput => {
                 let gone = format!("WRONG: the database is gone: {error}");
                 return if self.judge.is_empty() { Ok(()) } else { Err(gone) };
@@ -307,7 +307,7 @@ impl Series {
     }
 }
 
-/// What a child says, piece by piece, so that it never waits for its listener.
+/// Receives a child's reports on a thread, so that the child never blocks on its output.
 fn listen(child: &mut Child) -> Outcome<Receiver<Vec<u8>>> {
     let mut pipe = child.stdout.take().ok_or("the child has no output")?;
     let (sender, receiver) = channel();
@@ -322,7 +322,7 @@ fn listen(child: &mut Child) -> Outcome<Receiver<Vec<u8>>> {
     Ok(receiver)
 }
 
-/// After closing, nothing runs and nothing is held: every table is named.
+/// After a close, no job runs and no reader holds a table: every file must be in the manifest.
 fn only_named_tables(folder: &Path, options: Options) -> Outcome<()> {
     let db = Database::open(folder, Options { read_only: true, ..options })
         .map_err(|error| format!("WRONG: reopening: {error}"))?;

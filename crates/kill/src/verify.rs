@@ -1,4 +1,4 @@
-//! What is in a database after a kill, compared with what may be in it.
+//! Compares a database after a kill with what may be in it.
 
 use crate::Outcome;
 use crate::child::{graph_name, tiny_options};
@@ -10,11 +10,11 @@ use std::path::Path;
 /// How a verification opens the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// Beside nobody, without writing: the next child recovers what the kill left.
+    /// Read-only: the next child recovers what the kill left.
     ReadOnly,
-    /// With recovery.
+    /// Opens the database for writing, which recovers it.
     Writable,
-    /// With recovery; then closed, and every file must be one that the database names.
+    /// As `Writable`; then closes it, after which every file must be in the manifest.
     Closed,
 }
 
@@ -23,15 +23,16 @@ pub(crate) enum Look {
 pub(crate) struct Found {
     /// Edges compared, each in both directions.
     pub(crate) rows: u64,
-    /// Tables that nothing named when the database was opened: the kill hit while one was written.
+    /// Table files that were not in the manifest at the open: the kill came while one was written.
     pub(crate) unfinished_tables: u64,
-    /// Sorted runs of an import that were left.
+    /// Sorted runs that an import left.
     pub(crate) unfinished_imports: u64,
 }
 
-/// Compares everything, and moves `states` on by the operations in flight that took effect.
+/// Compares everything, and updates `states` by the operations in flight that took effect.
 ///
-/// `next` is the number of each stream's operation in flight, or about to begin; it moves on too.
+/// `next` is the number of each stream's operation in flight, or about to start; it is updated,
+/// too.
 pub(crate) fn verify(
     folder: &Path,
     look: Look,
@@ -47,7 +48,7 @@ pub(crate) fn verify(
     let options = Options { read_only, ..tiny_options(durability) };
     let db = match Database::open(folder, options) {
         Ok(db) => db,
-        // Killed before there was a database.
+        // The child was killed before the database existed.
         Err(error) if read_only && error.kind() == ErrorKind::InvalidInput => {
             let nothing = states.iter().all(|state| *state == State::default());
             return if nothing { Ok(found) } else { Err(format!("the database is gone: {error}")) };
@@ -83,7 +84,7 @@ pub(crate) fn verify(
             next[stream] += 1;
         }
     }
-    // Both directions, every checksum and the order of rows, by the engine's own means too.
+    // The engine's own check, too: both directions, every checksum and the order of rows.
     db.check(&|_, _| true).map_err(|error| format!("check: {error}"))?;
     if look == Look::Closed {
         db.close().map_err(|error| format!("closing: {error}"))?;
@@ -93,13 +94,13 @@ pub(crate) fn verify(
     Ok(found)
 }
 
-/// What is known of a run.
+/// Seed and import files of a run.
 pub(crate) struct Plan<'a> {
     pub(crate) seed: u64,
     pub(crate) files: &'a [Columns],
 }
 
-/// Both graphs of a stream, from both ends.
+/// Reads both graphs of a stream, each in both directions.
 pub(crate) fn read_stream(db: &Database, stream: usize) -> Outcome<State> {
     Ok(State { weighted: read_graph(db, stream, true)?, plain: read_graph(db, stream, false)? })
 }
@@ -146,8 +147,8 @@ fn collect(rows: &EdgeColumns, into: &mut Edges) {
     }
 }
 
-/// After closing, nothing runs and nothing is held: every table is named, and nothing else lies
-/// about.
+/// After a close, no job runs and no reader holds a table: every table file must be in the
+/// manifest.
 fn only_named_files(folder: &Path, durability: Durability) -> Outcome<()> {
     let options = Options { read_only: true, ..tiny_options(durability) };
     let db = Database::open(folder, options).map_err(|error| format!("reopening: {error}"))?;

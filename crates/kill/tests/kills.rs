@@ -1,10 +1,10 @@
-//! A slice of the kills, of the full disk and of the memory limit for every test run; `make kill`,
-//! `make full-disk` and `make memory` run more.
-#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // starts the harness's program
+//! A short run of the kills, of the full disk and of the memory limit for every test run; `make
+//! kill`, `make full-disk` and `make memory` run more.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // starts a process
 
 use std::process::Command;
 
-/// Runs the harness and hands on what it printed.
+/// Runs the harness and returns its output.
 #[track_caller]
 fn harness(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_quipu-kill")).args(arguments).output().unwrap();
@@ -45,8 +45,8 @@ fn a_limit_on_the_length_of_files_loses_nothing() {
 
 #[test]
 fn import_scan_and_updates_stay_within_the_memory_limit() {
-    // As many threads everywhere: their buffers are a fixed cost, which this small limit does not
-    // have room for.
+    // The same number of threads on every machine: their buffers are a fixed cost, for which this
+    // small limit leaves no room.
     let slice = ["memory", "--limit", "256MB", "--edges", "4000000", "--threads", "2"];
     let text = harness(&slice);
     assert!(text.contains("scan again") || text.contains("skipped"), "{text}");

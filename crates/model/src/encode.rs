@@ -1,4 +1,4 @@
-//! Values as byte strings that compare as the values do.
+//! Values encoded as byte strings that keep their order.
 //!
 //! ```text
 //! value    := tag:u8 body
@@ -12,7 +12,7 @@
 //! escaped  := bytes with 0 written as 0 255, then 0 0
 //! tuple    := value*
 //! ```
-//! No tag is 0, so the end of a list sorts before any item.
+//! Tags start at 1, so the end of a list (0) sorts before any item.
 
 use crate::number::{Number, from_key};
 use crate::{Json, Validity, Value, Vector};
@@ -31,15 +31,15 @@ const VECTOR: u8 = 9;
 const JSON: u8 = 10;
 const VALIDITY: u8 = 11;
 
-/// Lists inside lists that decoding follows; encoding writes what it is given.
+/// Maximum nesting of lists that decoding accepts. Encoding has no limit.
 const DEPTH_MAX: usize = 128;
 
-/// Bytes that encode no value.
+/// The error of bytes that do not encode a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeError {
-    /// Bytes before the end at which decoding stopped.
+    /// Number of bytes between the position of the error and the end of the input.
     pub rest: usize,
-    /// What is wrong there.
+    /// Description of the error.
     pub what: &'static str,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for DecodeError {
 
 impl std::error::Error for DecodeError {}
 
-/// Appends a value.
+/// Appends the encoding of a value.
 pub fn encode_value(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Null => out.push(NULL),
@@ -84,23 +84,23 @@ pub fn encode_value(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends values one after the other: a key of several columns.
+/// Appends the encodings of several values, as in a key of several columns.
 pub fn encode_tuple(values: &[Value], out: &mut Vec<u8>) {
     values.iter().for_each(|value| encode_value(value, out));
 }
 
-/// Takes one value off the front.
+/// Decodes one value and advances `bytes` past it.
 ///
 /// # Errors
-/// [`DecodeError`] where no value is there.
+/// [`DecodeError`] if `bytes` does not start with a value.
 pub fn decode_value(bytes: &mut &[u8]) -> Result<Value, DecodeError> {
     decode(bytes, 0)
 }
 
-/// Takes values until the bytes end.
+/// Decodes values until the bytes end.
 ///
 /// # Errors
-/// [`DecodeError`] where the bytes are no whole values.
+/// [`DecodeError`] if the bytes are not a sequence of complete values.
 pub fn decode_tuple(mut bytes: &[u8]) -> Result<Vec<Value>, DecodeError> {
     let mut values = Vec::new();
     while !bytes.is_empty() {
@@ -109,15 +109,15 @@ pub fn decode_tuple(mut bytes: &[u8]) -> Result<Vec<Value>, DecodeError> {
     Ok(values)
 }
 
-/// As [`encode_value`] of [`Value::Str`], for callers that hold the text already.
+/// Encodes a string as [`encode_value`] does for [`Value::Str`], without a [`Value`].
 pub fn encode_text(text: &str, out: &mut Vec<u8>) {
     escape(STRING, text.as_bytes(), out);
 }
 
-/// The text that [`encode_text`] encoded, if `bytes` are exactly that.
+/// Decodes a single string from [`encode_text`].
 ///
 /// # Errors
-/// [`DecodeError`] where they are not.
+/// [`DecodeError`] if `bytes` is anything else.
 pub fn decode_text(mut bytes: &[u8]) -> Result<String, DecodeError> {
     match take::<1>(&mut bytes)?[0] {
         STRING => {
@@ -128,19 +128,19 @@ pub fn decode_text(mut bytes: &[u8]) -> Result<String, DecodeError> {
     }
 }
 
-/// A value of an encoded tuple.
+/// A value of an encoded tuple, borrowed from it if possible.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lent<'b> {
-    /// A text, which stands there as it is.
+    /// A string without escaped zeros, borrowed from the encoded bytes.
     Text(&'b str),
-    /// Any other value.
+    /// Any other value, decoded.
     Value(Value),
 }
 
-/// Takes the first value of an encoded tuple. Most texts need no copy.
+/// Decodes the first value of an encoded tuple and advances `bytes`. Most strings are not copied.
 ///
 /// # Errors
-/// [`DecodeError`] where the bytes begin with no value.
+/// [`DecodeError`] if `bytes` does not start with a value.
 pub fn decode_next<'b>(bytes: &mut &'b [u8]) -> Result<Lent<'b>, DecodeError> {
     if bytes.first() == Some(&STRING) {
         let mut rest = &bytes[1..];
@@ -156,7 +156,7 @@ pub fn decode_next<'b>(bytes: &mut &'b [u8]) -> Result<Lent<'b>, DecodeError> {
 
 fn escape(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(tag);
-    // Most hold no zero.
+    // Fast for strings without a zero byte, which are the most common.
     for (i, piece) in bytes.split(|&byte| byte == 0).enumerate() {
         if i > 0 {
             out.extend_from_slice(&[0, 0xff]);
@@ -187,7 +187,7 @@ fn encode_vector(vector: &Vector, out: &mut Vec<u8>) {
     out.push(0);
 }
 
-/// As [`float_to_word`], in 32 bits.
+/// As [`float_to_word`], for 32 bits.
 fn f32_image(float: f32) -> u32 {
     let bits = float.to_bits();
     bits ^ (((bits.cast_signed() >> 31).cast_unsigned()) | (1 << 31))
@@ -282,7 +282,7 @@ fn unescape(bytes: &mut &[u8]) -> Result<Vec<u8>, DecodeError> {
     }
 }
 
-/// Takes what stands before the first zero.
+/// Takes the bytes before the first zero.
 fn before_zero<'b>(bytes: &mut &'b [u8]) -> Result<&'b [u8], DecodeError> {
     match bytes.iter().position(|&byte| byte == 0) {
         Some(zero) => {
@@ -311,7 +311,7 @@ mod tests {
     use std::cmp::Ordering;
 
     fn number() -> impl Strategy<Value = Value> {
-        // Around the powers of two, where floats begin to skip integers.
+        // Around powers of two, where floats begin to skip integers.
         let near = (0..64_u32, -3..4_i64, any::<bool>()).prop_map(|(shift, off, minus)| {
             let int = (1_u64 << shift).wrapping_add_signed(off);
             if minus { Value::Int((int as i64).wrapping_neg()) } else { Value::id(int) }
@@ -368,7 +368,7 @@ mod tests {
         out
     }
 
-    /// Numbers compared without the keys: exactly, then integers first.
+    /// Compares numbers without their keys: by exact value, then the integer first.
     fn plain(a: &Value, b: &Value) -> Option<Ordering> {
         let int = |value: &Value| match *value {
             Value::Int(int) => Some(i128::from(int)),
@@ -437,7 +437,7 @@ mod tests {
             let mut rest = &bytes[..];
             let next = decode_next(&mut rest);
             let mut other = &bytes[..];
-            // The same bytes are a value, and end at the same place.
+            // Both decoders accept the same bytes and stop at the same position.
             prop_assert_eq!(next.is_ok(), decode_value(&mut other).is_ok());
             prop_assert!(next.is_err() || rest == other);
             if let Ok(values) = decode_tuple(&bytes) {

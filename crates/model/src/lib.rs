@@ -1,9 +1,10 @@
-//! Types, values and their total order, and the order-keeping encodings into words and bytes.
+//! Types and values of the query language, their total order, and order-preserving encodings into
+//! words and byte strings.
 //!
 //! # Invariants
-//! 1. Values are in one total order, whatever their kinds; equal means the same in every respect.
-//! 2. Encoded values compare bytewise, and words unsigned, as the values do.
-//! 3. Decoding takes any bytes: it gives the value that was encoded, or an error.
+//! 1. All values have one total order, across kinds. Values that compare equal are identical.
+//! 2. Encoded values compare bytewise as the values do; words compare as unsigned integers.
+//! 3. Decoding accepts any bytes: it returns the value that they encode, or an error.
 
 mod encode;
 mod number;

@@ -1,15 +1,19 @@
-//! Integers and floats in one exact order.
+//! Sort keys of numbers: integers and floats in one exact order.
 //!
 //! # The key of a number
-//! A float image (8 bytes) and a rest (2 bytes). Of a float: its own image, and 1. Of an integer:
-//! the image of the largest float that is not above it, and how far above that it is: 0 if it is
-//! equal, else the distance plus 1. Floats are at most 2048 apart below 2^64, so the distance fits.
-//! At one value the integer comes first (0 before 1), and what lies between two floats comes
-//! between. Zero takes the image of -0.0, the smaller of the two zeros.
+//! A key is a float image (8 bytes) and a rest (2 bytes).
+//!
+//! - A float has its own image and the rest 1.
+//! - An integer has the image of the largest float that is not above it. Its rest is 0 if the two
+//!   are equal, otherwise their distance plus 1. Adjacent floats below 2^64 are at most 2048 apart,
+//!   so the distance fits.
+//!
+//! At equal values the integer comes first (0 before 1). An integer between two floats sorts
+//! between them. The integer zero takes the image of -0.0, the smaller of the two zeros.
 
 use base::shape::{float_to_word, word_to_float};
 
-/// Rest of a float.
+/// The rest in the key of a float.
 const FLOAT: u16 = 1;
 
 /// The key of a float.
@@ -30,13 +34,13 @@ pub(crate) fn int_key(int: i128) -> (u64, u16) {
     (float_to_word(below), if distance == 0 { 0 } else { distance + 1 })
 }
 
-/// What a key is of.
+/// A number decoded from its key.
 pub(crate) enum Number {
     Float(f64),
     Int(i128),
 }
 
-/// The number of a key; `None` where it is the key of none.
+/// The number with this key; `None` if no number has it.
 pub(crate) fn from_key(image: u64, rest: u16) -> Option<Number> {
     let float = word_to_float(image);
     if rest == FLOAT {

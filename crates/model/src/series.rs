@@ -1,11 +1,11 @@
-//! Rows of the caller's in columns, without a box for each value where a column's are of one kind.
+//! Rows as columns. A column whose values have one kind is stored without a box for each value.
 
 use crate::{Type, Value};
 use base::{BytesColumn, Validity};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Named columns of one length.
+/// Named columns of equal length.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
     names: Vec<String>,
@@ -13,7 +13,7 @@ pub struct Frame {
     rows: usize,
 }
 
-/// Why something is no [`Frame`].
+/// Why columns or rows do not make a [`Frame`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameError(String);
 
@@ -28,38 +28,38 @@ impl std::error::Error for FrameError {}
 /// Values of one column.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// The values; a filler where a row holds null.
+    /// The values, with fillers for nulls.
     pub values: Values,
-    /// Which rows hold a value. Says nothing of [`Values::Any`] and [`Values::Null`].
+    /// Which rows are not null. Not used for [`Values::Any`] and [`Values::Null`].
     pub valid: Validity,
 }
 
-/// Values of one kind, or of any.
+/// Values of one kind, or of mixed kinds.
 #[derive(Clone, Debug)]
 pub enum Values {
-    /// So many nulls.
+    /// Only nulls: their number.
     Null(usize),
     /// Booleans.
     Bool(Vec<bool>),
     /// Integers.
     Int(Vec<i64>),
-    /// Integers that are not negative, some of them perhaps past 2^63.
+    /// Integers that are not negative. Some may be above `i64::MAX`.
     Id(Vec<u64>),
     /// Floats.
     Float(Vec<f64>),
-    /// Texts, which are UTF-8.
+    /// UTF-8 strings.
     Str(BytesColumn),
     /// Byte strings.
     Bytes(BytesColumn),
-    /// Anything, nulls included.
+    /// Values of mixed kinds, nulls included.
     Any(Vec<Value>),
 }
 
 impl Frame {
-    /// Columns with these names.
+    /// A frame from named columns.
     ///
     /// # Errors
-    /// Another number of names than of columns, a name twice, or columns of several lengths.
+    /// The numbers of names and columns differ, a name occurs twice, or lengths differ.
     pub fn new(names: Vec<String>, columns: Vec<Series>) -> Result<Self, FrameError> {
         if names.len() != columns.len() {
             let what = format!("{} names for {} columns", names.len(), columns.len());
@@ -77,10 +77,10 @@ impl Frame {
         Ok(Self { names, columns, rows })
     }
 
-    /// Rows of values.
+    /// A frame from rows of values.
     ///
     /// # Errors
-    /// A row with more or fewer values than there are names, or a name twice.
+    /// The number of values in a row is not the number of names, or a name occurs twice.
     pub fn of_rows(names: Vec<String>, rows: Vec<Vec<Value>>) -> Result<Self, FrameError> {
         check_names(&names)?;
         let count = rows.len();
@@ -96,31 +96,31 @@ impl Frame {
         Ok(Self { names, columns: columns.into_iter().map(Series::from).collect(), rows: count })
     }
 
-    /// Names of the columns.
+    /// Names of the columns, in order.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The columns.
+    /// The columns, in the order of [`Frame::names`].
     #[must_use]
     pub fn columns(&self) -> &[Series] {
         &self.columns
     }
 
-    /// The columns, and nothing else.
+    /// Takes the columns out of the frame.
     #[must_use]
     pub fn into_columns(self) -> Vec<Series> {
         self.columns
     }
 
-    /// The column of a name.
+    /// The column with this name.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&Series> {
         self.names.iter().position(|one| one == name).map(|place| &self.columns[place])
     }
 
-    /// Rows.
+    /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows
@@ -132,8 +132,8 @@ impl Frame {
         self.rows == 0
     }
 
-    /// Appends the rows of a frame with the same columns in the same order; of one with others
-    /// nothing.
+    /// Appends the rows of a frame with the same column names in the same order. A frame with other
+    /// names is ignored.
     pub fn append(&mut self, more: Self) {
         if self.names != more.names {
             return;
@@ -150,13 +150,13 @@ impl Frame {
         }
     }
 
-    /// A row's values; nulls where there is no such row.
+    /// Values of a row, one for each column; nulls if there is no such row.
     #[must_use]
     pub fn row(&self, row: usize) -> Vec<Value> {
         self.columns.iter().map(|column| column.value(row)).collect()
     }
 
-    /// All rows.
+    /// Iterates over all rows, as [`Frame::row`].
     pub fn rows(&self) -> impl Iterator<Item = Vec<Value>> {
         (0..self.len()).map(|row| self.row(row))
     }
@@ -171,7 +171,7 @@ fn check_names(names: &[String]) -> Result<(), FrameError> {
 }
 
 impl Series {
-    /// Rows.
+    /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         match &self.values {
@@ -191,7 +191,7 @@ impl Series {
         self.len() == 0
     }
 
-    /// No rows, of the kind that this type's values are of.
+    /// An empty column for values of this type.
     #[must_use]
     pub fn of_type(of: &Type) -> Self {
         Self::from(match of.without_null() {
@@ -205,7 +205,7 @@ impl Series {
         })
     }
 
-    /// Appends a value. One of another kind than the others makes it a column of any values.
+    /// Appends a value. A value of another kind turns the column into [`Values::Any`].
     pub fn push(&mut self, value: Value) {
         let row = self.len();
         let is_there = value != Value::Null;
@@ -236,7 +236,7 @@ impl Series {
         self.valid.push(row, is_there);
     }
 
-    /// The value of a row; null where there is no such row, and for text that is not UTF-8.
+    /// The value of a row; null if there is no such row, or if its string is not UTF-8.
     #[must_use]
     pub fn value(&self, row: usize) -> Value {
         if !self.valid.is_valid(row) || row >= self.len() {

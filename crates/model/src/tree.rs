@@ -1,4 +1,4 @@
-//! Values as JSON.
+//! Values converted to JSON.
 
 use crate::{Json, Validity, Value, Vector};
 use base64::Engine;
@@ -6,13 +6,13 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Tree;
 
 impl Json {
-    /// Most levels of lists and objects within each other that a value may become: [`Json::parse`]
-    /// reads so many.
+    /// Maximum nesting of lists and objects in a converted value. [`Json::parse`] accepts this
+    /// depth.
     pub const DEPTH_MAX: usize = 120;
 
-    /// A value as the tree that is its JSON: bytes as base64, a UUID as its text, a vector as its
-    /// numbers, a validity as `[microseconds, assert]`, a float that is not finite as null. `None`
-    /// where lists nest deeper than [`Json::DEPTH_MAX`].
+    /// Converts a value to a JSON tree. Bytes become base64, a UUID its text, a vector a list of
+    /// numbers and a validity `[microseconds, assert]`. Floats that are not finite become null.
+    /// Returns `None` if lists nest deeper than [`Json::DEPTH_MAX`].
     #[must_use]
     pub fn tree_of(value: &Value) -> Option<Tree> {
         tree(value, Self::DEPTH_MAX)

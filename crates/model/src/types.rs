@@ -1,4 +1,4 @@
-//! Column types, and which values they take.
+//! Column types, and the conversion of values to them.
 
 use crate::{Json, Value, Vector};
 use base64::Engine;
@@ -14,7 +14,7 @@ pub enum VectorKind {
     F64,
 }
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
     /// Any value, null included.
@@ -27,7 +27,7 @@ pub enum Type {
     Id,
     /// A 64-bit float.
     Float,
-    /// Text.
+    /// A string in UTF-8.
     String,
     /// Bytes.
     Bytes,
@@ -35,24 +35,24 @@ pub enum Type {
     Uuid,
     /// JSON.
     Json,
-    /// A validity.
+    /// A [`crate::Validity`]: a time and a flag.
     Validity,
-    /// A list of one type, of a given length or any.
+    /// A list of items of one type, of a fixed length if one is given.
     List(Box<Type>, Option<u64>),
-    /// A list with a type for each place.
+    /// A list with one type for each position.
     Tuple(Vec<Type>),
-    /// A vector of so many floats.
+    /// A vector with this number of floats.
     Vector(VectorKind, u64),
     /// Null, or a value of the type.
     Nullable(Box<Type>),
 }
 
-/// A value that a column does not take.
+/// The error of a value that does not fit the type of its column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeError {
-    /// What the column holds.
+    /// The type of the column.
     pub wanted: Type,
-    /// What came.
+    /// Kind and shortened text of the value.
     pub found: String,
 }
 
@@ -65,7 +65,7 @@ impl fmt::Display for TypeError {
 impl std::error::Error for TypeError {}
 
 impl Type {
-    /// Whether a value is one word.
+    /// Whether a value is stored in one word of 64 bits.
     #[must_use]
     pub fn is_word(&self) -> bool {
         matches!(self, Self::Bool | Self::Int | Self::Id | Self::Float)
@@ -80,13 +80,16 @@ impl Type {
         }
     }
 
-    /// The value as this type holds it: an integer becomes a float where one is wanted and a whole
-    /// float an integer, a list of numbers a vector, text a UUID; base64 text the bytes or, little
-    /// endian, the floats of a vector that it says; anything without a float that is not finite
-    /// JSON, see [`Json::tree_of`].
+    /// Converts a value to this type:
+    ///
+    /// - an integer to a float, and a float without a fraction to an integer;
+    /// - a list of numbers to a vector;
+    /// - a string to a UUID;
+    /// - a base64 string to bytes, or to the vector whose floats it holds in little-endian order;
+    /// - any value with only finite floats to JSON, see [`Json::tree_of`].
     ///
     /// # Errors
-    /// [`TypeError`] where that would change what the value says.
+    /// [`TypeError`] if there is no such conversion, or a list or a vector has another length.
     pub fn coerce(&self, value: Value) -> Result<Value, TypeError> {
         match (self, value) {
             (Self::Any, value) => Ok(value),
@@ -176,8 +179,7 @@ impl Type {
     }
 }
 
-/// The floats of a vector, one after the other, least byte first; `None` where the last is cut
-/// short.
+/// Floats of a vector from little-endian bytes; `None` if the last float is incomplete.
 fn floats(kind: VectorKind, bytes: &[u8]) -> Option<Vec<f64>> {
     let (floats, rest) = match kind {
         VectorKind::F32 => {
@@ -192,7 +194,7 @@ fn floats(kind: VectorKind, bytes: &[u8]) -> Option<Vec<f64>> {
     rest.is_empty().then_some(floats)
 }
 
-/// Whether no float in it is infinite or not a number: JSON has none such.
+/// Whether all floats in it are finite: JSON has no others.
 fn is_finite(value: &Value) -> bool {
     match value {
         Value::Float(float) => float.is_finite(),
@@ -203,12 +205,12 @@ fn is_finite(value: &Value) -> bool {
     }
 }
 
-/// Whether an `i64` says the same.
+/// Whether the float is an integer in the range of `i64`.
 fn whole(float: f64) -> bool {
     float.fract() == 0.0 && (-(2_f64.powi(63))..2_f64.powi(63)).contains(&float)
 }
 
-/// 32 hexadecimal digits, with dashes anywhere between two bytes.
+/// Parses 32 hexadecimal digits. Dashes are ignored wherever they are.
 fn parse_uuid(text: &str) -> Option<[u8; 16]> {
     let mut digits = text.bytes().filter(|&byte| byte != b'-');
     let mut uuid = [0; 16];

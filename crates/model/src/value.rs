@@ -1,4 +1,4 @@
-//! Values of every kind, and the one order they are in.
+//! Values of every kind, and their total order.
 
 use crate::number::{float_key, int_key};
 use std::cmp::{Ordering, Reverse};
@@ -6,37 +6,38 @@ use std::fmt;
 
 /// A value.
 ///
-/// Kinds ascend in the order they are declared in; all numbers are one kind. `Int(1)` and
-/// `Float(1.0)` are different values, both between 0.9 and 1.1, the integer first.
+/// Values of different kinds sort in the order in which the variants are declared; all numbers
+/// count as one kind. `Int(1)` and `Float(1.0)` are different values: both lie between 0.9 and 1.1,
+/// the integer first.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// No value.
     Null,
-    /// False, then true.
+    /// False sorts before true.
     Bool(bool),
     /// A signed integer.
     Int(i64),
     /// A vertex id above `i64::MAX`; smaller ones are [`Value::Int`].
     Id(u64),
-    /// A float, in IEEE total order: negative NaN first, positive NaN last.
+    /// A float, in the total order of IEEE 754: negative NaN first, positive NaN last.
     Float(f64),
-    /// Text, in the order of its UTF-8 bytes.
+    /// A string, in the order of its UTF-8 bytes.
     Str(String),
-    /// Bytes.
+    /// A byte string.
     Bytes(Vec<u8>),
     /// A UUID, in the order of its bytes.
     Uuid([u8; 16]),
-    /// Values; a list sorts before its extensions.
+    /// A list. It sorts before longer lists that start with it.
     List(Vec<Value>),
-    /// Floats of one width.
+    /// A vector of floats of one width.
     Vector(Vector),
-    /// JSON.
+    /// A JSON value.
     Json(Json),
-    /// When something is said to hold.
+    /// A time from which a fact holds or no longer holds.
     Validity(Validity),
 }
 
-/// Floats of one width; `F32` before `F64`, then as lists of floats.
+/// A vector of floats. `F32` sorts before `F64`; vectors of one width sort as lists.
 #[derive(Clone, Debug)]
 pub enum Vector {
     /// 32 bits each.
@@ -45,21 +46,22 @@ pub enum Vector {
     F64(Vec<f64>),
 }
 
-/// JSON as canonical text: no white space, names of an object sorted. In the order of the text.
+/// JSON as canonical text, without white space and with sorted names. It sorts as this text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Json(String);
 
 impl Json {
-    /// Reads any JSON text.
+    /// Parses JSON text into its canonical form.
     ///
     /// # Errors
-    /// Says where the text is not JSON, or nests deeper than 128 levels.
+    /// The position at which the text is not JSON, or nests too deep (the limit of `serde_json`,
+    /// 128 levels).
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         let value: serde_json::Value = serde_json::from_str(text)?;
         Ok(Self(sorted(value).to_string()))
     }
 
-    /// Takes text that [`Json::parse`] made before.
+    /// Wraps text that [`Json::parse`] made canonical.
     pub(crate) fn from_canonical(text: String) -> Self {
         Self(text)
     }
@@ -71,7 +73,7 @@ impl Json {
     }
 }
 
-/// Sorts the names of objects, which maps keep in input order in some builds of the JSON crate.
+/// Sorts the names of objects: in some builds of `serde_json` maps keep the input order.
 fn sorted(value: serde_json::Value) -> serde_json::Value {
     match value {
         serde_json::Value::Array(items) => items.into_iter().map(sorted).collect(),
@@ -84,12 +86,13 @@ fn sorted(value: serde_json::Value) -> serde_json::Value {
     }
 }
 
-/// From when on a fact holds, or does not. The newest sorts first, at one time the assertion first.
+/// From when on a fact holds or no longer holds. Newer times sort first; at one time the assertion
+/// sorts before the retraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Validity {
     /// Microseconds since 1970-01-01 UTC.
     pub timestamp_us: i64,
-    /// Whether it holds from then on.
+    /// Whether the fact holds from then on (assertion) or does not (retraction).
     pub assert: bool,
 }
 
@@ -107,13 +110,13 @@ impl PartialOrd for Validity {
 }
 
 impl Value {
-    /// A vertex id.
+    /// An unsigned integer: [`Value::Int`] up to `i64::MAX`, [`Value::Id`] above.
     #[must_use]
     pub fn id(id: u64) -> Self {
         i64::try_from(id).map_or(Self::Id(id), Self::Int)
     }
 
-    /// The kind as messages name it.
+    /// The kind in words, with its article, for messages.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -146,7 +149,7 @@ impl Value {
         }
     }
 
-    /// Where a number stands among the numbers.
+    /// The sort key of a number, see `number.rs`; `None` for other kinds.
     pub(crate) fn number_key(&self) -> Option<(u64, u16)> {
         match *self {
             Self::Int(int) => Some(int_key(i128::from(int))),
@@ -200,7 +203,7 @@ impl Ord for Vector {
     }
 }
 
-/// The order of two lists whose items `cmp` orders.
+/// Lexicographic order of two lists whose items `cmp` compares.
 fn order<T>(a: &[T], b: &[T], cmp: impl Fn(&T, &T) -> Ordering) -> Ordering {
     let first = a.iter().zip(b).map(|(a, b)| cmp(a, b)).find(|order| order.is_ne());
     first.unwrap_or_else(|| a.len().cmp(&b.len()))
@@ -221,14 +224,14 @@ impl PartialEq for Vector {
 impl Eq for Vector {}
 
 impl fmt::Display for Value {
-    /// As a literal of the query language, as far as it has one.
+    /// Writes the value as a literal of the query language if the language has one for it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("null"),
             Self::Bool(value) => value.fmt(f),
             Self::Int(value) => value.fmt(f),
             Self::Id(value) => value.fmt(f),
-            // `{:?}` keeps the point of 1.0.
+            // `{:?}` writes 1.0 with its decimal point.
             Self::Float(value) => write!(f, "{value:?}"),
             Self::Str(value) => write!(f, "{}", serde_json::Value::from(value.as_str())),
             Self::Bytes(value) => {

@@ -1,9 +1,9 @@
-//! Values as words, for the types of one word.
+//! Values of one-word types encoded as words that keep their order.
 
 use crate::{Type, Value};
 use base::shape::{float_to_word, int_to_word, word_to_float, word_to_int};
 
-/// The word of a value that [`Type::coerce`] gave for a type of one word; `None` for any other.
+/// The word of a value that [`Type::coerce`] returned for a one-word type; `None` otherwise.
 #[must_use]
 pub fn word_of_value(of: &Type, value: &Value) -> Option<u64> {
     match (of, value) {
@@ -16,7 +16,7 @@ pub fn word_of_value(of: &Type, value: &Value) -> Option<u64> {
     }
 }
 
-/// The value of a word; `None` where the type is not of one word, or the word is none of its.
+/// The value of a word; `None` if the type is not a one-word type, or no value has this word.
 #[must_use]
 pub fn value_of_word(of: &Type, word: u64) -> Option<Value> {
     match (of, word) {

@@ -1,18 +1,18 @@
 //! `#[guarded]`: no panic of the Python module becomes a `PanicException`.
 //!
 //! # Why an attribute
-//! PyO3 catches panics itself and raises `PanicException`, which is no `Exception`: `except
-//! Exception` does not see it, and a server's loop ends. It has no hook for that, so each function
-//! that Python calls catches its own. Two hundred bodies written by hand would be a rule that the
-//! next one forgets; a test of the module's sources holds that each `#[pymethods]` and
-//! `#[pyfunction]` has this attribute (decision 0038).
+//! PyO3 catches panics itself and raises `PanicException`, which is not an `Exception`: `except
+//! Exception` does not catch it, and a server's loop ends. PyO3 has no hook for that, so each
+//! function that Python calls catches its own panics. Two hundred bodies written by hand would be a
+//! rule that the next one forgets; a test of the module's sources checks that each `#[pymethods]`
+//! and `#[pyfunction]` has this attribute (decision 0038).
 
 use proc_macro::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{Block, ImplItem, Item, ReturnType, Signature, Type, parse_macro_input, parse_quote};
 
-/// Put before `#[pymethods]` or `#[pyfunction]`: a panic in a body raises
-/// `quipu.errors.InternalError`. Functions that return no `PyResult` return one then.
+/// Goes before `#[pymethods]` or `#[pyfunction]`. A panic in a body raises
+/// `quipu.errors.InternalError`. A function that does not return a `PyResult` returns one then.
 #[proc_macro_attribute]
 pub fn guarded(_: TokenStream, item: TokenStream) -> TokenStream {
     let mut item = parse_macro_input!(item as Item);

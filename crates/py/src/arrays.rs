@@ -1,4 +1,4 @@
-//! Results on the way out: NumPy arrays and plain numbers.
+//! Output of graphs: NumPy arrays, and plain numbers for single values.
 
 use crate::error::OrRaise;
 use numpy::PyArray1;
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use quipu::{Edges, Graph, VertexColumn, VertexType, Weight, Weights};
 
-/// Vertices as the graph's vertex type has them: `uint64`, `int64`, or texts in an object array.
+/// Vertices as the graph's vertex type has them: `uint64`, `int64`, or strings in an object array.
 pub(crate) fn vertices<'py>(
     py: Python<'py>,
     graph: &Graph,
@@ -27,7 +27,7 @@ pub(crate) fn vertices<'py>(
     })
 }
 
-/// How Python names the type of vertices or keys.
+/// Python's name of the type of vertices or keys.
 pub(crate) fn key_type(of: VertexType) -> &'static str {
     match of {
         VertexType::U64 => "u64",
@@ -36,7 +36,7 @@ pub(crate) fn key_type(of: VertexType) -> &'static str {
     }
 }
 
-/// Weights as an array; ones where the graph has none.
+/// Weights as an array; all 1.0 where the graph has no weights.
 pub(crate) fn weights<'py>(py: Python<'py>, weights: &Weights, edges: usize) -> Bound<'py, PyAny> {
     match weights {
         Weights::None => PyArray1::from_vec(py, vec![1.0_f64; edges]).into_any(),
@@ -45,7 +45,7 @@ pub(crate) fn weights<'py>(py: Python<'py>, weights: &Weights, edges: usize) -> 
     }
 }
 
-/// One weight as a plain number.
+/// One weight as a Python number; 1.0 where the graph has no weights.
 pub(crate) fn weight<'py>(py: Python<'py>, weight: Weight) -> PyResult<Bound<'py, PyAny>> {
     Ok(match weight {
         Weight::None => 1.0_f64.into_pyobject(py)?.into_any(),
@@ -56,7 +56,7 @@ pub(crate) fn weight<'py>(py: Python<'py>, weight: Weight) -> PyResult<Bound<'py
 
 pub(crate) type EdgeArrays<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
-/// Edges as three arrays of one length.
+/// Edges as arrays of sources, targets and weights, all of one length.
 pub(crate) fn edges<'py>(
     py: Python<'py>,
     graph: &Graph,
@@ -69,17 +69,17 @@ pub(crate) fn edges<'py>(
     ))
 }
 
-/// Offsets as `int64`, as NumPy and Arrow slice with.
+/// Offsets as `int64`, with which NumPy and Arrow slice.
 pub(crate) fn offsets<'py>(py: Python<'py>, offsets: &[u64]) -> Bound<'py, PyArray1<i64>> {
     PyArray1::from_iter(py, offsets.iter().map(|&offset| offset.cast_signed()))
 }
 
-/// Flags.
+/// Flags as an array of `bool`.
 pub(crate) fn flags<'py>(py: Python<'py>, flags: &[bool]) -> Bound<'py, PyArray1<bool>> {
     PyArray1::from_slice(py, flags)
 }
 
-/// Large columns move into NumPy without a copy.
+/// As [`vertices`], but the words move into NumPy without a copy where vertices are words.
 pub(crate) fn moved<'py>(
     py: Python<'py>,
     graph: &Graph,
@@ -91,7 +91,7 @@ pub(crate) fn moved<'py>(
     vertices(py, graph, &words)
 }
 
-/// As [`moved`], for weights.
+/// As [`weights`], but the column moves into NumPy without a copy.
 pub(crate) fn moved_weights<'py>(
     py: Python<'py>,
     weights: Weights,

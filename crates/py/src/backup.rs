@@ -11,10 +11,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// How often progress is told.
+/// Milliseconds between two reports of progress.
 const STEP_MS: u64 = 100;
 
-/// What a backup consists of, and what it cost.
+/// Files and bytes of a backup, and how long it took.
 #[pyclass(module = "quipu", frozen, weakref, get_all)]
 pub(crate) struct BackupReport {
     files: u64,
@@ -44,7 +44,7 @@ impl BackupReport {
     }
 }
 
-/// What was restored.
+/// Files, bytes and rows that were restored, the commit they are of, and how long it took.
 #[pyclass(module = "quipu", frozen, weakref, get_all)]
 pub(crate) struct RestoreReport {
     files: u64,
@@ -110,8 +110,8 @@ pub(crate) fn restore(
     })
 }
 
-/// Runs `work` without the interpreter lock, telling `progress`: true for a line on a terminal, or
-/// a callable that takes bytes done and in all.
+/// Runs `work` without the GIL and reports its progress. `progress` is true for a line on a
+/// terminal, or a callable that takes the bytes done and the bytes in total.
 fn run<T: Send>(
     py: Python<'_>,
     what: &str,

@@ -1,8 +1,8 @@
-//! Keys and values one after the other, for Python's loops.
+//! Iteration over pairs of keys and values, for `for` loops.
 //!
-//! # Why beside `TableStream`
-//! A table holds its rows in memory of its own, and each value is copied from there once more. A
-//! loop looks at a pair at a time: here rows are read into memory that is used again.
+//! # Why not `TableStream`
+//! A table owns its rows, and each value is copied once more from there. A loop reads a pair at a
+//! time, so rows are read into a buffer that is reused.
 
 use crate::error::{OrRaise, here};
 use env::Own;
@@ -12,24 +12,24 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use quipu::{BlobRows, BlobScan, VertexColumn};
 
-/// Rows that are read at once, at most ...
+/// Rows that are read at a time, at most.
 const ROWS_MAX: usize = 256;
-/// ... and bytes of their values, about: where these are many, the next time half as many rows are
-/// read. (The stream itself ends a batch after 4 MiB.)
+/// Bytes of values in a batch above which the next batch has half as many rows. (The scan itself
+/// ends a batch after 4 MiB.)
 const BYTES: usize = 1 << 20;
 
-/// An iterator over pairs of keys and values, as of the moment it was made.
+/// An iterator over pairs of keys and values, as of the snapshot at its creation.
 #[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct BlobItems(Own<Mutex<Items>>);
 
 struct Items {
-    /// Nothing at the end.
+    /// `None` at the end and after an error.
     scan: Option<BlobScan>,
     rows: BlobRows,
     keys: VertexColumn,
-    /// The row that comes next.
+    /// Index of the next row.
     at: usize,
-    /// Rows to be read next.
+    /// Rows to read next.
     wanted: usize,
 }
 
@@ -43,7 +43,7 @@ impl BlobItems {
 }
 
 impl Items {
-    /// Reads the next rows, if none is at hand. (Another thread may have.)
+    /// Reads the next rows, unless another thread has read them meanwhile.
     fn fill(&mut self) -> quipu::Result<()> {
         let Some(scan) = self.scan.as_mut().filter(|_| self.at == self.rows.len()) else {
             return Ok(());
@@ -56,7 +56,7 @@ impl Items {
         };
         match keys {
             Ok(Some(keys)) => self.keys = keys,
-            // What a failed read left is not handed out.
+            // After an error the partly read rows are dropped.
             end => {
                 self.scan = None;
                 self.rows = BlobRows::default();
@@ -87,8 +87,8 @@ impl BlobItems {
                 return Ok(None);
             }
             drop(items);
-            // Without the interpreter's lock while this one is held for long: who waits for it here
-            // may have that one.
+            // Without the GIL while this lock is held for a read: a thread that waits for this lock
+            // may hold the GIL.
             py.detach(|| all.lock().fill()).or_raise()?;
             items = all.lock();
         }

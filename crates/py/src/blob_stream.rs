@@ -1,4 +1,5 @@
-//! Long values in pieces, with the methods of Python's binary files.
+//! `BlobReader` and `BlobWriter`: long values read and written in pieces, with the methods of
+//! Python's binary files.
 
 use crate::error::{OrRaise, here, invalid};
 use env::Own;
@@ -8,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use std::io::{Seek, SeekFrom};
 
-/// Reads one value.
+/// A reader of one value, with a position.
 #[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct BlobReader {
     reader: Own<Mutex<Option<quipu::BlobReader>>>,
@@ -70,7 +71,7 @@ impl BlobReader {
     }
 }
 
-/// Writes one value.
+/// A writer of one value, which is stored when the writer is closed.
 #[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct BlobWriter {
     writer: Own<Mutex<Option<quipu::BlobWriter>>>,
@@ -118,7 +119,7 @@ impl BlobWriter {
     #[pyo3(signature = (*args))]
     fn __exit__(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<bool> {
         if self.writer.get().is_err() {
-            // The value is written, or not, by the parent.
+            // Only the parent decides whether the value is stored.
             return Ok(false);
         }
         if args.get_item(0).is_ok_and(|kind| !kind.is_none()) {

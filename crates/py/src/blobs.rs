@@ -20,14 +20,14 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use quipu::{BlobRows, BytesColumn};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Rows asked of a stream at once; fewer come where their values are long.
+/// Rows that are read from a scan at a time; fewer where values are long.
 const ROWS_A_BATCH: usize = 4096;
 
-/// Bytes of a value that is written in the time it takes to give the interpreter's lock up and
-/// back.
+/// Values of at most this length are written while holding the GIL: the write takes as long as
+/// releasing the GIL and taking it back.
 const QUICK_BYTES_MAX: usize = 1 << 16;
 
-/// Blobs, seen through the database or a transaction.
+/// A map from keys to byte strings, read and written through the database or a transaction.
 #[pyclass(module = "quipu", frozen, weakref, mapping)]
 pub(crate) struct Blobs {
     blobs: Own<quipu::Blobs>,
@@ -210,7 +210,7 @@ impl Blobs {
         let blobs = self.blobs()?;
         let key = blobs.def().key;
         let batches = batches.try_iter()?.unbind();
-        // What Python raised stops the load, and is raised again behind it.
+        // An exception of the iterable stops the load, and is raised again after it.
         let raised: Arc<Mutex<Option<PyErr>>> = Arc::default();
         let raising = Arc::clone(&raised);
         let next = move |out: &mut BlobRows| {
@@ -372,7 +372,7 @@ impl Blobs {
         Ok(py.detach(|| blobs.len()).or_raise()? as usize)
     }
 
-    /// Without it Python would count them.
+    /// Without this method Python would call `__len__`, which counts keys.
     fn __bool__(&self) -> bool {
         true
     }

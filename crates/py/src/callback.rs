@@ -1,4 +1,4 @@
-//! Python functions that are told what was changed.
+//! Callbacks in Python that are called with the rows that a script changed.
 
 use crate::exits;
 use crate::python_code::attached;
@@ -6,13 +6,14 @@ use crate::relations::rows;
 use pyo3::prelude::*;
 use quipu::Changed;
 
-/// What calls `callback` with `"Put"` or `"Rm"`, the new rows and the old ones. The change is
-/// committed, whatever it raises: that goes to `sys.unraisablehook`, but an exit to who made the
-/// change.
+/// A callback that calls the Python function with `"Put"` or `"Rm"`, the new rows and the old ones.
+/// The change is committed whatever the function raises: an exception goes to `sys.unraisablehook`,
+/// and an exit to the caller that made the change.
 pub(crate) fn told(callback: Py<PyAny>) -> impl Fn(&Changed) + Send + Sync {
     move |changed| {
         attached(|py| {
-            // One of an earlier callback is no business of what this one calls.
+            // Takes an exit of an earlier callback away for the time of this call, so that the
+            // calls that this function makes do not raise it.
             let earlier = exits::take();
             let callback = callback.bind(py);
             let told = || {

@@ -1,4 +1,4 @@
-//! The Arrow PyCapsule interface, both ways, without needing pyarrow.
+//! The Arrow PyCapsule interface, import and export, without pyarrow.
 
 use crate::error::invalid;
 use arrow_array::cast::AsArray;
@@ -17,10 +17,10 @@ use quipu::{Error, ErrorKind};
 use std::io;
 use std::sync::Arc;
 
-/// What hands out the next batch.
+/// Returns the next batch; `None` at the end.
 pub(crate) type NextBatch = Box<dyn FnMut() -> quipu::Result<Option<RecordBatch>> + Send>;
 
-/// A schema for whoever asks for one.
+/// Exports a schema as a capsule.
 pub(crate) fn schema_capsule<'py>(
     py: Python<'py>,
     schema: &Schema,
@@ -29,7 +29,7 @@ pub(crate) fn schema_capsule<'py>(
     PyCapsule::new_with_value(py, schema, c"arrow_schema")
 }
 
-/// Batches of this schema, for whoever asks for a stream.
+/// Exports batches of this schema as a stream capsule.
 pub(crate) fn stream_capsule<'py>(
     py: Python<'py>,
     schema: &Arc<Schema>,
@@ -44,8 +44,9 @@ pub(crate) fn stream_capsule<'py>(
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), c"arrow_array_stream")
 }
 
-/// An error for a stream's reader, who gets a number and a text: mistakes are `EINVAL` (a
-/// `ValueError` of pyarrow's), too little memory `ENOMEM`, anything else `EIO` (an `OSError`).
+/// An error for the consumer of a stream, which gets an `errno` value and a string: mistakes are
+/// `EINVAL` (a `ValueError` of pyarrow), too little memory is `ENOMEM`, anything else `EIO` (an
+/// `OSError`).
 fn stream_error(error: Error) -> ArrowError {
     match error.kind() {
         ErrorKind::InvalidInput | ErrorKind::ReadOnly => ArrowError::ExternalError(Box::new(error)),
@@ -63,15 +64,14 @@ pub(crate) fn speaks_arrow(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(value.hasattr("__arrow_c_array__")? || value.hasattr("__arrow_c_stream__")?)
 }
 
-/// A column that speaks Arrow but not NumPy, as NumPy has it: integers and floats with 64 bits,
-/// truth values, texts as objects. No value becomes another one: what a column may be of is for who
-/// asked.
+/// A NumPy array of a column with the Arrow interface: integers and floats of 64 bits, booleans,
+/// strings as objects. No value changes; the caller checks the type.
 pub(crate) fn arrow_to_numpy<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = value.py();
     let arrays = arrow_arrays(value)?;
     let of = arrays.first().map_or(DataType::Null, |array| array.data_type().clone());
     Ok(match of {
-        // Of no rows, else there were nulls.
+        // The column has no rows, because nulls were refused.
         DataType::Null => PyArray1::from_vec(py, Vec::<f64>::new()).into_any(),
         DataType::Boolean => {
             let bits = arrays.iter().flat_map(|array| array.as_boolean().values());
@@ -95,7 +95,7 @@ pub(crate) fn arrow_to_numpy<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'
     })
 }
 
-/// Numbers without nulls, in a type that has room for each of them.
+/// Numbers without nulls as an array of `T`, which must be able to hold each of them.
 fn numbers<'py, T>(py: Python<'py>, arrays: &[ArrayRef]) -> PyResult<Bound<'py, PyAny>>
 where
     T: ArrowPrimitiveType<Native: numpy::Element>,
@@ -108,8 +108,8 @@ where
     Ok(PyArray1::from_vec(py, numbers).into_any())
 }
 
-/// The arrays of a column that speaks Arrow, or of the only column of a table, without nulls; what
-/// a dictionary encodes is decoded.
+/// The arrays of a column with the Arrow interface, or of the only column of a table. Nulls are
+/// refused, and dictionary encoding is decoded.
 pub(crate) fn arrow_arrays(value: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
     let mut arrays = chunks(value)?;
     let mut rows = 0;
@@ -131,7 +131,8 @@ pub(crate) fn arrow_arrays(value: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> 
     Ok(arrays)
 }
 
-/// Says where the first null is of an array that comes after so many rows of its column.
+/// Refuses an array with nulls. The error names the row of the first one; `rows` is the number of
+/// rows of the column before this array.
 fn refuse_nulls(array: &ArrayRef, rows: usize) -> PyResult<()> {
     let Some(nulls) = array.logical_nulls().filter(|nulls| nulls.null_count() > 0) else {
         return Ok(());
@@ -140,7 +141,7 @@ fn refuse_nulls(array: &ArrayRef, rows: usize) -> PyResult<()> {
     Err(invalid(&format!("the column holds nulls, the first at position {at}")))
 }
 
-/// The arrays of a column that speaks Arrow.
+/// The arrays of a column with the Arrow interface, nulls included.
 pub(crate) fn chunks(value: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
     if value.hasattr("__arrow_c_array__")? {
         return Ok(vec![array_of(value)?.0]);
@@ -148,7 +149,7 @@ pub(crate) fn chunks(value: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
     chunks_of(value)?.collect::<Result<_, _>>().map_err(arrow_error)
 }
 
-/// The array of a value with `__arrow_c_array__`, and the field that it is of.
+/// The array of a value with `__arrow_c_array__`, and its field.
 #[allow(unsafe_code)]
 // SAFETY of this module's four blocks: the capsules' contents follow the Arrow C data interface by
 // the name they were asked for under; each is taken (replaced by an empty, released one) once.
@@ -197,7 +198,7 @@ fn stream_of(value: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
     unsafe { RecordBatchStreamReader::from_raw(pointer.as_ptr().cast()) }.map_err(arrow_error)
 }
 
-/// As [`stream_of`], for arrays of any type.
+/// As [`stream_of`], for arrays of any type instead of record batches.
 #[allow(unsafe_code)]
 fn chunks_of(value: &Bound<'_, PyAny>) -> PyResult<ArrayStreamReader> {
     let capsule = value.call_method0("__arrow_c_stream__")?;
@@ -206,7 +207,7 @@ fn chunks_of(value: &Bound<'_, PyAny>) -> PyResult<ArrayStreamReader> {
     unsafe { ArrayStreamReader::from_raw(pointer.as_ptr().cast()) }.map_err(arrow_error)
 }
 
-/// The columns of a table, and its record batches.
+/// The schema of a table, and its record batches.
 pub(crate) fn schema_and_batches(
     table: &Bound<'_, PyAny>,
 ) -> PyResult<(Arc<Schema>, Vec<RecordBatch>)> {
@@ -225,7 +226,7 @@ pub(crate) fn schema_and_batches(
     Ok(all)
 }
 
-/// The columns of a schema, or of a table.
+/// The schema of a schema object, or of a table.
 #[allow(unsafe_code)]
 pub(crate) fn schema_of(value: &Bound<'_, PyAny>) -> PyResult<Schema> {
     if !value.hasattr("__arrow_c_schema__")? {

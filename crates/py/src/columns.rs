@@ -1,5 +1,5 @@
-//! Columns on the way in: NumPy arrays, lists, anything Arrow, as vertices of a graph or keys of
-//! blobs and counters.
+//! Input columns: NumPy arrays, lists and Arrow data, as vertices of a graph or keys of blobs and
+//! counters.
 
 use crate::error::{OrRaise, invalid};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
@@ -10,7 +10,7 @@ use quipu::{Graph, KeyType, VertexList};
 use std::borrow::Cow;
 use std::fmt::Display;
 
-/// What a column's values are called in messages.
+/// What the values of a column are called in messages.
 #[derive(Clone, Copy)]
 pub(crate) struct Noun {
     pub(crate) one: &'static str,
@@ -22,12 +22,12 @@ pub(crate) const VERTEX: Noun = Noun { one: "a vertex", many: "vertices" };
 /// Keys of blobs and counters.
 pub(crate) const KEY: Noun = Noun { one: "a key", many: "keys" };
 
-/// What counters add up.
+/// The numbers of counters.
 pub(crate) const NUMBER: Noun = Noun { one: "a number", many: "numbers" };
 /// Weights of edges.
 pub(crate) const WEIGHT: Noun = Noun { one: "a weight", many: "weights" };
 
-/// Vertices handed in as a column; borrows NumPy's memory where it can.
+/// A column of vertices or keys. It borrows NumPy's memory where it can.
 pub(crate) enum Column<'py> {
     U64(PyReadonlyArray1<'py, u64>),
     I64(PyReadonlyArray1<'py, i64>),
@@ -47,7 +47,7 @@ impl Column<'_> {
         }
     }
 
-    /// The words of the vertices.
+    /// The 64-bit words of the vertices in this graph.
     pub(crate) fn words(&self, graph: &Graph) -> PyResult<Cow<'_, [u64]>> {
         let mut words = Vec::new();
         match self {
@@ -67,7 +67,7 @@ impl Column<'_> {
         Ok(Cow::Owned(words))
     }
 
-    /// Calls `f` with the vertices as the graph's vertex type has them.
+    /// Calls `f` with the values as a list of their type.
     pub(crate) fn with_list<R>(&self, f: impl FnOnce(VertexList<'_>) -> R) -> PyResult<R> {
         Ok(match self {
             Self::U64(array) => f(VertexList::U64(slice(array)?)),
@@ -88,8 +88,8 @@ pub(crate) fn slice<'a, T: numpy::Element>(
     array.as_slice().map_err(|_| invalid("the array is not contiguous"))
 }
 
-/// NumPy's view of anything with `__array__` (NumPy, pandas, Polars, pyarrow), `__arrow_c_array__`
-/// or `__arrow_c_stream__`, or a list.
+/// A NumPy array of a list, or of an object with `__array__` (NumPy, pandas, Polars, pyarrow),
+/// `__arrow_c_array__` or `__arrow_c_stream__`.
 pub(crate) fn as_array<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = value.py();
     let known = value.hasattr("__array__")? || !crate::capsule::speaks_arrow(value)?;
@@ -99,7 +99,7 @@ pub(crate) fn as_array<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Py
     crate::capsule::arrow_to_numpy(value)
 }
 
-/// A column of values of this type.
+/// A column of vertices or keys of this type; other values are refused.
 pub(crate) fn column<'py>(
     of: KeyType,
     noun: Noun,
@@ -111,7 +111,7 @@ pub(crate) fn column<'py>(
     }
     let (one, many) = (noun.one, noun.many);
     let signed = of == KeyType::I64;
-    // The usual case first: an array of just the right type.
+    // The common case first: an array of exactly the right type.
     if !signed
         && let Ok(array) = value.cast::<PyArray1<u64>>()
         && let Ok(array) = array.try_readonly()
@@ -171,7 +171,7 @@ pub(crate) fn column<'py>(
                 Column::Owned(list.extract().map_err(wrong)?)
             })
         }
-        // NumPy takes a list of small and of very large integers for floats.
+        // NumPy makes floats of a list that mixes small and very large integers.
         "f" if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() => {
             let wrong = |_| PyTypeError::new_err(format!("{many} must be integers, not floats"));
             Ok(if signed {
@@ -184,7 +184,7 @@ pub(crate) fn column<'py>(
     }
 }
 
-/// Integers of 64 bits handed in as a column.
+/// An input column of 64-bit signed integers.
 pub(crate) struct Ints<'py>(Column<'py>);
 
 impl Ints<'_> {
@@ -197,10 +197,11 @@ impl Ints<'_> {
     }
 }
 
-/// A column of integers; what is none, or is too large, is refused and not made one.
+/// A column of integers. Other values, and integers out of range, are refused rather than
+/// converted.
 pub(crate) fn ints<'py>(noun: Noun, value: &Bound<'py, PyAny>) -> PyResult<Ints<'py>> {
     if let Ok(array) = value.cast::<PyArray1<bool>>() {
-        // A mask of NumPy's: as in Python, true is one.
+        // A mask of NumPy: as in Python, true is 1.
         let array = array.readonly();
         let ints = array.as_array().iter().map(|&one| i64::from(one)).collect();
         return Ok(Ints(Column::OwnedI64(ints)));
@@ -208,8 +209,8 @@ pub(crate) fn ints<'py>(noun: Noun, value: &Bound<'py, PyAny>) -> PyResult<Ints<
     column(KeyType::I64, noun, value).map(Ints)
 }
 
-/// A column of floats. Integers become floats as in Python; null, text, times and complex numbers
-/// are refused.
+/// A column of floats. Integers become floats as in Python; nulls, strings, times and complex
+/// numbers are refused.
 pub(crate) fn floats<'py>(
     noun: Noun,
     value: &Bound<'py, PyAny>,
@@ -221,7 +222,7 @@ pub(crate) fn floats<'py>(
     {
         return Ok(array);
     }
-    // NumPy makes NaN of a null: who adds it up, or keeps it, would not know why.
+    // NumPy makes NaN of a null, which would then be added up or stored as if it were a value.
     if let Ok(nulls) = value.getattr("null_count") {
         let nulls = if nulls.is_callable() { nulls.call0()? } else { nulls };
         if nulls.extract::<usize>().is_ok_and(|nulls| nulls > 0) {
@@ -238,7 +239,7 @@ pub(crate) fn floats<'py>(
         "f" | "i" | "u" | "b" => {
             py.import("numpy")?.call_method1("ascontiguousarray", (array, "float64"))?
         }
-        // Very large integers of Python, and what else is no array of numbers.
+        // Very large integers of Python, and anything that is not an array of numbers.
         "O" => {
             let floats: Vec<f64> = array.call_method0("tolist")?.extract().map_err(|_| {
                 PyTypeError::new_err(format!("{many} must be floats, and some are not"))
@@ -267,7 +268,7 @@ fn texts(noun: Noun, value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     list.extract().map_err(|_| PyTypeError::new_err(format!("{} here are texts", noun.many)))
 }
 
-/// Why a Python value is no integer of the type.
+/// The error for a Python value that is not an integer of the type that `what` describes.
 #[cold]
 pub(crate) fn explain(value: &Bound<'_, PyAny>, error: PyErr, what: &str) -> PyErr {
     let py = value.py();

@@ -1,4 +1,4 @@
-//! `Counters`: numbers by key that grow without being read, for Python.
+//! `Counters`: numbers by key that increments change without a read, for Python.
 
 use crate::columns::{Column, KEY, NUMBER, column, floats, ints, slice};
 use crate::error::{OrRaise, here};
@@ -16,10 +16,10 @@ use quipu::{
     Combine, CounterRows, KeyColumn, KeyType, Number, NumberColumn, NumberList, NumberType,
 };
 
-/// Rows asked of a stream at once.
+/// Rows that are read from a scan at a time.
 const ROWS_A_BATCH: usize = 1 << 16;
 
-/// Counters, seen through the database or a transaction.
+/// A map from keys to numbers, read and written through the database or a transaction.
 #[pyclass(module = "quipu", frozen, weakref, mapping)]
 pub(crate) struct Counters {
     counters: Own<quipu::Counters>,
@@ -309,7 +309,7 @@ impl Counters {
         Ok(py.detach(|| counters.len()).or_raise()? as usize)
     }
 
-    /// Without it Python would count them.
+    /// Without this method Python would call `__len__`, which counts keys.
     fn __bool__(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! `open` and `Database`.
+//! `open` and `Database`: arguments are checked and converted here, and nothing else is.
 
 use crate::blobs::Blobs;
 use crate::counters::Counters;
@@ -98,7 +98,7 @@ pub(crate) fn files_of(files: Option<&Bound<'_, PyAny>>) -> PyResult<Option<File
     }))
 }
 
-/// The type of vertices or keys that a keyword argument names.
+/// The key type that a keyword argument names, `None` without one.
 fn key_type(argument: &str, value: Option<&str>) -> PyResult<Option<KeyType>> {
     match value {
         None => Ok(None),
@@ -111,8 +111,10 @@ fn key_type(argument: &str, value: Option<&str>) -> PyResult<Option<KeyType>> {
     }
 }
 
+/// Checks that a value can be called.
+///
 /// # Errors
-/// It is no function.
+/// `TypeError` where it cannot.
 pub(crate) fn callable(value: &Bound<'_, PyAny>) -> PyResult<()> {
     match value.is_callable() {
         true => Ok(()),
@@ -123,7 +125,7 @@ pub(crate) fn callable(value: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// A number of bytes, or a text such as "512MB".
+/// A number of bytes from an `int` or a string such as `"512MB"`.
 pub(crate) fn bytes(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     if let Ok(bytes) = value.extract::<u64>() {
         return Ok(bytes);
@@ -161,7 +163,7 @@ impl Database {
         };
         let vertex = key_type("vertex", vertex)?;
         let graph = py.detach(|| {
-            // What is not said is as it is in a graph that exists.
+            // Options that are not given are those of the existing graph.
             let found = database.existing_graph(name)?;
             let there = found.as_ref().map(|graph| (graph.def().vertex, graph.def().weight));
             let options = GraphOptions {
@@ -178,7 +180,7 @@ impl Database {
         let database = self.db()?;
         let key = key_type("key", key)?;
         let blobs = py.detach(|| {
-            // What is not said is as it is in blobs that exist.
+            // Options that are not given are those of the existing blobs.
             let there = match key {
                 None => database.existing_blobs(name)?,
                 Some(_) => None,
@@ -222,7 +224,7 @@ impl Database {
             }
         };
         let counters = py.detach(|| {
-            // What is not said is as it is in counters that exist.
+            // Options that are not given are those of the existing counters.
             let there = database.existing_counters(name)?;
             let there = there.as_ref().map(quipu::Counters::def);
             let options = CounterOptions {
@@ -387,7 +389,7 @@ impl Database {
             }
         };
         database.check_open().or_raise()?;
-        // Increments that wait are written first.
+        // Without the GIL: buffered increments are written to memtables first.
         let transaction = crate::gate::detached(py, || database.transaction(isolation));
         Ok(Transaction::new(transaction, database.clone()))
     }
@@ -467,7 +469,7 @@ impl Database {
         crate::backup::back_up(py, database, path, earlier, progress)
     }
 
-    /// In a process that inherited it there is nothing to close.
+    /// Does nothing in a forked child, which has nothing to close.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let Ok(database) = self.database.get() else { return Ok(()) };
         py.detach(|| database.close()).or_raise()

@@ -1,4 +1,4 @@
-//! Which exception an error becomes.
+//! Maps errors of the database to the exceptions of `quipu.errors`, and catches panics.
 
 use crate::exits::{self, Raised};
 use crate::python_code::{attached, still_at_end};
@@ -9,7 +9,7 @@ use pyo3::types::PyType;
 use quipu::{Error, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Name of the class in `quipu.errors`.
+/// Name of the exception's class in `quipu.errors`.
 fn class_name(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Conflict => "ConflictError",
@@ -25,8 +25,8 @@ fn class_name(kind: ErrorKind) -> &'static str {
     }
 }
 
-/// The exception for an error of the database: an exit that it comes of is raised as it was, any
-/// other exception is the cause of ours.
+/// The exception for an error of the database. An exit that caused the error is raised unchanged;
+/// any other exception that caused it becomes the `__cause__` of ours.
 pub(crate) fn raise(error: Error) -> PyErr {
     attached(|py| {
         let raised = Raised::of(&error).map(|Raised(raised)| raised.clone_ref(py));
@@ -51,9 +51,10 @@ pub(crate) fn raise(error: Error) -> PyErr {
     })
 }
 
-/// The kind of an exception that is one of the database's, or of a class below one.
+/// The kind of an exception whose class is one of the database's or a subclass of one; otherwise
+/// `None`.
 pub(crate) fn kind_of(py: Python<'_>, error: &PyErr) -> Option<ErrorKind> {
-    // The base class comes last.
+    // The base class, `Error`, comes last: every exception of the database is an instance of it.
     let kinds = [
         ErrorKind::Conflict,
         ErrorKind::InvalidInput,
@@ -73,8 +74,8 @@ pub(crate) fn kind_of(py: Python<'_>, error: &PyErr) -> Option<ErrorKind> {
     kinds.into_iter().find(is_of)
 }
 
-/// What Python calls; a panic in it is an `InternalError`. [`py_guard::guarded`] puts it around
-/// each function.
+/// Runs a function that Python called. A panic in it becomes an `InternalError`.
+/// [`py_guard::guarded`] puts this call around each function of the module.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(|| still_at_end(call)))
         .unwrap_or_else(|panic| Err(raise(Error::panicked(&*panic))))
@@ -101,19 +102,20 @@ fn make(py: Python<'_>, name: &str, message: &str, place: Option<(u64, u32)>) ->
     Ok(PyErr::from_value(exception))
 }
 
-/// What belongs to this process. Every method of a class that touches the database gets it so,
-/// before anything else.
+/// The object, if this process opened it. Every method that touches the database calls this before
+/// anything else.
 ///
 /// # Errors
-/// `ForkedError` in a process that inherited it by `fork`.
+/// `ForkedError` in a process that inherited the object by `fork`.
 #[inline]
 pub(crate) fn here<T>(own: &Own<T>) -> PyResult<&T> {
     own.get().map_err(|error| raise(Error::caused(ErrorKind::Forked, error)))
 }
 
-/// Turns the database's result into Python's.
+/// Converts the database's result into Python's.
 pub(crate) trait OrRaise<T> {
-    /// The value, or the exception.
+    /// The value, or its exception. An exit that is pending on this thread (see [`exits`]) comes
+    /// first.
     fn or_raise(self) -> PyResult<T>;
 }
 

@@ -1,17 +1,19 @@
-//! Exceptions that nothing holds back: Ctrl-C, `sys.exit()` and whatever else is no `Exception`.
+//! Exits: exceptions that must always reach the caller, namely Ctrl-C, `sys.exit()` and any other
+//! that is not an `Exception`.
 //!
-//! # Why they are no errors of a script
-//! Who raises `KeyboardInterrupt` or `SystemExit` wants the program to end. As a mistake of the
-//! script it could be ignored by `%ignore_error`, and the script would go on and commit. So such an
-//! exception ends the script, whose changes are rolled back, and reaches the caller as it was
-//! raised.
+//! # Why they are not errors of a script
+//! Code that raises `KeyboardInterrupt` or `SystemExit` wants the program to end. If these were
+//! mistakes of the script, `%ignore_error` could ignore them, and the script would go on and
+//! commit. So such an exception ends the script, rolls its changes back, and reaches the caller as
+//! it was raised.
 //!
 //! # Invariants
-//! 1. What Python code raises on the way to an error of the database is kept in it as [`Raised`]:
-//!    as the exception itself where it is an exit, else as the `__cause__` of ours.
-//! 2. What has nobody to go to where it was raised (a callback tells of what is committed already)
-//!    waits on its thread and is raised by the call in which it came:
-//!    [`OrRaise`](crate::error::OrRaise) looks.
+//! 1. An exception that Python code raised is kept in the resulting error of the database as
+//!    [`Raised`]: an exit is then raised itself, any other exception becomes the `__cause__` of
+//!    ours.
+//! 2. An exit that has no error to travel in (a callback runs after its change is committed) is
+//!    stored on its thread. The call that runs on this thread raises it:
+//!    [`OrRaise`](crate::error::OrRaise) checks for it.
 
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -19,12 +21,12 @@ use std::cell::RefCell;
 use std::error::Error;
 use std::fmt;
 
-/// An exception that Python code raised which the database had called.
+/// An exception of Python code that the database called.
 #[derive(Debug)]
 pub(crate) struct Raised(pub(crate) PyErr);
 
 impl Raised {
-    /// The one that an error comes of.
+    /// The exception in the chain of causes of an error, if there is one.
     pub(crate) fn of(error: &quipu::Error) -> Option<&Self> {
         let mut source: Option<&(dyn Error + 'static)> = Some(error);
         while let Some(error) = source {
@@ -45,12 +47,12 @@ impl fmt::Display for Raised {
 
 impl Error for Raised {}
 
-/// Whether nothing may hold an exception back.
+/// Whether an exception is an exit: not an instance of `Exception`.
 pub(crate) fn is_exit(py: Python<'_>, error: &PyErr) -> bool {
     !error.is_instance_of::<PyException>(py)
 }
 
-/// An exit as an error that ends a script.
+/// An error that ends a script and carries the exit.
 pub(crate) fn error(exit: PyErr, message: String) -> quipu::Error {
     quipu::Error::caused(quipu::ErrorKind::Cancelled, Raised(exit)).with_message(message)
 }
@@ -59,7 +61,7 @@ thread_local! {
     static WAITING: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Keeps an exit until the call is over in which it came. The first one stays.
+/// Stores an exit on this thread until the current call returns. The first one stays.
 pub(crate) fn keep(exit: PyErr) {
     let earlier = WAITING.with(|waiting| {
         let mut waiting = waiting.borrow_mut();
@@ -68,16 +70,16 @@ pub(crate) fn keep(exit: PyErr) {
             Some(_) => Some(exit),
         }
     });
-    // Dropped behind the borrow: to drop an exception may run Python code.
+    // Dropped after the borrow, because dropping an exception may run Python code.
     drop(earlier);
 }
 
-/// The exit that waits on this thread.
+/// Takes the pending exit of this thread.
 pub(crate) fn take() -> Option<PyErr> {
     WAITING.with(|waiting| waiting.borrow_mut().take())
 }
 
-/// Whether one waits.
+/// Whether an exit is pending on this thread.
 pub(crate) fn is_waiting() -> bool {
     WAITING.with(|waiting| waiting.borrow().is_some())
 }

@@ -1,4 +1,4 @@
-//! Rows on the way in: anything Arrow, columns by name, lists of rows, `{"headers": …, "rows": …}`.
+//! Input rows: Arrow data, columns by name, lists of rows, `{"headers": …, "rows": …}`.
 
 use crate::capsule::{array_of, schema_and_batches, speaks_arrow};
 use crate::error::{OrRaise, invalid};
@@ -12,7 +12,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use quipu::{Frame, FrameError, Series, Value, Values};
 
-/// The rows of a Python object. `columns` are the relation's, for rows without names.
+/// The rows of a Python object. `columns` are the names of the relation's columns, for rows without
+/// names.
 pub(crate) fn frame(data: &Bound<'_, PyAny>, columns: &[String]) -> PyResult<Frame> {
     if let Ok(answer) = data.cast::<Answer>() {
         return answer.get().frame();
@@ -35,7 +36,7 @@ pub(crate) fn frame(data: &Bound<'_, PyAny>, columns: &[String]) -> PyResult<Fra
     of_rows(data, columns)
 }
 
-/// The same, and `{"headers": […], "rows": […]}`.
+/// As [`frame`]; also accepts `{"headers": […], "rows": […]}`.
 pub(crate) fn frame_to_import(data: &Bound<'_, PyAny>, columns: &[String]) -> PyResult<Frame> {
     if let Ok(dict) = data.cast::<PyDict>()
         && let Some(rows) = dict.get_item("rows")?
@@ -83,13 +84,13 @@ fn of_columns(columns: &Bound<'_, PyDict>) -> PyResult<Frame> {
     Frame::new(names, all).map_err(wrong)
 }
 
-/// A column: an Arrow array, a NumPy array, or anything with items.
+/// A column of an Arrow array, a NumPy array, or any iterable that is not a string.
 fn series(column: &Bound<'_, PyAny>, name: &str) -> PyResult<Series> {
     if column.is_instance_of::<PyString>() {
         let what = format!("column `{name}` is a list of values, not one text");
         return Err(PyTypeError::new_err(what));
     }
-    // pyarrow's columns of tables are arrays of several pieces.
+    // A column of a pyarrow table is a chunked array.
     if column.hasattr("combine_chunks")? && !column.hasattr("__arrow_c_array__")? {
         let whole = column.call_method0("combine_chunks")?;
         if whole.hasattr("__arrow_c_array__")? {
@@ -164,7 +165,7 @@ fn of_rows(rows: &Bound<'_, PyAny>, columns: &[String]) -> PyResult<Frame> {
         }
         debug_assert_eq!(given, names.len());
     }
-    // No rows have all the columns.
+    // An empty list of rows has all columns of the relation.
     let names = names.unwrap_or_else(|| columns.to_vec());
     all.resize(names.len(), Vec::new());
     Frame::new(names, all.into_iter().map(Series::from).collect()).map_err(wrong)
@@ -175,7 +176,8 @@ fn is_pandas(data: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(module.to_str()?.starts_with("pandas"))
 }
 
-/// Without pyarrow pandas does not speak Arrow: column by column, what is missing as nulls.
+/// Without pyarrow, pandas has no Arrow interface: this reads column by column, with missing values
+/// as nulls.
 fn of_pandas(data: &Bound<'_, PyAny>) -> PyResult<Frame> {
     let py = data.py();
     let columns = PyDict::new(py);
@@ -211,7 +213,7 @@ fn of_arrow(data: &Bound<'_, PyAny>) -> PyResult<Frame> {
     Frame::new(names, columns.collect()).map_err(wrong)
 }
 
-/// Appends an Arrow array to what came before of its column.
+/// Appends an Arrow array to the earlier rows of its column.
 fn append(column: &mut Option<Series>, array: &ArrayRef, field: &Field) -> PyResult<()> {
     let more = quipu::series_of_arrow(array, field).or_raise()?;
     let Some(column) = column else {

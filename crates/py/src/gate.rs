@@ -1,17 +1,18 @@
-//! Work without the interpreter's lock, after which the lock is waited for awake where it is likely
-//! to be free at once.
+//! Releases the GIL around a call, or keeps it for calls that would not block.
 //!
-//! Two threads that run queries of some 20 us and then make tuples of their rows for as long meet
-//! at the lock all the time. Who finds it taken is put to sleep by the interpreter, and sleeping
-//! and being woken takes longer than either: by the time the thread is awake, the other has the
-//! lock again. The interpreter does not say whether its lock is taken, so threads tell each other:
-//! each that comes back from here leaves its mark, and takes it away when it gives the lock up here
-//! the next time. A mark can be stale, for a thread may give the lock up elsewhere (in
-//! `time.sleep`), so that the wait is short at most: no longer than the work took.
+//! # Why a thread spins before it takes the GIL back
+//! Two threads that run queries of about 20 us and then make tuples of the rows for as long contend
+//! for the GIL all the time. The interpreter puts a thread that finds the GIL taken to sleep, and
+//! sleeping and waking take longer than the query: by the time the thread is awake, the other has
+//! the GIL again. The interpreter does not tell whether its GIL is taken, so threads tell each
+//! other. A thread that comes back from [`detached`] stores its mark in [`HOLDER`], and clears it
+//! when it releases the GIL here the next time. A mark can be stale, because a thread may release
+//! the GIL elsewhere (in `time.sleep`). Therefore the wait is bounded by the duration of the work.
 //!
 //! Spinning for a bounded time before sleeping is what adaptive mutexes do (Karlin and others,
-//! "Empirical studies of competitive spinning for a shared-memory multiprocessor", SOSP 1991: as
-//! long as sleeping would cost, at most twice the best). Figures in decision 0022.
+//! "Empirical studies of competitive spinning for a shared-memory multiprocessor", SOSP 1991:
+//! spinning for as long as a sleep would cost takes at most twice the optimum). Figures are in
+//! decision 0022.
 
 use crate::error::OrRaise;
 use pyo3::prelude::*;
@@ -19,26 +20,26 @@ use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// The longest wait awake: about what it costs to sleep and be woken, some 50 us on a virtual
-/// machine.
+/// The longest time that a thread spins: about what sleeping and waking cost, some 50 us on a
+/// virtual machine.
 const AWAKE_MAX: Duration = Duration::from_micros(50);
 
-/// Looks at the mark between two looks at the clock.
+/// Reads of the mark between two reads of the clock.
 const LOOKS: usize = 16;
 
-/// The thread that was last to come back from here and has not given the lock up here since; 0 for
-/// none.
+/// The mark of the thread that last came back from [`detached`] and has not released the GIL here
+/// since; 0 for none.
 static HOLDER: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether a thread waits awake: one is enough, more would only take processors from those who
-/// work.
+/// Whether a thread spins. One is enough: more would only take processors from threads that work.
 static IS_AWAITED: AtomicBool = AtomicBool::new(false);
 
-/// Does `work` without the interpreter's lock.
+/// Does `work` without the GIL.
 pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
     let me = mark();
     let result = py.detach(|| {
-        // After the lock is given up, and only if no other thread has left its mark by now.
+        // The GIL is released by now. The mark is kept where another thread has stored its own
+        // since.
         let _ = HOLDER.compare_exchange(me, 0, Ordering::Relaxed, Ordering::Relaxed);
         let start = Instant::now();
         let result = work();
@@ -49,13 +50,13 @@ pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send)
     result
 }
 
-/// When no look is tried with the lock, for all there is: what is seldom in memory makes looks at
-/// other things only a little slower.
+/// Backoff of [`at_once`], for all tables: data that is seldom in memory makes lookups in other
+/// tables only a little slower.
 static PAUSES: env::Pauses = env::Pauses::new();
 
-/// Does `work` with the interpreter's lock, as long as it reads no file; `None` where it would.
-/// Then it is to be done anew without the lock, so that others go on while the device is waited
-/// for.
+/// Does `work` while holding the GIL, as long as it reads no file. `None` where it would read one:
+/// then the caller does it again without the GIL, so that other threads run while this one waits
+/// for the device.
 pub(crate) fn at_once<T>(work: impl FnOnce() -> T) -> Option<T> {
     if PAUSES.is_one() {
         return None;
@@ -65,8 +66,8 @@ pub(crate) fn at_once<T>(work: impl FnOnce() -> T) -> Option<T> {
     done
 }
 
-/// Looks up what mostly is in memory and takes no longer than giving the lock up does: with it
-/// where no file has to be read.
+/// A lookup whose data is mostly in memory, where it takes no longer than releasing the GIL. It
+/// holds the GIL unless a file has to be read.
 pub(crate) fn look<T: Send>(py: Python<'_>, mut look: impl FnMut() -> T + Send) -> T {
     match at_once(&mut look) {
         Some(found) => found,
@@ -74,13 +75,14 @@ pub(crate) fn look<T: Send>(py: Python<'_>, mut look: impl FnMut() -> T + Send) 
     }
 }
 
-/// When no write is tried with the lock.
+/// Backoff of [`write()`].
 static WRITES_PAUSES: env::Pauses = env::Pauses::new();
 
-/// Does a small write: with the lock where it waits for nothing, which takes no longer than giving
-/// the lock up does. What it may wait for is the sync of the log, room in memtables, a flush or a
-/// load at work, and files that are read to see what is replaced. Where a file would be read
-/// nothing was done yet (`kv` sees to it), and the write is done anew without the lock.
+/// Does a small write. It holds the GIL where the write does not block, because releasing the GIL
+/// takes as long as the write. A write blocks on a sync of the WAL, on room in memtables, on a
+/// flush or a load that is running, and on files that are read to see which row is replaced. Where
+/// a file would be read, nothing was written yet (`kv` guarantees it), and the write is done again
+/// without the GIL.
 pub(crate) fn write<T: Send>(
     py: Python<'_>,
     database: &quipu::Database,
@@ -96,7 +98,7 @@ pub(crate) fn write<T: Send>(
     detached(py, write).or_raise()
 }
 
-/// Waits until no mark is left, for as long as the work `took` at most.
+/// Spins until the mark is cleared, at most for as long as the work `took`.
 fn wait_awake(took: Duration) {
     if HOLDER.load(Ordering::Relaxed) == 0 || IS_AWAITED.swap(true, Ordering::Relaxed) {
         return;
@@ -110,7 +112,7 @@ fn wait_awake(took: Duration) {
     IS_AWAITED.store(false, Ordering::Relaxed);
 }
 
-/// A number of this thread that no other has.
+/// A number that no other running thread has, never 0: the address of a thread-local variable.
 fn mark() -> usize {
     thread_local! {
         static MARK: u8 = const { 0 };

@@ -1,9 +1,9 @@
-//! `Graph`: the graph view for Python.
+//! `Graph`: the graph view.
 //!
-//! # Why single look-ups keep the interpreter lock
-//! A cached look-up takes about a third of a microsecond; giving the lock back and taking it again
-//! costs as much. So look-ups of one vertex and writes of one edge hold it as long as they wait for
-//! nothing (`gate.rs`), and every `_many` call, scan and import releases it.
+//! # Why single lookups keep the GIL
+//! A cached lookup takes about a third of a microsecond; releasing the GIL and taking it back costs
+//! as much. So lookups of one vertex and writes of one edge hold it unless they would block
+//! (`gate.rs`). Every `_many` call, scan and import releases it.
 
 use crate::arrays::{self, EdgeArrays};
 use crate::error::{OrRaise, here};
@@ -18,11 +18,11 @@ use quipu::{Edges, Weights};
 use std::cell::RefCell;
 
 thread_local! {
-    /// Reused by look-ups, so that they allocate nothing but what they hand out.
+    /// Buffers that lookups reuse, so that they allocate only their result.
     static EDGES: RefCell<(Edges, Vec<u64>)> = RefCell::default();
 }
 
-/// A graph, seen through the database or a transaction.
+/// A graph, read and written through the database or a transaction.
 #[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct Graph {
     graph: Own<quipu::Graph>,
@@ -39,7 +39,7 @@ impl Graph {
     }
 }
 
-/// Offsets, then three columns.
+/// Offsets, sources, targets and weights. The edges of vertex `i` are `offsets[i]..offsets[i + 1]`.
 type ManyEdges<'py> =
     (Bound<'py, PyArray1<i64>>, Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
 type Offsets<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyAny>);
@@ -236,7 +236,7 @@ impl Graph {
         self.edges_of_many(py, vs, quipu::Graph::edges_many)
     }
 
-    // --- neighbours ----------------------------------------------------------------------------
+    // --- neighbors -----------------------------------------------------------------------------
 
     fn successors<'py>(
         &self,
@@ -443,7 +443,7 @@ impl Graph {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let (name, vertex) = (self.graph.anywhere().name(), self.vertex()?);
         let weight = self.weight()?.map_or(String::new(), |weight| format!(", weight={weight}"));
-        // Shown by debuggers and logs also where nothing can be asked.
+        // Debuggers and logs call this also in a forked child, where the graph cannot be read.
         let Ok(graph) = self.graph.get() else {
             let owner = self.graph.owner();
             return Ok(format!("<quipu.Graph {name:?} of {owner:?}, vertex={vertex}{weight}>"));

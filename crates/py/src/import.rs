@@ -16,10 +16,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// How often Ctrl-C is looked for and progress is told.
+/// Milliseconds between two checks for Ctrl-C, and between two reports of progress.
 const STEP_MS: u64 = 100;
 
-/// What an import did.
+/// Edges and lines that an import read, wrote and skipped.
 #[pyclass(module = "quipu", frozen, weakref, get_all)]
 pub(crate) struct ImportReport {
     edges: u64,
@@ -63,7 +63,7 @@ impl From<quipu::ImportReport> for ImportReport {
     }
 }
 
-/// Options of a text import from Python's keywords.
+/// Options of a text import from keyword arguments.
 pub(crate) fn text_options(
     _graph: &quipu::Graph,
     columns: Option<&Bound<'_, PyAny>>,
@@ -99,8 +99,9 @@ pub(crate) fn text_options(
     Ok(options)
 }
 
-/// Runs `work` without the interpreter lock. It is handed a function to call now and then, which
-/// says false once Python has a signal pending (Ctrl-C); the signal's exception is then raised.
+/// Runs `work` without the GIL. `work` calls the function that it is given now and then and stops
+/// when that returns false, which it does once a signal is pending in Python (Ctrl-C). Then the
+/// signal's exception is raised.
 pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&(dyn Fn() -> bool + Send + Sync)) -> quipu::Result<T> + Send,
@@ -112,7 +113,7 @@ pub(crate) fn interruptible<T: Send>(
     let go_on = || {
         let now = start.elapsed().as_millis() as u64;
         let before = last.load(Ordering::Relaxed);
-        // Signals are Python's main thread's business; other threads only look at what it found.
+        // Only the calling thread checks for signals; worker threads read its result.
         if std::thread::current().id() == main && now >= before + STEP_MS {
             last.store(now, Ordering::Relaxed);
             if let Err(error) = attached(|py| py.check_signals()) {
@@ -122,14 +123,14 @@ pub(crate) fn interruptible<T: Send>(
         pending.lock().is_none() && !exits::is_waiting()
     };
     let result = crate::gate::detached(py, || work(&go_on));
-    // A signal that came when all was done is not lost either.
+    // A signal is raised even where it came after the work was done.
     match pending.into_inner() {
         Some(signal) => Err(signal),
         None => result.or_raise(),
     }
 }
 
-/// Where progress goes.
+/// Where progress is reported.
 enum Told {
     Nobody,
     Terminal,

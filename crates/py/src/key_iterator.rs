@@ -1,4 +1,4 @@
-//! Keys one after the other, for Python's loops.
+//! Iteration over keys, for `for` loops.
 
 use crate::error::{OrRaise, here};
 use env::Own;
@@ -8,23 +8,23 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use quipu::KeyColumn;
 
-/// Keys that are read at once.
+/// Keys that are read at a time, at most.
 const KEYS_AT_ONCE: usize = 4096;
 
-/// Gives the next keys, about so many; `None` at the end.
+/// Returns about as many of the next keys as it is asked for; `None` at the end.
 type Next = Box<dyn FnMut(usize) -> quipu::Result<Option<KeyColumn>> + Send>;
 
-/// An iterator over keys, as of the moment it was made.
+/// An iterator over keys, as of the snapshot at its creation.
 #[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct KeyIterator(Own<Mutex<Ahead>>);
 
 struct Ahead {
-    /// Nothing at the end.
+    /// `None` at the end and after an error.
     next: Option<Next>,
     keys: KeyColumn,
-    /// The key that comes next.
+    /// Index of the next key.
     at: usize,
-    /// Keys to be read next.
+    /// Keys to read next.
     wanted: usize,
 }
 
@@ -37,7 +37,7 @@ impl KeyIterator {
 }
 
 impl Ahead {
-    /// Reads the next keys, if none is at hand. (Another thread may have.)
+    /// Reads the next keys, unless another thread has read them meanwhile.
     fn fill(&mut self) -> quipu::Result<()> {
         let Some(next) = self.next.as_mut().filter(|_| self.at == self.keys.len()) else {
             return Ok(());
@@ -68,8 +68,8 @@ impl KeyIterator {
                 return Ok(None);
             }
             drop(ahead);
-            // Without the interpreter's lock while this one is held for long: who waits for it here
-            // may have that one.
+            // Without the GIL while this lock is held for a read: a thread that waits for this lock
+            // may hold the GIL.
             py.detach(|| all.lock().fill()).or_raise()?;
             ahead = all.lock();
         }

@@ -1,4 +1,4 @@
-//! Keys and values of blobs and counters on the way in and out.
+//! Converts keys and values of blobs and counters from Python and to Arrow.
 
 use crate::columns::explain;
 use arrow_array::cast::AsArray;
@@ -10,7 +10,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 use quipu::{BytesColumn, KeyOf, KeyType, NumberColumn};
 use std::sync::Arc;
 
-/// Calls `f` with one key.
+/// Calls `f` with a Python object as a key of this type.
 #[inline]
 pub(crate) fn with_key<R>(
     of: KeyType,
@@ -35,7 +35,7 @@ pub(crate) fn with_key<R>(
     }
 }
 
-/// A key, or none.
+/// Calls `f` with a key, or with `None`.
 pub(crate) fn with_bound<R>(
     of: KeyType,
     value: Option<&Bound<'_, PyAny>>,
@@ -47,7 +47,7 @@ pub(crate) fn with_bound<R>(
     }
 }
 
-/// Two keys, each of which may be none: where a range begins and where it ends.
+/// Calls `f` with the start and the end of a range. Either may be `None`, which is open.
 pub(crate) fn with_range<R>(
     of: KeyType,
     start: Option<&Bound<'_, PyAny>>,
@@ -57,7 +57,8 @@ pub(crate) fn with_range<R>(
     with_bound(of, start, |start| with_bound(of, stop, |stop| f(start, stop)))
 }
 
-/// Calls `f` with the bytes of one value.
+/// Calls `f` with the bytes of one value. `bytes` are borrowed; a `bytearray` and a `memoryview`
+/// are copied first.
 pub(crate) fn with_bytes<R>(
     value: &Bound<'_, PyAny>,
     f: impl FnOnce(&[u8]) -> PyResult<R>,
@@ -74,7 +75,7 @@ pub(crate) fn with_bytes<R>(
     Err(PyTypeError::new_err(format!("a value is bytes, not {}{hint}", value.get_type())))
 }
 
-/// A column of values: any iterable of bytes, or an Arrow array of binary or text.
+/// A column of values: any iterable of bytes, or an Arrow array of binary values or strings.
 pub(crate) fn values(value: &Bound<'_, PyAny>) -> PyResult<BytesColumn> {
     let mut column = BytesColumn::default();
     if crate::capsule::speaks_arrow(value)?
@@ -82,7 +83,7 @@ pub(crate) fn values(value: &Bound<'_, PyAny>) -> PyResult<BytesColumn> {
     {
         for array in arrays {
             let of = array.data_type();
-            // A cast would make bytes of the memory of numbers. No type: of no rows.
+            // A cast would reinterpret the memory of numbers as bytes. The null type is of no rows.
             if !(of.is_string() || of.is_binary() || of.is_null()) {
                 let what = format!("values are bytes or texts, not of the Arrow type {of}");
                 return Err(PyTypeError::new_err(what));
@@ -106,8 +107,8 @@ pub(crate) fn values(value: &Bound<'_, PyAny>) -> PyResult<BytesColumn> {
     Ok(column)
 }
 
-/// The arrays of what speaks Arrow; `None` for a column of pandas's where pyarrow is not installed,
-/// with which it speaks. It has items all the same.
+/// The arrays of an object with the Arrow interface; `None` for a column of pandas without pyarrow,
+/// which it would need for that. Such a column is iterated instead.
 fn spoken(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<ArrayRef>>> {
     match crate::capsule::arrow_arrays(value) {
         Err(error) if error.is_instance_of::<PyImportError>(value.py()) => Ok(None),
@@ -115,7 +116,7 @@ fn spoken(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<ArrayRef>>> {
     }
 }
 
-/// Values as an Arrow array, without a copy.
+/// Values as an Arrow array of binary type, without a copy of the bytes.
 pub(crate) fn binary_array(values: BytesColumn) -> ArrayRef {
     let offsets: Vec<i64> = values.offsets.iter().map(|offset| offset.cast_signed()).collect();
     let nulls = values.validity.0.map(|words| {
@@ -128,7 +129,7 @@ pub(crate) fn binary_array(values: BytesColumn) -> ArrayRef {
     Arc::new(LargeBinaryArray::new(offsets, values.heap.into(), nulls))
 }
 
-/// Numbers as an Arrow array.
+/// Numbers as an Arrow array of `int64` or `float64`.
 pub(crate) fn number_array(numbers: NumberColumn) -> ArrayRef {
     match numbers {
         NumberColumn::Int(numbers) => Arc::new(Int64Array::from(numbers)),

@@ -1,12 +1,12 @@
 //! The native module `quipu._quipu`: translates between Python and crate `quipu`.
 //!
 //! # Architecture invariants
-//! 1. No rule of the engine lives here; a method converts, calls, converts back.
-//! 2. The interpreter lock is released around every call that may take longer than a look-up.
-//! 3. Exceptions are the classes of `quipu.errors`, written in Python so that they can have two
-//!    bases (`InvalidInputError` is a `ValueError` too).
-#![allow(missing_docs)] // the stub `_quipu.pyi` carries the documentation, and is checked against this
-#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // a face may use clocks and standard error
+//! 1. No rule of the engine lives here: a method converts its arguments, calls, and converts back.
+//! 2. The GIL is released around every call that may take longer than a point lookup.
+//! 3. Exceptions are the classes of `quipu.errors`. They are written in Python so that they can
+//!    have two base classes (`InvalidInputError` is also a `ValueError`).
+#![allow(missing_docs)] // the stub `_quipu.pyi` holds the documentation
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // bindings: clocks, standard error
 
 mod arrays;
 mod backup;
@@ -42,7 +42,7 @@ mod vertices;
 use py_guard::guarded;
 use pyo3::prelude::*;
 
-/// Panics, so that tests see what becomes of a panic in any function of the module.
+/// Panics. Tests call it to see how a panic in a function of the module reaches Python.
 #[guarded]
 #[pyfunction]
 fn _panic(message: &str) -> PyResult<()> {

@@ -1,20 +1,19 @@
-//! Rows as the tables of other libraries, which are imported only when they are asked for.
+//! Conversions to tables of other libraries, which are imported at first use.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-/// A table of pyarrow's of what speaks Arrow.
+/// A pyarrow table of an object with the Arrow interface.
 pub(crate) fn to_arrow<'py>(rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     rows.py().import("pyarrow")?.call_method1("table", (rows,))
 }
 
-/// A frame of polars's of what speaks Arrow.
+/// A Polars frame of an object with the Arrow interface.
 pub(crate) fn to_polars<'py>(rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     rows.py().import("polars")?.getattr("DataFrame")?.call1((rows,))
 }
 
-/// A frame of pandas's: through pyarrow where it is there, else of tuples with names for their
-/// columns.
+/// A pandas frame: through pyarrow where it is installed, else of tuples and the names of columns.
 pub(crate) fn to_pandas<'py>(
     rows: &Bound<'py, PyAny>,
     columns: Vec<String>,

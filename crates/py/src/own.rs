@@ -1,5 +1,5 @@
-//! Fixed rules and aggregates written in Python. The interpreter lock is taken where they are
-//! called: scripts run without it.
+//! Fixed rules and aggregates written in Python. Scripts run without the GIL; it is taken around
+//! each call of such a function.
 
 use crate::error::invalid;
 use crate::exits::{self, Raised};
@@ -11,10 +11,11 @@ use pyo3::types::{PyDict, PyTuple};
 use quipu::{Accumulate, ErrorKind, Failure, FixedRule, RuleCall, Value};
 use std::sync::Arc;
 
-/// What a state of a Python aggregate is taken to hold, in bytes.
+/// Bytes that a state of a Python aggregate is counted as, against the memory limit.
 const STATE_BYTES: usize = 256;
 
-/// A fixed rule.
+/// A fixed rule: its number of columns, and a function of its inputs and options that returns an
+/// iterable of rows.
 pub(crate) struct Rule {
     pub(crate) columns: usize,
     pub(crate) function: Py<PyAny>,
@@ -37,13 +38,13 @@ impl FixedRule for Rule {
                 }
                 let answer = self.function.bind(py).call1((inputs, options))?;
                 for row in answer.try_iter()? {
-                    // A rule that goes on for ever can be stopped between two rows.
+                    // A rule that never ends can be stopped between two rows.
                     if !given.go_on() {
                         return Ok(());
                     }
                     let row = row?;
                     let values = row.try_iter()?.map(|item| value(&item?, Called::Answer, 0));
-                    // One by one: what a generator gives need not be there at once.
+                    // Row by row, so that the rows of a generator are never all in memory at once.
                     if let Err(failure) = given.add(values.collect::<PyResult<_>>()?) {
                         refused = Some(failure);
                         return Ok(());
@@ -60,7 +61,8 @@ impl FixedRule for Rule {
     }
 }
 
-/// The functions of an aggregate.
+/// The functions of an aggregate: `init(*args)` makes the state of a group, `step(state, value)`
+/// returns the next state, and `finish(state)` returns the result, which is the state without it.
 pub(crate) struct Aggregate {
     pub(crate) init: Py<PyAny>,
     pub(crate) step: Py<PyAny>,
@@ -68,7 +70,7 @@ pub(crate) struct Aggregate {
 }
 
 impl Aggregate {
-    /// Begins with a group.
+    /// The state of a new group.
     pub(crate) fn begin(self: &Arc<Self>, args: &[Value]) -> Result<Box<dyn Accumulate>, Failure> {
         let state = attached(|py| {
             let begin = || -> PyResult<Py<PyAny>> {
@@ -82,7 +84,7 @@ impl Aggregate {
     }
 }
 
-/// One group's.
+/// The state of one group.
 struct State {
     of: Arc<Aggregate>,
     state: Py<PyAny>,
@@ -118,8 +120,9 @@ impl Accumulate for State {
     }
 }
 
-/// An exception as a script tells it. One of the database's own that is no mistake of the function
-/// keeps its class, and an exit ends the script.
+/// The failure of a script whose Python function raised an exception. An exception of the database
+/// keeps its class, unless it is an `InvalidInputError`, which is a mistake of the function. An
+/// exit ends the script.
 fn failure(py: Python<'_>, error: PyErr) -> Failure {
     let value = error.value(py);
     let class = value.get_type().name();
@@ -137,7 +140,7 @@ fn failure(py: Python<'_>, error: PyErr) -> Failure {
     }
 }
 
-/// How many columns a rule gives, or arguments an aggregate takes.
+/// The number of columns of a rule, or of arguments of an aggregate.
 pub(crate) fn number(of: &str, number: isize) -> PyResult<usize> {
     usize::try_from(number).map_err(|_| invalid(&format!("{of} is not negative")))
 }

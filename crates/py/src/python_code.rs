@@ -1,28 +1,27 @@
-//! Python code that the database calls, and the end of the interpreter.
+//! Calls of Python code, and what becomes of their threads when the interpreter ends.
 //!
-//! # What happens at its end
+//! # What happens when the interpreter ends
 //! The main thread ends the interpreter while daemon threads and threads of ours still run. Up to
-//! Python 3.13 a thread that asks for the interpreter's lock then is ended by `pthread_exit`, also
-//! from within Python code that a rule, a callback or an iterable runs. That unwinds its stack: our
-//! frames would give back a lock that the thread does not hold, which aborts the process, drop
-//! objects that nobody may touch any more, or catch what may not be caught.
+//! Python 3.13, a thread that then asks for the GIL is ended by `pthread_exit`, even from within
+//! Python code that a rule, a callback or an iterable runs. That unwinds its stack. Our frames
+//! would release a GIL that the thread does not hold, which aborts the process; or drop objects
+//! that must no longer be touched; or catch what must not be caught.
 //!
 //! # Invariants
-//! 1. Such a thread stands still until the process is gone, before any frame of its stack is left.
-//!    It holds what it holds: no file is changed by it any more, which is what a killed process
-//!    leaves.
-//! 2. A thread that comes too late to ask for the lock stands still, too.
-//! 3. Nobody waits for such a thread: once the program is at its end, streams do not join theirs.
+//! 1. Such a thread is parked until the process is gone, before any frame of its stack is left. It
+//!    keeps what it holds. It changes no file any more, so files are as after a killed process.
+//! 2. A thread that asks for the GIL after the end is parked, too.
+//! 3. No thread waits for a parked one: once the program ends, streams do not join their threads.
 //!
 //! # How a thread is kept from unwinding
 //! `pthread_exit` runs the handlers of `pthread_cleanup_push` before it leaves the frames in which
-//! they were pushed, which it tells by their addresses. (In C that is a macro over two functions,
-//! which glibc and musl export.) One at the lowest address of the thread's stack is run before the
-//! first frame is left. Where there is no such thing, the first of our frames with something to
-//! drop stands still.
+//! they were pushed. It compares the addresses of handlers and frames. (In C,
+//! `pthread_cleanup_push` is a macro over two functions, which glibc and musl export.) A handler at
+//! the lowest address of the thread's stack therefore runs before the first frame is left. Where
+//! there are no such handlers, the first of our frames with something to drop parks the thread.
 //!
 //! # Why unsafe here
-//! Neither the standard library nor PyO3 has a way to see `pthread_exit`. A call takes some
+//! Neither the standard library nor PyO3 can intercept `pthread_exit`. A call takes some
 //! nanoseconds.
 #![allow(unsafe_code)]
 
@@ -37,8 +36,8 @@ fn stand_still() -> ! {
     }
 }
 
-/// Does what Python called. Does not come back where the interpreter ends while Python code works
-/// that `work` calls.
+/// Runs `work`, which Python called. Does not return where the interpreter ends while `work` runs
+/// Python code.
 pub(crate) fn still_at_end<T>(work: impl FnOnce() -> T) -> T {
     let mut standing = Standing::enter();
     let done = work();
@@ -46,8 +45,8 @@ pub(crate) fn still_at_end<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Runs `with` with the interpreter's lock. Does not come back where the interpreter ends meanwhile
-/// or has ended.
+/// Takes the GIL and runs `with`. Does not return where the interpreter ends meanwhile or has
+/// ended.
 pub(crate) fn attached<T>(with: impl FnOnce(Python<'_>) -> T) -> T {
     let done = Python::try_attach(|py| still_at_end(|| with(py)));
     done.unwrap_or_else(|| stand_still())
@@ -55,12 +54,12 @@ pub(crate) fn attached<T>(with: impl FnOnce(Python<'_>) -> T) -> T {
 
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// Whether the program is at its end: threads may stand still for ever.
+/// Whether the program is ending: from then on threads may be parked for ever.
 pub(crate) fn is_ending() -> bool {
     IS_ENDING.load(Relaxed)
 }
 
-/// Told by Python's `atexit` before the interpreter ends.
+/// Called by Python's `atexit`, before the interpreter ends.
 #[guarded]
 #[pyfunction]
 pub(crate) fn _at_exit() -> PyResult<()> {
@@ -68,7 +67,7 @@ pub(crate) fn _at_exit() -> PyResult<()> {
     Ok(())
 }
 
-/// Stands still where it is dropped by an unwinding that is no panic.
+/// Parks the thread when it is dropped by an unwinding that is not a panic.
 struct Standing {
     is_done: bool,
 }
@@ -89,7 +88,7 @@ impl Drop for Standing {
     }
 }
 
-/// A handler of `pthread_exit` while a thread is in a call of ours.
+/// A cleanup handler for `pthread_exit`, pushed while a thread is in a call of ours.
 #[cfg(target_os = "linux")]
 mod handler {
     use std::cell::Cell;
@@ -97,7 +96,7 @@ mod handler {
     use std::mem::align_of;
     use std::ptr::null_mut;
 
-    /// `struct _pthread_cleanup_buffer`
+    /// `struct _pthread_cleanup_buffer` of glibc and musl.
     #[repr(C)]
     struct Buffer {
         routine: Option<extern "C" fn(*mut c_void)>,
@@ -122,14 +121,14 @@ mod handler {
     #[derive(Clone, Copy)]
     enum Place {
         Unknown,
-        /// The thread is not ended by `pthread_exit`, or nobody knows its stack.
+        /// The thread is never ended by `pthread_exit`, or its stack is not known.
         Nowhere,
         At(*mut Buffer),
     }
 
     thread_local! {
         static PLACE: Cell<Place> = const { Cell::new(Place::Unknown) };
-        /// Calls inside one another.
+        /// Depth of nested calls. Only the outermost pushes the handler and pops it.
         static DEPTH: Cell<usize> = const { Cell::new(0) };
     }
 
@@ -155,14 +154,14 @@ mod handler {
         if depth == 0
             && let Place::At(buffer) = PLACE.get()
         {
-            // SAFETY: `enter` pushed it. What was pushed behind it was popped: calls end in the
-            // order of a stack.
+            // SAFETY: `enter` pushed it. Handlers that were pushed after it are popped by now,
+            // because calls end in the order of a stack.
             unsafe { _pthread_cleanup_pop(buffer, 0) };
         }
     }
 
-    /// The lowest place of this thread's stack, above its guard. A thread that needs the place for
-    /// a frame is about to overflow.
+    /// The lowest address of this thread's stack, above its guard page. A thread that needs this
+    /// address for a frame is about to overflow its stack.
     fn find() -> Option<*mut Buffer> {
         // SAFETY: both only ask the kernel.
         if unsafe { libc::gettid() == libc::getpid() } {

@@ -1,4 +1,4 @@
-//! `Relation`: a relation by its name, from and to columns.
+//! `Relation`: reads and writes the columns of one relation.
 
 use crate::capsule::{NextBatch, arrow_error, schema_of, speaks_arrow};
 use crate::error::{OrRaise, here, invalid};
@@ -19,10 +19,10 @@ use quipu::{
 };
 use std::sync::Arc;
 
-/// Rows of a batch of a stream.
+/// Rows in a batch of a stream.
 const ROWS_A_BATCH: usize = 1 << 16;
 
-/// A relation, or as a transaction sees it.
+/// A stored relation, as the database or a transaction sees it.
 #[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct Relation {
     relation: Own<quipu::Relation>,
@@ -38,7 +38,7 @@ impl Relation {
     }
 }
 
-/// A column of a relation.
+/// A column of a relation: its name, its type, its default, and whether it is part of the key.
 #[pyclass(module = "quipu", frozen, weakref, get_all)]
 pub(crate) struct Column {
     name: String,
@@ -57,7 +57,7 @@ impl Column {
     }
 }
 
-/// Opens a relation, or makes it.
+/// Opens a relation, or creates it with the columns of `create`, where that is given.
 pub(crate) fn open(
     py: Python<'_>,
     database: &quipu::Database,
@@ -86,7 +86,7 @@ pub(crate) fn open(
     Ok(Relation::new(relation))
 }
 
-/// The columns of a relation for what an Arrow schema describes.
+/// The columns of a relation that can store what an Arrow schema describes.
 fn columns_of(schema: &Bound<'_, PyAny>, keys: &[String]) -> PyResult<Vec<ColumnOf>> {
     if !schema.hasattr("__arrow_c_schema__")? && !speaks_arrow(schema)? {
         let what = format!("create cannot be a {}", schema.get_type().name()?);
@@ -161,7 +161,7 @@ fn item_type(item: &Field, name: &str) -> PyResult<Type> {
     Ok(if is_nullable { Type::Nullable(Box::new(of)) } else { of })
 }
 
-/// The Arrow type of a column's values; `None` where only the values tell it.
+/// The Arrow type of a column's values; `None` where only the values determine it.
 fn arrow_type(of: &Type) -> Option<DataType> {
     Some(match of.without_null() {
         Type::Any => return None,
@@ -177,7 +177,7 @@ fn arrow_type(of: &Type) -> Option<DataType> {
             };
             DataType::FixedSizeList(Arc::new(Field::new("item", float, true)), *len as i32)
         }
-        // As a script's answer has them.
+        // As in results of scripts.
         Type::List(..) | Type::Validity => {
             let none = Series::from(Vec::<Value>::new());
             let column = AnswerColumn::of(none, of).into_arrow(0);
@@ -191,7 +191,7 @@ fn field_of(column: &ColumnOf, of: DataType) -> Field {
     quipu::arrow_field(&column.name, of, *column.column_type.without_null() == Type::Json)
 }
 
-/// The rows of a batch as Arrow has them.
+/// Rows as a record batch.
 fn record_batch(columns: &[ColumnOf], rows: Frame) -> quipu::Result<RecordBatch> {
     let (mut fields, mut arrays) = (Vec::new(), Vec::new());
     let count = rows.len();
@@ -199,7 +199,7 @@ fn record_batch(columns: &[ColumnOf], rows: Frame) -> quipu::Result<RecordBatch>
     for (column, series) in columns.iter().zip(rows.into_columns()) {
         let array =
             AnswerColumn::of(series, &column.column_type).into_arrow(count).map_err(failed)?;
-        // A column of nulls only is one of its type all the same.
+        // A column that holds only nulls still gets its declared type.
         let array = match arrow_type(&column.column_type) {
             Some(of) if of != *array.data_type() => {
                 arrow_cast::cast(&array, &of).map_err(failed)?
@@ -226,7 +226,7 @@ impl Relation {
         })
     }
 
-    /// The Arrow types of its columns, where they tell them.
+    /// The Arrow schema of the relation; `None` where a column's type depends on its values.
     fn schema(&self) -> Option<Schema> {
         let field =
             |column: &ColumnOf| arrow_type(&column.column_type).map(|of| field_of(column, of));
@@ -235,7 +235,7 @@ impl Relation {
         fields.map(Schema::new)
     }
 
-    /// All rows as one table.
+    /// All rows as one table. The GIL is released while they are read.
     fn table(&self, py: Python<'_>) -> PyResult<Table> {
         let relation = self.relation()?;
         let batch = py.detach(|| record_batch(relation.columns(), relation.to_frame()?));
@@ -268,7 +268,7 @@ impl Relation {
         Ok(usize::try_from(rows)?)
     }
 
-    /// A relation is there also where it has no rows.
+    /// True for an empty relation, too: otherwise Python would call `__len__`.
     fn __bool__(&self) -> bool {
         true
     }

@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyList, PyString};
 use quipu::{Frame, RunOptions};
 use std::collections::BTreeMap;
 
-/// Rows by relation, as `import_relations` takes them.
+/// Rows by relation, in the form that `import_relations` takes.
 pub(crate) fn export<'py>(
     py: Python<'py>,
     names: Vec<String>,
@@ -26,7 +26,7 @@ pub(crate) fn export<'py>(
     Ok(out)
 }
 
-/// Rows as lists.
+/// Rows as a list of lists.
 pub(crate) fn rows<'py>(py: Python<'py>, frame: &Frame) -> PyResult<Bound<'py, PyList>> {
     let rows = PyList::empty(py);
     for row in 0..frame.len() {
@@ -36,7 +36,7 @@ pub(crate) fn rows<'py>(py: Python<'py>, frame: &Frame) -> PyResult<Bound<'py, P
     Ok(rows)
 }
 
-/// Puts rows into relations, or deletes them.
+/// Puts rows into relations, or deletes rows from relations whose names begin with `-`.
 pub(crate) fn import(
     py: Python<'_>,
     data: &Bound<'_, PyAny>,
@@ -62,7 +62,7 @@ pub(crate) fn import(
     })
 }
 
-/// Names of a relation's columns.
+/// Names of a relation's columns, in order.
 pub(crate) fn column_names(database: &quipu::Database, name: &str) -> PyResult<Vec<String>> {
     let columns = database.columns_of(name).or_raise()?;
     Ok(columns.into_iter().map(|column| column.name).collect())

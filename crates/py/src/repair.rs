@@ -1,4 +1,4 @@
-//! Checks and repairs: their reports as dictionaries.
+//! `repair`, and reports of checks and repairs as dictionaries.
 
 use crate::import::interruptible;
 use py_guard::guarded;
@@ -7,7 +7,7 @@ use pyo3::types::{PyDict, PyList};
 use quipu::{Check, Options, RepairReport};
 use std::path::PathBuf;
 
-/// The report of a check.
+/// The report of a check as a dictionary.
 pub(crate) fn check_dict<'py>(py: Python<'py>, check: &Check) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("files", check.files.files)?;
@@ -36,7 +36,7 @@ pub(crate) fn check_dict<'py>(py: Python<'py>, check: &Check) -> PyResult<Bound<
     Ok(out)
 }
 
-/// What is wrong, as a list of dictionaries.
+/// The problems that a check found, as a list of dictionaries.
 pub(crate) fn problems<'py>(py: Python<'py>, check: &Check) -> PyResult<Bound<'py, PyList>> {
     let problems = PyList::empty(py);
     for problem in check.problems() {

@@ -1,4 +1,4 @@
-//! `Result`: what a script answers.
+//! `Result`: the rows that a script returned. Python objects are made of them when they are read.
 
 use crate::capsule::arrow_error;
 use crate::error::{OrRaise, invalid};
@@ -18,23 +18,23 @@ use pyo3::types::{PyCapsule, PyList, PySlice, PyTuple};
 use quipu::{Frame, RunOptions, Series, Value};
 use std::time::Duration;
 
-/// Tuples from which on the collector comes by while they are made: its threshold for new objects,
-/// as Python sets it at first.
+/// Results of at least this many rows untrack their tuples: Python's initial threshold of new
+/// objects, from which on the garbage collector runs while tuples are made.
 const COLLECTED_MIN: usize = 700;
 
-/// Rows that a repr and a notebook show.
+/// Rows that `repr` and a notebook show.
 const ROWS_SHOWN: usize = 10;
 
-/// Rows with named columns, as of the moment the script ran.
+/// Rows with named columns, as of the snapshot that the script read.
 #[pyclass(module = "quipu", name = "Result", frozen, weakref)]
 pub(crate) struct Answer {
     answer: quipu::Answer,
-    /// The same for Arrow, made when it is first asked for.
+    /// The same rows for Arrow, made at first use.
     batch: Mutex<Option<RecordBatch>>,
 }
 
-/// Runs a script: by `briefly` with the interpreter lock where it is short, else without by `run`,
-/// which a signal interrupts.
+/// Runs a script. `briefly` runs with the GIL and returns `None` where it might take long; then
+/// `run` runs without the GIL and can be interrupted by a signal.
 pub(crate) fn run(
     py: Python<'_>,
     given: Option<&Bound<'_, PyAny>>,
@@ -52,7 +52,7 @@ pub(crate) fn run(
     Ok(Answer::new(answer))
 }
 
-/// What the arguments of a call say.
+/// Limits of a script from the keyword arguments of a call.
 pub(crate) fn run_options(
     timeout: Option<f64>,
     memory_limit: Option<&Bound<'_, PyAny>>,
@@ -64,10 +64,10 @@ pub(crate) fn run_options(
     Ok(RunOptions { timeout, memory_limit_bytes, read_only, ..RunOptions::default() })
 }
 
-/// Rows that `%debug` shows of a relation.
+/// Rows of a relation that `%debug` shows at most.
 const DEBUG_ROWS_MAX: usize = 20;
 
-/// Shows what `%debug` names, on `sys.stderr`.
+/// Writes the relation that `%debug` names to `sys.stderr`.
 fn debug(name: &str, answer: &quipu::Answer) {
     let more = if answer.len() > DEBUG_ROWS_MAX { "…\n" } else { "" };
     let rows = if answer.len() == 1 { "row" } else { "rows" };
@@ -75,7 +75,7 @@ fn debug(name: &str, answer: &quipu::Answer) {
     let text = format!("{name}: {} {rows}\n{table}{more}", answer.len());
     attached(|py| {
         let write = || py.import("sys")?.getattr("stderr")?.call_method1("write", (text,));
-        // The script goes on where nobody can be told, but not past an exit.
+        // The script goes on where `sys.stderr` cannot be written, but not after an exit.
         if let Err(error) = write()
             && exits::is_exit(py, &error)
         {
@@ -84,30 +84,31 @@ fn debug(name: &str, answer: &quipu::Answer) {
     });
 }
 
-/// Takes a tuple of plain objects, which can be in no cycle, off the list of those that the garbage
-/// collector walks over. The collector would do so itself when it comes by
-/// (`_PyTuple_MaybeUntrack`), after following all their items.
+/// Removes a tuple of plain objects from the objects that the garbage collector tracks. Such a
+/// tuple is in no cycle. The collector would untrack it itself, but only after visiting all its
+/// items (`_PyTuple_MaybeUntrack`).
 ///
 /// # Why unsafe here
-/// PyO3 has no safe function for it. Of 5,700 rows of one number each took 62 ns (made and dropped)
-/// and takes 53.
+/// PyO3 has no safe function for it. Making and dropping a tuple takes 53 ns instead of 62 (5,700
+/// rows of one integer).
 #[allow(unsafe_code)]
 fn untrack(tuple: &Bound<'_, PyTuple>) {
-    // SAFETY: a tuple is an object that collectors know of, it is alive, and the interpreter's lock
-    // is held.
+    // SAFETY: a tuple is an object with a header for the collector, it is alive, and the GIL is
+    // held.
     unsafe { pyo3::ffi::PyObject_GC_UnTrack(tuple.as_ptr().cast()) };
 }
 
-/// Objects of values that come again and again, as the texts of a few kinds do, by
-/// [`quipu::Answer::word`].
+/// A direct-mapped cache of Python objects for values that repeat, such as a few distinct strings.
+/// Its keys are of [`quipu::Answer::word`].
 #[derive(Default)]
 struct Made<'py>([Option<(u64, Bound<'py, PyAny>)>; MADE_MAX]);
 
-/// Places for objects; a power of two.
+/// Slots of the cache; a power of two.
 const MADE_MAX: usize = 16;
 
 impl<'py> Made<'py> {
-    /// The object of a value. One that can be changed is a new one each time.
+    /// The Python object of a value. Only immutable objects are shared: a list or a dict is a new
+    /// object each time.
     fn object(
         &mut self,
         py: Python<'py>,
@@ -145,10 +146,10 @@ impl<'py> Made<'py> {
     }
 }
 
-/// An object of a row.
+/// The Python object of one column of a row.
 struct Cell<'py> {
     object: Bound<'py, PyAny>,
-    /// Whether it refers to no other object and never will, as numbers and texts.
+    /// Whether it refers to no other object and never will, such as a number or a string.
     is_plain: bool,
 }
 
@@ -157,7 +158,7 @@ impl Answer {
         Self { answer, batch: Mutex::new(None) }
     }
 
-    /// The same rows, to be written.
+    /// The same rows as a frame, for imports and puts.
     pub(crate) fn frame(&self) -> PyResult<Frame> {
         let columns = 0..self.answer.columns().len();
         let column = |column| -> Series {
@@ -186,7 +187,7 @@ impl Answer {
             is_plain &= cell.is_plain;
             Ok(cell.object)
         };
-        // Results of many rows have few columns: those need no vector on the way.
+        // Large results mostly have few columns. These lengths need no temporary vector.
         let tuple = match self.answer.columns().len() {
             1 => PyTuple::new(py, [cell(0)?]),
             2 => PyTuple::new(py, [cell(0)?, cell(1)?]),
@@ -214,7 +215,7 @@ impl Answer {
         PyList::new(py, tuples)
     }
 
-    /// Its Arrow table. The interpreter lock is released while it is made.
+    /// The rows as an Arrow table. The GIL is released while it is made.
     fn table(&self, py: Python<'_>) -> PyResult<Table> {
         let batch = py.detach(|| -> Result<RecordBatch, ArrowError> {
             let mut made = self.batch.lock();

@@ -1,8 +1,9 @@
-//! `ResultStream`: what a script answers, in parts while it is found.
+//! `ResultStream`: the result of a script, in batches, while the script still runs.
 //!
-//! # How
-//! The script runs on a thread of its own, which never touches the interpreter, and waits where
-//! parts are not taken: one lies ready at most.
+//! # How it runs
+//! The script runs on a thread of its own, which takes the GIL only for Python functions that the
+//! script calls. It hands batches over through a channel with room for one, and blocks while the
+//! consumer takes none.
 
 use crate::capsule::{arrow_error, schema_capsule, stream_capsule};
 use crate::error::{here, invalid};
@@ -23,17 +24,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often it is asked for a signal while a part is waited for.
+/// How often signals are checked while a call waits for a batch.
 const STEP: Duration = Duration::from_millis(50);
 
-/// A script that runs.
+/// A running script and its channel.
 struct Running {
-    /// Its thread is in this process only.
+    /// The process that has the thread: a forked child does not have it.
     owner: Owner,
     parts: Receiver<quipu::Result<quipu::Answer>>,
     is_stopped: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
-    /// The part that was looked at.
+    /// The first batch, which `stream` received for its columns; the next call returns it.
     first: Option<quipu::Answer>,
 }
 
@@ -58,7 +59,7 @@ impl Running {
                 ended = Err(exits::error(exit, message));
             }
             if let Err(error) = ended {
-                // Nobody may be there any more.
+                // The consumer may have dropped the stream.
                 let _ = sender.send(Err(error));
             }
         };
@@ -66,7 +67,7 @@ impl Running {
         Ok(Self { owner: Owner::here(), parts, is_stopped, thread: Some(thread), first: None })
     }
 
-    /// The next part; `None` at the end. After that and after an error there are no more.
+    /// The next batch; `None` at the end. No batch follows the end or an error.
     fn next(&mut self, go_on: Option<GoOn<'_>>) -> quipu::Result<Option<quipu::Answer>> {
         self.owner.check().map_err(|error| Error::caused(ErrorKind::Forked, error))?;
         if let Some(first) = self.first.take() {
@@ -92,36 +93,37 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// Stops the script, and waits until it has.
+    /// Stops the script and waits until its thread has ended.
     fn drop(&mut self) {
         if !self.owner.is_here() || is_ending() {
-            // Nobody sends, and there is nobody to join, or somebody who may stand still for ever.
+            // The thread does not exist in this process, or may be parked for ever: it is not
+            // joined.
             self.is_stopped.store(true, Ordering::Relaxed);
             std::mem::forget(std::mem::replace(&mut self.parts, sync_channel(0).1));
             std::mem::forget(self.thread.take());
             return;
         }
         self.is_stopped.store(true, Ordering::Relaxed);
-        // The thread may wait for its part to be taken: it finds that nobody is there.
+        // The thread may be blocked in `send`: dropping the receiver makes it fail.
         drop(std::mem::replace(&mut self.parts, sync_channel(0).1));
         if let Some(thread) = self.thread.take() {
-            // It has nothing to say but a panic, which was shown when it came.
+            // An error means that it panicked, which the panic hook has reported.
             let _ = thread.join();
         }
     }
 }
 
-/// Where a stream stands. No lock is held while a part is waited for: a signal's handler may close
-/// the stream.
+/// State of a stream. No lock is held while a call waits for a batch, because a signal handler may
+/// close the stream.
 enum State {
     Ready(Running),
-    /// A call waits for a part.
+    /// A call holds the script and waits for a batch.
     Busy,
-    /// At its end, closed, or handed over to Arrow.
+    /// At its end, closed, or exported to Arrow.
     Done,
 }
 
-/// Parts of a result, as of the moment the script began.
+/// An iterator over the batches of a result, as of the snapshot that the script read.
 #[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct ResultStream {
     columns: Vec<String>,
@@ -130,7 +132,7 @@ pub(crate) struct ResultStream {
     state: Own<Mutex<State>>,
 }
 
-/// Begins to run a script. Its mistakes are told here.
+/// Starts a script and waits for its first batch. Mistakes in the script are raised here.
 pub(crate) fn stream(
     py: Python<'_>,
     database: &quipu::Database,
@@ -161,8 +163,8 @@ pub(crate) fn stream(
 }
 
 impl ResultStream {
-    /// What runs, which is nobody else's then; `None` at the end. `next`: where the stream stands
-    /// now.
+    /// Takes the running script out of the stream and leaves `next` as the state; `None` at the
+    /// end.
     fn take(&self, next: State) -> PyResult<Option<Running>> {
         let mut state = here(&self.state)?.lock();
         match std::mem::replace(&mut *state, next) {
@@ -178,8 +180,8 @@ impl ResultStream {
         }
     }
 
-    /// Takes back what runs where `goes_on` says that there may be more, and where nobody has
-    /// closed the stream meanwhile; otherwise the caller has to drop it, which waits for a thread.
+    /// Puts the script back where `goes_on` says that batches may follow and the stream was not
+    /// closed meanwhile. Otherwise returns it for the caller to drop, which joins a thread.
     fn put_back(&self, running: Running, goes_on: bool) -> Option<Running> {
         let Ok(state) = self.state.get() else { return Some(running) };
         let mut state = state.lock();

@@ -1,4 +1,4 @@
-//! Many rows as an object that speaks Arrow.
+//! `Table` and `TableStream`: rows that other libraries read through the Arrow PyCapsule interface.
 
 use crate::capsule::{NextBatch, schema_capsule, stream_capsule};
 use crate::error::{OrRaise, here, invalid};
@@ -18,14 +18,14 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Rows asked of a scan at once.
+/// Rows that are read from a scan at a time.
 const ROWS_A_BATCH: usize = 1 << 16;
-/// Tuples made at once for a loop.
+/// Tuples that a loop makes at a time.
 const ROWS_MADE: usize = 64;
 /// Rows that a notebook shows.
 const ROWS_SHOWN: usize = 10;
 
-/// Rows with named columns, as of the moment they were read.
+/// Rows with named columns, as of the snapshot they were read from.
 #[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct Table {
     batches: Vec<RecordBatch>,
@@ -34,13 +34,13 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Of batches that have this schema.
+    /// A table of batches that all have this schema.
     pub(crate) fn new(batches: Vec<RecordBatch>, schema: Arc<Schema>) -> Self {
         let rows = batches.iter().map(RecordBatch::num_rows).sum();
         Self { batches, schema, rows }
     }
 
-    /// Of one batch.
+    /// A table of one batch, with its schema.
     pub(crate) fn of_batch(batch: RecordBatch) -> Self {
         let schema = batch.schema();
         Self::new(vec![batch], schema)
@@ -87,7 +87,7 @@ fn record_batch(graph: &quipu::Graph, edges: &Edges) -> quipu::Result<RecordBatc
         .map_err(|error| quipu::Error::caused(quipu::ErrorKind::InvalidInput, error))
 }
 
-/// Vertices or keys as an Arrow array.
+/// Vertices or keys as an Arrow array of `uint64`, `int64` or strings.
 pub(crate) fn vertex_array(vertices: VertexColumn) -> ArrayRef {
     match vertices {
         VertexColumn::U64(words) => Arc::new(UInt64Array::from(words)),
@@ -140,7 +140,7 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The interface lets a producer ignore the request where it cannot meet it.
+        // The interface allows a producer to ignore a requested schema that it cannot meet.
         let _ = requested_schema;
         let mut batches = self.batches.clone().into_iter();
         stream_capsule(py, &self.schema, Box::new(move || Ok(batches.next())))
@@ -191,7 +191,7 @@ pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// The values of a column, which are of one of the types that tables here have.
+/// A column of one of the types that these tables have, downcast once for many rows.
 enum Values<'b> {
     U64(&'b [u64]),
     I64(&'b [i64]),
@@ -225,7 +225,7 @@ impl<'b> Values<'b> {
     }
 }
 
-/// Appends some rows of a batch as tuples.
+/// Appends these rows of the batch to `out`, as tuples.
 fn push_tuples<'py>(
     py: Python<'py>,
     batch: &RecordBatch,
@@ -243,20 +243,20 @@ fn push_tuples<'py>(
     Ok(())
 }
 
-/// The rows of a table, made when a loop comes to them.
+/// An iterator over the rows of a table. It makes 64 tuples at a time.
 #[pyclass(module = "quipu", frozen, weakref)]
 struct TableRows(env::sync::Mutex<RowsLeft>);
 
 struct RowsLeft {
-    /// Those not looked at yet, the last one first.
+    /// Batches that are not finished, the next one last.
     batches: Vec<RecordBatch>,
-    /// How many rows of the one at hand are made, or being made.
+    /// Rows of the last batch whose tuples are made or are being made.
     at: usize,
     made: VecDeque<Py<PyTuple>>,
 }
 
 impl RowsLeft {
-    /// The next rows to be made.
+    /// The next rows to make tuples of, with their batch.
     fn next_rows(&mut self) -> Option<(RecordBatch, Range<usize>)> {
         let batch = self.batches.last()?.clone();
         let rows = self.at..batch.num_rows().min(self.at + ROWS_MADE);
@@ -286,7 +286,7 @@ impl TableRows {
                 let Some(next) = left.next_rows() else { return Ok(None) };
                 next
             };
-            // Not while the lock is held: the interpreter may run anything where tuples are made.
+            // Without the lock: making tuples may run any Python code.
             let mut tuples = Vec::with_capacity(rows.len());
             push_tuples(py, &batch, rows, &mut tuples)?;
             self.0.lock().made.extend(tuples.into_iter().map(Bound::unbind));
@@ -294,11 +294,11 @@ impl TableRows {
     }
 }
 
-/// Tables one after another, as of the moment the stream began.
+/// An iterator over tables, as of the snapshot that the stream reads.
 #[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct TableStream {
     schema: Arc<Schema>,
-    /// Nothing once it was handed over to Arrow.
+    /// `None` once it is exported to Arrow.
     next: Own<env::sync::Mutex<Option<NextBatch>>>,
 }
 
@@ -307,7 +307,7 @@ impl TableStream {
         Self { schema, next: Own::new(env::sync::Mutex::new(Some(next))) }
     }
 
-    /// What is left, which is nobody else's then.
+    /// Takes the remaining batches out of the stream.
     fn take(&self) -> PyResult<NextBatch> {
         here(&self.next)?.lock().take().ok_or_else(|| invalid("the stream was handed out already"))
     }

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use quipu::RunOptions;
 
-/// A transaction.
+/// A transaction that is open until it commits or rolls back.
 #[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct Transaction {
     transaction: Own<quipu::Tx>,
@@ -28,7 +28,7 @@ impl Transaction {
         here(&self.transaction)
     }
 
-    /// Waits for who ends it. In a process that inherited it, it is none of its.
+    /// Waits for another thread that is ending it. False in a forked child.
     fn is_open(&self, py: Python<'_>) -> bool {
         self.transaction.get().is_ok_and(|transaction| py.detach(|| transaction.is_open()))
     }
@@ -74,7 +74,7 @@ impl Transaction {
             py,
             params,
             RunOptions { files: files.as_ref(), ..options },
-            // Another thread may be at work in the transaction.
+            // Never with the GIL: another thread may be running a script in this transaction.
             |_, _| Ok(None),
             |parameters, options| transaction.run_with(script, parameters, options),
         )
@@ -112,7 +112,7 @@ impl Transaction {
 
     fn rollback(&self, py: Python<'_>) -> PyResult<()> {
         let transaction = self.tx()?;
-        // A script of another thread may be at work in it, and need the interpreter's lock.
+        // A script of another thread may be running in it, and may need the GIL.
         py.detach(|| transaction.rollback());
         Ok(())
     }
@@ -125,8 +125,8 @@ impl Transaction {
     fn __exit__(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<bool> {
         let failed = args.get_item(0).is_ok_and(|kind| !kind.is_none());
         if self.transaction.get().is_err() {
-            // The parent's transaction goes on in the parent: a child that leaves the block does
-            // nothing to it.
+            // The transaction belongs to the parent process: a child that leaves the block does not
+            // touch it.
             return Ok(false);
         }
         if failed {

@@ -1,4 +1,4 @@
-//! Values of the query language on the way in and out.
+//! Converts values of the query language from Python and to Python.
 
 use crate::columns::explain;
 use crate::error::invalid;
@@ -12,7 +12,7 @@ use pyo3::types::{
 use quipu::{Json, Parameters, Value, Vector};
 use std::fmt;
 
-/// How deep lists may stand in lists, on both ways: JSON's limit too.
+/// How deeply lists may be nested, in both directions: also the limit for JSON.
 const DEPTH_MAX: usize = 128;
 
 /// An attribute of a module, looked up once.
@@ -38,7 +38,7 @@ static DATETIME: Attribute = Attribute::new("datetime", "datetime");
 static DUMPS: Attribute = Attribute::new("json", "dumps");
 static LOADS: Attribute = Attribute::new("json", "loads");
 
-/// Parameters from a mapping with texts as its keys.
+/// Parameters of a script from a mapping with strings as keys.
 pub(crate) fn parameters(given: Option<&Bound<'_, PyAny>>) -> PyResult<Parameters> {
     let mut parameters = Parameters::new();
     let Some(given) = given else { return Ok(parameters) };
@@ -60,11 +60,11 @@ pub(crate) fn parameters(given: Option<&Bound<'_, PyAny>>) -> PyResult<Parameter
 /// What a value is called in messages.
 #[derive(Clone, Copy)]
 pub(crate) enum Called<'n> {
-    /// The parameter of a script.
+    /// A parameter of a script.
     Parameter(&'n str),
     /// A value of a column.
     Column(&'n str),
-    /// What a rule or an aggregate of the program's answers.
+    /// The result of a user-defined rule or aggregate.
     Answer,
 }
 
@@ -78,7 +78,7 @@ impl fmt::Display for Called<'_> {
     }
 }
 
-/// A value.
+/// A Python object as a value. `name` is what messages call it, `depth` how deeply it is nested.
 pub(crate) fn value(given: &Bound<'_, PyAny>, name: Called<'_>, depth: usize) -> PyResult<Value> {
     let py = given.py();
     if depth > DEPTH_MAX {
@@ -123,7 +123,7 @@ pub(crate) fn value(given: &Bound<'_, PyAny>, name: Called<'_>, depth: usize) ->
         }
         return Ok(Value::Str(given.call_method0("isoformat")?.extract()?));
     }
-    // NumPy's scalars and arrays, and whatever else counts itself among them.
+    // NumPy's scalars and arrays, and objects that look like them.
     if given.hasattr("dtype")? && given.hasattr("tolist")? {
         let plain = given.call_method0("tolist")?;
         if !plain.get_type().is(given.get_type()) {
@@ -154,7 +154,7 @@ fn json(given: &Bound<'_, PyAny>, name: Called<'_>) -> PyResult<Value> {
     Ok(Value::Json(Json::parse(&text).map_err(|error| wrong(error.to_string()))?))
 }
 
-/// A value as Python has it.
+/// A value as a Python object.
 pub(crate) fn object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     nested(py, value, 0)
 }

@@ -1,4 +1,4 @@
-//! Vertices and weights on the way in: plain numbers, NumPy arrays, lists, anything Arrow.
+//! Input vertices and weights: plain numbers, NumPy arrays, lists and Arrow data.
 
 use crate::columns::{Column, Ints, VERTEX, WEIGHT, explain, floats, ints, slice};
 use crate::error::{OrRaise, invalid};
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use quipu::{Graph, VertexList, VertexType, Weight, WeightType, WeightsRef};
 
-/// The word of one vertex; a text that is no vertex becomes one that no read finds.
+/// The 64-bit word of one vertex. A string that is not a vertex gets a word that no read finds.
 #[inline]
 pub(crate) fn vertex(graph: &Graph, value: &Bound<'_, PyAny>) -> PyResult<u64> {
     match graph.def().vertex {
@@ -37,12 +37,12 @@ fn text_expected(value: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!("a vertex of this graph is text, not {}", value.get_type()))
 }
 
-/// A column of vertices.
+/// A column of vertices of the graph's type.
 pub(crate) fn column<'py>(graph: &Graph, value: &Bound<'py, PyAny>) -> PyResult<Column<'py>> {
     crate::columns::column(graph.def().vertex, VERTEX, value)
 }
 
-/// Weights handed in as a column.
+/// An input column of weights.
 pub(crate) enum WeightColumn<'py> {
     Float(PyReadonlyArray1<'py, f64>),
     Int(Ints<'py>),
@@ -70,7 +70,7 @@ pub(crate) fn weights<'py>(
     }))
 }
 
-/// One weight of the graph's type; `None` where none is given.
+/// One weight of the graph's type; `None` where no value is given.
 pub(crate) fn weight(graph: &Graph, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Weight>> {
     let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(None) };
     Ok(Some(match graph.def().weight {

@@ -2,9 +2,9 @@
 //!
 //! `cargo run --release -p quipu --example backup_speed -- FOLDER EDGES.csv [ROUNDS]`
 //!
-//! Imports the file into a new database in FOLDER, then does each thing once a round, one after the
-//! other, and prints the medians. Everything written is synced in the time that is told, also by
-//! `cp` (`sync -f` follows it).
+//! Imports the file into a new database in FOLDER, then times each operation once a round, and
+//! prints the medians. The times include a sync of everything written, also for `cp` (`sync -f`
+//! follows it).
 
 // An example runs commands and reads the clock by itself.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -67,7 +67,7 @@ fn main() -> Anything<()> {
         bytes as f64 / 1e6,
         check.files.files
     );
-    // A copy of the folder needs a database at rest; a backup does not.
+    // A copy of the folder needs an idle database; a backup does not.
     let mut times = vec![Vec::new(); NAMES.len()];
     for round in 0..rounds {
         let work = folder.join("round");

@@ -1,8 +1,8 @@
-//! Rows and bytes a second of `check`, beside reading the same files.
+//! Rows and bytes a second of `check`, compared with plainly reading the same files.
 //!
-//! `cargo run --release --example check_speed -p quipu -- DB [ROUNDS]`: rounds alternate, medians
-//! are printed. Both read from the page cache, unless the database is larger than memory.
-#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // a measurement reads clocks and files
+//! `cargo run --release --example check_speed -p quipu -- DB [ROUNDS]`: rounds alternate, and the
+//! medians are printed. Both read from the page cache, unless the database is larger than memory.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // reads clocks and files
 
 use quipu::Options;
 use std::fs::{self, File};
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Reads every file; how many bytes there were.
+/// Reads every file; returns the number of bytes.
 fn read_all(folder: &Path) -> std::io::Result<u64> {
     let mut bytes = 0;
     let mut buffer = vec![0; 1 << 20];

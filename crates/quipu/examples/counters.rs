@@ -1,4 +1,4 @@
-//! Words counted by four threads, without locks or conflicts: adding reads nothing.
+//! Four threads count words without locks or conflicts, since an increment reads nothing.
 //!
 //! `cargo run --example counters -p quipu`
 #![allow(clippy::disallowed_methods, reason = "the threads are the program's own")]

@@ -1,4 +1,4 @@
-//! A recursive question, and a mistake with its place.
+//! A recursive query, and an error with its position.
 //!
 //! `cargo run --example datalog -p quipu`
 

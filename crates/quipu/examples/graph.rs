@@ -1,4 +1,4 @@
-//! A small citation graph: written in a transaction, read from both ends, opened again.
+//! A small citation graph: written in a transaction, read from both ends, and opened again.
 //!
 //! `cargo run --example graph -p quipu`
 
@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cites = db.graph("cites", options)?;
     cites.upsert(1, 2, Some(Weight::Float(0.5)))?;
 
-    // All of a transaction is there after its commit, or nothing.
+    // A transaction becomes visible as a whole at its commit, or not at all.
     let tx = db.transaction(Isolation::Snapshot);
     let in_tx = tx.graph("cites")?;
     in_tx.upsert(3, 2, Some(Weight::Float(1.0)))?;

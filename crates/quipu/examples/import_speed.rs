@@ -1,7 +1,7 @@
-//! How fast a graph is imported, end to end: `cargo run --release -p quipu --example import_speed
-//! FOLDER [edges] [memory MiB] [none|float|str]`. Writes `edges.csv` into FOLDER unless
-//! one is there, imports it into a new database beside it, prints what each phase took, and checks
-//! the database.
+//! Measures an import of a graph, end to end: `cargo run --release -p quipu --example import_speed
+//! FOLDER [edges] [memory MiB] [none|float|str]`. Writes `edges.csv` into FOLDER if it is missing,
+//! imports it into a new database in FOLDER, prints the time of each phase, and checks the
+//! database.
 
 // An example reads the clock and files by itself.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -23,7 +23,7 @@ fn random(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A vertex of a fifth as many as there are edges; small ones are more frequent.
+/// A random vertex, of a fifth as many as there are edges. Small ones are more frequent.
 fn vertex(state: &mut u64, edges: u64) -> u64 {
     let unit = (random(state) >> 11) as f64 / (1_u64 << 53) as f64;
     ((edges / 5).max(2) as f64 * unit * unit) as u64
@@ -43,13 +43,13 @@ fn write_csv(path: &Path, edges: u64, kind: &str) -> std::io::Result<()> {
     out.flush()
 }
 
-/// A line of `/proc/self/status`, where there is one.
+/// A value of `/proc/self/status`; `?` if it is missing.
 fn status(key: &str) -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or("?").trim().to_owned()
 }
 
-/// Seconds of processor time of this process, user and system; 0 where the kernel does not tell.
+/// Processor time of this process in seconds, user and system; 0 if the system does not report it.
 fn processor_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after = stat.rsplit(')').next().unwrap_or_default();

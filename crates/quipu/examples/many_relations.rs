@@ -1,8 +1,8 @@
-//! Seconds to create many relations and graphs one by one, and to open the database again.
+//! Time in seconds to create many relations and graphs one by one, and to open the database again.
 //!
-//! `cargo run --release --example many_relations -p quipu -- FOLDER [COUNT]`: FOLDER is made anew.
-//! Durability `os`.
-#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // a measurement reads clocks and files
+//! `cargo run --release --example many_relations -p quipu -- FOLDER [COUNT]`: deletes and
+//! re-creates FOLDER. Durability `os`.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // reads clocks and files
 
 use quipu::{Database, Durability, GraphOptions, Options, Parameters};
 use std::path::Path;

@@ -1,12 +1,12 @@
-//! Latency of single reads while another thread commits and everything is flushed and compacted
-//! behind it, against the same reads in quiet.
+//! Latency of single reads while another thread commits and everything is flushed and compacted,
+//! compared with the same reads on an idle database.
 //!
 //! ```text
 //! cargo run --release -p quipu --example read_latency -- EDGES.csv [ROUNDS] [SECONDS]
 //! ```
 //!
-//! Quiet and busy phases alternate, so that the machine's noise falls on both. A quiet phase begins
-//! when flushes and compactions of the busy one before are through.
+//! Idle and busy phases alternate, so that noise of the machine affects both. An idle phase begins
+//! when the flushes and compactions of the busy phase before it have ended.
 #![allow(clippy::disallowed_methods)] // an example of the outside: clocks and threads are its own
 
 use quipu::{Database, Durability, Graph, GraphOptions, Options, Weight, WeightType, WeightsRef};
@@ -14,12 +14,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Edges in a commit.
+/// Edges of a commit.
 const COMMIT_EDGES: usize = 500;
-/// Commits between two compactions of everything.
+/// Commits between two full compactions.
 const COMMITS_A_COMPACTION: u64 = 600;
 
-/// A small generator, so that a run can be repeated: xorshift64*.
+/// A small random number generator with a fixed seed, so that runs can be repeated: xorshift64*.
 struct Random(u64);
 
 impl Random {
@@ -37,7 +37,7 @@ fn main() -> quipu::Result<()> {
     let rounds: usize = arguments.next().map_or(5, |text| text.parse().expect("a number"));
     let seconds: f64 = arguments.next().map_or(3.0, |text| text.parse().expect("a number"));
     let folder = std::env::temp_dir().join(format!("quipu-latency-{}", std::process::id()));
-    // Little memory for writes, so that flushes and compactions are many.
+    // Little memory for writes, for frequent flushes and compactions.
     let options =
         Options { durability: Durability::Os, memory_limit_bytes: 128 << 20, ..Options::default() };
     let db = Database::open(&folder, options)?;
@@ -79,7 +79,7 @@ fn main() -> quipu::Result<()> {
     Ok(())
 }
 
-/// Reads the successors of random vertices for some seconds; each read's nanoseconds, ascending.
+/// Reads successors of random vertices for `seconds`; returns the sorted times in nanoseconds.
 fn read_for(graph: &Graph, vertices: &[u64], seconds: f64, seed: u64) -> quipu::Result<Vec<u64>> {
     let mut random = Random(seed + 1);
     let mut ids = Vec::new();
@@ -98,7 +98,7 @@ fn read_for(graph: &Graph, vertices: &[u64], seconds: f64, seed: u64) -> quipu::
     }
 }
 
-/// Commits upserts and removals of random edges; returns commits and compactions.
+/// Commits upserts and removals of random edges; returns the numbers of commits and compactions.
 fn write_until(
     db: &Database,
     graph: &Graph,

@@ -1,4 +1,4 @@
-//! What a script answers: rows of values, and the same as typed columns.
+//! The result of a script: rows of values, and the same as typed columns.
 
 use crate::answer_kind::{Item, Kind, Seen};
 use base::{BytesColumn, Validity as ValidRows};
@@ -9,61 +9,60 @@ use std::ops::Range;
 use std::sync::Arc;
 use store::{Error, ErrorKind, Result};
 
-/// Characters of a cell that a table shows.
+/// Maximum number of characters of a cell in a text table.
 const CELL_CHARACTERS_MAX: usize = 60;
 
-/// The rows a script answers, as of the moment it ran.
+/// The rows that a script returned, at the snapshot it read.
 #[derive(Clone)]
 pub struct Answer {
     output: Output,
-    /// Of each column what it holds here and in other parts of the same result; `None` where this
-    /// is all there is.
+    /// The kind of each column over all parts of one result; `None` if this is the whole result.
     kinds: Option<Arc<[Kind]>>,
 }
 
 /// A column of one type.
 ///
-/// Values of several types are one column of texts, but that integers beside floats become floats
-/// (past 2^53 to the nearest one) and integers beside ids past 2^63 become ids where none is
-/// negative. Vectors of one length are vectors, and lists of items of one type (by the same rules)
-/// lists.
+/// Values of several types become strings, with some exceptions. Integers mixed with floats become
+/// floats (above 2^53 rounded to the nearest). Integers mixed with ids above `i64::MAX` become ids
+/// if none is negative. Vectors of equal length stay vectors, and lists whose items have one type
+/// (by the same rules) stay lists.
 #[derive(Clone, Debug)]
 pub struct AnswerColumn {
-    /// The values; a filler where the row holds null.
+    /// The values, with fillers for nulls.
     pub values: AnswerValues,
-    /// Which rows hold a value.
+    /// Which rows are not null.
     pub valid: ValidRows,
 }
 
 /// Values of one type.
 #[derive(Clone, Debug)]
 pub enum AnswerValues {
-    /// So many nulls, and nothing else.
+    /// Only nulls: their number.
     Null(usize),
     /// Booleans.
     Bool(Vec<bool>),
     /// Integers.
     Int(Vec<i64>),
-    /// Integers, some of them past 2^63.
+    /// Unsigned integers, some of them above `i64::MAX`.
     Id(Vec<u64>),
     /// Floats.
     Float(Vec<f64>),
-    /// Texts.
+    /// UTF-8 strings.
     Str(BytesColumn),
     /// Byte strings.
     Bytes(BytesColumn),
-    /// Vectors of so many floats of 32 bits, one after the other.
+    /// Vectors of 32-bit floats: their length, and all floats in order.
     Vector32(usize, Vec<f32>),
-    /// Vectors of so many floats of 64 bits, one after the other.
+    /// Vectors of 64-bit floats: their length, and all floats in order.
     Vector64(usize, Vec<f64>),
-    /// Lists: where each begins among the items, and where the last ends.
+    /// Lists: the offset of each list in the items plus the end of the last, and the items.
     List(Vec<u64>, Box<AnswerColumn>),
-    /// JSON, as text.
+    /// JSON text.
     Json(BytesColumn),
-    /// Times of a relation's history: microseconds since 1970-01-01 UTC, and whether the row holds
-    /// from then on.
+    /// Validities: times in microseconds since 1970-01-01 UTC, and whether the row holds from then
+    /// on.
     Validity(Vec<i64>, Vec<bool>),
-    /// Anything else, as literals of the language.
+    /// Values of any other or of mixed types, as literals of the query language.
     Literal(BytesColumn),
 }
 
@@ -72,10 +71,10 @@ impl Answer {
         Self { output, kinds: None }
     }
 
-    /// The same rows as columns of these kinds, which those of other parts of the result are.
+    /// One part of a result, with columns of these kinds, which are those of all parts.
     ///
     /// # Errors
-    /// A column that holds something else.
+    /// A column with a value that its kind does not include.
     pub(crate) fn part(self, kinds: &Arc<[Kind]>) -> Result<Self> {
         for (column, kind) in kinds.iter().enumerate() {
             let seen = self.seen(column);
@@ -91,17 +90,17 @@ impl Answer {
         Ok(Self { kinds: Some(Arc::clone(kinds)), ..self })
     }
 
-    /// Some of its rows, as columns of these kinds, which those of all rows are.
+    /// Some of its rows, with columns of these kinds, which are those of all rows.
     pub(crate) fn slice(&self, rows: Range<usize>, kinds: &Arc<[Kind]>) -> Self {
         Self { output: self.output.slice(rows), kinds: Some(Arc::clone(kinds)) }
     }
 
-    /// Of each column what all its values are.
+    /// The kind of each column.
     pub(crate) fn kinds(&self) -> Vec<Kind> {
         (0..self.columns().len()).map(|column| self.kind(column, &self.seen(column))).collect()
     }
 
-    /// Of a column that shows this; without rows it has the type that it is known to have.
+    /// The kind of a column with these values; without rows, the kind of its known type.
     fn kind(&self, column: usize, seen: &Seen) -> Kind {
         match self.output.types.get(column) {
             Some(Some(of)) if self.is_empty() => Kind::of(of),
@@ -116,13 +115,13 @@ impl Answer {
         seen
     }
 
-    /// Names of the columns.
+    /// Names of the columns, in order.
     #[must_use]
     pub fn columns(&self) -> &[String] {
         &self.output.headers
     }
 
-    /// Rows.
+    /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.output.rows
@@ -137,69 +136,71 @@ impl Answer {
     /// The value in a row and a column, both from 0.
     ///
     /// # Panics
-    /// If there is no such row or column.
+    /// If the row or the column is out of bounds.
     #[must_use]
     pub fn value(&self, row: usize, column: usize) -> Value {
         self.output.value(row, column)
     }
 
-    /// The whole number in a row and a column, if one is there that needs no look-up.
+    /// The integer in a row and a column, if it is stored inline; `None` for other values. Fast,
+    /// since it needs no lookup.
     ///
     /// # Panics
-    /// If there is no such row or column.
+    /// If the row or the column is out of bounds.
     #[must_use]
     #[inline]
     pub fn small_int(&self, row: usize, column: usize) -> Option<i64> {
         self.output.column(column)[row].as_small_int()
     }
 
-    /// The text in a row and a column, if one is there that needs no look-up: one of a few bytes.
+    /// The string in a row and a column, if it is stored inline (a few bytes); `None` for other
+    /// values. Fast, since it needs no lookup.
     ///
     /// # Panics
-    /// If there is no such row or column.
+    /// If the row or the column is out of bounds.
     #[must_use]
     #[inline]
     pub fn short_text(&self, row: usize, column: usize) -> Option<ShortText> {
         self.output.column(column)[row].as_short_text()
     }
 
-    /// A number for the value in a row and a column: where it is the same in two places of this
-    /// answer, so is the value.
+    /// A word that identifies the value in a row and a column: equal words in one answer mean equal
+    /// values.
     ///
     /// # Panics
-    /// If there is no such row or column.
+    /// If the row or the column is out of bounds.
     #[must_use]
     #[inline]
     pub fn word(&self, row: usize, column: usize) -> u64 {
         self.output.column(column)[row].word()
     }
 
-    /// Calls `with` with that value, without a copy.
+    /// Calls `with` with the value in a row and a column, without copying it.
     ///
     /// # Panics
-    /// If there is no such row or column.
+    /// If the row or the column is out of bounds.
     pub fn with_value<T>(&self, row: usize, column: usize, with: impl FnOnce(&Value) -> T) -> T {
         self.output.interner().with(self.output.column(column)[row], with)
     }
 
-    /// A row's values.
+    /// The values of a row, one for each column.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If the row is out of bounds.
     #[must_use]
     pub fn row(&self, row: usize) -> Vec<Value> {
         self.output.row(row)
     }
 
-    /// All rows.
+    /// Iterates over all rows, as [`Answer::row`].
     pub fn rows(&self) -> impl Iterator<Item = Vec<Value>> {
         (0..self.len()).map(|row| self.row(row))
     }
 
-    /// A column as the one type that all its values are of.
+    /// A column as the one type that fits all its values, see [`AnswerColumn`].
     ///
     /// # Panics
-    /// If there is no such column.
+    /// If the column is out of bounds.
     #[must_use]
     pub fn column(&self, column: usize) -> AnswerColumn {
         let (cells, interner) = (self.output.column(column), self.output.interner());
@@ -213,12 +214,12 @@ impl Answer {
     }
 }
 
-/// What people read.
+/// Output for humans.
 impl Answer {
-    /// A value as a table shows it: texts without quotes and on one line, the rest as literals.
+    /// A value as a table shows it: strings without quotes on one line, other values as literals.
     ///
     /// # Panics
-    /// If there is no such row or column.
+    /// If the row or the column is out of bounds.
     #[must_use]
     pub fn shown(&self, row: usize, column: usize) -> String {
         self.with_value(row, column, |value| match value {
@@ -227,8 +228,8 @@ impl Answer {
         })
     }
 
-    /// The first rows as aligned text under the names of the columns; each line ends with a line
-    /// break. Cells are cut at 60 characters.
+    /// Up to `rows_max` rows as an aligned table with the names of the columns. Every line ends
+    /// with a line break. Cells are shortened to 60 characters.
     #[must_use]
     pub fn to_table(&self, rows_max: usize) -> String {
         let rows = self.len().min(rows_max);
@@ -259,7 +260,7 @@ impl Answer {
     }
 }
 
-/// A column of a table that people read.
+/// A column of a text table.
 struct TextColumn {
     name: String,
     cells: Vec<String>,
@@ -280,7 +281,7 @@ impl TextColumn {
     }
 }
 
-/// Line breaks and what moves a terminal's cursor as escapes.
+/// Escapes line breaks and other control characters, which could move a terminal's cursor.
 fn on_one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
@@ -304,9 +305,9 @@ impl fmt::Debug for Answer {
 }
 
 impl AnswerColumn {
-    /// A column of a relation as one of its type: what is no boolean, number, text, byte string,
-    /// JSON, vector or list of such as literals. A column of any values is what the column of an
-    /// answer would be.
+    /// Converts a column of a relation with the type `of`. Values of types without a variant in
+    /// [`AnswerValues`] become literals. A column of type `Any` is converted as a column of an
+    /// answer is.
     #[must_use]
     pub fn of(series: Series, of: &Type) -> Self {
         let values = match series.values {
@@ -340,7 +341,7 @@ impl AnswerColumn {
     }
 }
 
-/// A column whose values are all of a kind; `has_null`: or null.
+/// A column whose values are all of this kind, or null if `has_null`.
 fn column_of(cells: &[Cell], interner: &Interner, kind: Kind, has_null: bool) -> AnswerColumn {
     let mut valid = ValidRows::default();
     if has_null {
@@ -428,7 +429,7 @@ fn float(cell: Cell, interner: &Interner) -> f64 {
     })
 }
 
-/// All floats of vectors, zeros where there is none.
+/// The floats of all vectors in order, with zeros for rows without a vector.
 fn floats<T: Copy + Default>(
     cells: &[Cell],
     interner: &Interner,
@@ -447,7 +448,7 @@ fn floats<T: Copy + Default>(
     all
 }
 
-/// Lists of items of one kind, empty where there is none.
+/// Lists with items of one kind; rows without a list become empty.
 fn lists(cells: &[Cell], interner: &Interner, item: Item) -> AnswerValues {
     let mut offsets = vec![0];
     let mut items = item.column();
@@ -465,7 +466,7 @@ fn lists(cells: &[Cell], interner: &Interner, item: Item) -> AnswerValues {
 }
 
 impl AnswerColumn {
-    /// Appends item `i` of lists, which is of the column's kind or null.
+    /// Appends item `i` of the lists. It must be of the column's kind or null.
     fn push(&mut self, i: usize, item: &Value) {
         match (&mut self.values, item) {
             (AnswerValues::Null(rows), _) => *rows += 1,
@@ -491,10 +492,11 @@ impl AnswerColumn {
     }
 }
 
-/// Bytes that were lent or made.
+/// Bytes, borrowed or owned.
 type Text<'v> = std::borrow::Cow<'v, [u8]>;
 
-/// What `text` makes of each value; texts `as_they_are` need not be asked for.
+/// The result of `text` for each value. With `as_they_are`, short strings are taken unchanged
+/// without calling it.
 fn texts(
     cells: &[Cell],
     interner: &Interner,

@@ -1,4 +1,4 @@
-//! What a script answers, as Arrow and as files of columns.
+//! Converts the result of a script to Arrow, and writes it as Parquet or Arrow files.
 
 use crate::answer::{Answer, AnswerColumn, AnswerValues};
 use arrow_array::{
@@ -21,17 +21,17 @@ use std::io::Write;
 use std::sync::Arc;
 use store::{Error, ErrorKind, Result};
 
-/// What Arrow makes.
+/// Result of an Arrow call.
 type Made<T> = std::result::Result<T, ArrowError>;
 
-/// Rows of a batch in an Arrow file, and of a group in a Parquet file.
+/// Rows of a batch in an Arrow file, and of a row group in a Parquet file.
 const ROWS_A_GROUP: usize = 1 << 20;
 
 impl Answer {
-    /// The rows as one batch; columns have the types of [`Answer::column`].
+    /// Converts all rows to one batch. Columns have the types of [`Answer::column`].
     ///
     /// # Errors
-    /// More than Arrow's offsets hold.
+    /// A column larger than Arrow's offsets allow.
     pub fn to_batch(&self) -> std::result::Result<RecordBatch, ArrowError> {
         let mut fields = Vec::new();
         let mut arrays = Vec::new();
@@ -50,14 +50,14 @@ impl Answer {
     /// Writes the rows as a Parquet file, compressed with Zstandard.
     ///
     /// # Errors
-    /// A failed write, and columns that Parquet does not take.
+    /// A failed write, or columns that Parquet does not support.
     pub fn write_parquet(&self, out: impl Write + Send) -> Result<()> {
         let mut parts = ParquetParts::new(out);
         parts.write(self)?;
         parts.finish()
     }
 
-    /// Writes the rows as an Arrow file, also known as Feather.
+    /// Writes the rows as an Arrow IPC file, also known as Feather.
     ///
     /// # Errors
     /// A failed write.
@@ -68,13 +68,13 @@ impl Answer {
     }
 }
 
-/// A file that is written in parts.
+/// State of a file that is written in parts.
 enum Parts<W, F> {
-    /// No part was written.
+    /// No part is written yet.
     Empty(W),
-    /// Parts were.
+    /// At least one part is written.
     Begun(Box<F>),
-    /// One could not be.
+    /// Writing a part failed.
     Failed,
 }
 
@@ -82,7 +82,7 @@ impl<W, F> Parts<W, F> {
     /// Writes a part.
     ///
     /// # Errors
-    /// What the two say; then nothing more can be written.
+    /// Errors of `begin` and `write`; after one, nothing more can be written.
     fn write(
         &mut self,
         begin: impl FnOnce(W) -> Made<F>,
@@ -98,10 +98,10 @@ impl<W, F> Parts<W, F> {
         Ok(())
     }
 
-    /// Writes what a file ends with, if there is a part.
+    /// Writes the end of the file, if there is a part.
     ///
     /// # Errors
-    /// What `end` says, and that of a part before.
+    /// The error of `end`, or an error if an earlier part failed.
     fn finish(self, end: impl FnOnce(F) -> Made<()>) -> Result<()> {
         match self {
             Self::Empty(_) => Ok(()),
@@ -119,15 +119,15 @@ impl<W, F> Parts<W, F> {
 pub struct ParquetParts<W: Write + Send>(Parts<W, ArrowWriter<W>>);
 
 impl<W: Write + Send> ParquetParts<W> {
-    /// Nothing is written yet.
+    /// A writer for `out`. Writes nothing yet.
     pub fn new(out: W) -> Self {
         Self(Parts::Empty(out))
     }
 
-    /// Writes a part, whose columns are those of the first.
+    /// Writes a part. Its columns must be those of the first.
     ///
     /// # Errors
-    /// A failed write, and columns that Parquet does not take. Nothing more can be written then.
+    /// A failed write, or columns that Parquet does not support. Nothing more can be written then.
     pub fn write(&mut self, part: &Answer) -> Result<()> {
         let batch = part.to_batch().map_err(failed)?;
         let begin = |out| {
@@ -140,10 +140,10 @@ impl<W: Write + Send> ParquetParts<W> {
         self.0.write(begin, |file| Ok(file.write(&batch)?))
     }
 
-    /// Writes what a file ends with. Without a part, nothing is written.
+    /// Writes the end of the file; nothing if there is no part.
     ///
     /// # Errors
-    /// A failed write, also of a part before.
+    /// A failed write, now or of an earlier part.
     pub fn finish(self) -> Result<()> {
         self.0.finish(|file| Ok(file.close().map(drop)?))
     }
@@ -155,16 +155,16 @@ impl<W: Write + Send> fmt::Debug for ParquetParts<W> {
     }
 }
 
-/// Writes the parts of a result as one Arrow file, also known as Feather.
+/// Writes the parts of a result as one Arrow IPC file, also known as Feather.
 pub struct ArrowParts<W: Write>(Parts<W, FileWriter<W>>);
 
 impl<W: Write> ArrowParts<W> {
-    /// Nothing is written yet.
+    /// A writer for `out`. Writes nothing yet.
     pub fn new(out: W) -> Self {
         Self(Parts::Empty(out))
     }
 
-    /// Writes a part, whose columns are those of the first.
+    /// Writes a part. Its columns must be those of the first.
     ///
     /// # Errors
     /// A failed write. Nothing more can be written then.
@@ -178,10 +178,10 @@ impl<W: Write> ArrowParts<W> {
         })
     }
 
-    /// Writes what a file ends with. Without a part, nothing is written.
+    /// Writes the end of the file; nothing if there is no part.
     ///
     /// # Errors
-    /// A failed write, also of a part before.
+    /// A failed write, now or of an earlier part.
     pub fn finish(self) -> Result<()> {
         self.0.finish(|mut file| file.finish())
     }
@@ -198,10 +198,10 @@ fn failed(error: impl fmt::Display) -> Error {
 }
 
 impl AnswerColumn {
-    /// The column as an array of so many rows, which are those it has.
+    /// Converts the column to an array of `rows` rows, which must be its number of rows.
     ///
     /// # Errors
-    /// More than Arrow's offsets hold.
+    /// More data than Arrow's offsets allow.
     pub fn into_arrow(self, rows: usize) -> std::result::Result<ArrayRef, ArrowError> {
         let valid = nulls(self.valid, rows);
         Ok(match self.values {
@@ -230,8 +230,7 @@ impl AnswerColumn {
     }
 }
 
-/// The field of a column that may hold nulls; of texts that are JSON as Arrow's extension type
-/// `arrow.json`.
+/// The Arrow field of a nullable column. JSON text gets Arrow's extension type `arrow.json`.
 #[must_use]
 pub fn arrow_field(name: &str, of: DataType, is_json: bool) -> Field {
     let field = Field::new(name, of, true);
@@ -243,13 +242,13 @@ pub fn arrow_field(name: &str, of: DataType, is_json: bool) -> Field {
     field.with_metadata(HashMap::from(says))
 }
 
-/// The fields of what is a `Validity` in Quipu.
+/// The fields of a struct that represents a `Validity`.
 fn validity_fields() -> Fields {
     let field = |name, of| Field::new(name, of, false);
     Fields::from(vec![field("microseconds", DataType::Int64), field("asserted", DataType::Boolean)])
 }
 
-/// Whether a struct of these fields is a `Validity` in Quipu.
+/// Whether a struct with these fields represents a `Validity`.
 #[must_use]
 pub fn are_validity_fields(fields: &Fields) -> bool {
     let of = |fields: &Fields| -> Vec<_> {
@@ -258,7 +257,7 @@ pub fn are_validity_fields(fields: &Fields) -> bool {
     of(fields) == of(&validity_fields())
 }
 
-/// Whether the texts of a column are JSON.
+/// Whether the column has Arrow's extension type for JSON text.
 #[must_use]
 pub fn is_json_field(field: &Field) -> bool {
     field.extension_type_name() == Some(JSON)
@@ -290,7 +289,7 @@ fn nulls(valid: ValidRows, rows: usize) -> Option<NullBuffer> {
     Some(NullBuffer::new(bits))
 }
 
-/// Offsets of 32 bits, as most readers expect, where the texts are short enough for them.
+/// 32-bit offsets, which most readers expect; `None` if the data is too long for them.
 fn short(offsets: &[u64]) -> Option<OffsetBuffer<i32>> {
     let last = offsets.last().copied().unwrap_or(0);
     i32::try_from(last).ok()?;

@@ -1,4 +1,4 @@
-//! What the columns of an answer are: the one kind that holds all values of each.
+//! Kinds of columns: the narrowest type that fits all values of a column.
 
 use crate::answer::{AnswerColumn, AnswerValues};
 use base::{BytesColumn, Validity as ValidRows};
@@ -6,7 +6,7 @@ use exec::{Cell, Interner};
 use model::{Type, Value, Vector, VectorKind};
 use std::fmt;
 
-/// What all values of a column are.
+/// The type that fits all values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Null,
@@ -16,9 +16,9 @@ pub(crate) enum Kind {
     Float,
     Str,
     Bytes,
-    /// Vectors of one width and of so many floats.
+    /// Vectors with this width and number of floats.
     Vector(VectorKind, usize),
-    /// Lists of items of one kind.
+    /// Lists whose items have one kind.
     List(Item),
     Json,
     Validity,
@@ -26,7 +26,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Of a column that holds values of a type.
+    /// The kind for a column of this type.
     pub(crate) fn of(column_type: &Type) -> Self {
         match column_type.without_null() {
             Type::Vector(kind, len) => {
@@ -45,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// Whether a column of it takes what was seen.
+    /// Whether a column of this kind can hold the values that were seen.
     pub(crate) fn takes(self, seen: &Seen) -> bool {
         let Seen { bool, int, negative, id, float, str, bytes, other, shape, null: _ } = *seen;
         match self {
@@ -64,13 +64,13 @@ impl Kind {
         }
     }
 
-    /// The kind of vectors; such as Arrow has no lists for are literals.
+    /// The kind of vectors; literal if an Arrow list cannot have their length.
     fn vector(kind: VectorKind, len: usize) -> Self {
         let fits = (1..=i32::MAX as usize).contains(&len);
         if fits { Self::Vector(kind, len) } else { Self::Literal }
     }
 
-    /// Of a value that is no boolean, number, text or byte string.
+    /// The kind of a value that is not a boolean, number, string or byte string.
     fn of_nested(value: &Value) -> Self {
         match value {
             Value::Vector(Vector::F32(floats)) => Self::vector(VectorKind::F32, floats.len()),
@@ -82,7 +82,7 @@ impl Kind {
         }
     }
 
-    /// What values of two nested kinds are together.
+    /// The kind that fits values of both kinds.
     fn join(self, other: Self) -> Self {
         match (self, other) {
             (Self::List(a), Self::List(b)) => a.join(b).map_or(Self::Literal, Self::List),
@@ -91,8 +91,8 @@ impl Kind {
         }
     }
 
-    /// What more parts of a result may be, of which this is the first: that lists are empty says
-    /// nothing of those that come.
+    /// The kind for a whole result if only its first part is known: a column of empty lists
+    /// may have lists of any items later.
     pub(crate) fn of_first(self) -> Self {
         match self {
             Self::List(Item { leaf: Leaf::Null, .. }) => Self::Literal,
@@ -101,18 +101,18 @@ impl Kind {
     }
 }
 
-/// Levels of lists within a list that are lists in Arrow, too.
+/// Maximum nesting of lists that become Arrow lists.
 const ITEM_DEPTH_MAX: u8 = 16;
 
-/// What all items of lists are, but for nulls: lists of lists, so many times, of one kind of
-/// values.
+/// The kind of the items of lists, apart from nulls: `lists` levels of lists around values of the
+/// kind `leaf`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
     lists: u8,
     leaf: Leaf,
 }
 
-/// What the values are that are no lists. [`Leaf::Null`] where there are none.
+/// The kind of items that are not lists. [`Leaf::Null`] if there are none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leaf {
     Null,
@@ -153,7 +153,7 @@ impl Item {
         Some(Self { lists: 0, leaf })
     }
 
-    /// What the items of a list are together.
+    /// The kind that fits all items of a list; `None` if there is none.
     fn of_items(items: &[Value]) -> Option<Self> {
         items.iter().try_fold(Self::NULL, |all, item| all.join(Self::of_value(item)?))
     }
@@ -162,10 +162,11 @@ impl Item {
         (self.lists < ITEM_DEPTH_MAX).then_some(Self { lists: self.lists + 1, ..self })
     }
 
-    /// What items of two kinds are together, as numbers of a column are; `None` if of several.
+    /// The kind that fits items of both kinds, with the rules for numbers of columns; `None` if
+    /// none does.
     fn join(self, other: Self) -> Option<Self> {
         let leaf = match (self.leaf, other.leaf) {
-            // Where nothing is but nulls and empty lists, there may be more levels elsewhere.
+            // Where one side has only nulls and empty lists, the other may have more levels.
             (Leaf::Null, _) if self.lists <= other.lists => return Some(other),
             (_, Leaf::Null) if other.lists <= self.lists => return Some(self),
             _ if self.lists != other.lists => return None,
@@ -176,7 +177,7 @@ impl Item {
         Some(Self { leaf, ..self })
     }
 
-    /// A column of no items.
+    /// An empty column for items of this kind.
     pub(crate) fn column(self) -> AnswerColumn {
         let values = match (self.lists, self.leaf) {
             (1.., leaf) => {
@@ -213,7 +214,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What kinds of values a column holds.
+/// Which types of values a column has.
 #[derive(Default)]
 pub(crate) struct Seen {
     pub(crate) null: bool,
@@ -225,7 +226,7 @@ pub(crate) struct Seen {
     str: bool,
     bytes: bool,
     other: bool,
-    /// What all others are.
+    /// The kind that fits all values counted as `other`.
     shape: Option<Kind>,
 }
 
@@ -259,7 +260,7 @@ impl Seen {
         }
     }
 
-    /// What all values are.
+    /// The narrowest kind that fits all values seen.
     pub(crate) fn kind(&self) -> Kind {
         let number = self.int || self.id || self.float;
         let kinds = [self.bool, number, self.str, self.bytes, self.other];

@@ -1,4 +1,4 @@
-//! Backups of a database, and databases out of backups.
+//! Backups of a database, and their restore.
 
 use crate::Database;
 use env::{Env, RealEnv, RealOptions};
@@ -9,12 +9,12 @@ use store::{Error, ErrorKind, Progress, Result};
 pub use kv::{BackupOptions, BackupReport, RestoreOptions, RestoreReport};
 
 impl Database {
-    /// Writes everything that is committed now to `target`: a new or empty folder, which is itself
-    /// a database, or one compressed file where the name ends in `.qbak`. Reads and writes go on
-    /// meanwhile. In a folder, tables are hard links where the file system has them. `progress` is
-    /// told bytes done and in all, and answers whether to go on.
+    /// Writes all commits so far to `target`: a new or empty folder, which becomes a database
+    /// itself, or one compressed file if the name ends in `.qbak`. Reads and writes continue in the
+    /// meantime. In a folder, tables are hard links if the file system supports them. `progress`
+    /// gets the bytes done and in total; returning false cancels.
     ///
-    /// A database that was opened read-only is backed up as of its writer's newest commit.
+    /// The backup of a read-only database contains its writer's newest commits.
     ///
     /// ```no_run
     /// use quipu::{BackupOptions, Database, Options};
@@ -28,9 +28,9 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where something is at `target`, or `earlier` is no backup of this database;
-    /// [`ErrorKind::Corruption`] where a table is damaged; [`ErrorKind::Cancelled`]; a failed read or write. Nothing
-    /// that could pass for a backup is left then.
+    /// [`ErrorKind::InvalidInput`] if something exists at `target`, or `earlier` is not a backup of
+    /// this database; [`ErrorKind::Corruption`] if a table is damaged; [`ErrorKind::Cancelled`]; a
+    /// failed read or write. In each case nothing is left that looks like a backup.
     pub fn backup(
         &self,
         target: impl AsRef<Path>,
@@ -44,9 +44,9 @@ impl Database {
     }
 }
 
-/// Makes the database at `target` out of a backup, a folder or a `.qbak` file. Every checksum is
-/// compared and every row read before anything at `target` changes. `progress` is told bytes done
-/// and in all, and answers whether to go on.
+/// Restores a backup, a folder or a `.qbak` file, to a database at `target`. Verifies every
+/// checksum and reads every row before it changes anything at `target`. `progress` gets the bytes
+/// done and in total; returning false cancels.
 ///
 /// ```no_run
 /// use quipu::{RestoreOptions, restore};
@@ -56,10 +56,10 @@ impl Database {
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`] where `backup` is none, or did not finish, or something is at `target` that may not be
-/// replaced; [`ErrorKind::Corruption`] with file and offset; [`ErrorKind::Locked`] where a process
-/// has the database at `target` open; [`ErrorKind::Cancelled`]; a failed read or write. What was at
-/// `target` is whole then.
+/// [`ErrorKind::InvalidInput`] if `backup` is not a finished backup, or something exists at
+/// `target` that must not be replaced; [`ErrorKind::Corruption`] with file and offset;
+/// [`ErrorKind::Locked`] if a process has the database at `target` open; [`ErrorKind::Cancelled`];
+/// a failed read or write. The database at `target` is then unchanged.
 pub fn restore(
     backup: impl AsRef<Path>,
     target: impl AsRef<Path>,
@@ -71,15 +71,16 @@ pub fn restore(
     kv::restore(&env, &backup, &target, options, progress)
 }
 
-/// Removes a database that is not open; its folder too, unless something else is in it.
+/// Removes a database that is not open. Removes the folder too, unless it contains other files.
 ///
 /// # Errors
-/// [`ErrorKind::Locked`] where a process has it open; [`ErrorKind::Io`] where its folder cannot be opened.
+/// [`ErrorKind::Locked`] if a process has it open; [`ErrorKind::Io`] if its folder cannot be
+/// opened.
 pub fn remove_database(folder: impl AsRef<Path>) -> Result<()> {
     kv::remove(&RealEnv::new(RealOptions::default()), &absolute(folder.as_ref())?)
 }
 
-/// As a path is given, from the root on.
+/// Makes a path absolute.
 fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(|error| Error::caused(ErrorKind::InvalidInput, error))
 }

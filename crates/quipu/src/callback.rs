@@ -1,4 +1,4 @@
-//! Functions that are told what was changed.
+//! Callbacks: functions that are called with the changes of a relation.
 
 use crate::database::Database;
 use exec::Changed;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use store::Result;
 
 impl Database {
-    /// Has what is changed of a relation told to a function, after each commit of this database
-    /// that changed it: by scripts, imports and [`Relation`](crate::Relation), statement after
-    /// statement and in their order. The relation need not be there yet. The old rows are read only
-    /// while somebody is to be told.
+    /// Registers a function that is called with the changes of a relation, after each commit of
+    /// this database that changed it: by scripts, imports and [`Relation`](crate::Relation), for
+    /// each statement in order. The relation need not exist yet. Replaced and removed rows are read
+    /// only while a callback is registered.
     ///
-    /// The function is called on the thread that commits, which holds no lock then, so it may run
-    /// scripts; what it changes itself is told when it has returned. It is forgotten by
-    /// [`Database::unregister_callback`] and [`Database::close`]; a function that holds the
-    /// database keeps it open until then.
+    /// The function is called on the committing thread, which holds no lock then, so it may run
+    /// scripts. Its own changes are reported after it has returned. It stays registered until
+    /// [`Database::unregister_callback`] or [`Database::close`]; if it holds the database, it keeps
+    /// the database open until then. Returns an id for [`Database::unregister_callback`].
     ///
     /// ```
     /// use quipu::{Database, Options, Parameters};
@@ -33,9 +33,10 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) in a process that inherited the database.
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for graphs, blobs, counters and combined values: nobody is told what their
-    /// calls change. As long as a callback waits for a name, none of them is made under it.
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) in a child of a `fork`.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for graphs, blobs, counters and
+    /// combined values: changes through their views are not reported. While a callback is
+    /// registered for a name, none of them can be created under it.
     pub fn register_callback(
         &self,
         relation: &str,
@@ -44,11 +45,12 @@ impl Database {
         self.engine()?.register_callback(relation, Arc::new(callback))
     }
 
-    /// Forgets a function by the number that [`Database::register_callback`] gave; whether there
-    /// was one.
+    /// Removes the callback with this id, from [`Database::register_callback`]. Returns whether
+    /// there was one.
     ///
     /// # Errors
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) in a process that inherited the database; it is closed.
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) in a child of a `fork`;
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if the database is closed.
     pub fn unregister_callback(&self, id: u64) -> Result<bool> {
         self.check_open()?;
         Ok(self.engine()?.unregister_callback(id))

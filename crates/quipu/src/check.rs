@@ -1,9 +1,9 @@
-//! Checking a database: its files, then whether each graph's directions agree, and each relation
-//! with its indexes.
+//! Checks a database: its files, then the directions of each graph, and each relation against its
+//! indexes.
 //!
-//! # Why all problems, and only then an error
-//! Who checks wants to know how much is wrong: one block, or a disk that dies. So everything is
-//! read first; the error that ends it carries the whole report.
+//! # Why all problems are collected before the error
+//! A user of the check wants to know how much is damaged: one block, or a failing disk. So
+//! everything is read first, and the error contains the whole report.
 
 use crate::database::Database;
 use crate::options::Options;
@@ -19,41 +19,41 @@ use store::{CheckFailed, CheckReport, Error, ErrorKind, Progress, Result};
 use views::blobs::BlobsCheck;
 use views::graph::GraphCheck;
 
-/// What a check found.
+/// Report of a check.
 #[derive(Clone, Debug, Default)]
 pub struct Check {
-    /// Files, blocks, bytes and rows read, and what is wrong with them.
+    /// Amount of files, blocks, bytes and rows read, and the problems in them.
     pub files: CheckReport,
-    /// Each graph by name that is sound.
+    /// Graphs without problems, by name.
     pub graphs: Vec<(String, GraphCheck)>,
-    /// All blobs by name that are sound.
+    /// Blobs without problems, by name.
     pub blobs: Vec<(String, BlobsCheck)>,
-    /// All indexes by name that hold what their relations say.
+    /// Indexes that agree with their relations.
     pub indexes: Vec<IndexCheck>,
-    /// What is wrong between the parts of graphs and of blobs, and between relations and their
+    /// Inconsistencies between parts of graphs and of blobs, and between relations and their
     /// indexes.
     pub graph_problems: Vec<String>,
 }
 
-/// Something that is wrong.
+/// A problem that a check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The damaged file; nothing where sound files contradict each other.
+    /// The damaged file; `None` if sound files contradict each other.
     pub file: Option<PathBuf>,
-    /// Offset of the damaged part in the file, in bytes.
+    /// Byte offset of the damaged part in the file.
     pub offset: u64,
-    /// What was expected and what was found.
+    /// Description: what was expected, and what was found.
     pub what: String,
 }
 
 impl Check {
-    /// Whether nothing is wrong.
+    /// Whether no problem was found.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.files.is_sound() && self.graph_problems.is_empty()
     }
 
-    /// What is wrong, files first. At most a hundred or so; see [`Check::problems_total`].
+    /// The problems, those of files first. About a hundred at most; see [`Check::problems_total`].
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         let of_file = |Corruption { file, offset, what }: &Corruption| Problem {
@@ -66,20 +66,20 @@ impl Check {
         files.chain(self.graph_problems.iter().map(of_graph)).collect()
     }
 
-    /// How many problems there are, those that are not listed too.
+    /// Number of problems, including those that are not listed.
     #[must_use]
     pub fn problems_total(&self) -> u64 {
         let listed = self.files.problems.len() + self.graph_problems.len();
         listed as u64 + self.files.problems_more
     }
 
-    /// The report of a check that ended in this error, where problems are why.
+    /// The report of a check that failed with this error; `None` if the error has another cause.
     #[must_use]
     pub fn of_error(error: &Error) -> Option<&Self> {
         error.cause::<Unsound>().map(|Unsound(check)| check)
     }
 
-    /// Itself, or an error that carries it.
+    /// Returns itself if it has no problems, or else an error with the report as its cause.
     fn judged(self) -> Result<Self> {
         match self.is_sound() {
             true => Ok(self),
@@ -88,7 +88,7 @@ impl Check {
     }
 }
 
-/// A check that found problems.
+/// The cause of the error of a check with problems.
 #[derive(Debug)]
 struct Unsound(Check);
 
@@ -108,7 +108,7 @@ impl fmt::Display for Unsound {
 
 impl std::error::Error for Unsound {}
 
-/// The report of a check of files, whether it ended in an error or not.
+/// The report of a check of files, from its result or from its error.
 fn report_of(checked: Result<CheckReport>) -> Result<CheckReport> {
     match checked {
         Ok(report) => Ok(report),
@@ -120,18 +120,18 @@ fn report_of(checked: Result<CheckReport>) -> Result<CheckReport> {
 }
 
 impl Database {
-    /// Reads every file, verifies every checksum and the order of all rows, then that both
-    /// directions of each graph hold the same edges, and that indexes hold what their relations
-    /// say. `progress` is told bytes done and in all.
+    /// Reads every file, and verifies all checksums and the order of all rows. Then compares the
+    /// directions of each graph, rows and chunks of blobs, and indexes with their relations.
+    /// `progress` gets the bytes done and in total; returning false cancels.
     ///
     /// # Errors
-    /// [`ErrorKind::Corruption`], after all was read: [`Check::of_error`] gives the report with every problem.
-    /// [`ErrorKind::Cancelled`], and failures that are not damage.
+    /// [`ErrorKind::Corruption`], after everything was read: [`Check::of_error`] returns the report
+    /// with all problems. [`ErrorKind::Cancelled`], and failures that are not damage.
     pub fn check(&self, progress: Progress<'_>) -> Result<Check> {
         self.check_open()?;
         let start = self.env().monotonic_us();
         let total = AtomicU64::new(0);
-        // The second half of the way is the graphs'.
+        // The second half of the progress is for the graphs.
         let files = report_of(self.store().check(&|done, all| {
             total.store(all, Ordering::Relaxed);
             progress(done, 2 * all)
@@ -209,18 +209,18 @@ impl Database {
     }
 }
 
-/// Checks the database in `folder`, whether it opens or not, beside a writer or not. Nothing is
-/// written. `progress` is told bytes done and in all.
+/// Checks the database in `folder`, even if it cannot be opened or is open for writing. Writes
+/// nothing. `progress` gets the bytes done and in total; returning false cancels.
 ///
 /// # Errors
-/// As [`Database::check`]; [`ErrorKind::InvalidInput`] where there is no database.
+/// As [`Database::check`]; [`ErrorKind::InvalidInput`] if there is no database.
 pub fn check(folder: impl AsRef<Path>, options: Options, progress: Progress<'_>) -> Result<Check> {
     let env: Arc<dyn Env> =
         Arc::new(RealEnv::new(RealOptions { threads: options.threads, ..RealOptions::default() }));
     check_in(&env, folder.as_ref(), options, progress)
 }
 
-/// As [`check`], in an environment.
+/// As [`check`], in this environment.
 pub(crate) fn check_in(
     env: &Arc<dyn Env>,
     folder: &Path,

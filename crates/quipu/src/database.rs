@@ -1,4 +1,4 @@
-//! An open database: the folder, its graphs.
+//! An open database, and handles of its graphs, blobs, counters and combined values.
 
 mod transaction;
 
@@ -20,13 +20,13 @@ use views::graph::{Graph, GraphDef};
 use views::import::ImportOptions;
 use views::waiting::{Buffering, Registry};
 
-/// An open database. Cheap to clone; threads may share it. It is closed when the last clone is
-/// gone, or by [`Database::close`].
+/// An open database. Cheap to clone; threads may share it. It is closed by [`Database::close`], or
+/// when the last clone is dropped.
 ///
-/// It belongs to the process that opened it. In a child of a `fork`, which inherits a copy, every
-/// call of it, and of whatever was made from it, is [`ErrorKind::Forked`] and touches nothing; to
-/// close or drop it there does nothing. The child may open the folder itself, read-only or after
-/// its parent has closed it.
+/// It belongs to the process that opened it. In a child of a `fork`, every call of the copied
+/// database and of objects made from it returns [`ErrorKind::Forked`] and accesses nothing; closing
+/// or dropping it does nothing. The child may open the folder itself: read-only, or after the
+/// parent has closed it.
 #[derive(Clone)]
 pub struct Database {
     parts: Arc<Own<Parts>>,
@@ -34,13 +34,13 @@ pub struct Database {
     options: Options,
 }
 
-/// What calls go to, in the process that opened it.
+/// The components that calls use, for the process that opened them.
 struct Parts {
     store: Arc<dyn Store>,
-    /// The same, by its type.
+    /// The same store, by its concrete type.
     kv: Arc<Kv>,
     env: Arc<dyn Env>,
-    /// Counters and combined values.
+    /// Open counters and combined values, with their write buffers.
     waiting: Arc<Registry>,
     /// Runs scripts.
     engine: Arc<exec::Engine>,
@@ -53,12 +53,12 @@ impl std::fmt::Debug for Database {
 }
 
 impl Database {
-    /// Opens the database in `folder`, creating it unless the options forbid.
+    /// Opens the database in `folder`, and creates it unless the options forbid that.
     ///
     /// # Errors
-    /// [`ErrorKind::Locked`] where another process writes it (the message says who),
-    /// [`ErrorKind::Corruption`] with file and offset, [`ErrorKind::InvalidInput`] where the folder
-    /// holds something else, or nothing and may not be created.
+    /// [`ErrorKind::Locked`] if another process has it open for writing (the message names the
+    /// process); [`ErrorKind::Corruption`] with file and offset; [`ErrorKind::InvalidInput`] if the
+    /// folder holds something else, or no database and [`Options::create`] is false.
     pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Self> {
         let env = RealEnv::new(RealOptions {
             threads: options.threads,
@@ -69,19 +69,19 @@ impl Database {
             std::path::absolute(path).map_err(|error| Error::caused(ErrorKind::InvalidInput, error))
         };
         let folder = absolute(folder.as_ref())?;
-        // The database keeps their names, and may be opened from elsewhere.
+        // The database stores these paths, and may be opened from another working directory.
         let table_folders: Result<_> = options.table_folders.iter().map(|p| absolute(p)).collect();
         let options = Options { table_folders: table_folders?, ..options };
         Self::open_in(Arc::new(env), Some(folder), options)
     }
 
-    /// A new database in memory; gone with the last clone.
+    /// Creates a database in memory. It is lost when the last clone is dropped.
     ///
     /// # Errors
-    /// None today; opening a database can fail.
+    /// Currently none.
     pub fn in_memory(options: Options) -> Result<Self> {
         let env = MemoryEnv::new(options.threads);
-        // There is nothing a log in memory would survive.
+        // A log in memory would not survive anything.
         let options =
             Options { durability: Durability::None, read_only: false, create: true, ..options };
         Self::open_in(Arc::new(env), None, options)
@@ -110,7 +110,7 @@ impl Database {
         let kv = Arc::new(Kv::open(Arc::clone(&env), &path, kv_options)?);
         let store: Arc<dyn Store> = Arc::<Kv>::clone(&kv);
         let env = match &folder {
-            // What is imported lies on the machine also where the database does not.
+            // Imported files are on the machine even if the database is in memory.
             None => Arc::new(RealEnv::new(RealOptions {
                 threads: options.threads,
                 ..RealOptions::default()
@@ -143,14 +143,13 @@ impl Database {
         Ok(Self { parts, folder, options })
     }
 
-    /// The folder; `None` in memory.
+    /// The folder of the database; `None` in memory.
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
 
-    /// Whether a file at `path` would lie among the database's own files, where nobody else may
-    /// write.
+    /// Whether `path` lies in a folder of the database, where others must not write.
     #[must_use]
     pub fn holds(&self, path: &Path) -> bool {
         let Ok(parts) = self.parts() else { return false };
@@ -163,41 +162,40 @@ impl Database {
         &self.options
     }
 
-    /// Asked first by every call: behind it there are locks, which threads of another process may
-    /// hold.
+    /// Every call uses this first: threads of the parent process may hold locks behind it.
     #[inline]
     fn parts(&self) -> Result<&Parts> {
         self.parts.get().map_err(|error| Error::caused(ErrorKind::Forked, error))
     }
 
-    /// Whether the database may be used in this process. It costs a load.
+    /// Checks that the database may be used in this process. Costs one load.
     ///
     /// # Errors
-    /// [`ErrorKind::Forked`] where it was opened in another one.
+    /// [`ErrorKind::Forked`] if another process opened it.
     #[inline]
     pub fn check_process(&self) -> Result<()> {
         self.parts().map(drop)
     }
 
-    /// The environment, for imports that read files. In another process all it does is to refuse.
+    /// The environment, for imports that read files. In another process its calls fail.
     #[must_use]
     pub fn env(&self) -> &Arc<dyn Env> {
         &self.parts.anywhere().env
     }
 
-    /// The store below, for layers that this crate does not wrap. In another process all it does is
-    /// to refuse.
+    /// The store below, for layers that this crate does not wrap. In another process its calls
+    /// fail.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.parts.anywhere().store
     }
 
-    /// The native engine below.
+    /// The native engine below the store trait.
     pub(crate) fn kv(&self) -> Result<&Arc<Kv>> {
         Ok(&self.parts()?.kv)
     }
 
-    /// What runs scripts.
+    /// The engine that runs scripts.
     pub(crate) fn engine(&self) -> Result<&exec::Engine> {
         Ok(&self.parts()?.engine)
     }
@@ -210,10 +208,10 @@ impl Database {
         Ok(Catalog::new(self.open_store()?))
     }
 
-    /// Opens the graph of this name, creating it where it is not there.
+    /// Opens the graph with this name, and creates it if it does not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where it is there with other types, or the name cannot be one.
+    /// [`ErrorKind::InvalidInput`] if it exists with other types, or the name is invalid.
     pub fn graph(&self, name: &str, options: GraphOptions) -> Result<Graph> {
         let def =
             GraphDef { name: name.to_owned(), vertex: options.vertex, weight: options.weight };
@@ -228,8 +226,8 @@ impl Database {
         Graph::open(self.open_store()?, def)
     }
 
-    /// Fails once it is closed, as every call does but [`Database::close`] and those that only say
-    /// how it was opened.
+    /// Fails if the database is closed. All calls fail then, except [`Database::close`] and those
+    /// that return how it was opened.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`].
@@ -237,7 +235,7 @@ impl Database {
         self.parts()?.store.check_open()
     }
 
-    /// Refuses to make something whose calls tell no callback under a name that one waits for.
+    /// Refuses to create a view whose changes are not reported if its name has a callback.
     fn refuse_told(&self, name: &str, is_there: impl FnOnce() -> Result<bool>) -> Result<()> {
         match self.engine()?.refuse_told(name) {
             Err(refused) if !is_there()? => Err(refused),
@@ -245,19 +243,19 @@ impl Database {
         }
     }
 
-    /// Opens the graph of this name with the types it was created with.
+    /// Opens the graph with this name, with the types it was created with; `None` if there is none.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where the name belongs to something else.
+    /// [`ErrorKind::InvalidInput`] if the name belongs to something else.
     pub fn existing_graph(&self, name: &str) -> Result<Option<Graph>> {
         self.check_open()?;
         Graph::find(self.open_store()?, name)
     }
 
-    /// Opens a graph that must be there.
+    /// Opens the graph with this name, which must exist.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] with the names that are there.
+    /// [`ErrorKind::InvalidInput`] with the names of the existing graphs.
     pub fn require_graph(&self, name: &str) -> Result<Graph> {
         match self.existing_graph(name)? {
             Some(graph) => Ok(graph),
@@ -265,10 +263,10 @@ impl Database {
         }
     }
 
-    /// All graphs, by name.
+    /// All graphs, ordered by name.
     ///
     /// # Errors
-    /// [`ErrorKind::Corruption`] where a definition cannot be read.
+    /// [`ErrorKind::Corruption`] if a definition cannot be decoded.
     pub fn graphs(&self) -> Result<Vec<GraphDef>> {
         self.check_open()?;
         let mut graphs = Vec::new();
@@ -281,11 +279,12 @@ impl Database {
         Ok(graphs)
     }
 
-    /// Drops whatever has this name at once; whether it was there. Readers that hold a snapshot
-    /// still see it.
+    /// Drops the relation, graph, blobs, counters or combined values with this name, in one step.
+    /// Returns false if there are none. Snapshots that are in use still see them.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where the name cannot be one, or its access level forbids it (`protected` and those above).
+    /// [`ErrorKind::InvalidInput`] if the name is invalid, or its access level forbids it
+    /// (`protected` or stricter).
     pub fn drop_entry(&self, name: &str) -> Result<bool> {
         self.check_droppable(name)?;
         self.beside()?.drop_entry(name)
@@ -297,20 +296,20 @@ impl Database {
         relation::check_access(name, &settings, relation::Access::Protected)
     }
 
-    /// Drops a graph at once; readers that hold a snapshot still see it.
+    /// Drops a graph in one step. Snapshots that are in use still see it.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where there is none, or its access level forbids it.
+    /// [`ErrorKind::InvalidInput`] if there is no such graph, or its access level forbids it.
     pub fn drop_graph(&self, name: &str) -> Result<()> {
         let graph = self.require_graph(name)?;
         self.check_droppable(name)?;
         graph.drop_graph()
     }
 
-    /// Opens the blobs of this name, creating them where they are not there.
+    /// Opens the blobs with this name, and creates them if they do not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where they are there with other keys, or the name cannot be one.
+    /// [`ErrorKind::InvalidInput`] if they exist with other keys, or the name is invalid.
     pub fn blobs(&self, name: &str, options: BlobOptions) -> Result<Blobs> {
         if self.parts()?.store.is_read_only() {
             return self.require_blobs(name);
@@ -320,27 +319,28 @@ impl Database {
         Blobs::open(self.open_store()?, Arc::clone(self.env()), def)
     }
 
-    /// Opens the blobs of this name with the keys they were created with.
+    /// Opens the blobs with this name, with the keys they were created with; `None` if there are
+    /// none.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where the name belongs to something else.
+    /// [`ErrorKind::InvalidInput`] if the name belongs to something else.
     pub fn existing_blobs(&self, name: &str) -> Result<Option<Blobs>> {
         self.check_open()?;
         Blobs::find(self.open_store()?, Arc::clone(self.env()), name)
     }
 
-    /// Opens blobs that must be there.
+    /// Opens the blobs with this name, which must exist.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] with the names that are there.
+    /// [`ErrorKind::InvalidInput`] with the names of the existing entries.
     pub fn require_blobs(&self, name: &str) -> Result<Blobs> {
         self.existing_blobs(name)?.ok_or_else(|| self.nothing_named("blobs", name))
     }
 
-    /// Opens the counters of this name, creating them where they are not there.
+    /// Opens the counters with this name, and creates them if they do not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where they are there with other types, or the name cannot be one.
+    /// [`ErrorKind::InvalidInput`] if they exist with other types, or the name is invalid.
     pub fn counters(&self, name: &str, options: CounterOptions) -> Result<Counters> {
         let parts = self.parts()?;
         if parts.store.is_read_only() {
@@ -351,26 +351,27 @@ impl Database {
         parts.waiting.counters(&CountersDef { name: name.to_owned(), key, number, combine })
     }
 
-    /// Opens the counters of this name with the types they were created with.
+    /// Opens the counters with this name, with the types they were created with; `None` if there
+    /// are none.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where the name belongs to something else.
+    /// [`ErrorKind::InvalidInput`] if the name belongs to something else.
     pub fn existing_counters(&self, name: &str) -> Result<Option<Counters>> {
         self.check_open()?;
         self.parts()?.waiting.find_counters(name)
     }
 
-    /// Opens counters that must be there.
+    /// Opens the counters with this name, which must exist.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] with the names that are there.
+    /// [`ErrorKind::InvalidInput`] with the names of the existing entries.
     pub fn require_counters(&self, name: &str) -> Result<Counters> {
         self.existing_counters(name)?.ok_or_else(|| self.nothing_named("counters", name))
     }
 
-    /// Opens the values of this name that a function combines, creating them where they are not
-    /// there. The function is not stored: give the same one whenever they are opened. Of those
-    /// given in one process the first serves all handles.
+    /// Opens the values with this name that a user-defined function combines, and creates them if
+    /// they do not exist. The function is not stored: pass the same one each time. In one process
+    /// all handles use the function that was passed first.
     ///
     /// ```
     /// use quipu::{CombinedOptions, Database, KeyOf, Options};
@@ -392,8 +393,8 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where they are there with other keys or open with a function of another name
-    /// ([`Combiner::name`]), or the name cannot be one.
+    /// [`ErrorKind::InvalidInput`] if they exist with other keys, are open with a function of
+    /// another name ([`Combiner::name`]), or the name is invalid.
     pub fn combined(
         &self,
         name: &str,
@@ -413,10 +414,10 @@ impl Database {
         parts.waiting.combined(&def, &combiner)
     }
 
-    /// Everything that has a name, by name.
+    /// All relations, graphs, blobs, counters and combined values, ordered by name.
     ///
     /// # Errors
-    /// [`ErrorKind::Corruption`] where a definition cannot be read.
+    /// [`ErrorKind::Corruption`] if a definition cannot be decoded.
     pub fn list(&self) -> Result<Vec<Entry>> {
         self.check_open()?;
         self.catalog()?.list()
@@ -431,29 +432,28 @@ impl Database {
         }
     }
 
-    /// Writes the increments that wait for it, so that what comes sees them.
+    /// Writes the write buffers, so that later operations see all increments in the store.
     pub(crate) fn write_waiting(&self) -> Result<()> {
         self.parts()?.waiting.write_waiting()
     }
 
-    /// Begins a transaction. Increments that could not be written before show when they are written
-    /// next.
+    /// Begins a transaction. Writes the write buffers first; it does not see increments that could
+    /// not be written, see [`Tx::combined`].
     #[must_use]
     pub fn transaction(&self, isolation: Isolation) -> Tx {
         Tx::begin(self, isolation)
     }
 
-    /// Whether a small commit now would wait for nobody: neither for a sync of the log, nor for
-    /// memtables to be flushed, nor for a thread that flushes or loads. For callers that hold
-    /// something meanwhile which others wait for, as an interpreter's lock. Promises nothing, for
-    /// others commit too.
+    /// Whether a small commit would not block now: not on a sync of the log, a memtable flush, or
+    /// another thread. For callers that hold a lock during the commit, such as Python's GIL. It
+    /// guarantees nothing, because others commit too.
     #[must_use]
     pub fn commits_at_once(&self) -> bool {
         self.options.durability != Durability::Sync
             && self.parts().is_ok_and(|parts| parts.store.commits_at_once())
     }
 
-    /// Options of an import that follow from this database's.
+    /// Options of an import, derived from those of this database.
     #[must_use]
     pub fn import_options(&self) -> ImportOptions {
         ImportOptions {
@@ -465,19 +465,19 @@ impl Database {
         }
     }
 
-    /// Moves what is in memory and in the log into tables; durable when it returns.
+    /// Flushes memtables and write buffers to tables; all commits are durable when it returns.
     ///
     /// # Errors
-    /// Failed writes, which poison the database.
+    /// Failed writes, which poison the database; errors of functions of combined values.
     pub fn flush(&self) -> Result<()> {
         self.check_open()?;
         let store = self.open_store()?;
-        // A function that refuses to combine is no reason to leave the rest in memory.
+        // A user-defined function that fails must not keep the rest from being flushed.
         let written = self.write_waiting();
         store.flush().and(written)
     }
 
-    /// Merges everything into one sorted run for each direction: smallest and fastest to read.
+    /// Compacts every keyspace into one sorted run: the smallest form, and the fastest to read.
     ///
     /// # Errors
     /// Failed writes, which poison the database.
@@ -485,10 +485,12 @@ impl Database {
         self.compact_while(&|| true)
     }
 
-    /// The same as long as `go_on` says so, which is asked every few thousand rows of a merge.
+    /// As [`Database::compact`], but stops when `go_on` returns false. It is called every few
+    /// thousand merged rows.
     ///
     /// # Errors
-    /// [`ErrorKind::Cancelled`] where it did not: relations that were merged by then are. Failed writes, which poison the database.
+    /// [`ErrorKind::Cancelled`] if it was stopped; relations compacted until then stay compacted.
+    /// Failed writes, which poison the database.
     pub fn compact_while(&self, go_on: &dyn Fn() -> bool) -> Result<()> {
         self.check_open()?;
         self.beside()?.compact_while(go_on)
@@ -500,10 +502,10 @@ impl Database {
         Ok(Beside { store, env, waiting })
     }
 
-    /// Moves a read-only database on to what the writer has committed since. Elsewhere nothing.
+    /// Moves a read-only database to the writer's newest commits. Does nothing in a writer.
     ///
     /// # Errors
-    /// Corruption, or files that vanished for good.
+    /// Corruption, or files that are permanently missing.
     pub fn refresh(&self) -> Result<()> {
         self.check_open()?;
         let Parts { store, engine, .. } = self.parts()?;
@@ -514,7 +516,7 @@ impl Database {
         Ok(())
     }
 
-    /// Figures of the database and each graph.
+    /// Statistics of the database and of each graph, blobs, counters and combined values.
     ///
     /// # Errors
     /// Counting reads; see [`Graph::number_of_edges`].
@@ -581,22 +583,21 @@ impl Database {
         })
     }
 
-    /// Flushes and gives the folder free. Later calls fail. In a process that inherited the
-    /// database by `fork` it does nothing: what there is to flush, and the folder, are the
-    /// parent's.
+    /// Flushes and unlocks the folder. Later calls fail. In a child of a `fork` it does nothing:
+    /// the parent flushes and owns the folder.
     ///
     /// # Errors
-    /// A failed flush; the folder is given free all the same.
+    /// A failed flush; the folder is unlocked all the same.
     pub fn close(&self) -> Result<()> {
         let Ok(Parts { store, waiting, engine, .. }) = self.parts() else { return Ok(()) };
         let written = waiting.close();
-        // They may hold this database.
+        // Callbacks may hold this database.
         engine.unregister_all();
         store.close().and(written)
     }
 }
 
-/// Figures of a database.
+/// Statistics of a database.
 #[derive(Clone, Debug)]
 pub struct DatabaseStats {
     /// Bytes of all tables.
@@ -607,47 +608,47 @@ pub struct DatabaseStats {
     pub written: WrittenBytes,
     /// Bytes of cached blocks, filters and indexes.
     pub cache_bytes: u64,
-    /// Commits so far.
+    /// Sequence number of the newest commit.
     pub commits: u64,
-    /// Each graph by name.
+    /// Graphs, ordered by name.
     pub graphs: Vec<GraphStats>,
-    /// Blobs by name.
+    /// Blobs, ordered by name.
     pub blobs: Vec<RelationStats>,
-    /// Counters by name.
+    /// Counters, ordered by name.
     pub counters: Vec<RelationStats>,
-    /// Combined values by name.
+    /// Combined values, ordered by name.
     pub combined: Vec<RelationStats>,
 }
 
-/// Figures of blobs, counters or combined values.
+/// Statistics of blobs, counters or combined values.
 #[derive(Clone, Debug)]
 pub struct RelationStats {
-    /// Name.
+    /// Name of the set.
     pub name: String,
-    /// Keys.
+    /// Number of keys.
     pub rows: u64,
     /// Bytes of its tables, long values included.
     pub disk_bytes: u64,
     /// Bytes of its memtables.
     pub memory_bytes: u64,
-    /// Its tables.
+    /// Number of tables.
     pub tables: u64,
 }
 
-/// Figures of a graph.
+/// Statistics of a graph.
 #[derive(Clone, Debug)]
 pub struct GraphStats {
     /// Name and types.
     pub def: GraphDef,
-    /// Edges.
+    /// Number of edges.
     pub edges: u64,
-    /// Vertices with an edge.
+    /// Number of vertices that have an edge.
     pub vertices: u64,
-    /// Bytes of its tables, all directions.
+    /// Bytes of its tables, in both directions and the dictionary.
     pub disk_bytes: u64,
     /// Bytes of its memtables.
     pub memory_bytes: u64,
-    /// Its tables.
+    /// Number of tables.
     pub tables: u64,
 }
 
@@ -656,7 +657,7 @@ fn no_graph(name: &str, there: &[GraphDef]) -> Error {
     missing("graph", name, names, "the database holds no graph yet")
 }
 
-/// There is nothing of this name; what there is instead.
+/// The error of a missing name, with a hint of the existing ones.
 fn missing<'a>(
     kind: &str,
     name: &str,
@@ -672,14 +673,14 @@ fn missing<'a>(
     Error::new(ErrorKind::InvalidInput, format!("no {kind} {name:?}\nhint: {hint}"))
 }
 
-/// A folder's name means the same when the program has gone to another one.
+/// Makes the folder absolute, so that it stays valid if the working directory changes.
 fn absolute_files(files: &Files) -> Result<Files> {
     let Files::Below(folder) = files else { return Ok(files.clone()) };
     let folder = std::path::absolute(folder);
     folder.map(Files::Below).map_err(|error| Error::caused(ErrorKind::InvalidInput, error))
 }
 
-/// Where imports put rows that outgrow the memory limit.
+/// Folder for rows of imports that exceed the memory limit.
 fn spill_folder(folder: &Path) -> PathBuf {
     env::join(folder, "tmp")
 }

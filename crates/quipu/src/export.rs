@@ -1,5 +1,5 @@
-//! A graph into a file, whatever the user named as one.
-#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // the user's own files, not the database's
+//! Exports a graph to a file that the user chooses.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // the user's files
 
 use env::{EnvError, Output};
 use std::io::{BufWriter, Write};
@@ -7,17 +7,17 @@ use std::path::Path;
 use store::{Error, ErrorKind, Result};
 use views::graph::Graph;
 
-/// What an exported file looks like.
+/// Format of an exported file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExportFormat {
-    /// A header, then a line an edge, with this byte between the columns.
+    /// Delimited text with a header and one line for each edge. The byte is the delimiter.
     Text(u8),
     /// Parquet, compressed with Zstandard.
     Parquet,
 }
 
 impl ExportFormat {
-    /// What a file's name asks for: `.parquet`, `.tsv`, else comma-separated text.
+    /// The format for a file name: `.parquet`, `.tsv`, or comma-separated text for all others.
     #[must_use]
     pub fn of(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
@@ -28,12 +28,12 @@ impl ExportFormat {
     }
 }
 
-/// Writes all edges of `graph`, as of now, to `path`; returns their number. `progress` is told the
-/// edges written and answers whether to go on.
+/// Writes all edges of `graph`, at a snapshot taken now, to `path`. Returns their number.
+/// `progress` gets the number of edges written and returns false to stop.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`] where `path` lies in the folder of the graph's database; a failed write, or
-/// [`ErrorKind::Cancelled`]. A file that was there is as before.
+/// [`ErrorKind::InvalidInput`] if `path` lies in the folder of the graph's database; a failed
+/// write, or [`ErrorKind::Cancelled`]. An existing file is then unchanged.
 pub fn export_file(
     graph: &Graph,
     path: &Path,
@@ -47,7 +47,7 @@ pub fn export_file(
     write_output(path, &|| progress(0), |file| write(graph, path, file, format, progress))
 }
 
-/// A file in the folder of a database is the database's.
+/// The error of a path in the folder of the database.
 #[must_use]
 pub fn in_the_database(path: &Path) -> Error {
     let path = path.display();
@@ -56,14 +56,15 @@ pub fn in_the_database(path: &Path) -> Error {
     Error::new(ErrorKind::InvalidInput, what)
 }
 
-/// Writes to what the user named: a regular file is replaced once all is written, and keeps its
-/// mode and owner; links are followed; a named pipe or a character device is written into. See
-/// [`env::Output`]. `go_on` is asked while a pipe has no reader.
+/// Writes to a path that the user chose. A regular file is replaced after everything is written,
+/// and keeps its mode and owner. Links are followed. A named pipe or a character device is written
+/// to directly. See [`env::Output`]. `go_on` is called while a pipe has no reader; returning false
+/// cancels.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`] for a folder, a block device, a socket, and for a path in the folder
-/// of any database or backup; [`ErrorKind::Cancelled`]; a failed write, and what `write` returns. A
-/// regular file that was there is then as before.
+/// [`ErrorKind::InvalidInput`] for a folder, a block device or a socket, and for a path in the
+/// folder of any database or backup; [`ErrorKind::Cancelled`]; a failed write, and errors of
+/// `write`. An existing regular file is then unchanged.
 pub fn write_output<R, E: From<Error>>(
     path: &Path,
     go_on: &dyn Fn() -> bool,
@@ -84,7 +85,7 @@ pub fn write_output<R, E: From<Error>>(
     Ok(done)
 }
 
-/// Whether writing to `path` would replace what is there: a regular file, and no pipe or device.
+/// Whether writing to `path` would replace an existing regular file.
 #[must_use]
 pub fn is_replaced(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|there| there.is_file())

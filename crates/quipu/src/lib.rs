@@ -1,7 +1,8 @@
 //! Quipu: an embedded database for graphs, facts and counts.
 //!
-//! One folder, inside your process, no server. A graph of tens of millions of edges is imported in
-//! seconds, stays changeable in transactions, and is found from both ends.
+//! A database is one folder, opened inside your process, without a server. It imports a graph of
+//! tens of millions of edges in seconds, changes it in transactions, and finds edges from both
+//! ends.
 //!
 //! ```
 //! use quipu::{Database, GraphOptions, Options, WeightType};
@@ -18,8 +19,8 @@
 //! ```
 //!
 //! # Architecture invariants
-//! 1. This crate wires the others together and decides nothing about storage or graphs.
-//! 2. It is the only one that chooses an environment: the real machine or memory.
+//! 1. This crate connects the others. It contains no logic of storage or graphs.
+//! 2. Only this crate chooses an environment: the operating system or memory.
 
 mod answer;
 mod answer_arrow;

@@ -1,4 +1,4 @@
-//! Fixed rules and aggregates that the program brings along.
+//! User-defined fixed rules and aggregates.
 
 use crate::database::Database;
 use exec::FixedRule;
@@ -8,10 +8,11 @@ use std::sync::Arc;
 use store::Result;
 
 impl Database {
-    /// Lets the scripts of this database apply a rule of the program's with `<~`. It is not stored.
+    /// Registers a user-defined rule that the scripts of this database can apply with `<~`. It is
+    /// not stored.
     ///
-    /// A rule may ask the database, but not change it: the script that applies it may be changing
-    /// it.
+    /// A rule may query the database, but must not change it: the script that applies it may be
+    /// changing it.
     ///
     /// ```
     /// use quipu::{Database, Failure, FixedRule, Options, Parameters, RuleCall, Value};
@@ -36,23 +37,23 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): the name is one that is built in or registered, or that scripts
-    /// could not write.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): the name is built in,
+    /// registered already, or not a valid name in scripts.
     pub fn register_fixed_rule(&self, name: &str, rule: impl FixedRule + 'static) -> Result<()> {
         self.engine()?.register_fixed_rule(name, Arc::new(rule))
     }
 
-    /// Forgets a rule of the program's; whether there was one of this name.
+    /// Removes a user-defined rule; returns whether there was one.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for one that is built in.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a built-in rule.
     pub fn unregister_fixed_rule(&self, name: &str) -> Result<bool> {
         self.engine()?.unregister_fixed_rule(name)
     }
 
-    /// Lets the scripts of this database use an aggregate of the program's, which takes at most
-    /// `args_max` arguments after the variable. It is not stored, and it stands in no recursion.
-    /// `begin` is called for each group, with those arguments.
+    /// Registers a user-defined aggregate for the scripts of this database. It takes at most
+    /// `args_max` arguments after the variable. `begin` is called for each group with those
+    /// arguments. The aggregate is not stored, and it cannot be used in a recursion.
     ///
     /// ```
     /// use quipu::{Accumulate, Database, Failure, Options, Parameters, Value};
@@ -96,10 +97,10 @@ impl Database {
         self.engine()?.register_aggregate(OwnAggregate::new(name, args_max, begin))
     }
 
-    /// Forgets an aggregate of the program's; whether there was one of this name.
+    /// Removes a user-defined aggregate; returns whether there was one.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for one that is built in.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a built-in aggregate.
     pub fn unregister_aggregate(&self, name: &str) -> Result<bool> {
         self.engine()?.unregister_aggregate(name)
     }

@@ -1,4 +1,4 @@
-//! A relation by its name: its columns, its rows, and changes of it by whole tables of rows.
+//! A handle of a relation: columns, rows, and changes with many rows.
 
 use crate::database::{Database, Tx};
 use crate::script::{RunOptions, no_parameters, run_of, said};
@@ -9,12 +9,12 @@ use std::fmt;
 use std::sync::Arc;
 use store::{Read, Result, Snapshot};
 
-/// A relation of a database, or as a transaction sees it: one that a script made, a graph,
-/// counters.
+/// A relation of a database, or as a transaction sees it: a relation that a script created, or the
+/// relation of a graph or of counters.
 ///
-/// Changes are all or nothing, each in a transaction of its own unless the relation is a
-/// transaction's. Rows have their columns in any order; a column that has a default may be missing.
-/// Indexes are kept, triggers are fired.
+/// Each change is atomic: in a transaction of its own, or in the relation's transaction. The
+/// columns of the given rows may have any order, and columns with a default may be missing. Changes
+/// update indexes and fire triggers.
 ///
 /// ```
 /// use quipu::{Database, Frame, Options, Value};
@@ -36,14 +36,14 @@ pub struct Relation {
     columns: Vec<ColumnOf>,
 }
 
-/// A relation's rows in key order, as of one moment.
+/// The rows of a relation in key order, at one snapshot or in a transaction.
 #[derive(Debug)]
 pub struct RowScan {
     frames: Frames,
     reader: Reader,
 }
 
-/// What a relation is read through.
+/// What a relation is read from.
 #[derive(Clone)]
 enum Reader {
     Moment(Arc<dyn Snapshot>),
@@ -71,10 +71,10 @@ impl fmt::Debug for Reader {
 }
 
 impl Database {
-    /// A relation that must be there.
+    /// The relation with this name, which must exist.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where there is none of this name.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if there is none.
     pub fn relation(&self, name: &str) -> Result<Relation> {
         Relation::open(self, None, name)
     }
@@ -82,23 +82,23 @@ impl Database {
     /// The columns of a relation, keys first.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where there is no such relation.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if there is no such relation.
     pub fn columns_of(&self, name: &str) -> Result<Vec<ColumnOf>> {
         self.engine()?.columns(&Names::default(), name).map_err(|error| said(error, None))
     }
 
-    /// A relation with these columns, written as after `:create name`; it is made where it is not
-    /// there.
+    /// Opens the relation with these columns, and creates it if it does not exist. `spec` has the
+    /// syntax after `:create name`.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): it is there with other columns, or the name or the columns
-    /// cannot be.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): it exists with other columns,
+    /// or the name or the columns are invalid.
     pub fn create_relation(&self, name: &str, spec: &str) -> Result<Relation> {
         let columns = self.engine()?.columns_of_spec(spec).map_err(|error| said(error, None))?;
         self.create_relation_of(name, &columns)
     }
 
-    /// The same, with columns that the caller has.
+    /// As [`Database::create_relation`], with parsed columns.
     ///
     /// # Errors
     /// As [`Database::create_relation`].
@@ -109,10 +109,10 @@ impl Database {
 }
 
 impl Tx {
-    /// A relation seen through the transaction. It must be there.
+    /// The relation with this name in the transaction. It must exist.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) where there is none of this name.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if there is none.
     pub fn relation(&self, name: &str) -> Result<Relation> {
         Relation::open(self.database(), Some(self), name)
     }
@@ -127,22 +127,22 @@ impl Relation {
         Ok(Self { database, transaction, name: name.to_owned(), columns })
     }
 
-    /// Its name.
+    /// Name of the relation.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its columns when it was opened, keys first.
+    /// Its columns at the time it was opened, keys first.
     #[must_use]
     pub fn columns(&self) -> &[ColumnOf] {
         &self.columns
     }
 
-    /// How many rows it has.
+    /// Number of rows.
     ///
     /// # Errors
-    /// The relation is gone or hidden; failures of the store.
+    /// The relation is dropped or hidden; errors of the store.
     pub fn len(&self) -> Result<u64> {
         let (reader, names) = (self.reader()?, self.names()?);
         reader.with(|read| {
@@ -159,7 +159,7 @@ impl Relation {
         self.len().map(|rows| rows == 0)
     }
 
-    /// Its rows, some at a time.
+    /// Scans all rows, in batches.
     ///
     /// # Errors
     /// As [`Relation::len`].
@@ -172,7 +172,7 @@ impl Relation {
         Ok(RowScan { frames, reader })
     }
 
-    /// All its rows.
+    /// Reads all rows into one frame.
     ///
     /// # Errors
     /// As [`Relation::len`].
@@ -184,34 +184,34 @@ impl Relation {
         }
     }
 
-    /// Puts rows, whatever their keys held.
+    /// Puts rows; rows with the same keys are replaced.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): a column that is missing or that the relation does not have, a
-    /// value that its column does not take, the relation's access level;
-    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) where the rows outgrow a transaction's memory;
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): a missing or unknown column, a
+    /// value that does not fit its column, or the relation's access level;
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) if the rows exceed a transaction's memory;
     /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict).
     pub fn put(&self, rows: &Frame) -> Result<()> {
         self.change(ChangeKind::Put, rows, &RunOptions::default())
     }
 
-    /// Puts rows whose keys are not there.
+    /// Inserts rows whose keys do not exist.
     ///
     /// # Errors
-    /// As [`Relation::put`], and where a key is there.
+    /// As [`Relation::put`], and if a key exists.
     pub fn insert(&self, rows: &Frame) -> Result<()> {
         self.change(ChangeKind::Insert, rows, &RunOptions::default())
     }
 
-    /// Puts some value columns of rows that are there.
+    /// Updates the given value columns of existing rows.
     ///
     /// # Errors
-    /// As [`Relation::put`], and where a key is not there.
+    /// As [`Relation::put`], and if a key does not exist.
     pub fn update(&self, rows: &Frame) -> Result<()> {
         self.change(ChangeKind::Update, rows, &RunOptions::default())
     }
 
-    /// Removes rows by their keys, present or not.
+    /// Removes rows by their keys. Keys that do not exist are ignored.
     ///
     /// # Errors
     /// As [`Relation::put`].
@@ -219,18 +219,18 @@ impl Relation {
         self.change(ChangeKind::Rm, rows, &RunOptions::default())
     }
 
-    /// Removes rows that are there by their keys.
+    /// Removes existing rows by their keys.
     ///
     /// # Errors
-    /// As [`Relation::put`], and where a key is not there.
+    /// As [`Relation::put`], and if a key does not exist.
     pub fn delete(&self, rows: &Frame) -> Result<()> {
         self.change(ChangeKind::Delete, rows, &RunOptions::default())
     }
 
-    /// Any of these, stopped from outside.
+    /// Makes one of the changes above, with options.
     ///
     /// # Errors
-    /// As they.
+    /// As the method for this kind of change.
     pub fn change(&self, kind: ChangeKind, rows: &Frame, options: &RunOptions<'_>) -> Result<()> {
         let changes = [Change { relation: &self.name, kind, rows, is_import: false }];
         let run = run_of(no_parameters(), options);
@@ -260,10 +260,10 @@ impl Relation {
 }
 
 impl RowScan {
-    /// About so many rows; `None` at the end.
+    /// About `rows_max` rows; `None` at the end.
     ///
     /// # Errors
-    /// Failures of the store, and values that scripts do not read.
+    /// Errors of the store, and values that scripts cannot read.
     pub fn next_rows(&mut self, rows_max: usize) -> Result<Option<Frame>> {
         let Self { frames, reader } = self;
         let next = |frames: &mut Frames, read: Option<&dyn Read>| {
@@ -271,7 +271,7 @@ impl RowScan {
         };
         match frames.are_spelled() {
             true => reader.with(|read| next(frames, Some(read))),
-            // What is scanned is held, also when the transaction has ended.
+            // The scan has its own snapshot, which stays valid after the transaction's end.
             false => next(frames, None),
         }
     }

@@ -1,5 +1,5 @@
-//! Repair: a new database of what is sound in a damaged one. `docs/repair.md` says what that
-//! proves.
+//! Repair: copies the sound parts of a damaged database to a new one. `docs/repair.md` says what
+//! that guarantees.
 
 use crate::check::Check;
 use crate::database::Database;
@@ -14,80 +14,80 @@ use store::{Error, ErrorKind, Progress, Result};
 use views::blobs::BlobsReconciled;
 use views::graph::{GraphDef, GraphDoubts, Reconciled};
 
-/// Lost ranges that a report names, a keyspace.
+/// Maximum number of lost ranges of a keyspace in a report.
 const LOST_NAMED_MAX: usize = 100;
 
-/// What a repair saved, and what not.
+/// Report of a repair.
 #[derive(Clone, Debug)]
 pub struct RepairReport {
     /// Whether nothing is lost or in doubt: every row of the source is in the target.
     pub complete: bool,
-    /// Each keyspace of the source.
+    /// Results for each keyspace of the source.
     pub keyspaces: Vec<RepairedKeyspace>,
-    /// Each graph.
+    /// Results for each graph.
     pub graphs: Vec<(GraphDef, Reconciled)>,
-    /// Indexes that were made anew, as `relation:index`.
+    /// Indexes that were rebuilt, as `relation:index`.
     pub indexes: Vec<String>,
-    /// All blobs by name.
+    /// Results for each set of blobs, by name.
     pub blobs: Vec<(String, BlobsReconciled)>,
-    /// Every damage that was found.
+    /// All damages found.
     pub damages: Vec<Corruption>,
-    /// Tables of which nothing could be used, and those that are missing.
+    /// Tables that are missing, or so damaged that nothing could be used.
     pub files_skipped: Vec<PathBuf>,
-    /// Commits taken from the log.
+    /// Commits recovered from the log.
     pub commits_kept: u64,
-    /// Commits of the log of which only a part is left.
+    /// Commits of the log that are only partly recovered.
     pub commits_incomplete: u64,
-    /// Bytes of the log that are lost, with an unknown number of commits in them.
+    /// Bytes of the log that are lost, with an unknown number of commits.
     pub log_lost_bytes: u64,
-    /// Whether the manifest was whole. If not, the tables are those of an earlier moment.
+    /// Whether the manifest is complete. If not, the tables are those of an earlier version.
     pub manifest_whole: bool,
-    /// What the check of the target found, which was sound.
+    /// Report of the final check of the target, which found no problems.
     pub check: Check,
-    /// How long it took.
+    /// Duration in seconds.
     pub seconds: f64,
 }
 
-/// What became of one keyspace's tables.
+/// Results of a repair for one keyspace.
 #[derive(Clone, Debug)]
 pub struct RepairedKeyspace {
-    /// Its name: a relation's, or a graph's with `:rev`, `:ids` or `:names`.
+    /// Name of the keyspace: that of a relation, or of a graph with `:rev`, `:ids` or `:names`.
     pub name: String,
-    /// Row versions saved from tables.
+    /// Row versions recovered from tables.
     pub rows_kept: u64,
     /// Row versions lost with damaged blocks and tables.
     pub rows_lost: u64,
-    /// Range deletes lost: what they deleted may be back.
+    /// Range deletes lost. Rows that they deleted may have come back.
     pub range_deletes_lost: u64,
-    /// At most so many row versions may be stale, because a newer one may be lost.
+    /// Upper bound of the row versions that may be stale, because a newer one may be lost.
     pub stale_max: u64,
-    /// Where rows are lost, the first hundred.
+    /// Key ranges with lost rows, at most the first hundred.
     pub lost: Vec<RepairedRange>,
-    /// Ranges past those listed.
+    /// Number of ranges beyond those listed.
     pub lost_more: u64,
 }
 
-/// Keys between which rows are lost, both included.
+/// A range of keys with lost rows, both ends included.
 #[derive(Clone, Debug)]
 pub struct RepairedRange {
-    /// The first key, as text: words with commas between, or a quoted string.
+    /// First key, as text: words separated by commas, or a quoted string.
     pub first: String,
-    /// The last key.
+    /// Last key, in the same form.
     pub last: String,
-    /// Row versions lost.
+    /// Number of row versions lost.
     pub rows: u64,
-    /// The file they were in.
+    /// The file that contained them.
     pub file: PathBuf,
 }
 
-/// Writes a new database into `target` with all that is sound of the one in `source`, and checks
-/// it. The source is never changed; it should not be open for writing. `progress` is told bytes
-/// done and in all.
+/// Writes all sound data of the database in `source` to a new database in `target`, and checks it.
+/// The source is not changed; it should not be open for writing. `progress` gets the bytes done and
+/// in total.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`]: no database in `source`, or `target` is not empty.
-/// [`ErrorKind::Corruption`] where the manifest is lost, so that nothing tells what the tables are.
-/// [`ErrorKind::Cancelled`], and failed reads and writes; the target is then to be removed.
+/// [`ErrorKind::InvalidInput`]: there is no database in `source`, or `target` is not empty.
+/// [`ErrorKind::Corruption`] if the manifest is lost, since nothing else describes the tables.
+/// [`ErrorKind::Cancelled`], and failed reads and writes; then remove the target.
 pub fn repair(
     source: impl AsRef<Path>,
     target: impl AsRef<Path>,
@@ -103,8 +103,8 @@ pub fn repair(
     repair_in(&env, &source, &target, options, progress)
 }
 
-/// [`repair`] on a machine of the caller's, with absolute paths: so that tests can damage thousands of databases in
-/// memory.
+/// As [`repair`], in an environment of the caller, with absolute paths. So tests can damage and
+/// repair thousands of databases in memory.
 ///
 /// # Errors
 /// As [`repair`].
@@ -116,7 +116,7 @@ pub fn repair_in(
     progress: Progress<'_>,
 ) -> Result<RepairReport> {
     let start = env.monotonic_us();
-    // A third each: tables, graphs, and the check of what was written.
+    // The three thirds are tables, graphs, and the check of the target.
     let third = |done, all: u64| progress(done, 3 * all);
     let salvaged = kv::salvage(env, source, target, options.memtable_bytes(), &third)?;
 
@@ -166,7 +166,7 @@ pub fn repair_in(
         && graphs.iter().all(|(_, done)| done.unnamed == 0)
         && blobs.iter().all(|(_, done)| done.lost == 0)
         && keyspaces.iter().all(|keyspace| {
-            // An index that is sound now has every row that its relation has.
+            // A sound index has every row of its relation, whatever was lost.
             keyspace.doubts().is_empty()
                 || has_sound_twin(keyspace, &keyspaces, &graphs)
                 || check.indexes.iter().any(|index| index.name == keyspace.name)
@@ -195,7 +195,7 @@ fn doubts_of(salvaged: &Salvaged, def: &GraphDef, part: GraphPart) -> Doubts {
 }
 
 /// Whether the keyspace is one side of a graph whose other side lost nothing, so that it was
-/// rebuilt.
+/// rebuilt completely.
 fn has_sound_twin(
     keyspace: &SalvagedKeyspace,
     all: &[SalvagedKeyspace],

@@ -1,4 +1,4 @@
-//! Relations as columns, in and out: exports and imports.
+//! Exports and imports of relations as columns.
 
 use crate::database::{Database, Tx};
 use crate::script::{RunOptions, no_parameters, run_of, said};
@@ -8,25 +8,25 @@ use relation::Names;
 use std::collections::BTreeMap;
 use store::{Read, Result};
 
-/// What a name has before it where the rows are to be deleted.
+/// Prefix of a relation's name in an import whose rows are deleted.
 const DELETES: char = '-';
 
 impl Database {
-    /// All rows of some relations, as of one moment.
+    /// Reads all rows of several relations at one snapshot.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): no such relation, or its access level forbids it.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): there is no such relation, or
+    /// its access level forbids it.
     pub fn export_relations<S: AsRef<str>>(&self, names: &[S]) -> Result<BTreeMap<String, Frame>> {
         let moment = self.engine()?.moment().map_err(|error| said(error, None))?;
         export(self.engine()?, &*moment, &Names::default(), names)
     }
 
-    /// Puts rows into relations, all or none; those of a name with a leading `-` are deleted by
-    /// their keys, present or not.
+    /// Puts rows into relations, atomically. For a name with a leading `-`, the rows' keys are
+    /// deleted instead; keys that do not exist are ignored.
     ///
-    /// Rows need the relation's columns in any order. Columns with a default may be missing,
-    /// columns that the relation does not have are passed over. Indexes are kept, triggers are not
-    /// fired.
+    /// The columns of the rows may have any order. Columns with a default may be missing, and
+    /// unknown columns are ignored. Indexes are updated; triggers do not fire.
     ///
     /// ```
     /// use quipu::{Database, Frame, Options, Parameters, Value};
@@ -45,16 +45,17 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): no such relation, its access level, a missing column, a value that
-    /// its column does not take (with relation, row and column);
-    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) where the rows outgrow a transaction's memory,
-    /// which 100,000 and more do not, unless there is a callback, an index of value columns or
-    /// something to delete; [`ErrorKind::Conflict`](crate::ErrorKind::Conflict).
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): there is no such relation, its
+    /// access level forbids it, a column is missing, or a value does not fit its column (the
+    /// message has relation, row and column); [`ErrorKind::Limit`](crate::ErrorKind::Limit) if the
+    /// rows exceed a transaction's memory, which does not happen for 100,000 rows and more unless
+    /// there is a callback, an index of value columns or a deletion;
+    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict).
     pub fn import_relations(&self, data: &BTreeMap<String, Frame>) -> Result<()> {
         self.import_relations_with(data, &RunOptions::default())
     }
 
-    /// The same, stopped from outside.
+    /// As [`Database::import_relations`], with options.
     ///
     /// # Errors
     /// As [`Database::import_relations`].
@@ -69,7 +70,7 @@ impl Database {
 }
 
 impl Tx {
-    /// All rows of some relations, as the transaction sees them.
+    /// Reads all rows of several relations, as the transaction sees them.
     ///
     /// # Errors
     /// As [`Database::export_relations`].
@@ -78,15 +79,15 @@ impl Tx {
         self.for_script().with(|transaction| export(engine, transaction, &self.names()?, names))
     }
 
-    /// Puts rows into relations inside of the transaction; see [`Database::import_relations`].
+    /// Puts rows into relations in the transaction, see [`Database::import_relations`].
     ///
     /// # Errors
-    /// As [`Database::import_relations`]. Nothing of it is left in the transaction then.
+    /// As [`Database::import_relations`]. Its writes are then undone in the transaction.
     pub fn import_relations(&self, data: &BTreeMap<String, Frame>) -> Result<()> {
         self.import_relations_with(data, &RunOptions::default())
     }
 
-    /// The same, stopped from outside.
+    /// As [`Tx::import_relations`], with options.
     ///
     /// # Errors
     /// As [`Tx::import_relations`].

@@ -1,4 +1,4 @@
-//! Scripts of the query language: run over a database, or inside of a transaction.
+//! Runs scripts of the query language, on a database or in a transaction.
 
 use crate::answer::Answer;
 use crate::database::{Database, Tx};
@@ -16,30 +16,30 @@ use store::{Durability, Error, ErrorKind, Result, Store};
 use views::blobs::Blobs;
 use views::waiting::Registry;
 
-/// Values by the names that a script has after `$`.
+/// Values of a script's parameters, by their names without `$`.
 pub type Parameters = exec::Parameters;
 
-/// When a script is stopped from outside.
+/// Limits and hooks of one run of a script.
 #[derive(Clone, Copy, Default)]
 pub struct RunOptions<'r> {
-    /// How long it may take, whatever it says itself; zero is without a limit. `None`: as its
-    /// `:timeout` says, else 300 s.
+    /// Timeout; zero is no timeout. It overrides `:timeout` of the script. `None`: the script's
+    /// `:timeout`, or 300 s.
     pub timeout: Option<Duration>,
-    /// Most bytes of memory it may hold. `None`, and whatever is more: as
-    /// [`Options::memory_limit_bytes`](crate::Options) says for every query.
+    /// Memory limit in bytes. `None`, and values above it: the limit for every query, which follows
+    /// from [`Options::memory_limit_bytes`](crate::Options).
     pub memory_limit_bytes: Option<u64>,
-    /// Asked every few thousand rows, also by worker threads; false stops the script.
+    /// Called every few thousand rows, also by worker threads. Returning false stops the script.
     pub go_on: Option<GoOn<'r>>,
-    /// Takes the name and the rows of what `%debug` shows; without it they are shown to nobody.
+    /// Receives name and rows of each `%debug`. Without it, `%debug` is ignored.
     pub debug: Option<Debug<'r>>,
-    /// Whether a script that would change something is refused.
+    /// Whether to refuse scripts that would change something.
     pub read_only: bool,
-    /// Which files of the machine it may read, of those that [`Options::files`](crate::Options)
-    /// lets scripts read. `None`: all of them.
+    /// Files that the script may read, among those that [`Options::files`](crate::Options) allows.
+    /// `None`: all of these.
     pub files: Option<&'r Files>,
 }
 
-/// Takes what `%debug` shows, while the script runs.
+/// Receives the output of `%debug` while the script runs: name and rows.
 pub type Debug<'r> = &'r (dyn Fn(&str, &Answer) + Send + Sync);
 
 impl fmt::Debug for RunOptions<'_> {
@@ -51,8 +51,8 @@ impl fmt::Debug for RunOptions<'_> {
     }
 }
 
-/// What is wrong with a script: the [`Error::cause`] of errors of kind [`ErrorKind::InvalidInput`],
-/// and of [`ErrorKind::ReadOnly`] where it changes what may only be read.
+/// The problem in a script: the [`Error::cause`] of errors of kind [`ErrorKind::InvalidInput`], and
+/// of kind [`ErrorKind::ReadOnly`] for a change that is not allowed.
 #[derive(Clone, Debug)]
 pub struct ScriptError {
     message: String,
@@ -62,14 +62,14 @@ pub struct ScriptError {
 }
 
 impl ScriptError {
-    /// Line and column of the first mistake, both from 1; columns are characters. `None` where it
-    /// is nowhere in the text.
+    /// Line and column of the first problem, both from 1; columns count characters. `None` if it
+    /// has no position in the text.
     #[must_use]
     pub fn place(&self) -> Option<(u32, u32)> {
         self.place
     }
 
-    /// What may have been meant where the first mistake is.
+    /// A suggestion for the first problem.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
@@ -77,22 +77,22 @@ impl ScriptError {
 }
 
 impl fmt::Display for ScriptError {
-    /// Each mistake with its line of the script, a caret and a hint.
+    /// Writes each problem with its line of the script, a caret and a hint.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
 impl std::error::Error for ScriptError {
-    /// The cause that a rule or an aggregate of the program's gave with its failure.
+    /// The cause of a failure in a user-defined rule or aggregate.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.cause.as_ref().map(function::Cause::error)
     }
 }
 
 impl Database {
-    /// Runs a script of the query language (Datalog, as CozoScript writes it) in a transaction of
-    /// its own.
+    /// Runs a script of the query language (Datalog, in the syntax of CozoScript) in a new
+    /// transaction.
     ///
     /// ```
     /// use quipu::{Database, GraphOptions, Options, Parameters, Value};
@@ -113,19 +113,21 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] with line, caret and hint where the script or a value is wrong ([`ScriptError`] has the
-    /// place); [`ErrorKind::Cancelled`] where it ran into its timeout or was killed;
-    /// [`ErrorKind::Limit`] where it needs more memory than a query may have
-    /// ([`Options::memory_limit_bytes`](crate::Options), or less by
-    /// [`RunOptions::memory_limit_bytes`]); [`ErrorKind::Conflict`] where another commit won.
-    /// Nothing was changed then.
+    /// Nothing was changed after any of these:
+    /// - [`ErrorKind::InvalidInput`] with line, caret and hint: an error in the script or in a
+    ///   parameter ([`ScriptError`] has the position);
+    /// - [`ErrorKind::Cancelled`]: the timeout expired, or the script was killed;
+    /// - [`ErrorKind::Limit`]: it needs more memory than
+    ///   [`Options::memory_limit_bytes`](crate::Options) allows a query, or
+    ///   [`RunOptions::memory_limit_bytes`];
+    /// - [`ErrorKind::Conflict`]: another commit won.
     pub fn run(&self, script: &str, parameters: &Parameters) -> Result<Answer> {
         self.run_with(script, parameters, &RunOptions::default())
     }
 
-    /// The same where that takes some microseconds, blocks that are not in the cache aside: for
-    /// callers that hold something which others wait for, as an interpreter's lock. `None` where it
-    /// may take longer, or where nothing like it ran before: nothing was done then.
+    /// Runs a script if that takes only some microseconds, apart from blocks that are not in the
+    /// cache. For callers that hold a lock, such as Python's GIL. Returns `None`, with nothing
+    /// done, if it may take longer or if no similar script ran before.
     ///
     /// # Errors
     /// As [`Database::run`].
@@ -143,7 +145,7 @@ impl Database {
         output.map(|found| found.map(Answer::new)).map_err(|error| said(error, Some(script)))
     }
 
-    /// The same, stopped from outside.
+    /// As [`Database::run`], with options.
     ///
     /// # Errors
     /// As [`Database::run`].
@@ -161,19 +163,18 @@ impl Database {
 }
 
 impl Tx {
-    /// Runs a script inside of the transaction: it sees what was written here, and what it writes
-    /// is committed or rolled back with the rest, relations that it makes, renames, replaces and
-    /// removes too. Indexes are made and dropped outside.
+    /// Runs a script in the transaction. It sees the transaction's writes. Its own writes are
+    /// committed or rolled back with the rest, including relations that it creates, renames,
+    /// replaces or removes. Indexes cannot be created or dropped in a transaction.
     ///
     /// # Errors
-    /// As [`Database::run`]. Nothing of the script is left in the transaction then, which goes on;
-    /// where several threads have written in it, it does not commit any more
-    /// ([`ErrorKind::Conflict`]).
+    /// As [`Database::run`]. The script's writes are then undone, and the transaction can continue;
+    /// but if several threads have written in it, its commit fails with [`ErrorKind::Conflict`].
     pub fn run(&self, script: &str, parameters: &Parameters) -> Result<Answer> {
         self.run_with(script, parameters, &RunOptions::default())
     }
 
-    /// The same, stopped from outside.
+    /// As [`Tx::run`], with options.
     ///
     /// # Errors
     /// As [`Tx::run`].
@@ -205,8 +206,7 @@ pub(crate) fn run_of<'r>(parameters: &'r Parameters, options: &RunOptions<'r>) -
     }
 }
 
-/// Calls `call` with what a script is run with, and with what the engine calls where it has
-/// `%debug`.
+/// Calls `call` with the run, extended by a function that passes the output of `%debug` on.
 pub(crate) fn with_debug<T>(
     run: Run<'_>,
     options: &RunOptions<'_>,
@@ -217,13 +217,13 @@ pub(crate) fn with_debug<T>(
     call(&Run { debug: Some(&show), ..run })
 }
 
-/// No parameters.
+/// An empty set of parameters.
 pub(crate) fn no_parameters() -> &'static Parameters {
     static NONE: Parameters = Parameters::new();
     &NONE
 }
 
-/// The error as the database says it, of a script or of something else that has no text.
+/// Converts an error of the engine; `script` is its text, if the error comes from a script.
 pub(crate) fn said(error: exec::Error, script: Option<&str>) -> Error {
     let text = script.unwrap_or_default();
     let message = error.render(text);
@@ -249,8 +249,7 @@ pub(crate) fn said(error: exec::Error, script: Option<&str>) -> Error {
             Some(problem)
         }
     };
-    // A mistake that is nowhere in the text, a missing parameter say, has an empty span at its
-    // begin.
+    // A problem without a position, such as a missing parameter, has an empty span at the start.
     let is_placed = |span| span != syntax::Span::default() || script.is_some_and(str::is_empty);
     let place = first.as_ref().filter(|first| is_placed(first.span));
     let place = place.map(|first| syntax::line_and_column(text, first.span.start));
@@ -258,7 +257,7 @@ pub(crate) fn said(error: exec::Error, script: Option<&str>) -> Error {
     Error::caused(kind, ScriptError { message, place, hint, cause })
 }
 
-/// What waits beside the store.
+/// The services that the engine needs from this crate.
 pub(crate) struct Beside {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) env: Arc<dyn env::Env>,
@@ -266,14 +265,14 @@ pub(crate) struct Beside {
 }
 
 impl Beside {
-    /// An engine for scripts over a store, and what waits to be written to it.
+    /// A script engine over the store, with this as its host.
     pub(crate) fn engine(self, memory_bytes_max: u64, files: Files) -> Arc<Engine> {
         let (store, env) = (Arc::clone(&self.store), Arc::clone(&self.env));
         let engine = Engine::new(store, env, memory_bytes_max).with_files(files);
         Arc::new(engine.with_host(Arc::new(self)))
     }
 
-    /// Drops a relation and what waits for it; whether it was there.
+    /// Drops an entry and ends its view's write buffer. Returns false if there was no such entry.
     pub(crate) fn drop_entry(&self, name: &str) -> Result<bool> {
         let catalog = Catalog::new(Arc::clone(&self.store));
         let entry = catalog.find(name)?;
@@ -294,7 +293,7 @@ impl Host for Beside {
                 return Err(Error::new(ErrorKind::Cancelled, "cancelled"));
             }
             let (store, env) = (Arc::clone(&self.store), Arc::clone(&self.env));
-            // It may be gone by now.
+            // The blobs may have been dropped since.
             if let Some(blobs) = Blobs::find(store, env, &def.name)? {
                 blobs.collect_garbage()?;
             }
@@ -331,7 +330,7 @@ impl Host for Beside {
         loop {
             let batch = match rows.next_batch().map_err(|error| wrong(&error))? {
                 Some(batch) => batch,
-                // Without rows the columns are told all the same.
+                // A file without rows still has its columns.
                 None if is_first => {
                     let fields = rows.names().iter();
                     let fields = fields.map(|name| Field::new(name, DataType::Null, true));

@@ -1,4 +1,4 @@
-//! Arrow arrays as columns of values, whatever they hold.
+//! Converts Arrow arrays to columns of values.
 
 use crate::answer_arrow::{are_validity_fields, is_json_field};
 use arrow_array::cast::AsArray;
@@ -9,15 +9,15 @@ use base::{BytesColumn, Validity as ValidRows};
 use model::{Json, Series, Validity, Value, Values};
 use store::{Error, ErrorKind, Result};
 
-/// Levels of lists and structs.
+/// Maximum nesting of lists and structs.
 const DEPTH_MAX: usize = 128;
 
-/// An Arrow array as a column of values: numbers of any width, texts, bytes, dates and times with a
-/// zone as text, lists as lists, structs of `microseconds` and `asserted` as a Validity, other
-/// structs and Arrow's extension type `arrow.json` as JSON.
+/// Converts an Arrow array to a column of values: numbers of any width, strings and bytes to
+/// themselves; dates, and times with a zone, to strings; lists to lists; structs of `microseconds`
+/// and `asserted` to a validity; other structs, and Arrow's extension type `arrow.json`, to JSON.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`] for other types, and for texts that are no JSON where the field says they are.
+/// [`ErrorKind::InvalidInput`] for other types, and for invalid JSON in a JSON field.
 pub fn series_of_arrow(array: &ArrayRef, field: &Field) -> Result<Series> {
     let name = field.name();
     let series = of_array(array, name, 0)?;
@@ -104,12 +104,12 @@ fn of_array(array: &ArrayRef, name: &str, depth: usize) -> Result<Series> {
         DataType::RunEndEncoded(_, of) => {
             return of_array(&cast(array, of.data_type())?, name, depth + 1);
         }
-        // As a date or a time with a zone is given as a parameter: as text.
+        // Strings, as for dates and times in parameters.
         DataType::Date32 | DataType::Date64 => {
             return of_array(&cast(array, &DataType::Utf8)?, name, depth + 1);
         }
         DataType::Timestamp(unit, Some(_)) => {
-            // Whatever the zone is, what is stored counts from 1970 in UTC.
+            // Arrow stores times as UTC, whatever their zone.
             let utc = DataType::Timestamp(*unit, Some("+00:00".into()));
             let text = cast(&cast(&cast(array, &DataType::Int64)?, &utc)?, &DataType::Utf8)?;
             return of_array(&text, name, depth + 1);
@@ -141,7 +141,7 @@ fn json(text: &str, name: &str, row: usize) -> Result<Value> {
     parsed.map_err(|error| refused(format!("column `{name}`, row {row}: no JSON: {error}")))
 }
 
-/// A row of lists, or of fields, as one value.
+/// One row of a list or struct column as a value.
 fn nested(array: &ArrayRef, row: usize, name: &str, depth: usize) -> Result<Value> {
     if array.is_null(row) {
         return Ok(Value::Null);

@@ -1,11 +1,11 @@
-//! Sizes as people write them.
+//! Parses sizes in bytes.
 
 use store::{Error, ErrorKind, Result};
 
-/// Bytes in a text such as `512MB`, `1GiB`, `64k` or `1000`. Units are powers of 1024.
+/// Parses a size such as `512MB`, `1GiB`, `64k` or `1000` into bytes. Units are powers of 1024.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`] where it is no size.
+/// [`ErrorKind::InvalidInput`] if the text is not a size.
 pub fn parse_bytes(text: &str) -> Result<u64> {
     let wrong = || {
         Error::new(

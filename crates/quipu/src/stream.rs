@@ -1,4 +1,4 @@
-//! Scripts whose rows are handed out while they are found.
+//! Streams the rows of a script while it runs.
 
 use crate::answer::Answer;
 use crate::answer_kind::Kind;
@@ -9,21 +9,21 @@ use exec::Part;
 use std::sync::Arc;
 use store::Result;
 
-/// Rows of a part of a result that was found as a whole.
+/// Rows of each part, if the whole result is computed first.
 const PART_ROWS: usize = 1 << 16;
 
 impl Database {
-    /// Runs a script as [`Database::run_with`] does, and hands its rows to `take` in parts, one at
-    /// least, until it says that it wants no more.
+    /// Runs a script as [`Database::run_with`] does, and passes its rows to `take` in parts, at
+    /// least one, until `take` returns false.
     ///
-    /// Where no two rows can be equal and no `:order` is asked for, parts come while the query
-    /// runs, in no order: it holds little more than one of them, so that a result may be larger
-    /// than the memory limit. (A head that holds all keys of what the body reads has no two equal
-    /// rows.) Otherwise the whole result is found first. What a query sees is one moment, however
-    /// long it takes; the time that `take` needs does not count for its timeout.
+    /// If no two rows can be equal and there is no `:order`, the parts are passed while the query
+    /// runs, in no particular order. It then holds little more than one part in memory, so the
+    /// result may exceed the memory limit. (No two rows can be equal if the head contains all keys
+    /// that the body reads.) Otherwise the whole result is computed first. A query reads one
+    /// snapshot, however long it takes. The time spent in `take` does not count for the timeout.
     ///
     /// The columns of all parts have the same types ([`Answer::column`]): those of the stored
-    /// columns they are taken of, or those that the first part shows.
+    /// columns that they come from, or else those that fit the first part.
     ///
     /// ```
     /// use quipu::{Database, Options, Parameters, RunOptions};
@@ -40,9 +40,9 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// As [`Database::run`], and those of `take`; [`ErrorKind::InvalidInput`](crate::ErrorKind)
-    /// where a column holds something else than earlier parts did. Parts may have been handed out
-    /// before. A script that changes something has done so before its first part.
+    /// As [`Database::run`], and errors of `take`; [`ErrorKind::InvalidInput`](crate::ErrorKind) if
+    /// a value does not fit the type of its column in earlier parts. Some parts may have been
+    /// passed before. A script that changes something has committed before its first part.
     pub fn stream(
         &self,
         script: &str,
@@ -50,7 +50,7 @@ impl Database {
         options: &RunOptions<'_>,
         take: impl FnMut(Answer) -> Result<bool> + Send,
     ) -> Result<()> {
-        // Parts come one at a time, but not by one thread.
+        // Parts come one at a time, but from different threads.
         let typed = Mutex::new(Typed { take, kinds: None });
         let each = |part: Part<'_>| Ok(typed.lock().take(part)?);
         with_debug(run_of(parameters, options), options, |run| {
@@ -59,7 +59,7 @@ impl Database {
     }
 }
 
-/// Hands parts on as columns of the same types.
+/// Passes parts on with the same column types.
 struct Typed<T> {
     take: T,
     kinds: Option<Arc<[Kind]>>,

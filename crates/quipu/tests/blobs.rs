@@ -1,4 +1,4 @@
-//! Blobs as a user of the Rust API has them: on disk, in memory, in transactions, of any length.
+//! Blobs through the Rust API: on disk, in memory, in transactions, and of any length.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 use base::BytesColumn;
@@ -12,7 +12,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Just cut into chunks, and just not.
+/// Minimum length of a long value; and the length of a chunk.
 const LARGE: usize = 16 << 10;
 const CHUNK: usize = 256 << 10;
 
@@ -101,7 +101,7 @@ fn a_long_value_that_is_replaced_or_deleted_leaves_no_chunk() {
     assert!(blobs.delete(2_u64).unwrap());
     assert!(!blobs.delete(2_u64).unwrap());
     assert_eq!(chunks(), 0);
-    // A key named twice in one batch: the first value's chunks are never written.
+    // A key occurs twice in a batch: the chunks of its first value are never written.
     let long = [value_of(LARGE, 4), value_of(LARGE, 5)];
     blobs.put_many(KeyList::U64(&[7, 7]), &column(&[&long[0], &long[1]])).unwrap();
     assert_eq!(chunks(), 1);
@@ -109,7 +109,7 @@ fn a_long_value_that_is_replaced_or_deleted_leaves_no_chunk() {
     let mut deleted = Vec::new();
     blobs.delete_many(KeyList::U64(&[7, 7, 8]), &mut deleted).unwrap();
     assert_eq!((deleted, chunks()), (vec![true, false, false], 0));
-    // Also where nobody asks whether there was one.
+    // Discards delete the chunks too.
     for key in 1..5_u64 {
         blobs.put(key, &value_of(LARGE, key)).unwrap();
     }
@@ -160,7 +160,7 @@ fn a_value_is_written_and_read_in_pieces() {
     reader.read_to_end(&mut piece).unwrap();
     assert!(piece == value[value.len() - 5..]);
     assert!(blobs.reader(4_u64).unwrap().is_none());
-    // Short values too.
+    // Also short values.
     let mut writer = blobs.writer(4_u64).unwrap();
     writer.write_all(b"short").unwrap();
     writer.finish().unwrap();
@@ -181,7 +181,7 @@ fn a_value_that_is_not_finished_leaves_the_key_as_it_was_and_nothing_behind() {
         writer.write_all(&value_of(2 * CHUNK, 1)).unwrap();
         drop(writer);
         assert_eq!((get(&blobs, 1_u64), chunks(&db)), (Some(b"old".to_vec()), 0));
-        // A process that ends in the middle: nothing cleans up behind it.
+        // The process ends before the value is finished, so no destructor cleans up.
         let mut writer = blobs.writer(1_u64).unwrap();
         writer.write_all(&value_of(2 * CHUNK, 1)).unwrap();
         assert_eq!(chunks(&db), 3, "two chunks and a note");
@@ -198,8 +198,7 @@ fn a_value_that_is_being_written_is_whole_though_all_were_cleared_meanwhile() {
     let db = memory();
     let blobs = pages(&db);
     let value = value_of(3 * CHUNK + 1000, 1);
-    // One before and one behind: what lies between, before and behind the values being written is
-    // freed.
+    // One value before and one after: their chunks, which surround those being written, are freed.
     for key in [1_u64, 2] {
         blobs.put(key, &value_of(2 * CHUNK, key)).unwrap();
     }
@@ -267,8 +266,8 @@ fn a_transaction_that_clears_conflicts_with_a_value_that_it_does_not_know_of() {
     assert_eq!(blobs.check().unwrap().large, 2);
 }
 
-/// Found by kills: a table of deletes made the estimate of chunks 0, and a short value that
-/// replaced a long one did not look.
+/// Found by kills: a table of deletes made the estimate of chunks 0, and so a short value did not
+/// look for the long value that it replaced.
 #[test]
 fn a_long_value_is_seen_behind_tables_of_deletes() {
     let db = memory();
@@ -277,8 +276,8 @@ fn a_long_value_is_seen_behind_tables_of_deletes() {
     held.write_all(&value_of(CHUNK, 99)).unwrap();
     (1..=4_u64).for_each(|key| blobs.put(key, &value_of(LARGE, key)).unwrap());
     db.flush().unwrap();
-    // Their notes come and go in one memtable, and their deletes lie between what is in the first
-    // table.
+    // Their notes are put and deleted in one memtable, and the deletes lie between keys of the
+    // first table.
     for key in 5..=24_u64 {
         let mut writer = blobs.writer(key).unwrap();
         writer.write_all(&value_of(CHUNK, key)).unwrap();
@@ -331,8 +330,8 @@ fn unless_others_won(done: quipu::Result<()>) -> bool {
     }
 }
 
-/// Values in pieces, long ones at once and short ones, each from a thread of its own, while another
-/// clears: what is there is whole, and `compact` leaves no chunk without a row.
+/// Threads write values in pieces, long values and short ones, while another thread clears: all
+/// values are complete, and `compact` leaves no chunk without a row.
 #[test]
 fn values_that_are_written_while_others_clear_are_whole_or_gone() {
     for durability in [Durability::Sync, Durability::Os] {
@@ -344,7 +343,7 @@ fn values_that_are_written_while_others_clear_are_whole_or_gone() {
         let value = value_of(CHUNK + 1000, 7);
         std::thread::scope(|scope| {
             let (blobs, done, value) = (&blobs, &done, &value);
-            // Also where an assertion fails below.
+            // Ends the threads even if an assertion below fails.
             let end = SetWhenDropped(done);
             let until_done = |step: &'static (dyn Fn(&Blobs, &[u8], u64) + Sync)| {
                 scope.spawn(move || {
@@ -418,8 +417,7 @@ fn a_batch_of_a_stream_ends_where_its_values_are_some_mebibytes() {
     const MIB: usize = 1 << 20;
     let db = memory();
     let blobs = pages(&db);
-    // Long ones, short ones between them, one that is longer than a batch, and many that are not
-    // quite long.
+    // Long values, short ones between them, one longer than a batch, and many just below the limit.
     let len_of = |key: u64| match key {
         20 => 9 * MIB,
         0..40 if key.is_multiple_of(3) => 100,
@@ -447,7 +445,7 @@ fn a_batch_of_a_stream_ends_where_its_values_are_some_mebibytes() {
     assert_eq!(next, keys);
     assert!(batches < 25, "{batches} batches");
     assert!(!stream.next_rows(10, &mut rows).unwrap());
-    // Fewer are asked for than were read ahead.
+    // Requests fewer rows than were read ahead.
     let mut stream = blobs.range(Some(10_u64.into()), Some(50_u64.into())).unwrap();
     let mut streamed = Vec::new();
     while stream.next_rows(2, &mut rows).unwrap() {
@@ -485,7 +483,7 @@ fn a_transaction_may_delete_and_replace_long_values_while_it_streams_them() {
     assert!(streamed == want, "{:?}", streamed.iter().map(|row| row.0).collect::<Vec<_>>());
 }
 
-/// Found by reading: the chunks that the transaction itself had taken away were taken for lost.
+/// Found by reading: chunks that the transaction itself had removed counted as lost.
 #[test]
 fn a_reader_whose_value_its_transaction_changes_says_so_and_calls_it_no_corruption() {
     let db = memory();
@@ -547,7 +545,7 @@ fn a_value_that_a_transaction_cannot_hold_is_put_without_one() {
     blobs.put(1_u64, &value[1..]).unwrap();
     assert!(get(&blobs, 1_u64).as_deref() == Some(&value[1..]));
     assert_eq!((chunks(&db), blobs.check().unwrap().unused), (80, 0));
-    // In a transaction, and many at once, they are to be there together.
+    // In a transaction or a batch they must become visible together, so they must fit.
     let tx = db.transaction(Isolation::Snapshot);
     let error = tx.blobs("pages").unwrap().put(2_u64, &value).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
@@ -557,7 +555,7 @@ fn a_value_that_a_transaction_cannot_hold_is_put_without_one() {
     assert_eq!((blobs.len().unwrap(), chunks(&db)), (1, 80));
 }
 
-/// Found by reading: only a transaction's writes were measured.
+/// Found by reading: only the writes of transactions were limited.
 #[test]
 fn many_short_values_past_what_a_transaction_may_hold_are_refused_and_none_is_written() {
     let options = Options { memory_limit_bytes: 16 << 20, threads: 1, ..Options::default() };
@@ -576,8 +574,8 @@ fn many_short_values_past_what_a_transaction_may_hold_are_refused_and_none_is_wr
     assert_eq!(blobs.len().unwrap(), 5000);
 }
 
-/// Found by reading: each chunk was synced. What is not synced is not there for readers, so what
-/// they see tells.
+/// Found by reading: each chunk was synced. Readers do not see unsynced commits, so what they see
+/// shows whether a chunk was synced.
 #[test]
 fn chunks_wait_for_the_sync_that_their_row_asks_for() {
     let folder = tempfile::tempdir().unwrap();
@@ -596,8 +594,8 @@ fn chunks_wait_for_the_sync_that_their_row_asks_for() {
     assert_eq!((chunks(&db), blobs.check().unwrap().unused), (4, 0), "given up");
 }
 
-/// What was in the way was not to be seen before its sync, and all attempts met it again within
-/// that time.
+/// The conflicting commit was invisible until its sync, and all attempts met it again within that
+/// time.
 #[test]
 fn threads_that_put_one_long_value_under_sync_are_told_of_no_conflict() {
     let folder = tempfile::tempdir().unwrap();
@@ -713,7 +711,7 @@ fn every_way_to_read_in_a_transaction_sees_what_it_wrote_and_nobody_elses() {
     for key in (0..300).step_by(7) {
         assert_eq!(inside.delete(key).unwrap(), model.remove(&key).is_some(), "{key}");
     }
-    // Others write meanwhile.
+    // Other writers commit in the meantime.
     blobs.put(1000_u64, b"theirs").unwrap();
     blobs.put(1_u64, b"theirs").unwrap();
     blobs.delete(2_u64).unwrap();
@@ -743,7 +741,7 @@ fn every_way_to_read_in_a_transaction_sees_what_it_wrote_and_nobody_elses() {
     assert!(pairs(&rows).iter().all(|(key, value)| model.get(key) == Some(value)));
     let drawn: std::collections::BTreeSet<_> = rows.words().iter().collect();
     assert!(drawn.iter().any(|&&key| key % 3 == 0), "what it wrote is drawn too");
-    // What a memtable holds of a range may be three times too few or too many.
+    // The estimate of a memtable's range may be three times too low or too high.
     let measure = inside.measure(None, None).unwrap();
     let is_near = (model.len() as u64 / 3..=model.len() as u64 * 3).contains(&measure.rows);
     assert!(is_near, "{measure:?} of {}", model.len());
@@ -790,11 +788,11 @@ fn a_sample_is_of_what_there_is_and_a_measure_is_near_it() {
     db.compact().unwrap();
     let measure = blobs.measure(None, None).unwrap();
     assert_eq!(measure.rows, 1000);
-    // Neighbours have one value, which compression finds.
+    // Adjacent rows have equal values, which compress well.
     assert!(measure.bytes > 40_000 && measure.bytes < 200_000, "{measure:?}");
 }
 
-/// Found by reading: chunks were left out, so that gigabytes were measured as some kilobytes.
+/// Found by reading: chunks were not counted, so gigabytes were measured as a few kilobytes.
 #[test]
 fn a_measure_has_the_bytes_of_long_values() {
     let db = memory();
@@ -814,7 +812,7 @@ fn a_measure_has_the_bytes_of_long_values() {
     near(bytes(Some(20), Some(40)), 20);
     near(bytes(Some(40), None), 10);
     assert!(bytes(None, Some(20)) < 4096, "short ones alone");
-    // More than are looked at: those at both ends tell of the others.
+    // More rows than are read: those at both ends are extrapolated.
     let keys: Vec<u64> = (1000..7000).collect();
     let values: Vec<&[u8]> =
         keys.iter().map(|key| if key % 1000 == 0 { long.as_slice() } else { b"short" }).collect();
@@ -827,7 +825,7 @@ fn a_measure_has_the_bytes_of_long_values() {
     assert!((want / 2..2 * want).contains(&most), "{most}, some {want}");
 }
 
-/// Deletes the second chunk of the first long value behind the back of the blobs.
+/// Deletes the second chunk of the first long value, without the view.
 fn lose_a_chunk(db: &Database) {
     use base::{Batch, KeyRange, Kind, Projection};
     let infos = db.store().keyspaces();
@@ -850,7 +848,8 @@ fn lose_a_chunk(db: &Database) {
     db.store().write(&store::WriteBatch { tables: vec![table] }, None).unwrap();
 }
 
-/// Puts ten long values, and deletes the rows of some beneath the view, which would not.
+/// Puts ten long values, and deletes the rows of some of them without the view, which would also
+/// delete their chunks.
 fn lose(db: &Database, blobs: &Blobs, lost: &[u64]) {
     (0..10_u64).for_each(|key| blobs.put(key, &value_of(LARGE + key as usize, key)).unwrap());
     let stats = db.store().stats();
@@ -881,7 +880,7 @@ fn chunks_that_lost_their_rows_are_collected_and_no_others() {
     assert_eq!(blobs.check().unwrap().unused, 8, "with what is being written");
     assert_eq!(blobs.collect_garbage().unwrap(), 7);
     assert_eq!((chunks(&db), blobs.check().unwrap().unused), (5, 1));
-    // The same within a transaction.
+    // The same in a transaction.
     lose(&db, &blobs, &lost);
     let tx = db.transaction(Isolation::Snapshot);
     assert_eq!(tx.blobs("pages").unwrap().collect_garbage().unwrap(), 7);
@@ -908,7 +907,7 @@ fn a_lost_chunk_is_corruption_never_a_shorter_value() {
     let mut reader = blobs.reader(1_u64).unwrap().unwrap();
     assert_eq!(reader.take_bytes(usize::MAX, &mut out).unwrap_err().kind(), ErrorKind::Corruption);
     assert_eq!(db.check(&|_, _| true).unwrap_err().kind(), ErrorKind::Corruption);
-    // What a repair does with it.
+    // Then repairs it as a repair does.
     let done = blobs.reconcile().unwrap();
     assert_eq!((done.rows, done.lost), (2, 1));
     assert_eq!(get(&blobs, 1_u64), None);
@@ -917,7 +916,7 @@ fn a_lost_chunk_is_corruption_never_a_shorter_value() {
     assert_eq!((check.blobs[0].1.rows, check.blobs[0].1.unused), (2, 0));
 }
 
-/// Loads these rows in pieces of three.
+/// Loads these rows in batches of three.
 fn load<'k, K: Copy + Send + 'static + Into<KeyOf<'k>>>(
     blobs: &Blobs,
     rows: Vec<(K, Vec<u8>)>,
@@ -1007,7 +1006,7 @@ fn a_load_that_cannot_be_is_refused_and_changes_nothing() {
     assert_eq!(load(&inside, vec![(2_u64, value())]).unwrap_err().kind(), ErrorKind::InvalidInput);
     drop((inside, tx));
     assert_eq!(load(&blobs, Vec::<(u64, Vec<u8>)>::new()).unwrap().rows, 0);
-    // Text in its order, which is not that of lengths.
+    // Strings in their order, which is not the order of their lengths.
     let names = db.blobs("names", BlobOptions { key: KeyType::Str }).unwrap();
     load(&names, vec![("", value()), ("a", value()), ("aa", value()), ("b", value())]).unwrap();
     assert_eq!(get(&names, "aa"), Some(value()));
@@ -1119,7 +1118,7 @@ proptest! {
 fn a_value_past_a_gibibyte_is_refused_before_it_is_written() {
     let db = Database::in_memory(Options { threads: 1, ..Options::default() }).unwrap();
     let blobs = pages(&db);
-    // Of which no page is ever touched.
+    // Its pages are never touched.
     let long = vec![0; (1 << 30) + 1];
     assert_eq!(blobs.put(1_u64, &long).unwrap_err().kind(), ErrorKind::Limit);
     let mut writer = blobs.writer(1_u64).unwrap();

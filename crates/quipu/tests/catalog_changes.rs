@@ -1,5 +1,5 @@
-//! Relations that a transaction makes, renames, replaces and removes: all of it is there once it
-//! commits, and nothing before.
+//! Relations that a transaction creates, renames, replaces and removes: the changes become visible
+//! together at the commit, and not before.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 use env::sync::Mutex;
@@ -36,7 +36,7 @@ fn begin(db: &Database) -> Tx {
     db.transaction(Isolation::Snapshot)
 }
 
-/// Names of all keyspaces but the system's own that stay.
+/// Names of all keyspaces, without the permanent ones of the system.
 fn keyspaces(db: &Database) -> Vec<String> {
     let mut names: Vec<String> = db.store().keyspaces().into_iter().map(|info| info.name).collect();
     names.retain(|name| !name.starts_with(':') || name.starts_with(":new:"));
@@ -44,7 +44,7 @@ fn keyspaces(db: &Database) -> Vec<String> {
     names
 }
 
-/// Found by a review: it stayed until the database was opened again.
+/// Found by a review: the relation stayed until the database was opened again.
 #[test]
 fn what_a_part_made_that_is_undone_is_gone_with_it() {
     let db = memory();
@@ -73,7 +73,7 @@ fn an_index_that_was_stopped_leaves_nothing_behind() {
     assert_eq!(keyspaces(&db), ["t", "t:by_b"]);
 }
 
-/// Runs scripts in a transaction, inside of a script of it.
+/// A rule that runs scripts in the transaction of the script that applies it.
 struct Inside(Arc<Mutex<Option<Tx>>>);
 
 impl FixedRule for Inside {
@@ -92,7 +92,7 @@ impl FixedRule for Inside {
     }
 }
 
-/// Found by a review: its rows were gone, its names and what callbacks were told of it were not.
+/// Found by a review: the rows were undone, but not the names and the notifications of callbacks.
 #[test]
 fn scripts_inside_of_a_script_that_fails_are_undone_with_it() {
     let db = memory();
@@ -114,7 +114,7 @@ fn scripts_inside_of_a_script_that_fails_are_undone_with_it() {
     assert_eq!(ask_in(&tx, "?[k] := *old[k]").unwrap(), ["[1]"]);
     tx.commit().unwrap();
     assert_eq!((keyspaces(&db), told.load(Ordering::Relaxed)), (vec!["old".into(), "t".into()], 0));
-    // So are those inside of a part of a script.
+    // Nested scripts in a failing part of a script are undone as well.
     let tx = begin(&db);
     *within.lock() = Some(tx.clone());
     ask_in(&tx, "%ignore_error {x[a] <~ Inside() ?[a] := x[a], a > 'x'}").unwrap();
@@ -122,7 +122,7 @@ fn scripts_inside_of_a_script_that_fails_are_undone_with_it() {
     ask_in(&tx, "?[k] := *inner[k]").unwrap_err();
     tx.commit().unwrap();
     assert_eq!((keyspaces(&db), told.load(Ordering::Relaxed)), (vec!["old".into(), "t".into()], 0));
-    // One that succeeds takes them along.
+    // A script that succeeds keeps the work of its nested scripts.
     let tx = begin(&db);
     *within.lock() = Some(tx.clone());
     ask_in(&tx, "x[a] <~ Inside() ?[a] := x[a]").unwrap();
@@ -133,8 +133,8 @@ fn scripts_inside_of_a_script_that_fails_are_undone_with_it() {
     );
 }
 
-/// Found by reviews: what another thread writes while a script fails is undone with it, whether or
-/// not that one wrote.
+/// Found by reviews: if a script fails, writes of other threads in the transaction since its begin
+/// are undone with it, whether or not the script wrote anything itself.
 #[test]
 fn a_transaction_in_which_a_script_undid_what_another_thread_wrote_does_not_commit() {
     let db = memory();
@@ -143,11 +143,11 @@ fn a_transaction_in_which_a_script_undid_what_another_thread_wrote_does_not_comm
     db.register_fixed_rule("Meanwhile", Meanwhile(Arc::clone(&within))).unwrap();
     let meanwhile = "x[a] <~ Meanwhile() ?[a] := x[a]";
     for script in [
-        // It fails, and has written or only read.
+        // The script fails after it has written, or only read.
         format!("{{?[k] <- [[1]] :put t {{k}}}} {{{meanwhile}}} {{?[k] := *nothing[k]}}"),
         format!("{{{meanwhile}}} {{?[k] := *nothing[k]}}"),
         format!("{meanwhile}, a > 'a'"),
-        // A part of it fails.
+        // A part of the script fails.
         format!("%ignore_error {{{meanwhile}, a > 'a'}}"),
     ] {
         for write in [
@@ -169,7 +169,7 @@ fn a_transaction_in_which_a_script_undid_what_another_thread_wrote_does_not_comm
     }
 }
 
-/// Does something in a transaction by another thread.
+/// A rule that runs a script in a transaction on another thread.
 struct Meanwhile(Arc<Mutex<Option<(Tx, &'static str)>>>);
 
 impl FixedRule for Meanwhile {
@@ -253,7 +253,7 @@ fn what_is_rolled_back_or_left_leaves_nothing() {
     drop(tx);
     assert_eq!(keyspaces(&db), ["t"]);
     assert_eq!(ask(&db, "?[k, v] := *t[k, v]").unwrap(), ["[1, 2]"]);
-    // A script of its own, too.
+    // The same for a script in a transaction of its own.
     let failing = "{ ?[k] <- [[7]] :create u {k} } { ::remove t } { ?[x] := *nothing[x] }";
     ask(&db, failing).unwrap_err();
     assert_eq!(keyspaces(&db), ["t"]);
@@ -269,7 +269,7 @@ fn renaming_replacing_and_removing_are_seen_at_once_inside_and_after_the_commit_
     let tx = begin(&db);
     ask_in(&tx, "::rename a -> b, b -> a").unwrap();
     assert_eq!(ask_in(&tx, "?[k] := *a[k]").unwrap(), ["[2]"]);
-    // What was set of a relation goes with it.
+    // Settings of a relation, such as triggers, follow it.
     ask_in(&tx, "?[k] <- [[10]] :put b {k}").unwrap();
     assert_eq!(ask_in(&tx, "?[k] := *c[k]").unwrap(), ["[3]", "[10]"]);
     ask_in(&tx, "::remove c").unwrap();
@@ -285,7 +285,7 @@ fn renaming_replacing_and_removing_are_seen_at_once_inside_and_after_the_commit_
     assert_eq!(outside[0].as_ref().unwrap(), &["[0.5]"]);
     assert_eq!(outside[1].as_ref().unwrap(), &["[1]", "[10]"]);
     assert_eq!(keyspaces(&db), ["a", "b", "c"]);
-    // The trigger is the one of `b` now: `c` has other columns, so it fails.
+    // The trigger belongs to `b` now. `c` has other columns, so the trigger fails.
     assert!(ask(&db, "?[k] <- [[11]] :put b {k}").is_err());
     ask(&db, "?[x] <- [[1.5]] :put a {x}").unwrap();
 }
@@ -360,16 +360,16 @@ fn a_transaction_that_began_before_a_relation_was_replaced_does_not_go_on() {
     let [reads, writes, graphs] = [begin(&db), begin(&db), begin(&db)];
     ask_in(&writes, "?[k] <- [[2]] :put other {k}").unwrap();
     ask(&db, "?[k, v] <- [[1, 2]] :replace t {k => v}").unwrap();
-    // It would see the new relation as of a moment when it had no rows.
+    // The transaction would see the new relation at a snapshot in which it had no rows.
     assert!(
         ask_in(&reads, "?[k] := *t[k, _]").unwrap_err().contains("since the transaction began")
     );
     assert_eq!(reads.relation("t").unwrap_err().kind(), ErrorKind::Conflict);
     assert_eq!(writes.commit().unwrap_err().kind(), ErrorKind::Conflict);
-    // One in which no script ran has nothing to do with names.
+    // Without scripts a transaction does not depend on names.
     graphs.commit().unwrap();
     assert_eq!(ask(&db, "?[k] := *other[k]").unwrap(), ["[1]"]);
-    // What is only made hinders nobody.
+    // A new relation conflicts with nobody.
     let tx = begin(&db);
     ask_in(&tx, "?[k] <- [[3]] :put other {k}").unwrap();
     ask(&db, ":create unheard {k}").unwrap();
@@ -393,7 +393,7 @@ fn scripts_beside_a_relation_that_is_replaced_again_and_again_see_it_whole() {
         let mut seen = 0;
         while !replaced.is_finished() || seen == 0 {
             assert_eq!(ask(&db, "?[count(k)] := *t{k}").unwrap(), ["[1]"]);
-            // It never commits beside a replacement that it did not see.
+            // It never commits together with a replacement that it did not see.
             ask(&db, "?[k] := *t{k} :put log {k}").unwrap();
             seen += 1;
         }
@@ -438,7 +438,7 @@ fn what_was_done_is_there_when_the_database_is_opened_again() {
         tx.commit().unwrap();
         let left = begin(&db);
         ask_in(&left, "?[k] <- [[9]] :create lost {k}").unwrap();
-        // As where the process dies: nobody rolls back.
+        // As in a crash: nobody rolls back.
         std::mem::forget(left);
         db.close().unwrap();
         let db = Database::open(folder.path(), options).unwrap();
@@ -448,7 +448,7 @@ fn what_was_done_is_there_when_the_database_is_opened_again() {
     }
 }
 
-/// Found by a run on a full disk: the check listed a graph, which was gone when it came to it.
+/// Found by a run on a full disk: the check listed a graph that was dropped before it was read.
 #[test]
 fn a_check_beside_graphs_that_come_and_go_finds_nothing_wrong() {
     let db = memory();

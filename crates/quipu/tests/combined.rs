@@ -1,4 +1,4 @@
-//! Values that a function of the caller's combines, as a user of the Rust API has them.
+//! Combined values through the Rust API.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 use proptest::prelude::*;
@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 const DURABILITIES: [Durability; 3] = [Durability::Sync, Durability::Os, Durability::None];
 
-/// Puts one after the other: associative, and sensitive to every lost, doubled or exchanged
-/// increment. It refuses what has an `!` after something, and panics at `?` after something.
+/// Appends the new value: associative, and sensitive to each lost, repeated or swapped increment.
+/// It refuses to append an `!`, and panics at a `?`.
 struct Append;
 
 impl Combiner for Append {
@@ -78,7 +78,7 @@ fn what_is_added_is_read_at_once_and_kept_whatever_the_durability() {
             combined.put(9_u64, b"old").unwrap();
             combined.put(9_u64, b"new").unwrap();
             assert!(combined.remove(8_u64).unwrap() && !combined.remove(8_u64).unwrap());
-            // Another handle finds what waits.
+            // A new handle finds the buffered increments.
             assert_eq!(get(&texts(&db), 7_u64).unwrap(), b"abcde");
             let (mut present, mut values) = (Vec::new(), BytesColumn::default());
             combined.get_many(KeyList::U64(&[9, 8, 7]), &mut present, &mut values).unwrap();
@@ -130,7 +130,7 @@ fn a_name_is_opened_with_one_function_and_one_type_of_keys() {
     let db = Database::in_memory(options(Durability::None)).unwrap();
     let combined = texts(&db);
     combined.add(1_u64, b"a").unwrap();
-    // One of the same type is the same.
+    // A function of the same type is the same function.
     texts(&db).add(1_u64, b"b").unwrap();
     let other = db.combined("texts", CombinedOptions::default(), Arc::new(add)).unwrap_err();
     assert!(other.to_string().contains("Append"), "{other}");
@@ -153,7 +153,7 @@ fn what_the_function_refuses_at_once_changes_nothing() {
         assert_eq!(combined.add(1_u64, b"!").unwrap_err().to_string(), "no shouting");
         let many = combined.add_many(KeyList::U64(&[1, 1, 2]), &column(&[b"b", b"!", b"c"]));
         assert_eq!(many.unwrap_err().kind(), ErrorKind::InvalidInput);
-        // Without waiting all of a call or nothing; else all that was not refused.
+        // Without a buffer a call is atomic; with one, only refused increments are left out.
         let want: (&[u8], _) = match durability {
             Durability::None => (b"ab", Some(b"c".to_vec())),
             _ => (b"a", None),
@@ -179,17 +179,17 @@ fn what_the_function_refuses_later_waits_on_and_everything_else_is_written() {
     assert_eq!(combined.flush().unwrap_err().to_string(), "no shouting");
     assert!(combined.get(1_u64, &mut Vec::new()).is_err());
     assert!(combined.scan(None, 1).is_err() && combined.len().is_err() && db.flush().is_err());
-    // All others are in the store, and are not combined again.
+    // All other values are in the store, and are not combined again.
     let stored = combined.at(&db.store().snapshot());
     assert_eq!(stored.len().unwrap(), 499);
     assert_eq!(
         (get(&stored, 1_u64).unwrap(), get(&combined, 2_u64).unwrap()),
         (b"a".into(), b"x".into())
     );
-    // A transaction would not see what was acknowledged, and says so.
+    // The transaction reports that it would not see an acknowledged increment.
     let tx = db.transaction(Isolation::Snapshot);
     assert_eq!(tx.combined("texts").unwrap_err().to_string(), "no shouting");
-    // Whoever replaces the value ends it.
+    // A put of the key discards the refused increment.
     combined.put(1_u64, b"b").unwrap();
     combined.flush().unwrap();
     assert_eq!(get(&combined, 1_u64).unwrap(), b"b");
@@ -249,7 +249,7 @@ fn threads_and_transactions_lose_no_increment() {
                             },
                             _ => {}
                         }
-                        // Nobody ever reads less than was there before.
+                        // No read returns less than an earlier one.
                         let first = sum(&combined, 1000);
                         let second = sum(&combined, 1000);
                         let (mut present, mut many) = (Vec::new(), BytesColumn::default());

@@ -1,5 +1,4 @@
-//! Counters as a user of the Rust API has them: buffered or not, from many threads, in
-//! transactions.
+//! Counters through the Rust API: buffered or not, from many threads, and in transactions.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 use proptest::prelude::*;
@@ -11,7 +10,7 @@ use quipu::{
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// For what is written within a second where nothing else is done: so long, and a test has failed.
+/// Timeout for writes that take about a second on an idle machine.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(30);
 
 fn options(durability: Durability) -> Options {
@@ -44,7 +43,7 @@ fn what_is_counted_is_read_at_once_and_kept_whatever_the_durability() {
             counters.add(7_u64, 41).unwrap();
             counters.add_many(KeyList::U64(&[7, 8, 7]), NumberList::Ones).unwrap();
             assert_eq!((int(&counters, 7), int(&counters, 8), int(&counters, 9)), (44, 1, 0));
-            // Another handle finds what waits.
+            // A new handle finds the buffered increments.
             assert_eq!(int(&bigrams(&db), 7), 44);
             drop(counters);
             assert_eq!(int(&bigrams(&db), 7), 44);
@@ -61,9 +60,9 @@ fn what_is_counted_is_read_at_once_and_kept_whatever_the_durability() {
     }
 }
 
-/// A history of increments past the range and back, with something that moves rows at each of its
-/// places: the number is the same, whatever was flushed, merged, opened again, backed up or
-/// restored meanwhile, and one key that is past the range hides no other.
+/// A series of increments out of the range and back, with an operation that moves rows at each of
+/// its steps. The sum does not depend on what was flushed, compacted, reopened, backed up or
+/// restored in between, and a key out of range does not hide others.
 #[test]
 fn a_sum_that_leaves_the_range_and_comes_back_is_right_wherever_it_was_flushed() {
     const MOST: i64 = i64::MAX - 1;
@@ -101,8 +100,8 @@ fn a_sum_that_leaves_the_range_and_comes_back_is_right_wherever_it_was_flushed()
     }) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("db");
-        // Each opening and each commit under `sync` waits for the device; the engine's model test
-        // has every place, in memory.
+        // Each opening, and each commit under `sync`, waits for the device. The model test of the
+        // engine covers every step, in memory.
         let waits = which > 2 || *mode == Some(Durability::Sync);
         if mode.is_none() && which > 2 || waits && ![1, 4].contains(&place) {
             continue;
@@ -155,7 +154,7 @@ fn what_one_call_adds_to_a_key_is_a_word_or_refused_whole() {
         let keys = KeyList::U64(&[1, 1, 2]);
         let added = counters.add_many(keys, NumberList::Int(&[most, most, 1]));
         match durability {
-            // Each increment is a commit of its own there.
+            // With a buffer each increment counts separately.
             Durability::None => added.unwrap(),
             _ => {
                 assert_eq!(added.unwrap_err().kind(), ErrorKind::Limit);
@@ -179,9 +178,8 @@ fn what_one_call_adds_to_a_key_is_a_word_or_refused_whole() {
     }
 }
 
-/// More keys than are looked up at once, in no order and some of them twice, whose increments lie
-/// in several tables, in memtables and in what waits, with numbers set and counters removed
-/// between.
+/// More keys than one lookup handles, unordered and some repeated. Their increments are in several
+/// tables, in memtables and in the write buffer, with counters set and removed in between.
 #[test]
 fn many_counters_of_several_tables_are_read_as_one_by_one() {
     let db = memory();
@@ -226,7 +224,7 @@ fn increments_that_wait_are_written_without_being_asked_for() {
         _ => 0,
     };
     counters.add(1_u64, 5).unwrap();
-    // Within a second, on a machine that is not busy; here only that it comes.
+    // Within a second on an idle machine; the test only checks that it is written.
     let comes = |number: i64| {
         let begin = Instant::now();
         while stored(1) != number {
@@ -236,7 +234,7 @@ fn increments_that_wait_are_written_without_being_asked_for() {
         }
     };
     comes(5);
-    // And again, after the first time.
+    // The background job also runs a second time.
     counters.add(1_u64, 6).unwrap();
     comes(11);
     assert_eq!(int(&counters, 1), 11);
@@ -275,7 +273,7 @@ fn eight_threads_lose_no_increment() {
                         if round == 10 {
                             db.flush().unwrap();
                         }
-                        // Nobody ever reads less than was there before, nor more than was added.
+                        // No read returns less than an earlier one, nor more than was added.
                         let first = int(counters, 1000);
                         let second = int(counters, 1000);
                         assert!(first <= second && second <= 160, "{first} {second}");
@@ -294,14 +292,14 @@ fn eight_threads_lose_no_increment() {
     }
 }
 
-/// At the very instant of closing, too: what was acknowledged is there, what was not is not.
+/// Increments concurrent with the close: acknowledged ones are kept, refused ones are not.
 #[test]
 fn an_increment_while_the_database_closes_is_kept_or_refused() {
     for round in 0..10 {
         let folder = tempfile::tempdir().unwrap();
         let db = Database::open(folder.path(), options(Durability::None)).unwrap();
         let counters = bigrams(&db);
-        // Closing has something to do.
+        // Gives the close something to write.
         let keys: Vec<u64> = (0..20_000).collect();
         counters.add_many(KeyList::U64(&keys), NumberList::Ones).unwrap();
         let acknowledged: i64 = std::thread::scope(|scope| {
@@ -365,7 +363,7 @@ fn a_sum_below_the_range_is_an_error_as_well() {
         let folder = tempfile::tempdir().unwrap();
         let db = Database::open(folder.path(), options(durability)).unwrap();
         let counters = bigrams(&db);
-        // The smallest number that a counter may have, and one that is too small by one.
+        // The smallest value of a counter, and one below it.
         counters.add(1_u64, i64::MIN + 2).unwrap();
         counters.add(2_u64, i64::MIN + 2).unwrap();
         db.flush().unwrap();
@@ -389,8 +387,8 @@ fn a_sum_below_the_range_is_an_error_as_well() {
     }
 }
 
-/// One key does not hide the others: who reads many finds the end of the range there, which no sum
-/// within it is.
+/// A key out of range does not hide others: a read of several keys returns the end of the range for
+/// it, which no other sum equals.
 #[test]
 fn a_sum_past_the_range_is_named_by_its_key_and_hides_no_other() {
     let db = memory();
@@ -442,7 +440,7 @@ fn floats_add_and_numbers_of_another_type_are_refused() {
     );
 }
 
-/// Found by reading: only a transaction's writes were measured.
+/// Found by reading: only the writes of transactions were limited.
 #[test]
 fn more_increments_than_a_transaction_may_hold_are_refused_where_none_waits() {
     let folder = tempfile::tempdir().unwrap();
@@ -478,7 +476,8 @@ fn of_floats(db: &Database, combine: Combine) -> Counters {
     db.counters("floats", options).unwrap()
 }
 
-/// Numbers of either sign, zeros and infinities: what is least as bits is not what is least.
+/// Numbers of both signs, zeros and infinities: the order of their bits is not that of their
+/// values.
 #[test]
 fn least_and_greatest_floats_are_kept() {
     let numbers = [0.5, -2.25, 1e300, -1e-300, -0.0, f64::INFINITY, -7.5e200, 3.0];
@@ -492,7 +491,7 @@ fn least_and_greatest_floats_are_kept() {
             let negative = |n: &f64| -n.abs() - 1.0;
             let mut want = [None, None];
             for (n, number) in numbers.iter().enumerate() {
-                // One counter of all of them, one of negative numbers only.
+                // A counter of all numbers, and one of the negative numbers.
                 for (key, number) in [(1_u64, *number), (2, negative(number))] {
                     counters.add(key, number).unwrap();
                     let known = &mut want[key as usize - 1];
@@ -512,8 +511,8 @@ fn least_and_greatest_floats_are_kept() {
     }
 }
 
-/// Numbers whose sums are exact, so that the order in which they were merged does not matter.
-/// Found by reading: it was the greatest of all, or the least with a negative sign, and stayed so.
+/// Numbers with exact sums, so that the order of merges does not matter. Found by reading: NaN
+/// became the maximum (or the minimum, if negative) and stayed.
 #[test]
 fn nan_is_refused_and_what_was_counted_stays() {
     let db = memory();
@@ -610,7 +609,7 @@ fn the_greatest_of_many_are_found_by_several_threads() {
     let counters = bigrams(&db);
     let words = CounterOptions { key: KeyType::Str, ..CounterOptions::default() };
     let words = db.counters("words", words).unwrap();
-    // Many equal ones, so that which of them are taken shows.
+    // Many equal values, so that the order of equal ones matters.
     let keys: Vec<u64> = (0..200_000_u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
     let numbers: Vec<i64> = (0..keys.len() as i64).map(|i| i % 1000).collect();
     counters.add_many(KeyList::U64(&keys), NumberList::Int(&numbers)).unwrap();
@@ -631,7 +630,7 @@ fn the_greatest_of_many_are_found_by_several_threads() {
         let want: Vec<_> = right_texts[..count].iter().map(|row| row.1.as_bytes()).collect();
         assert_eq!(found, want);
     }
-    // A snapshot's, too; and a transaction's, which has rows of its own.
+    // Also at a snapshot, and in a transaction with its own writes.
     let before = counters.at(&db.store().snapshot());
     let tx = db.transaction(Isolation::Snapshot);
     tx.counters("bigrams").unwrap().add(1_u64, 5000).unwrap();

@@ -1,5 +1,5 @@
-//! Every kind of damage: a check finds it and names the file, and a repair keeps what is sound,
-//! invents nothing, and gives a database that is sound again.
+//! All kinds of damage: the check finds it and names the file. A repair keeps what is sound,
+//! invents nothing, and produces a sound database.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // tests damage files
 #![allow(clippy::unwrap_used)]
 
@@ -15,14 +15,14 @@ use tempfile::TempDir;
 
 type Edges<V> = BTreeMap<(V, V), i64>;
 
-/// What a database holds: a graph of numbers, and one of text.
+/// Contents of a database: a graph of integers and one of strings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Content {
     numbers: Edges<u64>,
     texts: Edges<String>,
 }
 
-/// A closed database's files as they were while it was open, so that the log holds commits.
+/// Files of a database, copied while it was open, so that the log contains commits.
 struct Sample {
     _home: TempDir,
     folder: PathBuf,
@@ -37,8 +37,8 @@ fn options() -> Options {
     Options { durability, threads, memory_limit_bytes: 64 << 20, ..Options::default() }
 }
 
-/// A folder for databases: in memory where that is, because each repair syncs what it writes. In a
-/// container it is often too small, or not ours.
+/// A folder for databases, in memory if possible, because each repair syncs its writes. In a
+/// container `/dev/shm` is often too small or not accessible.
 fn home() -> TempDir {
     const BYTES_MIN: u64 = 1 << 30;
     let memory = Path::new("/dev/shm");
@@ -62,7 +62,7 @@ impl Sample {
         let weight = WeightType::Int;
         let numbers = db.graph("numbers", GraphOptions { weight, ..Default::default() }).unwrap();
         let texts = db.graph("texts", GraphOptions { weight, vertex: VertexType::Str }).unwrap();
-        // Two generations in tables, the second over the first, and one in the log.
+        // Two generations in tables, the second above the first, and one in the log.
         for (generation, edges) in [(1_u64, 12_000_u64), (2, 6_000), (3, 300)] {
             let step = |i: u64| (i * 7919 * generation) % 16_381;
             let ends: Vec<_> = (0..edges).map(|i| (step(i) / 20, step(i) % 997)).collect();
@@ -98,7 +98,7 @@ impl Sample {
         sample
     }
 
-    /// A copy to damage.
+    /// A copy to be damaged.
     fn copy(&self) -> (TempDir, PathBuf) {
         let home = home();
         let folder = home.path().join("db");
@@ -106,7 +106,7 @@ impl Sample {
         (home, folder)
     }
 
-    /// Files of the database, those of tables, log and manifest.
+    /// Files of the database: tables, log and manifest.
     fn files(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
         for folder in ["", "tables", "wal"] {
@@ -121,7 +121,7 @@ impl Sample {
         files
     }
 
-    /// Fails where a row was never written.
+    /// Fails if the content has a row that was never written.
     #[track_caller]
     fn holds_nothing_invented(&self, found: &Content, case: &str) {
         for (&(u, v), &w) in &found.numbers {
@@ -141,7 +141,7 @@ fn copy_folder(from: &Path, to: &Path) {
         if path.is_dir() {
             copy_folder(&path, &target);
         } else {
-            // Preallocated log: holes stay cheap.
+            // The log is preallocated: keep its zeros as a hole, to save time.
             let bytes = fs::read(&path).unwrap();
             let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
             fs::write(&target, &bytes[..used]).unwrap();
@@ -216,7 +216,7 @@ fn finds(folder: &Path, file: &Path, case: &str) {
     assert!(found.problems().iter().any(names), "{case}: {file:?} is not in {error}");
 }
 
-/// What a repaired database holds, and the report.
+/// Contents of the repaired database, and the report.
 #[track_caller]
 fn repaired(folder: &Path, case: &str) -> (Content, RepairReport) {
     let target = folder.with_file_name("repaired");
@@ -251,7 +251,7 @@ fn is_table(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "sst")
 }
 
-/// A sequence of numbers that is the same in each run.
+/// A pseudorandom sequence that is the same in each run.
 struct Random(u64);
 
 impl Random {
@@ -280,7 +280,7 @@ fn each_table_damaged_anywhere_is_named_and_its_graph_comes_back_whole() {
     let sample = Sample::new();
     for file in sample.files().into_iter().filter(|file| is_table(file)) {
         let bytes = fs::metadata(sample.folder.join(&file)).unwrap().len();
-        // The first block, one in the middle, filters, the fences, and each part of the footer.
+        // The first block, one in the middle, the filters, the index, and each part of the footer.
         let places = [
             0,
             bytes / 3,
@@ -342,7 +342,7 @@ fn rows_lost_in_both_directions_are_counted_and_named() {
     assert!(!report.complete);
     let lost: u64 = report.keyspaces.iter().map(|keyspace| keyspace.rows_lost).sum();
     assert!(lost > 0 && report.keyspaces.iter().any(|keyspace| !keyspace.lost.is_empty()));
-    // What lies in sound blocks of a direction is there, unless it was removed since.
+    // Rows of sound blocks in either direction are kept, unless they were removed since.
     assert!(content.numbers.len() > 1000, "{}", content.numbers.len());
 }
 
@@ -351,7 +351,7 @@ fn a_damaged_log_keeps_the_commits_before_and_behind() {
     let sample = Sample::new();
     let log = sample.files().into_iter().rfind(|file| file.starts_with("wal")).unwrap();
     let (_home, folder) = sample.copy();
-    // In the first of the commits that are in no table.
+    // In the first commit that is not in a table.
     flip(&folder.join(&log), 200, 0);
     let (content, report) = repaired(&folder, "log");
     sample.holds_nothing_invented(&content, "log");
@@ -409,7 +409,7 @@ fn any_single_damage_is_survived() {
         let (_home, folder) = sample.copy();
         let path = folder.join(file);
         let bytes = fs::read(&path).unwrap();
-        // Of the log only what was written: the rest is zeros.
+        // Only the written part of the log: the rest is zeros.
         let used = bytes.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1) as u64;
         let at = random.below(used);
         let case = match random.below(4) {

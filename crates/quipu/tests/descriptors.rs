@@ -1,4 +1,4 @@
-//! Databases of many tables in a process that may have few files open.
+//! Databases with many tables in a process that may open few files.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -37,7 +37,7 @@ fn check(db: &Database) {
     }
 }
 
-/// Runs the test `name` again, in a process of its own with [`LIMIT`] descriptors; true in that
+/// Runs the test `name` again in a new process with [`LIMIT`] descriptors. Returns true in that
 /// process.
 fn is_limited(name: &str) -> bool {
     if std::env::var_os("QUIPU_FEW_DESCRIPTORS").is_some() {
@@ -54,7 +54,7 @@ fn is_limited(name: &str) -> bool {
     false
 }
 
-/// With more tables than descriptors writing failed, and then nothing could open the database.
+/// Found: with more tables than descriptors, writes failed, and the database could not be opened.
 #[test]
 fn more_tables_than_descriptors_are_written_read_and_opened_again() {
     if !is_limited("more_tables_than_descriptors_are_written_read_and_opened_again") {
@@ -70,7 +70,7 @@ fn more_tables_than_descriptors_are_written_read_and_opened_again() {
     assert!(tables > LIMIT, "{tables}");
     check(&db);
     assert!(open_files() < LIMIT / 2, "{} are open", open_files());
-    // Whatever lives on, closing gives them back.
+    // The close releases the descriptors even if a snapshot still exists.
     let held = db.store().snapshot();
     db.close().unwrap();
     assert!(open_files() <= before + 4, "{} are open, there were {before}", open_files());
@@ -82,7 +82,7 @@ fn more_tables_than_descriptors_are_written_read_and_opened_again() {
     db.close().unwrap();
 }
 
-/// Nothing is poisoned, and nothing lost, by a flush that finds no descriptor.
+/// A flush that finds no descriptor poisons nothing and loses nothing.
 #[test]
 fn a_flush_without_descriptors_is_an_error_that_passes() {
     if !is_limited("a_flush_without_descriptors_is_an_error_that_passes") {

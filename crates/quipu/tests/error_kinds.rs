@@ -1,5 +1,5 @@
-//! An error keeps its kind, whichever way a caller meets it, and a script cannot ignore one that is
-//! no mistake of its own.
+//! An error keeps its kind however the caller meets it, and a script can ignore only errors that
+//! are its own fault.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // tests damage files
 #![allow(clippy::unwrap_used)]
 
@@ -39,13 +39,13 @@ fn kind<T>(outcome: Result<T>) -> Option<ErrorKind> {
     outcome.err().map(|error| error.kind())
 }
 
-/// The tables of a database.
+/// The table files of a database.
 fn tables(folder: &Path) -> BTreeSet<PathBuf> {
     fs::read_dir(folder.join("tables")).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// A closed database of a sound relation `good {k => v}` and of `bad {k => v, w}` with an index,
-/// whose blocks are damaged. A row of `watched {k}` that is put sets off a trigger that reads
+/// A closed database with a sound relation `good {k => v}`, and a relation `bad {k => v, w}` with
+/// an index, whose blocks are damaged. Putting a row into `watched {k}` fires a trigger that reads
 /// `bad`.
 fn damaged() -> (TempDir, PathBuf) {
     let home = TempDir::new().unwrap();
@@ -71,10 +71,10 @@ fn damaged() -> (TempDir, PathBuf) {
     for path in new {
         let mut bytes = fs::read(&path).unwrap();
         if bytes.len() < 16 << 10 {
-            // Not of the relation, and read when the database is opened.
+            // Not a table of the relation; it is read when the database is opened.
             continue;
         }
-        // Blocks come first, and what opening reads last.
+        // Blocks come first in a table; what opening reads is at the end.
         let blocks = bytes.len() / 10 * 6;
         bytes[..blocks].iter_mut().step_by(64).for_each(|byte| *byte ^= 0x40);
         fs::write(&path, bytes).unwrap();
@@ -82,7 +82,7 @@ fn damaged() -> (TempDir, PathBuf) {
     (home, folder)
 }
 
-/// Reads of the damaged relation, as the body of a query.
+/// Queries that read the damaged relation.
 const READS: [&str; 8] = [
     "?[count(k)] := *bad{k}",
     "?[v] := *bad{k: 17, v}",
@@ -94,7 +94,7 @@ const READS: [&str; 8] = [
     "?[n] <~ Counts(*bad[])",
 ];
 
-/// How many rows it is given; what it is told to fail with.
+/// A rule that returns the number of its input rows.
 struct Counts;
 
 impl FixedRule for Counts {
@@ -107,7 +107,7 @@ impl FixedRule for Counts {
     }
 }
 
-/// Fails with an error of the kind that its option `kind` names.
+/// A rule that fails with an error of the kind in its option `kind`.
 struct Fails;
 
 impl FixedRule for Fails {
@@ -146,7 +146,7 @@ fn open(folder: &Path, read_only: bool) -> Database {
     db
 }
 
-/// Every way to run a query, and what it fails with.
+/// Runs a query in every possible way, and returns the kind of each error.
 fn ways(db: &Database, query: &str) -> Vec<(String, Option<ErrorKind>)> {
     let mut found = Vec::new();
     let mut add = |way: &str, kind| found.push((format!("{way}: {query}"), kind));
@@ -154,7 +154,7 @@ fn ways(db: &Database, query: &str) -> Vec<(String, Option<ErrorKind>)> {
     add("run again", kind(db.run(query, &none())));
     add("briefly", {
         let options = RunOptions::default();
-        // Where it would take long it says nothing, and is run as usual.
+        // Falls back to a normal run, as its callers do.
         let brief = db.run_briefly(query, &none(), &options).and_then(|done| match done {
             Some(done) => Ok(done),
             None => db.run(query, &none()),
@@ -194,7 +194,7 @@ fn damage_is_corruption_whichever_way_a_query_meets_it() {
     let (_home, folder) = damaged();
     for read_only in [false, true] {
         for query in READS {
-            // Each begins without what earlier ones left in memory.
+            // Each query starts with an empty cache.
             let db = open(&folder, read_only);
             all_are(ways(&db, query), ErrorKind::Corruption);
         }
@@ -307,7 +307,7 @@ fn what_stops_a_script_cannot_be_ignored() {
     let little = RunOptions { memory_limit_bytes: Some(1 << 20), ..usual };
     let large = "%ignore_error { ?[a, b] := a in int_range(10000), b in int_range(1000) }";
     assert_eq!(run(&db, large, &little), Some(ErrorKind::Limit));
-    // Within a function, too.
+    // Also inside a function.
     let long = "?[n] := n = length(sorted(int_range(10000000)))";
     let held = format!("%ignore_error {{ {long} }}");
     assert_eq!(run(&db, &held, &briefly), Some(ErrorKind::Cancelled));
@@ -324,12 +324,12 @@ fn what_stops_a_script_cannot_be_ignored() {
     let put = follower.relation("good").unwrap().put(&rows);
     assert_eq!(kind(put), Some(ErrorKind::ReadOnly));
 }
-/// Found by an outsider: an error of the machine's was a mistake of the script.
+/// Found by a user: an I/O error was reported as an error of the script.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_that_the_machine_fails_to_read_is_an_error_of_the_machine() {
     let db = Database::in_memory(Options::default()).unwrap();
-    // Its first page is never mapped: the kernel answers EIO.
+    // Its first page is never mapped, so the kernel returns EIO.
     let query = "?[a] <~ CsvReader(url: 'file:///proc/self/mem', types: ['Int'])";
     all_are(ways(&db, query), ErrorKind::Io);
     let missing = "?[a] <~ CsvReader(url: 'file:///there/is/no/such/file', types: ['Int'])";

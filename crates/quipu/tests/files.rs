@@ -1,4 +1,4 @@
-//! Which files of the machine scripts read.
+//! Limits on the files that scripts may read.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // the files are the test's own
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// A folder `in` with a file, a link out of it and one within, and a file beside it.
+/// A folder `in` with a file, a link to outside and a link to inside, and a file next to the
+/// folder.
 fn home() -> TempDir {
     let home = TempDir::new().unwrap();
     let inside = home.path().join("in");
@@ -20,7 +21,7 @@ fn home() -> TempDir {
     home
 }
 
-/// What a script reads of a file: its text, or the kind of the error.
+/// Reads a file by a script; returns its text, or the kind of the error.
 fn read(db: &Database, path: &Path, files: Option<&Files>) -> Result<String, ErrorKind> {
     let url = Value::Str(format!("file://{}", path.display()));
     let parameters = Parameters::from([("url".to_owned(), url)]);

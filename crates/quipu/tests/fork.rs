@@ -1,9 +1,9 @@
-//! A database belongs to the process that opened it: what children that inherit it by `fork` do is
-//! refused, and costs their parent nothing.
+//! A database belongs to the process that opened it: calls in children that inherit it by `fork`
+//! are refused and do not affect the parent.
 //!
 //! # Why unsafe
-//! A process is killed, waited for, and loses its descriptors here; the standard library has no
-//! safe form of these.
+//! The tests kill processes, wait for them and close descriptors; the standard library has no safe
+//! form of these.
 #![cfg(unix)]
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types)]
@@ -44,8 +44,7 @@ fn rows(keys: &[i64]) -> Frame {
     Frame::of_rows(vec!["k".into(), "v".into()], keys.iter().map(row).collect()).unwrap()
 }
 
-/// Everything that a child may try with what it inherits, one thing after another. Nobody looks at
-/// the answers.
+/// Calls that a child may make on the inherited database, one after another. Results are ignored.
 fn everything(db: &Database, folder: &Path) {
     let blobs = db.blobs("blobs", BlobOptions::default());
     let _ = blobs.map(|blobs| {
@@ -64,7 +63,7 @@ fn everything(db: &Database, folder: &Path) {
 
 type Attack = (&'static str, fn(Database, &Handles, &Path));
 
-/// What a child does, each in a child of its own.
+/// Actions of a child, each in a new child.
 const ATTACKS: [Attack; 12] = [
     ("nothing", |db, _, _| std::mem::forget(db)),
     ("drop", |db, _, _| drop(db)),
@@ -84,7 +83,7 @@ const ATTACKS: [Attack; 12] = [
     ("everything", |db, _, folder| everything(&db, folder)),
 ];
 
-/// What a parent has at hand when it forks.
+/// Handles that the parent has open when it forks.
 struct Handles {
     graph: quipu::Graph,
     blobs: quipu::Blobs,
@@ -103,8 +102,8 @@ impl Handles {
     }
 }
 
-/// Writes beside children that try everything, and tells how many rows were acknowledged. It does
-/// not close the database.
+/// Writes while children try everything; returns the number of acknowledged rows. Does not close
+/// the database.
 fn write_beside_children(folder: &Path, durability: Durability) -> u64 {
     let db = open(&folder.join("db"), durability);
     let handles = Handles::new(&db);
@@ -122,7 +121,7 @@ fn write_beside_children(folder: &Path, durability: Durability) -> u64 {
     for (name, attack) in ATTACKS {
         for end in [End::AtOnce, End::Exit, End::Killed] {
             let child = fork(end, |_| attack(db.clone(), &handles, folder));
-            // While the child is at work, and when it has ended.
+            // Write while the child runs, and after it has ended.
             put_some(2);
             let (said, status) = child.end();
             let expected = if end == End::Killed { libc::SIGKILL } else { 0 };
@@ -142,7 +141,7 @@ fn write_beside_children(folder: &Path, durability: Durability) -> u64 {
 fn children_cost_their_parent_nothing(durability: Durability) {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
-    // Killed, so that all that was acknowledged has to be in the files already.
+    // The process is killed, so acknowledged rows must already be in the files.
     let written = in_child(End::Killed, |side| {
         side.say(&write_beside_children(folder.path(), durability).to_string());
     });
@@ -186,7 +185,7 @@ fn children_cost_their_parent_no_commit_under_none() {
     children_cost_their_parent_nothing(Durability::None);
 }
 
-/// The calls that did not fail as they must, by name.
+/// Collects the calls that did not fail as required, by name.
 #[derive(Default)]
 struct Asked {
     wrong: Vec<String>,
@@ -204,8 +203,8 @@ impl Asked {
     }
 }
 
-/// Calls the method of each handle with the arguments and notes which do not say that the process
-/// is another one.
+/// Calls the method of each handle with the arguments, and collects those that do not return
+/// `Forked`.
 macro_rules! ask {
     ($asked:ident: $($on:ident.$method:ident($($argument:expr),*);)*) => {
         $($asked.ask(
@@ -215,8 +214,8 @@ macro_rules! ask {
     };
 }
 
-/// Every call of the Rust API that can fail, made in a child, on an open database, in a
-/// transaction, and on what reads on.
+/// Makes every call of the Rust API that can fail, in a child: on an open database, in a
+/// transaction, and on readers that are already open.
 fn every_call_says_so(db: &Database, folder: &Path) {
     let graph = db.graph("graph", GraphOptions::default()).unwrap();
     let blobs = db.blobs("blobs", BlobOptions::default()).unwrap();
@@ -426,7 +425,7 @@ fn every_call_says_so(db: &Database, folder: &Path) {
         ask! { asked: a.drop_graph(); b.drop_counters(); c.drop_combined(); }
         let d = blobs.clone();
         ask! { asked: d.drop_blobs(); }
-        // What cannot fail does nothing.
+        // Calls that cannot fail do nothing.
         assert!(!tx.is_open() && !db.commits_at_once());
         tx.rollback();
         db.close().unwrap();
@@ -434,7 +433,7 @@ fn every_call_says_so(db: &Database, folder: &Path) {
     });
     assert!(said.ends_with("asked, wrong: []"), "{said}");
     drop((writer, short, long));
-    // The parent's are as they were.
+    // The parent's handles are unaffected.
     tx.rollback();
     assert_eq!((blobs.len().unwrap(), graph.number_of_edges().unwrap()), (2, 1));
     assert_eq!(relation.len().unwrap(), 3);
@@ -542,18 +541,18 @@ fn a_child_opens_the_folder_itself_once_its_parent_has_closed_it() {
     db.check(&|_, _| true).unwrap();
 }
 
-/// The kernel's lock lies on the open file, which children share: it must not live on in them.
+/// The kernel's lock belongs to the open file, which children share. It must not survive in them.
 #[test]
 fn a_child_that_outlives_its_killed_parent_does_not_hold_the_folder() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
-    // The parent of the test's sort is a child here, so that it can be killed.
+    // This test's parent is itself a child, so that it can be killed.
     let mut parent = fork(End::Killed, |side| {
         let db = open(folder.path(), Durability::Sync);
         db.blobs("blobs", BlobOptions::default()).unwrap().put(1_u64, b"one").unwrap();
         let mut inner = fork(End::Exit, |inner: &mut Side| {
             inner.say("inherited");
-            // Until the test lets it go on: its own parent's end of the pipe goes with that.
+            // Waits for the test, which closes its end of the pipe below.
             side.wait();
             drop(db.close());
         });
@@ -566,13 +565,13 @@ fn a_child_that_outlives_its_killed_parent_does_not_hold_the_folder() {
     });
     assert_eq!(parent.next(), "killed");
     let mut status = 0;
-    // SAFETY: a child of this process that was not waited for; the status is ours to write.
+    // SAFETY: a child of this process that was not waited for; we own the status that is written.
     let waited = unsafe { libc::waitpid(parent.process, &raw mut status, 0) };
     assert_eq!((waited, status), (parent.process, libc::SIGKILL));
     let db = open(folder.path(), Durability::Sync);
     assert!(db.require_blobs("blobs").unwrap().contains(1_u64).unwrap());
     db.require_blobs("blobs").unwrap().put(2_u64, b"two").unwrap();
-    // Only now does the child of the killed one go on, and close what it has.
+    // Now the child of the killed process continues, and closes its database.
     drop(parent);
     db.require_blobs("blobs").unwrap().put(3_u64, b"three").unwrap();
     db.check(&|_, _| true).unwrap();
@@ -581,7 +580,7 @@ fn a_child_that_outlives_its_killed_parent_does_not_hold_the_folder() {
     assert_eq!(db.require_blobs("blobs").unwrap().len().unwrap(), 3);
 }
 
-/// Holds whoever calls it until it is let go.
+/// Blocks its callers until it is opened.
 struct Gate {
     arrived: Sender<()>,
     go_on: std::sync::Mutex<Receiver<()>>,
@@ -616,8 +615,8 @@ impl FixedRule for Held {
     }
 }
 
-/// A thread of the parent is in the middle of an increment, and of a script in a transaction: it
-/// holds locks that nobody gives back in the child.
+/// A thread of the parent is inside an increment, and another inside a script in a transaction.
+/// They hold locks that nobody releases in the child.
 #[test]
 fn a_child_never_waits_for_locks_that_threads_of_its_parent_hold() {
     let _alone = alone();
@@ -667,7 +666,7 @@ fn a_child_never_waits_for_locks_that_threads_of_its_parent_hold() {
     assert_eq!(value, b"ab");
 }
 
-/// Threads that write all the time hold this lock or that whenever a child is made.
+/// Threads that write all the time hold various locks whenever a child is forked.
 #[test]
 fn children_of_a_process_whose_threads_write_end_and_lose_nothing() {
     let _alone = alone();
@@ -711,8 +710,8 @@ fn children_of_a_process_whose_threads_write_end_and_lose_nothing() {
     assert_eq!(sum(&db.require_counters("counters").unwrap()), written);
 }
 
-/// A child that closes all descriptors has others under their numbers soon: what it inherited must
-/// not close those.
+/// A child that closes all descriptors soon has other files under their numbers. Dropping what it
+/// inherited must not close those files.
 #[test]
 fn what_a_child_drops_closes_no_file_that_it_has_opened_since() {
     let _alone = alone();
@@ -727,12 +726,12 @@ fn what_a_child_drops_closes_no_file_that_it_has_opened_since() {
     }
     let mut scan = blobs.range(None, None).unwrap();
     scan.next_rows(1, &mut BlobRows::default()).unwrap();
-    // A thread of its own hands everything to the child, as its only owner.
+    // The child owns all handles, and drops them.
     let mut all = Some((db, blobs, scan));
     let said = in_child(End::AtOnce, |side| {
         use std::os::fd::AsRawFd;
         let ours = 3..256;
-        // Those of the report are needed still; everything else goes, as where a daemon is made.
+        // Closes all descriptors but those of the report, as a daemon does.
         let open: Vec<i32> = ours.clone().filter(|&fd| !side.needs(fd)).collect();
         for fd in open {
             // SAFETY: nothing in this child uses them any more, and that is what is tested.

@@ -1,4 +1,4 @@
-//! Hermitage: which anomalies each isolation level prevents, and how. The table is in
+//! Hermitage: the anomalies that each isolation level prevents, and how. The table is in
 //! `docs/isolation.md`.
 #![allow(clippy::unwrap_used)]
 
@@ -7,8 +7,8 @@ mod checks;
 use checks::hermitage::{self as h, Lab, Schedule, Seen};
 use quipu::Isolation;
 
-/// Runs a schedule at both levels, on memtables and with everything moved into tables between any
-/// two steps.
+/// Runs a schedule at both levels: in memtables, and with everything flushed and compacted between
+/// any two steps.
 #[track_caller]
 fn check(schedule: Schedule, snapshot: Seen, serializable: Seen) {
     for stirred in [false, true] {
@@ -99,7 +99,8 @@ fn read_only_transaction_anomaly() {
     check(h::read_only_transaction_anomaly, Seen::Anomaly, Seen::Conflict);
 }
 
-/// No level is stricter than it says: who touches other rows, or only reads, never conflicts.
+/// No level is stricter than documented: transactions on other rows, and read-only ones, never
+/// conflict.
 #[test]
 fn what_does_not_depend_on_each_other_commits() {
     check(h::disjoint_work, Seen::Prevented, Seen::Prevented);

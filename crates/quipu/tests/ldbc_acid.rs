@@ -85,8 +85,8 @@ fn ws_write_skew_is_prevented_under_serializable() {
     holds(ldbc::ws, Isolation::Serializable);
 }
 
-/// The level does not promise it, and it does happen: a test that could not see it would prove
-/// nothing above.
+/// The level does not prevent this anomaly, and it does happen. If the test could not detect it,
+/// the tests above would prove nothing.
 #[test]
 fn ws_write_skew_is_possible_under_snapshot() {
     let skewed = || !ldbc::ws(&Bench::new(Isolation::Snapshot), ROUNDS).anomalies.is_empty();

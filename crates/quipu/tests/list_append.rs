@@ -1,8 +1,8 @@
-//! Random list-append histories from eight threads, judged by an independent checker.
+//! Random list-append histories from eight threads, checked by an independent checker.
 //!
-//! `QUIPU_ISOLATION_SECONDS` makes it go on with further seeds for that long,
-//! `QUIPU_ISOLATION_SEED` begins with another (`make isolation`). A seed gives the same
-//! transactions, not the same interleaving.
+//! `QUIPU_ISOLATION_SECONDS` continues with further seeds for that long, `QUIPU_ISOLATION_SEED`
+//! starts with another seed (`make isolation`). A seed determines the transactions, not their
+//! interleaving.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod checks;
@@ -14,7 +14,7 @@ use quipu::{Database, Durability, Isolation, Options};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// For one history. A second is plenty; a machine that is busy with other things may take its time.
+/// Timeout for one history. Usually a second suffices, but the machine may be busy.
 const CHECK_SECONDS_MAX: Duration = Duration::from_secs(600);
 
 fn history(durability: Durability, level: Isolation, seed: u64, stirred: bool) -> Run {
@@ -24,8 +24,8 @@ fn history(durability: Durability, level: Isolation, seed: u64, stirred: bool) -
     run(&db, Plan { level, threads: 8, transactions: 400, seed, stirred })
 }
 
-/// Asks for the promised level and for the one above, and says both. Past the test's capture: the
-/// verdict belongs into the output of a run that passes, too.
+/// Checks the promised level and the one above it, and prints both verdicts. Writes past the test's
+/// capture, so that they are in the output even if the test passes.
 #[track_caller]
 fn judge(durability: Durability, run: &Run) -> [Verdict; 2] {
     let models = ["strong-snapshot-isolation", "strict-serializable"];
@@ -40,7 +40,7 @@ fn judge(durability: Durability, run: &Run) -> [Verdict; 2] {
     verdicts
 }
 
-/// Goes through durabilities and with or without compaction beside, seed after seed.
+/// Runs histories for each durability, with and without concurrent compaction, seed after seed.
 #[track_caller]
 fn check(level: Isolation) -> Vec<[Verdict; 2]> {
     let number = |name| std::env::var(name).ok().and_then(|s| s.parse::<u64>().ok());
@@ -63,8 +63,8 @@ fn check(level: Isolation) -> Vec<[Verdict; 2]> {
 #[test]
 fn histories_of_snapshot_transactions_are_snapshot_isolated() {
     let verdicts = check(Isolation::Snapshot);
-    // The checker sees the write skew that the level allows: it would see worse. Whether the first
-    // histories show it depends on how the machine runs the threads, so further ones may be asked.
+    // If the checker finds the write skew that the level allows, it would find worse. Whether the
+    // first histories contain it depends on the interleaving of threads, so more may be needed.
     let skewed =
         |[_, above]: &[Verdict; 2]| above.anomalies.iter().any(|a| a.starts_with("G2-item"));
     let further = |seed| {

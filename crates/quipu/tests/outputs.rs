@@ -1,4 +1,4 @@
-//! What every call that writes where the user says does to what is there.
+//! Effects of calls that write to a user's path on existing files there.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // the files are the test's own
 #![allow(clippy::unwrap_used)]
@@ -13,7 +13,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A database with a graph, a second one, a backup, and an empty folder `other`.
+/// A database with a graph, a second database, a backup, and an empty folder `other`.
 struct Ground {
     folder: TempDir,
     db: Database,
@@ -37,7 +37,7 @@ impl Ground {
         self.folder.path().join(name)
     }
 
-    /// All files below, with their content and mode.
+    /// All files below the folder, with mode and contents.
     fn everything(&self) -> Vec<(PathBuf, u32, Vec<u8>)> {
         let (mut all, mut folders) = (Vec::new(), vec![self.folder.path().to_owned()]);
         while let Some(folder) = folders.pop() {
@@ -238,7 +238,7 @@ fn new_databases_are_private_and_replaced_ones_keep_their_mode_and_owner() {
     fs::set_permissions(&second, fs::Permissions::from_mode(0o751)).unwrap();
     fs::set_permissions(second.join("CURRENT"), fs::Permissions::from_mode(0o640)).unwrap();
     for path in [&second, &second.join("tables"), &second.join("CURRENT")] {
-        // Where this user may give files away.
+        // Succeeds only if this user may change owners.
         let _ = std::os::unix::fs::chown(path, Some(12), Some(34));
     }
     let before = fs::metadata(&second).unwrap();
@@ -261,7 +261,7 @@ fn a_restore_into_an_empty_folder_leaves_the_folder_itself() {
     let before = fs::metadata(&target).unwrap();
     let options = RestoreOptions::default();
     quipu::restore(ground.at("bk"), &target, options, &|_, _| true).unwrap();
-    // Whoever works in that folder still does.
+    // The folder is the same one, so processes with this working directory are unaffected.
     assert_eq!(fs::metadata(&target).unwrap().ino(), before.ino());
     let db = Database::open(&target, Options::default()).unwrap();
     let found = db.run("?[count(a)] := *roads{src: a, dst: b}", &Parameters::new()).unwrap();

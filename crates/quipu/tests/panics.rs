@@ -1,10 +1,9 @@
-//! What is left of a call that ends in a panic of the database, or of a function that the program
-//! gave it.
+//! State after a call that panics, in the database or in a function of the program.
 #![allow(clippy::unwrap_used)]
 
 use quipu::{Database, ErrorKind, FixedRule, Isolation, Options, Parameters, RuleCall, Value};
 
-/// A fixed rule that panics, as a mistake of the engine's would.
+/// A fixed rule that panics, as a bug of the engine would.
 struct Panics;
 
 impl FixedRule for Panics {
@@ -51,7 +50,7 @@ fn a_script_that_panics_behind_a_write_has_written_nothing() {
     let made = "{ :create made {a} } { ?[a] <~ Panics() }";
     assert_eq!(db.run(made, &Parameters::new()).unwrap_err().kind(), ErrorKind::Internal);
     assert_eq!(run(&db, "?[k, v] := *kept[k, v]"), "");
-    // Neither its locks nor its names are left behind.
+    // Neither its locks nor its names remain.
     run(&db, ":create made {b}");
     run(&db, "::index create kept:by_v {v}");
     run(&db, "?[k, v] <- [[2, 2]] :put kept {k => v}");

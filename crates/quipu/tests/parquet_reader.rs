@@ -1,4 +1,4 @@
-//! Parquet files in scripts.
+//! Reading Parquet files in scripts.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // the files are the test's own
 #![allow(clippy::unwrap_used)]
 
@@ -6,8 +6,8 @@ use quipu::{Database, ErrorKind, Options, Parameters, Value};
 use std::fs::{self, File};
 use tempfile::TempDir;
 
-/// A database in memory, a folder, and in it `people.parquet` with 20,000 rows of `id`, `name`,
-/// `score`, whose every third is null, and `tags`, which are texts of lists.
+/// A database in memory, and a folder with `people.parquet`: 20,000 rows of `id`, `name`, `score`
+/// (every third is null) and `tags` (lists as text).
 fn place() -> (Database, TempDir) {
     let db = Database::in_memory(Options { threads: 1, ..Options::default() }).unwrap();
     let folder = TempDir::new().unwrap();
@@ -20,7 +20,7 @@ fn place() -> (Database, TempDir) {
     (db, folder)
 }
 
-/// What a script answers about the file, which it names `$url`, as text.
+/// Runs a script on the file, which the script calls `$url`; returns the result as text.
 fn asked(db: &Database, folder: &TempDir, file: &str, script: &str) -> String {
     let url = format!("file://{}", folder.path().join(file).display());
     let parameters = Parameters::from([("url".to_owned(), Value::Str(url))]);

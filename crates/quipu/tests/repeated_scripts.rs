@@ -1,5 +1,5 @@
-//! Scripts that are run again and again: what they stood on is kept, and never outlives a change of
-//! it.
+//! Repeated scripts: their cached plans and schemas are reused, and never after a change that
+//! invalidates them.
 #![allow(clippy::unwrap_used)]
 
 use quipu::{Database, GraphOptions, Isolation, Options, Parameters, Tx, Value};
@@ -14,7 +14,7 @@ fn ask(db: &Database, script: &str) -> Result<Vec<String>, String> {
     Ok(answer.rows().map(|row| Value::List(row).to_string()).collect())
 }
 
-/// Runs a script so often that what it stands on is kept.
+/// Runs a script often enough that its plan is cached.
 fn settle(db: &Database, script: &str) {
     (0..3).for_each(|_| drop(ask(db, script).unwrap()));
 }
@@ -108,9 +108,9 @@ fn each_query_of_a_script_has_its_own_and_a_transaction_sees_its_own_names() {
     inside("::rename a -> b, b -> a");
     inside(both);
     tx.commit().unwrap();
-    // In the transaction, `b` was 11 and `a` 22 to begin with.
+    // Inside the transaction, `b` was 11 and `a` was 22 at first.
     assert_eq!(ask(&db, "?[v, w] := *a[1, v], *b[1, w]").unwrap(), ["[12, 24]"]);
-    // A relation of the script's own hides nothing from the run after it.
+    // A temporary relation of the script is not visible in its next run.
     let own = "{?[x] <- [[5]] :create _x {x}} {?[k, v] := k = 1, *_x[v] :put a {k => v}}";
     settle(&db, own);
     assert_eq!(ask(&db, "?[v] := *a[1, v]").unwrap(), ["[5]"]);
@@ -163,7 +163,7 @@ fn what_others_set_after_a_transaction_has_begun_is_not_mixed_with_what_it_sees(
     ask(&db, "::set_triggers t on put { ?[k, v] := _new[k, v] :put log {k, v} }").unwrap();
     settle(&db, COUNT);
     assert_eq!(ask(&db, "?[v] := *log[1, v]").unwrap(), ["[4]", "[5]", "[6]"]);
-    // Its moment is before the trigger.
+    // The transaction's snapshot is older than the trigger.
     inside(&tx, COUNT).unwrap();
     assert!(inside(&tx, "?[v] := *log[1, v]").unwrap().is_empty());
     assert!(tx.commit().is_err());
@@ -183,7 +183,7 @@ fn a_relation_that_goes_beside_a_transaction_is_not_written_by_its_scripts() {
     let tx = db.transaction(Isolation::Snapshot);
     assert_eq!(inside(&tx, read).unwrap(), ["[2]"]);
     db.drop_graph("g").unwrap();
-    // What it sees is of its moment; its name is remembered for two seconds at most.
+    // The transaction reads its snapshot, and a cached name is used for at most two seconds.
     assert!(inside(&tx, read).is_ok_and(|rows| rows == ["[2]"]) || inside(&tx, read).is_err());
     let written = inside(&tx, write);
     assert!(tx.commit().is_err() || written.is_err());

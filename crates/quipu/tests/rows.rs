@@ -1,4 +1,4 @@
-//! Exports and imports of whole relations, as a user of the Rust API sees them.
+//! Exports and imports of whole relations through the Rust API.
 #![allow(clippy::unwrap_used)]
 
 use quipu::{
@@ -22,7 +22,7 @@ fn check(db: &Database, script: &str, want: &str) {
     assert_eq!(rows.join(" "), want);
 }
 
-/// Rows as the language writes them.
+/// Rows as literals of the query language.
 fn frame(db: &Database, names: &str, rows: &str) -> Frame {
     let script =
         format!("?[i, row] := rows = {rows}, i in int_range(length(rows)), row = get(rows, i)");
@@ -172,7 +172,7 @@ fn more_rows_than_are_written_at_once_arrive() {
     run(&db, ":create s {k: Int => v: Int}");
     run(&db, "::index create s:by_v {v}");
     let ints = |f: fn(i64) -> i64| Series::from(Values::Int((0..70_000).map(f).collect()));
-    // Every key comes twice, far from each other: the later row stays.
+    // Every key occurs twice, far apart: the later row wins.
     let columns = vec![ints(|i| i % 35_000), ints(|i| i)];
     let rows = Frame::new(vec!["k".into(), "v".into()], columns).unwrap();
     db.import_relations(&["r", "s"].map(|name| (name.to_owned(), rows.clone())).into()).unwrap();
@@ -241,7 +241,7 @@ fn very_many_rows_are_seen_at_once_and_outgrow_no_transaction() {
     };
     let lists: Vec<Value> = (0..count).map(|i| Value::List(vec![Value::Int(i)])).collect();
     let text = |i: i64| (i % 3 > 0).then(|| format!("text {i}"));
-    // Each key twice, far apart: the later row stays.
+    // Every key occurs twice, far apart: the later row wins.
     let half = count / 2;
     let data = BTreeMap::from([
         (

@@ -1,9 +1,9 @@
-//! Engines broken on purpose, and the checks that notice: run with `--features sabotage`.
+//! Broken engines, and the checks that detect them: run with `--features sabotage`.
 //!
-//! Each test turns one switch on and asserts which checks of `hermitage.rs`, `ldbc_acid.rs`,
-//! `list_append.rs` and of the storage complain. The checks are the very functions that the sound
-//! engine passes. Where threads race, a check is repeated until it complains, for a bounded time.
-//! The table is in `docs/isolation.md`.
+//! Each test turns one fault switch on and asserts which checks of `hermitage.rs`, `ldbc_acid.rs`,
+//! `list_append.rs` and of the storage fail. They are the same functions that the sound engine
+//! passes. Where threads race, a check is repeated until it fails, for a bounded time. The table is
+//! in `docs/isolation.md`.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod checks;
@@ -18,23 +18,24 @@ use quipu::{Database, Isolation, Options};
 use std::io::Write;
 use std::time::Duration;
 
-/// For one history: a broken engine makes big knots, in which the checker may look for very long.
+/// Timeout for one history: a broken engine makes large cycles, which may take the checker very
+/// long.
 const CHECK_SECONDS_MAX: Duration = Duration::from_secs(20);
 
-/// A switch breaks the whole process, so the tests take turns, also where they run a check on the
-/// sound engine.
+/// A switch breaks the whole process, so tests run one at a time, even those that check the sound
+/// engine.
 static TURN: Mutex<()> = Mutex::new(());
 
 fn turn() -> MutexGuard<'static, ()> {
     TURN.lock()
 }
 
-/// Past the test's capture: what caught what belongs into the output.
+/// Writes past the test's capture, so that the output always says what detected the fault.
 fn say(switch: Switch, check: &str, by: &str) {
     let _ = writeln!(std::io::stderr(), "{switch:?} is caught by {check}: {by}");
 }
 
-/// The names of the Hermitage schedules that show an anomaly which the level forbids.
+/// Names of the Hermitage schedules that show an anomaly which the level forbids.
 fn hermitage() -> Vec<String> {
     let mut caught = Vec::new();
     for (name, schedule, allowed) in SCHEDULES {
@@ -68,7 +69,7 @@ fn ldbc_catches(switch: Switch, level: Isolation, want: &[&str]) {
     }
 }
 
-/// The list-append checker says that the level's model is violated, by one of these anomalies.
+/// Checks that the list-append checker finds a violation of the level, by one of these anomalies.
 #[track_caller]
 fn list_append_catches(switch: Switch, level: Isolation, want: &[&str]) {
     let model = match level {

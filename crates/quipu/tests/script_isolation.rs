@@ -1,4 +1,4 @@
-//! The isolation of a script beside serializable transactions, as `docs/isolation.md` tells it.
+//! Isolation of scripts concurrent with serializable transactions, as in `docs/isolation.md`.
 
 use quipu::{
     Database, ErrorKind, Failure, FixedRule, Isolation, Options, Parameters, Result, RuleCall,
@@ -6,7 +6,7 @@ use quipu::{
 };
 use std::sync::Arc;
 
-/// A rule that commits a serializable transaction while the script that calls it runs.
+/// A rule that commits a serializable transaction while the script that applies it runs.
 struct Between(Database);
 
 impl FixedRule for Between {
@@ -28,7 +28,7 @@ fn none() -> Parameters {
     Parameters::new()
 }
 
-/// `doctors{name => on}` with two doctors on call, and the rule.
+/// `doctors{name => on}` with two doctors, one on call, and the rule.
 fn filled() -> Database {
     let db = Database::in_memory(Options::default()).unwrap();
     let rows = "?[name, on] <- [['a', true], ['b', false]] :create doctors {name => on}";
@@ -37,7 +37,8 @@ fn filled() -> Database {
     db
 }
 
-/// Sets `b` to what `a` was, with a commit in between that sets `a` to what `b` was.
+/// Sets `b` to the old value of `a`, with a commit in between that sets `a` to the old value of
+/// `b`.
 const SWAPS: &str = "
     between[off] <~ Between()
     ?[name, on] := name = 'b', *doctors['a', on], between[_]
@@ -52,7 +53,7 @@ fn on_call(a: bool, b: bool) -> Vec<Vec<Value>> {
     vec![row("a", a), row("b", b)]
 }
 
-/// Write skew is possible: no order of the two one after the other would exchange the values.
+/// Write skew is possible: no serial order of the two would swap the values.
 #[test]
 fn a_script_of_its_own_has_snapshot_isolation_beside_a_serializable_transaction() {
     let db = filled();

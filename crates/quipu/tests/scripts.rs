@@ -1,4 +1,4 @@
-//! Scripts as a user of the Rust API runs them.
+//! Scripts through the Rust API.
 #![allow(clippy::unwrap_used)]
 
 use quipu::{
@@ -8,7 +8,7 @@ use quipu::{
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Nothing that ends by itself while a test waits.
+/// A script that does not end by itself during a test.
 const ENDLESS: &str = "c[x] := x in int_range(3000) ?[x] := c[x], c[y], c[z], x + y + z < 0";
 
 fn memory() -> Database {
@@ -149,13 +149,13 @@ fn a_brief_look_sees_what_waits_for_counters_or_is_none() {
         seen.add(7_u64, 1).unwrap();
         let look = || db.run_briefly(script, &Parameters::new(), &RunOptions::default()).unwrap();
         let want = count.to_string();
-        // It may have been written by now, on a busy machine.
+        // On a busy machine the increment may have been written already.
         match look() {
             Some(found) => assert_eq!(found.value(0, 0).to_string(), want),
             None => refused += 1,
         }
         check(&db, script, &format!("[[{count}]]"));
-        // What is planned is kept for two seconds, which may be over.
+        // A cached plan is used for two seconds, which may be over.
         if let Some(found) = look() {
             assert_eq!(found.value(0, 0).to_string(), want);
             looks += 1;
@@ -183,15 +183,15 @@ fn a_brief_look_reads_no_file() {
         let given = Parameters::from([("k".to_owned(), Value::Int(k))]);
         let look = || db.run_briefly(script, &given, &RunOptions::default()).unwrap();
         refused += u32::from(look().is_none());
-        // A block that the kernel keeps too is kept when it is asked for again; a plan for two
-        // seconds.
+        // A block that is in the page cache too is cached at the second request; a plan is cached
+        // for two seconds.
         let found = (0..20).find_map(|_| {
             db.run(script, &given).unwrap();
             look()
         });
         assert_eq!(found.unwrap().value(0, 0), Value::Int(k * 7919 % 99991));
     }
-    // Each of these keys lies in a block of its own.
+    // Each of these keys is in a different block.
     assert_eq!(refused, 10);
 }
 
@@ -310,7 +310,7 @@ fn what_changes_beside_scripts_has_no_index_that_would_miss_it() {
 #[test]
 fn a_serializable_query_conflicts_only_with_what_it_read() {
     let db = memory();
-    // More rows than are joined in any order without a look at how they are spread.
+    // Enough rows that the join order depends on their statistics.
     let made = "?[a, b, v] := a in int_range(100), b in int_range(50), v = 0
         :create edge {a: Int, b: Int => v: Int}";
     db.run(made, &Parameters::new()).unwrap();

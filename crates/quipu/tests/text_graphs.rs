@@ -1,4 +1,4 @@
-//! Scripts over graphs whose vertices are text: each answer, and each change, is that of a plain
+//! Scripts on graphs with string vertices: each result and each change equals that of a plain
 //! relation with the same rows.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -7,7 +7,7 @@ use quipu::{
     VertexType, WeightType, WeightsRef,
 };
 
-/// Asked of the graph `g` and of the relation `r`: `G` stands for either.
+/// Queries for the graph `g` and for the relation `r`; `G` is replaced by either name.
 const QUESTIONS: &[&str] = &[
     "?[a, b, w] := *G[a, b, w]",
     "?[b, w] := *G['v1', b, w]",
@@ -53,7 +53,7 @@ fn options() -> GraphOptions {
     GraphOptions { vertex: VertexType::Str, weight: WeightType::Float }
 }
 
-/// Edges among 25 vertices, some to themselves, by a small generator.
+/// Edges among 25 vertices, with some self-loops, from a pseudorandom sequence.
 fn edges() -> Vec<(String, String, f64)> {
     let mut state = 7;
     let mut next = |below| draw(&mut state, below);
@@ -104,7 +104,7 @@ fn components_and_names_are_those_of_the_graph() {
     let db = filled();
     let columns = rows(&db, "::columns g");
     assert!(columns[..2].iter().all(|column| column.contains("String")), "{columns:?}");
-    // The dictionary is a relation that is found from both sides.
+    // The dictionary is available as a relation in both directions.
     let id = rows(&db, "?[i] := *g:names[i, 'v1']");
     assert_eq!(id, rows(&db, "?[i] := *g:ids['v1', i]"));
     assert_eq!(id.len(), 1);
@@ -128,17 +128,17 @@ fn a_transaction_asks_for_the_vertices_that_it_named() {
     assert_eq!(rows(&db, "?[b] := *g['new', b, _]"), [r#"["v1"]"#]);
 }
 
-/// A step of a generator.
+/// The next pseudorandom number below `below`.
 fn draw(state: &mut u64, below: u64) -> u64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) % below
 }
 
-/// What a script did: its rows, or its error without the relation's name.
+/// The result of a script: its rows, or its error without the relation's name.
 fn outcome(db: &Database, script: &str, name: &str) -> Result<Vec<String>, String> {
     match db.run(script, &Parameters::new()) {
         Ok(answer) => Ok(answer.rows().map(|row| Value::List(row).to_string()).collect()),
-        // The text after the first line is the script's.
+        // The text after the first line quotes the script.
         Err(error) => {
             let message = error.to_string();
             Err(message.lines().next().unwrap().replace(&format!("`{name}`"), "`G`"))
@@ -208,7 +208,7 @@ fn triggers_write_texts_and_later_queries_see_them() {
            ?[src, dst, weight] := _new[src, dst], weight = 1.0 :put g {src, dst => weight} }");
     run("?[src, dst] <- [['p', 'q']] :put log {src, dst}");
     assert_eq!(rows(&db, "?[b] := *g['p', b, _]"), [r#"["q"]"#]);
-    // In one script, what the first query named the second asks for.
+    // In one script, the second query finds vertices that the first one added.
     let chained = "{ ?[src, dst, weight] <- [['x', 'y', 1.0]] :put g {src, dst => weight} } \
                    { ?[src, dst, weight] <- [['y', 'z', 1.0]] :put g {src, dst => weight} } \
                    { ?[c] := *g['x', b, _], *g[b, c, _] }";
@@ -315,7 +315,7 @@ fn rows_of_a_graph_with_text_vertices_go_out_and_come_in_as_columns() {
         scanned += frame.len();
     }
     assert_eq!(scanned as u64, graph.len().unwrap());
-    // Out of one database and into another; a transaction sees its own.
+    // Exports from one database and imports into another; a transaction sees its own writes.
     let exported = db.export_relations(&["g"]).unwrap();
     let other = filled();
     other.run("?[src, dst] := *g[src, dst, _] :rm g {src, dst}", &Parameters::new()).unwrap();

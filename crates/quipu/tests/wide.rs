@@ -1,4 +1,4 @@
-//! Relations of more columns than a word has bits.
+//! Relations with more than 64 columns, the number of bits of a projection.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types)]
 
 use quipu::{Database, Durability, ErrorKind, Options, Parameters, Value};
@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::fs::File;
 use tempfile::TempDir;
 
-/// Rows of each relation here.
+/// Number of rows in each relation.
 const ROWS: usize = 40;
 
 fn options() -> Options {
@@ -17,7 +17,7 @@ fn names(columns: usize) -> String {
     (0..columns).map(|i| format!("c{i}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Columns of four kinds, all of which but one may be null.
+/// Columns of four types; three of them are nullable.
 fn spec(columns: usize) -> String {
     let kinds = ["Int?", "String?", "Float?", "Any"];
     let mut spec = String::from("{k: Int => ");
@@ -27,7 +27,7 @@ fn spec(columns: usize) -> String {
     spec + "}"
 }
 
-/// What stands in a column of a row: each value once, and a null in each ninth place.
+/// The value of a column in a row: all different, with every ninth null.
 fn value(row: usize, column: usize) -> Value {
     let number = (row * 10_000 + column) as i64;
     match column % 4 {
@@ -57,8 +57,7 @@ fn fill(db: &Database, name: &str, columns: usize) {
     db.run(&script, &parameters).unwrap();
 }
 
-/// Whole rows, and columns one by one: the first, the last, and those on both sides of a multiple
-/// of 64.
+/// Reads whole rows, and single columns: the first, the last, and those next to multiples of 64.
 #[track_caller]
 fn check(db: &Database, name: &str, columns: usize, want: &dyn Fn(usize, usize) -> Value) {
     let head = names(columns);
@@ -92,7 +91,7 @@ fn a_relation_of_any_width_gives_back_every_value_from_memory_tables_and_the_log
     for columns in widths {
         check(&db, &format!("w{columns}"), columns, &value);
     }
-    // One column of each row changes, above what is in the tables.
+    // One column of each row changes, in memtables above the tables.
     let changed = |row: usize, column: usize| match column {
         64 => Value::Int(-1),
         _ => value(row, column),

@@ -1,34 +1,34 @@
-//! What a set of blobs is made of, and the keyspaces behind it.
+//! Definition of a set of blobs, and the keyspaces that store it.
 
 use crate::{KeyColumn, Schema, ValueColumn, VertexType};
 use base::Shape;
 use model::Type;
 
-/// What keys of blobs and counters are: the types that vertices have.
+/// Type of the keys of blobs, counters and combined values: the same types as for vertices.
 pub type KeyType = VertexType;
 
-/// Blobs as the catalog knows them: byte strings by key.
+/// A set of blobs (byte strings by key) in the catalog.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BlobsDef {
-    /// Their name, also that of the relation `{key => value, large, bytes}`.
+    /// Name of the set and of the relation `{key => value, large, bytes}`.
     pub name: String,
-    /// What names a blob.
+    /// Type of the keys.
     pub key: KeyType,
 }
 
-/// Which keyspace of a set of blobs one is.
+/// The keyspaces of a set of blobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BlobsPart {
-    /// `NAME {key => value, large, bytes}`: a value, or the id of its chunks and its length in
-    /// bytes.
+    /// `NAME {key => value, large, bytes}`: a short value, or the id of a long value's chunks and
+    /// its length in bytes.
     Rows,
-    /// `NAME:large {id, chunk => bytes}`: values too long to be rewritten whenever tables are
-    /// merged.
+    /// `NAME:large {id, chunk => bytes}`: chunks of values that are too long to be rewritten by
+    /// every compaction.
     Large,
 }
 
 impl BlobsPart {
-    /// What is appended to the name.
+    /// Suffix of the keyspace's name after the name of the set.
     #[must_use]
     pub fn suffix(self) -> &'static str {
         match self {
@@ -39,16 +39,16 @@ impl BlobsPart {
 }
 
 impl BlobsDef {
-    /// The keyspaces they are made of.
+    /// All keyspaces of a set.
     pub const PARTS: [BlobsPart; 2] = [BlobsPart::Rows, BlobsPart::Large];
 
-    /// The name of one of the keyspaces.
+    /// Name of one of the keyspaces.
     #[must_use]
     pub fn keyspace_name(&self, part: BlobsPart) -> String {
         format!("{}{}", self.name, part.suffix())
     }
 
-    /// One of the keyspaces as a relation.
+    /// Schema of one of the keyspaces as a relation.
     #[must_use]
     pub fn part_schema(&self, part: BlobsPart) -> Schema {
         let nullable = |name, of| ValueColumn { nullable: true, ..ValueColumn::new(name, of) };
@@ -69,14 +69,14 @@ impl BlobsDef {
         Schema { name: self.keyspace_name(part), keys, values }
     }
 
-    /// The shape of one of the keyspaces.
+    /// Shape of one of the keyspaces.
     #[must_use]
     pub fn shape(&self, part: BlobsPart) -> Shape {
         self.part_schema(part).shape()
     }
 }
 
-/// The column type of keys.
+/// The column type for a type of keys.
 pub(crate) fn key_type(of: KeyType) -> Type {
     match of {
         KeyType::U64 => Type::Id,

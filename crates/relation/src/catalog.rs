@@ -1,4 +1,4 @@
-//! What is in a store, by name.
+//! The catalog: relations, graphs and blobs of a store, by name.
 
 use crate::definition::{Definition, check_name, invalid};
 use crate::{
@@ -12,22 +12,22 @@ use store::{
     ErrorKind, KeyspaceInfo, Kinds, NewKeyspace, Read, Result, Store, TableWrites, WriteBatch,
 };
 
-/// How often an entry is looked at again that was dropped and made anew meanwhile.
+/// Maximum number of retries in [`Catalog::if_there`] for an entry that is dropped and re-created.
 const AGAIN_MAX: usize = 100;
 
-/// Something with a name of its own.
+/// An entry of the catalog. Each has a unique name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// A relation, and where its rows are.
+    /// A relation and the keyspace of its rows.
     Relation(Schema, KeyspaceId),
-    /// A graph, and where its edges are by source.
+    /// A graph and the keyspace of its edges by source.
     Graph(GraphDef, KeyspaceId),
-    /// Blobs, and where their rows are.
+    /// A set of blobs and the keyspace of its rows.
     Blobs(BlobsDef, KeyspaceId),
 }
 
 impl Entry {
-    /// Its name.
+    /// Its name, unique among all entries.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -37,7 +37,7 @@ impl Entry {
         }
     }
 
-    /// Its columns: of a graph those of `{src, dst => weight}`.
+    /// Its columns; for a graph those of `{src, dst => weight}`.
     #[must_use]
     pub fn schema(&self) -> Schema {
         match self {
@@ -47,7 +47,7 @@ impl Entry {
         }
     }
 
-    /// The graph, where its vertices are text: numbers stand for them in its rows.
+    /// The graph, if its vertices are strings. Its rows hold their ids.
     #[must_use]
     pub fn text_graph(&self) -> Option<&GraphDef> {
         match self {
@@ -56,8 +56,8 @@ impl Entry {
         }
     }
 
-    /// Its columns as scripts see them: vertices that are text are text, whatever stands for them
-    /// in [`Entry::schema`].
+    /// Its columns as scripts see them: string vertices have type [`Type::String`] here, and are
+    /// ids in [`Entry::schema`].
     #[must_use]
     pub fn shown_schema(&self) -> Schema {
         let mut schema = self.schema();
@@ -67,7 +67,7 @@ impl Entry {
         schema
     }
 
-    /// Where the rows of [`Entry::schema`] are.
+    /// The keyspace that stores the rows of [`Entry::schema`].
     #[must_use]
     pub fn keyspace(&self) -> KeyspaceId {
         match self {
@@ -76,14 +76,14 @@ impl Entry {
     }
 }
 
-/// The relations, graphs and blobs of a store. Holds nothing: it asks the store each time.
+/// The relations, graphs and blobs of a store. It caches nothing: each call asks the store.
 #[derive(Clone)]
 pub struct Catalog {
     store: Arc<dyn Store>,
 }
 
 impl Catalog {
-    /// The catalog of a store.
+    /// A catalog of this store. Reads nothing.
     #[must_use]
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self { store }
@@ -93,10 +93,10 @@ impl Catalog {
         &self.store
     }
 
-    /// All entries, by name.
+    /// All entries, ordered by name.
     ///
     /// # Errors
-    /// [`store::ErrorKind::Corruption`] where a keyspace's definition is not to be read.
+    /// [`store::ErrorKind::Corruption`] if a keyspace's definition cannot be decoded.
     pub fn list(&self) -> Result<Vec<Entry>> {
         let mut entries = Vec::new();
         for info in self.store.keyspaces() {
@@ -118,7 +118,7 @@ impl Catalog {
         Ok(entries)
     }
 
-    /// All entries as a transaction calls them, by name.
+    /// All entries under the names that a transaction sees, ordered by name.
     ///
     /// # Errors
     /// As [`Catalog::list`].
@@ -137,10 +137,11 @@ impl Catalog {
         Ok(entries.into_iter().collect())
     }
 
-    /// The entry of this name. A graph's reverse is found as `NAME:rev`.
+    /// The entry with this name. The reverse of a graph is found as the relation `NAME:rev`, and
+    /// other parts likewise.
     ///
     /// # Errors
-    /// [`store::ErrorKind::Corruption`] where its definition is not to be read.
+    /// [`store::ErrorKind::Corruption`] if its definition cannot be decoded.
     pub fn find(&self, name: &str) -> Result<Option<Entry>> {
         let Some(info) = self.info(name) else { return Ok(None) };
         Ok(Some(match Definition::decode(&info)? {
@@ -152,12 +153,12 @@ impl Catalog {
         }))
     }
 
-    /// What `look` finds of an entry; `None` where it is dropped meanwhile. Where it is made anew,
-    /// it is looked at again.
+    /// Calls `look` with an entry and returns its result; `None` if the entry is absent or is
+    /// dropped in the meantime. Retries if the entry was dropped and re-created.
     ///
     /// # Errors
-    /// As [`Catalog::find`], and those of `look`: one of [`store::ErrorKind::InvalidInput`] where
-    /// it lasts.
+    /// As [`Catalog::find`], and errors of `look`. An error of kind
+    /// [`store::ErrorKind::InvalidInput`] is returned only if it persists over retries.
     pub fn if_there<T>(&self, name: &str, look: impl Fn(&Entry) -> Result<T>) -> Result<Option<T>> {
         for again in 0..=AGAIN_MAX {
             let Some(entry) = self.find(name)? else { break };
@@ -172,8 +173,8 @@ impl Catalog {
     /// Creates a relation.
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`]: a name that cannot be one or is taken, or columns that
-    /// cannot be stored (see [`Schema::check`]).
+    /// [`store::ErrorKind::InvalidInput`]: the name is invalid or taken, or the columns cannot be
+    /// stored (see [`Schema::check`]).
     pub fn create(&self, schema: &Schema) -> Result<KeyspaceId> {
         check_name(&schema.name)?;
         schema.check()?;
@@ -194,7 +195,7 @@ impl Catalog {
         self.store.keyspace_named(name)
     }
 
-    /// What was set of a relation that is gone says nothing of one of the same name.
+    /// Deletes settings left by an earlier relation with the same name.
     fn forget_settings(&self, name: &str) -> Result<()> {
         if self.settings(&*self.store, name)? != Settings::default() {
             let tables = vec![self.settings_row(name, &Settings::default())?];
@@ -203,14 +204,16 @@ impl Catalog {
         Ok(())
     }
 
-    /// Creates an index of a relation: rows of `columns` and the other key columns, in that order.
-    /// It is a relation of its own, `relation:index`, whose rows whoever writes the relation writes
-    /// in the same commit. It is one of [`Catalog::indexes_of`] once its rows and the row that
-    /// [`Catalog::ready_row`] gives are written, in one commit: an index that was cut short is
-    /// none.
+    /// Creates the keyspace of an index, a relation `relation:index`. Its key columns are `columns`
+    /// and then the relation's other key columns.
+    ///
+    /// Writers of the relation write the index in the same commit. [`Catalog::indexes_of`] lists
+    /// the index once its rows and the row of [`Catalog::ready_row`] are written, in one commit.
+    /// So an index whose build was interrupted does not count; creating it again replaces it.
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`]: a name that cannot be one or is taken, no or unknown columns.
+    /// [`store::ErrorKind::InvalidInput`]: the name is invalid or taken, there are no columns, or
+    /// one of them does not exist.
     pub fn create_index(
         &self,
         of: &Schema,
@@ -221,7 +224,7 @@ impl Catalog {
         let schema = index_schema(of, name, columns)?;
         let there = self.info(&schema.name);
         if there.is_none() && self.is_ready(&*self.store, &schema.name)? {
-            // Left by an index that was renamed or dropped by a process that was killed.
+            // Left by an index that a killed process had renamed or dropped.
             let stale = vec![self.ready_row(&schema.name, Kind::Delete)?];
             self.store.write(&WriteBatch { tables: stale }, None)?;
         }
@@ -240,10 +243,10 @@ impl Catalog {
         Ok((schema, id))
     }
 
-    /// The write that says that an index is whole (or, as a delete, is not).
+    /// The write that marks an index as complete (or, as a delete, as incomplete).
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`] where no index was ever created.
+    /// [`store::ErrorKind::InvalidInput`] if no index was ever created.
     pub fn ready_row(&self, index: &str, kind: Kind) -> Result<TableWrites> {
         let info = self.info(INDEXES).ok_or_else(|| invalid(format!("no index {index:?}")))?;
         let schema = indexes_schema();
@@ -253,10 +256,10 @@ impl Catalog {
         Ok(TableWrites { keyspace: info.id, kinds, rows, delete_ranges: Vec::new() })
     }
 
-    /// The indexes of a relation that a reader sees whole, by name.
+    /// The complete indexes of a relation as `read` sees them, ordered by name.
     ///
     /// # Errors
-    /// [`store::ErrorKind::Corruption`] where a definition is not to be read.
+    /// [`store::ErrorKind::Corruption`] if a definition cannot be decoded.
     pub fn indexes_of(&self, read: &dyn Read, relation: &str) -> Result<Vec<(Schema, KeyspaceId)>> {
         let mut found = Vec::new();
         for info in self.store.keyspaces_starting(&format!("{relation}:")) {
@@ -270,10 +273,10 @@ impl Catalog {
         Ok(found)
     }
 
-    /// Drops an index, named `relation:index`; whether it was there.
+    /// Drops an index, named `relation:index`. Returns false if there is none.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Errors of the store.
     pub fn drop_index(&self, name: &str) -> Result<bool> {
         let Some(info) = self.info(name) else { return Ok(false) };
         if !self.is_ready(&*self.store, name)? {
@@ -293,10 +296,11 @@ impl Catalog {
         read.get(info.id, KeyRef::Bytes(&key), Projection::COUNT, &mut found)
     }
 
-    /// Drops a relation or a whole graph at once; whether it was there.
+    /// Drops a relation with its indexes, a graph or a set of blobs. Returns false if there is no
+    /// such entry.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Errors of the store.
     pub fn drop_entry(&self, name: &str) -> Result<bool> {
         check_name(name)?;
         let names: Vec<String> = match self.find(name)? {
@@ -322,7 +326,7 @@ impl Catalog {
     }
 }
 
-/// Where it is written which indexes are whole: a relation `{name}`.
+/// The relation `{name}` that lists complete indexes.
 const INDEXES: &str = ":indexes";
 
 fn indexes_schema() -> Schema {
@@ -338,7 +342,7 @@ pub(crate) fn new_keyspace(schema: &Schema) -> NewKeyspace {
     }
 }
 
-/// The columns of an index: those named, then the other key columns.
+/// Columns of an index: the chosen columns, then the other key columns.
 fn index_schema(of: &Schema, name: &str, columns: &[String]) -> Result<Schema> {
     if columns.is_empty() {
         return Err(invalid("an index needs at least one column"));
@@ -395,7 +399,7 @@ mod tests {
         }
     }
 
-    /// As a transaction that does nothing else.
+    /// Renames in a transaction that does nothing else.
     fn rename(catalog: &Catalog, pairs: &[(&str, &str)]) -> Result<()> {
         let pairs: Vec<_> = pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
         let transaction = catalog.store.begin(Isolation::Snapshot);
@@ -548,7 +552,7 @@ mod tests {
             let def = GraphDef::new("g", VertexType::Str, weight);
             for &part in def.parts() {
                 let shape = def.part_schema(part).shape();
-                // The dictionary keeps its texts as they are, without the encoding of keys.
+                // The dictionary stores its strings unencoded.
                 assert_eq!(shape, def.shape(part));
             }
             assert_eq!(def.schema().values.is_empty(), weight == WeightType::None);

@@ -1,25 +1,25 @@
-//! What a set of combined values is made of: a relation `{key => value}` of byte strings.
+//! Definition of a set of combined values: a relation `{key => value}` of byte strings.
 //!
 //! # Why the function is not part of it
-//! It is code of the program that opens the database, and code has no name that lasts from one
-//! build to the next. So a relation of byte strings is all that is stored, and whoever opens it
-//! hands the function in.
+//! The function that combines values is code of the program that opens the database, and code has
+//! no name that stays valid from one build to the next. So only a relation of byte strings is
+//! stored, and each program passes the function when it opens the values.
 
 use crate::blobs_def::{KeyType, key_type};
 use crate::{KeyColumn, Schema, ValueColumn};
 use model::Type;
 
-/// Combined values as the catalog knows them.
+/// A set of combined values in the catalog.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CombinedDef {
-    /// Their name, also that of the relation `{key => value}`.
+    /// Name of the set and of the relation `{key => value}`.
     pub name: String,
-    /// What names a value.
+    /// Type of the keys.
     pub key: KeyType,
 }
 
 impl CombinedDef {
-    /// The relation they are.
+    /// The relation that stores the values.
     #[must_use]
     pub fn schema(&self) -> Schema {
         Schema {
@@ -29,7 +29,7 @@ impl CombinedDef {
         }
     }
 
-    /// The combined values that a relation is, if its columns are those of combined values.
+    /// Recognizes a relation that can be opened as combined values, by its columns.
     #[must_use]
     pub fn of_schema(schema: &Schema) -> Option<Self> {
         [KeyType::U64, KeyType::I64, KeyType::Str]

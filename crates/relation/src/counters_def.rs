@@ -1,4 +1,4 @@
-//! What a set of counters is made of: a relation `{key => count}` whose value merges.
+//! Definition of a set of counters: a relation `{key => count}` whose value has a merge operator.
 
 use crate::blobs_def::{KeyType, key_type};
 use crate::{KeyColumn, Schema, ValueColumn};
@@ -6,43 +6,43 @@ use base::Merge;
 use model::Type;
 use std::fmt;
 
-/// How the numbers given to a counter become its value.
+/// How a counter combines the numbers that are written to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Combine {
     /// Their sum.
     #[default]
     Sum,
-    /// The least of them.
+    /// The smallest of them.
     Min,
-    /// The greatest of them.
+    /// The largest of them.
     Max,
 }
 
-/// What a counter holds.
+/// Type of a counter's value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum NumberType {
-    /// A signed 64-bit integer. Sums past its range are an error.
+    /// A signed 64-bit integer. A sum out of its range is an error when it is read.
     #[default]
     Int,
     /// A 64-bit float.
     Float,
 }
 
-/// Counters as the catalog knows them.
+/// A set of counters in the catalog.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CountersDef {
-    /// Their name, also that of the relation `{key => count}`.
+    /// Name of the set and of the relation `{key => count}`.
     pub name: String,
-    /// What names a counter.
+    /// Type of the keys.
     pub key: KeyType,
-    /// What a counter holds.
+    /// Type of the values.
     pub number: NumberType,
-    /// How it grows.
+    /// How writes combine.
     pub combine: Combine,
 }
 
 impl CountersDef {
-    /// The merge operator of the column `count`.
+    /// Merge operator of the column `count`.
     #[must_use]
     pub fn merge(&self) -> Merge {
         match (self.combine, self.number) {
@@ -53,7 +53,7 @@ impl CountersDef {
         }
     }
 
-    /// The relation they are.
+    /// The relation that stores the counters.
     #[must_use]
     pub fn schema(&self) -> Schema {
         let of = match self.number {
@@ -70,7 +70,7 @@ impl CountersDef {
         }
     }
 
-    /// The counters that a relation is, if its columns are those of counters.
+    /// Recognizes a relation that can be opened as counters, by its columns.
     #[must_use]
     pub fn of_schema(schema: &Schema) -> Option<Self> {
         for key in [KeyType::U64, KeyType::I64, KeyType::Str] {

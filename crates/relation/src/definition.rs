@@ -1,14 +1,14 @@
-//! The bytes a keyspace carries to say what it is.
+//! Encoding of keyspace definitions: the bytes that say what a keyspace holds.
 //!
 //! ```text
 //! definition := version:u8 (1)  kind:u8  body
 //! kind 0     := a relation; body = n:varint key*  n:varint value*
-//! key        := name:bytes type        (bytes: a length as a varint, then so many)
+//! key        := name:bytes type        (bytes: a length as a varint, then that many bytes)
 //! value      := name:bytes type nullable:u8  merge:u8 (0 none 1 add int 2 add float 3 min 4 max)
 //! type       := tag:u8 body            (see `put_type`)
 //! kind 1..=4 := a graph's part: forward, reverse, ids, names; body = vertex:u8 weight:u8
-//! kind 7     := a relation with defaults; body = that of kind 0, then default:bytes for each column, keys first: an
-//!               expression of the query language, empty for none
+//! kind 7     := a relation with defaults; body = that of kind 0, then default:bytes for each
+//!               column, keys first: an expression of the query language, empty for none
 //! kind 5, 6  := a part of blobs: rows, large; body = vertex:u8 (the keys' type)
 //! vertex     := 0 u64 | 1 i64 | 2 str
 //! weight     := 0 none | 1 float | 2 int
@@ -23,38 +23,38 @@ use model::{Type, VectorKind};
 use store::{Error, ErrorKind, KeyspaceInfo, Result};
 use unicode_ident::{is_xid_continue, is_xid_start};
 
-/// Version of the format that is written and the only one that is read.
+/// Format version. Only this version is written and read.
 const VERSION: u8 = 1;
 
-/// The kind of a relation whose columns have defaults.
+/// Kind of a relation whose columns have defaults.
 const WITH_DEFAULTS: u8 = 7;
 
-/// What a keyspace is.
+/// Role of a keyspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Definition {
-    /// A relation that someone created.
+    /// A relation that a user created.
     Relation(Schema),
     /// One of the keyspaces of a graph.
     Graph(GraphDef, GraphPart),
-    /// One of the keyspaces of blobs.
+    /// One of the keyspaces of a set of blobs.
     Blobs(BlobsDef, BlobsPart),
 }
 
-/// An error of the caller's making.
+/// An error of kind [`ErrorKind::InvalidInput`].
 #[must_use]
 pub fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidInput, message)
 }
 
-/// Bytes of a name, at most.
+/// Maximum length of a name in bytes.
 const NAME_BYTES_MAX: usize = 255;
 
-/// Accepts names of letters, digits, `_`, `.` and `-`, of any script, that start with a letter or
-/// `_`: what the query language reads as a name (Unicode's `XID_Start` and `XID_Continue`), and
-/// `-`. Names are compared byte by byte; nothing is normalised.
+/// Checks the name of a relation, a graph or another entry: a letter or `_`, then letters, digits,
+/// `_`, `.` and `-` of any script (Unicode's `XID_Start` and `XID_Continue`). Apart from `-`, these
+/// are the names of the query language. Names are compared byte by byte, without normalisation.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`] names the rule that is broken.
+/// [`ErrorKind::InvalidInput`] with the rule that the name breaks.
 pub fn check_name(name: &str) -> Result<()> {
     if name.contains(':') {
         return Err(invalid(format!(
@@ -74,7 +74,7 @@ pub fn check_name(name: &str) -> Result<()> {
 }
 
 impl Definition {
-    /// The bytes kept with the keyspace.
+    /// Encodes it as stored with the keyspace.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         match self {
@@ -113,11 +113,11 @@ impl Definition {
         }
     }
 
-    /// What `info` says it is.
+    /// Decodes the definition stored with a keyspace.
     ///
     /// # Errors
-    /// [`ErrorKind::Corruption`] where the bytes are none that [`Definition::encode`] makes or do
-    /// not fit the keyspace's name and shape.
+    /// [`ErrorKind::Corruption`] if the bytes are not a valid encoding, or do not fit the
+    /// keyspace's name and shape.
     pub fn decode(info: &KeyspaceInfo) -> Result<Self> {
         let wrong = |what: &str| {
             Error::new(

@@ -1,13 +1,14 @@
-//! The dictionary of a graph whose vertices are text: from text to number and back.
+//! The dictionary of a graph with string vertices: maps strings to ids and back.
 //!
-//! # Why new names are written in a transaction
-//! Two writers may meet one new text at once. A plain write would let the later number replace the
-//! earlier, whose edges would then lead to nothing. In a transaction the row `text => number` and
-//! the row `number => text` are both written, so whichever comes second conflicts and looks again.
+//! # Why new strings are written in a transaction
+//! Two writers may bring the same new string. With plain writes the later id would replace the
+//! earlier one, and edges with the earlier id would refer to nothing. A transaction writes both the
+//! row `string => id` and the row `id => string`, so the second writer gets a conflict and looks
+//! the string up again.
 //!
 //! # Invariants
-//! 1. Every number of an edge has a name, every name one number.
-//! 2. Names are never taken back, and numbers never used again: what was found stays true.
+//! 1. Every id of an edge has a string, and every string has one id.
+//! 2. Strings are never removed and ids never reused, so a result of a lookup stays valid.
 
 use base::{
     Batch, BytesColumn, Column, Key, KeyRange, Keys, KeyspaceId, Kind, Projection, WordColumn,
@@ -16,23 +17,23 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use store::{Error, ErrorKind, Kinds, Read, Result, TableWrites};
 
-/// Stands for a text that has no number; no dictionary grows so far.
+/// Marks a string without an id. No dictionary grows this large.
 pub const ABSENT: u64 = u64::MAX;
 
-/// Where the two halves of a dictionary are.
+/// The two keyspaces of a dictionary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dictionary {
-    /// `text => number`.
+    /// Maps `string => id`.
     pub ids: KeyspaceId,
-    /// `number => text`.
+    /// Maps `id => string`.
     pub names: KeyspaceId,
 }
 
 impl Dictionary {
-    /// The number of each text, or [`ABSENT`].
+    /// Looks up the id of each string; [`ABSENT`] if it has none.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Errors of the store.
     pub fn look_up(&self, read: &dyn Read, texts: &[&str]) -> Result<Vec<u64>> {
         let mut keys = BytesColumn::default();
         for text in texts {
@@ -50,10 +51,10 @@ impl Dictionary {
         Ok(ids.map(|(&id, &present)| if present { id } else { ABSENT }).collect())
     }
 
-    /// The text of each number.
+    /// Looks up the string of each id.
     ///
     /// # Errors
-    /// [`ErrorKind::Corruption`] where a number has none; those of the store.
+    /// [`ErrorKind::Corruption`] if an id has no string; errors of the store.
     pub fn texts(&self, read: &dyn Read, numbers: Vec<u64>) -> Result<BytesColumn> {
         let mut rows = Batch {
             rows: 0,
@@ -70,18 +71,18 @@ impl Dictionary {
         }
     }
 
-    /// The least number from `from` on above which none is taken.
+    /// The smallest id from `from` on such that no id from there on is taken.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Errors of the store.
     pub fn free_id(&self, read: &dyn Read, from: u64) -> Result<u64> {
         let mut rows = Batch {
             rows: 0,
             keys: Keys::Words(vec![Vec::new()]),
             values: vec![Column::Bytes(BytesColumn::default())],
         };
-        // Whether a number from `id` on is taken is true up to the last and false after it, so a
-        // search by halves finds the border without reading the names.
+        // Ids are taken up to the last one and free after it, so a galloping and then a binary
+        // search finds the border without reading the strings.
         let mut taken_from = |id: u64| -> Result<bool> {
             rows.clear();
             let range = KeyRange { lower: Key::words(&[id]), upper: None };
@@ -102,8 +103,8 @@ impl Dictionary {
         Ok(free)
     }
 
-    /// Gives every text that has none, an [`ABSENT`] in `ids`, a number from `next` on, and makes
-    /// the rows of the dictionary. `order` says which of the texts come first.
+    /// Assigns ids from `next` on to the strings without one ([`ABSENT`] in `ids`), and returns
+    /// the dictionary rows to write. `order` gives the order in which strings get their ids.
     pub fn name_new(
         &self,
         texts: &[&str],

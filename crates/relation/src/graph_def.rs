@@ -1,26 +1,26 @@
-//! What a graph is made of, and the keyspaces behind it.
+//! Definition of a graph, and the keyspaces that store it.
 
 use crate::{KeyColumn, Schema, ValueColumn};
 use base::{ColumnShape, KeyShape, Shape};
 use model::Type;
 use std::fmt;
 
-/// What names a vertex.
+/// Type of a graph's vertices, and of the keys of blobs and counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum VertexType {
     /// Unsigned integers, 0 to 2^64 - 1.
     #[default]
     U64,
-    /// Signed 64-bit integers; inside, words with the sign bit flipped.
+    /// Signed 64-bit integers; stored as words with the sign bit flipped.
     I64,
-    /// Text; inside, ids that a dictionary hands out.
+    /// Strings; edges store the ids that a dictionary assigns to them.
     Str,
 }
 
-/// What an edge weighs.
+/// Type of the edges' weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WeightType {
-    /// Nothing: the edge is there or it is not, and counts as 1.
+    /// No weights; every edge counts as 1.
     #[default]
     None,
     /// A 64-bit float.
@@ -29,32 +29,32 @@ pub enum WeightType {
     Int,
 }
 
-/// A graph as the catalog knows it.
+/// A graph in the catalog.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GraphDef {
-    /// Its name, also that of the relation `{src, dst => weight}`.
+    /// Name of the graph and of the relation `{src, dst => weight}`.
     pub name: String,
-    /// What names its vertices.
+    /// Type of the vertices.
     pub vertex: VertexType,
-    /// What its edges weigh.
+    /// Type of the weights.
     pub weight: WeightType,
 }
 
-/// Which keyspace of a graph one is.
+/// The keyspaces of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GraphPart {
-    /// `NAME {src, dst => weight}`.
+    /// `NAME {src, dst => weight}`: edges by source.
     Forward,
-    /// `NAME:rev {dst, src => weight}`.
+    /// `NAME:rev {dst, src => weight}`: edges by target.
     Reverse,
-    /// `NAME:ids {text => id}`, where vertices are text.
+    /// `NAME:ids {string => id}`, if vertices are strings.
     Ids,
-    /// `NAME:names {id => text}`, where vertices are text.
+    /// `NAME:names {id => string}`, if vertices are strings.
     Names,
 }
 
 impl GraphPart {
-    /// What is appended to the graph's name.
+    /// Suffix of the keyspace's name after the graph's name.
     #[must_use]
     pub fn suffix(self) -> &'static str {
         match self {
@@ -67,13 +67,13 @@ impl GraphPart {
 }
 
 impl GraphDef {
-    /// A graph of this name with vertices and weights of these types.
+    /// A graph with vertices and weights of these types.
     #[must_use]
     pub fn new(name: impl Into<String>, vertex: VertexType, weight: WeightType) -> Self {
         Self { name: name.into(), vertex, weight }
     }
 
-    /// The keyspaces it is made of, the forward one first.
+    /// Its keyspaces, the forward one first.
     #[must_use]
     pub fn parts(&self) -> &'static [GraphPart] {
         use GraphPart::{Forward, Ids, Names, Reverse};
@@ -83,13 +83,13 @@ impl GraphDef {
         }
     }
 
-    /// The name of one of its keyspaces.
+    /// Name of one of its keyspaces.
     #[must_use]
     pub fn keyspace_name(&self, part: GraphPart) -> String {
         format!("{}{}", self.name, part.suffix())
     }
 
-    /// The shape of one of its keyspaces.
+    /// Shape of one of its keyspaces.
     #[must_use]
     pub fn shape(&self, part: GraphPart) -> Shape {
         let word = ColumnShape::Word { merge: None };
@@ -105,15 +105,15 @@ impl GraphDef {
 }
 
 impl GraphDef {
-    /// The graph as a relation of edges.
+    /// The relation of its edges, see [`GraphPart::Forward`].
     #[must_use]
     pub fn schema(&self) -> Schema {
         self.part_schema(GraphPart::Forward)
     }
 
-    /// One of its keyspaces as a relation. Vertices that are text show as their ids.
+    /// Schema of one of its keyspaces as a relation. String vertices appear as their ids.
     ///
-    /// Rows of [`GraphPart::Ids`] have raw bytes for keys, which [`Schema::row`] does not read.
+    /// The keys of [`GraphPart::Ids`] are raw bytes, which [`Schema::row`] cannot decode.
     #[must_use]
     pub fn part_schema(&self, part: GraphPart) -> Schema {
         let vertex = || match self.vertex {

@@ -1,8 +1,8 @@
-//! Catalog and schemas over any store: typed columns to shapes and back.
+//! Catalog and schemas over any store: maps relations with typed columns to keyspaces and back.
 //!
-//! # Why a definition travels with its keyspace
-//! The engine keeps an opaque `definition` beside each keyspace and creates and drops both in one
-//! step. So the catalog has no file and no keyspace of its own that could disagree with the data.
+//! # Why a definition is stored with its keyspace
+//! The engine stores an opaque `definition` with each keyspace, and creates and drops both in one
+//! step. So the catalog needs no file and no keyspace of its own that could disagree with the data.
 
 mod blobs_def;
 mod catalog;

@@ -1,12 +1,13 @@
-//! What names stand for inside of a transaction that makes, renames or removes relations;
-//! `docs/decisions/0019` says how a commit does it for everybody.
+//! Schema changes inside a transaction: relations that it creates, renames or removes.
+//! `docs/decisions/0019` describes how a commit makes them visible to everybody.
 //!
 //! # Invariants
-//! 1. A keyspace that a transaction made has a name that nobody can say, until the commit.
-//! 2. What is done to keyspaces is said by their ids, which are never used again: doing it twice
-//!    does nothing.
-//! 3. The row that says it is in the same commit as the rows that depend on it, and is deleted when
-//!    it is done.
+//! 1. Until the commit, a keyspace that a transaction created has a hidden name that users cannot
+//!    write.
+//! 2. Changes to keyspaces refer to their ids, which are never reused. So applying a change twice
+//!    has the same effect as applying it once.
+//! 3. The row that records a change is in the same commit as the rows that depend on it, and is
+//!    deleted once the change is applied.
 
 use crate::catalog::{Catalog, Entry, new_keyspace};
 use crate::definition::{check_name, invalid};
@@ -21,42 +22,42 @@ use store::{
     WriteBatch,
 };
 
-/// Begins the name of a keyspace that a transaction made.
+/// Prefix of the hidden name of a keyspace that a transaction created.
 const MADE: &str = ":new:";
 
-/// Where it is written what commits do to keyspaces: a relation `{id => changes}`.
+/// The relation `{id => changes}` that records changes of commits that are not applied yet.
 const NAMES: &str = ":names";
 
-/// What names stand for in a transaction, where it is not what they stand for outside.
+/// The names whose meaning in a transaction differs from the committed catalog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     by_name: BTreeMap<String, Name>,
-    /// Keyspaces that were made.
+    /// Hidden names of the keyspaces that the transaction created.
     made: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Name {
-    /// The keyspace of this name when the transaction changed first what it stands for.
+    /// The keyspace with this name when the transaction first changed the name's meaning.
     was: Option<KeyspaceId>,
-    /// The name of the keyspace that it stands for now; `None`: of nothing any more.
+    /// Name of the keyspace that it refers to now; `None` if it refers to nothing.
     stored: Option<String>,
 }
 
-/// What a commit does to keyspaces.
+/// Changes of keyspaces that a commit makes.
 #[derive(Clone, Debug, Default)]
 pub struct NameChanges {
-    /// The key of the row that says them.
+    /// Key of the row that records them.
     key: i64,
     changed: Vec<KeyspaceChange>,
     dropped: Vec<KeyspaceId>,
-    /// Indexes that are called whole under a name that they will have lost.
+    /// Names of indexes that are marked as complete and that lose their names.
     stale: Vec<String>,
 }
 
 impl Names {
-    /// The name of the keyspace that a name stands for; `None` where it stands for nothing. Parts
-    /// of relations, `name:part`, go along.
+    /// Name of the keyspace that a name refers to; `None` if it refers to nothing. A part of a
+    /// relation, `name:part`, follows its relation.
     #[must_use]
     pub fn stored<'n>(&self, name: &'n str) -> Option<Cow<'n, str>> {
         let (relation, part) = name.split_at(name.find(':').unwrap_or(name.len()));
@@ -67,25 +68,25 @@ impl Names {
         }
     }
 
-    /// Whether names stand for something else than outside.
+    /// Whether the transaction changed any name.
     #[must_use]
     pub fn are_changed(&self) -> bool {
         !self.by_name.is_empty()
     }
 
-    /// Whether one of them stood for something before, so that others may know it.
+    /// Whether it changed a name that existed before, which others may have looked up.
     #[must_use]
     pub fn move_old(&self) -> bool {
         self.by_name.values().any(|name| name.was.is_some())
     }
 
-    /// Names that stand for something here and perhaps for nothing outside.
+    /// Names that refer to something here, and perhaps to nothing outside the transaction.
     pub fn new_names(&self) -> impl Iterator<Item = &str> {
         let new = self.by_name.iter().filter(|(_, name)| name.stored.is_some());
         new.map(|(name, _)| name.as_str())
     }
 
-    /// Takes over what was done to `later`, which was a copy of `base` as these names were then.
+    /// Takes over the changes made to `later`, which started as the copy `base` of these names.
     pub fn merge(&mut self, base: &Self, later: Self) {
         for (name, later) in later.by_name {
             if base.by_name.get(&name) != Some(&later) {
@@ -99,8 +100,8 @@ impl Names {
         }
     }
 
-    /// Names stand again for what they stood for in `earlier`, these names as they were; what was
-    /// made since, which nothing stands for any more.
+    /// Restores the names of `earlier`, a copy made before. Returns the keyspaces created since,
+    /// which no name refers to now.
     #[must_use = "what was made is to be dropped"]
     pub fn go_back_to(&mut self, earlier: Self) -> Self {
         let Self { by_name, made } = earlier;
@@ -109,8 +110,8 @@ impl Names {
         Self { by_name: BTreeMap::new(), made: since }
     }
 
-    /// `was`: the keyspace of this name, if the transaction has not changed before what it stands
-    /// for.
+    /// Changes what `name` refers to. `was` is the keyspace of this name; it is ignored if the
+    /// transaction has changed the name before.
     fn set(&mut self, name: &str, was: Option<KeyspaceId>, stored: Option<String>) {
         match self.by_name.get_mut(name) {
             Some(name) => name.stored = stored,
@@ -126,7 +127,7 @@ impl Names {
 }
 
 impl NameChanges {
-    /// Keyspaces that go with it.
+    /// Keyspaces that the commit drops.
     #[must_use]
     pub fn dropped(&self) -> &[KeyspaceId] {
         &self.dropped
@@ -190,8 +191,8 @@ fn names_schema() -> Schema {
 }
 
 impl Catalog {
-    /// The entry that a name stands for in a transaction. It is called as its keyspace is, whose
-    /// parts and indexes are found by this.
+    /// The entry that a name refers to in a transaction. The entry bears the name of its keyspace,
+    /// under which its parts and indexes are found.
     ///
     /// # Errors
     /// As [`Catalog::find`].
@@ -199,8 +200,8 @@ impl Catalog {
         names.stored(name).map_or(Ok(None), |stored| self.find(&stored))
     }
 
-    /// Makes a relation that the transaction alone knows; its name stands for it from now on, and
-    /// not for what was `there`.
+    /// Creates a relation that only the transaction sees. Its name refers to the new relation from
+    /// now on, and no longer to `there`.
     ///
     /// # Errors
     /// As [`Catalog::create`].
@@ -218,18 +219,17 @@ impl Catalog {
                     names.set(&schema.name, there.map(Entry::keyspace), Some(hidden));
                     return Ok(());
                 }
-                // Another transaction took the name meanwhile.
+                // Another transaction took the name in the meantime.
                 Err(_) if self.keyspace_named(&hidden).is_some() => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Lets a name stand for nothing, and not for what was `there`; the rows that the transaction
-    /// has to write for it.
+    /// Removes a name that refers to `there`. Returns the rows that the transaction must write.
     ///
     /// # Errors
-    /// A name that is that of a part of something; settings that are not to be read.
+    /// [`ErrorKind::InvalidInput`] for the name of a part; settings that cannot be decoded.
     pub fn remove_in(
         &self,
         names: &mut Names,
@@ -242,11 +242,12 @@ impl Catalog {
         self.reset(read, name)
     }
 
-    /// Lets names stand for what others stood for; the rows that the transaction has to write for
-    /// it. The old names must stand for something.
+    /// Renames relations, from the first to the second name of each pair. All old names must refer
+    /// to something. Returns the rows that the transaction must write.
     ///
     /// # Errors
-    /// A name that cannot be one, or stands for something else; settings that are not to be read.
+    /// [`ErrorKind::InvalidInput`] if an old name is missing, or a new name is invalid or taken;
+    /// settings that cannot be decoded.
     pub fn rename_in(
         &self,
         names: &mut Names,
@@ -282,11 +283,11 @@ impl Catalog {
         Ok(rows)
     }
 
-    /// What was set of a relation that is gone says nothing of one of the same name: the rows that
-    /// forget it.
+    /// The rows that delete settings of a removed relation, so that a new relation with the same
+    /// name does not inherit them.
     ///
     /// # Errors
-    /// Settings that are not to be read.
+    /// Settings that cannot be decoded.
     pub fn reset(&self, read: &dyn Read, name: &str) -> Result<Vec<TableWrites>> {
         Ok(match self.settings(read, name)? == Settings::default() {
             true => Vec::new(),
@@ -294,18 +295,19 @@ impl Catalog {
         })
     }
 
-    /// What a commit does to keyspaces so that names stand for everybody for what they stand for in
-    /// the transaction, and the rows that the transaction has to write for it.
+    /// The changes of keyspaces that make a transaction's names visible to everybody, and the rows
+    /// that the transaction must write for them.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] where a name stands for something else meanwhile.
+    /// [`ErrorKind::Conflict`] if the meaning of a name has changed since the transaction began to
+    /// change it.
     pub fn name_changes(
         &self,
         names: &Names,
         read: &dyn Read,
     ) -> Result<(NameChanges, Vec<TableWrites>)> {
         let id_of = |name: &str| self.keyspace_named(name);
-        // A relation's own keyspace and those of its parts.
+        // The keyspace of a relation and those of its parts.
         let all_of = |name: &str| {
             let mut infos = self.store().keyspaces_starting(name);
             infos.retain(|info| part_of(&info.name, name).is_some());
@@ -328,7 +330,8 @@ impl Catalog {
             if was.is_some() && !names.stand_for(name) {
                 for info in &all_of(name) {
                     changes.dropped.push(info.id);
-                    // Who wrote to it meanwhile would lose that: one of the two has a conflict.
+                    // Another transaction that wrote to it would lose its rows; this delete makes
+                    // one of the two conflict.
                     rows.push(emptied(info));
                 }
             }
@@ -354,8 +357,8 @@ impl Catalog {
                 Some(keyspace) => keyspace,
                 None => self.create_internal(&names_schema())?,
             };
-            // Of two transactions at once none has the other's key, for the keyspaces that they
-            // change differ. A row that waits keeps its own.
+            // Concurrent transactions change different keyspaces, so the ids keep their keys apart.
+            // A row that is not applied yet keeps its key.
             let waiting = self.waiting_changes(keyspace)?;
             let free = |key: &i64| !waiting.iter().any(|changes| changes.key == *key);
             let keys = i64::from(least.0) << 20..;
@@ -365,17 +368,17 @@ impl Catalog {
         Ok((changes, rows))
     }
 
-    /// Does what a commit would do to keyspaces that wrote nothing and only makes relations: in one
-    /// step of the store, without a row that says it. Whether that was so; nothing is done where it
-    /// was not.
+    /// Applies the names of a transaction that only created relations and wrote no rows: in one
+    /// step of the store, without a row that records it. Returns false, with nothing done, for any
+    /// other transaction.
     ///
-    /// # Why under new numbers
-    /// Without `sync` a power cut may take the step. What was written to the relations since must
-    /// go too, and recovery tells it by keyspaces that the manifest does not know. Under the
-    /// numbers that the transaction used they would be known.
+    /// # Why the keyspaces get new ids
+    /// Without `sync` a power cut may lose this step. Rows written to the relations since must be
+    /// lost too, and recovery recognizes them by keyspaces that the manifest does not know. The ids
+    /// that the transaction used are in the manifest already.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] where a name stands for something meanwhile.
+    /// [`ErrorKind::Conflict`] if a name was taken in the meantime.
     pub fn make_known(&self, names: &Names) -> Result<bool> {
         let (mut new, mut hidden) = (Vec::new(), Vec::new());
         for (name, is) in &names.by_name {
@@ -401,7 +404,7 @@ impl Catalog {
         let left = names.made.iter().filter(is_left);
         hidden.extend(left.filter_map(|made| self.keyspace_named(made)));
         match self.store().replace_keyspaces(&new, &hidden) {
-            // Made outside of transactions since the look.
+            // Created outside of transactions after the check above.
             Err(error) if error.kind() == ErrorKind::InvalidInput => {
                 Err(conflict("a relation was made meanwhile".to_owned()))
             }
@@ -409,8 +412,7 @@ impl Catalog {
         }
     }
 
-    /// What rows of `:names` say: they are there only while it is done, or where it waits for the
-    /// next opening.
+    /// Decodes the rows of `:names`: changes that are being applied now, or at the next opening.
     fn waiting_changes(&self, keyspace: KeyspaceId) -> Result<Vec<NameChanges>> {
         let schema = names_schema();
         let mut rows = Batch::new(&schema.shape());
@@ -425,17 +427,17 @@ impl Catalog {
         read.collect()
     }
 
-    /// Does to keyspaces what a commit says.
+    /// Applies the changes of a commit to keyspaces.
     ///
     /// # Errors
-    /// Those of the store. It is done when the database is opened again.
+    /// Errors of the store. The changes are then applied when the database is opened again.
     pub fn change_names(&self, changes: &NameChanges) -> Result<()> {
         if changes.are_none() {
             return Ok(());
         }
-        // Else the edit could outlive the rows that belong to it.
+        // Otherwise the edit could be durable without the rows that belong to it.
         self.store().settle()?;
-        // What is made and dropped outside of transactions may come between the look and the edit.
+        // Relations created or dropped outside of transactions may come between check and edit.
         let edited = self.edit_names(changes);
         match edited {
             Err(error) if error.kind() == ErrorKind::InvalidInput => self.edit_names(changes)?,
@@ -466,29 +468,28 @@ impl Catalog {
         }
     }
 
-    /// Drops what a transaction made that is not committed.
+    /// Drops the keyspaces that a transaction created and did not commit.
     ///
     /// # Errors
-    /// Those of the store; it is dropped when the database is opened again.
+    /// Errors of the store; they are then dropped when the database is opened again.
     pub fn forget_names(&self, names: &Names) -> Result<()> {
         let ids: Vec<_> = names.made.iter().filter_map(|made| self.keyspace_named(made)).collect();
         if ids.is_empty() { Ok(()) } else { self.store().drop_keyspaces(&ids) }
     }
 
-    /// Does what commits said that a killed process did not come to, and drops what was made for
-    /// transactions that it did not commit. For whoever opens the database to write, before
-    /// anything else is done.
+    /// Applies changes of commits that a killed process did not apply, and drops keyspaces of
+    /// transactions that it did not commit. Opening a database for writing calls it before
+    /// anything else.
     ///
     /// # Errors
-    /// Those of the store, and a row that is not to be read.
+    /// Errors of the store, and a row that cannot be decoded.
     pub fn finish_names(&self) -> Result<()> {
         let mut waiting = BTreeSet::new();
         if let Some(keyspace) = self.keyspace_named(NAMES) {
             for changes in self.waiting_changes(keyspace)? {
                 match self.change_names(&changes) {
-                    // Something that is made outside of transactions took a name between the commit
-                    // and the death of the process. Its rows are not dropped; they wait for the
-                    // name.
+                    // A relation created outside of transactions took the name between the commit
+                    // and the end of the process. The rows are not dropped; they wait for the name.
                     Err(error) if error.kind() == ErrorKind::InvalidInput => {
                         waiting.extend(changes.changed.iter().map(|change| change.id));
                     }
@@ -508,13 +509,13 @@ fn conflict(what: String) -> Error {
     Error::new(ErrorKind::Conflict, format!("{what}\nhint: run the transaction again"))
 }
 
-/// What follows the name of a relation in that of one of its keyspaces; `None` for others'.
+/// The rest of a keyspace's name after its relation's name; `None` for other relations.
 fn part_of<'i>(keyspace: &'i str, relation: &str) -> Option<&'i str> {
     let part = keyspace.strip_prefix(relation)?;
     (part.is_empty() || part.starts_with(':')).then_some(part)
 }
 
-/// The write that leaves nothing of a keyspace.
+/// The write that deletes all rows of a keyspace.
 fn emptied(info: &KeyspaceInfo) -> TableWrites {
     let all = match info.shape.key {
         KeyShape::Words(_) => KeyRange::all_words(),
@@ -552,7 +553,7 @@ mod tests {
         Schema { name: name.into(), keys, values: Vec::new() }
     }
 
-    /// Makes it in the place of what is there.
+    /// Creates a relation in place of the entry with its name.
     fn make(catalog: &Catalog, names: &mut Names, schema: &Schema) {
         let there = catalog.find_in(names, &schema.name).unwrap();
         catalog.make(names, schema, there.as_ref()).unwrap();
@@ -563,7 +564,7 @@ mod tests {
         assert!(catalog.remove_in(names, read, name, &there).unwrap().is_empty());
     }
 
-    /// The first key column of the relation of this name, where there is one.
+    /// Name of the first key column of a relation; `None` if there is no such relation.
     fn key_of(catalog: &Catalog, names: &Names, name: &str) -> Option<String> {
         let entry = catalog.find_in(names, name).unwrap()?;
         Some(entry.schema().keys[0].name.clone())
@@ -573,7 +574,7 @@ mod tests {
         catalog.store().begin(Isolation::Snapshot)
     }
 
-    /// Commits; what is to be done to keyspaces is left.
+    /// Commits, without applying the changes to keyspaces.
     fn commit(
         catalog: &Catalog,
         names: &Names,
@@ -611,7 +612,7 @@ mod tests {
         catalog.change_names(&changes).unwrap();
         assert_eq!(key_of(&catalog, &outside, "new").as_deref(), Some("b"));
         assert_eq!(key_of(&catalog, &outside, "old").as_deref(), Some("c"));
-        // Done twice it does nothing.
+        // Applying it twice does nothing.
         catalog.change_names(&changes).unwrap();
         catalog.finish_names().unwrap();
         assert_eq!(catalog.list().unwrap().len(), 2);
@@ -632,7 +633,7 @@ mod tests {
         make(&catalog, &mut names, &schema("d", "d"));
         assert_eq!(key_of(&catalog, &names, "a").as_deref(), Some("b"));
         assert_eq!(key_of(&catalog, &names, "c"), None);
-        // One that is never committed.
+        // A transaction that is never committed.
         let mut lost = Names::default();
         make(&catalog, &mut lost, &schema("e", "e"));
         commit(&catalog, &names, transaction, rows).unwrap();
@@ -697,7 +698,7 @@ mod tests {
         let error = catalog.rename_in(&mut names, &*transaction, &pairs).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(!names.are_changed());
-        // Two scripts of one transaction, each with a copy.
+        // Two scripts of one transaction, each with a copy of the names.
         let base = names.clone();
         for (old, new) in pairs {
             let mut copy = base.clone();

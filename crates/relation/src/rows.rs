@@ -1,9 +1,9 @@
-//! Columns of values to the words and bytes of a relation, column after column.
+//! Converts columns of values to the stored columns of a relation, and back.
 //!
-//! # Why beside [`Schema::append`]
-//! A row at a time costs a list and a match for each value. Where a column holds values of its own
-//! kind already, as most that are imported do, its words are made in one loop, and its texts are
-//! copied from one heap to the other.
+//! # Why not only [`Schema::append`]
+//! A row at a time costs an allocation for the row and a match for each value. If a column already
+//! holds values of its own kind, as most imported columns do, one loop makes its words, and strings
+//! are copied from one heap to the other.
 
 use crate::Schema;
 use crate::schema::push;
@@ -12,27 +12,27 @@ use base::{float_to_word, int_to_word, word_to_float, word_to_int};
 use model::{Frame, Series, Type, Value, Values, encode_text, encode_value};
 use std::ops::Range;
 
-/// A value that a column does not take.
+/// The error of a value that does not fit its column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Its row among those given, from 0.
+    /// Its row in the given columns, from 0.
     pub row: usize,
-    /// Its column, keys first.
+    /// Number of its column, keys first.
     pub column: usize,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// Makes a value one of a column's type, or says why it is none.
+/// Converts a value to a column's type, or returns why that is impossible.
 pub type Coerce<'c> = &'c dyn Fn(&Type, Value) -> Result<Value, String>;
 
 impl Schema {
-    /// Appends some rows of columns to a batch of this shape. `columns` has one for each of the
-    /// relation's, keys first; value columns may be missing where rows are deleted, which hold
-    /// fillers then. `coerce` is asked for values that are not of their column's kind already.
+    /// Appends rows of columns to a batch of this shape. `columns` has an item for each column of
+    /// the relation, keys first. For deletes, value columns may be missing; they are filled with
+    /// fillers. `coerce` is called for values that are not of their column's kind.
     ///
     /// # Errors
-    /// The first value that is refused; the batch is then of no use.
+    /// The first value that does not fit. The contents of the batch are then unspecified.
     pub fn append_columns(
         &self,
         columns: &[Option<&Series>],
@@ -93,13 +93,13 @@ impl Schema {
     }
 }
 
-/// Columns from the store.
+/// Decoding of stored columns.
 impl Schema {
-    /// All rows of a batch of this shape as columns, keys first: of their own kind where their type
-    /// has one, else of any values.
+    /// All rows of a batch of this shape as columns, keys first. A column whose type has a kind in
+    /// [`Values`] is returned as that kind, others as [`Values::Any`].
     ///
     /// # Errors
-    /// [`store::ErrorKind::Corruption`] where stored bytes are no value of their column.
+    /// [`store::ErrorKind::Corruption`] if stored bytes do not encode a value of their column.
     pub fn frame(&self, rows: Batch) -> store::Result<Frame> {
         let wrong = |column: &str, why: &str| {
             let what =
@@ -138,8 +138,8 @@ impl Schema {
                 Column::Words(words) => of_words(of, words.words, words.validity)
                     .ok_or_else(|| wrong(name, "not a word of its type"))?,
                 Column::Bytes(texts) if *of == Type::String => {
-                    // Each by itself: a character that begins in one text and ends in the next is
-                    // none.
+                    // Checked string by string: the heap may be valid UTF-8 although the boundary
+                    // of two strings splits a character.
                     if (0..texts.len()).any(|row| str::from_utf8(texts.get(row)).is_err()) {
                         return Err(wrong(name, "it is not UTF-8"));
                     }
@@ -194,7 +194,7 @@ fn of_words(of: &Type, words: Vec<u64>, valid: Validity) -> Option<Series> {
     Some(Series { values, valid })
 }
 
-/// The words of rows of a column, in one loop where it is of this type.
+/// Converts rows of a one-word column; in one loop if the series has the column's kind.
 fn append_words(
     of: &Type,
     nullable: bool,
@@ -215,8 +215,8 @@ fn append_words(
                 return Ok(());
             }
             (Type::Float, Values::Float(floats)) => {
-                // One NaN, above all numbers, as comparisons have it: those of a negative sign
-                // would lie below them.
+                // One positive NaN, which sorts above all numbers as in comparisons. Negative NaNs
+                // would sort below them.
                 let one_nan = |float: f64| if float.is_nan() { f64::NAN } else { float };
                 floats[rows].iter().for_each(|&float| take(Some(float_to_word(one_nan(float)))));
                 return Ok(());
@@ -240,7 +240,7 @@ fn append_words(
     Ok(())
 }
 
-/// Rows of a column that is stored as bytes.
+/// Converts rows of a column that is stored as bytes.
 fn append_bytes(
     of: &Type,
     nullable: bool,
@@ -274,7 +274,7 @@ fn append_bytes(
     Ok(())
 }
 
-/// One value of a key that is a byte string.
+/// Encodes one column of a byte-string key.
 fn encode(
     of: &Type,
     series: &Series,
@@ -320,7 +320,7 @@ mod tests {
         }
     }
 
-    /// Typed columns and the same as values.
+    /// Typed columns, and a column of values of any kind.
     fn columns(
         rows: usize,
         seed: &[(i64, Option<i64>, Option<String>)],

@@ -1,9 +1,10 @@
-//! Columns of a relation, and the shape an engine sees of them.
+//! Columns of a relation, and the shape that the engine sees.
 //!
 //! # Invariants
-//! 1. A key of 1 to 4 columns that are words each is those words; any other key is one
-//!    memcomparable byte string. Either keeps the order of the columns' values.
-//! 2. A value column of one word is a word; text and bytes are themselves; the rest is encoded.
+//! 1. A key of 1 to 4 one-word columns is stored as those words. Any other key is one memcomparable
+//!    byte string. Both preserve the order of the columns' values.
+//! 2. A value of a one-word type is stored as a word, a string or byte string as its bytes, and any
+//!    other value encoded (see [`encode_value`]).
 
 use crate::definition::invalid;
 use base::{Batch, Column, ColumnShape, KeyShape, Keys, Merge, Shape, VALUES_MAX, WORDS_MAX};
@@ -13,25 +14,24 @@ use store::{Error, ErrorKind, Result};
 /// A key column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyColumn {
-    /// Its name, unique within the relation.
+    /// Unique among the relation's columns.
     pub name: String,
-    /// What it holds.
+    /// Type of its values.
     pub column_type: Type,
-    /// The expression, as text, that gives its value where a row says nothing; the query
-    /// language's.
+    /// Expression of the query language, as text, for the value in rows that do not give one.
     pub default: Option<String>,
 }
 
 /// A value column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueColumn {
-    /// Its name, unique within the relation.
+    /// Unique among the relation's columns.
     pub name: String,
-    /// What it holds, where it holds something.
+    /// Type of its values that are not null.
     pub column_type: Type,
-    /// Whether it may hold nothing.
+    /// Whether it may be null.
     pub nullable: bool,
-    /// How writes combine; for types of one word.
+    /// How writes combine, for one-word types. `None`: the newest write replaces.
     pub merge: Option<Merge>,
     /// As [`KeyColumn::default`].
     pub default: Option<String>,
@@ -40,16 +40,16 @@ pub struct ValueColumn {
 /// A relation's name and columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
-    /// Its name.
+    /// Name of the relation.
     pub name: String,
-    /// What rows are found by and ordered by; at least one.
+    /// Columns that identify and order rows; at least one.
     pub keys: Vec<KeyColumn>,
-    /// What they hold; at most [`VALUES_MAX`].
+    /// The other columns; at most [`VALUES_MAX`].
     pub values: Vec<ValueColumn>,
 }
 
 impl KeyColumn {
-    /// A key column.
+    /// A key column without a default.
     #[must_use]
     pub fn new(name: impl Into<String>, column_type: Type) -> Self {
         Self { name: name.into(), column_type, default: None }
@@ -57,7 +57,7 @@ impl KeyColumn {
 }
 
 impl ValueColumn {
-    /// A value column that always holds something and is replaced by a write.
+    /// A value column that is not nullable, has no default and is replaced by a write.
     #[must_use]
     pub fn new(name: impl Into<String>, column_type: Type) -> Self {
         Self { name: name.into(), column_type, nullable: false, merge: None, default: None }
@@ -65,11 +65,12 @@ impl ValueColumn {
 }
 
 impl Schema {
-    /// Accepts what can be stored.
+    /// Checks that the relation can be stored.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`]: no key column, more than [`VALUES_MAX`] value columns, a column named
-    /// twice, or a merge operator that does not fit its column.
+    /// [`ErrorKind::InvalidInput`]: there is no key column, there are more than [`VALUES_MAX`]
+    /// value columns, a column name occurs twice, a type nests too deep, the type of a value column
+    /// is itself nullable, or a merge operator does not fit its column.
     pub fn check(&self) -> Result<()> {
         let of = &self.name;
         if self.keys.is_empty() {
@@ -115,7 +116,7 @@ impl Schema {
         Ok(())
     }
 
-    /// What the engine sees.
+    /// The shape that the engine sees.
     #[must_use]
     pub fn shape(&self) -> Shape {
         let words = self.keys.len() <= WORDS_MAX
@@ -128,23 +129,24 @@ impl Schema {
         Shape { key, values: self.values.iter().map(value).collect() }
     }
 
-    /// Each column's default, keys first.
+    /// The default of each column, keys first.
     pub fn defaults(&self) -> impl Iterator<Item = Option<&str>> {
         let keys = self.keys.iter().map(|column| column.default.as_deref());
         keys.chain(self.values.iter().map(|column| column.default.as_deref()))
     }
 
-    /// Columns in all.
+    /// Number of columns.
     #[must_use]
     pub fn columns(&self) -> usize {
         self.keys.len() + self.values.len()
     }
 
-    /// Appends a row, keys first, to a batch of this shape; values are coerced to their columns.
+    /// Appends a row, keys first, to a batch of this shape. Converts values to their columns'
+    /// types.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`]: another number of columns, or a value that a column does not
-    /// take. The batch is then as before.
+    /// [`ErrorKind::InvalidInput`]: the number of columns differs, or a value does not fit its
+    /// column. The batch is then unchanged.
     pub fn append(&self, row: Vec<Value>, out: &mut Batch) -> Result<()> {
         if row.len() != self.columns() {
             return Err(invalid(format!(
@@ -176,10 +178,10 @@ impl Schema {
         Ok(())
     }
 
-    /// Row `i` of a batch of this shape with all columns, keys first.
+    /// Row `i` of a batch of this shape, with all columns, keys first.
     ///
     /// # Errors
-    /// [`ErrorKind::Corruption`] where stored bytes are no value of their column.
+    /// [`ErrorKind::Corruption`] if stored bytes do not encode a value of their column.
     pub fn row(&self, rows: &Batch, i: usize) -> Result<Vec<Value>> {
         let wrong = |column: &str, why: &str| {
             let of = &self.name;
@@ -227,7 +229,7 @@ impl Schema {
     }
 }
 
-/// Types inside types that a column may have.
+/// Maximum nesting of types in a column's type.
 pub(crate) const TYPE_DEPTH_MAX: usize = 32;
 
 fn depth(of: &Type) -> usize {
@@ -238,10 +240,10 @@ fn depth(of: &Type) -> usize {
     }
 }
 
-/// Appends a value that its column has coerced.
+/// Appends a value that [`Type::coerce`] returned for its column.
 pub(crate) fn push(of: &Type, value: &Value, nullable: bool, out: &mut Column) {
     match (out, value) {
-        // A column of any type stores its nulls as values where it may not be without one.
+        // A column of type `Any` that is not nullable stores its nulls as encoded values.
         (out, Value::Null) if nullable => out.push_null(),
         (Column::Words(words), value) => words.push(model::word_of_value(of, value)),
         (Column::Bytes(bytes), Value::Str(text)) if *of == Type::String => {
@@ -258,7 +260,7 @@ pub(crate) fn push(of: &Type, value: &Value, nullable: bool, out: &mut Column) {
     }
 }
 
-/// Value `i` of a stored column, or why there is none.
+/// Value `i` of a stored column, or the reason why it cannot be decoded.
 fn pull(
     of: &Type,
     nullable: bool,

@@ -1,10 +1,8 @@
-//! What is set of a relation besides its columns: who may change it, what happens when it changes,
-//! what it is for.
+//! Settings of a relation besides its columns: access level, triggers and description.
 //!
 //! # Why rows, and not part of the definition
-//! They are written in the transaction of the script that sets them, and seen by whoever reads at a
-//! later moment, like any row. A definition changes by an edit of the manifest, which is made for
-//! things that change less often.
+//! A script's transaction writes settings, and later snapshots see them, as with any row. Changing
+//! a definition needs a manifest edit, which is meant for things that change less often.
 
 use crate::catalog::Catalog;
 use crate::definition::invalid;
@@ -13,37 +11,37 @@ use base::{Batch, KeyRef, KeyspaceId, Kind, Projection};
 use model::{Json, Type, Value};
 use store::{Error, ErrorKind, Kinds, Read, Result, TableWrites};
 
-/// What scripts may do with a relation; each level forbids what those before it forbid.
+/// What scripts may do with a relation. Each level also forbids what the levels before it forbid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
     /// Anything.
     #[default]
     Normal,
-    /// Not to remove, rename or replace it, nor to set its triggers.
+    /// Must not be removed, renamed or replaced, and its triggers must not be set.
     Protected,
-    /// Not to change its rows.
+    /// Its rows must not be changed.
     ReadOnly,
-    /// Not to read its rows.
+    /// Its rows must not be read.
     Hidden,
 }
 
-/// What is set of a relation.
+/// Settings of a relation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// What scripts may do with it.
+    /// Operations that scripts may do.
     pub access: Access,
-    /// Scripts that run after rows were put.
+    /// Triggers: scripts that run after rows were put.
     pub on_put: Vec<String>,
-    /// After rows were removed.
+    /// Scripts that run after rows were removed.
     pub on_rm: Vec<String>,
-    /// After it was replaced.
+    /// Scripts that run after the relation was replaced.
     pub on_replace: Vec<String>,
-    /// What it is for.
+    /// Free text for users.
     pub description: String,
 }
 
 impl Access {
-    /// The level of a name.
+    /// The level with this name; `None` if there is none.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         [Self::Normal, Self::Protected, Self::ReadOnly, Self::Hidden]
@@ -51,7 +49,7 @@ impl Access {
             .find(|level| level.name() == name)
     }
 
-    /// Its name.
+    /// The level's name in scripts: `normal`, `protected`, `read_only` or `hidden`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -63,7 +61,7 @@ impl Access {
     }
 }
 
-/// Where settings are: a relation `{name => settings}`.
+/// The relation `{name => settings}` that stores all settings.
 pub(crate) const SETTINGS: &str = ":settings";
 
 pub(crate) fn settings_schema() -> Schema {
@@ -108,10 +106,10 @@ impl Settings {
 }
 
 impl Catalog {
-    /// What is set of a relation, as a reader sees it.
+    /// Settings of a relation as `read` sees them; the default if none were set.
     ///
     /// # Errors
-    /// [`ErrorKind::Corruption`] where it is not to be read.
+    /// [`ErrorKind::Corruption`] if they cannot be decoded.
     pub fn settings(&self, read: &dyn Read, name: &str) -> Result<Settings> {
         let Some(id) = self.settings_keyspace() else { return Ok(Settings::default()) };
         let schema = settings_schema();
@@ -136,10 +134,10 @@ impl Catalog {
         })
     }
 
-    /// The write that sets them; a delete where they are the usual ones.
+    /// The write that stores settings: a put, or a delete for default settings.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Errors of the store.
     pub fn settings_row(&self, name: &str, settings: &Settings) -> Result<TableWrites> {
         let id = match self.settings_keyspace() {
             Some(id) => id,
@@ -158,10 +156,10 @@ impl Catalog {
     }
 }
 
-/// An error where a level forbids what is to be done.
+/// Fails if the relation's access level is `forbidden_from` or stricter.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`].
+/// [`ErrorKind::InvalidInput`] with the level.
 pub fn check_access(name: &str, settings: &Settings, forbidden_from: Access) -> Result<()> {
     match settings.access >= forbidden_from {
         true => Err(invalid(format!(

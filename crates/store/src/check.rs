@@ -1,17 +1,17 @@
-//! What a check of a store found.
+//! Report of a check of a store's files.
 
 use base::Corruption;
 use std::fmt;
 
-/// Problems that a report lists, at most; further ones are counted.
+/// Maximum number of problems that a report lists; further ones are only counted.
 pub const PROBLEMS_MAX: usize = 100;
 
-/// What [`crate::Store::check`] read, and what is wrong with it.
+/// Amount that [`crate::Store::check`] read, and the problems that it found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckReport {
     /// Files read.
     pub files: u64,
-    /// Blocks of tables that are sound.
+    /// Table blocks without a problem.
     pub blocks: u64,
     /// Bytes whose checksums were verified.
     pub bytes: u64,
@@ -19,24 +19,24 @@ pub struct CheckReport {
     pub rows: u64,
     /// Commits in the log whose checksums and contents were verified.
     pub log_commits: u64,
-    /// How long it took, in microseconds.
+    /// Duration in microseconds.
     pub duration_us: u64,
-    /// What is wrong, file by file: up to [`PROBLEMS_MAX`].
+    /// Problems, file by file, at most [`PROBLEMS_MAX`].
     pub problems: Vec<Corruption>,
-    /// Problems past those listed.
+    /// Number of problems beyond those listed.
     pub problems_more: u64,
-    /// What is worth knowing and no damage, such as files that nothing names.
+    /// Observations that are not damage, such as files that nothing refers to.
     pub notes: Vec<String>,
 }
 
 impl CheckReport {
-    /// Whether nothing is wrong.
+    /// Whether no problem was found.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.problems.is_empty()
     }
 
-    /// Adds a problem, or counts it where the list is full.
+    /// Adds a problem, or only counts it if the list is full.
     pub fn push(&mut self, problem: Corruption) {
         match self.problems.len() < PROBLEMS_MAX {
             true => self.problems.push(problem),
@@ -44,7 +44,7 @@ impl CheckReport {
         }
     }
 
-    /// Adds what another part of the check found; durations are not added.
+    /// Adds the report of another part of the check, without its duration.
     pub fn merge(&mut self, other: Self) {
         self.files += other.files;
         self.blocks += other.blocks;
@@ -57,7 +57,7 @@ impl CheckReport {
     }
 }
 
-/// A check found problems: the cause of the [`crate::ErrorKind::Corruption`] that ends it.
+/// The cause of an [`crate::ErrorKind::Corruption`] from a check: the report with all problems.
 #[derive(Clone, Debug)]
 pub struct CheckFailed(pub CheckReport);
 

@@ -1,4 +1,4 @@
-//! Errors of a store, sorted by what the caller can do about them.
+//! Errors of a store, classified by what the caller can do about them.
 
 use base::Corruption;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// Result of a store call.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What the caller can do.
+/// Class of an error, by what the caller can do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -19,21 +19,21 @@ pub enum ErrorKind {
     Corruption,
     /// An earlier write or sync failed, so durability is unknown. Close and reopen.
     Poisoned,
-    /// The caller stopped it.
+    /// The caller stopped the operation.
     Cancelled,
     /// A limit that the user set was reached.
     Limit,
     /// Another process holds the folder.
     Locked,
-    /// It was opened in another process, which this one was forked from. Open it again here; the
-    /// parent's is as it was.
+    /// Another process opened the database, and this one was forked from it. Open it again here;
+    /// the parent's database is unaffected.
     Forked,
-    /// Opened read-only.
+    /// The database was opened read-only.
     ReadOnly,
-    /// The machine failed a read, or said no before anything was written.
+    /// A read failed, or the operating system refused an operation before anything was written.
     Io,
-    /// A mistake of the database's own: a call ended in a panic. Report it; what the call changed
-    /// was not committed.
+    /// A bug of the database: a call ended in a panic. Report it; the changes of the call were not
+    /// committed.
     Internal,
 }
 
@@ -46,25 +46,25 @@ pub struct Error {
 }
 
 impl Error {
-    /// With the message a user reads; a second line `hint: …` may say what to do.
+    /// An error with the message that a user reads; a second line `hint: …` may say what to do.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), source: None }
     }
 
-    /// Keeps the cause, whose text becomes the message.
+    /// An error with a cause. The cause's text becomes the message.
     #[must_use]
     pub fn caused(kind: ErrorKind, source: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self { kind, message: source.to_string(), source: Some(Arc::new(source)) }
     }
 
-    /// The same error with more said about it; kind and cause stay.
+    /// The same error with another message; kind and cause stay.
     #[must_use]
     pub fn with_message(self, message: impl Into<String>) -> Self {
         Self { message: message.into(), ..self }
     }
 
-    /// Of a transaction in which a thread undid what another had done.
+    /// The error of a transaction in which one thread rolled back the writes of another.
     #[must_use]
     pub fn undone_by_another() -> Self {
         let what = "a script failed in this transaction while another thread wrote there: what that one wrote is undone, too";
@@ -73,7 +73,7 @@ impl Error {
         Self::new(ErrorKind::Conflict, format!("{what}\nhint: {hint}"))
     }
 
-    /// Of a call that ended in a panic with this payload.
+    /// The error of a call that ended in a panic with this payload.
     #[must_use]
     pub fn panicked(payload: &(dyn std::any::Any + Send)) -> Self {
         let text = payload.downcast_ref::<String>().map(String::as_str);
@@ -83,13 +83,13 @@ impl Error {
         Self::new(ErrorKind::Internal, format!("{what}\nhint: {hint}"))
     }
 
-    /// What the caller can do.
+    /// The class of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// The cause, where it is of type `E` (an `ingest::InputError` with line and column, say).
+    /// The cause, if it has type `E` (for example an `ingest::InputError` with line and column).
     #[must_use]
     pub fn cause<E: std::error::Error + 'static>(&self) -> Option<&E> {
         self.source.as_deref().and_then(|source| source.downcast_ref())

@@ -1,12 +1,15 @@
-//! The storage trait: keyspaces, snapshots, transactions; column batches in, column batches out.
+//! The storage trait: keyspaces, snapshots and transactions. Reads and writes move batches of
+//! columns.
+//!
+//! `kv` implements the trait; `relation`, `views` and `exec` use it.
 //!
 //! # Why batches
-//! A call carries columns, so that one virtual call serves one key or a million, and an engine can
-//! sort, filter and read blocks for all of them at once. A single look-up is the batch of one: the
-//! caller owns and reuses the [`Batch`] that rows are appended to, so nothing is allocated for it.
+//! One virtual call serves one key or a million, because a call passes columns. The engine can
+//! sort, filter and read blocks for all keys at once. A point lookup is a batch of one: the caller
+//! owns and reuses the [`Batch`] that rows are appended to, so a lookup allocates nothing.
 //!
-//! # Invariants every engine keeps
-//! 1. A reader sees one moment: all keyspaces as of one sequence number.
+//! # Invariants of every engine
+//! 1. A reader sees one snapshot: all keyspaces as of one sequence number.
 //! 2. A write batch is atomic across keyspaces, on disk and to readers.
 //! 3. Two merges of one key never conflict; a merge and a plain write do.
 //! 4. After the first failed write or sync every write fails with [`ErrorKind::Poisoned`].
@@ -34,69 +37,70 @@ pub enum Durability {
     None,
 }
 
-/// What a transaction is checked against when it commits.
+/// The check of a transaction at commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
-    /// First committer wins on the rows written.
+    /// The first committer wins on the rows written.
     #[default]
     Snapshot,
-    /// Also fails when a row or range that was read has changed.
+    /// Also fails if a row or a range that the transaction read has changed since its snapshot.
     Serializable,
 }
 
-/// About how much a range holds: see [`Read::estimate`].
+/// Estimated contents of a key range, from [`Read::estimate`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Estimate {
-    /// Rows.
+    /// Estimated number of rows.
     pub rows: u64,
-    /// Bytes that their blocks and memtable entries take, as stored.
+    /// Bytes of their blocks (as stored) and of their memtable entries.
     pub bytes: u64,
 }
 
-/// A keyspace as the catalog of the engine knows it.
+/// A keyspace in the engine's catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyspaceInfo {
-    /// Its id.
+    /// Unique within a database, never reused.
     pub id: KeyspaceId,
-    /// Its name, unique among live keyspaces.
+    /// Unique among live keyspaces.
     pub name: String,
-    /// Its columns.
+    /// Key and value columns.
     pub shape: Shape,
-    /// What the layer above says of it (a schema, say); opaque here, kept with the keyspace.
+    /// Bytes of the layer above (an encoded schema, for example). The engine stores and returns
+    /// them unread.
     pub definition: Vec<u8>,
 }
 
 /// A keyspace to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewKeyspace {
-    /// Its name, unique among live keyspaces.
+    /// Must be unique among live keyspaces.
     pub name: String,
-    /// Its columns.
+    /// Key and value columns.
     pub shape: Shape,
-    /// Kept and handed back as it is.
+    /// Stored and returned unread, see [`KeyspaceInfo::definition`].
     pub definition: Vec<u8>,
 }
 
-/// What a keyspace is to be called, and what is kept about it.
+/// A new name and a new definition for a keyspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyspaceChange {
-    /// Which.
+    /// The keyspace to change.
     pub id: KeyspaceId,
-    /// Its name from now on, unique among live keyspaces.
+    /// Its new name, unique among live keyspaces after the change.
     pub name: String,
-    /// Kept and handed back as it is.
+    /// Replaces [`KeyspaceInfo::definition`].
     pub definition: Vec<u8>,
 }
 
-/// Reading as of one moment. Rows come in key order unless a method says otherwise.
+/// Reads at one snapshot. Rows come in key order unless a method says otherwise.
 ///
 /// Methods append to batches that the caller made with [`Batch::new`] for the keyspace's shape.
 ///
 /// # Errors
-/// All methods: [`ErrorKind::Corruption`] and I/O failures; an unknown keyspace is
-/// [`ErrorKind::InvalidInput`].
+/// Every method returns [`ErrorKind::Corruption`] for damaged files, the error of a failed read,
+/// and [`ErrorKind::InvalidInput`] for an unknown keyspace.
 pub trait Read: Send + Sync {
-    /// Appends the row of `key` and returns true, or returns false.
+    /// Appends the row of `key` and returns true; returns false if the key is absent.
     fn get(
         &self,
         keyspace: KeyspaceId,
@@ -105,9 +109,9 @@ pub trait Read: Send + Sync {
         out: &mut Batch,
     ) -> Result<bool>;
 
-    /// Appends one row for each key in the given order: its values, or fillers without validity
-    /// where it is absent; `present` is extended by one flag a key. Key columns of `out` stay
-    /// empty.
+    /// Appends one row for each key, in the given order: the values of the key, or fillers marked
+    /// invalid if it is absent. Pushes one flag for each key to `present`. The key columns of `out`
+    /// stay empty.
     fn get_many(
         &self,
         keyspace: KeyspaceId,
@@ -127,8 +131,8 @@ pub trait Read: Send + Sync {
         out: &mut Batch,
     ) -> Result<()>;
 
-    /// Appends the first rows of the range: up to `limit`, and fewer where their byte strings take
-    /// about `bytes_max` (one row at least). Whether there may be more.
+    /// Appends the first rows of the range: up to `limit`, or fewer once their byte strings take
+    /// about `bytes_max` (at least one row). Returns whether there may be more rows.
     fn scan_some_into(
         &self,
         keyspace: KeyspaceId,
@@ -144,7 +148,7 @@ pub trait Read: Send + Sync {
         Ok(out.rows - before >= limit)
     }
 
-    /// Appends up to `limit` rows of the range, the last first.
+    /// Appends up to `limit` rows of the range, in descending key order.
     fn scan_back_into(
         &self,
         keyspace: KeyspaceId,
@@ -154,8 +158,8 @@ pub trait Read: Send + Sync {
         out: &mut Batch,
     ) -> Result<()>;
 
-    /// Appends all rows whose first key word is `first_words[i]`, for each in the given order;
-    /// `offsets` is extended by `first_words.len() + 1` entries relative to the first appended row.
+    /// Appends all rows whose first key word is `first_words[i]`, for each `i` in order. Pushes
+    /// `first_words.len() + 1` entries to `offsets`, relative to the first appended row.
     fn prefix_many(
         &self,
         keyspace: KeyspaceId,
@@ -165,7 +169,7 @@ pub trait Read: Send + Sync {
         out: &mut Batch,
     ) -> Result<()>;
 
-    /// A stream over a range, for results that should not be in memory whole.
+    /// Streams a range, for results that may not fit in memory.
     fn scan(
         &self,
         keyspace: KeyspaceId,
@@ -173,33 +177,34 @@ pub trait Read: Send + Sync {
         projection: Projection,
     ) -> Result<Box<dyn Scan>>;
 
-    /// Exact number of rows. Costs what was written since the last full compaction, not the size.
+    /// Exact number of rows. The cost grows with the writes since the last full compaction, not
+    /// with the number of rows.
     fn count(&self, keyspace: KeyspaceId) -> Result<u64>;
 
-    /// About how many rows and stored bytes a range holds, told from fences and counts in memory;
-    /// no block of rows is read. Where all rows of the range are in one run of tables, which a
-    /// compaction leaves, the rows are wrong by at most half of those in the two blocks that the
-    /// range's ends fall into; else a key counts once in each run and memtable that has it, and
-    /// what a memtable holds of a range may be three times too few or too many. No read that a
-    /// serializable transaction is checked for.
+    /// Estimates the rows and stored bytes of a range from table metadata and memtables, without
+    /// reading row blocks.
+    ///
+    /// If one run holds all rows of the range (as after a full compaction), the row count is off
+    /// by at most half of the rows in the two blocks at the ends of the range. Otherwise a key
+    /// counts once in each run and memtable that holds it, and the count in a memtable may be up
+    /// to three times too low or too high. A serializable transaction does not validate this read.
     fn estimate(&self, keyspace: KeyspaceId, range: &KeyRange) -> Result<Estimate>;
 
-    /// No more rows than so many begin with one word, as far as that is told without a look at
-    /// rows; of byte-string keys as many as there may be rows at all. An engine that does not know
-    /// says [`u64::MAX`], as here.
+    /// Upper bound of the rows that share a first key word, from metadata alone. For byte-string
+    /// keys it is an upper bound of all rows. The default, for engines without such metadata, is
+    /// [`u64::MAX`].
     ///
     /// # Errors
-    /// No such keyspace.
+    /// [`ErrorKind::InvalidInput`] if there is no such keyspace.
     fn first_word_rows_max(&self, keyspace: KeyspaceId) -> Result<u64> {
         let _ = keyspace;
         Ok(u64::MAX)
     }
 
-    /// Appends `n` rows drawn uniformly, with replacement, in the order drawn; none only where the
-    /// keyspace is empty. `random` gives uniform words.
+    /// Appends `n` rows drawn uniformly with replacement, in the order drawn; no rows only if the
+    /// keyspace is empty. `random` returns uniformly distributed words.
     ///
-    /// Costs some block reads a row, more where most of what is stored is older versions or
-    /// deletes.
+    /// Each row costs a few block reads, more if most stored versions are old or deleted.
     fn sample_into(
         &self,
         keyspace: KeyspaceId,
@@ -209,109 +214,113 @@ pub trait Read: Send + Sync {
         out: &mut Batch,
     ) -> Result<()>;
 
-    /// Hands the distinct first key words to `visit`, ascending, in slices.
+    /// Passes the distinct first key words to `visit`, in ascending order, a slice at a time.
     fn first_words(&self, keyspace: KeyspaceId, visit: &mut dyn FnMut(&[u64])) -> Result<()>;
 }
 
-/// A stream of row batches in key order. Holds its snapshot until dropped.
+/// A stream of row batches in key order. It holds its snapshot until it is dropped.
 pub trait Scan: Send {
-    /// Appends about `rows_max` rows, fewer where their byte strings are long: an engine that
-    /// stores them stops at about a megabyte. False when the range is exhausted and nothing was
-    /// appended.
+    /// Appends about `rows_max` rows, or fewer if their byte strings are long: an engine may stop
+    /// at about a megabyte. Returns false at the end of the range, with nothing appended.
     ///
     /// # Errors
     /// Corruption or a failed read.
     fn next_batch(&mut self, rows_max: usize, out: &mut Batch) -> Result<bool>;
 }
 
-/// A moment held: what it sees is kept until it is dropped.
+/// A snapshot. The row versions that it sees are kept until it is dropped.
 pub trait Snapshot: Read {
-    /// The moment.
+    /// Sequence number of the newest commit that it sees.
     fn seq(&self) -> SeqNo;
 
-    /// Since when the keyspace has stood as it is read here: of two snapshots of one store, both
-    /// taken since it was opened, that answer the same, the rows are the same. At most
-    /// [`Snapshot::seq`].
+    /// Sequence number of the last change to the keyspace that this snapshot sees, at most
+    /// [`Snapshot::seq`]. If two snapshots of one open store return the same number, their rows
+    /// are equal. The number may be too large if newer commits hide the last change.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where there is no such keyspace.
+    /// [`ErrorKind::InvalidInput`] if there is no such keyspace.
     fn changed_at(&self, keyspace: KeyspaceId) -> Result<SeqNo>;
 
-    /// The distinct first key words of all rows that differ from what they were at an earlier
-    /// answer of [`Snapshot::changed_at`], ascending, and perhaps some that do not; `None` where
-    /// that is not known: where it is too long ago, too much, or where keys are no words. Nothing
-    /// is known before the first question, and of keyspaces that nobody has asked about for long.
+    /// First key words of the rows that changed after `since`, an earlier result of
+    /// [`Snapshot::changed_at`]. They are distinct and ascending, and may include words whose rows
+    /// did not change.
+    ///
+    /// Returns `None` if the engine does not know: `since` is too old, too much has changed, or
+    /// keys are byte strings. The engine starts to track a keyspace at the first call and may stop
+    /// if no call follows for a long time.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where there is no such keyspace.
+    /// [`ErrorKind::InvalidInput`] if there is no such keyspace.
     fn changed_since(&self, keyspace: KeyspaceId, since: SeqNo) -> Result<Option<Vec<u64>>>;
 }
 
-/// A moment within a transaction: what [`Transaction::savepoint`] gave, in its engine's own terms.
+/// A position within a transaction, from [`Transaction::savepoint`]. Its number has a meaning only
+/// to the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Savepoint(pub u64);
 
-/// A transaction: reads its snapshot overlaid with its own writes; nothing is visible to others
-/// before [`Transaction::commit`]. Dropping it rolls back.
+/// A transaction. It reads its snapshot with its own writes on top; others see its writes only
+/// after [`Transaction::commit`]. Dropping it rolls it back.
 pub trait Transaction: Read {
-    /// The snapshot's moment.
+    /// Sequence number of its snapshot.
     fn seq(&self) -> SeqNo;
 
-    /// Adds writes to the transaction. A later write of one key replaces the earlier, except that a
-    /// merge combines with it.
+    /// Adds writes to the transaction. A later write of a key replaces the earlier one; a merge
+    /// combines with it.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] where the transaction would outgrow its memory; nothing of the batch is written then.
+    /// [`ErrorKind::Limit`] if the transaction would exceed its memory limit; then nothing of the
+    /// batch is written.
     fn write(&self, batch: &WriteBatch) -> Result<()>;
 
-    /// The transaction's writes as they are now, for [`Transaction::roll_back_to`]. It costs
-    /// nothing.
+    /// Marks the current writes, for [`Transaction::roll_back_to`]. Costs no copy.
     fn savepoint(&self) -> Savepoint;
 
-    /// Undoes what was written, by whichever thread, since `savepoint`, which is this
-    /// transaction's; savepoints that are later say nothing any more. What was read stays read.
-    /// Where another thread had written any of it, the transaction does not commit any more.
+    /// Undoes all writes since `savepoint`, of any thread. `savepoint` must come from this
+    /// transaction; later savepoints become invalid. Reads are still validated at commit. If
+    /// another thread made one of the undone writes, the transaction can no longer commit.
     fn roll_back_to(&self, savepoint: Savepoint);
 
-    /// Makes all writes visible at once.
+    /// Makes all writes visible in one step.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`]: another commit won, nothing was written, retry with a new snapshot.
+    /// [`ErrorKind::Conflict`]: another commit won and nothing was written. Retry with a new
+    /// snapshot.
     fn commit(self: Box<Self>) -> Result<SeqNo>;
 
-    /// Whether a commit would be without effect and without a check: nothing was written, and
-    /// nothing read that must not have changed. May be false where it is not known, as here.
+    /// Whether a commit would do nothing: the transaction has no writes, and no reads to
+    /// validate. The default, for engines that do not know, is false.
     fn is_idle(&self) -> bool {
         false
     }
 }
 
-/// Writes tables beside the log and the memtable, then makes all of them visible at once.
-/// Dropping it without [`BulkLoad::commit`] leaves the database as it was.
+/// Writes SSTables directly, without the log or the memtable, then makes all of them visible in one
+/// step. Dropping it without [`BulkLoad::commit`] leaves the database as it was.
 pub trait BulkLoad: Send {
-    /// Writes one keyspace's rows. Partitions are in key order and do not overlap; they are drained
-    /// in parallel on the environment's workers. May be called once for each keyspace.
+    /// Writes the rows of one keyspace. Partitions must be in key order and must not overlap; the
+    /// environment's workers read them in parallel. Call it at most once for each keyspace.
     ///
     /// # Errors
-    /// Failures of the sources (handed through), full disk, cancellation.
+    /// An error of a source (returned unchanged), a full disk, or cancellation.
     fn write(
         &mut self,
         keyspace: KeyspaceId,
         partitions: Vec<Box<dyn SortedRows>>,
     ) -> Result<BulkWritten>;
 
-    /// One manifest edit makes every written table visible; durable when it returns, whatever the
-    /// durability of commits.
+    /// Makes all written tables visible with one manifest edit. They are durable when it returns,
+    /// independent of the durability of commits.
     ///
     /// # Errors
-    /// As a commit; nothing is visible then.
+    /// As for a commit; then nothing becomes visible.
     fn commit(self: Box<Self>) -> Result<SeqNo>;
 }
 
-/// What a bulk load wrote of one keyspace.
+/// Amount that a bulk load wrote to one keyspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BulkWritten {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
     /// Bytes of the finished tables.
     pub bytes: u64,
@@ -319,14 +328,14 @@ pub struct BulkWritten {
 
 /// Rows in strictly ascending key order.
 pub trait SortedRows: Send {
-    /// Appends some thousand rows; false at the end.
+    /// Appends a few thousand rows; returns false at the end.
     ///
     /// # Errors
-    /// Whatever stops the load.
+    /// Any error stops the load.
     fn next_rows(&mut self, out: &mut Batch) -> Result<bool>;
 }
 
-/// What is known of a keyspace's storage.
+/// Storage figures of a keyspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyspaceStats {
     /// Bytes of its files.
@@ -335,28 +344,28 @@ pub struct KeyspaceStats {
     pub disk_rows: u64,
     /// Bytes of its memtables.
     pub memory_bytes: u64,
-    /// Files a level, from the top.
+    /// Number of files by level, from level 0.
     pub tables_per_level: Vec<u64>,
 }
 
-/// Bytes that an engine wrote since it was opened: by `flushed + loaded` this is its write
-/// amplification.
+/// Bytes that an engine has written since it was opened. Their sum divided by `flushed + loaded` is
+/// the write amplification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WrittenBytes {
-    /// To the log.
+    /// To the write-ahead log.
     pub log: u64,
-    /// Tables of what was committed.
+    /// Tables flushed from memtables.
     pub flushed: u64,
     /// Tables of bulk loads.
     pub loaded: u64,
-    /// Tables that merges wrote anew.
+    /// Tables written by compactions.
     pub merged: u64,
 }
 
-/// What is known of a store.
+/// Storage figures of a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreStats {
-    /// Each keyspace by id.
+    /// All keyspaces, ordered by id.
     pub keyspaces: Vec<(KeyspaceInfo, KeyspaceStats)>,
     /// Bytes of the write-ahead log's live segments.
     pub log_bytes: u64,
@@ -364,40 +373,40 @@ pub struct StoreStats {
     pub written: WrittenBytes,
     /// Bytes of blocks, indexes and filters in memory.
     pub cache_bytes: u64,
-    /// Newest commit.
+    /// Sequence number of the newest commit.
     pub seq: SeqNo,
 }
 
-/// Told how far a long operation is: done, total (same unit), and asked whether to go on: `false`
-/// stops it.
+/// Called with the progress of a long operation: done and total, in one unit. Returning `false`
+/// stops the operation.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) -> bool + Send + Sync);
 
-/// A store of keyspaces. It belongs to the process that opened it: in a child of a `fork`, which
-/// has a copy of it, every call of it and of what was made by it is [`ErrorKind::Forked`] or
-/// without effect, takes no lock and touches no file.
+/// A store of keyspaces. Reading from it directly sees the latest commit at each call.
 ///
-/// Itself a reader of the newest state: each call sees the latest commit.
+/// A store belongs to the process that opened it. In a child of a `fork`, calls of the store and of
+/// the objects made from it return [`ErrorKind::Forked`] or do nothing; they take no lock and touch
+/// no file.
 pub trait Store: Read {
-    /// To be asked before a lock of a layer above is taken: a thread that is not in this process
-    /// may hold it. It costs a load.
+    /// Call it before you take a lock of a higher layer: after a `fork`, a thread that does not
+    /// exist in this process may hold that lock. It costs one atomic load.
     ///
     /// # Errors
-    /// [`ErrorKind::Forked`] where the store was opened in another process.
+    /// [`ErrorKind::Forked`] if another process opened the store.
     fn check_process(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Creates keyspaces in one step, as durable as a commit; names must be new.
+    /// Creates keyspaces in one step, as durable as a commit.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where a name is taken.
+    /// [`ErrorKind::InvalidInput`] if a name is taken.
     fn create_keyspaces(&self, new: &[NewKeyspace]) -> Result<Vec<KeyspaceId>>;
 
-    /// As [`Store::create_keyspaces`], and drops others in the same step.
+    /// Creates keyspaces and drops others. An engine may do both in one step; the default does
+    /// not.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where a name is taken, or one is not there that is to be
-    /// dropped.
+    /// [`ErrorKind::InvalidInput`] if a name is taken, or a dropped keyspace does not exist.
     fn replace_keyspaces(
         &self,
         new: &[NewKeyspace],
@@ -408,60 +417,61 @@ pub trait Store: Read {
         Ok(made)
     }
 
-    /// Drops keyspaces in one step, durably and at once; snapshots that still read them keep their
-    /// files.
+    /// Drops keyspaces in one durable step. Snapshots that still read them keep their files.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where one is not there.
+    /// [`ErrorKind::InvalidInput`] if a keyspace does not exist.
     fn drop_keyspaces(&self, ids: &[KeyspaceId]) -> Result<()>;
 
-    /// Gives keyspaces other names and definitions and drops others, in one step, durably; names
-    /// must be unique afterwards. So one keyspace can take the place of another.
+    /// Renames keyspaces, replaces their definitions and drops others, in one durable step. Names
+    /// must be unique afterwards, so one keyspace can replace another under its name.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where one is not there, or a name is taken.
+    /// [`ErrorKind::InvalidInput`] if a keyspace does not exist, or a name is taken.
     fn change_keyspaces(&self, changes: &[KeyspaceChange], dropped: &[KeyspaceId]) -> Result<()>;
 
-    /// All keyspaces, by id.
+    /// All keyspaces, ordered by id.
     fn keyspaces(&self) -> Vec<KeyspaceInfo>;
 
-    /// The one of this name. Cheap, however many there are.
+    /// The keyspace with this name. Cheap, even among many keyspaces.
     fn keyspace_named(&self, name: &str) -> Option<KeyspaceInfo> {
         self.keyspaces_named(&|known| known == name).pop()
     }
 
-    /// Those whose names begin so. Cheap, however many others there are.
+    /// Keyspaces whose names start with `prefix`. Cheap, even among many keyspaces.
     fn keyspaces_starting(&self, prefix: &str) -> Vec<KeyspaceInfo> {
         self.keyspaces_named(&|known| known.starts_with(prefix))
     }
 
-    /// Those whose names are wanted, by id. Where there are many, cheaper than to ask for all.
+    /// Keyspaces whose names satisfy `wanted`, ordered by id. Among many keyspaces, cheaper than
+    /// to filter [`Store::keyspaces`].
     fn keyspaces_named(&self, wanted: &dyn Fn(&str) -> bool) -> Vec<KeyspaceInfo> {
         let mut infos = self.keyspaces();
         infos.retain(|info| wanted(&info.name));
         infos
     }
 
-    /// Holds the present moment.
+    /// Takes a snapshot of the newest commit.
     fn snapshot(&self) -> Arc<dyn Snapshot>;
 
-    /// Begins a transaction.
+    /// Begins a transaction at the newest commit.
     fn begin(&self, isolation: Isolation) -> Box<dyn Transaction>;
 
-    /// Commits a batch without a snapshot: it cannot conflict, the newest write wins.
+    /// Commits a batch without a snapshot: it cannot conflict, and the newest write wins.
     ///
-    /// With `existed`, one flag is pushed for every row of the batch in order (of tables in the
-    /// batch's order): whether the key was there just before this commit. Deletes of absent keys
-    /// then write nothing.
+    /// With `existed`, one flag is pushed for each row, in the order of the batch's tables and
+    /// their rows: whether the key existed just before this commit. Deletes of absent keys then
+    /// write nothing.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] where the batch would take more memory than a transaction's writes may, and nothing of it is written then.
-    /// Poisoned, read-only, or the failed write that poisons.
+    /// [`ErrorKind::Limit`] if the batch needs more memory than the writes of a transaction may
+    /// take; then nothing of it is written. [`ErrorKind::Poisoned`], [`ErrorKind::ReadOnly`], or
+    /// the failed write that poisons the store.
     fn write(&self, batch: &WriteBatch, existed: Option<&mut Vec<bool>>) -> Result<SeqNo>;
 
-    /// As [`Store::write`], but under [`Durability::Sync`] it may return before a sync: then the
-    /// batch is durable, and there for readers, with the next commit that is synced, or a flush.
-    /// For what counts only once a later commit refers to it.
+    /// As [`Store::write`], but under [`Durability::Sync`] it may return before a sync. Then the
+    /// batch becomes durable and visible with the next synced commit or flush. Use it for data
+    /// that nothing refers to until a later commit.
     ///
     /// # Errors
     /// As [`Store::write`].
@@ -469,23 +479,23 @@ pub trait Store: Read {
         self.write(batch, None)
     }
 
-    /// Returns once a commit would not have to wait for memtables to be flushed, which takes tenths
-    /// of a second: for whoever holds a lock while it commits, and does not hold it here. Promises
-    /// nothing, for others commit too.
+    /// Waits until a commit would not have to wait for a memtable flush, which takes tenths of a
+    /// second. Call it before you take a lock that you hold during the commit. It guarantees
+    /// nothing, because others commit too.
     ///
     /// # Errors
-    /// Poisoned.
+    /// [`ErrorKind::Poisoned`].
     fn wait_for_room(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Whether [`Store::wait_for_room`] would return at once.
+    /// Whether [`Store::wait_for_room`] would return immediately.
     fn has_room(&self) -> bool {
         true
     }
 
-    /// Whether a commit now would wait for nobody, not even a moment. Promises nothing, for others
-    /// commit too.
+    /// Whether a commit would not block now, not even on the writer's lock. It guarantees nothing,
+    /// because others commit too.
     fn commits_at_once(&self) -> bool {
         self.has_room()
     }
@@ -493,17 +503,17 @@ pub trait Store: Read {
     /// Begins a bulk load.
     ///
     /// # Errors
-    /// Poisoned or read-only.
+    /// [`ErrorKind::Poisoned`] or [`ErrorKind::ReadOnly`].
     fn begin_bulk(&self) -> Result<Box<dyn BulkLoad>>;
 
-    /// Moves all memtables into tables; durable when it returns.
+    /// Flushes all memtables to tables; all commits are durable when it returns.
     ///
     /// # Errors
-    /// Failed writes poison.
+    /// A failed write poisons the store.
     fn flush(&self) -> Result<()>;
 
-    /// Makes durable what is committed, whatever the durability of commits: before an edit that
-    /// must not overtake it.
+    /// Makes all commits durable, independent of the durability of commits. Call it before a
+    /// catalog change that must not become durable ahead of them.
     ///
     /// # Errors
     /// As [`Store::flush`].
@@ -511,49 +521,50 @@ pub trait Store: Read {
         self.flush()
     }
 
-    /// Merges every keyspace into one run at the bottom.
+    /// Compacts every keyspace into one run at the bottom level.
     ///
     /// # Errors
-    /// Failed writes poison.
+    /// A failed write poisons the store.
     fn compact(&self) -> Result<()> {
         self.compact_while(&|| true)
     }
 
-    /// The same as long as `go_on` says so, which is asked every few thousand rows of a merge.
+    /// As [`Store::compact`], but stops when `go_on` returns false. It is called every few
+    /// thousand merged rows.
     ///
     /// # Errors
-    /// [`ErrorKind::Cancelled`] where it did not: keyspaces that were merged by then are. Failed writes poison.
+    /// [`ErrorKind::Cancelled`] if it was stopped; keyspaces compacted until then stay compacted.
+    /// A failed write poisons the store.
     fn compact_while(&self, go_on: &dyn Fn() -> bool) -> Result<()>;
 
-    /// Takes `bytes` of the cache's budget until the returned value is dropped: blocks go, filters
-    /// and indexes stay. A store without a cache lends nothing.
+    /// Reserves `bytes` of the block cache's budget until the returned value is dropped. Blocks
+    /// are evicted; filters and indexes stay. A store without a cache reserves nothing.
     fn lend_cache(&self, bytes: u64) -> Box<dyn Send> {
         let _ = bytes;
         Box::new(())
     }
 
-    /// Figures of the store.
+    /// Storage figures of all keyspaces, the log and the cache.
     fn stats(&self) -> StoreStats;
 
-    /// Reads every file, verifies every checksum and the order of all rows.
+    /// Reads every file and verifies all checksums and the order of all rows.
     ///
     /// # Errors
-    /// [`ErrorKind::Corruption`], after all was read, with everything found: its cause is a
-    /// [`CheckFailed`]. A failed read of the machine or [`ErrorKind::Cancelled`] ends it at once.
+    /// [`ErrorKind::Corruption`], after everything was read, with all problems: its cause is a
+    /// [`CheckFailed`]. A failed read or [`ErrorKind::Cancelled`] ends the check early.
     fn check(&self, progress: Progress<'_>) -> Result<CheckReport>;
 
-    /// For a read-only follower: moves on to what the writer has committed since. Elsewhere
-    /// nothing.
+    /// Moves a read-only follower to the writer's newest commits. Does nothing in a writer.
     ///
     /// # Errors
-    /// Files that vanished for good, or corruption.
+    /// Files that are permanently missing, or corruption.
     fn refresh(&self) -> Result<()>;
 
-    /// Whether it was opened without the right to write.
+    /// Whether it was opened read-only.
     fn is_read_only(&self) -> bool;
 
-    /// Fails once it was closed, for calls that would otherwise answer without a read. A store that
-    /// is never closed says nothing, as here.
+    /// Fails if the store is closed. For calls that would otherwise return without a read. The
+    /// default, for stores that are never closed, succeeds.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`]: it is closed.
@@ -561,15 +572,15 @@ pub trait Store: Read {
         Ok(())
     }
 
-    /// Whether a file at `path`, an absolute path, would lie among the store's own files, where
-    /// nobody else may write.
+    /// Whether the absolute path `path` lies in a folder of the store, where others must not
+    /// write.
     fn holds(&self, path: &std::path::Path) -> bool {
         let _ = path;
         false
     }
 
-    /// Flushes what the durability asks for, waits for jobs, gives the folder free. Also done on
-    /// drop. In a child of a `fork` it does nothing.
+    /// Flushes as far as the durability requires, waits for background jobs, and unlocks the
+    /// folder. Dropping the store does the same. In a child of a `fork` it does nothing.
     ///
     /// # Errors
     /// A failed flush.

@@ -1,13 +1,13 @@
-//! Writes in columns.
+//! Write batches: puts, deletes, merges and range deletes, in columns.
 
 use base::{Batch, KeyRange, KeyspaceId, Kind};
 
-/// What kind each row of a batch of writes is.
+/// The kind of each row in a batch of writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kinds {
-    /// All alike.
+    /// All rows have this kind.
     Uniform(Kind),
-    /// One a row.
+    /// One kind for each row.
     PerRow(Vec<Kind>),
 }
 
@@ -22,29 +22,29 @@ impl Kinds {
     }
 }
 
-/// Writes of one keyspace.
+/// Writes to one keyspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableWrites {
-    /// Where to.
+    /// The keyspace written to.
     pub keyspace: KeyspaceId,
-    /// What each row is.
+    /// Put, delete or merge, for each row.
     pub kinds: Kinds,
-    /// All columns of the shape; deletes hold fillers. Where a key occurs twice the later row wins
-    /// (two merges combine).
+    /// All columns of the shape; deletes hold fillers. If a key occurs twice, the later row wins;
+    /// two merges combine.
     pub rows: Batch,
-    /// Ranges deleted before the rows are written.
+    /// Ranges to delete before the rows are written.
     pub delete_ranges: Vec<KeyRange>,
 }
 
-/// Writes that become visible together.
+/// Writes to several keyspaces that become visible in one step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteBatch {
-    /// One entry a keyspace.
+    /// One entry for each keyspace.
     pub tables: Vec<TableWrites>,
 }
 
 impl WriteBatch {
-    /// Rows and ranges in all.
+    /// Whether it has neither rows nor ranges.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tables.iter().all(|table| table.rows.rows == 0 && table.delete_ranges.is_empty())

@@ -1,4 +1,4 @@
-//! Every version of every row there ever was.
+//! All keyspaces with every version of every row.
 
 use crate::overlay::{Overlay, Overlays};
 use crate::rows::{Change, Row};
@@ -7,26 +7,26 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use store::{Error, ErrorKind, KeyspaceChange, KeyspaceInfo, NewKeyspace, Result, WriteBatch};
 
-/// What a commit made of a key.
+/// A version of a row: the result of one commit.
 pub(crate) struct Version {
     pub(crate) seq: SeqNo,
     pub(crate) is_merge: bool,
-    /// The row as it is after the commit; `None` where it is gone.
+    /// The row after the commit; `None` where it was deleted.
     pub(crate) row: Option<Row>,
 }
 
 /// A keyspace with its history.
 pub(crate) struct Space {
     pub(crate) info: KeyspaceInfo,
-    /// Commits from this one on do not see it.
+    /// The commit that dropped the keyspace: readers from it on do not see the keyspace.
     pub(crate) dropped: Option<SeqNo>,
     /// Versions, oldest first.
     pub(crate) rows: BTreeMap<Key, Vec<Version>>,
-    /// Ranges that were deleted, and when.
+    /// Deleted ranges, with the commits that deleted them.
     pub(crate) deleted: Vec<(SeqNo, KeyRange)>,
 }
 
-/// All keyspaces.
+/// All keyspaces, and the sequence number of the last commit.
 #[derive(Default)]
 pub(crate) struct History {
     pub(crate) seq: SeqNo,
@@ -46,7 +46,7 @@ impl Space {
         seq: SeqNo,
     ) -> impl Iterator<Item = (&Key, &Row)> + use<'_> {
         let bounds = if range.is_empty() {
-            // A map refuses bounds that cross.
+            // `BTreeMap::range` panics on bounds that cross.
             (Bound::Included(range.lower.clone()), Bound::Excluded(range.lower.clone()))
         } else {
             let upper = range.upper.clone().map_or(Bound::Unbounded, Bound::Excluded);
@@ -57,14 +57,15 @@ impl Space {
             .filter_map(move |(key, versions)| Some((key, visible(versions, seq)?)))
     }
 
-    /// Whether anything but (for a merge) merges was written to `key` after `seq`.
+    /// Whether `key` was written after `seq`. For a writer that merges (`merging`), other merges do
+    /// not count.
     pub(crate) fn key_changed(&self, key: KeyRef<'_>, seq: SeqNo, merging: bool) -> bool {
         let versions = self.rows.get(&Key::from(key)).into_iter().flatten();
         versions.rev().take_while(|v| v.seq > seq).any(|v| !(merging && v.is_merge))
             || self.deleted.iter().any(|(at, range)| *at > seq && range.contains(key))
     }
 
-    /// Whether anything inside `range` was written after `seq`.
+    /// Whether a key in `range` was written, or an overlapping range deleted, after `seq`.
     pub(crate) fn range_changed(&self, range: &KeyRange, seq: SeqNo) -> bool {
         let newest = |versions: &Vec<Version>| versions.last().is_some_and(|v| v.seq > seq);
         let overlap = |other: &KeyRange| {
@@ -102,7 +103,7 @@ fn visible(versions: &[Version], seq: SeqNo) -> Option<&Row> {
 }
 
 impl History {
-    /// The keyspace as a reader at `seq` knows it.
+    /// The keyspace, as visible at `seq`.
     pub(crate) fn space(&self, id: KeyspaceId, seq: SeqNo) -> Result<&Space> {
         let space = self.spaces.get(&id);
         space.filter(|space| space.dropped.is_none_or(|at| seq < at)).ok_or_else(|| unknown(id))
@@ -177,7 +178,7 @@ impl History {
         Ok(())
     }
 
-    /// The batch as changes.
+    /// Adds the writes of the batch to `overlays`.
     pub(crate) fn overlays(&self, batch: &WriteBatch, overlays: &mut Overlays) -> Result<()> {
         for writes in &batch.tables {
             self.space(writes.keyspace, SeqNo::MAX)?;
@@ -195,7 +196,7 @@ impl History {
         Ok(())
     }
 
-    /// Fails where what one commit adds to a key is more than a word holds.
+    /// Fails where the sum of a commit's increments to one key does not fit into 64 bits.
     pub(crate) fn check_sums(&self, overlays: &Overlays) -> Result<()> {
         for (&id, overlay) in overlays {
             let shape = &self.space(id, SeqNo::MAX)?.info.shape;

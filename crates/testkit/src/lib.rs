@@ -1,7 +1,7 @@
-//! Stand-ins too simple to be wrong: a store of maps with full history.
+//! Test models that are too simple to be wrong: a store of maps with full history.
 //!
-//! [`ModelStore`] answers every call of [`store::Store`] from ordered maps under one lock. It is what
-//! engines are compared with, and what views are tested on.
+//! [`ModelStore`] implements every call of [`store::Store`] with ordered maps under one lock.
+//! Storage engines are compared with it, and views are tested on it.
 
 mod history;
 mod one_batch;

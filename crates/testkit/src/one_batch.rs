@@ -1,9 +1,10 @@
-//! Rows of a bulk load that are there already.
+//! A bulk load from one batch in memory.
 
 use base::Batch;
 use store::{Result, SortedRows};
 
-/// A partition of one batch, sorted by key, each key once; nothing behind it.
+/// A partition of a bulk load that consists of one batch, sorted by key, with each key once. `None`
+/// once it was read.
 pub struct OneBatch(pub Option<Batch>);
 
 impl SortedRows for OneBatch {

@@ -1,4 +1,4 @@
-//! Writes that are not committed yet, as one change a key.
+//! Uncommitted writes, as one change per key.
 
 use crate::rows::{Change, row_at};
 use base::{Key, KeyRange, KeyRef, KeyspaceId, Shape};
@@ -8,7 +8,7 @@ use store::TableWrites;
 /// Uncommitted writes of one keyspace.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overlay {
-    /// Ranges that are empty but for the changes below.
+    /// Deleted ranges; `changes` apply on top of them.
     pub(crate) deleted: Vec<KeyRange>,
     pub(crate) changes: BTreeMap<Key, Change>,
 }

@@ -1,20 +1,20 @@
-//! One row as a value, in and out of column batches.
+//! Rows as values, and their conversion from and to column batches.
 
 use base::{Batch, Column, ColumnShape, KeyRef, Keys, Kind, Merge, Projection, Shape};
 use base::{int_to_word, word_to_int};
 
-/// One value of a row.
+/// A value of one column of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cell {
     Null,
     Word(u64),
-    /// A sum of integers that no word holds.
+    /// A sum of integers that does not fit into 64 bits.
     Sum(i128),
     Bytes(Vec<u8>),
 }
 
 impl Cell {
-    /// What readers see.
+    /// The value that readers see; a sum out of range is saturated.
     fn word(&self) -> Option<u64> {
         match self {
             Self::Word(word) => Some(*word),
@@ -24,7 +24,7 @@ impl Cell {
     }
 }
 
-/// Two writes of a column combined.
+/// Combines two writes of a column by its merge function.
 fn combine(merge: Merge, older: &Cell, newer: &Cell) -> Cell {
     let int = |cell: &Cell| match cell {
         Cell::Sum(sum) => *sum,
@@ -43,10 +43,10 @@ fn combine(merge: Merge, older: &Cell, newer: &Cell) -> Cell {
     }
 }
 
-/// The values of a row.
+/// The values of a row, without its key.
 pub(crate) type Row = Vec<Cell>;
 
-/// The values of row `i` of a whole batch.
+/// The values of row `i` of a batch that has all columns.
 pub(crate) fn row_at(rows: &Batch, i: usize) -> Row {
     let cell = |column: &Column| match column {
         Column::Words(words) => words.get(i).map_or(Cell::Null, Cell::Word),
@@ -56,7 +56,7 @@ pub(crate) fn row_at(rows: &Batch, i: usize) -> Row {
     rows.values.iter().map(cell).collect()
 }
 
-/// Appends a row, or (without values) a row of fillers, under a projection.
+/// Appends the projected columns of a row to `out`; without a row, appends fillers.
 pub(crate) fn append(
     out: &mut Batch,
     key: Option<KeyRef<'_>>,
@@ -92,12 +92,12 @@ pub(crate) fn append(
     out.rows += 1;
 }
 
-/// `newer`, a merge, applied to `older`.
+/// Applies `newer`, a merge, to `older`.
 pub(crate) fn merge(shape: &Shape, older: &Row, newer: &Row) -> Row {
     let columns = shape.values.iter().zip(older.iter().zip(newer));
     let cell = |(shape, (older, newer)): (&ColumnShape, (&Cell, &Cell))| match (shape, older, newer)
     {
-        // A delta without a value changes nothing.
+        // A merge with null changes nothing.
         (ColumnShape::Word { merge: Some(_) }, older, Cell::Null) => older.clone(),
         (ColumnShape::Word { merge: Some(merge) }, older, newer) if *older != Cell::Null => {
             combine(*merge, older, newer)
@@ -107,7 +107,7 @@ pub(crate) fn merge(shape: &Shape, older: &Row, newer: &Row) -> Row {
     columns.map(cell).collect()
 }
 
-/// What a write does to a key.
+/// The effect of a write on a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Delete,
@@ -124,7 +124,7 @@ impl Change {
         }
     }
 
-    /// Whether it holds a sum of integers that no word does.
+    /// Whether it has a sum of integers that does not fit into 64 bits.
     pub(crate) fn is_past(&self, shape: &Shape) -> bool {
         let (Self::Put(row) | Self::Merge(row)) = self else { return false };
         shape.values.iter().zip(row).any(|(column, cell)| match (column, cell) {
@@ -133,7 +133,7 @@ impl Change {
         })
     }
 
-    /// What the row is after the change.
+    /// The row after the change; `None` where it is deleted.
     pub(crate) fn apply(&self, shape: &Shape, before: Option<&Row>) -> Option<Row> {
         match (self, before) {
             (Self::Delete, _) => None,
@@ -142,7 +142,7 @@ impl Change {
         }
     }
 
-    /// This change followed by a newer one.
+    /// Combines this change with a newer one.
     pub(crate) fn then(self, shape: &Shape, newer: Self) -> Self {
         match (self, newer) {
             (Self::Delete, Self::Merge(delta)) => Self::Put(delta),

@@ -1,4 +1,4 @@
-//! The store.
+//! `ModelStore`, and its bulk loads.
 
 use crate::history::{History, invalid};
 use crate::overlay::Overlays;
@@ -13,11 +13,11 @@ use store::{
     TableWrites, Transaction, WriteBatch,
 };
 
-/// A store of ordered maps under one lock, with every version kept for ever.
+/// A store of ordered maps under one lock that keeps every version forever.
 ///
-/// Rules it settles where the trait leaves a choice: a range delete counts as a write of every key
-/// of the range, there or not; a transaction that wrote nothing always commits; a snapshot reads a
-/// dropped keyspace on, and a keyspace made after it as empty.
+/// Where the trait leaves a choice: a range delete counts as a write of every key in the range,
+/// present or not; a transaction that wrote nothing always commits; a snapshot can read a keyspace
+/// that was dropped after it, and reads a newer keyspace as empty.
 pub struct ModelStore {
     history: Arc<Mutex<History>>,
     newest: At,
@@ -80,7 +80,7 @@ impl Store for ModelStore {
                     let key = table.rows.keys.get(i);
                     let there = space.row(&key, SeqNo::MAX).is_some();
                     existed.push(there);
-                    // The last row of a key decides what it does.
+                    // Only the last write of a key takes effect.
                     if !there && last[&key] == i && table.kinds.get(i) == Kind::Delete {
                         changes.remove(&key);
                     }
@@ -127,7 +127,7 @@ impl Store for ModelStore {
     }
 }
 
-/// A store reads its newest state.
+/// Reads the latest commit.
 impl Read for ModelStore {
     fn get(
         &self,
@@ -147,7 +147,7 @@ impl Read for ModelStore {
         present: &mut Vec<bool>,
         out: &mut Batch,
     ) -> Result<()> {
-        // Through a snapshot: the model's batch is a loop, and a call sees one moment.
+        // Through a snapshot, so that the loop over keys sees one state.
         self.snapshot().get_many(keyspace, keys, projection, present, out)
     }
 
@@ -217,7 +217,7 @@ impl Read for ModelStore {
     }
 }
 
-/// Rows of a bulk load, written as one batch.
+/// A bulk load that writes all its rows as one batch.
 struct ModelBulk {
     history: Arc<Mutex<History>>,
     batch: WriteBatch,

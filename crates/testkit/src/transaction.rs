@@ -1,4 +1,5 @@
-//! Reading at a moment, with uncommitted writes on top and with what was read remembered.
+//! Snapshots and transactions: reads at a sequence number, with uncommitted writes on top;
+//! transactions record what they read.
 
 use crate::history::{History, Space};
 use crate::overlay::{Overlay, Overlays};
@@ -11,21 +12,21 @@ use store::{
     Error, ErrorKind, Isolation, Read, Result, Savepoint, Scan, Snapshot, Transaction, WriteBatch,
 };
 
-/// What a transaction read.
+/// The keys and ranges that a serializable transaction read.
 #[derive(Default)]
 struct Reads {
     keys: Vec<(KeyspaceId, Key)>,
     ranges: Vec<(KeyspaceId, KeyRange)>,
 }
 
-/// A reader of one moment; with writes of its own it is a transaction.
+/// A snapshot, or with writes of its own a transaction.
 pub(crate) struct At {
     history: Arc<Mutex<History>>,
-    /// `None`: whatever is newest.
+    /// `None` reads the latest commit.
     seq: Option<SeqNo>,
     isolation: Isolation,
     overlays: Mutex<Overlays>,
-    /// The overlays as they were at each savepoint.
+    /// A copy of the overlays at each savepoint.
     saved: Mutex<Vec<Overlays>>,
     reads: Mutex<Reads>,
 }
@@ -46,7 +47,8 @@ impl At {
         }
     }
 
-    /// Calls `f` with the keyspace, the moment and the own writes.
+    /// Calls `f` with the keyspace, the sequence number and the transaction's writes to the
+    /// keyspace.
     fn with<R>(
         &self,
         keyspace: KeyspaceId,
@@ -111,7 +113,7 @@ impl At {
         })
     }
 
-    /// Why the transaction cannot commit, if it cannot.
+    /// The conflict that prevents the commit, if there is one.
     fn conflict(&self, history: &History, seq: SeqNo) -> Result<Option<String>> {
         for (&id, overlay) in &*self.overlays.lock() {
             let space = history.space(id, SeqNo::MAX)?;
@@ -232,7 +234,7 @@ impl Read for At {
     }
 
     fn estimate(&self, keyspace: KeyspaceId, range: &KeyRange) -> Result<store::Estimate> {
-        // Not through `rows`, which would remember the range as read.
+        // Not through `self.rows`, which would record the range as read.
         let snapshot = Self::new(&self.history, self.seq, Isolation::Snapshot);
         let rows = snapshot.rows(keyspace, range, usize::MAX)?.len() as u64;
         Ok(store::Estimate { rows, bytes: rows * 32 })
@@ -264,7 +266,7 @@ impl Read for At {
             })
             .collect();
         words.dedup();
-        // Odd slices, so that a caller who counts on their size is found out.
+        // Slices of an unusual length, to find callers that rely on their length.
         words.chunks(7).for_each(visit);
         Ok(())
     }
@@ -275,7 +277,7 @@ impl Snapshot for At {
         self.seq.unwrap_or_default()
     }
 
-    /// Each commit counts as a change of everything.
+    /// Every commit counts as a change of every keyspace.
     fn changed_at(&self, _: KeyspaceId) -> Result<SeqNo> {
         Ok(Snapshot::seq(self))
     }
@@ -312,7 +314,7 @@ impl Transaction for At {
         let mut history = self.history.lock();
         let seq = self.seq.unwrap_or_default();
         if self.overlays.lock().is_empty() {
-            // What only read is as if it had run at its snapshot.
+            // A transaction that wrote nothing is serialized at its snapshot.
             return Ok(seq);
         }
         history.check_sums(&self.overlays.lock())?;

@@ -1,5 +1,5 @@
-//! What the graph view costs beyond the store: the same reads through both, on a snapshot that
-//! answers from constants.
+//! Measures the cost of the graph view on top of the store: the same reads through both, on a
+//! snapshot that answers from constants.
 #![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 
 use base::{Batch, Column, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo};
@@ -10,11 +10,11 @@ use std::time::Instant;
 use store::{Read, Result, Scan, Snapshot, Store};
 use testkit::ModelStore;
 
-/// Edges of every vertex.
+/// Edges of each vertex.
 const DEGREE: usize = 18;
 static OTHERS: [u64; DEGREE] = [7; DEGREE];
 
-/// A store whose every read costs next to nothing.
+/// A store whose reads cost next to nothing.
 struct Constants;
 
 impl Read for Constants {

@@ -1,6 +1,6 @@
-//! How fast the import sorts, alone: `cargo run --release -p quipu-views --example sort_speed
-//! [rows] [threads] [kind]`, where the kind is `uniform` (default), `skewed`, `sorted` or `wide`.
-//! Prints nanoseconds a row for every step, wall clock, all threads together.
+//! Measures the sort of an import without the rest: `cargo run --release -p quipu-views --example
+//! sort_speed [rows] [threads] [kind]`. The kind is `uniform` (default), `skewed`, `sorted` or
+//! `wide`. Prints wall-clock nanoseconds a row for every step, with all threads together.
 
 // An example reads the clock by itself.
 #![allow(clippy::disallowed_methods)]

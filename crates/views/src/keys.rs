@@ -1,8 +1,9 @@
-//! Keys of blobs and counters: integers as words, texts in the encoding that keeps their order.
+//! Keys of blobs, counters and combined values: integers as words, strings in an encoding that
+//! keeps their order.
 //!
-//! # Why texts are not numbered here
-//! A vertex occurs in many edges, so a graph keeps its text once and edges hold a number. A key of
-//! blobs or counters occurs once: a dictionary would store each text twice, and a number beside it.
+//! # Why strings get no dictionary ids
+//! A vertex occurs in many edges, so a graph stores its string once, and edges hold an id. Here a
+//! key occurs once: a dictionary would store each string twice, and an id besides.
 
 pub use crate::graph::{VertexColumn as KeyColumn, VertexList as KeyList};
 use base::shape::{int_to_word, word_to_int};
@@ -12,14 +13,14 @@ use relation::invalid;
 use std::cell::Cell;
 use store::{Error, ErrorKind, Result};
 
-/// One key handed in.
+/// A key passed to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyOf<'a> {
     /// An unsigned integer.
     U64(u64),
     /// A signed integer.
     I64(i64),
-    /// Text.
+    /// A string.
     Str(&'a str),
 }
 
@@ -52,11 +53,11 @@ impl KeyOf<'_> {
 }
 
 thread_local! {
-    /// The encoding of a text, kept for its memory.
+    /// Buffer for encoded strings, reused across calls.
     static ENCODED: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Calls `f` with a key of this type as the engine sees it.
+/// Calls `f` with the encoded key. Fails if the key is not of type `of`.
 #[inline]
 pub(crate) fn with_key<R>(
     of: KeyType,
@@ -78,7 +79,7 @@ pub(crate) fn with_key<R>(
     }
 }
 
-/// Appends a key to a column.
+/// Appends an encoded key to a column.
 pub(crate) fn push_one(of: KeyType, key: KeyOf<'_>, out: &mut Keys) -> Result<()> {
     with_key(of, key, |key| {
         out.push(key);
@@ -86,10 +87,10 @@ pub(crate) fn push_one(of: KeyType, key: KeyOf<'_>, out: &mut Keys) -> Result<()
     })
 }
 
-/// Whether there is a value for each key.
+/// Checks that there is a value for each key, and that no value is null.
 ///
 /// # Errors
-/// [`store::ErrorKind::InvalidInput`] where there is not.
+/// [`store::ErrorKind::InvalidInput`] otherwise.
 pub(crate) fn check_values(keys: KeyList<'_>, values: &BytesColumn) -> Result<()> {
     if keys.len() != values.len() {
         return Err(invalid(format!("{} keys, but {} values", keys.len(), values.len())));
@@ -103,7 +104,7 @@ pub(crate) fn check_values(keys: KeyList<'_>, values: &BytesColumn) -> Result<()
     }
 }
 
-/// Appends keys to a column.
+/// Appends encoded keys to a column.
 pub(crate) fn push_keys(of: KeyType, list: KeyList<'_>, out: &mut Keys) -> Result<()> {
     match (list, out) {
         (KeyList::U64(list), Keys::Words(columns)) if of == KeyType::U64 => {
@@ -122,7 +123,7 @@ pub(crate) fn push_keys(of: KeyType, list: KeyList<'_>, out: &mut Keys) -> Resul
     Ok(())
 }
 
-/// Appends one string that `write` appends to the heap.
+/// Appends the bytes that `write` appends to the heap as one string.
 fn push_encoded(column: &mut BytesColumn, write: impl FnOnce(&mut Vec<u8>)) {
     let row = column.len();
     column.validity.push(row, true);
@@ -130,14 +131,14 @@ fn push_encoded(column: &mut BytesColumn, write: impl FnOnce(&mut Vec<u8>)) {
     column.offsets.push(column.heap.len() as u64);
 }
 
-/// Keys of this type as an engine's column.
+/// Encodes keys of this type as a column.
 pub(crate) fn keys_of(of: KeyType, list: KeyList<'_>) -> Result<Keys> {
     let mut keys = empty_keys(of);
     push_keys(of, list, &mut keys)?;
     Ok(keys)
 }
 
-/// No keys.
+/// An empty column for keys of this type.
 pub(crate) fn empty_keys(of: KeyType) -> Keys {
     match of {
         KeyType::U64 | KeyType::I64 => Keys::Words(vec![Vec::new()]),
@@ -145,7 +146,7 @@ pub(crate) fn empty_keys(of: KeyType) -> Keys {
     }
 }
 
-/// Keys on the way out.
+/// Decodes a column of keys from the store.
 pub(crate) fn column_of(of: KeyType, keys: Keys) -> Result<KeyColumn> {
     match (of, keys) {
         (KeyType::U64, Keys::Words(mut columns)) => {
@@ -169,10 +170,10 @@ pub(crate) fn column_of(of: KeyType, keys: Keys) -> Result<KeyColumn> {
     }
 }
 
-/// Bytes of a text that a message shows.
+/// Maximum number of bytes of a string key in a message.
 const SHOWN_BYTES_MAX: usize = 100;
 
-/// A key as a message names it.
+/// A key for a message; long strings are shortened.
 pub(crate) fn shown(of: KeyType, key: KeyRef<'_>) -> String {
     match (of, key) {
         (KeyType::U64, KeyRef::Words(words)) => words[0].to_string(),
@@ -188,7 +189,7 @@ pub(crate) fn shown(of: KeyType, key: KeyRef<'_>) -> String {
     }
 }
 
-/// Keys from `from` on, below `to`; `None` is no bound.
+/// The range from `from` (inclusive) to `to` (exclusive); `None` is no bound.
 pub(crate) fn range_of(
     of: KeyType,
     from: Option<KeyOf<'_>>,
@@ -203,11 +204,11 @@ pub(crate) fn range_of(
     Ok(KeyRange { lower, upper: to.map(owned).transpose()? })
 }
 
-/// Keys up to and with `last`; `None` is no bound.
+/// The range of keys up to and including `last`; `None` is no bound.
 pub(crate) fn range_through(of: KeyType, last: Option<KeyOf<'_>>) -> Result<KeyRange> {
     let mut range = range_of(of, None, last)?;
     range.upper = match range.upper {
-        // A word past the key, and before the next one.
+        // The smallest key above `last`.
         Some(Key::Words { words, .. }) => words[0].checked_add(1).map(|next| Key::words(&[next])),
         Some(Key::Bytes(mut bytes)) => {
             bytes.push(0);
@@ -229,7 +230,7 @@ impl KeyList<'_> {
 }
 
 impl KeyColumn {
-    /// How many there are.
+    /// Number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -239,7 +240,7 @@ impl KeyColumn {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -1,7 +1,8 @@
-//! Graph, counters, blobs and documents: each a way to see relations.
+//! Graphs, counters, combined values and blobs: views of relations with an API of their own.
 //!
-//! A view holds no data. It knows the keyspaces behind it and turns calls into column batches for
-//! the store; the same code reads the newest state, a held snapshot and a transaction.
+//! A view stores its data in keyspaces of the store and translates calls into column batches. The
+//! same code reads the newest state, a snapshot and a transaction. The only data in memory is the
+//! write buffer of counters and combined values under durability `none` (`waiting`).
 
 pub mod blobs;
 pub mod combined;

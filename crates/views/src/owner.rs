@@ -1,9 +1,10 @@
-//! A view belongs to the process that opened it, as its store does.
+//! Checks that a view is used in the process that opened it.
 
 use env::Owner;
 use store::{Error, ErrorKind, Result};
 
-/// To be asked before a lock of a view is taken: a thread that is not in this process may hold it.
+/// Call it before taking a lock of a view: in a child of a `fork`, a thread that does not exist in
+/// this process may hold the lock.
 ///
 /// # Errors
 /// [`ErrorKind::Forked`] in a process that inherited the view by `fork`.

@@ -1,23 +1,23 @@
-//! What a view is read and written through: the store, a held moment, or a transaction.
+//! What a view reads from and writes to: the store, a snapshot or a transaction.
 
 use crate::SharedTransaction;
 use std::fmt;
 use std::sync::Arc;
 use store::{Error, ErrorKind, Read, Result, Snapshot, Store, WriteBatch};
 
-/// The newest state, a moment, or a transaction: the same code of a view serves all three.
+/// The store, a snapshot or a transaction. The code of a view is the same for all three.
 #[derive(Clone)]
 pub(crate) enum Source {
-    /// Each read sees the newest commit; a write is a commit of its own.
+    /// Each read sees the newest commit; each write is a commit of its own.
     Store(Arc<dyn Store>),
-    /// Reads see the moment; there is no writing.
+    /// Reads see the snapshot; writes are refused.
     Snapshot(Arc<dyn Snapshot>),
     /// Reads see the transaction's snapshot and its own writes.
     Transaction(Arc<SharedTransaction>),
 }
 
 impl Source {
-    /// Reads the newest state, which may move on between two reads.
+    /// Reads the newest state. Two calls may see different states.
     #[inline]
     pub(crate) fn read<R>(&self, f: impl FnOnce(&dyn Read) -> Result<R>) -> Result<R> {
         match self {
@@ -27,7 +27,7 @@ impl Source {
         }
     }
 
-    /// Reads one moment, for what needs more than one read.
+    /// Reads one snapshot, for operations that need more than one read.
     pub(crate) fn read_moment<R>(&self, f: impl FnOnce(&dyn Read) -> Result<R>) -> Result<R> {
         match self {
             Self::Store(store) => f(&*store.snapshot()),
@@ -35,7 +35,7 @@ impl Source {
         }
     }
 
-    /// The same as of now, where it was the newest state.
+    /// Takes a snapshot of the store; a snapshot or a transaction is returned as it is.
     pub(crate) fn held(&self) -> Self {
         match self {
             Self::Store(store) => Self::Snapshot(store.snapshot()),
@@ -43,30 +43,30 @@ impl Source {
         }
     }
 
-    /// To be asked by what keeps something in memory beside the source. Reads and writes ask by
+    /// For operations that keep state in memory besides the source. Reads and writes check it
     /// themselves.
     ///
     /// # Errors
-    /// [`ErrorKind::Forked`] where the store was opened in another process.
+    /// [`ErrorKind::Forked`] if another process opened the store.
     pub(crate) fn check_process(&self) -> Result<()> {
         match self {
             Self::Store(store) => store.check_process(),
-            // Each read of them asks.
+            // Each read of a snapshot checks it.
             Self::Snapshot(_) => Ok(()),
             Self::Transaction(transaction) => transaction.with(|_| Ok(())),
         }
     }
 
-    /// To be asked by what begins something that writes later.
+    /// For operations that start something that writes later.
     ///
     /// # Errors
-    /// As [`Source::check_process`]; [`ErrorKind::InvalidInput`] where the store is closed.
+    /// As [`Source::check_process`]; [`ErrorKind::InvalidInput`] if the store is closed.
     pub(crate) fn check_open(&self) -> Result<()> {
         self.check_process()?;
         self.store().map_or(Ok(()), |store| store.check_open())
     }
 
-    /// The store, where it is read directly.
+    /// The store, if it is read directly.
     pub(crate) fn store(&self) -> Option<&Arc<dyn Store>> {
         match self {
             Self::Store(store) => Some(store),
@@ -74,7 +74,7 @@ impl Source {
         }
     }
 
-    /// Writes to the store, newest wins, or into the transaction.
+    /// Commits a batch to the store (the newest write wins), or adds it to the transaction.
     pub(crate) fn apply(&self, batch: &WriteBatch) -> Result<()> {
         if batch.is_empty() {
             return Ok(());

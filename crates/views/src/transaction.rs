@@ -1,4 +1,4 @@
-//! One transaction that several views share.
+//! A transaction that several views share.
 
 use crate::owner::check_process;
 use base::SeqNo;
@@ -11,13 +11,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use store::{Error, ErrorKind, Isolation, Result, Store, Transaction, WriteBatch};
 
-/// A transaction of the store, shared by the views made of it. After [`SharedTransaction::commit`]
-/// or [`SharedTransaction::rollback`] every call through such a view is an error.
+/// A transaction of the store, shared by the views made from it. After
+/// [`SharedTransaction::commit`] or [`SharedTransaction::rollback`] every call through such a view
+/// is an error.
 ///
-/// Dropping the last reference rolls back. In a process that inherited it by `fork` every call is
-/// an error, and ending it does nothing.
+/// Dropping the last reference rolls it back. In a child of a `fork` every call is an error, and
+/// ending the transaction does nothing.
 ///
-/// One in which a call panicked cannot be committed: what that call wrote may be there in part.
+/// If a call in it panicked, the transaction cannot be committed: it may hold a part of the call's
+/// writes.
 pub struct SharedTransaction {
     owner: Owner,
     open: RwLock<Option<Box<dyn Transaction>>>,
@@ -25,17 +27,17 @@ pub struct SharedTransaction {
 }
 
 impl SharedTransaction {
-    /// Begins a transaction.
+    /// Begins a transaction on the newest snapshot of `store`.
     #[must_use]
     pub fn begin(store: &dyn Store, isolation: Isolation) -> Arc<Self> {
         let open = RwLock::new(Some(store.begin(isolation)));
         Arc::new(Self { owner: Owner::here(), open, has_panicked: AtomicBool::new(false) })
     }
 
-    /// Calls `f` with the transaction.
+    /// Calls `f` with the open transaction.
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`] after its end, and those of `f`.
+    /// [`store::ErrorKind::InvalidInput`] after its end, and errors of `f`.
     pub fn with<R>(&self, f: impl FnOnce(&dyn Transaction) -> Result<R>) -> Result<R> {
         check_process(self.owner)?;
         let _told =
@@ -47,15 +49,15 @@ impl SharedTransaction {
         done
     }
 
-    /// Adds writes.
+    /// Adds a batch of writes.
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`] after its end, and those of the store.
+    /// [`store::ErrorKind::InvalidInput`] after its end, and errors of the store.
     pub fn write(&self, batch: &WriteBatch) -> Result<()> {
         self.with(|transaction| transaction.write(batch))
     }
 
-    /// Makes all writes visible at once and ends it, also where that fails.
+    /// Commits all writes in one step. Ends the transaction, even if the commit fails.
     ///
     /// # Errors
     /// [`store::ErrorKind::Conflict`]: another commit won; nothing was written.
@@ -63,14 +65,15 @@ impl SharedTransaction {
         self.end()?.commit()
     }
 
-    /// Ends it for all views, once nobody reads or writes through them; whoever asks commits it.
+    /// Waits for running calls, ends the transaction for all views, and returns the transaction of
+    /// the store for the caller to commit.
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`] after its end; [`store::ErrorKind::Internal`] where a call in it panicked, and then
-    /// it is rolled back.
+    /// [`store::ErrorKind::InvalidInput`] after its end. [`store::ErrorKind::Internal`] if a call
+    /// in it panicked; then it is rolled back.
     pub fn end(&self) -> Result<Box<dyn Transaction>> {
         check_process(self.owner)?;
-        // Taken out, so that the lock is not held while the log is synced.
+        // Moved out, so that the lock is not held while the log is synced.
         let open = self.open.write().take().ok_or_else(ended)?;
         match self.has_panicked.load(Ordering::Acquire) {
             false => Ok(open),
@@ -82,7 +85,7 @@ impl SharedTransaction {
         }
     }
 
-    /// Forgets all writes and ends it; does nothing after its end.
+    /// Discards all writes and ends the transaction. Does nothing after its end.
     pub fn rollback(&self) {
         if !self.owner.is_here() {
             return;
@@ -93,17 +96,17 @@ impl SharedTransaction {
         }
     }
 
-    /// Whether it has neither committed nor rolled back. In a process that inherited it, no.
+    /// Whether it has not ended. False in a child of a `fork`.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.owner.is_here() && self.open.read().is_some()
     }
 }
 
-/// Notes that a call in a transaction ends in a panic.
+/// Records in its destructor that a call in a transaction panicked.
 struct ToldOfPanic<'t> {
     has_panicked: &'t AtomicBool,
-    /// There was one already when the call began: it runs in a destructor.
+    /// The thread was panicking when the call began: the call runs in a destructor.
     before: bool,
 }
 
@@ -121,10 +124,10 @@ impl fmt::Debug for SharedTransaction {
     }
 }
 
-/// Attempts before a conflict is handed to the caller.
+/// Maximum number of attempts before [`retry`] returns a conflict.
 const ATTEMPTS_MAX: usize = 64;
 
-/// Runs `f` in transactions of its own until one commits.
+/// Runs `f` in new transactions until one of them commits.
 pub(crate) fn retry<R>(
     store: &Arc<dyn Store>,
     isolation: Isolation,

@@ -1,4 +1,4 @@
-//! What a map of edges does not show: vertices of other types, types that do not fit, conflicts.
+//! Cases that the model does not cover: other vertex types, wrong types, conflicts.
 
 use base::{Batch, BytesColumn, Column, Keys, Kind, WordColumn};
 use quipu_views::SharedTransaction;
@@ -99,7 +99,7 @@ fn many_texts_are_numbered_without_gaps() {
     for chunk in names.chunks(7) {
         upsert(&graph, chunk, chunk);
     }
-    // A handle that knows no id yet searches for the free one.
+    // A new handle knows no id and must search for the free one.
     let fresh = Graph::find(store, "g").unwrap().unwrap();
     upsert(&fresh, &["last"], &["v0"]);
     assert_eq!(words(&graph, &["v0", "v999", "last"]), [0, 999, 1000]);

@@ -1,4 +1,4 @@
-//! The graph view against a map of edges, for every call, outside and inside transactions.
+//! Compares the graph view with a map of edges, for every call, in and outside of transactions.
 
 use proptest::prelude::*;
 use quipu_views::SharedTransaction;
@@ -12,7 +12,7 @@ use testkit::ModelStore;
 
 type Model = BTreeMap<(u64, u64), f64>;
 
-/// Few vertices, so that edges meet, and the ends of the range among them.
+/// Few vertices, so that edges share ends; the ends of the range are among them.
 const VERTICES: [u64; 7] = [0, 1, 2, 3, 1 << 63, u64::MAX - 1, u64::MAX];
 
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ fn vertex() -> impl Strategy<Value = u64> {
     proptest::sample::select(VERTICES.as_slice())
 }
 
-/// Whole numbers: their sums do not depend on the order.
+/// Whole numbers, so that sums do not depend on the order.
 fn weight() -> impl Strategy<Value = f64> {
     (-50..50_i32).prop_map(f64::from)
 }
@@ -60,7 +60,7 @@ fn of_type(weight: WeightType, value: f64) -> Option<Weight> {
     }
 }
 
-/// Does `op` to graph and map, and compares what it answers.
+/// Applies `op` to graph and map, and compares the results.
 fn apply(graph: &Graph, model: &mut Model, op: &Op) {
     let weight = graph.def().weight;
     let kept = |w: f64| if weight == WeightType::None { 1.0 } else { w };
@@ -117,13 +117,13 @@ fn split<T: Clone>(offsets: &[u64], items: &[T]) -> Vec<Vec<T>> {
     offsets.windows(2).map(|w| items[w[0] as usize..w[1] as usize].to_vec()).collect()
 }
 
-/// Asks every question and compares.
+/// Compares the results of all reads.
 fn compare(graph: &Graph, model: &Model) {
     let all: Vec<((u64, u64), f64)> = model.iter().map(|(&pair, &w)| (pair, w)).collect();
     let pick = |keep: &dyn Fn(u64, u64) -> bool| -> Vec<((u64, u64), f64)> {
         all.iter().filter(|((u, v), _)| keep(*u, *v)).copied().collect()
     };
-    // Repeated and out of order, as a caller may ask.
+    // Repeated and unordered, as a caller may pass them.
     let vs: Vec<u64> = VERTICES.into_iter().rev().chain([2, 2, 77]).collect();
     let degree = |edges: &[((u64, u64), f64)]| -> (u64, f64) {
         (edges.len() as u64, edges.iter().map(|edge| edge.1).sum())
@@ -132,7 +132,7 @@ fn compare(graph: &Graph, model: &Model) {
     let mut want: [Vec<_>; 3] = Default::default();
     let mut want_ids: [Vec<_>; 3] = Default::default();
     let mut want_degrees: [Vec<_>; 3] = Default::default();
-    // Memory that holds something else must not matter.
+    // Outputs with old contents must not change the results.
     let mut edges = Edges { src: vec![9], dst: vec![9, 9], weight: Weights::Int(vec![4]) };
     let mut ids = vec![5];
     for &v in &vs {

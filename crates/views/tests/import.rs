@@ -1,4 +1,5 @@
-//! Imports against a map of edges: every input, vertex and weight type, with and without spills.
+//! Compares imports with a map of edges: all inputs, vertex and weight types, with and without
+//! spills.
 
 use env::{Env, MemoryEnv};
 use ingest::arrow_edges::to_batch;
@@ -46,7 +47,7 @@ impl Fixture {
         self.graph.import_reader(&self.env, reader, "edges.csv", options, &go_on)
     }
 
-    /// Nothing was written and nothing is left behind.
+    /// Checks that nothing was written and no file is left.
     #[track_caller]
     fn check_untouched(&self, edges: u64) {
         assert_eq!(self.graph.number_of_edges().unwrap(), edges);
@@ -91,23 +92,23 @@ impl Random {
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// Few vertices: most pairs come again.
+    /// Few vertices, so most pairs repeat.
     Few,
     Spread,
     /// One source.
     Star,
     /// One pair.
     Equal,
-    /// Anything in 64 bits, the ends of the range among it.
+    /// Any 64-bit words, including the ends of the range.
     Wide,
-    /// Sources ascend through the file.
+    /// Sources ascend in input order.
     Sorted,
 }
 
 const KINDS: [Kind; 6] =
     [Kind::Few, Kind::Spread, Kind::Star, Kind::Equal, Kind::Wide, Kind::Sorted];
 
-/// Words of vertices and a weight.
+/// Two vertex words and a weight.
 fn edges(kind: Kind, rows: usize, seed: u64) -> Vec<(u64, u64, i64)> {
     let mut random = Random(seed);
     let edge = |row| {
@@ -132,7 +133,7 @@ fn edges(kind: Kind, rows: usize, seed: u64) -> Vec<(u64, u64, i64)> {
     (0..rows).map(edge).collect()
 }
 
-/// A vertex as text of the type, for a word.
+/// A word as vertex text of the type.
 fn shown(vertex: VertexType, word: u64) -> String {
     match vertex {
         VertexType::U64 => word.to_string(),
@@ -173,7 +174,7 @@ fn check_graph(fixture: &Fixture, model: &Model) {
     assert_eq!(fixture.rows(GraphPart::Reverse), reverse);
 }
 
-/// Ids of text vertices in order of first appearance.
+/// Ids of string vertices in order of first appearance.
 fn named(edges: &[(u64, u64, i64)], ids: &mut BTreeMap<u64, u64>) -> Vec<(u64, u64, i64)> {
     let mut id = |word| {
         let next = ids.len() as u64;
@@ -194,7 +195,7 @@ proptest! {
         limit in prop::sample::select(vec![64 << 10, 400 << 10, 1 << 30_u64]),
         seed in any::<u64>(),
     ) {
-        // Names take memory that cannot be spilled.
+        // The strings need memory that cannot be spilled.
         let limit = if vertex == VertexType::Str { limit.max(2 << 20) } else { limit };
         let fixture = fixture(vertex, weight);
         let mut model = Model::new();
@@ -253,14 +254,14 @@ fn a_tiny_memory_limit_spills() {
     fixture.check_no_files();
 }
 
-/// Found by killing importing processes: beside a pair so frequent that it has a bucket of its own,
-/// one row may be alone in a bucket, and it lost its weight.
+/// Found by killing importing processes: beside a pair frequent enough for its own bucket, a row
+/// can be alone in a bucket, and it lost its weight.
 #[test]
 fn a_row_alone_in_its_bucket_keeps_its_weight() {
     let fixture = fixture(VertexType::U64, WeightType::Int);
     let mut text = "1,1,7\n".to_owned();
     (0..40_000).for_each(|i| text += &format!("5,5,{i}\n"));
-    // So small a limit makes small buckets.
+    // A small limit makes small buckets.
     fixture.import(&text, &options(1 << 20)).unwrap();
     let weight = |weight| word(WeightType::Int, weight);
     let (alone, frequent) = ((1, 1, weight(7)), (5, 5, weight(39_999)));
@@ -425,7 +426,7 @@ fn columns_are_imported_like_text() {
     }
 }
 
-/// The edges as the readers of files hand them out.
+/// The edges as file readers return them.
 fn chunk(edges: &[(u64, u64, i64)]) -> EdgeChunk {
     let mut chunk = EdgeChunk::default();
     for &(a, b, weight) in edges {

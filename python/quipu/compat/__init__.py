@@ -1,1 +1,1 @@
-"""Faces of other databases over Quipu, for programs that were written for them."""
+"""Interfaces of other databases on top of Quipu, for programs that were written for them."""

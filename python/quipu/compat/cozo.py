@@ -1,12 +1,14 @@
-"""CozoDB's Python interface over Quipu: a program for ``pycozo`` or ``cozo_embedded`` changes one import.
+"""CozoDB's Python interface on top of Quipu.
+
+A program for ``pycozo`` or ``cozo_embedded`` changes one import:
 
 >>> from quipu.compat.cozo import Client  # was: from pycozo.client import Client
 >>> client = Client("rocksdb", "data.quipu", dataframe=False)
 >>> client.run("?[a] <- [[1]]")
 {'headers': ['a'], 'rows': [[1]], 'next': None}
 
-The database is Quipu's: a folder at ``path``, whichever engine is named. What differs stands in
-``docs/reference/coming-from-cozo.md``.
+The database is Quipu's: a folder at ``path``, whichever engine is named.
+``docs/reference/coming-from-cozo.md`` lists the differences.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ _CLOSED = '{"ok":false,"message":"database closed"}'
 
 
 def _plain(value: Any) -> Any:
-    """Make of a value what Cozo's binding hands out: UUIDs as texts, times with a truth value as lists."""
+    """Convert a value to what Cozo's binding returns: UUIDs as strings, validities as lists."""
     if isinstance(value, UUID):
         return str(value)
     if isinstance(value, (list, tuple)):
@@ -50,16 +52,16 @@ def _answer(result: quipu.Result) -> dict[str, Any]:
 
 
 def _offset(script: str, error: quipu.InvalidInputError) -> int | None:
-    """Return the place of a mistake in bytes from the begin of the script."""
+    """Return the position of a mistake in bytes from the start of the script."""
     if error.line is None or error.column is None:
         return None
-    # Not by `splitlines`, which also ends lines at characters that are none for the language.
+    # Not `splitlines`, which also splits at characters that do not end a line in the language.
     *before, line = script.split("\n")[: error.line]
     return len("".join(f"{one}\n" for one in before).encode()) + len(line[: error.column - 1].encode())
 
 
 def _failure(error: Exception, script: str) -> Exception:
-    """Return the exception that Cozo's binding raises: its argument is a dict that tells what went wrong."""
+    """Return the exception that Cozo's binding raises: its argument is a dict with details."""
     text = str(error)
     if not isinstance(error, quipu.Error):
         return Exception(text)
@@ -83,7 +85,10 @@ def _failure(error: Exception, script: str) -> Exception:
 
 
 def _values(column: Any, of: str) -> list[Any]:
-    """Return a frame's column as values. Where it lacks one, columns that have NaN get NaN, and others null."""
+    """Return a frame's column as values.
+
+    Missing values are NaN in columns that have NaN, else null.
+    """
     keeps_nan = of in ("Float", "Any")
     there: list[bool] = column.notna().tolist()
     return [
@@ -101,21 +106,21 @@ class CozoDbMulTx:
         self._write = write
 
     def run_script(self, script: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Run a script in the transaction. One that fails does not end it."""
+        """Run a script in the transaction. A failed script does not end the transaction."""
         try:
             return _answer(self._transaction.run(script, params, read_only=not self._write))
         except (quipu.Error, TypeError) as error:
             raise _failure(error, script) from error
 
     def commit(self) -> None:
-        """Make what was written visible at once."""
+        """Commit all changes atomically."""
         try:
             self._transaction.commit()
         except quipu.Error as error:
             raise _failure(error, "") from error
 
     def abort(self) -> None:
-        """Forget what was written."""
+        """Roll all changes back."""
         self._transaction.rollback()
 
 
@@ -126,10 +131,10 @@ class CozoDbPy:
         """Open or create a database.
 
         Args:
-            engine: ``"mem"`` is a database in memory; the others are one in the folder ``path``.
+            engine: ``"mem"`` for a database in memory; all others for one in the folder ``path``.
             path: The folder.
-            options: JSON: ``{"files": "none"}`` lets scripts read no file, ``{"files": "/folder"}`` those below it; see
-                :func:`quipu.open`. Others are passed over.
+            options: JSON: ``{"files": "none"}`` lets scripts read no file, ``{"files": "/folder"}``
+                only files below it; see :func:`quipu.open`. Other options are ignored.
         """
         if engine not in _ENGINES:
             what = f"database engine '{engine}' not supported"
@@ -167,7 +172,7 @@ class CozoDbPy:
         Args:
             script: The script.
             params: Values by name.
-            immutable: Whether a script that would change something is refused.
+            immutable: Whether to refuse a script that would change something.
 
         Returns:
             ``headers``, ``rows``, and ``next``, which is ``None``.
@@ -178,7 +183,7 @@ class CozoDbPy:
             raise _failure(error, script) from error
 
     def export_relations(self, relations: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Return all rows of some relations."""
+        """Return all rows of these relations."""
         try:
             found = self._db.export_relations(list(relations))
         except quipu.Error as error:
@@ -189,21 +194,21 @@ class CozoDbPy:
         }
 
     def import_relations(self, data: Mapping[str, Any]) -> None:
-        """Put rows into relations, or delete them where the name begins with ``-``; all or none."""
+        """Put rows into relations, or delete them if the name begins with ``-``; all or none."""
         try:
             self._db.import_relations(data)
         except (quipu.Error, TypeError) as error:
             raise Exception(str(error)) from error
 
     def backup(self, path: str) -> None:
-        """Write a backup of Quipu's to ``path``: a folder, or one file where the name ends in ``.qbak``."""
+        """Write a backup in Quipu's format: a folder, or one file if ``path`` ends in ``.qbak``."""
         try:
             self._db.backup(path)
         except quipu.Error as error:
             raise Exception(str(error)) from error
 
     def restore(self, path: str) -> None:
-        """Make the content of a backup that of this database, which must be empty."""
+        """Restore a backup into this database, which must be empty."""
         if self._db.run("::relations"):
             what = "Cannot restore backup: data exists in the current database."
             raise Exception(what)
@@ -229,7 +234,7 @@ class CozoDbPy:
             raise Exception(str(error)) from error
 
     def _reopen(self, folder: str) -> None:
-        """Open what was restored; callbacks and rules go on."""
+        """Open the restored database and register callbacks and rules again."""
         self._database = quipu.open(folder, files=self._files)
         for name, (arity, rule) in self._rules.items():
             self._register_rule(name, arity, rule)
@@ -237,7 +242,7 @@ class CozoDbPy:
             self._register(number, relation, callback)
 
     def import_from_backup(self, path: str, relations: Sequence[str]) -> None:
-        """Put the rows that relations have in a backup into those of this database, which must be there."""
+        """Put the rows of relations in a backup into existing relations of this database."""
         try:
             with tempfile.TemporaryDirectory(prefix="quipu-") as folder:
                 source = path
@@ -255,7 +260,10 @@ class CozoDbPy:
         return CozoDbMulTx(self._db.transaction(), write=write)
 
     def register_callback(self, relation: str, callback: _Callback) -> int:
-        """Have changes of a relation told: ``callback(op, new_rows, old_rows)``, ``op`` is ``"Put"`` or ``"Rm"``."""
+        """Call a function after each change of a relation.
+
+        It is called as ``callback(op, new_rows, old_rows)``, where ``op`` is ``"Put"`` or ``"Rm"``.
+        """
         number = self._next_id
         self._register(number, relation, callback)
         self._next_id += 1
@@ -268,12 +276,12 @@ class CozoDbPy:
         self._callbacks[number] = (relation, callback, self._db.register_callback(relation, told))
 
     def unregister_callback(self, number: int) -> bool:
-        """Forget a callback; return whether it was there."""
+        """Remove a callback; return whether it existed."""
         found = self._callbacks.pop(number, None)
         return found is not None and self._db.unregister_callback(found[2])
 
     def register_fixed_rule(self, name: str, arity: int, callback: _Rule) -> None:
-        """Let scripts apply a function: ``callback(inputs, options)`` returns rows."""
+        """Register a fixed rule: ``callback(inputs, options)`` returns rows."""
         try:
             self._register_rule(name, arity, callback)
         except quipu.Error as error:
@@ -288,7 +296,7 @@ class CozoDbPy:
         self._db.register_fixed_rule(name, arity, rule)
 
     def unregister_fixed_rule(self, name: str) -> bool:
-        """Forget a rule; return whether it was there."""
+        """Remove a rule; return whether it existed."""
         self._rules.pop(name, None)
         try:
             return self._db.unregister_fixed_rule(name)
@@ -307,10 +315,10 @@ class CozoDbPy:
 
 
 class QueryException(Exception):
-    """What :meth:`Client.run` raises."""
+    """The exception of :meth:`Client.run`."""
 
     def __init__(self, resp: Any) -> None:
-        """Keep what went wrong."""
+        """Store the details of the error."""
         super().__init__(resp)
         self.resp = resp
 
@@ -322,12 +330,12 @@ class QueryException(Exception):
         return str(self._get("display") or self)
 
     def __str__(self) -> str:
-        """Say the mistake in one line."""
+        """Return the message in one line."""
         return str(self._get("message") or self.resp)
 
     @property
     def code(self) -> str | None:
-        """The kind of the mistake."""
+        """The code of the error."""
         return self._get("code")
 
 
@@ -343,16 +351,16 @@ class MultiTransact:
         return self.multi_tx.run_script(script, params)
 
     def commit(self) -> None:
-        """Make what was written visible at once."""
+        """Commit all changes atomically."""
         self.multi_tx.commit()
 
     def abort(self) -> None:
-        """Forget what was written."""
+        """Roll all changes back."""
         self.multi_tx.abort()
 
 
 class Client:
-    """The class of ``pycozo``, for databases of its own process."""
+    """The class of ``pycozo``, for embedded databases."""
 
     def __init__(
         self, engine: str = "mem", path: str = "", options: Mapping[str, Any] | None = None, *, dataframe: bool = True
@@ -363,7 +371,7 @@ class Client:
             engine: As for :class:`CozoDbPy`; there is no ``"http"`` yet.
             path: The folder.
             options: As for :class:`CozoDbPy`, as a dict.
-            dataframe: Whether answers are pandas frames, where pandas is installed.
+            dataframe: Whether results are pandas frames, if pandas is installed.
         """
         if engine == "http":
             what = "there are no clients of servers yet"
@@ -371,7 +379,7 @@ class Client:
         self.embedded = CozoDbPy(engine, path, json.dumps(dict(options or {})))
         self.pandas: Any = None
         if dataframe:
-            # Without it the answers are dicts, as in pycozo.
+            # Without pandas the results are dicts, as in pycozo.
             with contextlib.suppress(ImportError):
                 self.pandas = importlib.import_module("pandas")
 
@@ -397,11 +405,11 @@ class Client:
         return self._format(answer)
 
     def query(self, query_str: str) -> Any:
-        """Run a query of which only what stands behind its head ``?[]`` is given, as ``"<- [[1, 2]]"``."""
+        """Run a query without its head ``?[]``, such as ``"<- [[1, 2]]"``."""
         return self.run(f"?[] {query_str}")
 
     def create(self, name: str, *args: str, **kwargs: Any) -> Any:
-        """Create a relation with these columns, all of them keys, which hold values of any kind.
+        """Create a relation whose columns are all keys, with values of any type.
 
         Args:
             name: The relation.
@@ -416,7 +424,7 @@ class Client:
         return self.run(f"::remove {name}")
 
     def relations(self, name: str | Iterable[str] | None = None) -> Any:
-        """List the relations, or those of a name or of some names."""
+        """List all relations, or those with these names."""
         if name is None:
             return self.run("::relations")
         wanted = {name} if isinstance(name, str) else set(name)
@@ -425,7 +433,7 @@ class Client:
         return self._format(answer)
 
     def columns(self, name: str | None = None) -> Any:
-        """List the columns of a relation, or, by name, those of each."""
+        """List the columns of a relation, or those of all relations by name."""
         if name is not None:
             return self.run(f"::columns {name}")
         return {str(row[0]): self.columns(str(row[0])) for row in self.embedded.run_script("::relations")["rows"]}
@@ -451,11 +459,11 @@ class Client:
         return self._mutate(relation, data, "put")
 
     def insert(self, relation: str, data: Any) -> Any:
-        """Put rows whose keys are not there."""
+        """Put rows whose keys do not exist."""
         return self._mutate(relation, data, "insert")
 
     def update(self, relation: str, data: Any) -> Any:
-        """Put some columns of rows that are there."""
+        """Change some columns of existing rows."""
         return self._mutate(relation, data, "update")
 
     def rm(self, relation: str, data: Any) -> Any:
@@ -463,7 +471,7 @@ class Client:
         return self._mutate(relation, data, "rm")
 
     def export_relations(self, relations: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Return all rows of some relations; see :meth:`CozoDbPy.export_relations`."""
+        """Return all rows of these relations; see :meth:`CozoDbPy.export_relations`."""
         return self.embedded.export_relations(relations)
 
     def import_relations(self, data: Mapping[str, Any]) -> None:
@@ -479,7 +487,7 @@ class Client:
         self.embedded.restore(path)
 
     def import_from_backup(self, path: str, relations: Sequence[str]) -> None:
-        """Put rows of a backup into relations that are there."""
+        """Put rows of a backup into existing relations."""
         self.embedded.import_from_backup(path, relations)
 
     def multi_transact(self, write: bool = False) -> MultiTransact:
@@ -487,17 +495,17 @@ class Client:
         return MultiTransact(self.embedded.multi_transact(write))
 
     def register_callback(self, relation: str, callback: _Callback) -> int:
-        """Have changes of a relation told; see :meth:`CozoDbPy.register_callback`."""
+        """Register a callback for changes of a relation; see :meth:`CozoDbPy.register_callback`."""
         return self.embedded.register_callback(relation, callback)
 
     def unregister_callback(self, cb_id: int) -> bool:
-        """Forget a callback."""
+        """Remove a callback; return whether it existed."""
         return self.embedded.unregister_callback(cb_id)
 
     def register_fixed_rule(self, name: str, arity: int, impl: _Rule) -> None:
-        """Let scripts apply a function; see :meth:`CozoDbPy.register_fixed_rule`."""
+        """Register a fixed rule; see :meth:`CozoDbPy.register_fixed_rule`."""
         self.embedded.register_fixed_rule(name, arity, impl)
 
     def unregister_fixed_rule(self, name: str) -> bool:
-        """Forget a rule."""
+        """Remove a rule; return whether it existed."""
         return self.embedded.unregister_fixed_rule(name)

@@ -1,4 +1,4 @@
-//! fjall: sorted ingestion by a load, batches otherwise. It has no merges, so counts are read and
+//! fjall: sorted ingestion for loads, batches otherwise. It has no merges, so counts are read and
 //! written under a lock.
 
 use crate::store::{Result, Rows, Session, Settings, Store, Values, sums};
@@ -9,7 +9,7 @@ use std::sync::Mutex;
 struct Fjall {
     db: Database,
     table: Keyspace,
-    /// An ingestion, or a batch of counts that were read.
+    /// Held by an ingestion, or by a batch that reads and writes counts.
     one: Mutex<()>,
     single: bool,
 }
@@ -23,7 +23,8 @@ pub fn open(settings: &Settings) -> Result<Box<dyn Store>> {
     let db = Database::builder(&settings.folder)
         .cache_size(settings.cache_bytes)
         .journal_compression(CompressionType::None)
-        // What is not logged elsewhere is kept in the journal's buffer here: it cannot be left out.
+        // fjall cannot run without its journal: where other engines write no WAL, the journal is
+        // only buffered.
         .manual_journal_persist(!settings.logged)
         .worker_threads(settings.threads.max(2))
         .open()?;

@@ -1,4 +1,4 @@
-//! LMDB through heed: a writable map, no sync, one transaction a batch.
+//! LMDB through heed: a writable map, no sync, one transaction per batch.
 
 use crate::store::{Result, Rows, Session, Settings, Store, Values, sums};
 use heed::byteorder::BE;
@@ -18,14 +18,14 @@ struct Handle<'a> {
     rows: Rows,
 }
 
-/// Address space, not memory.
+/// Size of the memory map: address space, not memory.
 const MAP_BYTES: usize = 1 << 40;
 
 pub fn open(settings: &Settings) -> Result<Box<dyn Store>> {
     let mut options = EnvOpenOptions::new().read_txn_with_tls();
     options.map_size(MAP_BYTES).max_readers(1024);
-    // SAFETY: one process has the folder, and a power cut may take what was not flushed: that is
-    // what is measured.
+    // SAFETY: only this process has the folder open. A power cut may lose what was not flushed,
+    // which is what is measured.
     let env = unsafe {
         options.flags(
             EnvFlags::NO_SYNC

@@ -1,4 +1,4 @@
-//! A hash map in memory, a lock a shard: the ceiling for counts. It stores nothing.
+//! A hash map in memory with a lock per shard: the upper bound for counts. It stores nothing.
 
 use crate::object;
 use crate::store::{Result, Rows, Session, Store, Values};
@@ -25,7 +25,7 @@ impl Default for Map {
 struct Handle<'a> {
     map: &'a Map,
     sorted: Vec<Vec<u64>>,
-    /// Rows by shard, and what two objects make.
+    /// Rows by shard, and a buffer for a combined object.
     rows: Vec<Vec<u32>>,
     made: Vec<u8>,
 }
@@ -45,7 +45,7 @@ impl Store for Map {
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        // The process ends soon, and freeing is no part of counting.
+        // The process ends soon, and freeing memory is not part of counting.
         std::mem::forget(self);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! One file an engine. Each is meant to be what someone who knows the engine well would write.
+//! One file per engine. Each is meant to be code that an expert in the engine would write.
 
 #[cfg(feature = "peers")]
 pub mod fjall;

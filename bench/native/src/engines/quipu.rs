@@ -1,4 +1,4 @@
-//! Quipu: blobs, counters of integers, or values that a function combines.
+//! Quipu: blobs, integer counters, or values that a function combines.
 
 use crate::object;
 use crate::store::{Kind, Result, Rows, Session, Settings, Store, Values};
@@ -8,7 +8,7 @@ use quipu::{
 };
 use std::sync::{Arc, Mutex};
 
-/// Rows that a stream hands over at once.
+/// Rows that a stream returns at a time.
 const ROWS_A_STEP: usize = 256;
 
 struct Quipu {
@@ -33,8 +33,8 @@ pub fn open(settings: &Settings) -> Result<Box<dyn Store>> {
     let options = Options {
         durability: if settings.logged { Durability::Os } else { Durability::None },
         cache_bytes: settings.cache_bytes,
-        // Memtables get a sixteenth of the limit and at most 64 MiB, twice; the cache at most half
-        // of it.
+        // Memtables get a sixteenth of the limit and at most 64 MiB, twice; the cache gets at most
+        // half of it.
         memory_limit_bytes: (2 * settings.cache_bytes).max(8 * settings.write_bytes),
         direct_io: settings.direct,
         ..Options::default()
@@ -51,7 +51,7 @@ pub fn open(settings: &Settings) -> Result<Box<dyn Store>> {
     Ok(Box::new(Quipu { db, table }))
 }
 
-/// What Quipu is given as the function.
+/// The merge function that Quipu calls.
 fn combine(_: KeyOf<'_>, old: &[u8], new: &[u8], out: &mut Vec<u8>) -> quipu::Result<()> {
     object::combine(old, new, out)
         .map_err(|error| quipu::Error::new(quipu::ErrorKind::InvalidInput, error.to_string()))
@@ -76,7 +76,7 @@ impl Store for Quipu {
     }
 }
 
-/// The same values as a column of the engine's, without copying them.
+/// Moves the values into a column of the engine, without a copy.
 fn lent(values: &mut Values) -> BytesColumn {
     let offsets = std::mem::take(&mut values.offsets);
     BytesColumn { offsets, heap: std::mem::take(&mut values.heap), ..BytesColumn::default() }
@@ -116,7 +116,7 @@ impl Session for Handle {
     }
 
     fn load(&mut self, rows: &mut Rows) -> Result<()> {
-        // The rows go in and out by their memory: the engine drains them in this call.
+        // The rows' memory is lent to the engine, which drains it within this call.
         let mut columns = Some((std::mem::take(&mut rows.keys), lent(&mut rows.values)));
         let back = std::sync::Arc::new(std::sync::Mutex::new(None));
         let drained = std::sync::Arc::clone(&back);

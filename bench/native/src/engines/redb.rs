@@ -1,4 +1,4 @@
-//! redb: one transaction a batch, without durability until the closing flush.
+//! redb: one transaction per batch, without durability until the final flush.
 
 use crate::store::{Kind, Result, Rows, Session, Settings, Store, Values, sums};
 use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition};
@@ -34,7 +34,7 @@ impl Store for Redb {
     }
 
     fn flush(&self) -> Result<()> {
-        // An empty durable transaction makes durable what came before.
+        // An empty durable transaction makes the earlier ones durable.
         Ok(self.db.begin_write()?.commit()?)
     }
 

@@ -1,5 +1,5 @@
-//! RocksDB: big-endian keys, bloom filter of 10 bits, no compression, sorted files ingested by a
-//! load. Counts and objects by merges.
+//! RocksDB: big-endian keys, Bloom filters of 10 bits per key, no compression, ingestion of sorted
+//! files for loads. Counts and objects use merge operators.
 
 use crate::object;
 use crate::store::{Kind, Result, Rows, Session, Settings, Store, Values, sums};
@@ -52,14 +52,14 @@ pub fn open(settings: &Settings) -> Result<Box<dyn Store>> {
         Kind::Objects => options.set_merge_operator_associative("objects", combined),
         Kind::Values => {}
     }
-    // By name, or there is no handle of it, which the batched look-up wants.
+    // Opened by name, because the batched lookup needs a handle.
     let family = ColumnFamilyDescriptor::new(FAMILY, options.clone());
     let db = DB::open_cf_descriptors(&options, &settings.folder, [family])?;
     let (settings, files) = (settings.clone(), AtomicU64::new(0));
     Ok(Box::new(Rocks { db, options, settings, files }))
 }
 
-/// Of counts: what is stored, and what is added.
+/// The merge operator of counts: adds the operands to the stored count.
 fn sum(_key: &[u8], stored: Option<&[u8]>, added: &MergeOperands) -> Option<Vec<u8>> {
     let word = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).ok();
     let mut sum = stored.map_or(Some(0), word)?;
@@ -69,7 +69,7 @@ fn sum(_key: &[u8], stored: Option<&[u8]>, added: &MergeOperands) -> Option<Vec<
     Some(sum.to_le_bytes().to_vec())
 }
 
-/// Of objects: what is stored, and what is combined with it.
+/// The merge operator of objects: combines the stored object with the operands.
 fn combined(_key: &[u8], stored: Option<&[u8]>, added: &MergeOperands) -> Option<Vec<u8>> {
     let mut made = stored.unwrap_or_default().to_vec();
     for object in added {
@@ -211,8 +211,8 @@ impl Session for Handle<'_> {
 }
 
 impl Handle<'_> {
-    /// The batched look-up, which wants pieces of some hundred keys in order; results in the order
-    /// of `keys`.
+    /// The batched lookup, which works best with some hundred sorted keys at a time; results are in
+    /// the order of `keys`.
     fn many(&self, keys: &[u64]) -> Vec<Result<Option<DBPinnableSlice<'_>>, rocksdb::Error>> {
         let mut order: Vec<usize> = (0..keys.len()).collect();
         order.sort_unstable_by_key(|&i| keys[i]);

@@ -1,15 +1,15 @@
-//! Commands of the shell itself: lines that begin with a backslash.
+//! Commands of the shell: lines that begin with a backslash.
 
 use std::path::PathBuf;
 
-/// A command.
+/// A command with its argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     /// `\h`
     Help,
     /// `\h name`
     HelpOn(String),
-    /// `\r`, `\r part`: relations.
+    /// `\r`, `\r part`: all relations, or those whose names contain the part.
     Relations(Option<String>),
     /// `\d name`
     Describe(String),
@@ -27,7 +27,7 @@ pub(crate) enum Command {
     ForgetParameter(String),
     /// `\rows n`
     Rows(usize),
-    /// `\timing on`; `None` is the other way round.
+    /// `\timing on`; `None` toggles.
     Timing(Option<bool>),
     /// `\x on`
     Expanded(Option<bool>),
@@ -35,13 +35,13 @@ pub(crate) enum Command {
     Quit,
 }
 
-/// Their names, for completion.
+/// Names of the commands, for completion.
 pub(crate) const NAMES: [&str; 10] = ["d", "h", "i", "o", "p", "q", "r", "rows", "timing", "x"];
 
-/// What `\h` says.
-pub(crate) const HELP: &str = r"Enter runs a script once it is whole: it has a rule `?`, or is an op, and
-nothing is open. Alt-Enter begins a new line all the same; an empty line runs
-what is there. Tab completes names. Ctrl-C stops the script that runs.
+/// The text of `\h`.
+pub(crate) const HELP: &str = r"Enter runs a complete script, which has a rule `?` or is an op, and in which
+nothing is open. Alt-Enter always starts a new line; an empty line runs the
+script as it is. Tab completes names. Ctrl-C stops a running script.
 
   ?[to] := *way{fr: 'Bern', to}           rows of a stored relation
   far[b] := *way{fr: 'Bern', to: b}       a rule, defined twice: recursion
@@ -60,7 +60,7 @@ what is there. Tab completes names. Ctrl-C stops the script that runs.
   \h NAME           what NAME is          \q, Ctrl-D        leaves
 ";
 
-/// Reads a line that begins with a backslash.
+/// Parses a line that begins with a backslash.
 pub(crate) fn parse(line: &str) -> Result<Command, String> {
     let line = line.trim();
     let body = line.strip_prefix('\\').unwrap_or(line);

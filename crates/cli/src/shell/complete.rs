@@ -1,26 +1,26 @@
-//! What the word before the cursor may become.
+//! Completion of the word before the cursor.
 //!
 //! # Invariants
-//! 1. Candidates are sorted, each once, and begin with what is written, backquotes aside.
+//! 1. Candidates are sorted and distinct, and begin with the typed word, apart from backquotes.
 
 use super::command;
 use super::scan::{Kind, Piece, pieces};
 use quipu::Words;
 
-/// What there is in the database and in the shell.
+/// Names in the database and in the shell.
 pub(crate) trait Names {
     /// Stored relations.
     fn relations(&self) -> Vec<String>;
-    /// Columns of one; none where it is not there.
+    /// Columns of a relation; empty where it does not exist.
     fn columns(&self, relation: &str) -> Vec<String>;
     /// Parameters that have a value.
     fn parameters(&self) -> Vec<String>;
 }
 
-/// Words that are neither functions nor names.
+/// Words of the language that are neither functions nor names.
 const KEYWORDS: [&str; 6] = ["false", "in", "not", "null", "or", "true"];
 
-/// Ops behind which relations are named.
+/// Operations that are followed by the name of a relation.
 const OPS_ON_RELATIONS: [&str; 17] = [
     ":create",
     ":delete",
@@ -41,7 +41,7 @@ const OPS_ON_RELATIONS: [&str; 17] = [
     "::show_triggers",
 ];
 
-/// Where the word begins, and what it may become. Nothing where nothing can be said.
+/// The byte at which the word begins, and its candidates; none where the context allows no guess.
 pub(crate) fn candidates(before: &str, words: &Words, names: &dyn Names) -> (usize, Vec<String>) {
     if let Some(typed) = before.strip_prefix('\\') {
         return of_command(before, typed, words, names);
@@ -106,7 +106,7 @@ fn of_command(before: &str, typed: &str, words: &Words, names: &dyn Names) -> (u
     (start, found)
 }
 
-/// Stored relations as scripts have them.
+/// Names of stored relations as scripts write them, quoted where needed.
 fn written(names: &dyn Names) -> Vec<String> {
     names.relations().iter().map(|name| quipu::written_name(name).into_owned()).collect()
 }
@@ -124,7 +124,7 @@ fn prefixed<'a>(sign: &str, typed: &str, all: impl Iterator<Item = &'a str>) -> 
     found
 }
 
-/// What stands before the word.
+/// The text before the word, and its tokens.
 struct Place<'p> {
     before: &'p str,
     pieces: &'p [Piece],
@@ -140,12 +140,12 @@ impl Place<'_> {
         &self.before[piece.range.clone()]
     }
 
-    /// Pieces that are no space, the last first.
+    /// Tokens except spaces and comments, the last first.
     fn back(&self) -> impl Iterator<Item = &Piece> {
         self.pieces.iter().rev().filter(|piece| !matches!(piece.kind, Kind::Space | Kind::Comment))
     }
 
-    /// Whether what stands before the last sign is a value, so that the sign is an operator.
+    /// Whether a value comes before the last sign, so that the sign is an operator.
     fn is_behind_value(&self) -> bool {
         self.back().nth(1).is_some_and(|piece| match piece.kind {
             Kind::Word | Kind::Number | Kind::Parameter => {
@@ -156,14 +156,15 @@ impl Place<'_> {
         })
     }
 
-    /// Whether only spaces stand before the last `bytes` bytes on their line.
+    /// Whether the last `bytes` bytes may begin a line: only spaces come before them, or a space
+    /// directly.
     fn begins_line(&self, bytes: usize) -> bool {
         let text = self.text();
         let before = &text[..text.len() - bytes];
         before.rsplit('\n').next().is_none_or(|line| line.trim().is_empty() || line.ends_with(' '))
     }
 
-    /// The bracket that is open last, with what stands before it.
+    /// The index of the innermost open bracket.
     fn open_bracket(&self) -> Option<usize> {
         let mut closed = 0_usize;
         for (i, piece) in self.pieces.iter().enumerate().rev() {
@@ -180,7 +181,7 @@ impl Place<'_> {
         None
     }
 
-    /// Candidates for a word without a sign before it.
+    /// Candidates for a word without a sign such as `:` or `$` before it.
     fn words(&self, typed: &str, words: &Words, names: &dyn Names) -> Vec<String> {
         let mut back = self.back();
         let (last, before_last) = (back.next(), back.next());
@@ -210,7 +211,7 @@ impl Place<'_> {
                 return prefixed("", typed, all.iter().map(String::as_str));
             }
         }
-        // Without a letter all functions there are would be shown.
+        // With no letter typed, all functions would match.
         let functions = words.functions.iter().filter(|_| !typed.is_empty());
         let all: Vec<String> = functions
             .map(|name| format!("{name}("))
@@ -220,7 +221,7 @@ impl Place<'_> {
         prefixed("", typed, all.iter().map(String::as_str))
     }
 
-    /// The relation whose columns stand in the brace: of `*r{`, `*r:index{` or `:put r {`.
+    /// The relation whose columns the brace lists: of `*r{`, `*r:index{` or `:put r {`.
     fn relation_before(&self, brace: usize) -> Option<&str> {
         let before = Self { before: self.before, pieces: &self.pieces[..brace] };
         let mut back = before.back();
@@ -256,7 +257,7 @@ impl Place<'_> {
         }
     }
 
-    /// Names of rules and variables that are written already.
+    /// Words in the text before, which may be names of rules and variables.
     fn variables(&self) -> impl Iterator<Item = String> {
         let words = self.pieces.iter().filter(|piece| piece.kind == Kind::Word);
         words.map(|piece| self.of(piece).to_owned())
@@ -286,8 +287,8 @@ mod tests {
         }
     }
 
-    /// `text` with the cursor at its end gets these candidates, or at least them where they end in
-    /// `…`.
+    /// Checks the candidates for `text` with the cursor at its end. Where `want` ends in `…`, there
+    /// may be more.
     #[track_caller]
     fn check(text: &str, want: &str) {
         let (start, found) = candidates(text, &quipu::words(), &Some);

@@ -1,5 +1,4 @@
-//! The line editor: when Enter runs a script, what Tab offers, colours, and where old lines are
-//! kept.
+//! The line editor: when Enter runs a script, completion, colors, and the history file.
 
 use super::complete::{self, Names};
 use super::scan::{Kind, pieces};
@@ -21,13 +20,13 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use unicode_ident::is_xid_continue;
 
-/// Lines that are kept.
+/// Entries in the history at most.
 const HISTORY_LINES_MAX: usize = 10_000;
 
-/// An editor of scripts.
+/// The line editor, with [`Script`] as its helper.
 pub(crate) type Lines = Editor<Script, FileHistory>;
 
-/// What the editor knows of scripts.
+/// Completion, validation and highlighting of scripts.
 pub(crate) struct Script {
     database: Database,
     words: Words,
@@ -39,7 +38,7 @@ pub(crate) struct Script {
 /// An editor without history.
 ///
 /// # Errors
-/// The terminal cannot be edited on.
+/// The terminal does not support line editing.
 pub(crate) fn editor(
     database: Database,
     parameters: Rc<RefCell<Parameters>>,
@@ -59,7 +58,7 @@ pub(crate) fn editor(
     Ok(lines)
 }
 
-/// Where lines are kept: in the folder for a user's state.
+/// The history file, in the folder for a user's state; `None` where that is not known.
 pub(crate) fn history_file() -> Option<PathBuf> {
     let folder = |name: &str| {
         std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute())
@@ -70,8 +69,7 @@ pub(crate) fn history_file() -> Option<PathBuf> {
     Some(state.join("quipu").join("history"))
 }
 
-/// Reads lines of earlier sessions. A history that cannot be read is told about, and no reason to
-/// stop.
+/// Reads the history of earlier sessions. An error is reported and does not end the shell.
 pub(crate) fn load(lines: &mut Lines, file: &Path) -> Result<(), String> {
     let told = |error: &dyn std::fmt::Display| format!("history {}: {error}", file.display());
     if let Some(folder) = file.parent() {
@@ -83,7 +81,7 @@ pub(crate) fn load(lines: &mut Lines, file: &Path) -> Result<(), String> {
     lines.load_history(file).map_err(|error| told(&error))
 }
 
-/// Whether Enter runs what is written. An empty last line runs whatever is there.
+/// Whether Enter runs the text: it is a complete script or a command, or its last line is empty.
 pub(crate) fn is_whole(text: &str) -> bool {
     let last = text.rsplit('\n').next().unwrap_or_default();
     let ends_blank = text.contains('\n') && last.trim().is_empty();
@@ -96,7 +94,7 @@ impl Names for Script {
     }
 
     fn columns(&self, relation: &str) -> Vec<String> {
-        // A name in a script is no script of its own.
+        // The name is put into a script, so it must not contain other syntax.
         match relation.chars().all(|c| c == '.' || is_xid_continue(c)) {
             true => self.column(&format!("::columns {relation}"), 0),
             false => Vec::new(),
@@ -110,7 +108,7 @@ impl Names for Script {
 
 impl Script {
     fn column(&self, script: &str, column: usize) -> Vec<String> {
-        // Tab has nothing to say where the database has not.
+        // An error of the database means no candidates.
         let Ok(answer) = self.database.run(script, &Parameters::new()) else { return Vec::new() };
         let text = |row| match answer.value(row, column) {
             Value::Str(text) => text,

@@ -1,7 +1,7 @@
-//! What `\h` says of a word of the language: its entry in the reference, whose pages are part of
+//! `\h NAME`: the entry of a word of the language in the reference, whose pages are compiled into
 //! the program.
 
-/// Pages, and what has a heading of its own there.
+/// The pages, and what kind of word has a heading of its own in each.
 const PAGES: [(&str, &str); 4] = [
     ("function", include_str!("../../../../docs/reference/functions.md")),
     ("aggregate", include_str!("../../../../docs/reference/aggregates.md")),
@@ -9,15 +9,15 @@ const PAGES: [(&str, &str); 4] = [
     ("", include_str!("../../../../docs/reference/language.md")),
 ];
 
-/// What the reference says of a word: as a line and what stands below it.
+/// An entry of the reference: its heading, and the text below it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) title: String,
     pub(super) text: String,
 }
 
-/// The entries of a word, which may have its `:`, `::` or `%` before it and is no function then;
-/// none where the language has no such word.
+/// The entries of a word; empty where the language has no such word. With its `:`, `::` or `%` the
+/// word is not looked up as a function.
 pub(super) fn entries(word: &str) -> Vec<Entry> {
     let bare = word.trim_start_matches([':', '%']);
     let pages = PAGES.iter().filter(|(kind, _)| bare.len() == word.len() || kind.is_empty());
@@ -54,14 +54,14 @@ fn entries_of(kind: &str, page: &str, word: &str) -> Vec<Entry> {
     found
 }
 
-/// The cells of a table's row.
+/// The cells of a row of a Markdown table.
 fn cells(line: &str) -> Vec<String> {
     let line = line.replace("\\|", "\u{0}");
     let line = line.trim().trim_matches('|');
     line.split('|').map(|cell| cell.trim().replace('\u{0}', "|")).collect()
 }
 
-/// What is named within backticks: the word that each begins with, and those behind `%`.
+/// Names in backticks: the first word of each, and the words after `%`.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     let quoted = text.split('`').skip(1).step_by(2);
     quoted.flat_map(|quoted| {
@@ -74,8 +74,8 @@ fn names(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The lines up to the next heading, or up to what all functions of a group refuse; examples set
-/// off.
+/// The lines up to the next heading, or up to the errors that all functions of a group share.
+/// Examples are indented.
 fn section(lines: &[&str]) -> String {
     let (mut text, mut is_example) = (String::new(), false);
     for line in lines {
@@ -94,7 +94,7 @@ fn section(lines: &[&str]) -> String {
     text.trim_matches('\n').to_owned() + "\n"
 }
 
-/// Without backticks, and of links what is shown.
+/// Markdown without backticks, and links as their text.
 fn plain(text: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some((before, link)) = rest.split_once('[') {
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(entry("if").title, "if(condition, a, b) (function)");
         assert!(!entry("remove_json_path").text.contains("refuse"));
         assert!(entry("PageRank").text.contains("\n    Columns: vertex, rank\n"));
-        // A function and an aggregate.
+        // A function and an aggregate have this name.
         assert_eq!(entries("min").len(), 2);
         assert_eq!(entries("nothing"), []);
         assert_eq!(plain("see [that](x.md), `a[b]` and [c]"), "see that, a[b] and [c]");

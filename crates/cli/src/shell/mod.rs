@@ -1,8 +1,9 @@
-//! `quipu shell`: scripts typed line by line, and their answers.
+//! `quipu shell`: runs scripts from a terminal or a pipe and prints their results.
 //!
 //! # Where input comes from
-//! On a terminal from a line editor. Elsewhere lines are read as they come: a script ends with an
-//! empty line, before a command, or with the input, and the first failure ends the shell.
+//! On a terminal, input comes from a line editor. Otherwise lines are read as they come: a script
+//! ends at an empty line, before a command, or at the end of the input, and the first failure ends
+//! the shell.
 
 mod command;
 mod complete;
@@ -25,13 +26,13 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Cells of a line where the terminal does not say.
+/// Cells in a line where the terminal does not tell.
 const WIDTH_DEFAULT: usize = 80;
 
-/// What messages call lines that come from no terminal.
+/// Name of input that is not a terminal, in messages.
 const INPUT: &str = "standard input";
 
-/// Rows of a table on a terminal.
+/// Rows of a table on a terminal, until `\rows` changes it.
 const ROWS_MAX: usize = 100;
 
 pub(crate) fn run(arguments: &Shell) -> Result<(), Failure> {
@@ -98,7 +99,7 @@ struct Session {
     is_timed: bool,
     is_expanded: bool,
     is_interactive: bool,
-    /// What `\o` writes.
+    /// The last result, which `\o` writes.
     last: Option<Answer>,
     paint: Paint,
 }
@@ -140,7 +141,7 @@ impl Session {
             }
             let added = lines.add_history_entry(text.trim_end());
             if let (Ok(true), Some(file)) = (added, &history) {
-                // The answer matters more than a full disk does here.
+                // A history that cannot be written is no reason to stop.
                 let _ = lines.append_history(file);
             }
             match self.step(&text) {
@@ -155,7 +156,7 @@ impl Session {
         }
     }
 
-    /// Scripts from lines that nobody edits.
+    /// Runs scripts from input that is not a terminal.
     fn piped(mut self) -> Result<(), Failure> {
         interrupt::watch();
         let mut script = String::new();
@@ -224,7 +225,7 @@ impl Session {
                 self.say(&format!("${name} = {}\n", value.ok_or_else(none)?))?;
             }
             Command::SetParameter(name, text) => {
-                // Quoted as scripts quote texts, which JSON does not.
+                // Single quotes are strings in scripts, but not in JSON.
                 let quoted = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\''));
                 let value = match quoted {
                     Some(text) => Value::Str(text.to_owned()),
@@ -250,7 +251,7 @@ impl Session {
     }
 
     fn script(&mut self, text: &str) -> Result<(), Failure> {
-        // A follower shows what is committed now, not what was when it was opened.
+        // A read-only database shows the latest commits, not those at its opening.
         self.database.refresh()?;
         let begin = Instant::now();
         let answer = {
@@ -299,7 +300,7 @@ impl Session {
         let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
         let width = match self.is_interactive {
             true => width.filter(|&width| width > 0).unwrap_or(WIDTH_DEFAULT),
-            // Whoever reads a pipe has no width.
+            // A pipe has no width.
             false => usize::MAX,
         };
         Screen { width, rows_max: self.rows_max, is_expanded: self.is_expanded, paint: self.paint }
@@ -319,7 +320,7 @@ impl Session {
     }
 
     fn relations(&self, part: &str) -> Result<(), Failure> {
-        // Their columns in one line each, as `:create` would name them.
+        // The columns of each relation on one line, as `:create` would name them.
         let names = self.ask("::relations")?;
         let mut text = String::new();
         for row in 0..names.len() {
@@ -353,7 +354,7 @@ impl Session {
     fn describe(&self, name: &str) -> Result<(), Failure> {
         self.show_quietly(&self.ask(&format!("::columns {name}"))?)?;
         for (what, script) in [("indexes", "::indices"), ("triggers", "::show_triggers")] {
-            // An index has none of its own.
+            // An index has no indexes or triggers of its own.
             if let Ok(answer) = self.ask(&format!("{script} {name}"))
                 && !answer.is_empty()
             {
@@ -393,7 +394,7 @@ impl Session {
     }
 }
 
-/// How long something took, as people read it.
+/// A duration in the unit that fits it.
 fn time(took: Duration) -> String {
     let ms = took.as_secs_f64() * 1e3;
     match ms {

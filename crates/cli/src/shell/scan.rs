@@ -1,19 +1,18 @@
-//! Pieces of a script that is being written, for colours and completion.
+//! A tokenizer for scripts that are being typed, for colors and completion.
 //!
 //! # Why not the parser
-//! It says what a whole text means. Here the text is half written, its end is where the cursor
-//! stands, and each piece needs a place and a rough kind only. What is shown in a wrong colour does
-//! no harm.
+//! The parser needs a whole script. Here the text is half written and ends at the cursor, and each
+//! token only needs a position and a rough kind. A wrong color does no harm.
 
 use std::ops::Range;
 use unicode_ident::{is_xid_continue, is_xid_start};
 
-/// What a piece is.
+/// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `# …` and `/* … */`
     Comment,
-    /// A text in quotes, closed or not.
+    /// A string in quotes, closed or not.
     Text,
     /// `$name`
     Parameter,
@@ -23,21 +22,21 @@ pub(crate) enum Kind {
     Option,
     Number,
     Word,
-    /// One character that is none of these.
+    /// Any other single character.
     Sign,
     Space,
 }
 
-/// A piece of a text.
+/// A token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) kind: Kind,
     pub(crate) range: Range<usize>,
-    /// Whether it is a comment or a text that does not end.
+    /// Whether it is a comment or a string without its end.
     pub(crate) is_open: bool,
 }
 
-/// All pieces, in order and without gaps.
+/// All tokens of the text, in order and without gaps.
 pub(crate) fn pieces(text: &str) -> Vec<Piece> {
     let mut found: Vec<Piece> = Vec::new();
     let mut start = 0;
@@ -112,24 +111,24 @@ pub(crate) fn pieces(text: &str) -> Vec<Piece> {
     found
 }
 
-/// Whether an option may stand here: behind a bracket and a space, as in `… := *r[a] :limit 1`.
+/// Whether an option may begin here: after a bracket and a space, as in `… := *r[a] :limit 1`.
 fn is_after_rule(text: &str, start: usize) -> bool {
     let before = &text[..start];
     before.ends_with([' ', '\t', '{']) && !before.trim_end().ends_with([',', '(', '['])
 }
 
-/// Bytes of the name that the text begins with; names have dots in them.
+/// Bytes of the name at the start of the text, which may contain dots.
 fn word_bytes(text: &str) -> usize {
     text.find(|c: char| !(c == '.' || is_xid_continue(c))).unwrap_or(text.len())
 }
 
-/// Bytes of the name in backquotes that the text begins with.
+/// Bytes of the name in backquotes at the start of the text, quotes included.
 fn quoted_name_bytes(text: &str) -> Option<usize> {
     let end = text.strip_prefix('`')?.find(['`', '\n'])?;
     (end > 0 && text[1 + end..].starts_with('`')).then_some(end + 2)
 }
 
-/// Where a text in quotes ends, past its last quote.
+/// The byte after the closing quote of a string.
 fn closing(text: &str, quote: char) -> Option<usize> {
     let mut is_escaped = false;
     for (at, c) in text.char_indices().skip(1) {
@@ -182,7 +181,7 @@ mod tests {
         );
     }
 
-    /// A vowel sign is no letter of its own, and a part of the name all the same.
+    /// Vowel signs are not letters, but they are part of a name.
     #[test]
     fn a_name_of_any_script_is_one_piece() {
         check(

@@ -1,4 +1,4 @@
-//! Transactions of a database: what is changed in one, by a view or a script, shows at its commit.
+//! Transactions of a database. Changes by views and scripts become visible at its commit.
 
 use super::Database;
 use base::KeyspaceId;
@@ -16,23 +16,23 @@ use views::combined::Combined;
 use views::counters::Counters;
 use views::graph::Graph;
 
-/// A transaction: nothing is visible to others before [`Tx::commit`]; dropping it rolls back.
+/// A transaction. Others see its changes only after [`Tx::commit`]. Dropping it rolls it back.
 #[derive(Clone)]
 pub struct Tx {
     database: Database,
     shared: Arc<SharedTransaction>,
-    /// Where increments could not be written when it began, and why.
+    /// Write buffers that could not be written when it began: keyspace and error.
     unwritten: Arc<[(KeyspaceId, Error)]>,
     scripts: Arc<Scripts>,
 }
 
-/// What is known of the scripts of a transaction.
+/// State of the scripts of a transaction.
 struct Scripts {
-    /// Locks behind it are its parent's in a child of a `fork`.
+    /// In a child of a `fork` the locks below belong to the parent.
     owner: Owner,
     engine: Arc<Engine>,
     have_run: AtomicBool,
-    /// What they leave to be done.
+    /// Changes of names and other work that the commit must do.
     carried: Arc<Mutex<Carried>>,
 }
 
@@ -44,8 +44,8 @@ impl Scripts {
 
 impl Drop for Scripts {
     fn drop(&mut self) {
-        // Of a transaction that nobody ended: it cannot be committed any more. A parent's goes on,
-        // whatever its children drop.
+        // The transaction was dropped without an end, so it can no longer be committed. In a child
+        // of a `fork` nothing is done, since the parent's transaction goes on.
         if self.owner.is_here() {
             self.engine.forget(&self.take());
         }
@@ -59,11 +59,11 @@ impl std::fmt::Debug for Tx {
 }
 
 impl Tx {
-    /// As [`Database::transaction`].
+    /// See [`Database::transaction`].
     pub(super) fn begin(database: &Database, isolation: Isolation) -> Self {
-        // A failed write poisons the store, and the transaction's commit says so.
-        // All of them ask for the process themselves: in another one nothing is held, and every
-        // call of the transaction fails.
+        // A failed write poisons the store, and the transaction's commit reports it. All calls
+        // below check the process themselves: in another process nothing is read, and every call of
+        // the transaction fails.
         let parts = database.parts.anywhere();
         let unwritten = parts.waiting.write_each();
         let carried = Arc::new(Mutex::new(parts.engine.carried()));
@@ -78,19 +78,19 @@ impl Tx {
         &self.database
     }
 
-    /// The transaction, for a script.
+    /// The transaction for a script; records that a script has run.
     pub(crate) fn for_script(&self) -> &SharedTransaction {
         self.scripts.have_run.store(true, Ordering::Release);
         &self.shared
     }
 
-    /// Runs something that changes relations, and keeps what it leaves to be done for the commit.
+    /// Runs a change of relations, and keeps its pending work for the commit.
     pub(crate) fn changing<R>(
         &self,
         change: impl FnOnce(&dyn Transaction, &mut Carried) -> Result<R>,
     ) -> Result<R> {
         self.database.check_process()?;
-        // A script inside of this one, or beside it, works on a copy of its own.
+        // Nested and concurrent scripts each work on their own copy.
         let mut carried = Carried::for_script(&self.scripts.carried);
         let before = carried.names().clone();
         let done = self.for_script().with(|transaction| change(transaction, &mut carried))?;
@@ -98,18 +98,19 @@ impl Tx {
         Ok(done)
     }
 
-    /// What names stand for in the transaction.
+    /// The names as the transaction sees them.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] where others have renamed, replaced or removed relations since it began.
+    /// [`ErrorKind::Conflict`] if others have renamed, replaced or removed relations since it
+    /// began.
     pub(crate) fn names(&self) -> Result<Names> {
         self.database.check_open()?;
         let carried = self.scripts.carried.lock();
         self.scripts.engine.names_in(&carried).cloned()
     }
 
-    /// What the database calls what has this name in the transaction, where scripts of it gave
-    /// names.
+    /// The stored name of an entry that has this name in the transaction, where scripts may have
+    /// renamed it.
     fn stored<'n>(&self, name: &'n str) -> Result<Cow<'n, str>> {
         self.database.check_open()?;
         let stored = self.scripts.carried.lock().names().stored(name);
@@ -119,36 +120,36 @@ impl Tx {
         })
     }
 
-    /// A graph seen through the transaction. It must exist: graphs are created outside.
+    /// A graph in the transaction. It must exist: graphs are created outside of transactions.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where there is none of this name.
+    /// [`ErrorKind::InvalidInput`] if there is no graph with this name.
     pub fn graph(&self, name: &str) -> Result<Graph> {
         Ok(self.database.require_graph(&self.stored(name)?)?.in_transaction(&self.shared))
     }
 
-    /// Blobs seen through the transaction. They must exist.
+    /// Blobs in the transaction. They must exist.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where there are none of this name.
+    /// [`ErrorKind::InvalidInput`] if there are no blobs with this name.
     pub fn blobs(&self, name: &str) -> Result<Blobs> {
         Ok(self.database.require_blobs(&self.stored(name)?)?.in_transaction(&self.shared))
     }
 
-    /// Counters seen through the transaction. They must exist.
+    /// Counters in the transaction. They must exist.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where there are none of this name.
+    /// [`ErrorKind::InvalidInput`] if there are no counters with this name.
     pub fn counters(&self, name: &str) -> Result<Counters> {
         Ok(self.database.require_counters(&self.stored(name)?)?.in_transaction(&self.shared))
     }
 
-    /// Combined values seen through the transaction. Somebody must have opened them by
-    /// [`Database::combined`].
+    /// Combined values in the transaction. They must be open, by [`Database::combined`].
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where nobody has. The function's, where it refused to combine increments that were
-    /// acknowledged before the transaction began: it would not see them.
+    /// [`ErrorKind::InvalidInput`] if they are not open. The error of the function if it refused
+    /// increments that were acknowledged before the transaction began: the transaction would not
+    /// see them.
     pub fn combined(&self, name: &str) -> Result<Combined> {
         let waiting = &self.database.parts()?.waiting;
         let found = waiting.open_combined(&self.stored(name)?)?;
@@ -163,13 +164,14 @@ impl Tx {
         }
     }
 
-    /// Makes all writes visible at once.
+    /// Makes all writes visible in one step.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`]: another commit won; nothing was written; run it again.
+    /// [`ErrorKind::Conflict`]: another commit won and nothing was written. Run the transaction
+    /// again.
     pub fn commit(&self) -> Result<()> {
         self.database.check_process()?;
-        // What runs in it ends first, and nothing begins after it.
+        // Waits for running calls, and refuses later ones.
         self.database.check_open()?;
         let transaction = self.shared.end()?;
         match self.scripts.have_run.load(Ordering::Acquire) {
@@ -178,7 +180,7 @@ impl Tx {
         }
     }
 
-    /// Forgets all writes. In a process that inherited the transaction by `fork` it does nothing.
+    /// Discards all writes. In a child of a `fork` it does nothing.
     pub fn rollback(&self) {
         if self.database.check_process().is_err() {
             return;
@@ -187,7 +189,7 @@ impl Tx {
         self.scripts.engine.forget(&self.scripts.take());
     }
 
-    /// Whether it has neither committed nor rolled back. Never in a process that inherited it.
+    /// Whether it has not ended. False in a child of a `fork`.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.database.check_process().is_ok() && self.shared.is_open()

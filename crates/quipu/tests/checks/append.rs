@@ -1,15 +1,15 @@
-//! Random transactions that append to lists and read them, and what an independent checker says of
-//! the history.
+//! Random transactions that append to lists and read them, and the verdict of an independent
+//! checker on the history.
 //!
 //! # Why lists
-//! Whoever reads a list sees the order of all appends before, so who overwrote, read or missed whom
-//! follows from the reads alone. The checker (the crate `adya`, a checker after Elle) knows nothing
-//! of the engine: it gets what the clients asked and saw, builds the graph of dependencies, and
+//! A read of a list shows the order of all earlier appends, so the reads alone reveal who
+//! overwrote, read or missed whom. The checker (the crate `adya`, after Elle) knows nothing of the
+//! engine: it gets the requests and results of the clients, builds their dependency graph, and
 //! looks for the cycles that a level forbids.
 //!
-//! # How a list is kept
-//! As out-edges of a vertex: `(list, position) => element`. Two that append to one list write one
-//! row.
+//! # How a list is stored
+//! As out-edges of a vertex: `(list, position) => element`. Two transactions that append to one
+//! list write the same row.
 
 use super::{commit, meet, set, table};
 use adya::history::{Interner, Mop, Op, OpType, ReadValue, Scalar};
@@ -32,13 +32,13 @@ impl Random {
         (z ^ (z >> 31)) % bound
     }
 
-    /// One number from a seed.
+    /// The first number of a seed.
     pub(crate) fn pick(seed: u64, bound: u64) -> u64 {
         Self(seed).below(bound)
     }
 }
 
-/// What the clients do.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) level: Isolation,
@@ -50,29 +50,29 @@ pub(crate) struct Plan {
     pub(crate) stirred: bool,
 }
 
-/// Lists in use at a time; after some transactions a thread goes on to the next ones, so lists stay
-/// short.
+/// Number of lists in use at a time. After some transactions a thread continues with the next ones,
+/// so lists stay short.
 const LISTS: u64 = 4;
 const TRANSACTIONS_A_LIST: u64 = 40;
 
-/// What happened.
+/// Result of a run.
 pub(crate) struct Run {
     pub(crate) plan: Plan,
     pub(crate) committed: u64,
     pub(crate) aborted: u64,
-    /// Appends that were acknowledged but are not in the lists at the end, or are there twice or
-    /// unasked.
+    /// Acknowledged appends that are missing in the final lists, or occur twice, and elements that
+    /// nobody appended.
     pub(crate) wrong_at_the_end: Vec<String>,
     history: History,
 }
 
-/// What the checker says.
+/// Result of the checker.
 #[derive(Debug)]
 pub(crate) struct Verdict {
     pub(crate) model: &'static str,
     pub(crate) valid: Valid,
     pub(crate) anomalies: Vec<String>,
-    /// The checker's words for the first anomaly.
+    /// The checker's explanation of the first anomaly.
     pub(crate) explanation: String,
 }
 
@@ -82,8 +82,8 @@ enum Step {
     Read(u64),
 }
 
-/// The history as it grows. The order of entries is the order of real time: an invocation is noted
-/// before the transaction begins, a completion after it has ended.
+/// The history so far, in the order of real time: an invocation is recorded before its transaction
+/// begins, a completion after it has ended.
 #[derive(Default)]
 struct Log {
     ops: Vec<Op>,
@@ -125,7 +125,7 @@ fn elements(lists: &Graph, list: u64) -> Vec<i64> {
     (0..edges.len()).map(element).collect()
 }
 
-/// One to four steps on the lists in use.
+/// One to four steps on the current lists.
 fn steps(random: &mut Random, nth: u64, next: &mut i64) -> Vec<Step> {
     let first = nth / TRANSACTIONS_A_LIST * LISTS;
     let count = 1 + random.below(4);
@@ -140,7 +140,7 @@ fn steps(random: &mut Random, nth: u64, next: &mut i64) -> Vec<Step> {
     (0..count).map(|_| step()).collect()
 }
 
-/// Runs the plan on an open database.
+/// Runs a plan on an open database.
 pub(crate) fn run(db: &Database, plan: Plan) -> Run {
     table(db, "lists");
     let log = Mutex::new(Log::default());
@@ -177,7 +177,7 @@ pub(crate) fn run(db: &Database, plan: Plan) -> Run {
     Run { plan, committed, aborted, wrong_at_the_end, history }
 }
 
-/// Counts a client out, also one that fails.
+/// Counts a client as gone when it is dropped, even after a panic.
 struct Gone<'a>(&'a AtomicU64);
 
 impl Drop for Gone<'_> {
@@ -210,7 +210,7 @@ fn transaction(db: &Database, level: Isolation, log: &Mutex<Log>, me: u64, steps
     done
 }
 
-/// Compares the last transaction's reads, which are of all lists, with what was acknowledged.
+/// Compares the reads of the last transaction, of all lists, with the acknowledged appends.
 fn compare(history: &History) -> Vec<String> {
     let mut acknowledged: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for op in history.ops.iter().filter(|op| op.kind == OpType::Ok) {
@@ -236,7 +236,7 @@ fn compare(history: &History) -> Vec<String> {
 }
 
 impl Run {
-    /// Asks the checker whether the history satisfies a model of consistency. It gives up after
+    /// Checks whether the history satisfies a consistency model. The checker gives up after
     /// `timeout`.
     pub(crate) fn check(&self, model: &'static str, timeout: Duration) -> Verdict {
         let options = Opts { models: vec![model.to_owned()], timeout, ..Opts::default() };

@@ -1,28 +1,28 @@
 //! The schedules of Hermitage (Martin Kleppmann's collection of isolation anomalies) on a graph.
 //!
 //! # How a table becomes a graph
-//! Hermitage's `test(id, value)` with rows `1 => 10, 2 => 20` is the out-edges of vertex 0: `(0,
-//! id) => value`. A predicate over values reads the whole range and filters, as a query without an
-//! index does.
+//! Hermitage's `test(id, value)` with the rows `1 => 10, 2 => 20` is stored as out-edges of vertex
+//! 0: `(0, id) => value`. A predicate over values reads the whole range and filters, like a query
+//! without an index.
 //!
-//! # What waits
-//! Nothing: where another database blocks a statement, here the later commit conflicts.
+//! # Blocking
+//! Nothing blocks: where another database blocks a statement, here the later commit conflicts.
 
 use super::{commit, int, set, table};
 use quipu::{Database, Edges, Graph, Isolation, Options, Tx};
 
-/// What a schedule came to.
+/// Outcome of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     /// The anomaly happened.
     Anomaly,
-    /// It did not, because a transaction failed with a conflict and has to be run again.
+    /// The anomaly did not happen, because a transaction conflicted and must be run again.
     Conflict,
-    /// It did not, and all transactions committed.
+    /// The anomaly did not happen, and all transactions committed.
     Prevented,
 }
 
-/// A schedule, run at a level.
+/// A schedule, to run at a level.
 pub(crate) type Schedule = fn(&Lab) -> Seen;
 
 /// All schedules by the name of their test, and whether snapshot isolation allows the anomaly.
@@ -54,7 +54,7 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// `stirred`: between any two steps everything is flushed and compacted.
+    /// With `stirred`, everything is flushed and compacted between any two steps.
     pub(crate) fn new(level: Isolation, stirred: bool) -> Self {
         let db = Database::in_memory(Options { threads: 1, ..Options::default() }).unwrap();
         let rows = table(&db, "test");
@@ -75,7 +75,7 @@ impl Lab {
         Transaction { lab: self, tx, rows }
     }
 
-    /// What is committed.
+    /// The committed rows.
     fn rows(&self) -> Vec<(u64, i64)> {
         self.step();
         all(&self.rows)
@@ -104,7 +104,7 @@ impl Transaction<'_> {
         all(&self.rows)
     }
 
-    /// Ids of the rows whose value the predicate holds of.
+    /// Ids of the rows whose values satisfy the predicate.
     fn ids(&self, predicate: impl Fn(i64) -> bool) -> Vec<u64> {
         self.all().into_iter().filter(|&(_, value)| predicate(value)).map(|(id, _)| id).collect()
     }
@@ -144,7 +144,7 @@ fn seen(anomaly: bool, committed: bool) -> Seen {
     }
 }
 
-/// Two transactions write the same two rows; what is left must be the work of one of them.
+/// Two transactions write the same two rows; both must end with the values of one transaction.
 pub(crate) fn g0_write_cycle(lab: &Lab) -> Seen {
     let (t1, t2) = (lab.begin(), lab.begin());
     t1.set(1, 11);
@@ -157,7 +157,7 @@ pub(crate) fn g0_write_cycle(lab: &Lab) -> Seen {
     seen(!whole, first && second)
 }
 
-/// What a rolled back transaction wrote is never read, neither before nor after.
+/// The writes of a rolled back transaction are never read, neither before nor after the rollback.
 pub(crate) fn g1a_aborted_read(lab: &Lab) -> Seen {
     let (t1, t2) = (lab.begin(), lab.begin());
     t1.set(1, 101);
@@ -180,7 +180,7 @@ pub(crate) fn g1b_intermediate_read(lab: &Lab) -> Seen {
     seen(before == 101 || after == 101, first && second)
 }
 
-/// Of two transactions that both commit, not each reads what the other wrote.
+/// If two transactions both commit, at most one of them reads the other's writes.
 pub(crate) fn g1c_circular_information_flow(lab: &Lab) -> Seen {
     let (t1, t2) = (lab.begin(), lab.begin());
     t1.set(1, 11);
@@ -190,7 +190,7 @@ pub(crate) fn g1c_circular_information_flow(lab: &Lab) -> Seen {
     seen(two == 22 && one == 11, first && second)
 }
 
-/// Who sees one write of a transaction sees the other, too, and goes on seeing both.
+/// A reader that sees one write of a transaction sees the other too, and continues to see both.
 pub(crate) fn otv_observed_transaction_vanishes(lab: &Lab) -> Seen {
     let (t1, t2) = (lab.begin(), lab.begin());
     t1.set(1, 11);
@@ -207,7 +207,7 @@ pub(crate) fn otv_observed_transaction_vanishes(lab: &Lab) -> Seen {
     seen((one, two) != (11, 19) || again != (11, 19), first && second && third)
 }
 
-/// Two predicates, one after the other, see one moment.
+/// Two successive reads by predicates see the same snapshot.
 pub(crate) fn pmp_predicate_many_preceders(lab: &Lab) -> Seen {
     let (t1, t2) = (lab.begin(), lab.begin());
     let before = t1.ids(|value| value == 30);
@@ -218,7 +218,7 @@ pub(crate) fn pmp_predicate_many_preceders(lab: &Lab) -> Seen {
     seen(!before.is_empty() || !after.is_empty(), first && second)
 }
 
-/// A delete by a predicate does not miss rows that a concurrent update brings under it.
+/// A delete by a predicate does not miss rows that a concurrent update makes match it.
 pub(crate) fn pmp_with_a_write_predicate(lab: &Lab) -> Seen {
     let (t1, t2) = (lab.begin(), lab.begin());
     for (id, value) in t1.all() {
@@ -229,7 +229,7 @@ pub(crate) fn pmp_with_a_write_predicate(lab: &Lab) -> Seen {
     seen(first && second, first && second)
 }
 
-/// Of two that read a row and write what they made of it, none is overwritten.
+/// If two transactions read a row and write a value derived from it, neither update is lost.
 pub(crate) fn p4_lost_update(lab: &Lab) -> Seen {
     let (t1, t2) = (lab.begin(), lab.begin());
     let (a, b) = (t1.get(1), t2.get(1));
@@ -240,7 +240,7 @@ pub(crate) fn p4_lost_update(lab: &Lab) -> Seen {
     seen(lab.rows()[0] != (1, want), first && second)
 }
 
-/// Two reads of one transaction see one moment.
+/// Two reads of one transaction see the same snapshot.
 pub(crate) fn g_single_read_skew(lab: &Lab) -> Seen {
     let (t1, t2) = (lab.begin(), lab.begin());
     let one = t1.get(1);
@@ -253,7 +253,7 @@ pub(crate) fn g_single_read_skew(lab: &Lab) -> Seen {
     seen((one, two) != (10, 20), first && second)
 }
 
-/// The same where the reads are predicates.
+/// The same with reads by predicates.
 pub(crate) fn g_single_with_a_predicate(lab: &Lab) -> Seen {
     let (t1, t2) = (lab.begin(), lab.begin());
     let fives = t1.ids(|value| value % 5 == 0);
@@ -279,7 +279,7 @@ pub(crate) fn g_single_with_a_write_predicate(lab: &Lab) -> Seen {
     seen(first && second, first && second)
 }
 
-/// The same where the delete comes between the other's two writes.
+/// The same where the delete comes between the two writes of the other transaction.
 pub(crate) fn g_single_interleaved(lab: &Lab) -> Seen {
     let (t1, t2) = (lab.begin(), lab.begin());
     t1.get(1);
@@ -291,7 +291,7 @@ pub(crate) fn g_single_interleaved(lab: &Lab) -> Seen {
     seen(first && second, first && second)
 }
 
-/// Two transactions read both rows and each writes another one.
+/// Two transactions read both rows, and each writes a different one.
 pub(crate) fn g2_item_write_skew(lab: &Lab) -> Seen {
     let (t1, t2) = (lab.begin(), lab.begin());
     for t in [&t1, &t2] {
@@ -304,7 +304,7 @@ pub(crate) fn g2_item_write_skew(lab: &Lab) -> Seen {
     seen(first && second, first && second)
 }
 
-/// Two transactions read by a predicate and each inserts what the other should have seen.
+/// Two transactions read by a predicate, and each inserts a row that the other should have seen.
 pub(crate) fn g2_anti_dependency_cycle(lab: &Lab) -> Seen {
     let (t1, t2) = (lab.begin(), lab.begin());
     t1.ids(|value| value % 3 == 0);
@@ -315,7 +315,7 @@ pub(crate) fn g2_anti_dependency_cycle(lab: &Lab) -> Seen {
     seen(first && second, first && second)
 }
 
-/// A third transaction sees the second but not the first, which did not see the second.
+/// A third transaction sees the second one but not the first, which did not see the second.
 pub(crate) fn g2_two_anti_dependency_edges(lab: &Lab) -> Seen {
     let t1 = lab.begin();
     t1.all();
@@ -332,9 +332,9 @@ pub(crate) fn g2_two_anti_dependency_edges(lab: &Lab) -> Seen {
     seen(all && rows == [(1, 10), (2, 25)], all)
 }
 
-/// Fekete, O'Neil and O'Neil's: a withdrawal and a deposit would be serializable, but a transaction
-/// that only reads sees the deposit without the withdrawal that must come before it (it was charged
-/// for an overdraft).
+/// From Fekete, O'Neil and O'Neil: a withdrawal and a deposit would be serializable, but a
+/// read-only transaction sees the deposit without the withdrawal, which must come first (it was
+/// charged for an overdraft).
 pub(crate) fn read_only_transaction_anomaly(lab: &Lab) -> Seen {
     let start = lab.begin();
     start.set(1, 0);
@@ -354,8 +354,8 @@ pub(crate) fn read_only_transaction_anomaly(lab: &Lab) -> Seen {
     seen(all && rows == [(1, 0), (2, 20)] && lab.rows() == [(1, -11), (2, 20)], all)
 }
 
-/// No anomaly at all: two writers of different rows that read what they write, and a reader of
-/// both.
+/// Not an anomaly: two writers of different rows that read only what they write, and a reader of
+/// both rows.
 pub(crate) fn disjoint_work(lab: &Lab) -> Seen {
     let (t1, t2, t3) = (lab.begin(), lab.begin(), lab.begin());
     let (one, two) = (t1.get(1), t2.get(2));

@@ -3,16 +3,16 @@
 //!
 //! # How persons become edges
 //! A property of a person is an edge of the graph `person`: `(person, field) => value`. A list
-//! (e-mails, a version history) is the out-edges of a vertex of `list`: `(list, position) =>
-//! element`; who appends reads the length and writes behind it. `knows` and `likes` are graphs of
-//! their own, so most transactions span several graphs, and each of them two keyspaces.
+//! (such as e-mails or a version history) is stored as out-edges of a vertex of `list`: `(list,
+//! position) => element`; an append reads the length and writes after the end. `knows` and `likes`
+//! are separate graphs. So most transactions span several graphs with two keyspaces each.
 //!
 //! # Where the original sleeps
-//! Here a client yields: the other seven get the processor in the middle of its transaction.
+//! Here a client yields, so that the other seven run in the middle of its transaction.
 //!
-//! # Who reads and who writes
-//! All clients begin at once and change roles with each round, so however unevenly a machine runs
-//! its threads, no reader is through before the first writer has written.
+//! # Readers and writers
+//! All clients start together and change roles each round. So no reader finishes before the first
+//! writer has written, however unevenly the machine schedules its threads.
 
 use super::append::Random;
 use super::{commit, int, meet, set, table};
@@ -20,7 +20,7 @@ use env::sync::Mutex;
 use quipu::{Database, Durability, Edges, Graph, Isolation, Options, Tx};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Clients at a time, as in the original.
+/// Number of concurrent clients, as in the original.
 const CLIENTS: u64 = 8;
 
 /// Fields of a person.
@@ -29,24 +29,24 @@ const VERSION: u64 = 1;
 const FRIENDS: u64 = 2;
 const VALUE: u64 = 3;
 
-/// Half of the clients write, the other half read, and they change places with each round.
+/// Half of the clients write and the other half read; they change roles each round.
 fn writes(me: u64, round: u64) -> bool {
     (me + round).is_multiple_of(2)
 }
 
-/// What a test came to.
+/// Result of a test.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) committed: u64,
     pub(crate) aborted: u64,
-    /// What contradicts the promise, in words.
+    /// Observations that violate the level, as text.
     pub(crate) anomalies: Vec<String>,
 }
 
-/// One of the tests: transactions for each client to run.
+/// One of the tests: the transactions of each client.
 pub(crate) type Test = fn(&Bench, u64) -> Report;
 
-/// All tests by name. WS is the one that snapshot isolation does not promise.
+/// All tests by name. Snapshot isolation does not prevent the anomaly of WS.
 pub(crate) const TESTS: [(&str, Test); 12] = [
     ("atomicity_c", atomicity_c),
     ("atomicity_rb", atomicity_rb),
@@ -62,7 +62,7 @@ pub(crate) const TESTS: [(&str, Test); 12] = [
     ("ws", ws),
 ];
 
-/// A database on disk under durability `os`.
+/// A database on disk with durability `os`.
 pub(crate) struct Bench {
     db: Database,
     person: Graph,
@@ -114,8 +114,7 @@ impl Bench {
         Client { bench: self, tx, person, list, knows, likes }
     }
 
-    /// Runs `client(number, round)` from all clients at once, with flushes and compactions beside
-    /// them.
+    /// Runs `client(number, round)` on all clients, with concurrent flushes and compactions.
     fn run(&self, rounds: u64, client: impl Fn(u64, u64) + Sync) {
         let left = AtomicU64::new(CLIENTS);
         let missing = AtomicU64::new(CLIENTS);
@@ -156,7 +155,7 @@ impl Bench {
     }
 }
 
-/// Counts a client out, also one that fails.
+/// Counts a client as gone when it is dropped, even after a panic.
 struct Gone<'a>(&'a AtomicU64);
 
 impl Drop for Gone<'_> {
@@ -211,7 +210,7 @@ fn elements(list: &Graph, of: u64) -> Vec<quipu::Weight> {
     (0..edges.len()).map(|i| edges.weight.get(i)).collect()
 }
 
-/// A person, an acquaintance and an e-mail come together or not at all.
+/// A person, an acquaintance and an e-mail become visible together or not at all.
 pub(crate) fn atomicity_c(bench: &Bench, rounds: u64) -> Report {
     set(&bench.person, 1, NAME, 1);
     bench.run(rounds, |me, round| {
@@ -238,9 +237,9 @@ pub(crate) fn atomicity_c(bench: &Bench, rounds: u64) -> Report {
     bench.report()
 }
 
-/// What a transaction did before it found that it must roll back is not there.
+/// Writes of a transaction that decides to roll back are not visible.
 pub(crate) fn atomicity_rb(bench: &Bench, rounds: u64) -> Report {
-    // Every other person is there already.
+    // Every other person exists already.
     for person in (0..CLIENTS * rounds).step_by(2) {
         set(&bench.person, 100 + person, NAME, 1);
     }
@@ -264,7 +263,7 @@ pub(crate) fn atomicity_rb(bench: &Bench, rounds: u64) -> Report {
     bench.report()
 }
 
-/// Three histories, always written together, have the same entries in the same order.
+/// Three histories that are always written together have the same entries in the same order.
 pub(crate) fn g0(bench: &Bench, rounds: u64) -> Report {
     bench.run(rounds, |me, round| {
         let client = bench.begin();
@@ -287,7 +286,7 @@ pub(crate) fn g0(bench: &Bench, rounds: u64) -> Report {
     bench.report()
 }
 
-/// Nobody reads the even version that is always rolled back.
+/// No reader sees the even version, whose writer always rolls back.
 pub(crate) fn g1a(bench: &Bench, rounds: u64) -> Report {
     set(&bench.person, 1, VERSION, 1);
     bench.run(rounds, |me, round| {
@@ -304,7 +303,7 @@ pub(crate) fn g1a(bench: &Bench, rounds: u64) -> Report {
     bench.report()
 }
 
-/// Nobody reads the even version that its writer replaces before committing.
+/// No reader sees the even version, which its writer replaces before committing.
 pub(crate) fn g1b(bench: &Bench, rounds: u64) -> Report {
     set(&bench.person, 1, VERSION, 99);
     bench.run(rounds, |me, round| {
@@ -323,7 +322,7 @@ pub(crate) fn g1b(bench: &Bench, rounds: u64) -> Report {
     bench.report()
 }
 
-/// Of two that commit, not each reads what the other wrote.
+/// If two transactions commit, at most one of them reads the other's writes.
 pub(crate) fn g1c(bench: &Bench, rounds: u64) -> Report {
     let reads = Mutex::new(std::collections::BTreeMap::new());
     bench.run(rounds, |me, round| {
@@ -347,7 +346,7 @@ pub(crate) fn g1c(bench: &Bench, rounds: u64) -> Report {
     bench.report()
 }
 
-/// A property read twice in a transaction is the same twice.
+/// Two reads of a property in one transaction return the same value.
 pub(crate) fn imp(bench: &Bench, rounds: u64) -> Report {
     set(&bench.person, 1, VERSION, 1);
     bench.run(rounds, |me, round| {
@@ -366,7 +365,7 @@ pub(crate) fn imp(bench: &Bench, rounds: u64) -> Report {
     bench.report()
 }
 
-/// A neighbourhood counted twice in a transaction is as large twice.
+/// Two counts of a neighborhood in one transaction are equal.
 pub(crate) fn pmp(bench: &Bench, rounds: u64) -> Report {
     bench.run(rounds, |me, round| {
         let client = bench.begin();
@@ -384,8 +383,8 @@ pub(crate) fn pmp(bench: &Bench, rounds: u64) -> Report {
     bench.report()
 }
 
-/// Writers raise the versions of all four persons of a circle; `judge` gets what readers read
-/// twice.
+/// Writers raise the versions of all four persons of a circle. `judge` gets the two reads of each
+/// reader.
 fn circle(bench: &Bench, rounds: u64, judge: impl Fn([i64; 4], [i64; 4]) -> bool + Sync) -> Report {
     for person in [1, 2, 3, 4] {
         set(&bench.person, person, VERSION, 0);
@@ -416,17 +415,17 @@ fn circle(bench: &Bench, rounds: u64, judge: impl Fn([i64; 4], [i64; 4]) -> bool
     bench.report()
 }
 
-/// Who saw a transaction's work goes on seeing it: no later read is older than an earlier one.
+/// A later read of a transaction is never older than an earlier one.
 pub(crate) fn otv(bench: &Bench, rounds: u64) -> Report {
     circle(bench, rounds, |first, second| first.iter().max() > second.iter().min())
 }
 
-/// A reader sees all of a transaction or nothing, each time.
+/// A reader always sees all of a transaction or nothing.
 pub(crate) fn fr(bench: &Bench, rounds: u64) -> Report {
     circle(bench, rounds, |first, second| first != second || first != [first[0]; 4])
 }
 
-/// No increment is lost: the number of friends is the number of edges.
+/// No increment is lost: the number of friends equals the number of edges.
 pub(crate) fn lu(bench: &Bench, rounds: u64) -> Report {
     set(&bench.person, 1, FRIENDS, 0);
     bench.run(rounds, |me, round| {
@@ -445,7 +444,7 @@ pub(crate) fn lu(bench: &Bench, rounds: u64) -> Report {
     bench.report()
 }
 
-/// Two values may fall while their sum allows it: it never falls below zero.
+/// Two values may decrease as long as their sum allows it. The sum must never fall below zero.
 pub(crate) fn ws(bench: &Bench, rounds: u64) -> Report {
     for pair in 0..rounds {
         set(&bench.person, 2 * pair, VALUE, 70);
@@ -462,7 +461,7 @@ pub(crate) fn ws(bench: &Bench, rounds: u64) -> Report {
             client.pause();
         }
         client.commit();
-        // As the original: somebody looks while the others work.
+        // As in the original, one client reads while the others write.
         let seen = bench.begin();
         let sum = Random::pick(me + pair, rounds);
         let sum = seen.get(2 * sum, VALUE) + seen.get(2 * sum + 1, VALUE);

@@ -1,5 +1,5 @@
-//! The smallest checks of what is kept: enough to notice a broken engine, not the proof of a sound
-//! one, which is the simulator's work.
+//! Minimal storage checks: enough to detect a broken engine, not to prove a sound one, which is the
+//! simulator's task.
 
 use super::{int, set, table};
 use quipu::{Database, Durability, ErrorKind, Options};
@@ -30,7 +30,7 @@ pub(crate) fn both_directions_agree() -> Result<(), String> {
     db.check(&|_, _| true).map(drop).map_err(|error| error.to_string())
 }
 
-/// An edge that was removed is not there after its removal and the edge met on disk.
+/// A removed edge does not come back after the removal meets the edge on disk.
 pub(crate) fn removed_edges_stay_away() -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     let db = open(&folder.path().join("db"));
@@ -47,7 +47,7 @@ pub(crate) fn removed_edges_stay_away() -> Result<(), String> {
     if back.is_empty() { Ok(()) } else { Err(format!("removed edges are back: {back:?}")) }
 }
 
-/// A copy of the folder of a database that nobody closed holds every commit.
+/// A copy of the folder of a database that was not closed contains every commit.
 pub(crate) fn a_killed_process_loses_nothing() -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     let (from, to) = (folder.path().join("db"), folder.path().join("copy"));
@@ -67,7 +67,7 @@ pub(crate) fn a_killed_process_loses_nothing() -> Result<(), String> {
     if lost.is_empty() { Ok(()) } else { Err(format!("acknowledged edges are lost: {lost:?}")) }
 }
 
-/// Every bit flipped in the first block of a table is an error that says so.
+/// Every flipped bit in the first block of a table is reported as an error.
 pub(crate) fn flipped_bits_are_found() -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().join("db");

@@ -9,11 +9,10 @@ use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A child that has said nothing for so long hangs. Nothing waits for it to pass but a test that
-/// fails.
+/// A child that reports nothing for this long hangs. Only a failing test waits for it to expire.
 const SILENCE_MS: i32 = 60_000;
 
-/// One test at a time: what a child inherits is then this test's alone.
+/// Tests run one at a time, so that a child inherits only what belongs to its test.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -22,30 +21,30 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
 /// How a child ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// At once, as after `os._exit`.
+    /// Immediately, as by `os._exit`.
     AtOnce,
-    /// As a program that returns from `main`: handlers that were registered for the exit run.
+    /// Like a program that returns from `main`: exit handlers run.
     Exit,
-    /// By a signal that nobody can catch.
+    /// By a signal that cannot be caught.
     Killed,
 }
 
-/// A child at work.
+/// A running child.
 pub(crate) struct Child {
     pub(crate) process: i32,
     report: PipeReader,
-    /// Closed, it tells the child to go on, if the child waits for that.
+    /// Dropping it lets a child continue that waits for it.
     go_on: Option<PipeWriter>,
 }
 
-/// What a child has of its parent's end.
+/// A child's connection to its parent.
 pub(crate) struct Side {
     report: PipeWriter,
     go_on: PipeReader,
 }
 
 impl Side {
-    /// Says something to the parent.
+    /// Sends a message to the parent.
     pub(crate) fn say(&mut self, text: &str) {
         self.report.write_all(text.as_bytes()).unwrap();
     }
@@ -55,13 +54,13 @@ impl Side {
         [self.report.as_raw_fd(), self.go_on.as_raw_fd()].contains(&descriptor)
     }
 
-    /// Waits until the parent lets it go on, or is gone.
+    /// Waits until the parent lets it continue, or has ended.
     pub(crate) fn wait(&mut self) {
         let _ = self.go_on.read(&mut [0]);
     }
 }
 
-/// Forks; the child does `work` and ends as said, 7 where it panicked.
+/// Forks. The child runs `work` and ends as `end` says, with status 7 after a panic.
 pub(crate) fn fork(end: End, work: impl FnOnce(&mut Side)) -> Child {
     let (report_from, report_to) = pipe().unwrap();
     let (go_from, go_to) = pipe().unwrap();
@@ -95,7 +94,7 @@ pub(crate) fn fork(end: End, work: impl FnOnce(&mut Side)) -> Child {
 }
 
 impl Child {
-    /// The next thing that the child says; what there is until it ends where `all`.
+    /// The next output of the child; with `all`, everything until it ends.
     fn hear(&mut self, all: bool) -> String {
         let mut said = Vec::new();
         loop {
@@ -117,24 +116,25 @@ impl Child {
         }
     }
 
-    /// The next thing that it says.
+    /// The next output of the child.
     pub(crate) fn next(&mut self) -> String {
         self.hear(false)
     }
 
-    /// Lets it go on, and returns what it says until its end, and its wait status.
+    /// Lets the child continue. Returns its output until its end, and its wait status.
     pub(crate) fn end(mut self) -> (String, i32) {
         drop(self.go_on.take());
         let said = self.hear(true);
         let mut status = 0;
-        // SAFETY: a child of this process that was not waited for; the status is ours to write.
+        // SAFETY: a child of this process that was not waited for; we own the status that is
+        // written.
         let waited = unsafe { libc::waitpid(self.process, &raw mut status, 0) };
         assert_eq!(waited, self.process);
         (said, status)
     }
 }
 
-/// Forks, lets the child do `work`, and returns what it said when it has ended as it should.
+/// Forks, runs `work` in the child, and returns its output after it has ended as it should.
 #[track_caller]
 pub(crate) fn in_child(end: End, work: impl FnOnce(&mut Side)) -> String {
     let (said, status) = fork(end, work).end();

@@ -1,4 +1,4 @@
-//! Whether rows and chunks of blobs agree, and making them agree after a repair.
+//! Checks that rows and chunks of blobs agree, and makes them agree after a repair.
 
 use super::large::{ChunkWrites, NOTES, chunk_batch};
 use super::rows::{Held, empty_batch, held, push_key};
@@ -8,46 +8,46 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use store::{Kinds, Read, Result};
 
-/// Rows looked at in one step.
+/// Rows read in one batch.
 const ROWS_A_STEP: usize = 4096;
 
-/// Chunks looked at in one step: 4 MiB.
+/// Chunks read in one batch: 4 MiB.
 const CHUNKS_A_STEP: usize = 16;
 
-/// What a check of blobs found sound.
+/// Report of a successful [`Blobs::check`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlobsCheck {
-    /// Blobs.
+    /// Number of blobs.
     pub rows: u64,
-    /// Those of them whose values are chunks.
+    /// Number of blobs whose values are split into chunks.
     pub large: u64,
-    /// Values that belong to no blob, or are being written: room that `compact` gives back.
+    /// Ids of chunks that belong to no blob, or are being written. `compact` frees their space.
     pub unused: u64,
 }
 
-/// What became of blobs in a repair.
+/// Report of [`Blobs::reconcile`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlobsReconciled {
-    /// Blobs that are whole.
+    /// Blobs that are complete.
     pub rows: u64,
-    /// Blobs given up because chunks of their values are lost.
+    /// Blobs removed because chunks of their values are lost.
     pub lost: u64,
 }
 
-/// Chunks found under an id.
+/// The chunks found under an id.
 #[derive(Clone, Copy, Debug, Default)]
 struct Found {
-    /// Chunks 0, 1, … up to this one are there, all but the last of full length.
+    /// Number of chunks found. If not `broken`, they are 0, 1, …, and all but the last are full.
     next: u64,
     bytes: u64,
     broken: bool,
 }
 
 impl Blobs {
-    /// Reads all rows and chunks of one moment and compares them.
+    /// Reads all rows and chunks in one snapshot and compares them.
     ///
     /// # Errors
-    /// [`store::ErrorKind::Corruption`]: a row without a value, or one whose chunks are not all there.
+    /// [`store::ErrorKind::Corruption`]: a row without a value, or with incomplete chunks.
     pub fn check(&self) -> Result<BlobsCheck> {
         let held = self.held();
         let mut found = held.chunks_found()?;
@@ -70,11 +70,11 @@ impl Blobs {
         Ok(check)
     }
 
-    /// Deletes the rows whose chunks are not all there, and the chunks that belong to no row: for a
-    /// database that a repair has made, which nobody else uses.
+    /// Deletes rows with incomplete chunks, and chunks that belong to no row. Only for a database
+    /// that a repair has made and that nobody else uses.
     ///
     /// # Errors
-    /// Corruption of what is left, and failed writes.
+    /// Corruption of the remaining rows, and failed writes.
     pub fn reconcile(&self) -> Result<BlobsReconciled> {
         let held = self.held();
         let found = held.chunks_found()?;
@@ -104,7 +104,7 @@ impl Blobs {
         Ok(done)
     }
 
-    /// Hands every row to `visit`, with its key's place.
+    /// Passes every row to `visit`, with the column and the index of its key.
     fn each_row(
         &self,
         mut visit: impl FnMut((&Keys, usize), Held<'_>) -> Result<()>,
@@ -124,7 +124,7 @@ impl Blobs {
         })
     }
 
-    /// What is there under each id.
+    /// The chunks found under each id.
     fn chunks_found(&self) -> Result<HashMap<u64, Found, RandomState>> {
         let mut found: HashMap<u64, Found, RandomState> = HashMap::default();
         let chunk_bytes = self.core.sizes.chunk_bytes as u64;
@@ -153,7 +153,7 @@ impl Blobs {
 }
 
 impl Found {
-    /// Whether it is a whole value of so many bytes.
+    /// Whether it is a complete value of `bytes` bytes.
     fn is(self, bytes: u64) -> bool {
         !self.broken && self.bytes == bytes
     }

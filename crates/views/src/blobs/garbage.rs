@@ -1,9 +1,9 @@
-//! Chunks that belong to no row.
+//! Garbage collection of chunks that belong to no row.
 //!
-//! They come about in three ways: a value written in pieces was not finished, because the process
-//! ended; or a short value, or a load, replaced a long one in the instant in which the long one was
-//! the first of its blobs, and did not look. And a [`Blobs::clear`] beside others who write without
-//! a pause leaves them for a moment.
+//! Such chunks arise in three ways. A process ended before it finished a value written in pieces. A
+//! short value or a load replaced a long value, but had checked for long values just before the
+//! first one was written. And [`Blobs::clear`] concurrent with steady writers leaves them for a
+//! short time.
 
 use super::large::{ChunkWrites, NOTES};
 use super::rows::{empty_batch, large_ids};
@@ -18,30 +18,30 @@ use relation::{BlobsPart, Definition};
 use std::sync::Arc;
 use store::{ErrorKind, Isolation, Result, Store, WriteBatch};
 
-/// Rows looked at in one step.
+/// Rows read in one batch.
 const ROWS_A_STEP: usize = 16 << 10;
 
 /// Ranges deleted by one commit.
 const RUNS_A_COMMIT: usize = 4096;
 
-/// Whether one range goes over neighbours with nothing between them, also over what others may
-/// write there meanwhile.
+/// Whether adjacent ids of garbage form one range. Such a range may also cover ids that other
+/// writers use in the meantime.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Runs {
     Joined,
     Apart,
 }
 
-/// Values that belong to no row.
+/// Ids that belong to no row.
 #[derive(Default)]
 struct Garbage {
     count: u64,
-    /// First and last ids, ascending.
+    /// First and last id of each range, ascending.
     runs: Vec<(u64, u64)>,
 }
 
-/// Removes what values left that were written in pieces when the process ended. For a database that
-/// was just opened for writing: nobody writes such a value yet.
+/// Removes the chunks of values whose writers did not finish before the process ended. Call it just
+/// after a database was opened for writing, before anyone writes a value in pieces.
 ///
 /// # Errors
 /// Corruption, and failed writes.
@@ -68,7 +68,7 @@ impl Blobs {
         Ok(())
     }
 
-    /// Ids whose rows are not written yet.
+    /// Ids that have a note: their rows are not written yet.
     pub(super) fn noted(&self) -> Result<Vec<u64>> {
         let mut notes = super::large::chunk_batch();
         let range = KeyRange::prefix_words(&[NOTES]);
@@ -78,32 +78,32 @@ impl Blobs {
         Ok(notes.key_words(1).to_vec())
     }
 
-    /// Removes chunks that belong to no row; how many values they were of. Reads the rows' ids, not
-    /// their values.
+    /// Removes chunks that belong to no row; returns the number of their ids. Reads the ids in the
+    /// rows, not the values.
     ///
     /// # Errors
     /// Corruption, and failed writes.
     pub fn collect_garbage(&self) -> Result<u64> {
         if let Source::Store(store) = &self.source {
-            // Whole runs of ids, checked at the commit: a clear of millions of values leaves a few
-            // ranges, not millions.
+            // Deletes whole ranges of ids, validated at the commit: after a clear of millions of
+            // values these are a few ranges instead of millions.
             let transaction = SharedTransaction::begin(&**store, Isolation::Snapshot);
             let inside = self.in_transaction(&transaction);
             let count = inside.delete_garbage(&inside.garbage(Runs::Joined)?)?;
             match transaction.commit() {
-                // The clock was put back, and a new id lies between old ones.
+                // The clock was set back, and a new id lies between old ones.
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
                 done => return done.map(|_| count),
             }
         }
-        // What is garbage at one moment stays so.
+        // An id that is garbage in one snapshot stays garbage.
         self.delete_garbage(&self.held().garbage(Runs::Apart)?)
     }
 
-    /// What belongs to no row at one moment.
+    /// The garbage in one snapshot.
     fn garbage(&self, runs: Runs) -> Result<Garbage> {
-        // At one moment every id has its row or its note: whoever writes chunks writes one of them
-        // along or before.
+        // In a snapshot every id in use has its row or its note: a writer of chunks writes one of
+        // them in the same commit or before.
         let mut live: HashSet<u64, RandomState> = self.noted()?.into_iter().collect();
         live.insert(NOTES);
         let mut garbage = Garbage::default();
@@ -132,8 +132,8 @@ impl Blobs {
         Ok(garbage)
     }
 
-    /// Ids are never used again, so where it is more than a commit may hold some of it may go
-    /// before the rest.
+    /// Deletes garbage, in several commits if there is much. That is safe, since ids are never
+    /// reused.
     fn delete_garbage(&self, garbage: &Garbage) -> Result<u64> {
         let range = |&(first, last): &(u64, u64)| KeyRange {
             lower: Key::words(&[first]),

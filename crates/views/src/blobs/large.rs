@@ -1,20 +1,20 @@
-//! Chunks of long values.
+//! Chunks of long values: encoding, reading and deleting.
 
 use super::{Blobs, damaged};
 use base::sabotage::{Switch, is_on};
 use base::{Batch, BytesColumn, Column, Key, KeyRange, KeyRef, Keys, Kind, Projection};
 use store::{Kinds, Read, Result, TableWrites};
 
-/// Chunks read at once: 4 MiB.
+/// Chunks read in one batch: 4 MiB.
 const CHUNKS_A_STEP: u64 = 16;
 
-/// Column `bytes` alone.
+/// Projection of the column `bytes` only.
 const BYTES: Projection = Projection { keys: 0, values: 1 };
 
-/// Key of the note of an id whose row is not written yet, after the 0.
+/// First key word of the notes `{0, id}` of ids whose rows are not written yet.
 pub(super) const NOTES: u64 = 0;
 
-/// An empty batch of the shape of chunks.
+/// An empty batch in the shape of chunks.
 pub(super) fn chunk_batch() -> Batch {
     Batch {
         rows: 0,
@@ -35,7 +35,7 @@ impl ChunkWrites {
         Self { kinds: Vec::new(), rows: chunk_batch() }
     }
 
-    /// A chunk, or the note `{0, id}` without bytes.
+    /// Puts a chunk, or the note `{0, id}` with no bytes.
     pub(super) fn put(&mut self, id: u64, chunk: u64, bytes: &[u8]) {
         self.push(Kind::Put, id, chunk, bytes);
     }
@@ -44,7 +44,7 @@ impl ChunkWrites {
         self.push(Kind::Delete, id, chunk, &[]);
     }
 
-    /// All chunks of a value.
+    /// Puts all chunks of a value.
     pub(super) fn put_all(&mut self, id: u64, value: &[u8], chunk_bytes: usize) {
         for (chunk, bytes) in (0..).zip(value.chunks(chunk_bytes)) {
             self.put(id, chunk, bytes);
@@ -78,7 +78,7 @@ impl ChunkWrites {
 }
 
 impl Blobs {
-    /// Appends the value of so many bytes under `id`.
+    /// Appends the value under `id`, which has `bytes` bytes.
     pub(super) fn read_large(
         &self,
         read: &dyn Read,
@@ -89,7 +89,7 @@ impl Blobs {
         let mut batch = chunk_batch();
         let chunk_bytes = self.core.sizes.chunk_bytes as u64;
         let (start, chunks) = (out.len(), bytes.div_ceil(chunk_bytes));
-        // Whatever the row says, no more is taken than a value may have.
+        // A damaged row may claim any length, so no more than the maximum is reserved.
         out.reserve(bytes.min(super::VALUE_BYTES_MAX) as usize);
         let mut next = 0;
         while next < chunks {
@@ -109,12 +109,12 @@ impl Blobs {
         Ok(())
     }
 
-    /// Chunks are missing or of the wrong length.
+    /// The error of chunks that are missing or have the wrong length.
     pub(super) fn lost_chunk(&self) -> store::Error {
         damaged(format!("a value of {:?} has lost a chunk", self.name()))
     }
 
-    /// Deletes the chunks under `id`.
+    /// Adds deletes of all chunks under `id` to `writes`.
     pub(super) fn delete_large(
         &self,
         read: &dyn Read,
@@ -128,9 +128,8 @@ impl Blobs {
         Ok(())
     }
 
-    /// An id that no value has: it ascends with the clock, so that later values lie behind earlier
-    /// ones. That it is free is looked up; that no other takes it at the same time, the commit's
-    /// check for conflicts sees to.
+    /// An unused id. Ids ascend with the clock, so later values come after earlier ones. This
+    /// checks that the id is free; the commit's conflict check prevents that two writers take it.
     pub(super) fn free_id(&self, read: &dyn Read) -> Result<u64> {
         let mut batch = chunk_batch();
         loop {
@@ -149,7 +148,7 @@ impl Blobs {
         }
     }
 
-    /// Whether there is any chunk or note.
+    /// Whether there is a chunk or a note.
     pub(super) fn holds_large(&self) -> Result<bool> {
         let (all, mut batch) = (KeyRange::all_words(), chunk_batch());
         self.source
@@ -157,11 +156,11 @@ impl Blobs {
         Ok(batch.rows > 0)
     }
 
-    /// Whether there may be any chunk.
+    /// Whether there may be a chunk. False is exact.
     pub(super) fn may_hold_large(&self) -> Result<bool> {
         let all = KeyRange::all_words();
-        // Not the estimate's rows: from them each delete takes off what it may hide, and it may
-        // hide nothing.
+        // The estimated rows do not serve: they subtract one row for each delete, which may hide no
+        // row at all.
         Ok(self.source.read(|read| read.estimate(self.core.large, &all))?.bytes > 0)
     }
 }

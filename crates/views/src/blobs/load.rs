@@ -1,4 +1,4 @@
-//! Loading many blobs at once, past the log and the memtables.
+//! Bulk load of blobs, without the log and the memtables.
 
 use super::rows::{append_values, empty_batch, large_ids, push_values};
 use super::{BlobRows, Blobs, LARGE, LARGE_BYTES_MIN};
@@ -26,10 +26,11 @@ impl BlobRows {
         Ok(())
     }
 
-    /// Appends as many rows as there are keys.
+    /// Appends one row for each key.
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`]: keys of another type, columns of different lengths, or a value that is null.
+    /// [`store::ErrorKind::InvalidInput`]: keys of another type, columns of different lengths, or a
+    /// null value.
     pub fn push_many(&mut self, keys: KeyList<'_>, values: &BytesColumn) -> Result<()> {
         check_values(keys, values)?;
         let count = keys.len();
@@ -41,17 +42,19 @@ impl BlobRows {
 }
 
 impl Blobs {
-    /// Writes many blobs in ascending order of their keys as tables, past the log and the
-    /// memtables, and makes all of them visible at once: about as many bytes are written as they
-    /// take. They replace what their keys had. `next` appends rows to what it is given, and answers
-    /// false after the last; it is called from this thread or another. Durable when this returns,
-    /// whatever the durability. One call costs a few syncs and writes the memtables out, so it is
-    /// for megabytes and more.
+    /// Writes many blobs in ascending order of their keys directly into tables, without the log and
+    /// the memtables, and makes all of them visible in one step. They replace earlier values of
+    /// their keys. Writes about as many bytes as the blobs have. One call costs a few syncs and a
+    /// flush of the memtables, so it pays for megabytes and more.
+    ///
+    /// `next` appends rows to its argument and returns false after the last; it may be called from
+    /// another thread. The blobs are durable when this returns, independent of the durability of
+    /// commits.
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`]: keys that do not ascend; a value of [`LARGE_BYTES_MIN`] bytes or more, or a key that has one (those
-    /// are for [`Blobs::put_many`]); inside a transaction or at a snapshot. Whatever `next` fails
-    /// with. Nothing is written then.
+    /// [`store::ErrorKind::InvalidInput`]: keys that do not ascend; a value of [`LARGE_BYTES_MIN`]
+    /// bytes or more, or a key that has one (use [`Blobs::put_many`]); blobs in a transaction or at
+    /// a snapshot. Errors of `next`. In each case nothing is written.
     pub fn load<F>(&self, next: F) -> Result<BulkWritten>
     where
         F: FnMut(&mut BlobRows) -> Result<bool> + Send + 'static,
@@ -79,23 +82,23 @@ impl Blobs {
     }
 }
 
-/// The caller's rows, checked.
+/// The rows that `next` returns, validated.
 struct Rows<F> {
     next: F,
     rows: BlobRows,
     key: KeyType,
     last: Option<Key>,
-    /// Rows so far.
+    /// Number of rows so far.
     count: u64,
     store: Arc<dyn Store>,
     keyspace: KeyspaceId,
-    /// Keys may have long values.
+    /// Whether keys may have long values, so that they must be looked up.
     look_up: bool,
 }
 
 impl<F: FnMut(&mut BlobRows) -> Result<bool> + Send> SortedRows for Rows<F> {
     fn next_rows(&mut self, out: &mut Batch) -> Result<bool> {
-        // The caller may hand out none now and some later.
+        // `next` may return no rows now and some later.
         loop {
             self.rows.reset(self.key);
             let more = (self.next)(&mut self.rows)?;

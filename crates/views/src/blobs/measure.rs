@@ -1,10 +1,10 @@
-//! About how much a range of blobs holds.
+//! Estimates the number and the size of blobs.
 //!
 //! # Why long values are measured by their rows
-//! What a range of keys has of rows is known without reading them. Chunks lie under ids, which say
-//! nothing of keys; but a row knows how long its value is. Of all blobs together what the chunks
-//! take is known; of a range the first rows and the last are looked at, and stand for those between
-//! them.
+//! The size of a range of rows is known from table metadata. Chunks are stored under ids, which are
+//! unrelated to keys; but each row holds the length of its value. For all blobs together the size
+//! of the chunks is known from metadata. For a range, the lengths in its first and last rows are
+//! read and extrapolated to the rest.
 
 use super::rows::{empty_batch, large_bytes};
 use super::{Blobs, LARGE};
@@ -12,23 +12,23 @@ use crate::keys::{KeyOf, range_of};
 use base::KeyRange;
 use store::{Read, Result};
 
-/// Rows looked at from either end of a range.
+/// Rows read from each end of a range.
 const ROWS_AN_END: usize = 2048;
 
-/// About how much a range of blobs holds.
+/// Estimate for a range of blobs, from [`Blobs::measure`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measure {
-    /// Blobs.
+    /// Number of blobs.
     pub rows: u64,
-    /// Bytes they take in tables and memory.
+    /// Bytes that they take in tables and memory.
     pub bytes: u64,
 }
 
 impl Blobs {
-    /// About how many there are and what they take, from `from` on and below `to`, without reading
-    /// them; `None` is no bound. Where there is a bound, long values count by their lengths, as
-    /// some thousand rows at both ends tell it: exactly only where there are not more. A
-    /// serializable transaction is checked for those rows.
+    /// Estimates the number of blobs in `from..to` and the bytes that they take, without reading
+    /// values; `None` is no bound. With a bound, long values count by their lengths, extrapolated
+    /// from a few thousand rows at both ends of the range: exact only if there are not more rows. A
+    /// serializable transaction validates the reads of these rows.
     pub fn measure(&self, from: Option<KeyOf<'_>>, to: Option<KeyOf<'_>>) -> Result<Measure> {
         let is_all = from.is_none() && to.is_none();
         let range = range_of(self.core.def.key, from, to)?;
@@ -44,7 +44,7 @@ impl Blobs {
         })
     }
 
-    /// About how many bytes the long values of about so many rows have.
+    /// Estimates the bytes of the long values in a range of about `rows` rows.
     fn long_bytes(&self, read: &dyn Read, range: &KeyRange, rows: u64) -> Result<u64> {
         let (rows_of, mut ends) = (self.core.rows, empty_batch(self.core.def.key));
         read.scan_into(rows_of, range, LARGE, 2 * ROWS_AN_END, &mut ends)?;

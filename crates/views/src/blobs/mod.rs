@@ -1,20 +1,20 @@
-//! Byte strings by key: from nothing to a gibibyte each.
+//! Blobs: byte strings by key, from 0 bytes to 1 GiB each.
 //!
-//! # Why long values lie in a keyspace of their own
-//! What shares tables with short values is rewritten with them at every compaction. So a value of
-//! [`LARGE_BYTES_MIN`] bytes or more is cut into chunks under an id in `NAME:large {id, chunk => bytes}`, and its row
-//! holds the id. Ids ascend with time, so tables of chunks follow one another and are not merged
-//! again; and since both are ordinary rows, a snapshot, a backup, a check and a recovery treat them
-//! as they treat all rows. The decision, and what it costs: `docs/decisions/0011-blobs.md`.
+//! # Why long values have their own keyspace
+//! Every compaction rewrites all values of the tables it reads. So a value of [`LARGE_BYTES_MIN`]
+//! bytes or more is split into chunks under an id in `NAME:large {id, chunk => bytes}`, and its row
+//! holds the id. Ids ascend with time, so tables of chunks do not overlap and are not merged again.
+//! Rows and chunks are both ordinary rows, so snapshots, backups, checks and recovery need no
+//! special case. The decision and its costs: `docs/decisions/0011-blobs.md`.
 //!
 //! # Invariants
-//! 1. A row has a value, or the id of its chunks and their length; not both, and not neither.
-//! 2. Chunks of an id are numbered from 0, all but the last have [`CHUNK_BYTES`] bytes, and never
-//!    change.
-//! 3. An id belongs to one row at most, is never used again, and is never 0.
-//! 4. Chunks are written in the commit of their row, or before it under a note `{0, id}` that this
-//!    commit removes. What a crash leaves under such a note is removed by the next opening; nobody
-//!    but its writer takes chunks away that have a note.
+//! 1. A row has either a value, or the id and the length of its chunks.
+//! 2. The chunks of an id are numbered from 0, all but the last have [`CHUNK_BYTES`] bytes, and
+//!    they never change.
+//! 3. An id belongs to at most one row, is never reused, and is never 0.
+//! 4. Chunks are written in the commit of their row; or before it, under a note `{0, id}` that this
+//!    commit removes. After a crash the next opening removes chunks that have a note. Until then
+//!    only their writer may remove them.
 
 mod check;
 mod garbage;
@@ -42,22 +42,22 @@ use std::fmt;
 use std::sync::Arc;
 use store::{Error, ErrorKind, NewKeyspace, Result, Snapshot, Store};
 
-/// Values from this length on, in bytes, are cut into chunks.
+/// Minimum length in bytes of values that are split into chunks.
 pub const LARGE_BYTES_MIN: usize = 16 << 10;
 
-/// Bytes of a chunk.
+/// Length of a chunk in bytes; the last chunk of a value may be shorter.
 pub const CHUNK_BYTES: usize = 256 << 10;
 
-/// Longest value, in bytes.
+/// Maximum length of a value in bytes.
 pub const VALUE_BYTES_MAX: u64 = 1 << 30;
 
-/// All columns but the key.
+/// Projection of all columns but the key.
 const VALUES: Projection = Projection { keys: 0, values: 7 };
 
-/// Columns `large` and `bytes`.
+/// Projection of the columns `large` and `bytes`.
 const LARGE: Projection = Projection { keys: 0, values: 6 };
 
-/// Where a value is cut. What is on disk does not say: all who open some blobs must agree.
+/// How values are split. The sizes are not stored: all users of a set of blobs must use the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sizes {
     /// See [`LARGE_BYTES_MIN`].
@@ -72,11 +72,11 @@ impl Default for Sizes {
     }
 }
 
-/// Byte strings by key. Cheap to clone; threads may share it.
+/// A set of blobs: byte strings by key. Cheap to clone; threads may share it.
 ///
 /// # Errors
-/// Every call: [`ErrorKind::Corruption`] and failures of the machine; [`ErrorKind::InvalidInput`]
-/// where a key is not of the blobs' type, after they were dropped, or after their transaction has
+/// Every call: [`ErrorKind::Corruption`] and failed reads or writes; [`ErrorKind::InvalidInput`] if
+/// a key is not of the blobs' type, after the blobs were dropped, or after their transaction has
 /// ended.
 #[derive(Clone)]
 pub struct Blobs {
@@ -84,7 +84,7 @@ pub struct Blobs {
     source: Source,
 }
 
-/// What is known of blobs whatever they are read through.
+/// State that all handles of a set of blobs share, whatever they read from.
 struct Core {
     def: BlobsDef,
     rows: KeyspaceId,
@@ -94,14 +94,14 @@ struct Core {
 }
 
 impl Blobs {
-    /// Opens the blobs, creating them where they are not there.
+    /// Opens the blobs, and creates them if they do not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`]: the name cannot be one, or is taken by something else; or they have keys of
-    /// another type.
+    /// [`ErrorKind::InvalidInput`]: the name is invalid or taken by something else, or the blobs
+    /// exist with keys of another type.
     pub fn open(store: Arc<dyn Store>, env: Arc<dyn Env>, def: BlobsDef) -> Result<Self> {
         check_name(&def.name)?;
-        // Two may create them at once: the loser finds what the winner made.
+        // Two callers may create them at the same time: the second finds the blobs of the first.
         for _ in 0..2 {
             if let Some(blobs) = Self::find(Arc::clone(&store), Arc::clone(&env), &def.name)? {
                 if blobs.def().key != def.key {
@@ -133,10 +133,10 @@ impl Blobs {
         Err(invalid(format!("the blobs {:?} cannot be created: a part's name is taken", def.name)))
     }
 
-    /// Opens the blobs of this name.
+    /// Opens the blobs with this name; `None` if there are none.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where the name belongs to something else.
+    /// [`ErrorKind::InvalidInput`] if the name belongs to something else.
     pub fn find(store: Arc<dyn Store>, env: Arc<dyn Env>, name: &str) -> Result<Option<Self>> {
         let Some(info) = store.keyspace_named(name) else { return Ok(None) };
         let Definition::Blobs(def, BlobsPart::Rows) = Definition::decode(&info)? else {
@@ -154,8 +154,8 @@ impl Blobs {
         Ok(Some(Self { core, source: Source::Store(store) }))
     }
 
-    /// The same blobs with other sizes, for tests in which the usual ones would take too much:
-    /// whatever is written and read of them must be so with the same sizes, always.
+    /// The same blobs with other sizes, for tests in which the usual sizes would take too long. All
+    /// reads and writes of these blobs must use the same sizes.
     #[doc(hidden)]
     #[must_use]
     pub fn with_sizes(&self, large_bytes_min: usize, chunk_bytes: usize) -> Self {
@@ -166,20 +166,20 @@ impl Blobs {
         Self { core: Arc::new(core), source: self.source.clone() }
     }
 
-    /// The same blobs inside a transaction: reads see its snapshot and its own writes.
+    /// The same blobs in a transaction: reads see its snapshot and its own writes.
     #[must_use]
     pub fn in_transaction(&self, transaction: &Arc<SharedTransaction>) -> Self {
         let source = Source::Transaction(Arc::clone(transaction));
         Self { core: Arc::clone(&self.core), source }
     }
 
-    /// The same blobs as of a moment; they cannot be written.
+    /// The same blobs at a snapshot. They are read-only.
     #[must_use]
     pub fn at(&self, snapshot: &Arc<dyn Snapshot>) -> Self {
         Self { core: Arc::clone(&self.core), source: Source::Snapshot(Arc::clone(snapshot)) }
     }
 
-    /// The same blobs as of now, where they were read through the store.
+    /// The same blobs at a new snapshot, if they were read through the store.
     fn held(&self) -> Self {
         Self { core: Arc::clone(&self.core), source: self.source.held() }
     }
@@ -190,7 +190,7 @@ impl Blobs {
         &self.core.def
     }
 
-    /// Their name.
+    /// Name of the set of blobs.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.core.def.name
@@ -203,7 +203,7 @@ impl fmt::Debug for Blobs {
     }
 }
 
-/// What is on disk does not fit together.
+/// The error of stored data that is inconsistent.
 fn damaged(what: impl Into<String>) -> Error {
     Error::new(ErrorKind::Corruption, what)
 }

@@ -11,16 +11,15 @@ use std::cell::Cell;
 use store::{Read, Result, Scan};
 
 thread_local! {
-    /// A row, kept for its memory.
+    /// A row batch, reused across calls.
     static ROW: Cell<Option<Box<Batch>>> = const { Cell::new(None) };
 }
 
-/// Bytes of values that a kept row may hold on to.
+/// Row batches with fewer bytes of values than this are kept for reuse.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
 impl Blobs {
-    /// Calls `f` with the value of a key, `None` where there is none, without copying it more often
-    /// than needed.
+    /// Calls `f` with the value of a key (`None` if there is none), with as few copies as possible.
     pub fn with_value<'k, R>(
         &self,
         key: impl Into<KeyOf<'k>>,
@@ -40,7 +39,7 @@ impl Blobs {
             Ok(false) => Ok(f(None)),
             Ok(true) => match held(&row, 0) {
                 Held::Value(value) => Ok(f(Some(value))),
-                // The chunks may be gone by now: again, at one moment.
+                // Its chunks may have been removed since: read again, at one snapshot.
                 Held::Large(..) => self.large_value(key).map(|value| f(value.as_deref())),
                 Held::Nothing => Err(self.empty_row()),
             },
@@ -53,7 +52,7 @@ impl Blobs {
         result
     }
 
-    /// Replaces `out` by the value of a key; false, and `out` empty, where there is none.
+    /// Replaces `out` by the value of a key. Returns false, with `out` empty, if there is none.
     pub fn get<'k>(&self, key: impl Into<KeyOf<'k>>, out: &mut Vec<u8>) -> Result<bool> {
         out.clear();
         self.with_value(key, |value| value.map(|value| out.extend_from_slice(value)).is_some())
@@ -87,8 +86,8 @@ impl Blobs {
         })
     }
 
-    /// Replaces `present` by whether each key has a value, and `values` by the values, empty where
-    /// there is none.
+    /// Replaces `present` by whether each key has a value, and `values` by the values, empty for
+    /// absent keys.
     pub fn get_many(
         &self,
         keys: KeyList<'_>,
@@ -107,7 +106,7 @@ impl Blobs {
         };
         self.source.read(|read| get(read, &mut rows))?;
         if large_ids(&rows).next().is_some() {
-            // Their chunks may be gone by now: again, at one moment.
+            // Their chunks may have been removed since: read again, at one snapshot.
             self.source.read_moment(|read| {
                 get(read, &mut rows)?;
                 self.resolve(read, &mut rows)
@@ -115,7 +114,7 @@ impl Blobs {
         }
         if let Column::Bytes(column) = &mut rows.values[0] {
             *values = std::mem::take(column);
-            // Absent keys show in `present`.
+            // Absent keys are marked in `present`.
             values.validity.0 = None;
         }
         Ok(())
@@ -131,7 +130,7 @@ impl Blobs {
         })
     }
 
-    /// Replaces `out` by up to `count` blobs in key order: from the key `start` on, or from the
+    /// Replaces `out` by up to `count` blobs in key order, from the key `start` on, or from the
     /// first.
     pub fn scan(&self, start: Option<KeyOf<'_>>, count: usize, out: &mut BlobRows) -> Result<()> {
         let range = range_of(self.core.def.key, start, None)?;
@@ -140,7 +139,7 @@ impl Blobs {
         })
     }
 
-    /// As [`Blobs::scan`], backward: from the key `start` down, or from the last.
+    /// As [`Blobs::scan`], in descending order: from the key `start` down, or from the last.
     pub fn scan_back(
         &self,
         start: Option<KeyOf<'_>>,
@@ -153,8 +152,8 @@ impl Blobs {
         })
     }
 
-    /// Replaces `out` by `count` blobs drawn uniformly, with replacement; none only where there are
-    /// none. One seed draws the same of the same tables.
+    /// Replaces `out` by `count` blobs drawn uniformly with replacement; no blobs only if the set
+    /// is empty. The same seed on the same tables draws the same blobs.
     pub fn sample(&self, count: usize, seed: u64, out: &mut BlobRows) -> Result<()> {
         let mut state = seed;
         let mut random = move || {
@@ -170,7 +169,7 @@ impl Blobs {
         })
     }
 
-    /// A stream of the blobs from `from` on and below `to`, as of now; `None` is no bound.
+    /// Streams the blobs in `from..to`, at a snapshot taken now; `None` is no bound.
     pub fn range(&self, from: Option<KeyOf<'_>>, to: Option<KeyOf<'_>>) -> Result<BlobScan> {
         let range = range_of(self.core.def.key, from, to)?;
         let held = self.held();
@@ -179,25 +178,26 @@ impl Blobs {
         Ok(BlobScan { scan, blobs: held, ahead, at: 0 })
     }
 
-    /// A stream of the keys from `from` on and below `to`, as of now, which reads no values; `None`
-    /// is no bound.
+    /// Streams the keys in `from..to`, at a snapshot taken now, without reading values; `None` is
+    /// no bound.
     pub fn keys(&self, from: Option<KeyOf<'_>>, to: Option<KeyOf<'_>>) -> Result<KeyScan> {
         let range = range_of(self.core.def.key, from, to)?;
         let scan = self.source.read(|read| read.scan(self.core.rows, range, Projection::KEYS))?;
         Ok(KeyScan { scan, key: self.core.def.key })
     }
 
-    /// Exact number of blobs. Costs what was written since the last full compaction, not the size.
+    /// Exact number of blobs. The cost grows with the writes since the last full compaction, not
+    /// with the number of blobs.
     pub fn len(&self) -> Result<u64> {
         self.source.read(|read| read.count(self.core.rows))
     }
 
-    /// Whether there is none.
+    /// Whether there are no blobs.
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
     }
 
-    /// Reads rows into `out`, with long values in place of their ids.
+    /// Reads rows into `out`, and replaces the ids of long values by the values.
     fn fill(
         &self,
         out: &mut BlobRows,
@@ -215,7 +215,7 @@ impl Blobs {
         Ok(())
     }
 
-    /// Puts long values in the place of their ids. Rows that are absent stay empty.
+    /// Replaces the ids of long values by the values. Rows of absent keys stay empty.
     pub(super) fn resolve(&self, read: &dyn Read, rows: &mut Batch) -> Result<()> {
         let mut values = BytesColumn::default();
         for i in 0..rows.values[0].len() {
@@ -226,12 +226,12 @@ impl Blobs {
         Ok(())
     }
 
-    /// Appends what a row holds; nothing where it is absent.
+    /// Appends the value of a row, or null if the row is absent.
     fn push_value(&self, read: &dyn Read, held: Held<'_>, out: &mut BytesColumn) -> Result<()> {
         match held {
             Held::Value(value) => out.push(Some(value)),
             Held::Large(id, bytes) => {
-                // No copy beside the column's: a value may be a gibibyte.
+                // Read directly into the column without another copy: a value may have a gibibyte.
                 let row = out.len();
                 self.read_large(read, id, bytes, &mut out.heap)?;
                 out.offsets.push(out.heap.len() as u64);
@@ -247,32 +247,31 @@ impl Blobs {
     }
 }
 
-/// Bytes of values after which a batch of a stream ends.
+/// Target size of a stream's batch: bytes of values.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Rows read at once. They may be [`BATCH_BYTES`] more than wanted, for each is shorter than
-/// [`LARGE_BYTES_MIN`].
+/// Rows read in one step. A step may exceed the wanted size by at most [`BATCH_BYTES`], because
+/// each stored row is shorter than [`LARGE_BYTES_MIN`].
 const ROWS_A_STEP: usize = BATCH_BYTES / LARGE_BYTES_MIN;
 const _: () = assert!(ROWS_A_STEP == 256, "what a step may have too much is a batch");
 
-/// A stream of blobs in key order, as of the moment it began.
+/// A stream of blobs in key order, at the snapshot taken when it started.
 ///
-/// # Why rows wait
-/// A thousand rows of long values are a few kilobytes, and what they stand for is gigabytes. So
-/// rows are read ahead, and their values when they are handed out: as many as a batch's bytes
-/// allow.
+/// # Why rows are read ahead
+/// A thousand rows of long values take a few kilobytes, but the values may take gigabytes. So rows
+/// are read in advance, and long values only when they are returned, as many as fit a batch.
 pub struct BlobScan {
     scan: Box<dyn Scan>,
     blobs: Blobs,
-    /// Rows that were read, some of long values; the next to be handed out is `at`.
+    /// Rows read in advance, some with long values. `at` is the index of the next one to return.
     ahead: Batch,
     at: usize,
 }
 
 impl BlobScan {
-    /// Replaces `out` by up to `count` blobs, fewer where their values take more than about 4 MiB;
-    /// one at least, however long. False when there are no more. In a transaction, long values are
-    /// as the transaction's own writes have left them by now.
+    /// Replaces `out` by up to `count` blobs, fewer if their values exceed about 4 MiB, but at
+    /// least one. Returns false at the end. In a transaction, long values are read with the
+    /// transaction's own writes up to this call.
     pub fn next_rows(&mut self, count: usize, out: &mut BlobRows) -> Result<bool> {
         out.reset(self.blobs.core.def.key);
         while out.batch.rows == 0 && count > 0 {
@@ -290,23 +289,23 @@ impl BlobScan {
         Ok(out.batch.rows > 0)
     }
 
-    /// Appends rows as they are stored.
+    /// Appends rows as stored, with ids in place of long values.
     fn read_rows(&mut self, count: usize, out: &mut Batch) -> Result<()> {
         let mut step = ROWS_A_STEP;
         while out.rows < count && bytes_of(out) < BATCH_BYTES {
             if !self.scan.next_batch(step.min(count - out.rows), out)? {
                 break;
             }
-            // Where the first are so short that all that are wanted would fit, the rest is read at
-            // once: each stop costs. Where longer ones follow, that batch has more, with 4096 rows
-            // 64 MiB at most.
+            // If all wanted rows would fit at the length of the first ones, read them in one step,
+            // since each step has a cost. If longer ones follow, this batch is larger: at most
+            // 64 MiB for 4096 rows.
             let is_short = bytes_of(out) / out.rows < BATCH_BYTES / count;
             step = if is_short { count } else { ROWS_A_STEP };
         }
         Ok(())
     }
 
-    /// Appends rows that wait, with their values.
+    /// Appends rows that were read ahead, with their values.
     fn hand_out(&mut self, count: usize, out: &mut Batch) -> Result<()> {
         let Self { blobs, ahead, at, .. } = self;
         let may_change = matches!(blobs.source, Source::Transaction(_));
@@ -315,7 +314,7 @@ impl BlobScan {
             while *at < ahead.rows && out.rows < count {
                 let mut now = held(ahead, *at);
                 if let (true, Held::Large(..)) = (may_change, &now) {
-                    // The transaction may have taken the chunks away since the row was read.
+                    // The transaction may have removed the chunks since the row was read.
                     row.clear();
                     let key = ahead.keys.get(*at);
                     if !read.get(blobs.core.rows, key.as_ref(), VALUES, &mut row)? {
@@ -344,21 +343,21 @@ impl BlobScan {
         })
     }
 
-    /// Whether the keys are numbers or text.
+    /// Type of the keys.
     #[must_use]
     pub fn key_type(&self) -> KeyType {
         self.blobs.core.def.key
     }
 }
 
-/// A stream of keys in their order, as of the moment it began.
+/// A stream of keys in order, at the snapshot taken when it started.
 pub struct KeyScan {
     scan: Box<dyn Scan>,
     key: KeyType,
 }
 
 impl KeyScan {
-    /// About `count` keys; `None` when there are no more.
+    /// About `count` keys; `None` at the end.
     pub fn next_keys(&mut self, count: usize) -> Result<Option<KeyColumn>> {
         let mut rows = empty_batch(self.key);
         match self.scan.next_batch(count, &mut rows)? {

@@ -1,11 +1,11 @@
-//! Blobs with their keys, on the way out.
+//! Batches of blobs with their keys.
 
 use crate::keys::{KeyColumn, KeyType, column_of, empty_keys};
 use base::{Batch, BytesColumn, Column, Keys, WordColumn};
 use store::Result;
 
-/// Some blobs in the order they were asked for. Reused by the caller, so that a read allocates
-/// nothing.
+/// Blobs in the order of the call that returned them. The caller reuses the batch, so that a read
+/// allocates nothing.
 #[derive(Clone, Debug)]
 pub struct BlobRows {
     pub(super) key: KeyType,
@@ -19,19 +19,19 @@ impl Default for BlobRows {
 }
 
 impl BlobRows {
-    /// No blobs, with keys of this type.
+    /// An empty batch for keys of this type.
     #[must_use]
     pub fn new(key: KeyType) -> Self {
         Self { key, batch: empty_batch(key) }
     }
 
-    /// How many there are.
+    /// Number of blobs.
     #[must_use]
     pub fn len(&self) -> usize {
         self.batch.rows
     }
 
-    /// Whether there is none.
+    /// Whether there are no blobs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -40,13 +40,13 @@ impl BlobRows {
     /// Value `i`.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If `i` is out of bounds.
     #[must_use]
     pub fn value(&self, i: usize) -> &[u8] {
         self.values().get(i)
     }
 
-    /// All values.
+    /// All values, in the order of the keys.
     #[must_use]
     pub fn values(&self) -> &BytesColumn {
         match &self.batch.values[0] {
@@ -55,7 +55,7 @@ impl BlobRows {
         }
     }
 
-    /// Keys of type `u64`; nothing where they are of another type.
+    /// All keys, if they are of type `u64`; otherwise empty.
     #[must_use]
     pub fn words(&self) -> &[u64] {
         if self.key == KeyType::U64 { self.batch.key_words(0) } else { &[] }
@@ -64,15 +64,15 @@ impl BlobRows {
     /// All keys, copied.
     ///
     /// # Errors
-    /// [`store::ErrorKind::Corruption`] where a stored key is no text.
+    /// [`store::ErrorKind::Corruption`] if a stored key is not a string.
     pub fn keys(&self) -> Result<KeyColumn> {
         column_of(self.key, self.batch.keys.clone())
     }
 
-    /// Keys and values, moved out.
+    /// All keys and values, moved out.
     ///
     /// # Errors
-    /// [`store::ErrorKind::Corruption`] where a stored key is no text.
+    /// [`store::ErrorKind::Corruption`] if a stored key is not a string.
     pub fn into_columns(mut self) -> Result<(KeyColumn, BytesColumn)> {
         let keys = std::mem::replace(&mut self.batch.keys, empty_keys(self.key));
         let values = match self.batch.values.swap_remove(0) {
@@ -82,7 +82,7 @@ impl BlobRows {
         Ok((column_of(self.key, keys)?, values))
     }
 
-    /// Emptied, for keys of this type.
+    /// Clears the batch, for keys of this type.
     pub(super) fn reset(&mut self, key: KeyType) {
         if self.key == key && self.batch.values.len() == 3 {
             self.batch.clear();
@@ -92,7 +92,7 @@ impl BlobRows {
     }
 }
 
-/// An empty batch of the shape of rows.
+/// An empty batch in the shape of rows.
 pub(super) fn empty_batch(key: KeyType) -> Batch {
     Batch {
         rows: 0,
@@ -105,7 +105,7 @@ pub(super) fn empty_batch(key: KeyType) -> Batch {
     }
 }
 
-/// What a row says.
+/// The contents of a row.
 pub(super) enum Held<'a> {
     /// A value.
     Value(&'a [u8]),
@@ -115,7 +115,7 @@ pub(super) enum Held<'a> {
     Nothing,
 }
 
-/// Row `i` of a batch with all columns.
+/// Contents of row `i` of a batch with all columns.
 pub(super) fn held(batch: &Batch, i: usize) -> Held<'_> {
     match batch.values.as_slice() {
         [Column::Bytes(values), Column::Words(large), Column::Words(bytes)] => {
@@ -129,7 +129,7 @@ pub(super) fn held(batch: &Batch, i: usize) -> Held<'_> {
     }
 }
 
-/// Ids in column `large`.
+/// The ids in the column `large`.
 pub(super) fn large_ids(batch: &Batch) -> impl Iterator<Item = u64> + '_ {
     let large = match batch.values.get(1) {
         Some(Column::Words(large)) => Some(large),
@@ -138,7 +138,7 @@ pub(super) fn large_ids(batch: &Batch) -> impl Iterator<Item = u64> + '_ {
     large.into_iter().flat_map(|large| (0..large.words.len()).filter_map(|i| large.get(i)))
 }
 
-/// What column `bytes` has in the first `rows` rows together.
+/// Sum of the column `bytes` over the first `rows` rows.
 pub(super) fn large_bytes(batch: &Batch, rows: usize) -> u64 {
     match batch.values.get(2) {
         Some(Column::Words(bytes)) => (0..rows).filter_map(|i| bytes.get(i)).sum(),
@@ -146,8 +146,8 @@ pub(super) fn large_bytes(batch: &Batch, rows: usize) -> u64 {
     }
 }
 
-/// Appends a row without its key: a value, or id and length of its chunks; a deleted one has
-/// neither.
+/// Appends a row without its key: a value, or id and length of its chunks, or neither for a
+/// deletion.
 pub(super) fn push_values(batch: &mut Batch, value: Option<&[u8]>, large: Option<(u64, u64)>) {
     match batch.values.as_mut_slice() {
         [Column::Bytes(values), Column::Words(ids), Column::Words(lengths)] => {
@@ -159,7 +159,7 @@ pub(super) fn push_values(batch: &mut Batch, value: Option<&[u8]>, large: Option
     }
 }
 
-/// Appends values that are all there, without their keys.
+/// Appends rows with values that are not null, without their keys.
 pub(super) fn append_values(batch: &mut Batch, values: &BytesColumn) {
     match batch.values.as_mut_slice() {
         [Column::Bytes(to), words @ ..] => {
@@ -174,7 +174,7 @@ pub(super) fn append_values(batch: &mut Batch, values: &BytesColumn) {
     }
 }
 
-/// Appends the key at `i` of `from`.
+/// Appends key `i` of `from`.
 pub(super) fn push_key(to: &mut Keys, from: &Keys, i: usize) {
     to.push(from.get(i).as_ref());
 }

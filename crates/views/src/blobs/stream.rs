@@ -1,9 +1,10 @@
-//! Long values that are written and read in pieces, so that none is in memory whole.
+//! Writes and reads long values in pieces, so that none is in memory as a whole.
 //!
 //! # Why chunks are not synced
-//! Nobody looks for a chunk before its row is there, and the sync that makes the row's commit
-//! durable makes all commits before it so: a value of a gibibyte is 4096 chunks, and one sync. What
-//! a power cut takes of them belongs to a value that was never there, and its note says so.
+//! No reader looks for a chunk before its row exists, and the sync that makes the row's commit
+//! durable makes all earlier commits durable too. So a value of a gibibyte is 4096 chunks and one
+//! sync. If a power cut loses some of the chunks, their value never existed, and its note marks the
+//! rest as garbage.
 
 use super::large::{ChunkWrites, NOTES, chunk_batch};
 use super::rows::{Held, empty_batch, held};
@@ -19,8 +20,8 @@ use std::io::{self, Seek, SeekFrom, Write};
 use store::{Error, ErrorKind, Result, WriteBatch};
 
 impl Blobs {
-    /// Begins to write a value in pieces. It is there once [`BlobWriter::finish`] has returned; a
-    /// writer that is dropped before leaves the key as it was.
+    /// Begins to write a value in pieces. It becomes visible when [`BlobWriter::finish`] returns.
+    /// If the writer is dropped before, the key is unchanged.
     ///
     /// # Errors
     /// [`ErrorKind::ReadOnly`] at a snapshot.
@@ -46,9 +47,9 @@ impl Blobs {
         })
     }
 
-    /// A value to be read in pieces, as of now; `None` where the key has none. In a transaction
-    /// that changes the key meanwhile, a long value can be read no further:
-    /// [`BlobReader::take_bytes`] says so.
+    /// Opens the value of a key for reading in pieces, at a snapshot taken now; `None` if there is
+    /// none. If the blobs are in a transaction that changes the key later, the rest of a long value
+    /// becomes unreadable, see [`BlobReader::take_bytes`].
     pub fn reader<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<Option<BlobReader>> {
         let blobs = self.held();
         let mut row = empty_batch(self.core.def.key);
@@ -76,26 +77,26 @@ impl Blobs {
     }
 }
 
-/// Writes one value in pieces.
+/// Writes one value in pieces. It implements [`Write`].
 #[derive(Debug)]
 pub struct BlobWriter {
     owner: Owner,
     blobs: Blobs,
     keys: Keys,
-    /// Of its chunks, once the first is written.
+    /// Id of its chunks, once the first is written.
     id: Option<u64>,
-    /// Number of the next chunk.
+    /// Index of the next chunk.
     next: u64,
-    /// What no chunk holds yet, less than one.
+    /// Bytes that are not in a chunk yet, fewer than a chunk has.
     piece: Vec<u8>,
     done: bool,
 }
 
 impl BlobWriter {
-    /// Appends bytes.
+    /// Appends bytes to the value.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] past [`VALUE_BYTES_MAX`], and failed writes.
+    /// [`ErrorKind::Limit`] beyond [`VALUE_BYTES_MAX`], and failed writes.
     pub fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
         check_process(self.owner)?;
         let Sizes { chunk_bytes, .. } = self.blobs.core.sizes;
@@ -115,10 +116,10 @@ impl BlobWriter {
         Ok(())
     }
 
-    /// Makes the value visible, in place of what the key had.
+    /// Makes the value visible; it replaces an earlier value of the key.
     ///
     /// # Errors
-    /// Failed writes; [`ErrorKind::Conflict`] where other writers keep changing the same key.
+    /// Failed writes; [`ErrorKind::Conflict`] if other writers keep changing the same key.
     pub fn finish(mut self) -> Result<()> {
         check_process(self.owner)?;
         let Sizes { large_bytes_min, chunk_bytes } = self.blobs.core.sizes;
@@ -170,7 +171,7 @@ impl BlobWriter {
 impl Drop for BlobWriter {
     fn drop(&mut self) {
         if let (false, Some(id)) = (self.done, self.id) {
-            // Best effort: what stays under its note is removed by the next opening.
+            // Best effort: the next opening removes chunks that still have a note.
             let mut writes = ChunkWrites::new();
             (0..self.next).for_each(|chunk| writes.delete(id, chunk));
             writes.delete(NOTES, id);
@@ -186,45 +187,46 @@ impl Write for BlobWriter {
         Ok(bytes.len())
     }
 
-    /// Does nothing: a value is there when it is finished.
+    /// Does nothing: only [`BlobWriter::finish`] makes the value visible.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// Reads one value in pieces, as of the moment it was opened.
+/// Reads one value in pieces, at the snapshot taken when it was opened. It implements [`io::Read`]
+/// and [`Seek`].
 #[derive(Debug)]
 pub struct BlobReader {
     owner: Owner,
     blobs: Blobs,
     key: Key,
-    /// Of its chunks; a short value is its piece.
+    /// Id of its chunks; `None` for a short value, which is in `piece`.
     id: Option<u64>,
     len: u64,
     at: u64,
-    /// Bytes of the value from `piece_at` on.
+    /// Bytes of the value from position `piece_at` on.
     piece: Vec<u8>,
     piece_at: u64,
 }
 
 impl BlobReader {
-    /// Bytes of the value.
+    /// Length of the value in bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether the value has no bytes.
+    /// Whether the value is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Replaces `out` by the bytes that are left, at most `bytes_max`.
+    /// Replaces `out` by the next bytes, at most `bytes_max`; empty at the end of the value.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where the value is read in a transaction that has changed it since; corruption, and failures of the
-    /// machine.
+    /// [`ErrorKind::InvalidInput`] if the value is read in a transaction that has changed it since;
+    /// corruption, and failed reads.
     pub fn take_bytes(&mut self, bytes_max: usize, out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         while out.len() < bytes_max {
@@ -239,7 +241,8 @@ impl BlobReader {
         Ok(())
     }
 
-    /// What is in memory from the present place on, read first if need be; empty at the end.
+    /// The bytes in memory from the current position on; reads a chunk if necessary. Empty at the
+    /// end.
     fn rest_of_piece(&mut self) -> Result<&[u8]> {
         check_process(self.owner)?;
         if self.at >= self.len {
@@ -268,8 +271,8 @@ impl BlobReader {
         Ok(&self.piece[(self.at - self.piece_at) as usize..])
     }
 
-    /// Why a chunk under `id` is not there. A moment keeps what it sees, but no transaction keeps
-    /// what its own writes replace.
+    /// The error of a missing chunk under `id`. A snapshot keeps all it sees, but a transaction
+    /// does not keep what its own writes replace.
     fn missing_chunk(&self, id: u64) -> Error {
         let Blobs { core, source } = &self.blobs;
         if !matches!(source, Source::Transaction(_)) {

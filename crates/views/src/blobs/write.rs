@@ -1,9 +1,9 @@
 //! Changing blobs.
 //!
-//! # Why two ways
-//! Where no value is long, a write needs to know nothing of what it replaces: it is one row, and
-//! the newest wins. Where a long value may be replaced its chunks go with it, so the row is read
-//! first, in a transaction.
+//! # Why there are two write paths
+//! If there are no long values, a write need not read what it replaces: it writes one row, and the
+//! newest wins. If it may replace a long value, the chunks must be deleted too, so it first reads
+//! the row, in a transaction.
 
 use super::large::{ChunkWrites, NOTES};
 use super::rows::{append_values, empty_batch, large_ids, push_key, push_values};
@@ -20,23 +20,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use store::{Error, ErrorKind, Isolation, Kinds, Read, Result, TableWrites, WriteBatch};
 
 thread_local! {
-    /// A batch of one table, kept for its memory.
+    /// A batch of one table, reused across calls.
     static WRITES: Cell<Option<Box<WriteBatch>>> = const { Cell::new(None) };
 }
 
-/// Of a value as long as this nothing is copied but a piece at a time; a shorter one is one commit,
-/// if a commit can hold it.
+/// Values of at least this length are written in pieces, without a copy of the whole. A shorter one
+/// is written in one commit if a transaction can hold it.
 const PIECES_BYTES_MIN: usize = 64 << 20;
 
-/// Bytes of values that a kept batch may hold on to.
+/// Batches with fewer bytes of values than this are kept for reuse.
 const KEPT_BYTES_MAX: usize = 4 << 20;
 
 impl Blobs {
-    /// Gives a key a value. One that a commit cannot hold is written in pieces, as
-    /// [`Blobs::writer`] does it; it is there at once all the same.
+    /// Stores a value under a key. A value that does not fit a transaction is written in pieces, as
+    /// by [`Blobs::writer`]; it still becomes visible in one step.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] for a value past [`VALUE_BYTES_MAX`], or, inside a transaction, past its memory.
+    /// [`ErrorKind::Limit`] for a value longer than [`VALUE_BYTES_MAX`], or, in a transaction,
+    /// beyond the transaction's memory limit.
     pub fn put<'k>(&self, key: impl Into<KeyOf<'k>>, value: &[u8]) -> Result<()> {
         check_length(value.len() as u64)?;
         let key = key.into();
@@ -71,12 +72,12 @@ impl Blobs {
         writer.finish()
     }
 
-    /// Gives keys values; all become visible at once. Of a key named twice the last value stays.
+    /// Stores values under keys, in one commit. If a key occurs twice, its last value wins.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`]: columns of different lengths, or a value that is null. [`ErrorKind::Limit`]: a
-    /// value past [`VALUE_BYTES_MAX`], or more in all than a transaction may hold: a quarter of the
-    /// memory limit.
+    /// [`ErrorKind::InvalidInput`]: columns of different lengths, or a null value.
+    /// [`ErrorKind::Limit`]: a value longer than [`VALUE_BYTES_MAX`], or more bytes than a
+    /// transaction may hold, a quarter of the memory limit.
     pub fn put_many(&self, keys: KeyList<'_>, values: &BytesColumn) -> Result<()> {
         check_values(keys, values)?;
         let longest = values.offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
@@ -92,7 +93,7 @@ impl Blobs {
         })
     }
 
-    /// Deletes a key's value; whether there was one.
+    /// Deletes the value of a key; returns whether there was one.
     pub fn delete<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<bool> {
         let mut keys = crate::keys::empty_keys(self.core.def.key);
         push_one(self.core.def.key, key.into(), &mut keys)?;
@@ -101,14 +102,14 @@ impl Blobs {
         Ok(deleted.first() == Some(&true))
     }
 
-    /// Deletes the values of keys at once; `deleted` is replaced by whether each was there. Of a
-    /// key named twice the second flag is false.
+    /// Deletes the values of keys in one commit. `deleted` is replaced by whether each had a value.
+    /// If a key occurs twice, its second flag is false.
     pub fn delete_many(&self, keys: KeyList<'_>, deleted: &mut Vec<bool>) -> Result<()> {
         self.delete_keys(&keys_of(self.core.def.key, keys)?, deleted)
     }
 
-    /// Deletes a key's value if there is one, without a look at what is there: [`Blobs::delete`]
-    /// without its answer.
+    /// Deletes the value of a key if there is one. Faster than [`Blobs::delete`], since it need not
+    /// find out whether there was one.
     pub fn discard<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<()> {
         let key = key.into();
         if self.may_hold_large()? {
@@ -122,8 +123,7 @@ impl Blobs {
         })
     }
 
-    /// Deletes the values of keys, where they have some, at once and without a look at what is
-    /// there.
+    /// Deletes the values of keys in one commit, as [`Blobs::discard`].
     pub fn discard_many(&self, keys: KeyList<'_>) -> Result<()> {
         if self.may_hold_large()? {
             return self.delete_many(keys, &mut Vec::new());
@@ -133,21 +133,21 @@ impl Blobs {
         self.source.apply(&WriteBatch { tables: vec![table] })
     }
 
-    /// Deletes all values at once. One that is being written in pieces is not among them: once it
-    /// is finished, it is there.
+    /// Deletes all values in one step. A value that is being written in pieces is not affected: it
+    /// becomes visible when it is finished.
     pub fn clear(&self) -> Result<()> {
         let alone = self.source.store().is_some();
         if alone && !self.holds_large()? {
             self.source.apply(&self.clear_rows()?)?;
-            // A long value may have come between, and has lost its row.
+            // A long value that was written between the two lost its row.
             return match self.holds_large()? {
                 true => self.collect_garbage().map(drop),
                 false => Ok(()),
             };
         }
         match self.in_own_transaction(Self::clear_checked) {
-            // Others write without a pause: the rows go, whatever is written; then the chunks that
-            // lost theirs.
+            // Steady writers made it conflict: delete the rows without a check, and then the chunks
+            // that belong to no row.
             Err(error) if alone && error.kind() == ErrorKind::Conflict => {
                 self.source.apply(&self.clear_rows()?)?;
                 self.collect_garbage().map(drop)
@@ -156,18 +156,18 @@ impl Blobs {
         }
     }
 
-    /// Inside a transaction: deletes all rows, and all chunks but those of values that are being
+    /// In a transaction: deletes all rows, and all chunks except those of values that are being
     /// written.
     ///
-    /// # Why this is safe beside writers
-    /// Who writes in pieces commits its note before its first chunk. A note of the transaction's
-    /// moment is seen here, and its chunks are spared. One that came later has no chunk at that
-    /// moment, so a chunk that is there when this commits was written since into a range that is
-    /// deleted: that is a conflict. So is a row that took its note away meanwhile.
+    /// # Why this is safe with concurrent writers
+    /// A writer commits its note before its first chunk. This call sees the notes in its snapshot
+    /// and spares their chunks. The chunks of a later note are not in the snapshot; if some exist
+    /// when this commits, they were written into a deleted range since, and that is a conflict. So
+    /// is a row that removed its note in the meantime.
     fn clear_checked(&self) -> Result<()> {
         let mut spared = self.noted()?;
         spared.sort_unstable();
-        // The notes themselves lie under the first id.
+        // The notes themselves have the first id.
         let mut lower = Some(NOTES + 1);
         let mut between = Vec::with_capacity(spared.len() + 1);
         for id in spared {
@@ -191,7 +191,7 @@ impl Blobs {
         Ok(WriteBatch { tables: vec![self.range_deletes(BlobsPart::Rows, vec![all])] })
     }
 
-    /// Deletes whole ranges of a keyspace.
+    /// The deletion of whole ranges of a keyspace.
     pub(super) fn range_deletes(
         &self,
         part: BlobsPart,
@@ -205,7 +205,7 @@ impl Blobs {
         TableWrites { keyspace, kinds: Kinds::Uniform(Kind::Delete), rows, delete_ranges }
     }
 
-    /// Drops the blobs with all that belongs to them, at once. They cannot be used afterwards.
+    /// Drops the blobs with all their keyspaces, in one step. Other handles of them become invalid.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] inside a transaction, and at a snapshot.
@@ -231,7 +231,7 @@ impl Blobs {
         Ok(())
     }
 
-    /// Inside a transaction: deletes rows, and the chunks that belong to them.
+    /// In a transaction: deletes rows and their chunks; returns whether each key had a value.
     fn delete_checked(&self, keys: &Keys) -> Result<Vec<bool>> {
         let mut chunks = ChunkWrites::new();
         let present = self.source.read(|read| self.give_up_chunks(read, keys, &mut chunks))?;
@@ -246,14 +246,13 @@ impl Blobs {
         self.in_own_transaction(|blobs| blobs.put_in(keys, values))
     }
 
-    /// Inside a transaction: writes rows, their chunks, and deletes the chunks of what they
-    /// replace.
+    /// In a transaction: writes rows and their chunks, and deletes the chunks of replaced values.
     fn put_in(&self, keys: &Keys, values: &BytesColumn) -> Result<()> {
         let mut chunks = ChunkWrites::new();
         let mut rows = empty_batch(self.core.def.key);
         self.source.read(|read| {
             self.give_up_chunks(read, keys, &mut chunks)?;
-            // The last value of a key stays; chunks of an earlier one would belong to nothing.
+            // The last value of a key wins; chunks of an earlier one would be garbage.
             let mut last: BTreeMap<base::Key, usize> = BTreeMap::new();
             if keys.len() > 1 {
                 last.extend((0..keys.len()).map(|i| (keys.get(i), i)));
@@ -282,8 +281,8 @@ impl Blobs {
         self.write_both(Kinds::Uniform(Kind::Put), rows, chunks)
     }
 
-    /// Inside a transaction: gives a key the chunks under `id`, which are written already, and
-    /// takes the note of them away.
+    /// In a transaction: stores the row of a key whose chunks are written under `id` already, and
+    /// removes their note.
     pub(super) fn put_id(&self, keys: &Keys, id: u64, bytes: u64) -> Result<()> {
         let mut chunks = ChunkWrites::new();
         self.source.read(|read| self.give_up_chunks(read, keys, &mut chunks))?;
@@ -295,7 +294,7 @@ impl Blobs {
         self.write_both(Kinds::Uniform(Kind::Put), rows, chunks)
     }
 
-    /// Whether each key has a value; the chunks of those that have some are deleted.
+    /// Deletes the chunks of the keys' values; returns whether each key has a value.
     fn give_up_chunks(
         &self,
         read: &dyn Read,
@@ -305,7 +304,7 @@ impl Blobs {
         let mut old = empty_batch(self.core.def.key);
         let mut present = Vec::new();
         read.get_many(self.core.rows, keys, LARGE, &mut present, &mut old)?;
-        // In order: what is written must not depend on how a table hashes.
+        // Sorted: what is written must not depend on the order of a hash table.
         let ids: BTreeSet<u64> = large_ids(&old).collect();
         for id in ids {
             self.delete_large(read, id, chunks)?;
@@ -325,7 +324,7 @@ impl Blobs {
         TableWrites { keyspace: self.core.rows, kinds, rows, delete_ranges: Vec::new() }
     }
 
-    /// Runs `f` in the transaction that the blobs are seen through, or in one of its own.
+    /// Runs `f` in the transaction of these blobs, or in new ones until one commits.
     pub(super) fn in_own_transaction<R>(&self, f: impl Fn(&Self) -> Result<R>) -> Result<R> {
         match &self.source {
             Source::Store(store) => {
@@ -342,7 +341,7 @@ impl Blobs {
         }
     }
 
-    /// Writes rows that need no look at what they replace.
+    /// Writes rows without reading what they replace, from a reused batch.
     fn write_rows(&self, kind: Kind, fill: impl FnOnce(&mut Batch) -> Result<()>) -> Result<()> {
         let mut writes = WRITES.take().unwrap_or_default();
         if writes.tables.is_empty() {
@@ -384,7 +383,7 @@ pub(super) fn deletes(key: KeyType, keys: Keys) -> Batch {
     rows
 }
 
-/// Sets the flag of every key that is named before to false.
+/// Clears the flag of every key that occurs earlier in the list.
 fn forget_repeats(keys: &Keys, flags: &mut [bool]) {
     if keys.len() < 2 {
         return;

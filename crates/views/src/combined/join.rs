@@ -1,4 +1,4 @@
-//! The caller's function, and how what waits is combined by it.
+//! The user-defined function, and its use in the write buffer.
 
 use crate::keys::KeyOf;
 use crate::waiting::Sums;
@@ -9,27 +9,27 @@ use std::cell::Cell;
 use std::sync::Arc;
 use store::{Error, ErrorKind, Result};
 
-/// Longest value and longest increment, in bytes. Each increment that is written rewrites the
-/// value, so long ones would be a mistake; blobs take them.
+/// Maximum length of a value and of an increment, in bytes. Each written increment rewrites the
+/// whole value, so longer values belong into blobs.
 pub const VALUE_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes of combined values that a thread holds on to.
+/// Buffers up to this many bytes are kept per thread for reuse.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 
-/// How two values of a key become one.
+/// A user-defined function that combines two values of a key.
 ///
-/// A closure can be one: `|key, old, new, out| { …; Ok(()) }`.
+/// Closures implement it: `|key, old, new, out| { …; Ok(()) }`.
 pub trait Combiner: Send + Sync {
-    /// Appends to `out`, which is empty, what `old` and then `new` make. Must be associative, and
-    /// depend on nothing but what it is given. It is called with locks held, so it must not call
-    /// the database; where it panics nothing is lost.
+    /// Appends the combination of `old` and `new`, in this order, to `out`, which is empty. Must be
+    /// associative, and depend only on its arguments. It is called under locks, so it must not call
+    /// the database. If it panics, nothing is lost.
     ///
     /// # Errors
-    /// Whatever hinders it, such as bytes that it cannot read: handed to the caller as it is.
+    /// Any error, such as bytes that it cannot decode. The caller gets it unchanged.
     fn combine(&self, key: KeyOf<'_>, old: &[u8], new: &[u8], out: &mut Vec<u8>) -> Result<()>;
 
-    /// What tells it from other functions in this process: functions of one name are taken to be
-    /// the same. By default the name of its type.
+    /// Identifies the function in this process: two functions with one name are considered the
+    /// same. By default the name of the type.
     fn name(&self) -> &str {
         std::any::type_name::<Self>()
     }
@@ -45,11 +45,11 @@ where
 }
 
 thread_local! {
-    /// What a function makes, kept for its memory.
+    /// Buffer for the function's output, reused across calls.
     static MADE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// The function with what it needs to be called.
+/// The function, with the type of the keys that it is called with.
 #[derive(Clone)]
 pub(super) struct Join {
     combiner: Arc<dyn Combiner>,
@@ -65,7 +65,8 @@ impl Join {
         self.combiner.name()
     }
 
-    /// Replaces `made` by what two values of a key make; after an error it holds nothing of use.
+    /// Replaces `made` by the combination of two values of a key. After an error its contents are
+    /// unspecified.
     pub(super) fn join(
         &self,
         key: KeyRef<'_>,
@@ -92,7 +93,7 @@ impl Join {
         check_length(made.len())
     }
 
-    /// Adds to a value that may not be there.
+    /// Adds to a value that may be absent.
     pub(super) fn add_to(
         &self,
         key: KeyRef<'_>,
@@ -121,7 +122,7 @@ impl Sums for Join {
         let mut made = MADE.take();
         let joined = self.join(key, sum, delta, &mut made);
         if joined.is_ok() {
-            // Most keep their length, and need no other memory.
+            // Most values keep their length, so their memory is reused.
             if made.len() == sum.len() {
                 sum.copy_from_slice(&made);
             } else {
@@ -139,7 +140,7 @@ impl Sums for Join {
     }
 
     fn both(&self, _: &Box<[u8]>, _: &Box<[u8]>) -> Box<[u8]> {
-        // The function may refuse, so combined values are drained shard by shard, and never sealed.
+        // The function may fail, so combined values are drained shard by shard, and never sealed.
         unreachable!("combined values are not drained in order")
     }
 }

@@ -1,39 +1,40 @@
-//! Byte strings by key that grow by a function of the caller's: counters of whatever the caller can
-//! serialise.
+//! Combined values: byte strings by key that grow by a user-defined function, like counters of any
+//! type that the caller can serialize.
 //!
-//! # What the function must do
-//! What is added to a key is combined with what the key has. Increments are combined with one
-//! another before they meet what is stored, and it is not told how many at a time: so the function
-//! must be associative, and an increment is of the same kind as a value (the first one *is* the
-//! value). Increments of one key by one thread are combined in the order in which they came. Where
-//! transactions add to keys that others add to as well, the function must not mind the order.
+//! # Requirements on the function
+//! An increment of a key is combined with the key's value. Increments may be combined with each
+//! other before they meet the stored value, any number at a time. So the function must be
+//! associative, and an increment must have the format of a value (the first one *is* the value).
+//! Increments of one key by one thread are combined in the order of the calls. If transactions add
+//! to keys that others also add to, the function must be commutative as well.
 //!
-//! # What waits, and for how long
+//! # The write buffer
 //! As in [`crate::counters`]: under durability `none` increments are combined in memory, where
-//! reads of this process see them, and written a second later, or when they are many, or by
-//! [`Combined::flush`], or before a transaction, a scan, a backup and the end. Writing reads what
-//! the keys have, combines, and puts, in one transaction for some thousand keys. Under `os` and
-//! `sync` each call does so itself.
+//! reads of this process see them. They are written within a second, or earlier if there are many;
+//! by [`Combined::flush`]; and before a transaction, a scan, a backup and the close. Writing reads
+//! the stored values, combines and puts, in one transaction for up to a few thousand keys. Under
+//! `os` and `sync` each call does this itself.
 //!
 //! # When the function fails
-//! Its error is handed to whoever made the call that needed it, and nothing that was acknowledged
-//! changes:
-//! - [`Combined::add`] and [`Combined::add_many`] where the function is called at once: always
-//!   under `os` and `sync` and inside transactions, where nothing of the call is then added; under
-//!   `none` only for a key that increments wait for already, and then all others of the call are
-//!   added;
-//! - under `none` an increment that was acknowledged may be refused later, when it meets what is
-//!   stored. It waits on, and the error comes from reads of that key, and from all that writes what
-//!   waits: [`Combined::flush`], scans, figures, a backup, a flush of the database,
-//!   [`Combined::in_transaction`] by way of a database's transaction, and the closing of the
-//!   database, with which it is lost. Other keys are written all the same. [`Combined::put`] and
-//!   [`Combined::remove`] of the key end it.
+//! The call that needed the function returns its error, and nothing that was acknowledged changes:
+//! - [`Combined::add`] and [`Combined::add_many`] fail if they call the function immediately. Under
+//!   `os` and `sync` and in transactions they always do, and then nothing of the call is added.
+//!   Under `none` they do so only for keys with a buffered increment, and then all other increments
+//!   of the call are added.
+//! - Under `none` the function may refuse an acknowledged increment later, when it meets the stored
+//!   value. The increment stays in the buffer. The error comes from reads of this key, and from
+//!   everything that writes the buffer: [`Combined::flush`], scans, statistics, a backup, a flush
+//!   of the database, the begin of a database's transaction (for [`Combined::in_transaction`]), and
+//!   the close of the database, which loses the increment. Other keys are written all the same.
+//!   [`Combined::put`] and [`Combined::remove`] of the key discard the increment.
 //!
 //! # Invariants
-//! 1. There is one `Core` of combined values in a database, whoever opened them, and one function.
+//! 1. A set of combined values has one `Core` in a database, shared by all its handles, and one
+//!    function.
 //! 2. No value and no increment is longer than [`VALUE_BYTES_MAX`].
-//! 3. The function is called with a shard of what waits held, or one of the locks that stand for
-//!    shards: two threads never combine for one key at the same time outside of transactions.
+//! 3. The function is called under the lock of a shard of the buffer, or under one of the locks in
+//!    `Core::adding`: outside of transactions two threads never combine for one key at the same
+//!    time.
 
 mod join;
 mod read;
@@ -57,24 +58,23 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use store::{Durability, Result, Snapshot, Store};
 
-/// Byte strings by key, combined by a function of the caller's. Cheap to clone; threads may share
-/// it.
+/// Byte strings by key, combined by a user-defined function. Cheap to clone; threads may share it.
 ///
 /// # Errors
-/// Every call: [`store::ErrorKind::Corruption`] and failures of the machine;
-/// [`store::ErrorKind::InvalidInput`] where a key is not of the values' type, after they were
-/// dropped, or after their transaction has ended; those of the function, as the module says;
-/// [`store::ErrorKind::Limit`] where it makes more than [`VALUE_BYTES_MAX`] bytes.
+/// Every call: [`store::ErrorKind::Corruption`] and failed reads or writes;
+/// [`store::ErrorKind::InvalidInput`] if a key is not of the values' type, after the values were
+/// dropped, or after their transaction has ended; errors of the function, see the module;
+/// [`store::ErrorKind::Limit`] if the function returns more than [`VALUE_BYTES_MAX`] bytes.
 #[derive(Clone)]
 pub struct Combined {
     core: Arc<Core>,
     source: Source,
 }
 
-/// Locks for increments that do not wait.
+/// Number of locks for increments that are not buffered.
 const LOCKS: usize = 64;
 
-/// What is known of combined values whatever they are read through.
+/// State that all handles of a set of combined values share, whatever they read from.
 pub(crate) struct Core {
     def: CombinedDef,
     join: Join,
@@ -84,10 +84,11 @@ pub(crate) struct Core {
     rows_max: u64,
     bytes_max: u64,
     schedule: Schedule,
-    /// By hashes of keys: who adds without waiting holds them from reading to writing, so that a
-    /// key that everybody adds to is no reason for conflicts.
+    /// Locks by hash of the key. An increment that is not buffered holds them from its read to its
+    /// write, so that many writers of one key do not conflict.
     adding: Box<[Mutex<()>]>,
-    /// Nothing may wait any more: the database is closed, or the values are dropped.
+    /// Set when nothing may be buffered any more: the database is closed, or the values are
+    /// dropped.
     ended: AtomicBool,
 }
 
@@ -97,14 +98,14 @@ impl Combined {
         Self { core, source }
     }
 
-    /// The same values inside a transaction: reads see its snapshot and its own writes.
+    /// The same values in a transaction: reads see its snapshot and its own writes.
     #[must_use]
     pub fn in_transaction(&self, transaction: &Arc<SharedTransaction>) -> Self {
         let source = Source::Transaction(Arc::clone(transaction));
         Self { core: Arc::clone(&self.core), source }
     }
 
-    /// The same values as of a moment; they cannot be written.
+    /// The same values at a snapshot. They are read-only.
     #[must_use]
     pub fn at(&self, snapshot: &Arc<dyn Snapshot>) -> Self {
         Self { core: Arc::clone(&self.core), source: Source::Snapshot(Arc::clone(snapshot)) }
@@ -116,13 +117,13 @@ impl Combined {
         &self.core.def
     }
 
-    /// Their name.
+    /// Name of the set of combined values.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.core.def.name
     }
 
-    /// The keyspace of their rows.
+    /// The keyspace that stores the values.
     #[must_use]
     pub fn keyspace(&self) -> KeyspaceId {
         self.core.rows
@@ -170,7 +171,7 @@ impl Core {
 impl Drop for Core {
     fn drop(&mut self) {
         if !self.is_ended() && self.check_process().is_ok() {
-            // Best effort, as for what a database does when it is dropped without being closed.
+            // Best effort, like everything that a database does when it is dropped without a close.
             let _ = self.write_waiting();
         }
     }
@@ -191,7 +192,7 @@ pub(crate) fn def_of(info: &store::KeyspaceInfo) -> Result<CombinedDef> {
     .ok_or_else(|| invalid(format!("{:?} are no combined values", info.name)))
 }
 
-/// Whether combined values that are open are those asked for.
+/// Checks that open combined values have the requested type of keys and function.
 pub(crate) fn check_same(
     open: &Combined,
     wanted: &CombinedDef,
@@ -213,12 +214,12 @@ pub(crate) fn check_same(
     Ok(())
 }
 
-/// An empty batch of the shape of combined values.
+/// An empty batch in the shape of combined values.
 fn empty_rows(key: KeyType) -> Batch {
     Batch { rows: 0, keys: empty_keys(key), values: vec![Column::Bytes(BytesColumn::default())] }
 }
 
-/// The values of a batch.
+/// The value column of a batch.
 fn values(rows: &Batch) -> &BytesColumn {
     match &rows.values[0] {
         Column::Bytes(values) => values,

@@ -9,26 +9,26 @@ use crate::waiting::Waits;
 use base::{Batch, BytesColumn, Column, KeyRange, KeyRef, Keys, Projection};
 use store::{Read, Result, Scan};
 
-/// Column `value` alone.
+/// Projection of the column `value` only.
 pub(super) const VALUE: Projection = Projection { keys: 0, values: 1 };
 
 /// Combined values with their keys, in key order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CombinedRows {
-    /// Keys.
+    /// The keys, ascending or descending as the call says.
     pub keys: KeyColumn,
-    /// Their values.
+    /// One value for each key.
     pub values: BytesColumn,
 }
 
 impl CombinedRows {
-    /// How many there are.
+    /// Number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -36,7 +36,7 @@ impl CombinedRows {
 }
 
 impl Combined {
-    /// Replaces `out` by the value of a key; false, and `out` empty, where there is none.
+    /// Replaces `out` by the value of a key. Returns false, with `out` empty, if there is none.
     pub fn get<'k>(&self, key: impl Into<KeyOf<'k>>, out: &mut Vec<u8>) -> Result<bool> {
         let found = with_key(self.core.def.key, key.into(), |key| {
             let read = || {
@@ -63,11 +63,11 @@ impl Combined {
         found
     }
 
-    /// Replaces `present` by whether each key has a value, and `out` by the values, empty where
-    /// there is none.
+    /// Replaces `present` by whether each key has a value, and `out` by the values, empty for
+    /// absent keys.
     ///
     /// # Errors
-    /// The first function that fails for one of the keys.
+    /// The first error of the function for one of the keys.
     pub fn get_many(
         &self,
         keys: KeyList<'_>,
@@ -92,13 +92,13 @@ impl Combined {
         self.source.read(|read| read.get_many(self.core.rows, &keys, VALUE, present, &mut rows))?;
         if let Some(Column::Bytes(found)) = rows.values.pop() {
             *out = found;
-            // Absent keys show in `present`.
+            // Absent keys are marked in `present`.
             out.validity.0 = None;
         }
         Ok(())
     }
 
-    /// Up to `count` values in key order: from the key `start` on, or from the first.
+    /// Up to `count` values in key order, from the key `start` on, or from the first.
     pub fn scan(&self, start: Option<KeyOf<'_>>, count: usize) -> Result<CombinedRows> {
         let range = range_of(self.core.def.key, start, None)?;
         self.rows_of(|read, rows| {
@@ -106,7 +106,7 @@ impl Combined {
         })
     }
 
-    /// As [`Combined::scan`], backward: from the key `start` down, or from the last.
+    /// As [`Combined::scan`], in descending order: from the key `start` down, or from the last.
     pub fn scan_back(&self, start: Option<KeyOf<'_>>, count: usize) -> Result<CombinedRows> {
         let range = range_through(self.core.def.key, start)?;
         self.rows_of(|read, rows| {
@@ -114,7 +114,7 @@ impl Combined {
         })
     }
 
-    /// A stream of the values from `from` on and below `to`, as of now; `None` is no bound.
+    /// Streams the values in `from..to`, at a snapshot taken now; `None` is no bound.
     pub fn range(&self, from: Option<KeyOf<'_>>, to: Option<KeyOf<'_>>) -> Result<CombinedScan> {
         self.write_what_waits()?;
         let range: KeyRange = range_of(self.core.def.key, from, to)?;
@@ -122,18 +122,18 @@ impl Combined {
         Ok(CombinedScan { scan, combined: self.clone() })
     }
 
-    /// Exact number of keys.
+    /// Exact number of keys. Writes the buffer first.
     pub fn len(&self) -> Result<u64> {
         self.write_what_waits()?;
         self.source.read(|read| read.count(self.core.rows))
     }
 
-    /// Whether there is none.
+    /// Whether there are no keys. Writes the buffer first.
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
     }
 
-    /// Writes what waits, for reads of all keys: they see it in the store.
+    /// Writes the buffer before a read of many keys, which then finds everything in the store.
     fn write_what_waits(&self) -> Result<()> {
         match &self.source {
             Source::Store(_) => self.core.write_waiting(),
@@ -153,7 +153,8 @@ impl Combined {
 }
 
 impl Core {
-    /// Replaces `out` by what is stored and what waits together; whether there is either.
+    /// Replaces `out` by the combination of stored and buffered value. Returns whether there is
+    /// one.
     fn both(
         &self,
         key: KeyRef<'_>,
@@ -202,14 +203,14 @@ impl Core {
     }
 }
 
-/// A stream of combined values in key order, as of the moment it began.
+/// A stream of combined values in key order, at the snapshot taken when it started.
 pub struct CombinedScan {
     scan: Box<dyn Scan>,
     combined: Combined,
 }
 
 impl CombinedScan {
-    /// About `count` values; `None` when there are no more.
+    /// About `count` values; `None` at the end.
     pub fn next_rows(&mut self, count: usize) -> Result<Option<CombinedRows>> {
         let core = &self.combined.core;
         let mut rows = empty_rows(core.def.key);

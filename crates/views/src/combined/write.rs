@@ -14,20 +14,20 @@ use relation::invalid;
 use std::hash::BuildHasher;
 use store::{Error, ErrorKind, Isolation, Kinds, Read, Result, TableWrites, WriteBatch};
 
-/// Keys that are read, combined and written together at first, and at most: more where values turn
-/// out to be short.
+/// Keys that are read, combined and written in one transaction: at first, and at most. The number
+/// adapts to the length of the values.
 const KEYS_A_STEP: (usize, usize) = (64, 4096);
 
-/// Bytes that such a step should hold.
+/// Target size of such a transaction, in bytes.
 const BYTES_A_STEP: usize = 2 << 20;
 
 impl Combined {
-    /// Combines what a key has with `delta`, or makes `delta` its value where it has none.
+    /// Combines the value of a key with `delta`; `delta` becomes the value if the key has none.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`]: `delta` is longer than [`super::VALUE_BYTES_MAX`]. The function's, where it is called at once: then the
-    /// key has what it had. [`ErrorKind::Conflict`], without durability `none`: transactions kept
-    /// changing the key.
+    /// [`ErrorKind::Limit`]: `delta` is longer than [`super::VALUE_BYTES_MAX`]. Errors of the
+    /// function, if it is called immediately: then the value is unchanged.
+    /// [`ErrorKind::Conflict`], unless under durability `none`: transactions kept changing the key.
     pub fn add<'k>(&self, key: impl Into<KeyOf<'k>>, delta: &[u8]) -> Result<()> {
         check_length(delta.len())?;
         with_key(self.core.def.key, key.into(), |key| {
@@ -52,13 +52,13 @@ impl Combined {
         })
     }
 
-    /// Combines what `keys[i]` has with `deltas[i]`, for each in the given order; outside of
-    /// durability `none` all become visible at once. A key may be named more than once.
+    /// Combines the value of `keys[i]` with `deltas[i]`, for each `i` in order. All become visible
+    /// in one step, except under durability `none`. A key may occur more than once.
     ///
     /// # Errors
     /// As [`Combined::add`]; and [`ErrorKind::InvalidInput`]: columns of different lengths, or a
-    /// null. Under `none` what the function refuses at once is left out, all else of the call is
-    /// added, and the first error is told.
+    /// null. Under `none` an increment that the function refuses immediately is left out, all
+    /// others are added, and the first error is returned.
     pub fn add_many(&self, keys: KeyList<'_>, deltas: &BytesColumn) -> Result<()> {
         check_values(keys, deltas)?;
         let longest = deltas.offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
@@ -84,7 +84,7 @@ impl Combined {
         added.and(first).and(self.core.more_waits())
     }
 
-    /// Gives a key a value, whatever it had.
+    /// Replaces the value of a key.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`]: `value` is longer than [`super::VALUE_BYTES_MAX`].
@@ -100,7 +100,7 @@ impl Combined {
         })
     }
 
-    /// Forgets a key's value; whether there was one.
+    /// Removes the value of a key; returns whether there was one.
     pub fn remove<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<bool> {
         with_key(self.core.def.key, key.into(), |key| {
             let (removed, waited) = self.replace(key, || self.remove_stored(key))?;
@@ -108,16 +108,18 @@ impl Combined {
         })
     }
 
-    /// Writes what waits to the store. To make it survive a kill or a power cut, flush the
-    /// database: only under durability `none` does anything wait, and there the store has no log.
+    /// Writes the buffer to the store. To protect it against a crash or a power cut, flush the
+    /// database instead: increments are buffered only under durability `none`, where the store has
+    /// no log.
     ///
     /// # Errors
-    /// Failed writes, and those of the function; what could not be written waits on.
+    /// Failed writes, and errors of the function; increments that were not written stay in the
+    /// buffer.
     pub fn flush(&self) -> Result<()> {
         self.core.write_waiting()
     }
 
-    /// Drops the values at once. They cannot be used afterwards.
+    /// Drops the values with their keyspace. Other handles of them become invalid.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] inside a transaction, and at a snapshot.
@@ -130,7 +132,7 @@ impl Combined {
         Ok(())
     }
 
-    /// Reads, combines and puts: in the transaction they are seen through, or in one of its own.
+    /// Reads, combines and puts, in the view's transaction or in a new one.
     fn add_stored(&self, keys: &Keys, deltas: &BytesColumn) -> Result<()> {
         let groups = Groups::of(keys);
         match &self.source {
@@ -148,7 +150,7 @@ impl Combined {
         }
     }
 
-    /// Inside a transaction.
+    /// As [`Self::add_stored`], inside the view's transaction.
     fn add_in(&self, groups: &Groups, deltas: &BytesColumn) -> Result<()> {
         let batch = self.source.read(|read| {
             let mut rows = empty_rows(self.core.def.key);
@@ -168,8 +170,8 @@ impl Combined {
         self.source.apply(&batch)
     }
 
-    /// Writes to the store with nothing of the key's written meanwhile, so that what waits for the
-    /// key is forgotten with it; and whether something waited.
+    /// Calls `f`, which writes the key to the store, under the lock of the key's shard, and removes
+    /// its buffered value. Also returns whether there was a buffered value.
     fn replace<R>(&self, key: KeyRef<'_>, f: impl FnOnce() -> Result<R>) -> Result<(R, bool)> {
         match (&self.source, &self.core.waiting) {
             (Source::Store(_), Waiting::Words(_) | Waiting::Texts(_)) => {
@@ -198,11 +200,11 @@ impl Combined {
     }
 }
 
-/// Rows of a call by key.
+/// The rows of a call, grouped by key.
 struct Groups {
-    /// Each key once, in order.
+    /// The distinct keys, in order.
     keys: Keys,
-    /// Rows by key, those of one key in their order; where a key's end.
+    /// Row numbers grouped by key, those of one key in their order; and the end of each group.
     order: Vec<u32>,
     ends: Vec<u32>,
 }
@@ -252,10 +254,10 @@ impl Core {
         WriteBatch { tables: vec![table] }
     }
 
-    /// The locks that stand for keys, taken in the order of their numbers.
+    /// Takes the locks of all keys, in ascending order of the locks.
     fn hold(&self, keys: &Keys) -> Vec<MutexGuard<'_, ()>> {
         let mut wanted = [false; LOCKS];
-        // Any hash will do: it only has to be the same for the life of the process.
+        // The hash only has to be stable for the life of the process.
         let hasher = foldhash::fast::FixedState::default();
         for i in 0..keys.len() {
             let hash = match keys.get(i).as_ref() {
@@ -272,7 +274,7 @@ impl Core {
         self.waiting.rows() >= self.rows_max || self.waiting.bytes() >= self.bytes_max
     }
 
-    /// Sees to it that what waits is written in time, and some of it now where it is too much.
+    /// Schedules a write of the buffer, and writes a part of it now if it is full.
     fn more_waits(&self) -> Result<()> {
         self.schedule.soon();
         if !self.is_full() {
@@ -290,7 +292,7 @@ impl Core {
         refused
     }
 
-    /// Writes a shard's sums as far as the function lets it: those that it refuses stay in `sums`.
+    /// Writes the sums of a shard. Sums that the function refuses stay in `sums`.
     fn write_sums<K>(
         &self,
         sums: &mut Vec<(K, Box<[u8]>)>,
@@ -300,8 +302,8 @@ impl Core {
     where
         K: RefKey,
     {
-        // What is refused is gathered at the front, and what is left is taken from the back: so
-        // `sums` holds, at every moment, just what is not written, whatever fails or panics.
+        // Refused sums are gathered at the front, and the rest is taken from the back. So at any
+        // time `sums` holds exactly the sums that are not written, even after an error or a panic.
         let mut kept = 0;
         while kept < sums.len() {
             let begin = sums.len() - (*step).min(sums.len() - kept);
@@ -330,7 +332,7 @@ impl Core {
         Ok(())
     }
 
-    /// What is stored combined with `sums`, ready to be put.
+    /// Combines stored values with `sums` into puts.
     fn joined<K: RefKey>(&self, read: &dyn Read, sums: &[(K, Box<[u8]>)]) -> Result<Joined> {
         let mut keys = empty_keys(self.def.key);
         sums.iter().for_each(|(key, _)| keys.push(key.key_ref()));
@@ -359,12 +361,12 @@ impl Core {
     }
 }
 
-/// Sums of a step, combined with what is stored.
+/// The sums of one transaction, combined with the stored values.
 struct Joined {
     puts: WriteBatch,
-    /// What the function refuses, by its place among the sums.
+    /// Errors of the function, with the index of the sum.
     refused: Vec<(usize, Error)>,
-    /// Bytes that were read and made.
+    /// Bytes read and written.
     bytes: usize,
 }
 

@@ -1,23 +1,23 @@
 //! Counters: numbers by key that grow without being read.
 //!
 //! # Why an increment does not read
-//! The relation `{key => count}` has a column that merges: a write of it is a difference, and
-//! differences are added up when they are read, or merged. So adding costs a write, whatever the
-//! key's number is and wherever it lies.
+//! The column of the relation `{key => count}` has a merge operator: a write stores a delta, and
+//! reads and compactions combine deltas. So an increment costs one write, whatever the counter's
+//! value and wherever its key lies.
 //!
-//! # What waits, and for how long
-//! Under durability `none` increments are summed in memory first (`waiting/buffer.rs`) and written
-//! a second later, or when they are many, or by [`Counters::flush`]. Reads of this process see them
-//! at once; a transaction and a snapshot that begin later see them too, because what waits is
-//! written before they begin. Under `os` and `sync` each call is a commit.
+//! # The write buffer
+//! Under durability `none`, increments are first summed in memory (`waiting/buffer.rs`). They are
+//! written within a second, or earlier if there are many, or by [`Counters::flush`]. Reads of this
+//! process see them immediately. Transactions and snapshots that begin later see them too, because
+//! the buffer is written before they begin. Under `os` and `sync` each call is a commit.
 //!
 //! # Invariants
-//! 1. There is one `Core` of some counters in a database, whoever opened them: what waits, waits in
-//!    one place.
-//! 2. A number is never wrong, and does not depend on when something was written: a sum of integers
-//!    that is past the range of `i64` is an error when it is read alone and the end of the range
-//!    among others; what is added later brings it back. Only sums of one call or transaction are
-//!    judged by themselves.
+//! 1. A set of counters has one `Core` in a database, shared by all its handles, so it has one
+//!    write buffer.
+//! 2. A value is never wrong, and does not depend on when something was written. If a sum of
+//!    integers leaves the range of `i64`, a read of this key alone is an error, and a read of
+//!    several keys returns the end of the range; later increments can bring it back into the
+//!    range. The sums within one call or one transaction are checked separately.
 
 mod number;
 mod read;
@@ -39,20 +39,20 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use store::{Durability, Result, Snapshot, Store};
 
-/// Numbers by key. Cheap to clone; threads may share it.
+/// A set of counters: numbers by key. Cheap to clone; threads may share it.
 ///
 /// # Errors
-/// Every call: [`store::ErrorKind::Corruption`] and failures of the machine;
-/// [`store::ErrorKind::InvalidInput`] where a key is not of the counters' type, after they were
-/// dropped, or after their transaction has ended. Reads: [`store::ErrorKind::Limit`] where the sum
-/// of one counter is past the range of `i64`: it names the key.
+/// Every call: [`store::ErrorKind::Corruption`] and failed reads or writes;
+/// [`store::ErrorKind::InvalidInput`] if a key is not of the counters' type, after the counters
+/// were dropped, or after their transaction has ended. Reads of one counter:
+/// [`store::ErrorKind::Limit`] with the key if its sum is out of the range of `i64`.
 #[derive(Clone)]
 pub struct Counters {
     core: Arc<Core>,
     source: Source,
 }
 
-/// What is known of counters whatever they are read through.
+/// State that all handles of a set of counters share, whatever they read from.
 pub(crate) struct Core {
     def: CountersDef,
     rows: KeyspaceId,
@@ -61,7 +61,8 @@ pub(crate) struct Core {
     waiting: Waiting<Merge>,
     rows_max: u64,
     schedule: Schedule,
-    /// Nothing may wait any more: the database is closed, or the counters are dropped.
+    /// Set when nothing may be buffered any more: the database is closed, or the counters are
+    /// dropped.
     ended: AtomicBool,
 }
 
@@ -71,26 +72,26 @@ impl Counters {
         Self { core, source }
     }
 
-    /// The same counters inside a transaction: reads see its snapshot and its own writes.
+    /// The same counters in a transaction: reads see its snapshot and its own writes.
     #[must_use]
     pub fn in_transaction(&self, transaction: &Arc<SharedTransaction>) -> Self {
         let source = Source::Transaction(Arc::clone(transaction));
         Self { core: Arc::clone(&self.core), source }
     }
 
-    /// The same counters as of a moment; they cannot be written.
+    /// The same counters at a snapshot. They are read-only.
     #[must_use]
     pub fn at(&self, snapshot: &Arc<dyn Snapshot>) -> Self {
         Self { core: Arc::clone(&self.core), source: Source::Snapshot(Arc::clone(snapshot)) }
     }
 
-    /// Name and types.
+    /// Name, types, and how writes combine.
     #[must_use]
     pub fn def(&self) -> &CountersDef {
         &self.core.def
     }
 
-    /// Their name.
+    /// Name of the set of counters.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.core.def.name
@@ -134,7 +135,7 @@ impl Core {
 impl Drop for Core {
     fn drop(&mut self) {
         if !self.is_ended() && self.check_process().is_ok() {
-            // Best effort, as for what a database does when it is dropped without being closed.
+            // Best effort, like everything that a database does when it is dropped without a close.
             let _ = self.write_waiting();
         }
     }
@@ -155,7 +156,7 @@ pub(crate) fn def_of(info: &store::KeyspaceInfo) -> Result<CountersDef> {
     .ok_or_else(|| invalid(format!("{:?} are no counters", info.name)))
 }
 
-/// Whether counters that are there are those asked for.
+/// Checks that existing counters have the requested types.
 pub(crate) fn check_types(stored: &CountersDef, wanted: &CountersDef) -> Result<()> {
     if stored == wanted {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The numbers that counters hold.
+//! The values of counters, and their conversion to stored words.
 
 use super::CountersDef;
 use crate::keys::shown;
@@ -8,7 +8,7 @@ use base::{KeyRef, Merge, Total};
 use relation::{NumberType, invalid};
 use store::{Error, ErrorKind, Result};
 
-/// One number.
+/// A number added to a counter, or the value of one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     /// An integer.
@@ -29,7 +29,7 @@ impl From<f64> for Number {
     }
 }
 
-/// Numbers handed in.
+/// Numbers passed to a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NumberList<'a> {
     /// A 1 for each key.
@@ -40,7 +40,7 @@ pub enum NumberList<'a> {
     Float(&'a [f64]),
 }
 
-/// Numbers handed out.
+/// Numbers returned by a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NumberColumn {
     /// Integers.
@@ -50,7 +50,7 @@ pub enum NumberColumn {
 }
 
 impl NumberColumn {
-    /// How many there are.
+    /// Number of items.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -59,7 +59,7 @@ impl NumberColumn {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no items.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -68,7 +68,7 @@ impl NumberColumn {
     /// Number `i`.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If `i` is out of bounds.
     #[must_use]
     pub fn get(&self, i: usize) -> Number {
         match self {
@@ -78,9 +78,9 @@ impl NumberColumn {
     }
 }
 
-/// The word of a number given to counters. An integer is taken by counters of floats where it is
-/// one exactly; NaN by none: it would be the sum, the least or the greatest from then on, whatever
-/// came.
+/// The word of a number for counters of this definition. Counters of floats accept integers that a
+/// float represents exactly. All counters refuse NaN: it would stay the sum, the minimum or the
+/// maximum whatever is added later.
 pub(super) fn word_of(def: &CountersDef, number: Number) -> Result<u64> {
     match (def.number, number) {
         (NumberType::Int, Number::Int(int)) => {
@@ -103,7 +103,7 @@ pub(super) fn word_of(def: &CountersDef, number: Number) -> Result<u64> {
     }
 }
 
-/// Appends the words of `count` numbers.
+/// Appends the words of `numbers`, which must be `count`.
 pub(super) fn words_of(
     def: &CountersDef,
     numbers: NumberList<'_>,
@@ -135,7 +135,7 @@ pub(super) fn words_of(
     Ok(())
 }
 
-/// The number of a word that is stored for `key`.
+/// The number of a word stored for `key`; an error if its sum is out of range.
 pub(super) fn number_of(def: &CountersDef, key: KeyRef<'_>, word: u64) -> Result<Number> {
     if def.merge().is_past(word) {
         return Err(past(def, key));
@@ -146,8 +146,8 @@ pub(super) fn number_of(def: &CountersDef, key: KeyRef<'_>, word: u64) -> Result
     })
 }
 
-/// The numbers of words that are stored. A sum past the range is the end of it, which no other sum
-/// is: one key does not hide the others.
+/// The numbers of stored words. A sum out of range is returned as the end of the range, which no
+/// other sum equals. So one such key does not make a read of others fail.
 pub(super) fn numbers_of(def: &CountersDef, words: &[u64]) -> NumberColumn {
     match def.number {
         NumberType::Int => NumberColumn::Int(words.iter().map(|&word| word_to_int(word)).collect()),
@@ -157,9 +157,9 @@ pub(super) fn numbers_of(def: &CountersDef, words: &[u64]) -> NumberColumn {
     }
 }
 
-/// What a stored word and one that waits come to; `None` where that cannot be told from the two.
+/// Combines a stored word and a buffered one; `None` if the result is not known from the two.
 pub(super) fn both(merge: Merge, stored: u64, waiting: u64) -> Option<u64> {
-    // What is stored of a sum past the range says no more than that.
+    // A stored sum out of range is only a mark: its exact value is not known here.
     let is_end = match merge {
         Merge::AddFloat => word_to_float(stored).is_infinite(),
         _ => merge.is_past(stored),
@@ -167,7 +167,7 @@ pub(super) fn both(merge: Merge, stored: u64, waiting: u64) -> Option<u64> {
     if is_end { None } else { merge.apply(stored, waiting) }
 }
 
-/// What a counter has where nothing was counted.
+/// The value of an absent counter.
 pub(super) fn nothing(def: &CountersDef) -> Number {
     match def.number {
         NumberType::Int => Number::Int(0),
@@ -175,7 +175,7 @@ pub(super) fn nothing(def: &CountersDef) -> Number {
     }
 }
 
-/// The word of 0.
+/// The word of the number 0.
 pub(super) fn zero(def: &CountersDef) -> u64 {
     match def.number {
         NumberType::Int => int_to_word(0),
@@ -222,16 +222,15 @@ impl Sums for Merge {
     }
 }
 
-/// A sum of integers waits up to here, plus and minus. One that is sealed and one that is open then
-/// are a word together, also after they were opened again some hundred times because writing
-/// failed.
+/// Maximum absolute value of a buffered sum of integers. The sums of a sealed and an open table
+/// then fit a word together, even after several hundred failed writes that reopened a sealed table.
 const WAITING_INT_MAX: u64 = 1 << 55;
 
-/// As [`WAITING_INT_MAX`] for finite floats.
+/// As [`WAITING_INT_MAX`], for finite floats.
 const WAITING_FLOAT_MAX: f64 = 1e300;
 
-/// Whether a sum may wait. What is larger is written at once: the store keeps apart what no word
-/// holds.
+/// Whether a sum may be buffered. Larger ones are written immediately: the store keeps separate the
+/// operands whose sum does not fit a word.
 fn waits(merge: Merge, word: u64) -> bool {
     match merge {
         Merge::AddInt => word_to_int(word).unsigned_abs() <= WAITING_INT_MAX,
@@ -243,7 +242,7 @@ fn waits(merge: Merge, word: u64) -> bool {
     }
 }
 
-/// Never shown: who adds writes the increment to the store instead.
+/// Never returned to a user: the caller writes the increment to the store instead.
 fn too_large_to_wait() -> Error {
     Error::new(ErrorKind::Limit, "too large to wait".to_owned())
 }

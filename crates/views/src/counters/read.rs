@@ -10,27 +10,27 @@ use crate::waiting::Waits;
 use base::{Batch, Column, KeyRange, KeyRef, Keys, Projection, WordColumn};
 use store::{ErrorKind, Read, Result, Scan};
 
-/// Column `count` alone.
+/// Projection of the column `count` only.
 const COUNT: Projection = Projection { keys: 0, values: 1 };
 
-/// Counters with their keys, in some order. A sum of integers past the range is the end of it,
-/// [`i64::MAX`] or [`i64::MIN`], which no other sum is.
+/// Counters with their keys. The order is that of the call that returns them. A sum out of range is
+/// returned as the end of the range, [`i64::MAX`] or [`i64::MIN`], which no other sum equals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CounterRows {
-    /// Keys.
+    /// The keys, in the order of `numbers`.
     pub keys: KeyColumn,
-    /// Their numbers.
+    /// One number for each key.
     pub numbers: NumberColumn,
 }
 
 impl CounterRows {
-    /// How many there are.
+    /// Number of counters.
     #[must_use]
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no counters.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -38,17 +38,17 @@ impl CounterRows {
 }
 
 impl Counters {
-    /// A counter's number; 0 where nothing was counted.
+    /// The value of a counter; 0 if it does not exist.
     pub fn get<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<Number> {
         Ok(self.find(key)?.unwrap_or(nothing(&self.core.def)))
     }
 
-    /// A counter's number, `None` where nothing was counted.
+    /// The value of a counter; `None` if it does not exist.
     pub fn find<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<Option<Number>> {
         with_key(self.core.def.key, key.into(), |key| {
             let merge = self.core.def.merge();
             let read = || self.stored(key);
-            // Of a sum: `None` where it cannot be told.
+            // The combined sum; `None` if the two words do not determine it.
             let with = |stored: Result<Option<u64>>, waiting: Option<&u64>| {
                 stored.map(|stored| match (stored, waiting) {
                     (Some(stored), Some(&waiting)) => both(merge, stored, waiting).map(Some),
@@ -73,7 +73,7 @@ impl Counters {
         })
     }
 
-    /// Whether something was counted, also where its sum is past the range.
+    /// Whether a counter exists, even if its sum is out of range.
     pub fn contains<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<bool> {
         match self.find(key) {
             Err(error) if error.kind() == ErrorKind::Limit => Ok(true),
@@ -81,8 +81,8 @@ impl Counters {
         }
     }
 
-    /// The numbers of counters, in the order of `keys`; 0 where nothing was counted, and as in
-    /// [`CounterRows`] where a sum is past the range.
+    /// The values of counters, in the order of `keys`; 0 for those that do not exist. Sums out of
+    /// range are returned as in [`CounterRows`].
     pub fn get_many(&self, keys: KeyList<'_>) -> Result<NumberColumn> {
         let keys = keys_of(self.core.def.key, keys)?;
         let waiting = match &self.source {
@@ -104,7 +104,7 @@ impl Counters {
         Ok(numbers_of(&self.core.def, &words.expect("what is stored alone is told")))
     }
 
-    /// Up to `count` counters in key order: from the key `start` on, or from the first.
+    /// Up to `count` counters in key order, from the key `start` on, or from the first.
     pub fn scan(&self, start: Option<KeyOf<'_>>, count: usize) -> Result<CounterRows> {
         let range = range_of(self.core.def.key, start, None)?;
         self.rows_of(|read, rows| {
@@ -112,7 +112,7 @@ impl Counters {
         })
     }
 
-    /// As [`Counters::scan`], backward: from the key `start` down, or from the last.
+    /// As [`Counters::scan`], in descending order: from the key `start` down, or from the last.
     pub fn scan_back(&self, start: Option<KeyOf<'_>>, count: usize) -> Result<CounterRows> {
         let range = range_through(self.core.def.key, start)?;
         self.rows_of(|read, rows| {
@@ -120,7 +120,7 @@ impl Counters {
         })
     }
 
-    /// A stream of the counters from `from` on and below `to`, as of now; `None` is no bound.
+    /// Streams the counters in `from..to`, at a snapshot taken now; `None` is no bound.
     pub fn range(&self, from: Option<KeyOf<'_>>, to: Option<KeyOf<'_>>) -> Result<CounterScan> {
         self.write_what_waits()?;
         let range: KeyRange = range_of(self.core.def.key, from, to)?;
@@ -128,25 +128,25 @@ impl Counters {
         Ok(CounterScan { scan, counters: self.clone() })
     }
 
-    /// Exact number of counters.
+    /// Exact number of counters. Writes the buffer first.
     pub fn len(&self) -> Result<u64> {
         self.write_what_waits()?;
         self.source.read(|read| read.count(self.core.rows))
     }
 
-    /// Whether nothing was counted.
+    /// Whether there are no counters. Writes the buffer first.
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
     }
 
-    /// The stored word of a key.
+    /// The stored word of a key, without the write buffer.
     pub(super) fn stored(&self, key: KeyRef<'_>) -> Result<Option<u64>> {
         let mut row = empty_rows(&self.core.def);
         let found = self.source.read(|read| read.get(self.core.rows, key, COUNT, &mut row))?;
         Ok(found.then(|| row.value_words(0)[0]))
     }
 
-    /// `None` where what is stored and what waits do not tell a sum.
+    /// The word of each key; `None` if stored and buffered words do not determine a sum.
     fn words_of(
         &self,
         read: &dyn Read,
@@ -168,7 +168,7 @@ impl Counters {
         Ok((0..present.len()).map(word).collect())
     }
 
-    /// Writes what waits, for reads of all keys: they see it in the store.
+    /// Writes the buffer before a read of many keys, which then finds everything in the store.
     pub(super) fn write_what_waits(&self) -> Result<()> {
         match &self.source {
             Source::Store(_) => self.core.write_waiting(),
@@ -193,14 +193,14 @@ impl Counters {
     }
 }
 
-/// A stream of counters in key order, as of the moment it began.
+/// A stream of counters in key order, at the snapshot taken when it started.
 pub struct CounterScan {
     scan: Box<dyn Scan>,
     counters: Counters,
 }
 
 impl CounterScan {
-    /// About `count` counters; `None` when there are no more.
+    /// About `count` counters; `None` at the end.
     pub fn next_rows(&mut self, count: usize) -> Result<Option<CounterRows>> {
         let mut rows = empty_rows(&self.counters.core.def);
         if !self.scan.next_batch(count, &mut rows)? {
@@ -210,14 +210,14 @@ impl CounterScan {
         self.counters.rows_out(keys, rows.value_words(0)).map(Some)
     }
 
-    /// Names and types.
+    /// Name and types of the counters.
     #[must_use]
     pub fn def(&self) -> &CountersDef {
         &self.counters.core.def
     }
 }
 
-/// An empty batch of the shape of counters.
+/// An empty batch in the shape of counters.
 pub(super) fn empty_rows(def: &CountersDef) -> Batch {
     Batch { rows: 0, keys: empty_keys(def.key), values: vec![Column::Words(WordColumn::default())] }
 }

@@ -1,9 +1,9 @@
-//! The greatest counters.
+//! The largest counters.
 //!
-//! # Why not kept at hand
-//! Whatever kept them in order would have to be told of every increment, which then would read. So
-//! all counters are looked at, by all threads: a range of keys is scanned with a heap of its own,
-//! and the heaps are merged.
+//! # Why there is no index by value
+//! An index ordered by value would have to follow every increment, which then would have to read.
+//! So `top` scans all counters, on all threads: each scans a range of keys into its own heap, and
+//! the heaps are merged.
 
 use super::read::{CounterRows, empty_rows};
 use super::{Core, Counters};
@@ -16,24 +16,24 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use store::{Read, Result, Snapshot};
 
-/// Rows looked at in one step of a scan.
+/// Rows read in one batch of a scan.
 const ROWS_A_STEP: usize = 16 << 10;
 
-/// Ranges have at least about so many rows: less is not worth another thread.
+/// Approximate minimum of rows in a range; fewer are not worth another thread.
 const ROWS_A_RANGE_MIN: u64 = 32 << 10;
 
-/// Ranges for each thread, so that one that has drawn a small range takes another.
+/// Ranges for each thread. A thread with a small range takes another one.
 const RANGES_A_THREAD: usize = 4;
 
-/// Keys drawn for each range that they bound.
+/// Keys sampled for each bound between ranges.
 const DRAWS_A_RANGE: usize = 8;
 
-/// A number's word and its key.
+/// A counter: the word of its value, and its key.
 type Best = (u64, Key);
 
 impl Counters {
-    /// The `count` greatest counters, the greatest first; of equal ones that with the smaller key.
-    /// Reads all of them, on all threads outside of a transaction.
+    /// The `count` largest counters, in descending order; of equal ones the smaller key comes
+    /// first. Scans all counters, on all threads unless in a transaction.
     pub fn top(&self, count: usize) -> Result<CounterRows> {
         self.write_what_waits()?;
         let all = range_of(self.core.def.key, None, None)?;
@@ -56,7 +56,7 @@ impl Counters {
 }
 
 impl Core {
-    /// The best `count` of each of some ranges.
+    /// The `count` largest counters of each of several ranges.
     fn best_of_ranges(
         &self,
         snapshot: &Arc<dyn Snapshot>,
@@ -75,8 +75,7 @@ impl Core {
         Ok(all)
     }
 
-    /// The range, cut where keys drawn at random say that parts of about the same number of rows
-    /// begin.
+    /// Splits the range at sampled keys into parts of about equal numbers of rows.
     fn ranges(&self, read: &dyn Read, all: KeyRange) -> Result<Vec<KeyRange>> {
         let threads = self.env.parallelism();
         if threads < 2 {
@@ -113,7 +112,7 @@ impl Core {
     }
 }
 
-/// The best `count` of a range, in no order.
+/// The `count` largest counters of a range, unordered.
 fn best_of(
     read: &dyn Read,
     def: &CountersDef,
@@ -131,7 +130,7 @@ fn best_of(
         };
         let mut bar = least(&best);
         for (i, &word) in rows.value_words(0).iter().enumerate() {
-            // Keys come in order, so an equal number with a greater key is no better.
+            // Keys ascend, so a later key with an equal value ranks below.
             if bar.is_some_and(|bar| word <= bar) {
                 continue;
             }

@@ -12,19 +12,19 @@ use relation::{KeyType, invalid};
 use std::cell::Cell;
 use store::{ErrorKind, Kinds, Result, TableWrites, WriteBatch};
 
-/// Rows that are written for one that is added, where much waits.
+/// Rows written for each row added, when the buffer is behind.
 const WRITTEN_AN_ADDED: usize = 2;
 
-/// Bytes of texts that come to wait before it is looked whether that is too much.
+/// Bytes of string keys added to the buffer between two checks of its size.
 const KEY_BYTES_A_STEP: u64 = 1 << 20;
 
 thread_local! {
-    /// Words of a call, kept for their memory.
+    /// Buffer for the words of a call, reused across calls.
     static WORDS: Cell<Vec<u64>> = const { Cell::new(Vec::new()) };
 }
 
 impl Counters {
-    /// Adds to a counter (or takes the least or greatest, as the counters combine).
+    /// Adds to a counter; or takes the minimum or maximum, if the counters combine so.
     ///
     /// # Errors
     /// [`store::ErrorKind::InvalidInput`]: the number is not of the counters' type, or is NaN.
@@ -51,13 +51,13 @@ impl Counters {
         })
     }
 
-    /// Adds `numbers[i]` to the counter of `keys[i]`; outside of durability `none` all become
-    /// visible at once. A key may be named more than once.
+    /// Adds `numbers[i]` to the counter of `keys[i]`. All become visible in one step, except under
+    /// durability `none`. A key may occur more than once.
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`]: columns of different lengths, or numbers not of the counters' type or NaN; none
-    /// is added then.
-    /// [`store::ErrorKind::Limit`], where nothing waits: more than a transaction may hold, a quarter of the memory limit.
+    /// [`store::ErrorKind::InvalidInput`]: columns of different lengths, or numbers that are NaN or
+    /// not of the counters' type; then nothing is added. [`store::ErrorKind::Limit`], if increments
+    /// are not buffered: more than a transaction may hold, a quarter of the memory limit.
     pub fn add_many(&self, keys: KeyList<'_>, numbers: NumberList<'_>) -> Result<()> {
         let mut words = WORDS.take();
         words.clear();
@@ -88,7 +88,7 @@ impl Counters {
                 let Keys::Bytes(keys) = keys_of(self.core.def.key, keys)? else { return Ok(()) };
                 let mut begin = 0;
                 while begin < count {
-                    // A call's keys may be more than may wait.
+                    // The keys of a call may exceed the size of the buffer.
                     let upto = keys.offsets[begin] + KEY_BYTES_A_STEP;
                     let end =
                         keys.offsets.partition_point(|&at| at <= upto).clamp(begin + 2, count + 1)
@@ -111,15 +111,15 @@ impl Counters {
         }
     }
 
-    /// Writes an increment that is too large to wait, after what waits for its key: a restart finds
-    /// no later increment without an earlier one. Two commits, for together they may be more than a
-    /// word holds.
+    /// Writes an increment that is too large for the buffer, after the buffered sum of its key: so
+    /// recovery never finds a later increment without an earlier one. It takes two commits, since
+    /// the two together may not fit a word.
     fn write_large(&self, key: KeyRef<'_>, word: u64) -> Result<()> {
         let write = |waiting: &dyn Fn() -> Option<u64>| {
             if let Some(sum) = waiting() {
                 self.write_one(Kind::Merge, key, sum)?;
             }
-            // What waited is forgotten also where this fails: it is written.
+            // The buffered sum is removed even if this write fails, because it is written already.
             Ok(self.write_one(Kind::Merge, key, word))
         };
         self.core.waiting.replace(key, write)?.0
@@ -134,7 +134,7 @@ impl Counters {
         large.iter().try_for_each(|&i| self.write_large(key(i), words[i]))
     }
 
-    /// Gives a counter a number, whatever it had.
+    /// Replaces the value of a counter.
     ///
     /// # Errors
     /// As [`Counters::add`].
@@ -145,7 +145,7 @@ impl Counters {
         })
     }
 
-    /// Forgets a counter; whether it was there.
+    /// Removes a counter; returns whether it existed.
     pub fn remove<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<bool> {
         with_key(self.core.def.key, key.into(), |key| {
             let (removed, waited) = self.replace(key, || self.remove_stored(key))?;
@@ -153,7 +153,7 @@ impl Counters {
         })
     }
 
-    /// Forgets all counters at once.
+    /// Removes all counters in one step.
     pub fn reset(&self) -> Result<()> {
         self.core.check_process()?;
         let range = range_of(self.core.def.key, None, None)?;
@@ -175,17 +175,18 @@ impl Counters {
         Ok(())
     }
 
-    /// Writes what waits to the store. To make it survive a kill or a power cut, flush the
-    /// database: only under durability `none` does anything wait, and there the store has no log.
+    /// Writes the buffer to the store. To protect it against a crash or a power cut, flush the
+    /// database instead: increments are buffered only under durability `none`, where the store has
+    /// no log.
     ///
     /// # Errors
-    /// Failed writes; what could not be written waits on.
+    /// Failed writes; increments that were not written stay in the buffer.
     pub fn flush(&self) -> Result<()> {
         self.core.check_open()?;
         self.core.write_waiting()
     }
 
-    /// Drops the counters at once. They cannot be used afterwards.
+    /// Drops the counters with their keyspace. Other handles of them become invalid.
     ///
     /// # Errors
     /// [`store::ErrorKind::InvalidInput`] inside a transaction, and at a snapshot.
@@ -198,8 +199,8 @@ impl Counters {
         Ok(())
     }
 
-    /// Writes to the store under the key's lock, so that what waits for the key is forgotten with
-    /// it; and whether something waited.
+    /// Calls `f`, which writes the key to the store, under the lock of the key's shard, and removes
+    /// its buffered sum. Also returns whether there was a buffered sum.
     fn replace<R>(&self, key: KeyRef<'_>, f: impl FnOnce() -> Result<R>) -> Result<(R, bool)> {
         match &self.source {
             Source::Store(_) => {
@@ -241,8 +242,8 @@ impl Core {
         WriteBatch { tables }
     }
 
-    /// Sees to it that what waits is written in time, and some of it by who added so many rows
-    /// where it is much.
+    /// Schedules a write of the buffer after `rows` rows were added, and writes a part of it now if
+    /// it is behind.
     pub(super) fn more_waits(&self, rows: usize) -> Result<()> {
         self.schedule.soon();
         let room = |patience| match patience {
@@ -272,7 +273,7 @@ impl Core {
         self.write_sums(Keys::Bytes(keys), rows.iter().map(|row| row.1).collect())
     }
 
-    /// Writes sums in one commit: whoever may look sees all of them in the store, or none.
+    /// Writes sums in one commit: readers see all of them in the store, or none.
     fn write_sums(&self, keys: Keys, words: Vec<u64>) -> Result<()> {
         if is_on(Switch::CountTwice) {
             let again = self.writes(Kind::Merge, keys.clone(), words.clone());

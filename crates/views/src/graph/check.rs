@@ -1,4 +1,4 @@
-//! Whether the keyspaces of a graph agree.
+//! Checks that the keyspaces of a graph agree.
 
 use super::compare::{Difference, RowProgress};
 use super::{Graph, GraphPart, damaged};
@@ -7,34 +7,34 @@ use env::Env;
 use std::sync::Arc;
 use store::{Read, Result, Scan};
 
-/// What [`Graph::check`] found sound.
+/// Report of a successful [`Graph::check`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GraphCheck {
     /// Edges found in both directions.
     pub edges: u64,
-    /// Names found in both directions; 0 where vertices are numbers.
+    /// Names found on both sides of the dictionary; 0 if vertices are integers.
     pub names: u64,
-    /// Ids below the largest that no name has: none, but in a repaired graph.
+    /// Ids below the largest one without a name; 0 unless the graph was repaired.
     pub ids_free: u64,
 }
 
-/// Rows read at once.
+/// Rows read in one batch.
 const ROWS: usize = 8192;
-/// Differences that an error names.
+/// Maximum number of differences that an error lists.
 const NAMED_MAX: usize = 5;
 
 impl Graph {
-    /// Reads the whole graph and compares its directions, and the dictionary's.
+    /// Reads the whole graph and compares both directions, and both sides of the dictionary.
     ///
-    /// Sides are summed up in 128 bits of a strong mix, so that memory stays bounded.
+    /// Each side is reduced to sums of 128-bit hashes, so memory stays bounded.
     ///
     /// # Errors
-    /// [`store::ErrorKind::Corruption`] says what disagrees, and names the first edges.
+    /// [`store::ErrorKind::Corruption`] with the first edges that differ.
     pub fn check(&self) -> Result<GraphCheck> {
         self.check_with(None, &|_| true)
     }
 
-    /// As [`Graph::check`], with the workers of `env`; `progress` is told rows read, both
+    /// As [`Graph::check`], with the workers of `env`. `progress` gets the rows read, of both
     /// directions together.
     ///
     /// # Errors
@@ -85,7 +85,8 @@ impl Graph {
         }
     }
 
-    /// Names, and ids below the largest that have none.
+    /// Compares both sides of the dictionary. Returns the number of names, and of ids below the
+    /// largest one without a name.
     fn check_names(&self, read: &dyn Read) -> Result<(u64, u64)> {
         let Some(dictionary) = &self.core.dictionary else { return Ok((0, 0)) };
         let disagree = |what: &str| damaged(format!("the names of graph {:?} {what}", self.name()));
@@ -150,7 +151,7 @@ impl Graph {
     }
 }
 
-/// The ids that have names, ascending, asked for in ascending order.
+/// The ids that have names, for lookups in ascending order.
 struct Names {
     scan: Box<dyn Scan>,
     rows: Batch,
@@ -159,7 +160,7 @@ struct Names {
 }
 
 impl Names {
-    /// Whether `id`, at least as large as the one before, has a name. True after a failed read.
+    /// Whether `id` has a name. `id` must not be below the previous one. True after a failed read.
     fn has(&mut self, id: u64) -> bool {
         loop {
             let ids = self.rows.key_words(0);
@@ -184,7 +185,7 @@ impl Names {
     }
 }
 
-/// A strong mix of an id and its name.
+/// A 128-bit hash of an id and its name.
 fn mix_name(id: u64, name: &[u8]) -> u128 {
     let half = |seed: u64, word: u64| {
         let state = (seed ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);

@@ -1,12 +1,12 @@
-//! Compares the two directions of a graph, however large, in bounded memory.
+//! Compares the two directions of a graph of any size in bounded memory.
 //!
-//! # Why sums in buckets
-//! The directions are sorted by different keys, so they cannot be merged. But a sum of strong mixes
-//! does not mind the order: each edge adds its own to the bucket that its ends choose, and
-//! directions that hold the same edges end with the same sums. Where a bucket differs, only its
-//! edges are collected and compared one by one.
+//! # Why hash sums in buckets
+//! The directions are sorted by different keys, so they cannot be merged. But a sum of hashes does
+//! not depend on the order: each edge adds its hash to the bucket that its ends select, and
+//! directions with the same edges end with the same sums. Only the edges of buckets that differ are
+//! collected and compared one by one.
 //!
-//! A difference goes unseen once in 2^128 cases.
+//! The hashes have 128 bits, so about one difference in 2^128 is missed.
 
 use super::{Core, Graph, GraphPart, Source, damaged};
 use base::{Batch, KeyRange, KeyspaceId, Projection};
@@ -14,16 +14,16 @@ use env::Env;
 use std::sync::Arc;
 use store::{Error, ErrorKind, Read, Result, Scan};
 
-/// Buckets that edges fall into by their ends.
+/// Number of buckets. The two ends of an edge select its bucket.
 const BUCKETS: usize = 4096;
-/// Rows read at once.
+/// Rows read in one batch.
 const ROWS: usize = 8192;
 /// Rows of a direction between two calls of the progress function.
 const ROWS_A_STEP: u64 = 2 << 20;
-/// Edges of one direction that are held to be compared one by one.
+/// Maximum number of edges of one direction that are held for comparison one by one.
 const EDGES_MAX: u64 = 1 << 21;
 
-/// Told the rows read so far, both directions together; answers whether to go on.
+/// Called with the rows read so far, of both directions together. Returning false stops.
 pub type RowProgress<'a> = &'a (dyn Fn(u64) -> bool + Send + Sync);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,13 +32,13 @@ struct Bucket {
     sum: u128,
 }
 
-/// What is known of both directions after one pass.
+/// The buckets of both directions after one pass.
 pub(super) struct Sums {
     forward: Vec<Bucket>,
     reverse: Vec<Bucket>,
 }
 
-/// An edge on which the directions disagree: its weight, where the direction has it.
+/// An edge on which the directions disagree, with its weight in each direction that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     pub(super) src: u64,
@@ -47,7 +47,7 @@ pub(super) struct Difference {
     pub(super) reverse: Option<u64>,
 }
 
-/// A direction while it is summed up.
+/// State of the pass over one direction.
 struct Side {
     scan: Box<dyn Scan>,
     rows: Batch,
@@ -57,13 +57,13 @@ struct Side {
 }
 
 impl Sums {
-    /// Edges of each direction.
+    /// Number of edges of each direction.
     pub(super) fn edges(&self) -> (u64, u64) {
         let edges = |buckets: &[Bucket]| buckets.iter().map(|bucket| bucket.edges).sum();
         (edges(&self.forward), edges(&self.reverse))
     }
 
-    /// Groups of buckets that differ, small enough to be compared edge by edge.
+    /// Buckets that differ, in groups small enough to be compared edge by edge.
     pub(super) fn different(&self) -> Vec<Vec<usize>> {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let mut edges = u64::MAX;
@@ -93,7 +93,7 @@ impl Side {
         })
     }
 
-    /// Sums up some million rows more.
+    /// Adds a few million rows to the buckets; returns their number.
     fn step(mut self) -> Result<(Self, u64)> {
         let [src, dst] = self.order;
         let mut rows = 0;
@@ -118,7 +118,7 @@ impl Side {
 }
 
 impl Graph {
-    /// Reads both directions once, side by side where `env` has workers for it.
+    /// Reads both directions once, in parallel if `env` has workers for it.
     pub(super) fn sum_directions(
         &self,
         env: Option<&Arc<dyn Env>>,
@@ -176,7 +176,7 @@ impl Graph {
         }
     }
 
-    /// The edges of a direction that fall into the buckets, sorted by source and target.
+    /// The edges of a direction that belong to the buckets, sorted by source and target.
     fn bucket_edges(
         &self,
         read: &dyn Read,
@@ -202,7 +202,7 @@ impl Graph {
     }
 }
 
-/// The weights of a batch of edges; empty where the graph has none.
+/// The weights of a batch of edges; empty if the graph has none.
 fn weights(rows: &Batch) -> &[u64] {
     if rows.values.is_empty() { &[] } else { rows.value_words(0) }
 }
@@ -214,7 +214,7 @@ fn bucket_of(src: u64, dst: u64) -> usize {
 }
 const _: () = assert!(BUCKETS == 1 << 12, "bucket_of() takes 12 bits");
 
-/// A strong mix of three words into two.
+/// A 128-bit hash of an edge.
 fn mix(src: u64, dst: u64, weight: u64) -> u128 {
     let half = |seed: u64| {
         let mut state = seed;

@@ -1,4 +1,4 @@
-//! Columns of edges and weights, as they go in and out of a graph.
+//! Columns of edges and weights, as calls of a graph take and return them.
 
 use base::shape::{float_to_word, int_to_word, word_to_float, word_to_int};
 use relation::{WeightType, invalid};
@@ -7,7 +7,7 @@ use store::Result;
 /// The weight of an edge.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Weight {
-    /// The graph has no weights: the edge counts as 1.
+    /// The graph has no weights; the edge counts as 1.
     None,
     /// A float.
     Float(f64),
@@ -16,7 +16,7 @@ pub enum Weight {
 }
 
 impl Weight {
-    /// As a float: 1 without weights, the nearest float of an integer.
+    /// The weight as a float: 1 without weights, an integer rounded to the nearest float.
     #[must_use]
     pub fn as_f64(self) -> f64 {
         match self {
@@ -27,7 +27,7 @@ impl Weight {
     }
 }
 
-/// The weights of some edges, one each; of the variant that the graph's type says.
+/// The weights of some edges, in the variant of the graph's weight type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Weights {
     /// The graph has no weights.
@@ -40,7 +40,7 @@ pub enum Weights {
 }
 
 impl Weights {
-    /// No weights of this type.
+    /// An empty column for this type.
     #[must_use]
     pub fn new(weight: WeightType) -> Self {
         let mut weights = Self::None;
@@ -48,7 +48,7 @@ impl Weights {
         weights
     }
 
-    /// Weights there are; 0 for [`Weights::None`].
+    /// Number of weights; 0 for [`Weights::None`].
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -58,16 +58,16 @@ impl Weights {
         }
     }
 
-    /// Whether there is no weight.
+    /// Whether there are no weights.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Weight `i`; [`Weight::None`] where the graph has none.
+    /// Weight `i`; [`Weight::None`] if the graph has no weights.
     ///
     /// # Panics
-    /// Where there are weights and `i` is past their end.
+    /// If there are weights and `i` is out of bounds.
     #[must_use]
     pub fn get(&self, i: usize) -> Weight {
         match self {
@@ -77,7 +77,7 @@ impl Weights {
         }
     }
 
-    /// Forgets all weights, and becomes of the type; keeps the memory where the type is the same.
+    /// Clears the column and changes its type; keeps the memory if the type stays.
     pub fn reset(&mut self, weight: WeightType) {
         match (&mut *self, weight) {
             (Self::Float(weights), WeightType::Float) => weights.clear(),
@@ -88,7 +88,7 @@ impl Weights {
         }
     }
 
-    /// Appends the weights that the engine keeps as `words`.
+    /// Appends weights from their stored words.
     pub(crate) fn extend_from_words(&mut self, words: &[u64]) {
         match self {
             Self::None => {}
@@ -97,7 +97,7 @@ impl Weights {
         }
     }
 
-    /// Appends what stands for the weight of an edge that is not there: NaN or 0.
+    /// Overwrites weight `i` with the value for an absent edge: NaN or 0.
     pub(crate) fn set_absent(&mut self, i: usize) {
         match self {
             Self::None => {}
@@ -107,7 +107,7 @@ impl Weights {
     }
 }
 
-/// Weights handed in. Without them an edge of a weighted graph weighs 1.
+/// Weights passed to a call. Without them the edges of a weighted graph get weight 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WeightsRef<'a> {
     /// For graphs of [`WeightType::Float`].
@@ -117,7 +117,7 @@ pub enum WeightsRef<'a> {
 }
 
 impl WeightsRef<'_> {
-    /// Weights there are.
+    /// Number of weights.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -126,14 +126,14 @@ impl WeightsRef<'_> {
         }
     }
 
-    /// Whether there is no weight.
+    /// Whether there are no weights.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// The word of one weight in a graph of type `weight`; `None` where the graph has no weights.
+/// The word of one weight in a graph of type `weight`; `None` if the graph has no weights.
 pub(crate) fn weight_word(weight: WeightType, given: Option<Weight>) -> Result<Option<u64>> {
     match (weight, given) {
         (WeightType::None, None | Some(Weight::None)) => Ok(None),
@@ -148,7 +148,7 @@ pub(crate) fn weight_word(weight: WeightType, given: Option<Weight>) -> Result<O
     }
 }
 
-/// Appends the words of `rows` weights to `out`; nothing where the graph has no weights.
+/// Appends the words of `rows` weights to `out`; nothing if the graph has no weights.
 pub(crate) fn weight_words(
     weight: WeightType,
     given: Option<WeightsRef<'_>>,
@@ -184,44 +184,44 @@ fn wrong_weight(weight: WeightType, given: &str) -> store::Error {
     }
 }
 
-/// The sum of weights that the engine keeps as `words`, as a float.
+/// The sum of weights, given as stored words.
 pub(crate) fn sum_words(weight: WeightType, words: &[u64]) -> f64 {
     match weight {
         WeightType::None => words.len() as f64,
         WeightType::Float => words.iter().map(|&word| word_to_float(word)).sum(),
-        // Exact while it fits 128 bits, and no float error adds up on the way.
+        // Exact as long as it fits 128 bits, and without accumulated rounding errors.
         WeightType::Int => {
             words.iter().map(|&word| i128::from(word_to_int(word))).sum::<i128>() as f64
         }
     }
 }
 
-/// Edges in columns. The caller owns them, so that their memory serves many calls; each call that
-/// fills them forgets what was there.
+/// Edges in columns. The caller owns and reuses them; each call that fills them replaces their
+/// contents.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Edges {
     /// Sources.
     pub src: Vec<u64>,
     /// Targets.
     pub dst: Vec<u64>,
-    /// Weights, one an edge, or [`Weights::None`].
+    /// One weight for each edge, or [`Weights::None`].
     pub weight: Weights,
 }
 
 impl Edges {
-    /// Edges there are.
+    /// Number of edges.
     #[must_use]
     pub fn len(&self) -> usize {
         self.src.len()
     }
 
-    /// Whether there is no edge.
+    /// Whether there are no edges.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.src.is_empty()
     }
 
-    /// Forgets all edges, and becomes of the weight type.
+    /// Clears all columns and changes the weight type.
     pub fn reset(&mut self, weight: WeightType) {
         self.src.clear();
         self.dst.clear();

@@ -1,4 +1,4 @@
-//! A graph out: text or Parquet, edge by edge, in memory that does not grow with the graph.
+//! Exports a graph as delimited text or Parquet, in memory that does not grow with the graph.
 
 use super::{Edges, Graph, VertexColumn, VertexType, WeightType, Weights, damaged};
 use ingest::EdgeChunk;
@@ -7,15 +7,15 @@ use ingest::parquet_edges::ParquetEdgeWriter;
 use std::io::Write;
 use store::{Error, ErrorKind, Result};
 
-/// Edges read, translated and written at once.
+/// Edges read, converted and written in one step.
 const EDGES: usize = 1 << 16;
 
 impl Graph {
-    /// Writes all edges, by source and then target, as delimited text with a header line; how many
-    /// there were. `progress` is told how many edges are out and says whether to go on.
+    /// Writes all edges, by source and then target, as delimited text with a header line. Returns
+    /// their number. `progress` gets the number of edges written and returns false to stop.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] where `out` fails, [`ErrorKind::Cancelled`] where `progress` says so.
+    /// [`ErrorKind::Io`] if `out` fails, [`ErrorKind::Cancelled`] if `progress` returns false.
     pub fn export_csv(
         &self,
         out: &mut dyn Write,
@@ -32,13 +32,13 @@ impl Graph {
             text.clear();
             Ok(())
         })?;
-        // What an empty graph has: the header.
+        // For an empty graph the header is still in the buffer.
         out.write_all(&text).and_then(|()| out.flush()).map_err(io_error)?;
         Ok(edges)
     }
 
     /// Writes all edges, by source and then target, as Parquet with the columns `source`, `target`
-    /// and, where there are weights, `weight`; how many there were.
+    /// and, if the graph has weights, `weight`. Returns their number.
     ///
     /// # Errors
     /// As [`Graph::export_csv`].
@@ -75,7 +75,7 @@ impl Graph {
         Ok(exported)
     }
 
-    /// Turns edges into a chunk as writers take it; leaves `edges` without them.
+    /// Converts edges to a chunk for the writers. Leaves `edges` empty.
     fn fill(&self, edges: &mut Edges, chunk: &mut EdgeChunk) -> Result<()> {
         chunk.reset(self.ingest_types().1);
         if self.def().vertex == VertexType::Str {
@@ -102,7 +102,7 @@ impl Graph {
         Ok(())
     }
 
-    /// The graph's types in the words of `ingest`.
+    /// The graph's types as types of `ingest`.
     pub(crate) fn ingest_types(&self) -> (ingest::VertexType, ingest::WeightType) {
         let vertex = match self.def().vertex {
             VertexType::U64 => ingest::VertexType::U64,

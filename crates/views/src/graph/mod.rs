@@ -1,13 +1,14 @@
-//! Directed graphs: edges with an optional weight, found by either end.
+//! Directed graphs: edges with an optional weight, indexed by source and by target.
 //!
 //! # Why two keyspaces
-//! `NAME {src, dst => weight}` answers what leaves a vertex, `NAME:rev {dst, src => weight}` what
-//! arrives. Both are written in one batch and read as of one moment, so they never disagree.
+//! `NAME {src, dst => weight}` serves outgoing edges, `NAME:rev {dst, src => weight}` incoming
+//! edges. One batch writes both and one snapshot reads both, so they never disagree.
 //!
 //! # Invariants
-//! 1. Every edge is in both directions with one weight.
+//! 1. Every edge is in both directions with the same weight.
 //! 2. A read that needs both directions takes one snapshot for them.
-//! 3. Text vertices: every id of an edge has a name, every name one id, and ids are never reused.
+//! 3. String vertices: every id of an edge has a name, every name has one id, and ids are never
+//!    reused.
 
 mod check;
 mod compare;
@@ -39,41 +40,41 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 use store::{Error, ErrorKind, NewKeyspace, Read, Result, Snapshot, Store};
 
-/// A directed graph: at most one edge from one vertex to another. Cheap to clone; threads may
+/// A directed graph, with at most one edge from one vertex to another. Cheap to clone; threads may
 /// share it.
 ///
-/// Vertices are words inside (see [`VertexType`]): calls here take and give `u64` words, and
-/// [`Graph::to_words`] and [`Graph::to_vertices`] translate.
+/// Inside, vertices are words (see [`VertexType`]). Calls take and return `u64` words;
+/// [`Graph::to_words`] and [`Graph::to_vertices`] convert them.
 ///
 /// # Errors
-/// Every call: [`ErrorKind::Corruption`] and failures of the machine; [`ErrorKind::InvalidInput`]
-/// after the graph was dropped or its transaction has ended. Reads of absent vertices are no
-/// errors.
+/// Every call: [`ErrorKind::Corruption`] and failed reads or writes; [`ErrorKind::InvalidInput`]
+/// after the graph was dropped or its transaction has ended. Reading an absent vertex is not an
+/// error.
 #[derive(Clone)]
 pub struct Graph {
     core: Arc<Core>,
     source: Source,
 }
 
-/// What is known of a graph whatever it is read through.
+/// State that all handles of a graph share, whatever they read from.
 struct Core {
     def: GraphDef,
     forward: KeyspaceId,
     reverse: KeyspaceId,
     dictionary: Option<Dictionary>,
-    /// Where it is stored. Weak, so that a handle does not keep the database open.
+    /// The store of the graph. Weak, so that a handle does not keep the database open.
     store: Weak<dyn Store>,
 }
 
 impl Graph {
-    /// Opens the graph, creating it where it is not there.
+    /// Opens the graph, and creates it if it does not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`]: the name cannot be one, or is taken by something else; or the
-    /// graph is there with another vertex or weight type: the message says both.
+    /// [`ErrorKind::InvalidInput`]: the name is invalid or taken by something else, or the graph
+    /// exists with another vertex or weight type; the message names both types.
     pub fn open(store: Arc<dyn Store>, def: GraphDef) -> Result<Self> {
         check_name(&def.name)?;
-        // Two may create it at once: the loser finds what the winner made.
+        // Two callers may create it at the same time: the second finds the graph of the first.
         for _ in 0..2 {
             if let Some(graph) = Self::find(Arc::clone(&store), &def.name)? {
                 check_types(graph.def(), &def)?;
@@ -91,10 +92,10 @@ impl Graph {
         Err(invalid(format!("the graph {:?} cannot be created: a part's name is taken", def.name)))
     }
 
-    /// Opens the graph of this name, with the types it was created with.
+    /// Opens the graph with this name, with the types it was created with; `None` if there is none.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where the name belongs to something other than a graph.
+    /// [`ErrorKind::InvalidInput`] if the name belongs to something other than a graph.
     pub fn find(store: Arc<dyn Store>, name: &str) -> Result<Option<Self>> {
         let Some(info) = store.keyspace_named(name) else { return Ok(None) };
         let Definition::Graph(def, GraphPart::Forward) = Definition::decode(&info)? else {
@@ -115,37 +116,37 @@ impl Graph {
         Ok(Some(Self { core, source: Source::Store(store) }))
     }
 
-    /// The same graph inside a transaction: reads see its snapshot and its own writes.
+    /// The same graph in a transaction: reads see its snapshot and its own writes.
     #[must_use]
     pub fn in_transaction(&self, transaction: &Arc<SharedTransaction>) -> Self {
         let source = Source::Transaction(Arc::clone(transaction));
         Self { core: Arc::clone(&self.core), source }
     }
 
-    /// The same graph as of a moment; it cannot be written.
+    /// The same graph at a snapshot. It is read-only.
     #[must_use]
     pub fn at(&self, snapshot: &Arc<dyn Snapshot>) -> Self {
         Self { core: Arc::clone(&self.core), source: Source::Snapshot(Arc::clone(snapshot)) }
     }
 
-    /// The same graph as of now, where it was read through the store.
+    /// The same graph at a new snapshot, if it was read through the store.
     fn held(&self) -> Self {
         Self { core: Arc::clone(&self.core), source: self.source.held() }
     }
 
-    /// Name and types.
+    /// Name, vertex type and weight type.
     #[must_use]
     pub fn def(&self) -> &GraphDef {
         &self.core.def
     }
 
-    /// Its name.
+    /// Name of the graph.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.core.def.name
     }
 
-    /// The keyspace of one of its parts; `None` for the dictionary of a graph without one.
+    /// The keyspace of a part; `None` for the dictionary of a graph without one.
     #[must_use]
     pub fn keyspace(&self, part: GraphPart) -> Option<KeyspaceId> {
         let dictionary = self.core.dictionary.as_ref();
@@ -157,19 +158,18 @@ impl Graph {
         }
     }
 
-    /// The store, where the graph is neither in a transaction nor at a snapshot.
+    /// The store, unless the graph is in a transaction or at a snapshot.
     pub(crate) fn store(&self) -> Option<&Arc<dyn Store>> {
         self.source.store()
     }
 
-    /// Whether a file at `path`, an absolute path, would lie among the files of the graph's
-    /// database.
+    /// Whether the absolute path `path` lies in a folder of the graph's database.
     #[must_use]
     pub fn is_stored_with(&self, path: &Path) -> bool {
         self.core.store.upgrade().is_some_and(|store| store.holds(path))
     }
 
-    /// The dictionary of text vertices.
+    /// The dictionary of string vertices.
     pub(crate) fn dictionary(&self) -> Option<&Dictionary> {
         self.core.dictionary.as_ref()
     }
@@ -178,20 +178,20 @@ impl Graph {
         self.core.def.weight != WeightType::None
     }
 
-    /// Reads the newest state, which may move on between two reads.
+    /// Reads the newest state. Two calls may see different states.
     #[inline]
     fn read<R>(&self, f: impl FnOnce(&dyn Read) -> Result<R>) -> Result<R> {
         self.source.read(f)
     }
 
-    /// Reads one moment, for what needs more than one read.
+    /// Reads one snapshot, for operations that need more than one read.
     fn read_moment<R>(&self, f: impl FnOnce(&dyn Read) -> Result<R>) -> Result<R> {
         self.source.read_moment(f)
     }
 }
 
 impl Core {
-    /// `ids` are those of the definition's parts, in their order.
+    /// `ids` are the keyspaces of `def.parts()`, in that order.
     fn new(def: GraphDef, ids: &[KeyspaceId], store: &Arc<dyn Store>) -> Result<Self> {
         let store = Arc::downgrade(store);
         match (def.vertex, ids) {
@@ -237,7 +237,7 @@ fn check_types(stored: &GraphDef, wanted: &GraphDef) -> Result<()> {
     Ok(())
 }
 
-/// What is on disk does not fit together.
+/// The error of stored data that is inconsistent.
 fn damaged(what: impl Into<String>) -> Error {
     Error::new(ErrorKind::Corruption, what)
 }

@@ -1,4 +1,4 @@
-//! Vertices as the user names them, and the dictionary behind text.
+//! Vertices as users name them, and the dictionary of string vertices.
 
 use super::edges::weight_words;
 use super::{Graph, VertexType, WeightsRef, damaged, scratch};
@@ -10,32 +10,33 @@ use env::sync::Mutex;
 use relation::{ABSENT, invalid};
 use store::{Isolation, Result, TableWrites};
 
-/// Vertices handed in.
+/// Vertices passed to a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum VertexList<'a> {
     /// Unsigned integers.
     U64(&'a [u64]),
     /// Signed integers.
     I64(&'a [i64]),
-    /// Text.
+    /// Strings.
     Str(&'a [&'a str]),
 }
 
-/// Vertices handed out.
+/// Vertices returned by a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum VertexColumn {
     /// Unsigned integers.
     U64(Vec<u64>),
     /// Signed integers.
     I64(Vec<i64>),
-    /// UTF-8 text.
+    /// UTF-8 strings.
     Str(BytesColumn),
 }
 
-/// The dictionary of a graph whose vertices are text.
+/// The dictionary of a graph with string vertices.
 pub(crate) struct Dictionary {
     pub(crate) stored: relation::Dictionary,
-    /// No id from here on is known to be taken. Held while ids are handed out.
+    /// Lower bound of the next free id, where the search for it starts. Locked while ids are
+    /// assigned.
     pub(crate) next: Mutex<u64>,
 }
 
@@ -46,7 +47,7 @@ impl Dictionary {
 }
 
 impl VertexList<'_> {
-    /// Vertices there are.
+    /// Number of vertices.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -56,7 +57,7 @@ impl VertexList<'_> {
         }
     }
 
-    /// Whether there is no vertex.
+    /// Whether there are no vertices.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -72,11 +73,11 @@ impl VertexList<'_> {
 }
 
 impl Graph {
-    /// Appends the words of `list` to `out`. A text that is no vertex becomes [`ABSENT`], which
-    /// every read answers with nothing.
+    /// Appends the words of `list` to `out`. A string that is not a vertex becomes [`ABSENT`], for
+    /// which every read finds nothing.
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`] where the list is not of the graph's vertex type.
+    /// [`store::ErrorKind::InvalidInput`] if the list is not of the graph's vertex type.
     pub fn to_words(&self, list: VertexList<'_>, out: &mut Vec<u64>) -> Result<()> {
         self.check_list(list)?;
         match (list, &self.core.dictionary) {
@@ -90,10 +91,10 @@ impl Graph {
         Ok(())
     }
 
-    /// The vertices that `words`, results of this graph, stand for.
+    /// The vertices of `words`, which must be results of this graph.
     ///
     /// # Errors
-    /// [`store::ErrorKind::Corruption`] where a word stands for no text.
+    /// [`store::ErrorKind::Corruption`] if a word has no string.
     pub fn to_vertices(&self, words: &[u64]) -> Result<VertexColumn> {
         match (self.core.def.vertex, &self.core.dictionary) {
             (VertexType::U64, _) => Ok(VertexColumn::U64(words.to_vec())),
@@ -108,8 +109,8 @@ impl Graph {
         }
     }
 
-    /// [`Graph::upsert_many`] for vertices of any type; new texts become vertices in the same step,
-    /// with ids that ascend in order of first appearance.
+    /// As [`Graph::upsert_many`], for vertices of any type. New strings become vertices in the same
+    /// commit, with ids that ascend in the order of first appearance.
     ///
     /// # Errors
     /// As [`Graph::upsert_many`].
@@ -144,13 +145,13 @@ impl Graph {
         let Some(dictionary) = &self.core.dictionary else {
             return Err(damaged("the graph has no dictionary"));
         };
-        // Names are never taken back, so what is found here stays true.
+        // Strings are never removed from the dictionary, so the ids found here stay valid.
         let ends = [us, vs].concat();
         let words = self.read(|read| dictionary.stored.look_up(read, &ends))?;
         if !words.contains(&ABSENT) {
             return self.upsert_words(&words, weights, Vec::new());
         }
-        // Held to the end of the commit, so that writers of one graph do not race for ids.
+        // Locked until the commit ends, so that writers of one graph do not compete for ids.
         let mut next = dictionary.next.lock();
         let from = *next;
         *next = match &self.source {
@@ -162,7 +163,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Names what is new and upserts the edges; the id that is free afterwards, at least `from`.
+    /// Assigns ids to new strings and upserts the edges. Returns the next free id, at least `from`.
     fn upsert_new(
         &self,
         dictionary: &Dictionary,
@@ -172,7 +173,7 @@ impl Graph {
     ) -> Result<u64> {
         let mut words = self.read(|read| dictionary.stored.look_up(read, ends))?;
         let mut next = self.read(|read| dictionary.stored.free_id(read, from))?;
-        // Edge by edge.
+        // In the order of edges: source, target, next source.
         let edges = ends.len() / 2;
         let order = (0..edges).flat_map(|edge| [edge, edges + edge]);
         let tables = dictionary.stored.name_new(ends, &mut words, order, &mut next);
@@ -180,8 +181,8 @@ impl Graph {
         Ok(next)
     }
 
-    /// Upserts edges whose sources are the first half of `words` and targets the second, with the
-    /// dictionary rows `tables` in the same batch.
+    /// Upserts edges with the dictionary rows `tables` in the same batch. The first half of `words`
+    /// are the sources, the second half the targets.
     fn upsert_words(
         &self,
         words: &[u64],

@@ -1,8 +1,8 @@
-//! Reading a graph: edges, neighbours, degrees; one vertex or many.
+//! Reading a graph: edges, neighbors and degrees, of one vertex or many.
 //!
-//! # Why every read is a `prefix_many`
-//! One vertex is the batch of one. The store then has a single path to make fast, and here each
-//! question is stated once: `_many` is the question, the single call is its first row.
+//! # Why almost every read is a `prefix_many`
+//! One vertex is a batch of one. So the store has a single path to optimize, and each operation is
+//! implemented once: the `_many` call is the operation, the single call is its first row.
 
 use super::edges::sum_words;
 use super::scratch::{self, key_vec};
@@ -12,7 +12,7 @@ use relation::invalid;
 use std::mem::swap;
 use store::{Read, Result};
 
-/// Which end of an edge a vertex is.
+/// Which end of its edges a vertex is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
     /// The source.
@@ -21,11 +21,11 @@ enum Direction {
     In,
 }
 
-/// The word of the key that is the other end.
+/// Projection bit of the key word that holds the other end.
 const OTHER: u8 = 0b10;
 
 impl Graph {
-    /// The weight of the edge from `u` to `v`, if there is one.
+    /// The weight of the edge from `u` to `v`; `None` if there is no such edge.
     pub fn edge(&self, u: u64, v: u64) -> Result<Option<Weight>> {
         scratch::with(self.weighted(), |scratch| {
             let rows = &mut scratch.rows[0];
@@ -57,11 +57,11 @@ impl Graph {
         })
     }
 
-    /// For each pair `us[i]`, `vs[i]`: whether the edge is there, and its weight (NaN or 0 where it
-    /// is not). Both results are replaced.
+    /// For each pair `us[i]`, `vs[i]`: whether the edge exists, and its weight (NaN or 0 if it does
+    /// not). Both results are replaced.
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`] where `us` and `vs` differ in length.
+    /// [`store::ErrorKind::InvalidInput`] if `us` and `vs` differ in length.
     pub fn edge_many(
         &self,
         us: &[u64],
@@ -82,10 +82,10 @@ impl Graph {
         Ok(())
     }
 
-    /// For each pair `us[i]`, `vs[i]`: whether the edge is there. `present` is replaced.
+    /// For each pair `us[i]`, `vs[i]`: whether the edge exists. `present` is replaced.
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`] where `us` and `vs` differ in length.
+    /// [`store::ErrorKind::InvalidInput`] if `us` and `vs` differ in length.
     pub fn has_edge_many(&self, us: &[u64], vs: &[u64], present: &mut Vec<bool>) -> Result<()> {
         self.look_up(us, vs, false, present, |_| ())
     }
@@ -113,17 +113,17 @@ impl Graph {
         })
     }
 
-    /// The edges that leave `v`, by target.
+    /// The outgoing edges of `v`, by target. `out` is replaced.
     pub fn out_edges(&self, v: u64, out: &mut Edges) -> Result<()> {
         self.directed(Direction::Out, &[v], None, out)
     }
 
-    /// The edges that arrive at `v`, by source.
+    /// The incoming edges of `v`, by source. `out` is replaced.
     pub fn in_edges(&self, v: u64, out: &mut Edges) -> Result<()> {
         self.directed(Direction::In, &[v], None, out)
     }
 
-    /// The edges that leave each of `vs`: those of `vs[i]` are `offsets[i]..offsets[i + 1]` of
+    /// The outgoing edges of each of `vs`: those of `vs[i]` are `offsets[i]..offsets[i + 1]` of
     /// `out`. Both results are replaced.
     pub fn out_edges_many(
         &self,
@@ -134,7 +134,7 @@ impl Graph {
         self.directed(Direction::Out, vs, Some(offsets), out)
     }
 
-    /// The edges that arrive at each of `vs`, as [`Graph::out_edges_many`] gives those that leave.
+    /// The incoming edges of each of `vs`, in the form of [`Graph::out_edges_many`].
     pub fn in_edges_many(&self, vs: &[u64], offsets: &mut Vec<u64>, out: &mut Edges) -> Result<()> {
         self.directed(Direction::In, vs, Some(offsets), out)
     }
@@ -155,7 +155,7 @@ impl Graph {
                 Direction::Out => (&mut out.src, &mut out.dst),
                 Direction::In => (&mut out.dst, &mut out.src),
             };
-            // The store appends to the caller's own vector.
+            // Swapped in, so that the store appends to the caller's own vector.
             swap(key_vec(rows, 1), other);
             let keyspace = self.keyspace_of(direction);
             let projection = Projection { keys: OTHER, values: u64::from(self.weighted()) };
@@ -171,14 +171,14 @@ impl Graph {
         })
     }
 
-    /// The edges that `v` is an end of: those that leave by target, then those that arrive by
-    /// source; a self-loop once, among those that leave.
+    /// All edges of `v`: the outgoing ones by target, then the incoming ones by source. A self-loop
+    /// occurs once, among the outgoing edges. `out` is replaced.
     pub fn edges(&self, v: u64, out: &mut Edges) -> Result<()> {
         self.edges_of(&[v], None, out)
     }
 
-    /// The edges that each of `vs` is an end of, as [`Graph::edges`] gives them: those of `vs[i]`
-    /// are `offsets[i]..offsets[i + 1]` of `out`. Both results are replaced.
+    /// All edges of each of `vs`, as [`Graph::edges`]: those of `vs[i]` are
+    /// `offsets[i]..offsets[i + 1]` of `out`. Both results are replaced.
     pub fn edges_many(&self, vs: &[u64], offsets: &mut Vec<u64>, out: &mut Edges) -> Result<()> {
         self.edges_of(vs, Some(offsets), out)
     }
@@ -200,7 +200,7 @@ impl Graph {
             out.dst.extend_from_slice(leaving.others);
             out.src.resize(out.dst.len(), v);
             out.weight.extend_from_words(leaving.weights);
-            // The loop, where there is one, cuts the arriving side in two.
+            // A self-loop splits the incoming side into the parts before and after it.
             for part in arriving.without(v) {
                 out.src.extend_from_slice(part.others);
                 out.dst.resize(out.src.len(), v);
@@ -212,17 +212,17 @@ impl Graph {
         })
     }
 
-    /// The targets of the edges that leave `v`, ascending. `out` is replaced.
+    /// The targets of the outgoing edges of `v`, ascending. `out` is replaced.
     pub fn successors(&self, v: u64, out: &mut Vec<u64>) -> Result<()> {
         self.others(Direction::Out, &[v], None, out)
     }
 
-    /// The sources of the edges that arrive at `v`, ascending. `out` is replaced.
+    /// The sources of the incoming edges of `v`, ascending. `out` is replaced.
     pub fn predecessors(&self, v: u64, out: &mut Vec<u64>) -> Result<()> {
         self.others(Direction::In, &[v], None, out)
     }
 
-    /// The targets of each of `vs`: those of `vs[i]` are `offsets[i]..offsets[i + 1]` of `ids`.
+    /// The successors of each of `vs`: those of `vs[i]` are `offsets[i]..offsets[i + 1]` of `ids`.
     /// Both results are replaced.
     pub fn successors_many(
         &self,
@@ -233,7 +233,7 @@ impl Graph {
         self.others(Direction::Out, vs, Some(offsets), ids)
     }
 
-    /// The sources of each of `vs`, as [`Graph::successors_many`] gives the targets.
+    /// The predecessors of each of `vs`, in the form of [`Graph::successors_many`].
     pub fn predecessors_many(
         &self,
         vs: &[u64],
@@ -265,7 +265,7 @@ impl Graph {
         })
     }
 
-    /// The other ends of all edges of `v`, ascending, each once, `v` itself never. `out` is
+    /// The successors and predecessors of `v`, ascending and distinct, without `v` itself. `out` is
     /// replaced.
     pub fn neighbors(&self, v: u64, out: &mut Vec<u64>) -> Result<()> {
         out.clear();
@@ -274,7 +274,7 @@ impl Graph {
         })
     }
 
-    /// The neighbours of each of `vs`, as [`Graph::neighbors`] gives them: those of `vs[i]` are
+    /// The neighbors of each of `vs`, as [`Graph::neighbors`]: those of `vs[i]` are
     /// `offsets[i]..offsets[i + 1]` of `ids`. Both results are replaced.
     pub fn neighbors_many(
         &self,
@@ -291,22 +291,22 @@ impl Graph {
         })
     }
 
-    /// Edges that `v` is an end of, a self-loop once, and the sum of their weights (of their number
-    /// where the graph has no weights).
+    /// Number of edges of `v`, and the sum of their weights (their number if the graph has no
+    /// weights). A self-loop counts once.
     pub fn degree(&self, v: u64) -> Result<(u64, f64)> {
         let mut degree = (0, 0.0);
         self.degrees_of(&[v], |count, sum| degree = (count, sum))?;
         Ok(degree)
     }
 
-    /// Edges that leave `v`, and the sum of their weights.
+    /// Number of outgoing edges of `v`, and the sum of their weights.
     pub fn out_degree(&self, v: u64) -> Result<(u64, f64)> {
         let mut degree = (0, 0.0);
         self.directed_degrees(Direction::Out, &[v], |count, sum| degree = (count, sum))?;
         Ok(degree)
     }
 
-    /// Edges that arrive at `v`, and the sum of their weights.
+    /// Number of incoming edges of `v`, and the sum of their weights.
     pub fn in_degree(&self, v: u64) -> Result<(u64, f64)> {
         let mut degree = (0, 0.0);
         self.directed_degrees(Direction::In, &[v], |count, sum| degree = (count, sum))?;
@@ -361,7 +361,7 @@ impl Graph {
     fn degrees_of(&self, vs: &[u64], mut take: impl FnMut(u64, f64)) -> Result<()> {
         let weight = self.core.def.weight;
         let values = u64::from(self.weighted());
-        // A loop is on both sides, so only one side's keys are needed to see it.
+        // A self-loop is on both sides, so the keys of one side suffice to find it.
         let projections = [Projection { keys: 0, values }, Projection { keys: OTHER, values }];
         self.both(vs, projections, |v, [leaving, arriving]| {
             let mut count = leaving.len as u64;
@@ -399,7 +399,7 @@ impl Graph {
         })
     }
 
-    /// Reads both sides of `vs` as of one moment and shows them vertex by vertex.
+    /// Reads both directions of `vs` at one snapshot and calls `show` for each vertex.
     fn both(
         &self,
         vs: &[u64],
@@ -423,13 +423,14 @@ impl Graph {
         })
     }
 
-    /// Edges there are. Costs what was written since the last full compaction, not the size.
+    /// Number of edges. The cost grows with the writes since the last full compaction, not with the
+    /// size of the graph.
     pub fn number_of_edges(&self) -> Result<u64> {
         self.read(|read| read.count(self.core.forward))
     }
 
-    /// Vertices that are an end of an edge. Costs a pass over the ends and memory of 8 bytes a
-    /// source.
+    /// Number of vertices that are an end of an edge. Scans all ends and needs 8 bytes of memory
+    /// for each source.
     pub fn number_of_vertices(&self) -> Result<u64> {
         let mut vertices = 0;
         self.vertices(&mut |ids| vertices += ids.len() as u64)?;
@@ -451,8 +452,8 @@ impl Graph {
         })
     }
 
-    /// Shows every vertex that is an end of an edge, ascending, each once, in slices.
-    /// Takes memory of 8 bytes a source.
+    /// Passes all vertices that are an end of an edge to `visit`, ascending and distinct, a slice
+    /// at a time. Needs 8 bytes of memory for each source.
     pub fn vertices(&self, visit: &mut dyn FnMut(&[u64])) -> Result<()> {
         self.read_moment(|read| vertices(read, self.core.forward, self.core.reverse, visit))
     }
@@ -465,7 +466,7 @@ impl Graph {
     }
 }
 
-/// Vertices handed out at once.
+/// Maximum number of vertices in one slice.
 const VERTEX_SLICE: usize = 8192;
 
 fn vertices(
@@ -506,11 +507,11 @@ fn vertices(
 /// The edges of one vertex in one direction.
 #[derive(Clone, Copy)]
 struct Side<'a> {
-    /// Edges there are.
+    /// Number of edges.
     len: usize,
-    /// The other ends, strictly ascending; none where they were not asked for.
+    /// The other ends, strictly ascending; empty if they are not in the projection.
     others: &'a [u64],
-    /// Their weights as words; none where they were not asked for.
+    /// Weights as words; empty if they are not in the projection.
     weights: &'a [u64],
 }
 
@@ -522,7 +523,7 @@ impl<'a> Side<'a> {
         Self { len: range.len(), others, weights }
     }
 
-    /// What is before and what is after the edge to `v` itself.
+    /// The edges before and after the edge to `v` itself.
     fn without(self, v: u64) -> [Self; 2] {
         let empty = Self { len: 0, others: &[], weights: &[] };
         match self.others.binary_search(&v) {
@@ -565,7 +566,7 @@ fn unite(mut a: &[u64], mut b: &[u64], v: u64, out: &mut Vec<u64>) {
     }
 }
 
-/// Pairs come in two columns of one length.
+/// Checks that two columns of pairs have one length.
 pub(super) fn check_pairs(us: &[u64], vs: &[u64]) -> Result<()> {
     if us.len() == vs.len() {
         return Ok(());

@@ -1,10 +1,10 @@
-//! Makes the directions of a graph agree again after rows of one were lost.
+//! Makes the directions of a graph agree again after a repair lost rows of one.
 //!
-//! # What decides
-//! An edge stands in both directions, each in its own tables. Where they disagree, the direction
-//! whose key lies in no lost range tells the truth: what it holds was there, and what it does not
-//! hold was not. If both are in doubt, an edge that is there stays: it was written once, though
-//! perhaps removed since.
+//! # Which direction decides
+//! An edge is stored in both directions, each in its own tables. If they disagree, the direction
+//! whose key lies in no lost range is right: the edges it holds existed, and the edges it does not
+//! hold did not. If both are in doubt, an edge that one of them holds stays: it was written once,
+//! although it may have been removed since.
 //!
 //! # Invariants
 //! 1. No edge, weight or name is written that is not in one of the directions.
@@ -18,42 +18,42 @@ use base::{
 use std::collections::{BTreeMap, BTreeSet};
 use store::{Kinds, Read, Result, Store, TableWrites, WriteBatch};
 
-/// Rows of a direction read at once.
+/// Rows of a direction read in one batch.
 const ROWS: usize = 8192;
-/// Rows written in one commit.
+/// Maximum number of rows in one commit.
 const COMMIT_ROWS: usize = 64 << 10;
-/// Vertices without a name that are looked after in one round.
+/// Maximum number of vertices without a name that one round handles.
 const UNNAMED_MAX: usize = 64 << 10;
 
-/// Answers whether the row of a key may be lost or stale.
+/// Returns whether the row of a key may be lost or stale.
 pub type Doubt<'a> = &'a dyn Fn(KeyRef<'_>) -> bool;
 
-/// Which rows of a graph may be lost or stale, part by part.
+/// The rows of a graph that may be lost or stale, by part.
 pub struct GraphDoubts<'a> {
-    /// Of `NAME {src, dst}`.
+    /// Rows of `NAME {src, dst}`.
     pub forward: Doubt<'a>,
-    /// Of `NAME:rev {dst, src}`.
+    /// Rows of `NAME:rev {dst, src}`.
     pub reverse: Doubt<'a>,
     /// Whether any edge is in doubt.
     pub any: bool,
 }
 
-/// What [`Graph::reconcile`] did.
+/// Report of [`Graph::reconcile`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reconciled {
-    /// Edges that the graph has now.
+    /// Edges that the graph has afterwards.
     pub edges: u64,
-    /// Edges written again by source, or given the weight they have by target.
+    /// Edges of the forward direction that were restored, or got the weight of the reverse.
     pub rebuilt_forward: u64,
-    /// Edges written again by target, or given the weight they have by source.
+    /// Edges of the reverse direction that were restored, or got the weight of the forward one.
     pub rebuilt_reverse: u64,
-    /// Edges taken out of one direction, because the other proves that they had been removed.
+    /// Edges removed from one direction, because the other proves that they had been removed.
     pub removed: u64,
     /// Edges that may be stale: both directions lost rows around them.
     pub in_doubt: u64,
     /// Edges lost because one of their vertices has lost its name.
     pub unnamed: u64,
-    /// Names written again from the other side of the dictionary.
+    /// Names restored from the other side of the dictionary.
     pub names_rebuilt: u64,
 }
 
@@ -61,8 +61,8 @@ impl Graph {
     /// Makes both directions hold the same edges, and both sides of the dictionary the same names.
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`] through a snapshot or a transaction; failed reads and writes;
-    /// [`store::ErrorKind::Cancelled`].
+    /// [`store::ErrorKind::InvalidInput`] for a graph in a transaction or at a snapshot; failed
+    /// reads and writes; [`store::ErrorKind::Cancelled`].
     pub fn reconcile(
         &self,
         doubts: &GraphDoubts<'_>,
@@ -86,7 +86,7 @@ impl Graph {
         Ok(done)
     }
 
-    /// Settles what the directions disagree on.
+    /// Resolves differences between the directions.
     fn settle(
         &self,
         store: &dyn Store,
@@ -120,7 +120,7 @@ impl Graph {
         reverse.write(store, weighted)
     }
 
-    /// Edges both of whose rows are in doubt.
+    /// Number of edges with both rows in doubt.
     fn count_doubts(&self, read: &dyn Read, doubts: &GraphDoubts<'_>) -> Result<u64> {
         let mut rows = Batch::new(&self.core.def.shape(GraphPart::Forward));
         let projection = Projection { keys: 3, values: 0 };
@@ -137,7 +137,7 @@ impl Graph {
         Ok(count)
     }
 
-    /// Removes edges of vertices whose name is lost on both sides.
+    /// Removes the edges of vertices whose name is lost on both sides of the dictionary.
     fn drop_unnamed(&self, store: &dyn Store, done: &mut Reconciled) -> Result<()> {
         loop {
             let unnamed = self.unnamed(store, UNNAMED_MAX)?;
@@ -170,11 +170,11 @@ impl Graph {
         }
     }
 
-    /// Writes names that one side of the dictionary has and the other has not. Names are never
-    /// changed or removed, so whatever is there is true.
+    /// Writes names that only one side of the dictionary has. Names are never changed or removed,
+    /// so a name on either side is right.
     fn reconcile_names(&self, store: &dyn Store, done: &mut Reconciled) -> Result<()> {
         let Some(dictionary) = &self.core.dictionary else { return Ok(()) };
-        // Ids whose rows one side has and the other may not have, looked up batch by batch.
+        // Ids of one side that the other side may lack, looked up batch by batch.
         let mut rows = Batch::new(&self.core.def.shape(GraphPart::Names));
         let mut scan =
             store.scan(dictionary.stored.names, KeyRange::all_words(), Projection::ALL)?;
@@ -240,11 +240,11 @@ fn put(store: &dyn Store, keyspace: KeyspaceId, keys: Keys, value: Column) -> Re
     store.write(&WriteBatch { tables: vec![table] }, None).map(drop)
 }
 
-/// Rows to put into a direction and to delete from it.
+/// Rows to put into a direction, and rows to delete from it.
 struct Changes {
     keyspace: KeyspaceId,
     order: [usize; 2],
-    /// By key; the weight, or nothing for a delete.
+    /// By key: the weight word to put, or `None` for a delete.
     rows: BTreeMap<[u64; 2], Option<u64>>,
 }
 

@@ -1,4 +1,4 @@
-//! All edges, in slices.
+//! Streams of all edges, in batches.
 
 use super::{Edges, Graph, WeightType};
 use base::{Batch, KeyRange, Projection};
@@ -6,7 +6,7 @@ use relation::GraphPart;
 use std::mem::swap;
 use store::{Result, Scan};
 
-/// A stream of a graph's edges, by source and then target, as of the moment it began.
+/// A stream of edges by source and then target, at the snapshot taken when it started.
 pub struct EdgeScan {
     scan: Box<dyn Scan>,
     rows: Batch,
@@ -14,12 +14,12 @@ pub struct EdgeScan {
 }
 
 impl Graph {
-    /// Begins a stream over all edges.
+    /// Streams all edges.
     pub fn scan_edges(&self) -> Result<EdgeScan> {
         self.scan_range(KeyRange::all_words())
     }
 
-    /// Begins a stream over the edges whose source is in `from..to`; `None` is no bound.
+    /// Streams the edges whose source is in `from..to`; `None` is no bound.
     pub fn scan_edges_from(&self, from: u64, to: Option<u64>) -> Result<EdgeScan> {
         let lower = base::Key::words(&[from]);
         self.scan_range(KeyRange { lower, upper: to.map(|to| base::Key::words(&[to])) })
@@ -33,7 +33,7 @@ impl Graph {
 }
 
 impl EdgeScan {
-    /// Replaces `out` by about `edges_max` edges; false when there are no more.
+    /// Replaces `out` by about `edges_max` edges; returns false at the end.
     pub fn next_edges(&mut self, edges_max: usize, out: &mut Edges) -> Result<bool> {
         out.reset(self.weight);
         self.rows.clear();

@@ -1,21 +1,21 @@
-//! Batches kept for the next call, so that a single read or write allocates nothing.
+//! Reusable batches per thread, so that a single read or write allocates nothing.
 
 use base::{Batch, Column, Keys, KeyspaceId, Kind, WordColumn};
 use std::cell::Cell;
 use store::{Kinds, TableWrites, WriteBatch};
 
-/// Batches that have grown past this many rows are given back instead of kept.
+/// Batches with more rows than this are freed instead of kept.
 const ROWS_KEPT_MAX: usize = 1 << 16;
 
-/// What one call works in.
+/// The working memory of one call.
 pub(crate) struct Scratch {
-    /// Rows of edge keyspaces: keys of two words, a weight or none.
+    /// Rows of edge keyspaces: two key words, and a weight column if the graph has weights.
     pub(crate) rows: [Batch; 2],
     /// Offsets of the rows above.
     pub(crate) offsets: [Vec<u64>; 2],
     /// Keys to look up.
     pub(crate) keys: Keys,
-    /// Whether they were there.
+    /// Whether each key was found.
     pub(crate) flags: Vec<bool>,
     /// Writes to both directions.
     pub(crate) writes: WriteBatch,
@@ -63,7 +63,7 @@ impl Scratch {
         self.flags.clear();
     }
 
-    /// The writes, emptied: rows of one kind for the two directions.
+    /// Resets `writes` to an empty table of rows of one kind for each direction.
     pub(crate) fn edge_writes(
         &mut self,
         kind: Kind,
@@ -108,7 +108,7 @@ impl Default for Scratch {
     }
 }
 
-/// The vector behind word `i` of the keys, to move a caller's vector in and out.
+/// The vector of key word `i`, to swap a caller's vector in and out.
 pub(crate) fn key_vec(rows: &mut Batch, i: usize) -> &mut Vec<u64> {
     match &mut rows.keys {
         Keys::Words(columns) => &mut columns[i],
@@ -116,7 +116,7 @@ pub(crate) fn key_vec(rows: &mut Batch, i: usize) -> &mut Vec<u64> {
     }
 }
 
-/// The vector behind value column 0.
+/// The vector of value column 0.
 pub(crate) fn value_vec(rows: &mut Batch) -> Option<&mut Vec<u64>> {
     match rows.values.first_mut() {
         Some(Column::Words(column)) => Some(&mut column.words),

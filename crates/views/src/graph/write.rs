@@ -1,4 +1,4 @@
-//! Changing a graph: both directions in one batch, whatever the call.
+//! Changing a graph. Each call writes both directions in one batch.
 
 use super::edges::{weight_word, weight_words};
 use super::read::check_pairs;
@@ -14,11 +14,11 @@ use relation::{GraphPart, invalid};
 use store::{Error, Isolation, Kinds, Result, TableWrites, WriteBatch};
 
 impl Graph {
-    /// Inserts the edge from `u` to `v`, or gives it a new weight. `None` weighs 1.
+    /// Inserts the edge from `u` to `v`, or updates its weight. `None` is weight 1.
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`]: the weight is not of the graph's type, or its vertices are text
-    /// (see [`Graph::upsert_list`]).
+    /// [`store::ErrorKind::InvalidInput`]: the weight is not of the graph's type, or its vertices
+    /// are strings (see [`Graph::upsert_list`]).
     pub fn upsert(&self, u: u64, v: u64, weight: Option<Weight>) -> Result<()> {
         self.refuse_words_of_text()?;
         let word = weight_word(self.core.def.weight, weight)?;
@@ -31,14 +31,14 @@ impl Graph {
         })
     }
 
-    /// Inserts the edges from `us[i]` to `vs[i]`, or gives them new weights; all become visible at
-    /// once. Where a pair is named twice, the last weight wins. Without weights each weighs 1.
+    /// Inserts the edges from `us[i]` to `vs[i]`, or updates their weights, in one commit. If a
+    /// pair occurs twice, its last weight wins. Without weights each edge gets weight 1.
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`]: columns of different lengths, weights not of the graph's type,
-    /// or a graph whose vertices are text (see [`Graph::upsert_list`]).
+    /// [`store::ErrorKind::InvalidInput`]: columns of different lengths, weights that are not of
+    /// the graph's type, or a graph with string vertices (see [`Graph::upsert_list`]).
     /// [`store::ErrorKind::Limit`]: more than a transaction may hold, a quarter of the memory
-    /// limit; an import takes any number.
+    /// limit. An import has no such limit.
     pub fn upsert_many(
         &self,
         us: &[u64],
@@ -56,18 +56,18 @@ impl Graph {
         })
     }
 
-    /// Removes the edge from `u` to `v`; whether it was there.
+    /// Removes the edge from `u` to `v`; returns whether it existed.
     pub fn remove(&self, u: u64, v: u64) -> Result<bool> {
         let mut removed = Vec::with_capacity(1);
         self.remove_many(&[u], &[v], &mut removed)?;
         Ok(removed.first() == Some(&true))
     }
 
-    /// Removes the edges from `us[i]` to `vs[i]` at once; `removed` is replaced by whether each was
-    /// there. A pair named twice is removed once: its second flag is false.
+    /// Removes the edges from `us[i]` to `vs[i]` in one commit. `removed` is replaced by whether
+    /// each existed. If a pair occurs twice, its second flag is false.
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`] where `us` and `vs` differ in length.
+    /// [`store::ErrorKind::InvalidInput`] if `us` and `vs` differ in length.
     pub fn remove_many(&self, us: &[u64], vs: &[u64], removed: &mut Vec<bool>) -> Result<()> {
         check_pairs(us, vs)?;
         removed.clear();
@@ -79,7 +79,7 @@ impl Graph {
                     Ok(())
                 })?;
                 store.write(batch, Some(&mut flags))?;
-                // The flags of the forward direction come first; those of the other repeat them.
+                // The flags of the forward direction come first; those of the reverse repeat them.
                 removed.extend_from_slice(&flags[..us.len()]);
                 scratch.flags = flags;
                 Ok::<_, Error>(())
@@ -96,10 +96,10 @@ impl Graph {
         self.delete_pairs(&us, &vs)
     }
 
-    /// Removes every edge that `v` is an end of; how many there were.
+    /// Removes all edges of `v`; returns their number.
     ///
     /// # Errors
-    /// [`store::ErrorKind::Conflict`] where other writers keep changing the same edges.
+    /// [`store::ErrorKind::Conflict`] if other writers keep changing the same edges.
     pub fn remove_vertex(&self, v: u64) -> Result<u64> {
         let Source::Store(store) = &self.source else {
             let mut edges = Edges::default();
@@ -112,8 +112,8 @@ impl Graph {
         })
     }
 
-    /// Removes every edge at once. Text vertices keep their ids, so that a transaction that began
-    /// before can still use them.
+    /// Removes all edges in one commit. String vertices keep their ids, so that a transaction that
+    /// began before can still use them.
     pub fn clear(&self) -> Result<()> {
         let table = |keyspace, part| TableWrites {
             keyspace,
@@ -128,7 +128,7 @@ impl Graph {
         self.apply(&WriteBatch { tables })
     }
 
-    /// Drops the graph with all that belongs to it, at once. It cannot be used afterwards.
+    /// Drops the graph with all its keyspaces, in one step. Other handles of it become invalid.
     ///
     /// # Errors
     /// [`store::ErrorKind::InvalidInput`] inside a transaction, and for a graph at a snapshot.
@@ -151,8 +151,8 @@ impl Graph {
         })
     }
 
-    /// Rows of one kind for both directions, in the scratch. `fill` appends the weight words of the
-    /// pairs.
+    /// Builds rows of one kind for both directions, in the scratch. `fill` appends the weight words
+    /// of the pairs.
     pub(super) fn edge_batch<'a>(
         &self,
         scratch: &'a mut scratch::Scratch,
@@ -176,7 +176,7 @@ impl Graph {
                 fill(forward)?;
                 reverse.extend_from_slice(forward);
             }
-            // Says no to weights that were given.
+            // Refuses weights for a graph without weights.
             _ if kind == Kind::Put => fill(&mut Vec::new())?,
             _ => {}
         }
@@ -186,7 +186,7 @@ impl Graph {
         Ok(batch)
     }
 
-    /// Writes to the store, newest wins, or into the transaction.
+    /// Commits a batch to the store (the newest write wins), or adds it to the transaction.
     pub(super) fn apply(&self, batch: &WriteBatch) -> Result<()> {
         self.source.apply(batch)
     }
@@ -202,7 +202,7 @@ impl Graph {
     }
 }
 
-/// Sets the flag of every pair that is named before to false.
+/// Clears the flag of every pair that occurs earlier in the list.
 fn forget_repeats(us: &[u64], vs: &[u64], flags: &mut [bool]) {
     if us.len() < 2 {
         return;

@@ -1,4 +1,4 @@
-//! The calls that a user sees.
+//! The import methods of [`Graph`].
 
 #[cfg(feature = "columnar")]
 use super::feed::{BatchFeed, ParquetFeed};
@@ -24,19 +24,20 @@ use store::Result;
 
 /// # Imports
 ///
-/// All of them replace the weight of edges that are there, become visible at once and durable when
-/// they return, and change nothing when they fail. Readers and writers of the graph go on
-/// meanwhile, except that new text vertices wait for the end of an import of text vertices; those
-/// of transactions and scripts do not, and the import is a conflict then.
+/// All imports update the weights of existing edges, become visible in one step, are durable when
+/// they return, and change nothing if they fail. Readers and writers of the graph continue during
+/// an import, with one exception: during an import of string vertices, writers that bring new
+/// string vertices wait for its end. Transactions and scripts do not wait; if they bring new
+/// vertices, the import conflicts.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidInput`] with the place in the input (the cause is an
-/// [`ingest::InputError`]); [`ErrorKind::Limit`] where the memory limit is too small and there is
-/// no folder to spill to; [`ErrorKind::Cancelled`] when `progress` returns `false`;
-/// [`ErrorKind::Io`] where the input cannot be read; and failures of the store.
+/// [`ErrorKind::InvalidInput`] with the position in the input (the cause is an
+/// [`ingest::InputError`]); [`ErrorKind::Limit`] if the memory limit is too small and there is no
+/// folder to spill to; [`ErrorKind::Cancelled`] if `progress` returns `false`; [`ErrorKind::Io`] if
+/// the input cannot be read; [`ErrorKind::Conflict`]; and errors of the store.
 impl Graph {
-    /// Imports a text of edges: CSV or its kin, plain, gzip or Zstandard, with two or three columns
-    /// or a header that names them.
+    /// Imports edges from delimited text (such as CSV), plain or compressed with gzip or Zstandard.
+    /// It must have two or three columns, or a header that names the columns.
     pub fn import_csv(
         &self,
         env: &Arc<dyn Env>,
@@ -55,7 +56,7 @@ impl Graph {
         })
     }
 
-    /// The same from a stream, which may be compressed; `name` is for messages.
+    /// As [`Graph::import_csv`], from a stream. `name` is for messages.
     pub fn import_reader(
         &self,
         env: &Arc<dyn Env>,
@@ -71,7 +72,8 @@ impl Graph {
         run.import(watch, move || Ok(Feed::Text(TextFeed::open(reader, &name, &text, bytes)?)))
     }
 
-    /// Imports a Parquet file with two or three columns, or some that are named as edges' are.
+    /// Imports a Parquet file with two or three columns, or with columns that have the names of
+    /// edge columns.
     #[cfg(feature = "columnar")]
     pub fn import_parquet(
         &self,
@@ -92,8 +94,8 @@ impl Graph {
         })
     }
 
-    /// Imports Arrow record batches, whose columns are found as in Parquet; `name` is for messages.
-    /// An error of the iterator ends the import and is handed through.
+    /// Imports Arrow record batches, with columns as in [`Graph::import_parquet`]. `name` is for
+    /// messages. An error of the iterator ends the import and is returned unchanged.
     #[cfg(feature = "columnar")]
     pub fn import_arrow(
         &self,
@@ -110,7 +112,7 @@ impl Graph {
     }
 
     /// Imports columns in memory: an edge from `src[i]` to `dst[i]` for each `i`. Without weights
-    /// each weighs 1.
+    /// each edge gets weight 1.
     pub fn import_columns(
         &self,
         env: &Arc<dyn Env>,

@@ -1,7 +1,8 @@
-//! Where rows come from, cut into pieces that workers parse apart.
+//! Input of an import, split into pieces that workers parse independently.
 //!
 //! # Invariants
-//! 1. Pieces are numbered from 0 without gaps, in input order; rows of one piece are in order.
+//! 1. Pieces are numbered from 0 without gaps, in input order. The rows of a piece are in input
+//!    order, too.
 
 use super::progress::Counters;
 use super::spill::io;
@@ -24,13 +25,13 @@ use std::path::Path;
 use std::sync::Arc;
 use store::{Error, ErrorKind, Result};
 
-/// Rows of a piece of columns.
+/// Rows of a piece from columns in memory.
 const COLUMN_ROWS: usize = 256 << 10;
 
-/// Bytes asked of the kernel ahead of what is read.
+/// Bytes that the kernel is asked to read ahead.
 const READ_AHEAD_BYTES: u64 = 8 << 20;
 
-/// Rows that a worker parses at a time.
+/// A part of the input that one worker parses.
 pub(super) struct Piece {
     pub(super) number: u64,
     pub(super) content: Content,
@@ -57,7 +58,7 @@ pub(super) struct BatchPlace {
     edges: EdgeOptions,
 }
 
-/// Pieces that jobs take.
+/// Input that jobs read.
 pub(super) enum Feed {
     Text(TextFeed),
     #[cfg(feature = "columnar")]
@@ -65,7 +66,7 @@ pub(super) enum Feed {
 }
 
 impl Feed {
-    /// The next piece; a text's is in `buffer`'s memory.
+    /// The next piece. A piece of text reuses the memory of `buffer`.
     pub(super) fn next(&mut self, buffer: Vec<u8>) -> Result<Option<Piece>> {
         match self {
             Self::Text(feed) => feed.next(buffer),
@@ -75,7 +76,7 @@ impl Feed {
     }
 }
 
-/// Memory of a worker, used again for its next piece.
+/// Memory of a worker, reused for its next piece.
 #[derive(Default)]
 pub(super) struct Buffers {
     pub(super) text: Vec<u8>,
@@ -83,7 +84,7 @@ pub(super) struct Buffers {
 }
 
 impl Piece {
-    /// Parses the rows and hands them to `each`, in order.
+    /// Parses the rows and passes them to `each`, in order.
     pub(super) fn parse(
         self,
         buffers: &mut Buffers,
@@ -120,14 +121,14 @@ fn failed(error: ingest::Error) -> Error {
     }
 }
 
-/// A text in chunks.
+/// Text, split into chunks at line ends.
 pub(super) struct TextFeed {
     splitter: Splitter<Box<dyn Read + Send>>,
     dialect: Arc<Dialect>,
 }
 
 impl TextFeed {
-    /// Reads the first bytes and finds out what they mean.
+    /// Reads the first bytes and detects compression and dialect.
     pub(super) fn open(
         reader: Box<dyn Read + Send>,
         name: &str,
@@ -151,7 +152,7 @@ impl TextFeed {
     }
 }
 
-/// A Parquet file in row groups.
+/// A Parquet file, split into row groups.
 #[cfg(feature = "columnar")]
 pub(super) struct ParquetFeed {
     file: Arc<ParquetFile>,
@@ -188,12 +189,12 @@ impl ParquetFeed {
     }
 }
 
-/// Pieces that only the calling thread can make, because they borrow from the caller.
+/// Input that only the calling thread can read, because it borrows from the caller.
 pub(super) trait LocalFeed {
     fn next(&mut self, counters: &Counters) -> Result<Option<Piece>>;
 }
 
-/// Record batches of an iterator.
+/// Record batches from an iterator.
 #[cfg(feature = "columnar")]
 pub(super) struct BatchFeed<'a> {
     batches: &'a mut dyn Iterator<Item = Result<RecordBatch>>,
@@ -228,7 +229,7 @@ impl LocalFeed for BatchFeed<'_> {
     }
 }
 
-/// Columns of the caller's.
+/// Columns of the caller.
 pub(super) struct ColumnFeed<'a> {
     src: VertexList<'a>,
     dst: VertexList<'a>,
@@ -239,7 +240,7 @@ pub(super) struct ColumnFeed<'a> {
 
 enum ColumnWeights<'a> {
     None,
-    /// Each weighs 1.
+    /// Weight 1 for each edge.
     Ones {
         float: bool,
     },
@@ -261,7 +262,7 @@ impl<'a> ColumnFeed<'a> {
             let message = format!("{} sources, but {} targets", src.len(), dst.len());
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
-        // Says no to a wrong type; the words of no rows are none.
+        // Refuses weights of a wrong type.
         let none = weights.map(|weights| match weights {
             WeightsRef::Float(_) => WeightsRef::Float(&[]),
             WeightsRef::Int(_) => WeightsRef::Int(&[]),
@@ -335,12 +336,12 @@ impl LocalFeed for ColumnFeed<'_> {
     }
 }
 
-/// A file of the environment, read front to back.
+/// A file read sequentially.
 pub(super) struct FileReader {
     file: Arc<dyn RandomReadFile>,
     at: u64,
     bytes: u64,
-    /// Up to where the kernel was asked to read.
+    /// Position up to which the kernel was asked to read ahead.
     ahead: u64,
     counters: Arc<Counters>,
 }
@@ -373,7 +374,7 @@ impl Read for FileReader {
     }
 }
 
-/// A reader whose bytes are counted.
+/// Wraps a reader and counts its bytes.
 pub(super) fn counted(
     reader: Box<dyn Read + Send>,
     counters: &Arc<Counters>,

@@ -1,23 +1,23 @@
-//! Bulk import: from a file or columns to finished tables, around the log and the memtables.
+//! Bulk import of edges: from a file or from columns to finished tables, without the log and the
+//! memtables.
 //!
-//! # How it goes
+//! # Overview
 //! Workers parse pieces of the input and keep the rows packed in memory, in input order, with a
-//! sample of their keys. When everything is read, splitters are chosen from the sample, every piece
-//! is scattered by them in place, and bucket by bucket the rows are gathered, sorted in the cache
-//! and handed to the store's bulk load: first by source, then by target. Rows that outgrow the
-//! memory are written as sorted runs and gathered from there.
+//! sample of their keys. After all input is read, splitters are chosen from the sample, and each
+//! piece is scattered into buckets. Bucket by bucket, rows are gathered, sorted in the processor's
+//! cache and passed to the store's bulk load: first by source, then by target. If rows exceed the
+//! memory limit, they are written as sorted runs and gathered from these.
 //!
-//! # Why everything is read before anything is split
-//! Ids often grow through a file, so splitters chosen from its start would put the rest in one
-//! bucket. Keeping the rows unsorted for a moment costs one pass over 8 bytes a row, about a
-//! nanosecond, and then the sample is one of all rows.
+//! # Why splitters are chosen after everything is read
+//! Ids often grow through a file, so with splitters from its start most rows would fall into one
+//! bucket. Keeping the rows unsorted costs one pass over 8 bytes a row, about a nanosecond, and the
+//! sample covers all rows.
 //!
 //! # Invariants
-//! 1. Nothing is visible before the bulk load commits; an error or a cancellation leaves the
-//!    database as it was and no temporary file.
-//! 2. Where a pair occurs more than once, the last row of the input wins, in both directions.
-//! 3. Rows held in memory stay below the limit; without a folder to spill to, passing it is an
-//!    error.
+//! 1. Nothing is visible before the bulk load commits. An error or a cancellation leaves the
+//!    database as it was, without temporary files.
+//! 2. If a pair occurs more than once, the last row of the input wins, in both directions.
+//! 3. Rows in memory stay below the limit. Without a folder to spill to, exceeding it is an error.
 
 mod entry;
 mod feed;
@@ -37,6 +37,6 @@ pub use spill::remove_stale_runs;
 
 #[doc(hidden)]
 pub mod bench {
-    //! The sorter alone, for `examples/sort_speed.rs`.
+    //! The sorter without an import, for `examples/sort_speed.rs`.
     pub use super::sorter::sort_pairs;
 }

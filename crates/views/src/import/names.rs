@@ -1,13 +1,13 @@
-//! Text vertices of an import: from texts to ids, and the dictionary's new rows.
+//! String vertices of an import: assigns ids to strings, and writes the new rows of the dictionary.
 //!
 //! # Why turns
-//! New texts get ids in order of first appearance, so the one step that hands out ids takes pieces
-//! in input order. Before its turn a worker has reduced its piece to distinct texts with their
-//! hashes, after it the rest of the piece is a table look-up; both run in parallel.
+//! New strings get ids in order of first appearance, so the step that assigns ids takes the pieces
+//! in input order. Before its turn a worker reduces its piece to distinct strings with their
+//! hashes. After it, the rest is a table lookup. Both run in parallel with other workers.
 //!
 //! # Invariants
 //! 1. The caller holds the graph's dictionary lock from the first turn to the commit.
-//! 2. A worker that waits for its turn waits for workers with earlier pieces only.
+//! 2. A worker that waits for its turn waits only for workers with earlier pieces.
 
 use crate::graph::{ABSENT, Dictionary};
 use base::{Batch, BytesColumn, Column, Keys, KeyspaceId, Projection, WordColumn};
@@ -21,31 +21,32 @@ use std::ops::Range;
 use std::sync::Arc;
 use store::{Error, ErrorKind, Result, Snapshot, SortedRows};
 
-/// Rows handed out at once.
+/// Rows returned in one batch.
 const STEP_ROWS: usize = 8 << 10;
 
-/// Texts of an import and their ids.
+/// Strings of an import, and their ids.
 pub(super) struct Names {
     hasher: RandomState,
     state: RwLock<State>,
     turn: Arc<dyn Signal>,
-    /// Where texts are looked up that are new to this import; `None` where there are none yet.
+    /// Snapshot for looking up strings that are new to this import; `None` if the dictionary is
+    /// empty.
     known: Option<Arc<dyn Snapshot>>,
     ids: KeyspaceId,
     limit_bytes: u64,
 }
 
 struct State {
-    /// The piece whose turn it is.
+    /// Number of the piece whose turn it is.
     next_piece: u64,
-    /// The first piece that failed: later ones get no turn.
+    /// The first piece that failed; later ones get no turn.
     failed: Option<u64>,
     texts: Interner,
     first_new: u64,
     next_id: u64,
 }
 
-/// Distinct texts in order of first appearance.
+/// Distinct strings in order of first appearance.
 #[derive(Default)]
 struct Interner {
     heap: Vec<u8>,
@@ -53,22 +54,22 @@ struct Interner {
     table: HashTable<u32>,
 }
 
-/// All that a look-up needs beside the text, together: what is not in the cache is waited for.
+/// Everything that a lookup needs besides the string, in one place to save cache misses.
 #[derive(Clone, Copy)]
 struct Entry {
     start: u64,
     bytes: u32,
-    /// The hash's upper half: tells nearly all wrong candidates without reading their text, and
-    /// lets the table grow without hashing again.
+    /// Upper half of the hash. It rules out nearly all wrong candidates without reading their
+    /// strings, and lets the table grow without hashing again.
     hash: u32,
     id: u64,
 }
 
-/// The texts of some rows, each once.
+/// The distinct strings of some rows.
 pub(super) struct Distinct {
     texts: StrColumn,
     hashes: Vec<u64>,
-    /// Index into `texts` for each end.
+    /// Index into `texts` for each source.
     src: Vec<u32>,
     dst: Vec<u32>,
 }
@@ -102,13 +103,13 @@ impl Interner {
     }
 }
 
-/// A hash for the table, which takes its place from the lower bits and its tag from the upper.
+/// A hash for the table, which takes the position from the low bits and the tag from the high ones.
 fn spread(tag: u32) -> u64 {
     u64::from(tag).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl Distinct {
-    /// Finds each text of the rows once.
+    /// Collects the distinct strings of the rows.
     pub(super) fn of(rows: &EdgeChunk, names: &Names) -> Self {
         let edges = rows.src_str.len();
         let mut distinct = Self {
@@ -130,7 +131,7 @@ impl Distinct {
     fn index(&mut self, text: &str, table: &mut HashTable<u32>, hasher: &RandomState) -> u32 {
         let hash = hasher.hash_one(text.as_bytes());
         let (texts, hashes) = (&mut self.texts, &mut self.hashes);
-        // Equal hashes are not enough, but unequal ones are: most wrong candidates end there.
+        // Comparing hashes first ends most comparisons with wrong candidates early.
         let same = |&i: &u32| hashes[i as usize] == hash && texts.get(i as usize) == Some(text);
         if let Some(found) = table.find(hash, same) {
             return *found;
@@ -142,7 +143,7 @@ impl Distinct {
         index
     }
 
-    /// The words of sources and targets, given the ids of the distinct texts.
+    /// The words of sources and targets, from the ids of the distinct strings.
     pub(super) fn words(&self, ids: &[u64]) -> (Vec<u64>, Vec<u64>) {
         let words = |ends: &[u32]| ends.iter().map(|&i| ids[i as usize]).collect();
         (words(&self.src), words(&self.dst))
@@ -150,7 +151,7 @@ impl Distinct {
 }
 
 impl Names {
-    /// `from` is what the dictionary's lock guards.
+    /// `from` is the lower bound of free ids that the dictionary's lock guards.
     pub(super) fn new(
         env: &dyn Env,
         snapshot: &Arc<dyn Snapshot>,
@@ -172,26 +173,26 @@ impl Names {
         })
     }
 
-    /// Bytes in memory.
+    /// Memory in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.state.read().texts.bytes()
     }
 
-    /// The id that is free after the import.
+    /// The next free id after the import.
     pub(super) fn next_id(&self) -> u64 {
         self.state.read().next_id
     }
 
-    /// The id before the first that this import handed out.
+    /// The first id that this import assigns.
     pub(super) fn first_new(&self) -> u64 {
         self.state.read().first_new
     }
 
-    /// Waits for the piece's turn and gives every text of it an id. Every piece has exactly one
-    /// turn, which ends here, or in [`Names::fail`].
+    /// Waits for the piece's turn and returns an id for each of its strings. Each piece has exactly
+    /// one turn, which ends here or in [`Names::fail`].
     pub(super) fn assign(&self, piece: u64, distinct: &[Distinct]) -> Result<Vec<Vec<u64>>> {
-        // Most texts of a later piece are known from earlier ones. Those are found before the turn,
-        // beside other workers; an id once given stays.
+        // Most strings of a later piece are known from earlier ones. They are looked up before the
+        // turn, in parallel with other workers; an id never changes.
         let mut ids: Vec<Vec<u64>> = distinct.iter().map(|distinct| self.known(distinct)).collect();
         let mut turn = false;
         self.turn.wait_until(&mut || {
@@ -213,7 +214,7 @@ impl Names {
         assigned.map(|()| ids)
     }
 
-    /// The ids of texts that have one, [`ABSENT`] for others.
+    /// The ids of known strings; [`ABSENT`] for others.
     fn known(&self, distinct: &Distinct) -> Vec<u64> {
         let state = self.state.read();
         let texts = distinct.texts.iter().zip(&distinct.hashes);
@@ -222,7 +223,7 @@ impl Names {
             .collect()
     }
 
-    /// Tells waiting workers that they wait in vain.
+    /// Wakes workers that wait for a turn after `piece`, which never comes.
     pub(super) fn fail(&self, piece: u64) {
         let mut state = self.state.write();
         state.failed = Some(state.failed.map_or(piece, |failed| failed.min(piece)));
@@ -233,7 +234,7 @@ impl Names {
     fn intern(&self, state: &mut State, distinct: &Distinct, ids: &mut [u64]) -> Result<()> {
         let text = |i: usize| distinct.texts.get(i).unwrap_or_default().as_bytes();
         let mut unknown: Vec<usize> = (0..ids.len()).filter(|&i| ids[i] == ABSENT).collect();
-        // Others may have named them since.
+        // Another worker may have assigned ids since.
         unknown.retain(|&i| {
             let found = state.texts.find(text(i), distinct.hashes[i]);
             ids[i] = found.unwrap_or(ABSENT);
@@ -264,7 +265,7 @@ impl Names {
         Ok(())
     }
 
-    /// The ids of texts that the store knows; `None` where it knows none at all.
+    /// The stored ids of strings; `None` if the store has none at all.
     fn look_up(&self, distinct: &Distinct, which: &[usize]) -> Result<Option<Vec<Option<u64>>>> {
         let Some(snapshot) = &self.known else { return Ok(None) };
         let mut keys = BytesColumn::default();
@@ -279,7 +280,7 @@ impl Names {
         Ok(Some(ids.map(|(&id, present)| present.then_some(id)).collect()))
     }
 
-    /// The new rows `text => id` and `id => text`, in partitions; empty where no text is new.
+    /// The new rows `string => id` and `id => string`, in partitions; empty if no string is new.
     pub(super) fn partitions(self: &Arc<Self>, parts: usize) -> [Vec<Box<dyn SortedRows>>; 2] {
         let state = self.state.read();
         let texts = &state.texts;
@@ -291,7 +292,7 @@ impl Names {
             return [Vec::new(), Vec::new()];
         }
         let mut by_id: Vec<Box<dyn SortedRows>> = Vec::new();
-        // New texts were interned in the order of their ids.
+        // New strings were interned in the order of their ids.
         for slice in new.chunks(new.len().div_ceil(parts.max(1))) {
             let (names, indexes) = (Arc::clone(self), slice.to_vec());
             by_id.push(Box::new(NewNames { names, indexes, at: 0, by_text: false }));
@@ -319,13 +320,13 @@ impl Names {
     }
 }
 
-/// An empty batch of `text => id`.
+/// An empty batch of `string => id`.
 fn ids_batch() -> Batch {
     let keys = Keys::Bytes(BytesColumn::default());
     Batch { rows: 0, keys, values: vec![Column::Words(WordColumn::default())] }
 }
 
-/// The first eight bytes as a word that sorts as they do.
+/// The first eight bytes as a word with the same order.
 fn prefix(text: &[u8]) -> u64 {
     let mut bytes = [0; 8];
     let length = text.len().min(8);
@@ -333,10 +334,10 @@ fn prefix(text: &[u8]) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-/// Rows of the dictionary.
+/// New rows of the dictionary, as a partition.
 struct NewNames {
     names: Arc<Names>,
-    /// Of texts; sorted when the first rows are asked for, so that partitions sort in parallel.
+    /// Indexes of strings; sorted at the first call, so that partitions are sorted in parallel.
     indexes: Vec<u32>,
     at: usize,
     by_text: bool,

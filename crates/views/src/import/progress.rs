@@ -1,10 +1,10 @@
-//! Progress and cancellation: jobs count, the calling thread tells.
+//! Progress and cancellation: jobs update counters, and the calling thread reports them.
 //!
-//! # Why the calling thread only watches
-//! The callback may borrow from its caller, so no job can hold it. The work runs in jobs, which
-//! add to shared counters, and the thread that called waits, tells the callback and passes its
-//! answer on as a flag. So a callback runs on one thread, some times a second, however fast or
-//! slow the work is, and a slow one slows nothing.
+//! # Why the calling thread only reports
+//! The callback may borrow from its caller, so no job can hold it. Jobs do the work and add to
+//! shared counters. The calling thread waits, calls the callback, and passes its answer on in a
+//! flag. So the callback runs on one thread, several times a second, and a slow callback does not
+//! slow the work.
 
 use super::spill::io;
 use env::sync::Mutex;
@@ -14,14 +14,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use store::{Error, ErrorKind, Result};
 
-/// Between two calls of the callback.
+/// Time between two calls of the callback, in microseconds.
 const TELL_EVERY_US: u64 = 50_000;
 
-/// Shares of the whole job that reading and one direction are, as measured for text.
+/// Fractions of the total time for reading and for one direction, as measured for text.
 const READ_SHARE: f64 = 0.5;
 const DIRECTION_SHARE: f64 = 0.24;
 
-/// What an import is doing.
+/// The current step of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     /// Reading the input.
@@ -30,29 +30,29 @@ pub enum Phase {
     Forward,
     /// Writing edges by target.
     Reverse,
-    /// Making them visible.
+    /// Making the edges visible.
     Commit,
 }
 
-/// How far an import is.
+/// Progress of an import.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ImportProgress {
-    /// What it is doing.
+    /// The current step.
     pub phase: Phase,
     /// Bytes of input read.
     pub bytes_read: u64,
-    /// Bytes of input there are, where that is known.
+    /// Size of the input in bytes, if it is known.
     pub bytes_total: Option<u64>,
     /// Rows read.
     pub rows: u64,
-    /// Part of the whole job that is done, estimated, from 0 to 1.
+    /// Estimated fraction of the total work that is done, from 0 to 1.
     pub fraction: f64,
     /// Seconds since it began.
     pub seconds: f64,
 }
 
-/// Told how far an import is, at the start of every phase and some times a second; `false` stops
-/// it. Runs on the thread that called.
+/// Called with the progress at the start of every phase and several times a second, on the thread
+/// that called the import. Returning `false` cancels the import.
 pub type ProgressFn<'a> = &'a (dyn Fn(&ImportProgress) -> bool + Send + Sync);
 
 /// Counters that jobs add to.
@@ -60,14 +60,14 @@ pub type ProgressFn<'a> = &'a (dyn Fn(&ImportProgress) -> bool + Send + Sync);
 pub(super) struct Counters {
     pub(super) bytes_read: AtomicU64,
     pub(super) rows_read: AtomicU64,
-    /// Rows sorted in the present direction.
+    /// Rows sorted in the current direction.
     pub(super) rows_sorted: AtomicU64,
     stop: AtomicBool,
 }
 
 impl Counters {
     /// # Errors
-    /// [`ErrorKind::Cancelled`] after the callback said so.
+    /// [`ErrorKind::Cancelled`] after the callback has returned `false`.
     pub(super) fn check(&self) -> Result<()> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorKind::Cancelled, "the import was cancelled"));
@@ -80,7 +80,7 @@ impl Counters {
     }
 }
 
-/// One import, seen from the thread that called.
+/// Reports one import from the thread that called it.
 pub(super) struct Watch<'a> {
     env: Arc<dyn Env>,
     tell: ProgressFn<'a>,
@@ -99,10 +99,10 @@ impl<'a> Watch<'a> {
         self.env.monotonic_us().saturating_sub(self.began_us) as f64 / 1e6
     }
 
-    /// Tells the callback.
+    /// Calls the callback.
     ///
     /// # Errors
-    /// [`ErrorKind::Cancelled`] when it says so.
+    /// [`ErrorKind::Cancelled`] if it returns `false`.
     pub(super) fn tell(&self, phase: Phase) -> Result<()> {
         let progress = self.progress(phase);
         if !(self.tell)(&progress) {
@@ -126,8 +126,8 @@ impl<'a> Watch<'a> {
         ImportProgress { phase, bytes_read, bytes_total, rows, fraction, seconds }
     }
 
-    /// Runs `work` in a job and tells the callback meanwhile. The result is the work's: when the
-    /// callback says no, the work finds out through [`Counters::check`].
+    /// Runs `work` in a job, calls the callback in the meantime, and returns the result of the
+    /// work. If the callback cancels, the work notices through [`Counters::check`].
     pub(super) fn run<R, F>(&self, phase: Phase, work: F) -> Result<R>
     where
         R: Send + 'static,
@@ -141,7 +141,7 @@ impl<'a> Watch<'a> {
         let (env, result, done) = (Arc::clone(&self.env), Arc::clone(&slot), Arc::clone(&signal));
         let job = move || {
             let outcome = catch_unwind(AssertUnwindSafe(|| work(&env)));
-            // The job's handle goes first, so that the caller may be the one who drops the last.
+            // Dropped before the result is set, so that the caller may drop the last handle.
             drop(env);
             *result.lock() = Some(outcome);
             done.notify();
@@ -152,9 +152,9 @@ impl<'a> Watch<'a> {
             if signal.wait_until_timeout(TELL_EVERY_US, &mut ready) {
                 break;
             }
-            // A refusal sets the flag that the work checks; its error comes back as the result.
+            // Cancelling sets the flag that the work checks; its error comes back as the result.
             let _ = self.tell(phase);
-            // A callback may have forked, and be back in the child, where the job is not.
+            // A callback may have forked and returned in the child, where the job does not exist.
             self.env.check_process().map_err(io)?;
         }
         let outcome = slot.lock().take();

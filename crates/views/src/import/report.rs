@@ -1,23 +1,22 @@
-//! What an import is told and what it tells.
+//! Options and report of an import.
 
 use ingest::{InputError, TextOptions};
 use std::path::PathBuf;
 
-/// How an import goes about its work.
+/// Options of an import.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportOptions {
-    /// How text is read. Vertex and weight types are set from the graph; of the rest, columns and
-    /// the default weight count for Parquet and Arrow too.
+    /// How text is parsed. Vertex and weight types are taken from the graph. Columns and the
+    /// default weight apply to Parquet and Arrow as well.
     pub text: TextOptions,
-    /// Memory for rows, buffers and, where vertices are text, the dictionary of new ones, in bytes.
-    /// Default: 1 GiB. What the store's writers hold comes on top, some MiB a thread.
+    /// Memory in bytes for rows, buffers and, for string vertices, the dictionary of new strings.
+    /// Default: 1 GiB. The store's table writers need some MiB a thread besides.
     pub memory_limit_bytes: u64,
-    /// How many of these bytes are the store's cache's, which does without them for the import's
-    /// time. Default: none.
+    /// Part of these bytes that the store's cache gives up during the import. Default: 0.
     pub cache_lent_bytes: u64,
-    /// Where rows go that outgrow the memory, in files that are removed when the import ends. A
-    /// folder of the database's own: stale files of imports that were killed are removed from it.
-    /// `None` (the default): such an import is an error.
+    /// Folder for rows that exceed the memory limit, in files that are removed when the import
+    /// ends. It must belong to the database: stale files of killed imports are removed from it.
+    /// With `None` (the default) such an import fails.
     pub spill_folder: Option<PathBuf>,
 }
 
@@ -32,24 +31,24 @@ impl Default for ImportOptions {
     }
 }
 
-/// What an import did.
+/// Report of an import.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ImportReport {
-    /// Distinct edges written.
+    /// Number of distinct edges written.
     pub edges: u64,
-    /// Rows read, without skipped ones.
+    /// Number of rows read, without skipped ones.
     pub rows: u64,
-    /// Rows whose pair came again later in the input, and edges that were there already.
+    /// Rows whose pair occurs again later in the input, plus edges that existed already.
     pub duplicates: u64,
-    /// Bad rows left out, where the options say so.
+    /// Invalid rows skipped, if the options allow it.
     pub skipped: u64,
-    /// The first ten of them.
+    /// Errors of the first ten skipped rows.
     pub skipped_lines: Vec<InputError>,
-    /// Seconds it took.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// Bytes of input, as stored: compressed bytes of a compressed file. Columns in memory count 8
-    /// bytes a word, text its bytes.
+    /// Bytes of input as stored (compressed if the file is). For columns in memory: 8 bytes a word,
+    /// and the length of strings.
     pub bytes_read: u64,
-    /// Bytes written: finished tables and what was spilled.
+    /// Bytes written: finished tables and spilled runs.
     pub bytes_written: u64,
 }

@@ -1,36 +1,37 @@
-//! Rows in memory, packed: one word an edge where its two ends fit 64 bits together.
+//! Packed rows in memory: one word for an edge if its two ends fit 64 bits together.
 //!
-//! # Why packed piece by piece
-//! A piece of input names few vertices compared with 2^64, so the ends relative to the smallest of
-//! their column fit one word nearly always: half the memory and half the traffic of every pass.
+//! # Why each piece is packed by itself
+//! A piece of input contains few vertices compared with 2^64. Relative to the smallest of their
+//! column, both ends nearly always fit one word: half the memory and half the traffic of every
+//! pass.
 
 use super::splitters::Splitters;
 use base::shape::{float_to_word, int_to_word};
 use ingest::EdgeChunk;
 
-/// One row of this many is a sample of its piece.
+/// One row in this many is a sample of its piece.
 const SAMPLE_STRIDE: usize = 64;
 
-/// A pair of vertices, first the one that rows are sorted by.
+/// A pair of vertices. Rows are sorted by the first one.
 pub(super) type Pair = (u64, u64);
 
 /// The pairs of a piece.
 #[derive(Clone, Debug)]
 pub(super) enum Pairs {
-    /// Both ends relative to a base in one word, the first in the upper bits.
+    /// Both ends relative to a base, in one word, with the first end in the upper bits.
     Packed { base: Pair, second_bits: u32, words: Vec<u64> },
-    /// Ends too far apart for that.
+    /// Both ends as they are, if they do not fit one word.
     Wide(Vec<Pair>),
 }
 
-/// The weights of a piece, as the words that the store keeps.
+/// The weights of a piece, as stored words.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum WeightWords {
-    /// The graph has none.
+    /// The graph has no weights.
     None,
-    /// All alike.
+    /// All weights are equal.
     Constant(u64),
-    /// One a row.
+    /// One weight for each row.
     Words(Vec<u64>),
 }
 
@@ -62,29 +63,29 @@ impl Span {
         Self { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
 
-    /// Bits of the largest difference to the smallest word.
+    /// Bits of the difference between the largest and the smallest word.
     pub(super) fn bits(self) -> u32 {
         u64::BITS - self.max.saturating_sub(self.min).leading_zeros()
     }
 }
 
-/// Shifts that may be by all 64 bits.
+/// A left shift that allows all 64 bits.
 pub(super) fn shl(word: u64, bits: u32) -> u64 {
     word.checked_shl(bits).unwrap_or(0)
 }
 
-/// As [`shl`].
+/// A right shift that allows all 64 bits.
 pub(super) fn shr(word: u64, bits: u32) -> u64 {
     word.checked_shr(bits).unwrap_or(0)
 }
 
-/// The lowest `bits` bits.
+/// A mask of the lowest `bits` bits.
 pub(super) fn mask(bits: u32) -> u64 {
     shl(1, bits).wrapping_sub(1)
 }
 
 impl Rows {
-    /// Packs columns of one length; also the spans of the two.
+    /// Packs two columns of equal length; also returns their spans.
     pub(super) fn pack(src: &[u64], dst: &[u64], weights: WeightWords) -> (Self, [Span; 2]) {
         let (first, second) = (Span::of(src), Span::of(dst));
         let second_bits = second.bits();
@@ -106,7 +107,7 @@ impl Rows {
         }
     }
 
-    /// Bytes in memory.
+    /// Memory in bytes.
     pub(super) fn bytes(&self) -> u64 {
         let pairs = match &self.pairs {
             Pairs::Packed { words, .. } => words.capacity() * 8,
@@ -126,21 +127,20 @@ impl Rows {
         }
     }
 
-    /// Some pairs, spread over the rows without a period; each stands for as many rows as the
-    /// number beside it says.
+    /// Sampled pairs from pseudorandom positions, each with the number of rows that it represents.
     pub(super) fn sample(&self, out: &mut Vec<(Pair, u64)>) {
         let mut from = 0;
         while from < self.len() {
             let width = SAMPLE_STRIDE.min(self.len() - from);
-            // A multiplicative hash of the position: samples at equal steps could follow a
-            // rhythm of the input.
+            // The offset is a multiplicative hash of the position: samples at equal distances could
+            // coincide with a period of the input.
             let offset = (from as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
             out.push((self.pair(from + offset as usize % width), width as u64));
             from += width;
         }
     }
 
-    /// Sorts the rows by bucket, rows of one bucket in their order; `flip` exchanges the two ends
+    /// Sorts the rows by bucket and keeps their order within a bucket. `flip` swaps the two ends
     /// first.
     pub(super) fn scatter(self, flip: bool, splitters: &Splitters) -> Scattered {
         let (buckets, mut ends) = self.buckets(flip, splitters);
@@ -148,7 +148,7 @@ impl Rows {
         for end in &mut ends {
             at += std::mem::replace(end, at);
         }
-        // `ends` holds starts now, and the moves below turn them into ends.
+        // `ends` holds the start of each bucket now, and the moves below advance it to its end.
         let weights = match self.weights {
             WeightWords::Words(words) => {
                 WeightWords::Words(distribute(&words, &buckets, &mut ends.clone(), |word| word))
@@ -175,7 +175,7 @@ impl Rows {
         Scattered { rows: Self { pairs, weights }, ends }
     }
 
-    /// The bucket of each row, and how many rows each bucket has.
+    /// The bucket of each row, and the number of rows of each bucket.
     fn buckets(&self, flip: bool, splitters: &Splitters) -> (Vec<u16>, Vec<u32>) {
         let mut counts = vec![0; splitters.buckets()];
         let mut find = |(a, b): Pair| {
@@ -193,8 +193,7 @@ impl Rows {
     }
 }
 
-/// Bits of the largest first end. From the words and not from the span of the piece, so that a
-/// piece needs no span of its own.
+/// Bits of the largest first end. Computed from the words, so that a piece need not store its span.
 fn first_bits(words: &[u64], second_bits: u32) -> u32 {
     let all = words.iter().fold(0, |all, &word| all | word);
     u64::BITS - shr(all, second_bits).leading_zeros()
@@ -219,11 +218,11 @@ fn distribute<T: Copy + Default>(
     out
 }
 
-/// The rows of a piece by bucket.
+/// The rows of a piece, grouped by bucket.
 #[derive(Clone, Debug)]
 pub(super) struct Scattered {
     pub(super) rows: Rows,
-    /// Where each bucket ends.
+    /// End of each bucket.
     pub(super) ends: Vec<u32>,
 }
 
@@ -234,7 +233,7 @@ impl Scattered {
     }
 }
 
-/// The words of a chunk's weights.
+/// The stored words of a chunk's weights.
 pub(super) fn weight_words(chunk: &EdgeChunk) -> WeightWords {
     match &chunk.weights {
         ingest::Weights::None => WeightWords::None,

@@ -15,20 +15,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use store::{BulkLoad, BulkWritten, Error, ErrorKind, Result, Scan, Snapshot, SortedRows, Store};
 
-/// Rows of a bucket: keys and their copy are 512 KiB, half of a usual second cache.
+/// Maximum number of rows in a bucket: keys and their copy take 512 KiB, half of a typical L2
+/// cache.
 pub(super) const BUCKET_ROWS: u64 = 32 << 10;
 
-/// Partitions a worker, so that workers end at about the same time.
+/// Partitions for each worker, so that workers end at about the same time.
 const PARTS_A_WORKER: usize = 4;
 
-/// Fewer rows are no partition of their own: each begins a table.
+/// Minimum number of rows in a partition, since each partition begins a new table.
 const PART_ROWS_MIN: u64 = 1 << 20;
 
-/// Where at most one row in this many is new, rows that exist are counted by look-ups; else by a
-/// scan beside the sorted rows.
+/// If fewer than one row for this many existing edges is imported, existing edges are counted by
+/// lookups, otherwise by merging the sorted rows with a scan.
 const LOOK_UP_SHARE: u64 = 16;
 
-/// An import before it begins.
+/// An import that has not started.
 pub(super) struct Run<'g> {
     graph: &'g Graph,
     store: Arc<dyn Store>,
@@ -36,7 +37,7 @@ pub(super) struct Run<'g> {
     options: ImportOptions,
 }
 
-/// What writing needs of a graph; jobs share it.
+/// The parts of a graph that writing needs; shared by jobs.
 #[derive(Clone)]
 struct Target {
     forward: KeyspaceId,
@@ -44,7 +45,7 @@ struct Target {
     dictionary: Option<[KeyspaceId; 2]>,
     edge_shape: base::Shape,
     snapshot: Arc<dyn Snapshot>,
-    /// Edges there are before.
+    /// Number of edges before the import.
     edges: u64,
 }
 
@@ -84,7 +85,7 @@ impl<'g> Run<'g> {
         self.options.text.clone()
     }
 
-    /// Bytes of text that a worker parses at a time: small against the memory limit.
+    /// Bytes of text that a worker parses at a time: small compared with the memory limit.
     pub(super) fn chunk_bytes(&self) -> usize {
         let share = self.options.memory_limit_bytes / (16 * self.workers());
         (share as usize).clamp(16 << 10, ingest::CHUNK_BYTES)
@@ -94,13 +95,13 @@ impl<'g> Run<'g> {
         self.env.parallelism() as u64
     }
 
-    /// Bytes of rows in memory, and rows of a bucket. The rest of the limit is for text, parsed
-    /// columns and the other form of a piece on every worker while it is scattered.
+    /// Maximum bytes of rows in memory, and rows of a bucket. The rest of the memory limit is for
+    /// text, parsed columns, and for the scattered copy of one piece on each worker.
     fn limits(&self) -> (u64, u64) {
         let limit = self.options.memory_limit_bytes;
         let buffers = 5 * self.workers() * self.chunk_bytes() as u64;
         let rows = limit.saturating_sub(buffers).max(limit / 2);
-        // A bucket in work is about 40 bytes a row.
+        // Sorting a bucket takes about 40 bytes a row.
         (rows, (limit / (400 * self.workers())).clamp(1 << 10, BUCKET_ROWS))
     }
 
@@ -137,10 +138,10 @@ impl<'g> Run<'g> {
         watch: Watch<'_>,
         read: impl FnOnce(&Watch<'_>, &Arc<Sink>) -> Result<()>,
     ) -> Result<ImportReport> {
-        // Dropped last, when nothing of the import is held.
+        // Dropped last, after all memory of the import.
         let _released = Released(&self.env);
         let _lent = self.store.lend_cache(self.options.cache_lent_bytes);
-        // Held to the end: what is new to this import must stay new.
+        // Locked to the end: ids that are free now must stay free.
         let mut next_id = self.graph.dictionary().map(|dictionary| dictionary.next.lock());
         let target = self.target()?;
         let limits = self.limits();
@@ -224,7 +225,7 @@ impl<'g> Run<'g> {
         report.bytes_written += bytes;
         watch.tell(Phase::Commit)?;
         if let (Some(names), Some(dictionary)) = (names, self.graph.dictionary()) {
-            // Transactions name vertices without this lock when they commit.
+            // Transactions assign ids at their commit without this lock.
             if dictionary.stored.free_id(&*self.store, names.first_new())? != names.first_new() {
                 return Err(Error::new(
                     ErrorKind::Conflict,
@@ -238,7 +239,7 @@ impl<'g> Run<'g> {
     }
 }
 
-/// Gives the memory of an import back to the system when it is over, however it ends.
+/// Returns the memory of an import to the operating system when it ends, even by an error.
 struct Released<'a>(&'a Arc<dyn Env>);
 
 impl Drop for Released<'_> {
@@ -247,11 +248,11 @@ impl Drop for Released<'_> {
     }
 }
 
-/// What the first direction leaves.
+/// The result of writing the first direction.
 struct Forward {
     bulk: Box<dyn BulkLoad>,
     written: BulkWritten,
-    /// Rows in memory; spans and runs are those of the other direction, runs still missing.
+    /// Rows in memory, with the spans of the other direction; its runs are not set yet.
     pieces: Unscattered,
     repeated: u64,
     existing: u64,
@@ -293,7 +294,7 @@ impl Target {
         Ok(Forward { bulk, written, pieces, repeated, existing })
     }
 
-    /// The second direction and the dictionary; the bytes written.
+    /// Writes the second direction and the dictionary. Returns the bytes written.
     fn reverse(
         &self,
         env: &Arc<dyn Env>,
@@ -322,7 +323,7 @@ impl Target {
     }
 }
 
-/// Consecutive buckets of a direction.
+/// Consecutive buckets of a direction, sorted on demand.
 struct Partition {
     direction: Arc<Direction>,
     buckets: Range<usize>,
@@ -356,13 +357,13 @@ impl SortedRows for Partition {
     }
 }
 
-/// Counts rows that were there before the import.
+/// Counts imported rows that existed before.
 struct Existing {
     snapshot: Arc<dyn Snapshot>,
     keyspace: KeyspaceId,
     shape: base::Shape,
     look_up: bool,
-    /// The rows that are there from about the last one counted on.
+    /// The stored rows from about the last counted one on.
     scan: Option<Stored>,
     found: Arc<AtomicU64>,
 }
@@ -417,11 +418,11 @@ impl Existing {
     }
 }
 
-/// Rows of the store asked for at once.
+/// Stored rows read in one batch.
 const SCAN_ROWS: usize = 16 << 10;
 
 impl Stored {
-    /// The first row at or after `pair`.
+    /// The first stored row at or after `pair`; `None` if there is none.
     fn seek(&mut self, pair: (u64, u64)) -> Result<Option<(u64, u64)>> {
         loop {
             let (first, second) = (self.rows.key_words(0), self.rows.key_words(1));

@@ -1,4 +1,4 @@
-//! Where parsed rows are kept until everything is read.
+//! Collects parsed rows until everything is read.
 
 use super::feed::{Buffers, Feed, LocalFeed, Piece};
 use super::names::{Distinct, Names};
@@ -15,14 +15,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use store::{Error, ErrorKind, Result};
 
-/// Messages about skipped rows that a report has.
+/// Maximum number of errors of skipped rows in a report.
 const SKIPPED_KEPT_MAX: usize = 10;
 
 /// Collects rows from workers.
 pub(super) struct Sink {
     pub(super) counters: Arc<Counters>,
     pub(super) names: Option<Arc<Names>>,
-    /// Bytes of rows, and of the dictionary of text vertices, that may be in memory.
+    /// Maximum memory in bytes for rows and for the dictionary of string vertices.
     pub(super) rows_bytes_max: u64,
     pub(super) bucket_rows: u64,
     pub(super) spill_folder: Option<PathBuf>,
@@ -30,21 +30,21 @@ pub(super) struct Sink {
     held: Mutex<Held>,
 }
 
-/// What was read.
+/// Rows and errors so far.
 struct Held {
-    /// By number of the piece and of the chunk in it.
+    /// Rows with the number of their piece, and of the chunk in it.
     rows: Vec<((u64, usize), Rows)>,
     bytes: u64,
     spans: [Span; 2],
-    /// By number of the piece.
+    /// Errors of skipped rows, with the number of their piece.
     skipped: Vec<(u64, InputError)>,
     skipped_count: u64,
-    /// The failure of the first piece that failed.
+    /// The error of the first piece that failed.
     failed: Option<(u64, Error)>,
-    /// Sorted runs, older first: by source and by target.
+    /// Sorted runs, oldest first: by source and by target.
     runs: [Vec<Arc<RunFile>>; 2],
     spilled_bytes: u64,
-    /// Rows that repeated a pair within a run.
+    /// Rows dropped because their pair occurs again within a run.
     repeated: u64,
 }
 
@@ -91,7 +91,7 @@ impl Sink {
         !self.edge_shape.values.is_empty()
     }
 
-    /// Reads the feed to its end, parsing on all workers.
+    /// Reads all input of the feed and parses it on all workers.
     pub(super) fn read_all(self: &Arc<Self>, env: &Arc<dyn Env>, feed: Feed) -> Result<()> {
         let feed = Arc::new(Mutex::new(Some(feed)));
         loop {
@@ -106,7 +106,7 @@ impl Sink {
         }
     }
 
-    /// Parses pieces until the feed ends, memory is full, or something fails.
+    /// Parses pieces until the feed ends, memory is full, or an error occurs.
     fn work(&self, feed: &Mutex<Option<Feed>>) {
         let mut buffers = Buffers::default();
         loop {
@@ -126,16 +126,16 @@ impl Sink {
                     return;
                 }
                 Err(error) => {
-                    // After all pieces that were handed out: the failure of one of them is earlier
-                    // in the input.
+                    // Ranks after the pieces read so far: an error in one of them is earlier in the
+                    // input.
                     return self.fail(u64::MAX, error);
                 }
             }
         }
     }
 
-    /// Reads a feed of the calling thread's in groups that are parsed in parallel. `tell` is called
-    /// between groups.
+    /// Reads a feed of the calling thread, in groups of pieces that are parsed in parallel. Calls
+    /// `tell` between groups.
     pub(super) fn read_local(
         self: &Arc<Self>,
         env: &Arc<dyn Env>,
@@ -246,12 +246,12 @@ impl Sink {
         let mut held = self.held.lock();
         held.skipped_count += edges.skipped_count;
         held.skipped.extend(edges.skipped.iter().map(|error| (piece, error.clone())));
-        // Stable, so messages of one piece stay in their order.
+        // The sort is stable, so errors of one piece stay in their order.
         held.skipped.sort_by_key(|(piece, _)| *piece);
         held.skipped.truncate(SKIPPED_KEPT_MAX);
     }
 
-    /// Writes what is held as two sorted runs, by source and by target.
+    /// Writes the rows in memory as two sorted runs, by source and by target.
     pub(super) fn spill(&self, env: &Arc<dyn Env>) -> Result<()> {
         let Some(folder) = &self.spill_folder else {
             let rows = self.counters.rows_read.load(Ordering::Relaxed);
@@ -274,11 +274,11 @@ impl Sink {
             let direction = Arc::new(Direction::new(&**env, from, flip, &self.counters)?);
             let mut writer = RunWriter::create(env, folder)?;
             let buckets = direction.splitters.buckets();
-            // So many at a time bound the memory of encoded blocks.
+            // The size of a wave bounds the memory of encoded blocks.
             let wave = 2 * env.parallelism();
             for start in (0..buckets).step_by(wave) {
-                // Each item has its own handle, gone when the item is done: the closure may live
-                // on for a moment in a worker, and the rows are wanted back.
+                // Each item has its own handle, which is dropped when the item is done. A worker
+                // may keep the closure a little longer, but the rows are needed back now.
                 let item = |bucket| (Arc::clone(&direction), bucket);
                 let items = (start..(start + wave).min(buckets)).map(item).collect();
                 let shape = self.edge_shape.clone();
@@ -307,8 +307,8 @@ impl Sink {
             from = self.unscattered(direction.into_pieces(), [spans[1], spans[0]]);
         }
         drop(from);
-        // What was freed lies in pieces of other sizes than those that come next, and would stay
-        // resident beside them.
+        // The freed blocks differ in size from those allocated next, so they would stay resident
+        // besides.
         env.release_memory();
         Ok(())
     }
@@ -318,7 +318,7 @@ impl Sink {
         Unscattered { runs: Vec::new(), pieces, spans, weighted: self.weighted(), bucket_rows }
     }
 
-    /// Hands over everything that was read.
+    /// Takes everything that was read.
     pub(super) fn collect(&self) -> Collected {
         let mut held = self.held.lock();
         let pieces = in_order(std::mem::take(&mut held.rows));

@@ -1,8 +1,8 @@
-//! Sorts one bucket after the other, each in the cache.
+//! Sorts buckets one after the other, each in the processor's cache.
 //!
-//! # Why keys carry their position
-//! What is sorted are words: the pair relative to the bucket's bounds and, where rows have weights,
-//! the row's position below it. Positions ascend, so a stable radix sort of the pair's bits alone
+//! # Why keys include their position
+//! The sorted items are words: the pair relative to the bucket's bounds and, if rows have weights,
+//! the row's position in the low bits. Positions ascend, so a stable radix sort of the pair's bits
 //! keeps the input order of equal pairs, moves one word a row, and finds the weights afterwards.
 
 use super::progress::Counters;
@@ -16,42 +16,42 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use store::Result;
 
-/// Bits of a radix digit at most: counters of 16 KiB stay in the first cache beside the streams.
+/// Maximum bits of a radix digit: counters of 16 KiB fit the L1 cache beside the streams.
 const DIGIT_BITS_MAX: u32 = 12;
 
-/// Fewer rows are sorted by comparison: clearing the counters would cost more.
+/// Fewer rows are sorted by comparison, since clearing the counters would cost more.
 const RADIX_ROWS_MIN: usize = 512;
 
-/// All rows in one direction, by bucket.
+/// All rows in one direction, scattered into buckets.
 pub(super) struct Direction {
     pub(super) splitters: Splitters,
-    /// Older rows, sorted and on disk.
+    /// Sorted runs on disk, from earlier input.
     pub(super) runs: Vec<Arc<RunFile>>,
-    /// Newer rows in input order.
+    /// Rows in memory, from later input, in input order.
     pub(super) pieces: Vec<Scattered>,
-    /// Spans of all rows, first ends and second ends.
+    /// Spans of the first ends and of the second ends, over all rows.
     pub(super) spans: [Span; 2],
-    /// Rows in memory a bucket.
+    /// Number of rows in memory for each bucket.
     pub(super) counts: Vec<u64>,
     pub(super) weighted: bool,
     pub(super) counters: Arc<Counters>,
-    /// Rows that repeated a pair.
+    /// Number of rows dropped because their pair occurs again.
     pub(super) repeated: AtomicU64,
 }
 
-/// What is in memory, in one direction; spans of all rows, those on disk included.
+/// The rows of a direction before they are scattered. Spans cover all rows, runs included.
 pub(super) struct Unscattered {
     pub(super) runs: Vec<Arc<RunFile>>,
     pub(super) pieces: Vec<Rows>,
     pub(super) spans: [Span; 2],
     pub(super) weighted: bool,
-    /// Rows a bucket should have.
+    /// Target number of rows in a bucket.
     pub(super) bucket_rows: u64,
 }
 
 impl Direction {
-    /// Chooses splitters and scatters the pieces by them, in parallel; `flip` exchanges the ends
-    /// (of the pieces only: runs are of this direction already, and so are the spans).
+    /// Chooses splitters and scatters the pieces by them, in parallel. `flip` swaps the ends of the
+    /// pieces; runs and spans are in this direction already.
     pub(super) fn new(
         env: &dyn Env,
         from: Unscattered,
@@ -86,7 +86,7 @@ impl Direction {
         Ok(Self { splitters, runs, pieces, spans, counts, weighted, counters, repeated })
     }
 
-    /// Ranges of buckets with about the same number of rows, at most `parts`; none without rows.
+    /// At most `parts` ranges of buckets with about equal numbers of rows; empty without rows.
     pub(super) fn parts(&self, parts: usize, rows_min: u64) -> Vec<Range<usize>> {
         let mut counts = self.counts.clone();
         if !self.runs.is_empty() {
@@ -112,13 +112,13 @@ impl Direction {
         ranges
     }
 
-    /// The rows of the pieces, for the other direction.
+    /// Takes the rows of the pieces, for the other direction.
     pub(super) fn into_pieces(self) -> Vec<Rows> {
         self.pieces.into_iter().map(|piece| piece.rows).collect()
     }
 }
 
-/// Memory for sorting a bucket, used again for the next.
+/// Memory for sorting a bucket, reused for the next.
 #[derive(Default)]
 pub(super) struct Sorter {
     keys: Vec<u64>,
@@ -136,19 +136,19 @@ pub(super) struct RunRows {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Where rows of a bucket come from.
+/// Source of the rows of a bucket.
 struct Gather<'a> {
     direction: &'a Direction,
     bucket: usize,
-    /// Subtracted from both ends.
+    /// The base that is subtracted from both ends.
     base: Pair,
     second_bits: u32,
     first_bits: u32,
 }
 
 impl Sorter {
-    /// Appends the distinct rows of a bucket to `out` in order, and returns how many rows there
-    /// were before repeated ones were dropped.
+    /// Appends the distinct rows of a bucket to `out`, sorted. Returns the number of rows before
+    /// repeated pairs were dropped.
     pub(super) fn sort(
         &mut self,
         direction: &Direction,
@@ -179,7 +179,7 @@ impl Sorter {
         Ok(rows)
     }
 
-    /// All rows are of one pair: the last one counts.
+    /// For a bucket of one pair: the last row wins.
     fn one_pair(&self, direction: &Direction, bucket: usize, bounds: Bounds, out: &mut Batch) {
         let mut weight = self.run_rows.weights.last().copied().unwrap_or_default();
         for piece in &direction.pieces {
@@ -223,7 +223,7 @@ impl Sorter {
         }
     }
 
-    /// Unpacks sorted keys; of equal pairs the last stays.
+    /// Unpacks sorted keys; of equal pairs the last one stays.
     fn emit(&mut self, gather: &Gather<'_>, index_bits: u32, single: bool, out: &mut Batch) {
         let keys = &mut self.keys;
         let repeats = keys.windows(2).filter(|w| shr(w[0] ^ w[1], index_bits) == 0).count();
@@ -243,7 +243,7 @@ impl Sorter {
         first.extend(keys.iter().map(|&key| base.0 + shr(key, shift)));
         second.extend(keys.iter().map(|&key| base.1 + (shr(key, index_bits) & low)));
         let index = mask(index_bits);
-        // Not from the bits: the index of a row that is alone has none.
+        // Not decided by `index_bits`: for a single row they are 0 although it has a weight.
         if let (false, Some(weights)) = (single, out_weights(out)) {
             weights.extend(keys.iter().map(|&key| self.weights[(key & index) as usize]));
         }
@@ -280,7 +280,7 @@ impl<'a> Gather<'a> {
         all.filter(|(_, range)| !range.is_empty())
     }
 
-    /// The weight of all rows, where they have one and it is the same.
+    /// The weight of all rows, if they have one and it is the same.
     fn constant_weight(&self, runs: &RunRows) -> Option<u64> {
         let mut constant = None;
         if let Some((first, rest)) = runs.weights.split_first() {
@@ -356,7 +356,8 @@ impl<'a> Gather<'a> {
     }
 }
 
-/// What a piece's base adds to keys relative to the bucket's. Wraps: only the sum is a key.
+/// The difference between a piece's base and the bucket's, as a key. It may wrap around; only its
+/// sum with a key is meaningful.
 fn key_of(piece: Pair, bucket: Pair, bits: u32) -> u64 {
     let first = shl(piece.0.wrapping_sub(bucket.0), bits);
     first.wrapping_add(piece.1.wrapping_sub(bucket.1))
@@ -383,11 +384,11 @@ fn out_weights(out: &mut Batch) -> Option<&mut Vec<u64>> {
     }
 }
 
-/// Sorts by `bits` bits from bit `from` on, stably; the bits below `from` ascend already among
-/// equals, those above are zero.
+/// Stable radix sort by `bits` bits from bit `from` on. The bits below `from` must ascend among
+/// equal keys, and those above must be zero.
 fn radix_sort(keys: &mut Vec<u64>, spare: &mut Vec<u64>, from: u32, bits: u32) {
     if keys.len() < RADIX_ROWS_MIN {
-        // The order of whole words is the same: the position is below the pair.
+        // Whole words sort the same way, since the position is below the pair.
         keys.sort_unstable();
         return;
     }
@@ -419,9 +420,9 @@ fn radix_sort(keys: &mut Vec<u64>, spare: &mut Vec<u64>, from: u32, bits: u32) {
     }
 }
 
-/// Sorts pairs by first and second end, then by second and first, in parallel, as an import does,
-/// and drops repeats; the checksums of what came out of each direction, and how many rows. For the
-/// measuring example: an import streams this to a store.
+/// Sorts pairs by first and second end, then by second and first, in parallel, and drops repeated
+/// pairs, as an import does. Returns a checksum and the number of rows for each direction. For the
+/// benchmark `examples/sort_speed.rs`; an import streams the rows to a store instead.
 #[must_use]
 pub fn sort_pairs(
     env: &Arc<dyn Env>,

@@ -1,16 +1,17 @@
-//! Rows that outgrew the memory: sorted runs in temporary files.
+//! Sorted runs in temporary files, for rows that exceed the memory limit.
 //!
 //! # Format
-//! A run is a sequence of blocks of rows in ascending order of pairs, each pair once. A block is:
-//! rows (u32), bits of a first end's step, of a second end, of a weight (u8 each), a zero byte, the
-//! first end before the first row (u64), the least second end (u64), the least weight (u64); then
-//! steps, second ends and weights, bit-packed; then the checksum of all that (u64). Everything is
-//! little-endian. The index of blocks stays in memory: a run lives no longer than its import.
+//! A run is a sequence of blocks of distinct pairs in ascending order. A block consists of: number
+//! of rows (u32); bits of a first end's delta, of a second end and of a weight (u8 each); a zero
+//! byte; the first end before the first row (u64); the smallest second end (u64); the smallest
+//! weight (u64); then deltas, second ends and weights, bit-packed; then the checksum of all that
+//! (u64). Integers are little-endian. The index of blocks stays in memory, since a run lives no
+//! longer than its import.
 //!
 //! # Why runs and not buckets
-//! Buckets would need splitters before everything is read, and ids often grow through a file. A
-//! run is cut along any splitters later, and steps between sorted first ends take few bits: about
-//! half of what the rows take in memory is written.
+//! Buckets would need splitters before everything is read, and ids often grow through a file. A run
+//! can be split along any splitters later, and deltas between sorted first ends need few bits: a
+//! run takes about half the space that its rows take in memory.
 
 use super::rows::{Pair, Span, mask};
 use super::sorter::RunRows;
@@ -21,21 +22,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Error, ErrorKind, Result};
 
-/// Rows of a block.
+/// Maximum number of rows in a block.
 const BLOCK_ROWS: usize = 4096;
 
 const HEADER_BYTES: usize = 4 + 4 + 3 * 8;
 const CHECKSUM_BYTES: usize = 8;
 
-/// What names of run files begin with.
+/// Prefix of the names of run files.
 const PREFIX: &str = "import-";
 const SUFFIX: &str = ".run";
 
-/// Removes the run files that a killed process left in `folder`. To be called by the one who holds
-/// the database's lock, before the first import.
+/// Removes run files that a killed process left in `folder`. The caller must hold the database's
+/// lock and call it before the first import.
 ///
 /// # Errors
-/// The folder cannot be read, or a file cannot be removed. A missing folder is no error.
+/// The folder cannot be read, or a file cannot be removed. A missing folder is not an error.
 pub fn remove_stale_runs(env: &dyn Env, folder: &Path) -> Result<()> {
     if !env.exists(folder) {
         return Ok(());
@@ -63,7 +64,7 @@ struct Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // Best effort: the next opening of the database removes what stays.
+        // Best effort: the next opening of the database removes files that stay.
         let _ = self.env.remove(&self.path);
     }
 }
@@ -76,7 +77,7 @@ struct Block {
     rows: u32,
 }
 
-/// Encoded blocks, not yet in a file.
+/// Encoded blocks that are not in a file yet.
 #[derive(Default)]
 pub(super) struct Blocks {
     bytes: Vec<u8>,
@@ -136,7 +137,7 @@ pub(super) struct RunWriter {
 }
 
 impl RunWriter {
-    /// Creates a file of a new name in `folder`, which is created too.
+    /// Creates a file with a new name in `folder`; creates the folder too if necessary.
     pub(super) fn create(env: &Arc<dyn Env>, folder: &Path) -> Result<Self> {
         env.create_folder(folder).map_err(io)?;
         let path = folder.join(format!("{PREFIX}{:016x}{SUFFIX}", env.random_u64()));
@@ -163,7 +164,7 @@ impl RunWriter {
     }
 }
 
-/// A sorted run on disk; removed when it is dropped.
+/// A sorted run on disk. The file is removed when it is dropped.
 pub(super) struct RunFile {
     file: Arc<dyn RandomReadFile>,
     _temporary: Temporary,
@@ -172,27 +173,27 @@ pub(super) struct RunFile {
 }
 
 impl RunFile {
-    /// The first pair of every block, standing for the block's rows.
+    /// The first pair of every block, as a sample for the block's rows.
     pub(super) fn sample(&self, out: &mut Vec<(Pair, u64)>) {
         out.extend(self.blocks.iter().map(|block| (block.first, u64::from(block.rows))));
     }
 
-    /// The blocks that may hold rows inside the bounds.
+    /// The blocks that may contain rows inside the bounds.
     fn inside(&self, bounds: Bounds) -> &[Block] {
         let from = self.blocks.partition_point(|block| block.first <= bounds.lower);
         let to = match bounds.upper {
             Some(upper) => self.blocks.partition_point(|block| block.first < upper),
             None => self.blocks.len(),
         };
-        // The block before the first that starts inside may reach into it.
+        // The block before the first that starts inside may reach into the bounds.
         &self.blocks[from.saturating_sub(1)..to.max(from.saturating_sub(1))]
     }
 
-    /// About how many rows are inside the bounds.
+    /// Estimated number of rows inside the bounds.
     pub(super) fn rows_about(&self, bounds: Bounds) -> u64 {
         let inside = self.inside(bounds);
         let rows: u64 = inside.iter().map(|block| u64::from(block.rows)).sum();
-        // Half of the blocks at both ends belongs to neighbours.
+        // On average half of the first and the last block is outside.
         if inside.len() > 1 { rows - rows / inside.len() as u64 } else { rows }
     }
 
@@ -217,13 +218,13 @@ impl RunFile {
     }
 }
 
-/// Appends a block's rows that are inside the bounds; `None` where it is damaged.
+/// Appends the rows of a block that are inside the bounds; `None` if the block is damaged.
 fn decode(block: &[u8], bounds: Bounds, weighted: bool, out: &mut RunRows) -> Option<()> {
     let (body, checksum) = block.split_last_chunk::<CHECKSUM_BYTES>()?;
     if base::checksum(body) != u64::from_le_bytes(*checksum) {
         return None;
     }
-    // The checksum holds, so this is what was written.
+    // The checksum matches, so this is what was written.
     let (header, packed) = body.split_at_checked(HEADER_BYTES)?;
     let rows = u32::from_le_bytes(header.first_chunk().copied()?);
     let [step_bits, end_bits, weight_bits] = [4, 5, 6].map(|at| u32::from(header[at]));

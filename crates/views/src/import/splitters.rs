@@ -1,33 +1,33 @@
-//! Which bucket a pair belongs to.
+//! Splitters: map a pair to its bucket.
 //!
-//! # Why a table in front of the search
-//! A search by halves among a thousand splitters is ten steps a row. The table cuts the range of
-//! first ends into equal granules; nearly all granules hold no splitter, and then the granule
-//! alone says the bucket.
+//! # Why a lookup table before the search
+//! A binary search among a thousand splitters takes ten steps a row. The table divides the range of
+//! first ends into equal granules. Nearly all granules contain no splitter, and then the granule
+//! alone determines the bucket.
 //!
 //! # Invariants
-//! 1. A bucket holds either rows of one pair only, or about as many rows as the others: a pair so
-//!    frequent that it would fill a bucket has one of its own.
+//! 1. A bucket holds either the rows of one pair, or about as many rows as other buckets: a pair
+//!    frequent enough to fill a bucket gets its own.
 
 use super::rows::{Pair, Span};
 
-/// Granules of the table: 128 KiB, so it stays in the second cache.
+/// Maximum number of granules of the table: 128 KiB, which fits the L2 cache.
 const GRANULES: u64 = 1 << 16;
 
-/// Buckets at most, so that a row's bucket fits 16 bits.
+/// Maximum number of buckets, so that a bucket's number fits 16 bits.
 pub(super) const BUCKETS_MAX: usize = 1 << 15;
 
-/// Ascending pairs that part buckets; the bucket of a pair is the number of splitters at or below.
+/// Ascending pairs between buckets. The bucket of a pair is the number of splitters at or below it.
 #[derive(Clone, Debug)]
 pub(super) struct Splitters {
     pairs: Vec<Pair>,
     base: u64,
     shift: u32,
-    /// For each granule the number of splitters below it, and one more.
+    /// The number of splitters below each granule, with one more entry at the end.
     below: Vec<u16>,
 }
 
-/// The pairs of a bucket.
+/// The range of pairs in a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
     /// First pair inside.
@@ -37,7 +37,8 @@ pub(super) struct Bounds {
 }
 
 impl Splitters {
-    /// Chooses splitters for about `buckets` buckets from samples, each standing for some rows.
+    /// Chooses splitters for about `buckets` buckets. Each sample has the number of rows that it
+    /// represents.
     pub(super) fn choose(mut samples: Vec<(Pair, u64)>, buckets: usize) -> Self {
         samples.sort_unstable();
         let rows: u64 = samples.iter().map(|(_, rows)| rows).sum();
@@ -106,7 +107,7 @@ impl Splitters {
 }
 
 impl Bounds {
-    /// Whether a single pair fits.
+    /// Whether the range contains a single pair.
     pub(super) fn is_one_pair(self) -> bool {
         self.upper.is_some() && self.upper == successor(self.lower)
     }
@@ -116,7 +117,7 @@ impl Bounds {
     }
 }
 
-/// The pair after this one.
+/// The next pair in order; `None` after the last.
 fn successor((first, second): Pair) -> Option<Pair> {
     match second.checked_add(1) {
         Some(second) => Some((first, second)),

@@ -1,31 +1,30 @@
-//! Increments that wait to be written, summed by key: what durability `none` allows. What a sum is,
-//! [`Sums`] says.
+//! Hash tables of increments, summed by key, that are not written yet. Durability `none` allows
+//! this delay. [`Sums`] defines what a sum is.
 //!
-//! # Why shards, and a lock each
-//! An increment touches one key, and a lock that nobody else holds costs about as much as an atomic
-//! sum, which could not say min and max and could not be taken out whole. A key that everybody
-//! counts is one entry of one shard: it is added to without a look at any table.
+//! # Why shards, each with a lock
+//! An increment touches one key. An uncontended lock costs about as much as an atomic addition,
+//! which could not compute minimum and maximum, nor be drained as a whole. A key that all threads
+//! increment is one entry of one shard, and other shards are not locked for it.
 //!
 //! # Why a shard has two tables
-//! Keys are spread over the shards by their hashes, so a shard written by itself would visit all of
-//! a memtable for a 64th of its rows. So the tables of all shards are sealed, sorted together and
-//! written in key order (`ordered.rs`), while increments go on in fresh tables.
+//! Hashes distribute keys over the shards. So writing a single shard would visit all of a memtable
+//! for a 64th of its rows. Instead the tables of all shards are sealed, sorted together and written
+//! in key order (`ordered.rs`), while increments go into fresh tables.
 //!
 //! # Invariants
-//! 1. A key's increment is in the buffer or in the store, never in both and never in neither, for
-//!    whoever holds the lock of its shard and, where the key is sealed, that of `progress`: what is
-//!    open is written while its shard is held, what is sealed while `progress` is.
-//! 2. Who holds more than one shard takes them in the order of their numbers, and `progress` after
-//!    them. Whoever holds `progress` for writing a chunk holds no shard. `draining` is taken before
-//!    all of them.
-//! 3. A shard's generation changes after what was drained or replaced is visible in the store, and
-//!    when it is sealed and unsealed, while its lock is still held.
-//! 4. Nothing comes in once a shard was drained after [`Buffer::close`]: who holds its lock sees
-//!    that it is closed.
-//! 5. The store is read with a shard held only where what was read without it may not stand. A
-//!    commit that comes past the buffer may be left out of a read beside which it is made, also
-//!    where an increment that came after it is not.
-//! 6. `rows` is 0 only where every increment that came in is visible in the store.
+//! 1. An increment is either in the buffer or in the store, never in both and never in neither, as
+//!    seen under the lock of its shard and, if its key is sealed, the lock of `progress`. Open
+//!    tables are written under the lock of their shard, sealed ones under that of `progress`.
+//! 2. Locks are taken in this order: `draining`, then shards by ascending number, then `progress`.
+//!    A thread that holds `progress` to write a chunk holds no shard.
+//! 3. The generation of a shard changes after a drained or replaced sum is visible in the store,
+//!    and when the shard is sealed or unsealed, always before the shard's lock is released.
+//! 4. After [`Buffer::close`], nothing is added to a shard that has been drained: `closed` is
+//!    checked under the shard's lock.
+//! 5. The store is read under the lock of a shard only if an earlier read without it may be
+//!    outdated. A concurrent commit that bypasses the buffer may be missing from a read, even if a
+//!    later increment is in it.
+//! 6. `rows` is 0 only if every increment is visible in the store.
 
 use crate::waiting::ordered::{Drains, Pace, Progress, Steps};
 use base::KeyRef;
@@ -38,43 +37,42 @@ use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
 use store::{Error, Result};
 
-/// Shards; a power of two. Many more than threads, so that two seldom meet.
+/// Number of shards; a power of two. Many more than threads, so that threads rarely contend.
 pub(super) const SHARDS: usize = 64;
 
-/// Attempts to read many sums without holding all shards.
+/// Attempts to read many sums before all shards are locked.
 const SUMS_ATTEMPTS: usize = 4;
 
-/// Batches from this size on are sorted by shard first.
+/// Batches of at least this size are grouped by shard first.
 const SORTED_MIN: usize = 64;
 
-/// How increments become sums.
+/// How increments combine into sums.
 pub(crate) trait Sums: Send + Sync {
-    /// What waits for a key.
+    /// The sum of a key's increments.
     type Sum: Clone + Send;
 
-    /// An increment.
+    /// A single increment.
     type Delta<'a>: Copy;
 
-    /// The sum of a first increment, where it may wait.
+    /// The sum of a first increment; an error if it is too large for the buffer.
     fn first(&self, delta: Self::Delta<'_>) -> Result<Self::Sum>;
 
-    /// Adds to a sum, which stays as it was where that fails.
+    /// Adds to a sum; an error leaves the sum unchanged.
     fn add(&self, key: KeyRef<'_>, sum: &mut Self::Sum, delta: Self::Delta<'_>) -> Result<()>;
 
-    /// Bytes that a sum takes beside the table of keys and sums.
+    /// Bytes of a sum outside the hash table.
     fn bytes(sum: &Self::Sum) -> u64;
 
-    /// Two sums of one key: what `drain_in_order` asks for, and nobody else.
+    /// Combines two sums of one key. Only `drain_in_order` needs it.
     fn both(&self, older: &Self::Sum, newer: &Self::Sum) -> Self::Sum;
 }
 
-/// A key as the store sees it.
+/// A key that can be read as a key of the store.
 pub(crate) trait RefKey: Hash + Eq {
-    /// The same, lent.
+    /// The key, borrowed.
     fn key_ref(&self) -> KeyRef<'_>;
 
-    /// Bytes that it takes beside the table of keys and sums, with the copy that is made of it
-    /// while it is written.
+    /// Bytes of the key outside the hash table, including the copy made while it is written.
     fn bytes(&self) -> u64 {
         match self.key_ref() {
             KeyRef::Words(_) => 0,
@@ -101,69 +99,69 @@ impl RefKey for Box<[u8]> {
     }
 }
 
-/// Sums by key.
+/// Sums of increments by key.
 pub(crate) struct Buffer<K, S: Sums> {
     pub(super) how: S,
     pub(super) steps: Steps,
     hasher: FixedState,
     pub(super) shards: Box<[Shard<K, S>]>,
     pub(super) progress: RwLock<Progress<K>>,
-    /// What is sealed; who drains holds it.
+    /// The running drain of sealed tables. Each step of a drain takes this lock.
     pub(super) draining: Mutex<Drains<K, S>>,
     pub(super) pace: Pace,
-    /// Shards that [`Buffer::drain_while`] has seen.
+    /// Number of shards that [`Buffer::drain_while`] has visited.
     drained: AtomicUsize,
     rows: AtomicU64,
     bytes: AtomicU64,
     closed: AtomicBool,
 }
 
-/// On a cache line of its own, and the next one, which processors fetch along.
+/// Aligned to two cache lines, because processors prefetch the adjacent one.
 #[repr(align(128))]
 pub(super) struct Shard<K, S: Sums> {
     pub(super) tables: Mutex<Tables<K, S>>,
     pub(super) generation: AtomicU64,
 }
 
-/// A shard's keys with their sums.
+/// The keys of a shard with their sums.
 pub(super) struct Tables<K, S: Sums> {
-    /// What is added to.
+    /// Receives increments.
     pub(super) open: Rows<K, S>,
-    /// What is written in the order of all keys; [`Progress`] tells what is in the store already.
+    /// Being written in key order; [`Progress`] tells how far.
     pub(super) sealed: Rows<K, S>,
 }
 
-/// Keys with their sums.
+/// A hash table of keys and sums.
 pub(super) type Rows<K, S> = HashTable<(K, <S as Sums>::Sum)>;
 
-/// The keys of a call by shard.
+/// The keys of a call, grouped by shard.
 struct ByShard {
-    /// Of each key.
+    /// Hash of each key.
     hashes: Vec<u64>,
-    /// Numbers of the keys, shard by shard.
+    /// Indexes of the keys, grouped by shard.
     order: Vec<u32>,
-    /// Where each shard's end in it.
+    /// End of each shard's group in `order`.
     ends: [u32; SHARDS],
 }
 
 impl ByShard {
-    /// Numbers of a shard's keys, ascending.
+    /// Indexes of a shard's keys, ascending.
     fn of(&self, shard: usize) -> &[u32] {
         let start = if shard == 0 { 0 } else { self.ends[shard - 1] };
         &self.order[start as usize..self.ends[shard] as usize]
     }
 }
 
-/// What an increment changed.
+/// Effect of increments on the counts of the buffer.
 #[derive(Default)]
 struct Change {
     rows: u64,
-    /// By how much the bytes of keys and sums have changed, modulo 2^64.
+    /// Change of the bytes of keys and sums, modulo 2^64.
     bytes: u64,
 }
 
 impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
-    /// Spreads keys over shards by a hash of this `seed`.
+    /// An empty buffer. `seed` is that of the hash that assigns keys to shards.
     pub(crate) fn new(how: S, seed: u64, steps: Steps) -> Self {
         let tables = || Tables { open: HashTable::new(), sealed: HashTable::new() };
         let shard = || Shard { tables: Mutex::new(tables()), generation: AtomicU64::new(0) };
@@ -182,12 +180,12 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         }
     }
 
-    /// Keys that wait.
+    /// Number of buffered keys.
     pub(crate) fn rows(&self) -> u64 {
         self.rows.load(Ordering::Acquire)
     }
 
-    /// Bytes that they and their sums take beside the table of both.
+    /// Bytes of keys and sums outside the hash tables.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -196,18 +194,18 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         self.hasher.hash_one(key)
     }
 
-    /// The table takes a hash's low bits and its top seven.
+    /// Uses bits of the hash that the hash table does not: it takes the low bits and the top seven.
     fn shard_of(hash: u64) -> usize {
         (hash >> 48) as usize % SHARDS
     }
 
-    /// Lets nothing come in any more. What is there can be drained, also what comes in while this
-    /// returns.
+    /// Refuses further increments. A later drain writes all that are in the buffer, including those
+    /// added during this call.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
     }
 
-    /// While a shard is held, which orders this with a drain after [`Buffer::close`].
+    /// Call it under the lock of a shard, which orders it with a drain after [`Buffer::close`].
     fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::Acquire) {
             return Err(invalid("the database is closed"));
@@ -215,7 +213,7 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         Ok(())
     }
 
-    /// While the shard is held.
+    /// Updates the counts of the buffer. Call it under the lock of the shard.
     fn changed(&self, change: &Change) {
         if change.rows != 0 {
             self.rows.fetch_add(change.rows, Ordering::AcqRel);
@@ -225,7 +223,7 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         }
     }
 
-    /// Adds to one key; whether it is new in the buffer.
+    /// Adds to one key; returns whether it is new in its open table.
     pub(crate) fn add<Q>(&self, key: &Q, delta: S::Delta<'_>) -> Result<bool>
     where
         Q: RefKey + ?Sized + ToOwned<Owned: Into<K>>,
@@ -267,11 +265,11 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         Ok(())
     }
 
-    /// Adds `delta(i)` to `key(i)` for each of `count`; calls `refused` for each that could not be
-    /// added.
+    /// Adds `delta(i)` to `key(i)` for each `i` below `count`. Calls `refused` with each increment
+    /// that cannot be added.
     ///
     /// # Errors
-    /// The buffer was closed meanwhile.
+    /// The buffer was closed in the meantime.
     pub(crate) fn add_many<'a, 'd, Q>(
         &self,
         count: usize,
@@ -305,8 +303,8 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
             self.changed(&change);
             Ok(())
         };
-        // Calls begin with different shards, and leave for later what another holds: two that went
-        // through the shards in one order would wait for each other all the way.
+        // Calls start at different shards, and postpone shards that another thread holds: calls
+        // that visit the shards in one order would wait for each other all the way.
         let first = Self::shard_of(keys.hashes[0]);
         let mut held_by_others = Vec::new();
         let shards = (first..SHARDS).chain(0..first);
@@ -322,7 +320,7 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         Ok(())
     }
 
-    /// Sorts keys by shard, so that each lock is taken once.
+    /// Groups keys by shard, so that each lock is taken once.
     fn by_shard<'a, Q>(&self, count: usize, key: impl Fn(usize) -> &'a Q) -> ByShard
     where
         Q: Hash + ?Sized + 'a,
@@ -343,16 +341,17 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         ByShard { hashes, order, ends }
     }
 
-    /// Calls `f` with what `read` finds of a key in the store, and with the key's sum that is not
-    /// among it, `None` where there is none. `read` may be called twice.
+    /// Calls `f` with the result of `read`, which reads a key from the store, and with the key's
+    /// buffered sum that this result does not include (`None` if there is none). `read` may be
+    /// called twice.
     ///
-    /// # Why the store is read before the shard is held
-    /// It may take a look at the device, and whoever adds to the shard would wait for that. What
-    /// was read stands if the generation is the same with the lock held: who drains or replaces has
-    /// the lock from before it writes until after the generation has changed, so what it wrote was
-    /// there before the first look, or is not there yet. Else, and where the key is sealed and may
-    /// have been written without a change of the generation, the store is read again with nothing
-    /// moving: it has just been read, so that is quick.
+    /// # Why the store is read before the shard is locked
+    /// The read may need the device, and threads that add to the shard would wait for it. The
+    /// result is valid if the generation is unchanged under the lock: a drain or a replace holds
+    /// the lock from before its write until after it changes the generation, so its write was
+    /// visible before the read started, or is not there yet. Otherwise the store is read again
+    /// under the lock; and so if the key is sealed, since a sealed key may be written without a
+    /// change of the generation. The second read is fast, because its blocks have just been read.
     pub(crate) fn with_sum<Q, T, R>(
         &self,
         key: &Q,
@@ -377,7 +376,7 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         f(read(), self.sum_of(&tables, hash, key, progress.written.as_ref()).as_ref())
     }
 
-    /// A key's sum where the sealed ones up to `written` are in the store.
+    /// The sum of a key that is not in the store, if sealed keys up to `written` are.
     fn sum_of<Q>(
         &self,
         tables: &Tables<K, S>,
@@ -397,9 +396,9 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         }
     }
 
-    /// Replaces a key's sum, which `f` may ask for, by what it does to the store, while nothing of
-    /// the key is written: the increments so far are forgotten if that succeeds. Also whether there
-    /// were some.
+    /// Calls `f`, which writes a key to the store, under a lock that keeps this key's sum from
+    /// being written. If `f` succeeds, the sum is removed. `f` may ask for the sum. Also returns
+    /// whether there was one.
     pub(crate) fn replace<Q, R>(
         &self,
         key: &Q,
@@ -438,24 +437,25 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         Ok((result, waited))
     }
 
-    /// All shards, held.
+    /// Locks all shards and `progress`.
     pub(crate) fn hold(&self) -> Held<'_, K, S> {
         let shards = self.shards.iter().map(|shard| shard.tables.lock()).collect();
         Held { buffer: self, shards, progress: self.progress.write() }
     }
 
-    /// While their shard is held, or `progress` where they are sealed.
+    /// Subtracts from the counts. Call it under the lock of the shard, or of `progress` if the rows
+    /// are sealed.
     pub(super) fn gone(&self, rows: u64, bytes: u64) {
         self.rows.fetch_sub(rows, Ordering::AcqRel);
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Hands each shard's sums, in key order, to `write`, which takes away what it has written; the
-    /// rest waits on. For sums that may fail to be written one by one; others are better drained in
-    /// order. Before each shard calls `wait` with nothing held.
+    /// Passes the sums of each shard, in key order, to `write`, which removes those that it has
+    /// written; the rest stays in the buffer. For sums whose writes may fail one by one; others
+    /// should use [`Buffer::drain_in_order`]. Calls `wait` before each shard, with no lock held.
     ///
     /// # Errors
-    /// The first of `write` or `wait`, which are then not called again.
+    /// The first error of `write` or `wait`; neither is called again.
     pub(crate) fn drain(
         &self,
         mut wait: impl FnMut() -> Result<()>,
@@ -468,8 +468,8 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         Ok(())
     }
 
-    /// As [`Buffer::drain`], as long as that is `wanted`: from the shard on at which the last call
-    /// ended, whose ever that was.
+    /// As [`Buffer::drain`], while `wanted` returns true. Continues at the shard after the last one
+    /// that any call has visited.
     ///
     /// # Errors
     /// As [`Buffer::drain`].
@@ -506,9 +506,9 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         write(&mut draining.rows)
     }
 
-    /// The sums of `count` keys and what `moment` gives, such that each sum is one that the store
-    /// did not hold at that moment, and with it makes the key's number. Holds one shard at a time,
-    /// and only if shards keep being written all of them.
+    /// The buffered sums of `count` keys and a snapshot from `moment`. Each sum has exactly the
+    /// increments that the snapshot does not see. Locks one shard at a time; after several attempts
+    /// that drains interrupted, all of them.
     pub(crate) fn sums_at<'a, Q, R>(
         &self,
         count: usize,
@@ -521,11 +521,10 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
     {
         let keys = self.by_shard(count, &key);
         'again: for _ in 0..SUMS_ATTEMPTS {
-            // What is drained after this shows in the generation once the moment could have seen
-            // it.
+            // A later drain changes the generation once the snapshot could see its writes.
             let generations: [u64; SHARDS] =
                 std::array::from_fn(|i| self.shards[i].generation.load(Ordering::Acquire));
-            // Of what is sealed, the moment sees what is written by now, and that alone.
+            // Of the sealed keys, the snapshot sees exactly those written by now.
             let (written, at) = {
                 let progress = self.progress.read();
                 (progress.written.clone(), moment())
@@ -572,19 +571,19 @@ where
     rows.find_entry(hash, |(k, _)| k.borrow() == key).ok().map(|entry| entry.remove().0)
 }
 
-/// Bytes of keys and sums beside their table.
+/// Bytes of keys and sums outside the hash table.
 pub(super) fn bytes_of<K: RefKey, S: Sums>(rows: &[(K, S::Sum)]) -> u64 {
     rows.iter().map(|(key, sum)| key.bytes() + S::bytes(sum)).sum()
 }
 
-/// A shard's rows on their way to the store. Those that do not get there are put back, also where a
-/// function of the caller's panics.
+/// The rows of a shard while they are written. Its destructor puts rows that were not written back
+/// into the shard, even if a user-defined function panics.
 struct Draining<'a, K: RefKey + Ord, S: Sums> {
     buffer: &'a Buffer<K, S>,
     shard: &'a Shard<K, S>,
     sums: &'a mut Rows<K, S>,
     rows: Vec<(K, S::Sum)>,
-    /// Rows, and their bytes, that there were.
+    /// The initial number of rows, and of their bytes.
     counted: (u64, u64),
 }
 
@@ -601,7 +600,7 @@ impl<K: RefKey + Ord, S: Sums> Drop for Draining<'_, K, S> {
     }
 }
 
-/// All shards, held: nothing comes in, and nothing is written.
+/// All shards and `progress`, locked: nothing is added and nothing is written.
 pub(crate) struct Held<'a, K, S: Sums> {
     buffer: &'a Buffer<K, S>,
     shards: Vec<MutexGuard<'a, Tables<K, S>>>,
@@ -609,19 +608,19 @@ pub(crate) struct Held<'a, K, S: Sums> {
 }
 
 impl<K: RefKey + Ord, S: Sums> Held<'_, K, S> {
-    /// Forgets everything.
+    /// Removes all sums.
     pub(crate) fn clear(mut self) {
         for tables in &mut self.shards {
             tables.open.clear();
             tables.sealed.clear();
         }
         self.progress.all_forgotten = true;
-        // What a drain in pause has copied would keep its memory until the next one.
+        // Otherwise a paused drain would keep the memory of its copies until its next step.
         if let Some(mut draining) = self.buffer.draining.try_lock() {
             draining.drain = None;
             self.buffer.pace.end();
         }
-        // Nobody else changes them: that takes one of the locks held here.
+        // Only changed under one of the locks held here.
         self.buffer.rows.store(0, Ordering::Release);
         self.buffer.bytes.store(0, Ordering::Relaxed);
         for shard in &self.buffer.shards {

@@ -1,8 +1,8 @@
-//! What waits in memory to be written, and the views in which something may wait.
+//! The write buffer: increments in memory that are not written to the store yet.
 //!
-//! Under durability `none` an increment is added to what waits for its key (`buffer.rs`), and
-//! written with many others a second later, or when they are many, or when somebody asks for it.
-//! Counters and combined values share this.
+//! Under durability `none` an increment is added to the buffered sum of its key (`buffer.rs`). The
+//! sums of many keys are written together: within a second, or earlier if there are many or a
+//! caller needs them in the store. Counters and combined values share this module.
 
 mod buffer;
 #[cfg(all(test, feature = "shuttle"))]
@@ -23,18 +23,18 @@ use env::Env;
 use relation::KeyType;
 use store::Result;
 
-/// Increments that wait.
+/// The write buffer of a view, by the type of its keys.
 pub(crate) enum Waiting<S: Sums> {
-    /// Every increment is a commit.
+    /// No buffer: every increment is a commit.
     Nothing,
-    /// By keys of one word.
+    /// Keys of one word.
     Words(Buffer<u64, S>),
-    /// By encoded texts.
+    /// Keys that are encoded strings.
     Texts(Buffer<Box<[u8]>, S>),
 }
 
 impl<S: Sums> Waiting<S> {
-    /// Where increments by keys of this type wait, if they do.
+    /// A buffer for keys of this type; [`Self::Nothing`] unless `wait`.
     pub(crate) fn of(key: KeyType, wait: bool, how: S, env: &dyn Env, steps: Steps) -> Self {
         match key {
             _ if !wait => Self::Nothing,
@@ -43,8 +43,8 @@ impl<S: Sums> Waiting<S> {
         }
     }
 
-    /// Calls `f` with what `read` finds of a key in the store, and with what waits for it beside
-    /// that; see [`Buffer::with_sum`].
+    /// Calls `f` with the result of `read`, which reads a key from the store, and with the key's
+    /// buffered sum that this result does not include; see [`Buffer::with_sum`].
     pub(crate) fn with_sum<T, R>(
         &self,
         key: KeyRef<'_>,
@@ -62,8 +62,8 @@ impl<S: Sums> Waiting<S> {
         }
     }
 
-    /// What waits for each key, and what `moment` gives; see [`Buffer::sums_at`]. `None` where
-    /// nothing waits.
+    /// The buffered sum of each key, and a snapshot from `moment`; see [`Buffer::sums_at`]. `None`
+    /// if the buffer is empty.
     pub(crate) fn sums_at<R>(
         &self,
         keys: &Keys,
@@ -80,8 +80,8 @@ impl<S: Sums> Waiting<S> {
         }
     }
 
-    /// Writes to the store what `f` does, so that what waits for the key, which it may ask for, is
-    /// forgotten with it; and whether something waited.
+    /// Calls `f`, which writes a key to the store, and removes the key's buffered sum. `f` may ask
+    /// for this sum. Also returns whether there was one.
     pub(crate) fn replace<R>(
         &self,
         key: KeyRef<'_>,
@@ -94,7 +94,7 @@ impl<S: Sums> Waiting<S> {
         }
     }
 
-    /// Lets nothing wait any more, but for what waits already.
+    /// Refuses further increments. Those in the buffer stay.
     pub(crate) fn close(&self) {
         match self {
             Self::Nothing => {}
@@ -103,7 +103,7 @@ impl<S: Sums> Waiting<S> {
         }
     }
 
-    /// Keys that wait.
+    /// Number of buffered keys.
     pub(crate) fn rows(&self) -> u64 {
         match self {
             Self::Nothing => 0,
@@ -112,7 +112,7 @@ impl<S: Sums> Waiting<S> {
         }
     }
 
-    /// Bytes that they and their sums take beside the table of both.
+    /// Bytes of keys and sums outside the hash tables.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Nothing => 0,

@@ -1,5 +1,5 @@
-//! Owners who add, read and replace, some of them writing in pace, beside one who writes
-//! everything. `make models` runs them long.
+//! Concurrency models: threads that own keys add, read and replace, some of them draining in steps,
+//! while another thread drains everything. `make models` runs them for longer.
 
 use super::buffer::Buffer;
 use super::ordered::{Patience, Steps};
@@ -12,19 +12,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{Error, ErrorKind, Result};
 
-/// Keys of an owner: more than a chunk, and than a part.
+/// Keys of each owner: more than a chunk, and more than a part.
 const KEYS: u64 = 4;
 
-/// How often an owner goes through its keys.
+/// How often an owner visits its keys.
 const ROUNDS: i64 = 3;
 
-/// What was written; a clone is a snapshot.
+/// Rows in the store; a clone is a snapshot.
 type Map = Arc<BTreeMap<u64, i64>>;
 
 struct Shared {
     buffer: Buffer<u64, Merge>,
     written: Mutex<Map>,
-    /// Writes until one fails; none does below zero.
+    /// Number of writes before one fails; below zero none fails.
     fails_after: Mutex<i32>,
 }
 
@@ -62,7 +62,7 @@ impl Shared {
     }
 }
 
-/// Nobody else changes an owner's keys, so it knows what each of them has.
+/// Only the owner changes its keys, so it knows their values.
 fn own(shared: &Shared, owner: u64, paced: bool) -> BTreeMap<u64, i64> {
     let keys: Vec<u64> = (0..KEYS).map(|i| 2 * i + owner).collect();
     let mut right = BTreeMap::new();
@@ -71,7 +71,7 @@ fn own(shared: &Shared, owner: u64, paced: bool) -> BTreeMap<u64, i64> {
             shared.buffer.add(key, int_to_word(round)).unwrap();
             *right.entry(*key).or_default() += round;
             if paced {
-                // A write that fails leaves what it was to write.
+                // A failed write leaves its rows in the buffer.
                 let _ = shared.keep_pace(round as usize);
             }
         }
@@ -121,7 +121,7 @@ fn owners_beside_a_writer(fails_after: i32) {
     assert_eq!(**shared.written.lock(), right);
 }
 
-/// As a reset does, and what is added after it, while others write.
+/// Removes all rows, as a reset does, and adds more, while other threads write.
 fn forget_beside_writers() {
     let shared = Shared::new(-1);
     for key in 0..3 * KEYS {
@@ -152,7 +152,7 @@ fn what_comes_after_all_is_forgotten_is_kept() {
     explore("forgetting beside writers", forget_beside_writers);
 }
 
-/// A writer in pace that is told of a failure does not let another's flush say that all is written.
+/// If a drain in steps gets an error, a concurrent flush does not report that all is written.
 fn flush_beside_a_failure() {
     let shared = Shared::new(0);
     for key in 0..3 * KEYS {

@@ -1,24 +1,24 @@
-//! Writes what waits in the order of all keys, some thousand rows at a time, while increments go
-//! on.
+//! Writes the buffer in key order, a few thousand rows at a time, while increments continue.
 //!
-//! # Why in order
-//! A memtable takes rows in key order several times faster than in any other: most fall into the
-//! leaf of the row before. And tables that are written of it are the same, so this is the cheapest
-//! way in that takes no sync of a file.
+//! # Why in key order
+//! A memtable inserts sorted rows several times faster than unsorted ones, since most fall into the
+//! same leaf as the row before. The tables flushed from it are the same. So this is the cheapest
+//! way into the store without a sync of a file.
 //!
 //! # Why in steps
-//! A million rows take tenths of a second, and nobody who adds shall wait that long. So who finds
-//! much waiting does as many steps as keep pace with what it adds, and leaves the rest to the next:
-//! a step copies a shard's sealed rows into parts by their keys, between bounds that were drawn; or
-//! sorts the part whose turn it is, while it fits the processor's cache, and writes a chunk of it.
+//! A million rows take tenths of a second, and no increment should wait for that. So a thread that
+//! adds to a full buffer takes as many steps as needed to keep pace with its increments, and leaves
+//! the rest to the next thread. A step copies the sealed rows of one shard into parts, split at
+//! sampled keys; or it sorts the next part, which fits the processor's cache, and writes a chunk of
+//! it.
 //!
-//! # How a reader knows where an increment is
-//! All tables are sealed first. Each chunk is written while `progress` is held for writing, which
-//! then names its last key. A reader that finds a key among the sealed ones holds `progress` for
-//! reading while it reads the store: if the key is past the last one written, its sum is not in the
-//! store yet. The lock is handed to readers who wait for it after each chunk: whoever writes would
-//! have it again before they are awake. A full memtable that is being written to a table makes
-//! commits wait for some tenths of a second: that is waited for with `progress` free.
+//! # How a reader locates an increment
+//! First all tables are sealed. Each chunk is written under the write lock of `progress`, which
+//! then records the last key written. A reader of a sealed key holds the read lock of `progress`
+//! while it reads the store: if the key is above the last one written, its sum is not in the store
+//! yet. The lock is released fairly after each chunk; otherwise the writer would take it again
+//! before the waiting readers wake up. Commits may wait tenths of a second for a memtable flush;
+//! this wait happens without the lock of `progress`.
 
 use super::buffer::{Buffer, RefKey, Rows, SHARDS, Shard, Sums, Tables, bytes_of};
 use base::sabotage::{Switch, is_on};
@@ -27,69 +27,68 @@ use env::sync::atomic::{AtomicU64, Ordering};
 use std::collections::VecDeque;
 use store::Result;
 
-/// Rows of a commit: readers of sealed keys wait that long, some tenths of a millisecond.
+/// Rows of a commit. Readers of sealed keys wait for one commit, some tenths of a millisecond.
 pub(super) const ROWS_A_CHUNK: usize = 4096;
 
-/// Bytes of texts as keys, copies included, after which a chunk ends before it has its rows.
+/// Bytes of string keys, copies included, that end a chunk before it has all its rows.
 const KEY_BYTES_A_CHUNK: u64 = 1 << 20;
 
-/// How many bytes beside the table of keys and sums count as one more row that waits: what a row
-/// takes in it.
+/// Bytes outside the hash tables that count as one more buffered row: the size of a row in a table.
 pub(crate) const BYTES_A_ROW: u64 = 48;
 
-/// How much is done at once. Models of concurrency and simulated machines make the steps tiny.
+/// Sizes of the steps. Concurrency models and the simulator use tiny ones.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Steps {
-    /// Rows of a commit.
+    /// Rows of one commit.
     pub(super) chunk_rows: usize,
-    /// Rows that are sorted together.
+    /// Rows of one part, which are sorted together.
     pub(super) part_rows: usize,
 }
 
 impl Steps {
-    /// Of commits of so many rows. With [`ROWS_A_CHUNK`] a part is a quarter of a mebibyte of
-    /// numbers.
+    /// Sizes for commits of `chunk_rows` rows. With [`ROWS_A_CHUNK`] a part of integer keys has a
+    /// quarter of a mebibyte.
     pub(crate) fn of(chunk_rows: usize) -> Self {
         Self { chunk_rows, part_rows: 4 * chunk_rows }
     }
 }
 
-/// Keys drawn for each part: parts come out equal to some tenth.
+/// Keys sampled for each part, for parts of equal size within some ten percent.
 const DRAWN_A_PART: usize = 64;
 
-/// Commits after which who writes everything lets others have their turn: some ten milliseconds.
+/// Commits after which a full drain lets other threads take over: about ten milliseconds.
 const CHUNKS_A_TURN: usize = 16;
 
-/// Rows that are copied in the time in which one is written.
+/// Rows that can be copied in the time of one written row.
 const COPIES_A_WRITE: usize = 4;
 
-/// What to do while the store has no room.
+/// What to do while the store has no room for a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
-    /// Say so.
+    /// Return that there is no room.
     Ask,
-    /// Wait until it has.
+    /// Wait for room.
     Wait,
 }
 
-/// How steps ended.
+/// Outcome of a series of steps.
 enum Ended {
-    /// Some are left.
+    /// There is more to do.
     Paused,
-    /// All was written.
+    /// All sealed rows are written.
     Written,
-    /// All was forgotten meanwhile.
+    /// All rows were removed in the meantime.
     Forgotten,
 }
 
-/// How far the writing of what is sealed has come.
+/// Progress of the drain of the sealed tables.
 #[derive(Debug)]
 pub(super) struct Progress<K> {
-    /// Sealed keys up to this one are in the store.
+    /// Largest sealed key written; all sealed keys up to it are in the store.
     pub(super) written: Option<K>,
-    /// Sealed keys that were given a value or removed since; not in order.
+    /// Sealed keys that were replaced or removed since; unordered.
     pub(super) forgotten: Vec<K>,
-    /// All counters were forgotten since.
+    /// All counters were removed since.
     pub(super) all_forgotten: bool,
 }
 
@@ -106,17 +105,17 @@ impl<K: Ord> Progress<K> {
     }
 }
 
-/// What is sealed, on its way to the store. Who holds the lock around it takes the next step.
+/// State of a drain of the sealed tables. The holder of the lock around it takes the next step.
 pub(super) struct Drain<K, S: Sums> {
-    /// Shards whose rows are in the parts: the first so many.
+    /// Number of shards whose rows are copied into the parts, from the first.
     copied: usize,
-    /// Between the parts: a part ends before its bound.
+    /// Bounds between the parts; a bound belongs to the part after it.
     bounds: Vec<K>,
-    /// Rows whose turn has not come, in no order within a part.
+    /// Parts that are not started; each is unordered.
     parts: VecDeque<Vec<(K, S::Sum)>>,
-    /// The part whose turn it is, in order.
+    /// The current part, sorted.
     part: Vec<(K, S::Sum)>,
-    /// Its first row that is not written.
+    /// Index of its first row that is not written.
     next: usize,
 }
 
@@ -132,7 +131,7 @@ impl<K: RefKey + Ord + Clone, S: Sums> Drain<K, S> {
         }
     }
 
-    /// The next chunk, where it ends in the part.
+    /// End of the next chunk within the current part; `None` if all parts are written.
     fn chunk(&mut self, rows: usize) -> Option<usize> {
         while self.next == self.part.len() {
             self.part = self.parts.pop_front()?;
@@ -149,10 +148,10 @@ impl<K: RefKey + Ord + Clone, S: Sums> Drain<K, S> {
     }
 }
 
-/// The drain at hand, and how many there were.
+/// The running drain, and the number of drains that ended.
 pub(super) struct Drains<K, S: Sums> {
     pub(super) drain: Option<Drain<K, S>>,
-    /// Drains that did not fail.
+    /// Number of drains that ended without an error.
     ended: u64,
 }
 
@@ -162,7 +161,8 @@ impl<K, S: Sums> Default for Drains<K, S> {
     }
 }
 
-/// How many rows are sealed, and how many of them are not written: for the pace of those who add.
+/// Numbers of sealed rows and of those not written, from which writers derive their share of the
+/// drain.
 #[derive(Default)]
 pub(super) struct Pace {
     sealed: AtomicU64,
@@ -170,20 +170,19 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Nothing is sealed.
+    /// Records that nothing is sealed.
     pub(super) fn end(&self) {
         self.sealed.store(0, Ordering::Relaxed);
     }
 }
 
 impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
-    /// Hands all sums, in key order, to `write`, and forgets what it has written. One thread at a
-    /// time. Before each chunk calls `wait` with nothing held that others need, which may take as
-    /// long as it likes.
+    /// Passes all sums, in key order, to `write`, and removes what it has written. One thread at a
+    /// time. Calls `wait` before each chunk, without locks that others need; it may block.
     ///
     /// # Errors
-    /// The first of `write` or `wait`, which are then not called again; what was not written waits
-    /// on.
+    /// The first error of `write` or `wait`; neither is called again. Sums that were not written
+    /// stay in the buffer.
     pub(crate) fn drain_in_order(
         &self,
         mut wait: impl FnMut() -> Result<()>,
@@ -192,41 +191,39 @@ impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
         let mut room = || wait().map(|()| true);
         let turn_rows = CHUNKS_A_TURN * self.steps.chunk_rows;
         let mut draining = self.draining.lock();
-        // What is sealed already, and then what came since.
+        // First the tables that are sealed already, then those with the increments since.
         let wanted = draining.ended + if draining.drain.is_some() { 2 } else { 1 };
         loop {
             self.advance(&mut draining, turn_rows, &mut room, &mut write)?;
             if draining.ended >= wanted {
                 return Ok(());
             }
-            // Others who add wait for their turn where the buffer is full.
+            // Writers wait for the lock if the buffer is full.
             draining.unlock_fair();
             draining = self.draining.lock();
         }
     }
 
-    /// What waits, in rows: long keys count as several.
+    /// Size of the buffer in rows; long keys count as several.
     fn rows_worth(&self) -> u64 {
         self.rows() + self.bytes() / BYTES_A_ROW
     }
 
-    /// Whether who adds should call [`Self::keep_pace`], where the worth of `rows_max` rows may
-    /// wait.
+    /// Whether a writer should call [`Self::keep_pace`], if the buffer may hold `rows_max` rows.
     pub(crate) fn is_behind(&self, rows_max: u64) -> bool {
         let sealed = self.pace.sealed.load(Ordering::Relaxed);
         if sealed == 0 {
-            // As late as lets the copying end before it is too much: more keys come again
-            // meanwhile.
+            // Late, but early enough to finish the copies before the buffer is full: more keys
+            // arrive in the meantime.
             return self.rows_worth() >= rows_max / 8 * 7;
         }
-        // What is sealed shall be written when half as many have come. Those may have longer keys.
+        // The sealed rows should be written when half as many have arrived. New keys may be longer.
         let left = self.pace.left.load(Ordering::Relaxed);
         sealed + left < 2 * self.rows() || self.rows_worth() >= rows_max
     }
 
-    /// Writes as [`Self::drain_in_order`] does, but only about `rows`, or until less than the worth
-    /// of `rows_max` rows waits. `room` says whether there is room in the store, and waits for it
-    /// where it is told to.
+    /// Writes about `rows` rows as [`Self::drain_in_order`] does, or until the buffer is below
+    /// `rows_max`. `room` returns whether the store has room for a commit, or waits for it.
     ///
     /// # Errors
     /// As [`Self::drain_in_order`].
@@ -241,12 +238,12 @@ impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
         let mut draining = match self.draining.try_lock() {
             Some(draining) => draining,
             None if is_full() => self.draining.lock(),
-            // Who has it keeps pace.
+            // The thread that holds the lock drains the buffer.
             None => return Ok(()),
         };
         while self.is_behind(rows_max) {
             let patience = if is_full() { Patience::Wait } else { Patience::Ask };
-            // A step at least, so that a full buffer is one no more after so many rounds.
+            // At least one step, so that a full buffer is drained after a bounded number of rounds.
             self.advance(&mut draining, rows.max(1), &mut || room(patience), &mut write)?;
             if !is_full() || self.rows() == 0 {
                 break;
@@ -256,8 +253,8 @@ impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
         Ok(())
     }
 
-    /// Takes steps until about so many rows are written, there is no room, or nothing is left;
-    /// begins with sealing where nothing is sealed.
+    /// Takes steps until about `rows_max` rows are written, the store has no room, or nothing is
+    /// left. Seals the tables first if none are sealed.
     fn advance(
         &self,
         draining: &mut Drains<K, S>,
@@ -270,7 +267,7 @@ impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
         match result {
             Ok(Ended::Paused) => return Ok(()),
             Ok(Ended::Written) => self.unseal(false),
-            // What came after all was forgotten may be among what is sealed.
+            // Increments after the removal of all rows may be in the sealed tables.
             Ok(Ended::Forgotten) | Err(_) => self.unseal(true),
         }
         draining.drain = None;
@@ -311,7 +308,8 @@ impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
         }
     }
 
-    /// Whether the chunk was to be written: all was not forgotten since it was sealed.
+    /// Writes a chunk; returns false, without writing, if all rows were removed since it was
+    /// sealed.
     fn write_chunk(
         &self,
         chunk: &[(K, S::Sum)],
@@ -338,15 +336,15 @@ impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
         Ok(true)
     }
 
-    /// Seals all tables, before any is copied: readers of many keys begin anew when a shard is
-    /// sealed meanwhile.
+    /// Seals all tables before any is copied: a read of many keys starts again if a shard is sealed
+    /// during it.
     fn seal(&self) -> Drain<K, S> {
         *self.progress.write() = Progress::default();
         let rows = self.shards.iter().map(seal).sum::<usize>();
         self.pace.left.store(rows as u64, Ordering::Relaxed);
         self.pace.sealed.store(rows as u64, Ordering::Relaxed);
         let parts = rows.div_ceil(self.steps.part_rows).max(1);
-        // Keys are spread over the shards by their hashes, so those of one are a draw.
+        // Hashes assign keys to shards, so the keys of one shard are a random sample.
         let mut drawn: Vec<K> = match parts {
             1 => Vec::new(),
             _ => {
@@ -362,7 +360,7 @@ impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
         Drain { copied: 0, bounds, parts, part: Vec::new(), next: 0 }
     }
 
-    /// Forgets what is sealed; `reopens` what of it is not written.
+    /// Drops the sealed tables. With `reopens`, rows that are not written return to the open ones.
     fn unseal(&self, reopens: bool) {
         for shard in &self.shards {
             let mut guard = shard.tables.lock();
@@ -376,7 +374,7 @@ impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
             }
             shard.generation.fetch_add(1, Ordering::AcqRel);
             drop(guard);
-            // The memory is given back with nothing held.
+            // Freed without a lock held.
             drop(sealed);
         }
         self.pace.end();
@@ -386,7 +384,7 @@ impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
         let hash = self.hash(key);
         if let Some((_, newer)) = tables.open.find_mut(hash, |row| row.0 == *key) {
             let both = self.how.both(older, newer);
-            // The key is there once from now on.
+            // From now on the key is in one table only.
             let before = key.bytes() + S::bytes(older) + S::bytes(newer);
             self.gone(1, before - S::bytes(&both));
             *newer = both;
@@ -397,13 +395,13 @@ impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
     }
 }
 
-/// Seals a shard's table; how many rows it has.
+/// Seals the table of a shard; returns its number of rows.
 fn seal<K, S: Sums>(shard: &Shard<K, S>) -> usize {
     let mut guard = shard.tables.lock();
     let tables = &mut *guard;
     debug_assert!(tables.sealed.is_empty(), "one thread seals at a time");
     std::mem::swap(&mut tables.open, &mut tables.sealed);
-    // Most streams bring about as many keys again.
+    // Most workloads add about as many keys again.
     tables.open = hashbrown::HashTable::with_capacity(tables.sealed.len() / 2);
     shard.generation.fetch_add(1, Ordering::AcqRel);
     tables.sealed.len()

@@ -1,5 +1,5 @@
-//! The views of a database in which something may wait: each is opened once, and all are written
-//! together.
+//! The open views of a database that have a write buffer. Each is opened once, and all buffers are
+//! written together.
 
 use crate::combined::{self, Combined, CombinedDef, Combiner};
 use crate::counters::{self, Counters, CountersDef};
@@ -15,33 +15,33 @@ use std::fmt;
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, KeyspaceInfo, NewKeyspace, Result, Store};
 
-/// How increments are kept until they are written.
+/// Settings of the write buffers.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffering {
-    /// What commits survive: only under [`Durability::None`] do increments wait.
+    /// Durability of commits. Only [`Durability::None`] buffers increments.
     pub durability: Durability,
-    /// Keys that may wait in one view; of counters fewer where they are long texts:
-    /// [`Buffering::BYTES_A_ROW`].
+    /// Maximum number of buffered keys of a view. Long string keys of counters count as several,
+    /// see [`Buffering::BYTES_A_ROW`].
     pub rows_max: u64,
-    /// Bytes of combined values and of their keys that may wait in one view.
+    /// Maximum bytes of buffered combined values and their keys, of one view.
     pub bytes_max: u64,
-    /// Rows of counters that one commit of what waited has; [`Buffering::COMMIT_ROWS`] but for
-    /// tests.
+    /// Rows of counters in one commit: [`Buffering::COMMIT_ROWS`], except in tests.
     pub commit_rows: usize,
 }
 
 impl Buffering {
-    /// Readers of what is being written wait for one commit: for some tenths of a millisecond.
+    /// Default number of rows in a commit. Readers of these keys wait for one commit, some tenths
+    /// of a millisecond.
     pub const COMMIT_ROWS: usize = ROWS_A_CHUNK;
 
-    /// Bytes that a key takes with what waits for it. A text takes its own, twice, besides, and
-    /// counts as so many keys more.
+    /// Bytes of a buffered key with its sum. A string key takes twice its length besides; each
+    /// `BYTES_A_ROW` of these count as one more key.
     pub const BYTES_A_ROW: u64 = BYTES_A_ROW;
 }
 
-/// Opens counters and combined values, each once. What is open stays so: who gives its handle back
-/// and asks for another finds what waits. In a process that inherited it by `fork` nothing is
-/// opened, and nothing is written.
+/// Opens counters and combined values, each once per database. Views stay open: a new handle of a
+/// view finds its buffered increments. In a child of a `fork` nothing is opened and nothing is
+/// written.
 pub struct Registry {
     owner: Owner,
     store: Arc<dyn Store>,
@@ -85,17 +85,17 @@ impl fmt::Debug for Registry {
 }
 
 impl Registry {
-    /// Of a database.
+    /// A registry without open views.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, env: Arc<dyn Env>, buffering: Buffering) -> Self {
         Self { owner: Owner::here(), store, env, buffering, open: Mutex::default() }
     }
 
-    /// Opens the counters, creating them where they are not there.
+    /// Opens counters, and creates them if they do not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`]: the name cannot be one, or is taken by something else; or they are there with
-    /// other types: the message says both.
+    /// [`ErrorKind::InvalidInput`]: the name is invalid or taken by something else, or the counters
+    /// exist with other types; the message names both.
     pub fn counters(&self, def: &CountersDef) -> Result<Counters> {
         check_name(&def.name)?;
         let counters = self.find_or_create(&def.schema(), || self.find_counters(&def.name))?;
@@ -103,10 +103,10 @@ impl Registry {
         Ok(counters)
     }
 
-    /// Opens the counters of this name.
+    /// Opens the counters with this name; `None` if there are none.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where the name belongs to something else.
+    /// [`ErrorKind::InvalidInput`] if the name belongs to something else.
     pub fn find_counters(&self, name: &str) -> Result<Option<Counters>> {
         let Some(info) = self.info(name)? else { return Ok(None) };
         let def = counters::def_of(&info)?;
@@ -119,11 +119,11 @@ impl Registry {
         }
     }
 
-    /// Opens the combined values, creating them where they are not there.
+    /// Opens combined values, and creates them if they do not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`]: the name cannot be one, or is taken by something else; or they are there with
-    /// other keys, or are open with a function of another name.
+    /// [`ErrorKind::InvalidInput`]: the name is invalid or taken by something else, or the values
+    /// exist with other keys, or are open with a function of another name.
     pub fn combined(&self, def: &CombinedDef, combiner: &Arc<dyn Combiner>) -> Result<Combined> {
         check_name(&def.name)?;
         let find = || self.find_combined(&def.name, combiner);
@@ -132,10 +132,10 @@ impl Registry {
         Ok(combined)
     }
 
-    /// Opens the combined values of this name.
+    /// Opens the combined values with this name; `None` if there are none.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where the name belongs to something else.
+    /// [`ErrorKind::InvalidInput`] if the name belongs to something else.
     pub fn find_combined(
         &self,
         name: &str,
@@ -153,7 +153,7 @@ impl Registry {
         }
     }
 
-    /// The combined values of this name, where somebody has opened them.
+    /// The combined values with this name, if they are open already.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] after the database was closed.
@@ -165,27 +165,27 @@ impl Registry {
         })
     }
 
-    /// Writes what waits in all of them, as far as it can be written.
+    /// Writes the buffers of all views, as far as possible.
     ///
     /// # Errors
-    /// The first failure; what could not be written waits on.
+    /// The first failure. Increments that were not written stay in their buffers.
     pub fn write_waiting(&self) -> Result<()> {
         check_process(self.owner)?;
         let failed = self.write_each();
         failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     }
 
-    /// Writes what waits in the view of one keyspace, if there is one.
+    /// Writes the buffer of the view with this keyspace, if it is open.
     ///
     /// # Errors
-    /// A failed write; what could not be written waits on.
+    /// A failed write. Increments that were not written stay in the buffer.
     pub fn write_waiting_in(&self, keyspace: KeyspaceId) -> Result<()> {
         check_process(self.owner)?;
         let view = self.open.lock().by_id.get(&keyspace).cloned();
         view.map_or(Ok(()), |view| view.waits().write_waiting())
     }
 
-    /// Whether something waits in the view of one keyspace, or in any.
+    /// Whether the view with this keyspace has buffered increments; for `None`, whether any has.
     #[must_use]
     pub fn is_waiting(&self, keyspace: Option<KeyspaceId>) -> bool {
         if !self.owner.is_here() {
@@ -199,7 +199,7 @@ impl Registry {
         }
     }
 
-    /// Writes what waits in all of them; where that failed, by the name of the view.
+    /// Writes the buffers of all views. Returns the failures with the keyspaces of their views.
     #[must_use]
     pub fn write_each(&self) -> Vec<(KeyspaceId, Error)> {
         if !self.owner.is_here() {
@@ -210,7 +210,7 @@ impl Registry {
         views.into_iter().filter_map(failed).collect()
     }
 
-    /// Lets nothing wait any more in the view of a keyspace that is gone.
+    /// Marks the view of a dropped keyspace as ended: it refuses further increments.
     pub fn end(&self, keyspace: KeyspaceId) {
         if !self.owner.is_here() {
             return;
@@ -220,10 +220,10 @@ impl Registry {
         }
     }
 
-    /// Writes what waits, and lets nothing wait any more: for a database that is closed.
+    /// Writes all buffers and refuses further increments, when a database is closed.
     ///
     /// # Errors
-    /// The first failed write; what could not be written is lost.
+    /// The first failed write. Increments that were not written are lost.
     pub fn close(&self) -> Result<()> {
         if !self.owner.is_here() {
             return Ok(());
@@ -245,7 +245,7 @@ impl Registry {
         schema: &Schema,
         find: impl Fn() -> Result<Option<V>>,
     ) -> Result<V> {
-        // Two may create it at once: the loser finds what the winner made.
+        // Two callers may create it at the same time: the second finds the view of the first.
         for _ in 0..2 {
             if let Some(view) = find()? {
                 return Ok(view);
@@ -271,14 +271,14 @@ impl Registry {
         Ok(self.store.keyspace_named(name))
     }
 
-    /// The open view of a keyspace, which is opened where it is not.
+    /// The open view of a keyspace; opens it if necessary.
     fn view(
         &self,
         id: KeyspaceId,
         new: impl FnOnce(Arc<dyn Store>, Arc<dyn Env>) -> View,
     ) -> Result<View> {
         let mut open = self.open.lock();
-        // Under the lock: what is opened after `close` has looked would never be written.
+        // Checked under the lock: a view opened after `close` would never be written.
         if open.closed {
             return Err(closed());
         }

@@ -1,4 +1,4 @@
-//! Sees to it that what waits is written in time.
+//! Writes the buffer of a view in the background, in time.
 
 use crate::owner::check_process;
 use env::JobKind;
@@ -7,47 +7,47 @@ use env::{Env, Owner};
 use std::sync::{Arc, Weak};
 use store::Result;
 
-/// How long an increment may wait, in microseconds: with what a busy machine adds, it is written
-/// within a second.
+/// Delay between an increment and the job that writes the buffer, in microseconds. Some delay on a
+/// busy machine included, increments are written within a second.
 const WAIT_US: u64 = 700_000;
 
-/// A view in which increments wait.
+/// A view with a write buffer.
 pub(crate) trait Waits: Send + Sync {
-    /// Keys that wait.
+    /// Number of buffered keys.
     fn rows_waiting(&self) -> u64;
 
-    /// Lets nothing more come to wait.
+    /// Makes the buffer refuse further increments.
     fn close_buffer(&self);
 
-    /// Writes what waits, and what came in until now in any case.
+    /// Writes all increments that are in the buffer at the call, and maybe later ones.
     fn write_all(&self) -> Result<()>;
 
-    /// Set once nothing may wait any more: the database is closed, or the view is dropped.
+    /// Set when nothing may be buffered any more: the database is closed, or the view is dropped.
     fn ended(&self) -> &AtomicBool;
 
-    /// Its job.
+    /// The background job of the view.
     fn schedule(&self) -> &Schedule;
 
-    /// Whether it is dropped, or its database is closed.
+    /// Whether the view is dropped, or its database closed.
     fn is_ended(&self) -> bool {
         self.ended().load(Ordering::Acquire)
     }
 
-    /// Lets nothing wait any more.
+    /// Marks the view as dropped or closed.
     fn end(&self) {
         self.ended().store(true, Ordering::Release);
     }
 
-    /// To be asked before what waits is looked at.
+    /// Call it before you access the buffer.
     ///
     /// # Errors
-    /// [`store::ErrorKind::Forked`] in a process that inherited it by `fork`: what waits is the parent's to write.
+    /// [`store::ErrorKind::Forked`] in a child of a `fork`: the parent writes the buffer.
     #[inline]
     fn check_process(&self) -> Result<()> {
         check_process(self.schedule().owner)
     }
 
-    /// Writes what waits.
+    /// Writes the buffer, if it is not empty.
     fn write_waiting(&self) -> Result<()> {
         self.check_process()?;
         if self.rows_waiting() == 0 {
@@ -56,19 +56,18 @@ pub(crate) trait Waits: Send + Sync {
         self.write_all()
     }
 
-    /// Lets nothing wait any more and writes what does: for a database that is closed.
+    /// Refuses further increments and writes the buffer, when a database is closed.
     fn close(&self) -> Result<()> {
         self.check_process()?;
         self.close_buffer();
-        // Without a look at how many rows there are: that tells nothing of one that comes in right
-        // now.
+        // Without a check of the number of rows: another thread may be adding one right now.
         let result = self.write_all();
         self.end();
         result
     }
 }
 
-/// At most one job is on its way that writes what waits.
+/// Schedules at most one job at a time that writes the buffer.
 pub(crate) struct Schedule {
     owner: Owner,
     env: Arc<dyn Env>,
@@ -81,7 +80,7 @@ impl Schedule {
         Self { owner: Owner::here(), env, view, scheduled: AtomicBool::new(false) }
     }
 
-    /// What waits is written soon.
+    /// Schedules a write of the buffer, unless one is scheduled.
     pub(crate) fn soon(&self) {
         if self.scheduled.load(Ordering::Relaxed) || self.scheduled.swap(true, Ordering::AcqRel) {
             return;
@@ -92,8 +91,9 @@ impl Schedule {
             let env = Arc::clone(&view.schedule().env);
             let job = move || {
                 view.schedule().scheduled.store(false, Ordering::Release);
-                // A failure poisons the store, and the next call of anybody says so; what a
-                // function of the caller's refused waits on, and whoever reads it is told.
+                // A failed write poisons the store, and the next call reports it. An increment that
+                // a user-defined function refused stays in the buffer, and its readers get the
+                // error.
                 let _ = view.write_waiting();
             };
             env.spawn(JobKind::Foreground, Box::new(job));

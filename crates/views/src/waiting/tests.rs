@@ -1,4 +1,4 @@
-//! What waits and what is written, against exact sums, while threads add, replace and read.
+//! Buffered and written increments against exact sums, while threads add, replace and read.
 #![allow(clippy::disallowed_methods)]
 
 use super::buffer::Buffer;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use store::{Error, ErrorKind, Result};
 
-/// What is written; a clone is a snapshot.
+/// Rows in the store; a clone is a snapshot.
 #[derive(Default)]
 struct Written(Mutex<Arc<BTreeMap<u64, i64>>>);
 
@@ -44,7 +44,7 @@ fn new() -> (Buffer<u64, Merge>, Written) {
     (Buffer::new(Merge::AddInt, 1, Steps::of(ROWS_A_CHUNK)), Written::default())
 }
 
-/// Nothing is refused.
+/// No increment is refused.
 fn none(_: usize, error: Error) {
     panic!("{error}");
 }
@@ -54,7 +54,7 @@ fn sum(buffer: &Buffer<u64, Merge>, written: &Written, key: u64) -> i64 {
     buffer.with_sum(&key, || written.get(key), both)
 }
 
-/// More keys than are written in one chunk.
+/// More keys than one chunk.
 const KEYS: u64 = 10_000;
 
 fn add_ones(buffer: &Buffer<u64, Merge>) {
@@ -73,7 +73,7 @@ fn keys_are_written_once_and_in_order_and_what_comes_meanwhile_waits_on() {
             assert!(last < Some(*key));
             last = Some(*key);
         }
-        // To keys that are written, that are being written, and that wait to be.
+        // Adds to keys that are written, being written, and not written yet.
         for key in [0, 5000, KEYS - 1, KEYS] {
             buffer.add(&key, int_to_word(1)).unwrap();
         }
@@ -88,7 +88,7 @@ fn keys_are_written_once_and_in_order_and_what_comes_meanwhile_waits_on() {
     }
 }
 
-/// Found by reading: keys were counted, whatever they took, and copied while they were written.
+/// Found by reading: keys were counted whatever their size, and copied while they were written.
 #[test]
 fn long_keys_are_written_before_they_take_more_than_may_wait() {
     const MAX: u64 = 1_000;
@@ -113,8 +113,7 @@ fn long_keys_are_written_before_they_take_more_than_may_wait() {
         most = most.max(worth(buffer.rows(), buffer.bytes()));
     }
     assert!((MAX / 2..MAX + MAX / 8).contains(&most), "{most}");
-    // What is given a value meanwhile, what is added again while it is sealed, and a drain that
-    // fails.
+    // Replaces a key during the drain, adds to a sealed one, and lets a drain fail.
     buffer.replace(&key(1_019)[..], |_| Ok(())).unwrap();
     let write = |chunk: &[(Box<[u8]>, u64)]| {
         buffer.add(&chunk[0].0[..], int_to_word(1)).unwrap();
@@ -145,13 +144,13 @@ fn a_commit_of_long_keys_has_fewer_of_them() {
     assert_eq!(chunks, [6, 6, 6, 6, 6, 6, 6, 6, 2]);
 }
 
-/// Found by reading: whoever added to any key of the shard waited for a look at the device.
+/// Found by reading: writers to any key of the shard waited for a read of the device.
 #[test]
 fn nobody_who_adds_waits_for_a_read_of_the_store_and_no_increment_is_counted_twice_for_it() {
     let (buffer, written) = new();
     written.set(7, 100).unwrap();
     let both = |stored, sum: Option<&u64>| sum.map_or(0, |&word| word_to_int(word)) + stored;
-    // On one thread: whatever was held here would never be let go.
+    // On one thread, so a lock held here would deadlock.
     let reads = Cell::new(0);
     let read = |meanwhile: &dyn Fn()| {
         let stored = written.get(7);
@@ -181,7 +180,7 @@ fn nobody_who_reads_or_adds_is_held_up_while_the_store_has_no_room() {
     let (buffer, written) = new();
     add_ones(&buffer);
     let mut waits = 0;
-    // On one thread: whatever was held here would never be let go.
+    // On one thread, so a lock held here would deadlock.
     let wait = || -> Result<()> {
         waits += 1;
         buffer.add(&KEYS, int_to_word(1)).unwrap();
@@ -206,7 +205,7 @@ fn who_adds_writes_in_pace_and_no_call_writes_everything() {
     let (buffer, written) = new();
     let (mut most, mut chunks) = (0, 0);
     for call in 0..200 {
-        // In another order than that of the keys, so that each part gets some of each call.
+        // In another order than the keys', so that each part gets keys of each call.
         let keys: Vec<u64> = (0..ADDED).map(|i| (i * 200 + call).reverse_bits()).collect();
         buffer.add_many(keys.len(), |i| &keys[i], |_| int_to_word(1), none).unwrap();
         let mut rows_written = 0;
@@ -267,7 +266,7 @@ fn who_adds_nothing_to_a_full_buffer_comes_back() {
     let (buffer, written) = new();
     let write = |rows: &[(u64, u64)]| written.add(rows);
     add_ones(&buffer);
-    // All of it is sealed, and then twice as much waits as may.
+    // All rows are sealed, and then twice the limit is buffered.
     buffer.keep_pace(KEYS, 1, |_| Ok(true), write).unwrap();
     for key in KEYS..2 * KEYS {
         buffer.add(&key, int_to_word(1)).unwrap();
@@ -275,7 +274,7 @@ fn who_adds_nothing_to_a_full_buffer_comes_back() {
     buffer.keep_pace(KEYS, 0, |_| Ok(true), write).unwrap();
     assert!(buffer.rows() < 2 * KEYS);
     buffer.drain_in_order(|| Ok(()), write).unwrap();
-    // Nothing may wait at all, and nothing does.
+    // The limit is 0, and the buffer stays empty.
     buffer.keep_pace(0, 0, |_| Ok(true), write).unwrap();
     assert_eq!((written.now().len() as u64, buffer.rows()), (2 * KEYS, 0));
 }
@@ -298,7 +297,7 @@ fn what_a_failed_write_leaves_waits_on_with_what_came_meanwhile() {
     assert_eq!(buffer.drain_in_order(|| Ok(()), write).unwrap_err().to_string(), "no");
     let there = written.now().len() as u64;
     assert!(0 < there && there < KEYS);
-    // Key 0 is written and waits again.
+    // Key 0 is written, and buffered again.
     assert_eq!(buffer.rows(), KEYS - there + 1);
     let sums = |key| sum(&buffer, &written, key);
     assert_eq!((sums(0), sums(1), sums(KEYS - 2), sums(KEYS - 1)), (21, 1, 1, 21));
@@ -307,7 +306,7 @@ fn what_a_failed_write_leaves_waits_on_with_what_came_meanwhile() {
     assert_eq!(written.now().values().sum::<i64>(), KEYS as i64 + 40);
 }
 
-/// Each thread owns some keys, and so knows what they must have while another writes them.
+/// Each thread owns some keys and knows their values, while another thread drains.
 #[test]
 fn no_reader_misses_or_doubles_an_increment_while_others_write() {
     const THREADS: u64 = 3;
@@ -323,7 +322,7 @@ fn no_reader_misses_or_doubles_an_increment_while_others_write() {
                     for round in 0..40 {
                         let word = |i: usize| int_to_word(i as i64 % 7);
                         buffer.add_many(own.len(), |i| &own[i], word, none).unwrap();
-                        // As who adds does where much waits.
+                        // As a writer does when the buffer is behind.
                         let (room, write) = (|_| Ok(true), |rows: &[_]| written.add(rows));
                         buffer.keep_pace(KEYS / 2, own.len() / 3, room, write).unwrap();
                         for (i, key) in own.iter().enumerate() {
@@ -362,8 +361,7 @@ fn no_reader_misses_or_doubles_an_increment_while_others_write() {
                 buffer.drain_in_order(|| Ok(()), |rows| written.add(rows)).unwrap();
             }
         });
-        // All of them have ended before one that failed ends the test: the writer must not go on
-        // for ever.
+        // All threads end before a failed one ends the test: the writer must not run for ever.
         let owners: Vec<_> = owners.into_iter().map(|owner| owner.join()).collect();
         stop.store(true, Ordering::Relaxed);
         writer.join().unwrap();
@@ -387,7 +385,7 @@ fn what_is_forgotten_while_it_is_written_does_not_come_back() {
             *written.0.lock() = Arc::default();
             held.clear();
         });
-        // Written as a whole afterwards or not at all: nothing came in since.
+        // Rows are written before they are removed, or not at all; none are added since.
         let there = written.now().len() as u64 + buffer.rows();
         assert_eq!((there, buffer.rows()), (0, 0));
     }
