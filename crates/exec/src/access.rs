@@ -5,7 +5,7 @@
 //! relation's level. A part has no settings of its own.
 
 use crate::error::{Error, Result};
-use relation::{Access, Catalog, CombinedDef, CountersDef, Entry, Settings};
+use relation::{Access, Catalog, CombinedDef, CountersDef, Entry, Names, Settings};
 use store::Read;
 use syntax::Ident;
 
@@ -56,4 +56,19 @@ pub(crate) fn other_writers(entry: &Entry) -> Option<&'static str> {
         }
         Entry::Relation(..) => None,
     }
+}
+
+/// What is called so in a transaction.
+///
+/// # Errors
+/// There is nothing of this name.
+pub(crate) fn find(catalog: &Catalog, names: &Names, name: &Ident) -> Result<Entry> {
+    // What begins so is the database's own.
+    let is_named = !name.text.starts_with(':');
+    if is_named && let Some(found) = catalog.find_in(names, &name.text)? {
+        return Ok(found);
+    }
+    let known = catalog.list_in(names)?;
+    let near = syntax::closest(&name.text, known.iter().map(|(name, _)| name.as_str()));
+    Err(Error::unknown(format!("no relation `{}`", name.text), name.span, near))
 }

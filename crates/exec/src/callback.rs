@@ -6,7 +6,7 @@
 //! 3. A callback never runs inside of another on its thread: what one changes is told when it has returned. So a callback that sets
 //!    itself off is a loop, and no overflow of the stack.
 
-use crate::mutate::Returned;
+use crate::changed_rows::Returned;
 use env::sync::RwLock;
 use model::{Frame, Value};
 use relation::Entry;

@@ -4,10 +4,10 @@
 //! Where what was there plays no part, as in most changes of many rows, nothing has to be known of a row as a whole: no list of values is made for
 //! each, and integers go from cells to words in loops.
 
-use crate::cell::{Cell, Interner, small_ints};
-use crate::mutate::coerced;
-use crate::stored::StoredPath;
+use crate::coerce::coerced;
+use crate::storage::access_path::StoredPath;
 use crate::target::Target;
+use crate::value::cell::{Cell, Interner, small_ints};
 use base::{Batch, Kind};
 use function::Ambient;
 use model::{Series, Type, Value, Values};

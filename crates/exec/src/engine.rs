@@ -1,77 +1,70 @@
 //! Scripts from text to rows.
 
 mod brief;
-mod carried;
+pub(crate) mod carried;
 mod ephemeral;
-mod frames;
+pub(crate) mod frames;
 mod inside;
 mod load;
-mod lookup;
 mod moments;
 mod options;
 mod parsed;
 pub(crate) mod plans;
 mod register;
-mod rows;
+pub(crate) mod rows;
 mod session;
 mod stream;
 mod transactions;
-mod walk;
 
 use crate::callback::Callbacks;
 use crate::caught::caught;
-use crate::cell::{Cell, Interner};
+use crate::engine::moments::Moments;
+use crate::engine::options::{Options, cells_of};
+use crate::engine::parsed::{Parsed, Stand};
+use crate::engine::plans::PLAN_AGE_US;
+use crate::engine::plans::{Planned, Plans};
+use crate::engine::session::Session;
 use crate::error::{Error, Result};
 use crate::explain::Analysis;
 use crate::expr::Computer;
+use crate::fast_path::depth_first::Walk;
+use crate::fast_path::point_lookup::Lookup;
 use crate::files::Files;
-use crate::fixed::Projections;
-use crate::host::{Host, Run};
-use crate::outlet::{self, Left, Outlet, Taker};
+use crate::fixed_rule::Projections;
+use crate::fixed_rule::registry::Own;
+use crate::host::Host;
+use crate::limits::Watch;
 use crate::output::Output;
-use crate::own::Own;
+use crate::parallel::Helpers;
 use crate::profile::Profile;
-use crate::query::{Query, Relation, StoredRelation};
-use crate::sink_list::First;
-use crate::spread::Helpers;
-use crate::statistics::Statistics;
-use crate::stored::{Columns, SHORT_ROWS};
-use crate::tries::{KeptTries, Tries};
+use crate::query::Query;
+use crate::result_stream::{Left, Outlet, Taker};
+use crate::run_options::Parameters;
+use crate::run_options::Run;
+use crate::sink::top_k::First;
+use crate::storage::access_path::SHORT_ROWS;
+use crate::storage::relation_source::{Relation, StoredRelation};
+use crate::storage::statistics::Statistics;
+use crate::trie::cache::{KeptTries, Tries};
+use crate::value::cell::{Cell, Interner};
+use crate::value::columns::Columns;
 use crate::view::{Ephemeral, View};
-use crate::watch::Watch;
-pub use carried::Carried;
 use env::Env;
 use env::sync::{Mutex, RwLock};
-pub use frames::{ColumnOf, Frames};
 use function::Ambient;
-use lookup::Lookup;
-use model::Value;
-use moments::Moments;
-use options::{Options, cells_of};
-use parsed::{Parsed, Stand};
 use plan::{Constant, Plan, Wanted};
-use plans::{Planned, Plans};
 use relation::{Catalog, Names};
-pub use rows::{Change, ChangeKind};
-use session::Session;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use store::{ErrorKind, Read, Snapshot, Store, Transaction};
 use syntax::{Script, SystemOp};
-use walk::Walk;
 
 /// Seconds that a query may take where neither it nor the caller says otherwise.
 const TIMEOUT_S: f64 = 300.0;
 
-/// Microseconds for which a plan's estimates are believed.
-const PLAN_AGE_US: u64 = 2_000_000;
-
 /// Graphs of stored relations that are kept from query to query take as much as a query may, divided by this.
 const PROJECTIONS_SHARE: u64 = 4;
-
-/// Named parameters.
-pub type Parameters = BTreeMap<String, Value>;
 
 /// Runs scripts over a store.
 pub struct Engine {
@@ -194,7 +187,7 @@ impl Engine {
             callbacks: Callbacks::default(),
             own: Own::default(),
             pauses: env::Pauses::new(),
-            range_rows: outlet::RANGE_ROWS.into(),
+            range_rows: crate::result_stream::RANGE_ROWS.into(),
         }
     }
 
@@ -297,7 +290,7 @@ impl Engine {
         if run.read_only
             && let Script::System(op) = script
         {
-            crate::system::refuse_change(op)?;
+            crate::script_kind::refuse_change(op)?;
         }
         if let Some(host) = &self.host {
             host.write_waiting(None)?;
@@ -502,9 +495,9 @@ impl Engine {
             self.sleep(seconds, watch)?;
         }
         let kept =
-            lasting.map(|snapshot| crate::fixed::Kept { cache: &self.projections, snapshot });
+            lasting.map(|snapshot| crate::fixed_rule::Kept { cache: &self.projections, snapshot });
         let (own, host, files) = (&self.own, self.host(), &self.files);
-        let algorithms = crate::fixed::Library { kept, own, host, files };
+        let algorithms = crate::fixed_rule::Library { kept, own, host, files };
         let is_ordered = !query.options.order.is_empty();
         // One row at least: an assertion may ask whether there are any.
         let wanted = options.limit.map(|limit| limit.saturating_add(options.offset).max(1));
@@ -578,11 +571,11 @@ impl Engine {
             order_by.push((&columns[place], *descends));
         }
         order_by.extend(columns[..told].iter().map(|column| (column.as_slice(), false)));
-        let order = match crate::sort::is_in_order(&order_by, rows) {
+        let order = match crate::value::sort::is_in_order(&order_by, rows) {
             true => None,
             false => {
                 let check = || watch.check(interner.bytes());
-                Some(crate::sort::order(&order_by, rows, interner, &check)?)
+                Some(crate::value::sort::order(&order_by, rows, interner, &check)?)
             }
         };
         let from = options.offset.min(rows);
@@ -620,7 +613,7 @@ impl Engine {
         while self.env.monotonic_us() < until {
             watch.check(0)?;
             let left = until.saturating_sub(self.env.monotonic_us()).min(20_000);
-            crate::watch::wait(&*self.env, left);
+            crate::limits::wait(&*self.env, left);
         }
         Ok(())
     }
@@ -656,7 +649,10 @@ impl Engine {
 
 /// Computes what needs no rows, so that whether it fails does not depend on whether rows come to it.
 fn check_constants(plan: &Plan, computer: &Computer<'_>, watch: &Watch<'_>) -> Result<()> {
-    if !plan.constants.is_empty() && watch.is_brief() && !brief::computes_little(plan) {
+    if !plan.constants.is_empty()
+        && watch.is_brief()
+        && !crate::engine::brief::computes_little(plan)
+    {
         return Err(Error::Long);
     }
     for Constant { expr, wanted, span } in &plan.constants {
@@ -664,7 +660,9 @@ fn check_constants(plan: &Plan, computer: &Computer<'_>, watch: &Watch<'_>) -> R
         match wanted {
             Wanted::Any => {}
             Wanted::List => {
-                computer.interner.with(cell, |value| crate::items::check_list(value, *span))?;
+                computer
+                    .interner
+                    .with(cell, |value| crate::value::list_items::check_list(value, *span))?;
             }
             Wanted::Bool => {
                 computer.truth(cell, "a condition", *span)?;
@@ -684,12 +682,12 @@ fn short(
     watch: &Watch<'_>,
 ) -> Result<Option<Columns>> {
     watch.check(0)?;
-    if watch.is_brief() && !brief::computes_little(plan) {
+    if watch.is_brief() && !crate::engine::brief::computes_little(plan) {
         return Err(Error::Long);
     }
     let mut found = match Lookup::of(plan, relations) {
         Some(lookup) => lookup.rows(read, computer, enough)?,
-        None => crate::constant::rows_of(plan, computer, watch)?,
+        None => crate::fast_path::values::rows_of(plan, computer, watch)?,
     };
     if found.is_none()
         && enough <= SHORT_ROWS

@@ -8,15 +8,18 @@
 //! 1. When values are forgotten, no thread holds a cell of one: bodies, sets of rows that were seen and sinks last for one wave, and tables, parameters and
 //!    expressions were there before the mark. Tries move the mark when they grow.
 
-use crate::bindings::Bindings;
-use crate::body::{Body, Wanted};
-use crate::cell::Cell;
+use crate::batch_size::Wanted;
 use crate::error::Result;
-use crate::outlet::Outlet;
-use crate::query::{Query, Readable};
+use crate::expr::batch::Bindings;
+use crate::parallel::Spread;
+use crate::pipeline::Body;
+use crate::query::Query;
+use crate::result_stream::Outlet;
 use crate::sink::{Sink, head_columns};
-use crate::spread::Spread;
-use crate::stored::{Columns, StoredPath};
+use crate::storage::access_path::StoredPath;
+use crate::storage::relation_source::Readable;
+use crate::value::cell::Cell;
+use crate::value::columns::Columns;
 use base::Projection;
 use plan::{BodyPlan, Rule, Step, Var};
 use std::collections::VecDeque;

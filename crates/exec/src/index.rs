@@ -6,11 +6,11 @@
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::limits::{Check, Watch};
 use crate::mutate::index_rows;
 use crate::output::Output;
-use crate::stored::StoredPath;
+use crate::storage::access_path::StoredPath;
 use crate::view::{columns_of, stored_paths};
-use crate::watch::{Check, Watch};
 use base::{Batch, Key, KeyspaceId, Kind, Projection};
 use model::Value;
 use relation::{CombinedDef, CountersDef, Entry, Schema};

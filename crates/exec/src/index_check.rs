@@ -8,7 +8,7 @@
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::mutate::index_rows;
-use crate::stored::StoredPath;
+use crate::storage::access_path::StoredPath;
 use crate::view::stored_paths;
 use base::{Batch, KeyRef, Keys, KeyspaceId, Projection};
 use relation::Entry;

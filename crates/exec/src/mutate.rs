@@ -5,15 +5,17 @@
 //! 2. A graph's two directions get the same rows.
 //! 3. Rows hold texts until they are encoded, also where numbers stand for them.
 
-use crate::cell::{Cell, Interner};
+use crate::changed_rows::Given;
+use crate::changed_rows::Returned;
+use crate::coerce::coerced;
 use crate::columns::{self, CHUNK_ROWS};
 use crate::error::{Error, Result};
 use crate::expr::Computer;
 use crate::numbers::Numbers;
 use crate::output::Output;
-use crate::owned::OwnedCells;
-use crate::stored::StoredPath;
+use crate::storage::access_path::StoredPath;
 use crate::target::Target;
+use crate::value::cell::{Cell, Interner};
 use crate::view::columns_of;
 use base::{Batch, Kind, STEPS};
 use hashbrown::HashMap;
@@ -24,19 +26,6 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 use store::{Kinds, TableWrites, Transaction, WriteBatch};
 use syntax::{Mutation, MutationOp, Span, Spec, SpecColumn};
-
-/// Rows of a query with their names, which are to be written.
-pub(crate) struct Given<'g> {
-    /// Names of the columns; of an aggregate also that of its variable.
-    pub headers: &'g [String],
-    /// Rows.
-    pub rows: usize,
-    /// The columns.
-    pub cells: &'g OwnedCells,
-}
-
-/// Rows for `:returning`: their kind, and the relation's columns.
-pub(crate) type Returned = Vec<(&'static str, Vec<Value>)>;
 
 /// Whether what a change says of columns holds of a relation that has these: names, and types where they are said.
 ///
@@ -77,7 +66,7 @@ pub(crate) fn check_spec(
 
 /// About how many bytes it takes.
 fn bytes_of_returned((_, row): &(&'static str, Vec<Value>)) -> u64 {
-    row.iter().map(crate::cell::bytes_of).sum::<u64>() + size_of::<Vec<Value>>() as u64
+    row.iter().map(crate::value::cell::bytes_of).sum::<u64>() + size_of::<Vec<Value>>() as u64
 }
 
 /// What `:returning` gives.
@@ -235,7 +224,7 @@ impl Writer<'_> {
         for number in from..to {
             self.go_on(number)?;
             let row = self.row(mutation, sources, given, number)?;
-            bytes += row.iter().flatten().map(crate::cell::bytes_of).sum::<u64>();
+            bytes += row.iter().flatten().map(crate::value::cell::bytes_of).sum::<u64>();
             rows.push(row);
             if bytes > bytes_max {
                 break;
@@ -692,61 +681,6 @@ fn filler(of: &Type) -> Value {
         Type::Tuple(types) => Value::List(types.iter().map(filler).collect()),
         Type::Vector(_, len) => Value::List(vec![Value::Int(0); *len as usize]),
         Type::Nullable(_) => Value::Null,
-    }
-}
-
-/// Whether there is a null where the type does not say that it may stand. The types themselves take one for `Any` and for JSON.
-fn has_stray_null(of: &Type, value: &Value) -> bool {
-    match (of, value) {
-        (Type::Any | Type::Json, Value::Null) => true,
-        (Type::Nullable(of), value) => *value != Value::Null && has_stray_null(of, value),
-        (Type::List(of, _), Value::List(items)) => {
-            items.iter().any(|item| has_stray_null(of, item))
-        }
-        (Type::Tuple(types), Value::List(items)) => {
-            types.iter().zip(items).any(|(of, item)| has_stray_null(of, item))
-        }
-        _ => false,
-    }
-}
-
-/// A value as a column of this type holds it, or why it holds none such.
-pub(crate) fn coerced(
-    of: &Type,
-    value: Value,
-    ambient: &dyn function::Ambient,
-) -> std::result::Result<Value, String> {
-    if has_stray_null(of, &value) {
-        return Err("expected a value, found null".to_owned());
-    }
-    if *of.without_null() == Type::Validity
-        && let Some(validity) = validity(&value, ambient).map_err(|error| error.to_string())?
-    {
-        return Ok(validity);
-    }
-    of.coerce(value).map_err(|error| error.to_string())
-}
-
-/// What may be written for a validity: a time that asserts, `'ASSERT'` and `'RETRACT'` for now, `~` before a time that retracts,
-/// and a list of microseconds and a truth value.
-fn validity(value: &Value, ambient: &dyn function::Ambient) -> Result<Option<Value>> {
-    let make =
-        |timestamp_us, assert| Ok(Some(Value::Validity(model::Validity { timestamp_us, assert })));
-    match value {
-        Value::Str(text) => match text.as_str() {
-            "ASSERT" => make(ambient.moment_us(), true),
-            "RETRACT" => make(ambient.moment_us(), false),
-            text => match text.strip_prefix('~') {
-                Some(text) => make(crate::history::microseconds(text, ambient)?, false),
-                None => make(crate::history::microseconds(text, ambient)?, true),
-            },
-        },
-        Value::List(items) => match items.as_slice() {
-            [Value::Int(timestamp_us), Value::Bool(assert)] => make(*timestamp_us, *assert),
-            _ => Ok(None),
-        },
-        Value::Int(timestamp_us) => make(*timestamp_us, true),
-        _ => Ok(None),
     }
 }
 

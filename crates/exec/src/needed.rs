@@ -8,12 +8,13 @@
 //! 1. A rule has no row where the first steps of its body have none. Only steps that read what is computed already are run, and few rows.
 //! 2. A rule that reads its own group has none while that is empty, so it counts as the others of its group do.
 
-use crate::bindings::Bindings;
-use crate::body::{Body, Wanted};
-use crate::cell::Cell;
+use crate::batch_size::Wanted;
 use crate::error::Result;
+use crate::expr::batch::Bindings;
+use crate::pipeline::Body;
 use crate::query::Query;
-use crate::spread::Out;
+use crate::sink::Out;
+use crate::value::cell::Cell;
 use plan::{BodyPlan, Reader, RulePlan, Step};
 
 /// Rows that may be read or made to find out.

@@ -1,7 +1,7 @@
 //! What a script answers.
 
-use crate::cell::{Cell, Interner};
-use crate::owned::OwnedCells;
+use crate::table::owned::OwnedCells;
+use crate::value::cell::{Cell, Interner};
 use model::{Type, Value};
 use std::ops::Range;
 use std::sync::Arc;

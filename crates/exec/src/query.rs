@@ -8,24 +8,32 @@
 //! # Invariants
 //! 1. While bodies run, no table that they read changes: what is found waits in a table of its own until the round is over.
 
-use crate::aggregate::Groups;
-use crate::bindings::Bindings;
-use crate::body::{Body, Marks};
-use crate::cell::{Cell, Interner};
+use crate::batch_size::CHUNK_ROWS;
 use crate::error::{Error, Result};
+use crate::expr::batch::Bindings;
 use crate::expr::{Compiled, Computer};
-use crate::items::not_a_list;
-use crate::outlet::Outlet;
-use crate::owned::OwnedTable;
+use crate::limits::{Check, Watch};
+use crate::parallel::{Helpers, Spread};
+use crate::pipeline::Body;
 use crate::profile::{Clock, Profile};
-use crate::sink::{Best, Grouped, RowSet, Sink, join_best, plain_columns};
-use crate::sink_list::{First, RowList};
-use crate::spread::{Alone, Helpers, Spread, Waiting};
-use crate::stored::{CHUNK_ROWS, Columns, StoredPath};
+use crate::result_stream::Outlet;
+use crate::sink::aggregate::Grouped;
+use crate::sink::groups::Groups;
+use crate::sink::list::RowList;
+use crate::sink::meet::{Best, join_best};
+use crate::sink::set::RowSet;
+use crate::sink::top_k::First;
+use crate::sink::{Alone, Waiting};
+use crate::sink::{Sink, plain_columns};
+use crate::storage::relation_source::Readable;
+use crate::storage::relation_source::Relation;
+use crate::table::derived::Marks;
+use crate::table::derived::Tables;
 use crate::table::{ROWS_MAX, Table};
-use crate::tables::Tables;
-use crate::tries::{KeptTries, QueryTries};
-use crate::watch::{Check, Watch};
+use crate::trie::cache::{KeptTries, QueryTries};
+use crate::value::cell::{Cell, Interner};
+use crate::value::columns::Columns;
+use crate::value::list_items::not_a_list;
 use base::STEPS;
 use function::Ambient;
 use hashbrown::HashMap;
@@ -34,63 +42,6 @@ use plan::{AggregateUse, BodyPlan, GroupPlan, Plan, PredicateKind, Source, Step,
 use std::sync::Arc;
 use store::Read;
 use syntax::Span;
-
-/// A stored relation and the orders in which it is found.
-#[derive(Clone, Debug)]
-pub(crate) struct StoredRelation {
-    /// As [`plan::RelationInfo::paths`].
-    pub paths: Vec<StoredPath>,
-}
-
-impl StoredRelation {
-    /// The path on which all rows are read for a trie of these columns.
-    pub(crate) fn read_for(&self, columns: &[usize]) -> &StoredPath {
-        let covering = self.paths.iter().filter(|path| path.covers(columns));
-        let in_order = |path: &&StoredPath| {
-            path.columns.iter().zip(columns).take_while(|(a, b)| a == b).count()
-        };
-        // The first of equals: the relation itself, unless an index is in the right order.
-        covering.rev().max_by_key(in_order).unwrap_or(&self.paths[0])
-    }
-}
-
-/// What a query reads by a name with `*`.
-#[derive(Clone, Debug)]
-pub(crate) enum Relation {
-    /// In the store.
-    Stored(Arc<StoredRelation>),
-    /// A script's own, in memory.
-    Script(OwnedTable),
-}
-
-/// The same for one query.
-#[derive(Clone, Debug)]
-pub(crate) enum Readable {
-    /// In the store.
-    Stored(Arc<StoredRelation>),
-    /// In memory, in cells of the query's interner.
-    Memory(Arc<Table>),
-}
-
-impl Relation {
-    /// Where its rows are, unless they are in memory.
-    pub(crate) fn keyspace(&self) -> Option<base::KeyspaceId> {
-        match self {
-            Self::Stored(stored) => stored.paths.first().map(|path| path.keyspace),
-            Self::Script(_) => None,
-        }
-    }
-}
-
-impl Readable {
-    fn of(relation: Relation, interner: &Interner, watch: &Watch<'_>) -> Result<Self> {
-        let check = || watch.check(interner.bytes());
-        Ok(match relation {
-            Relation::Stored(stored) => Self::Stored(stored),
-            Relation::Script(table) => Self::Memory(table.table_for(interner, &check)?),
-        })
-    }
-}
 
 /// A running query.
 pub(crate) struct Query<'a> {
@@ -351,7 +302,7 @@ impl<'a> Query<'a> {
                             let asked = wanted.len();
                             let kept: Vec<usize> = (0..found.rows)
                                 .filter(|&row| {
-                                    crate::history::newest(
+                                    crate::value::validity::newest(
                                         &found.columns[asked..],
                                         row,
                                         at,
@@ -395,7 +346,7 @@ impl<'a> Query<'a> {
         let computer = self.computer();
         let time = |row: usize| {
             let cell = computer.compute(expr, input, row)?;
-            self.interner.with(cell, |value| crate::history::time_of(value, self.ambient))
+            self.interner.with(cell, |value| crate::value::validity::time_of(value, self.ambient))
         };
         (0..input.rows).map(time).collect()
     }
@@ -430,8 +381,8 @@ impl<'a> Query<'a> {
         let rows = table.live_rows();
         let columns = match Arc::try_unwrap(table) {
             Ok(table) if table.rows() == rows => table.into_sorted_columns(),
-            Ok(table) => live_columns(&table),
-            Err(table) => live_columns(&table),
+            Ok(table) => table.live_columns(),
+            Err(table) => table.live_columns(),
         };
         let all = columns.len();
         (Columns { rows, columns }, all)
@@ -451,7 +402,8 @@ impl<'a> Query<'a> {
                     self.tables.change(predicate, |slot| *slot = table);
                 }
                 PredicateKind::Constant(data) => {
-                    let rows = crate::constant::columns(data, definition, &self.computer())?;
+                    let rows =
+                        crate::fast_path::values::columns(data, definition, &self.computer())?;
                     self.fill(predicate, rows.len(), &rows)?;
                 }
                 PredicateKind::Fixed(fixed) => {
@@ -490,10 +442,10 @@ impl<'a> Query<'a> {
 
     /// Brings the rows of a derived relation into the order of their columns.
     fn sort_table(&mut self, predicate: usize) -> Result<()> {
-        let columns = live_columns(&self.tables[predicate]);
+        let columns = self.tables[predicate].live_columns();
         let rows = columns.first().map_or(0, Vec::len);
         let by: Vec<(&[Cell], bool)> = columns.iter().map(|one| (one.as_slice(), false)).collect();
-        let order = crate::sort::order(&by, rows, self.interner, &|| self.check(0))?;
+        let order = crate::value::sort::order(&by, rows, self.interner, &|| self.check(0))?;
         let sorted = |column: &Vec<Cell>| order.iter().map(|&row| column[row as usize]).collect();
         let sorted: Vec<Vec<Cell>> = columns.iter().map(sorted).collect();
         let table = Table::set(sorted.len()).with_rows(&sorted, rows, &|| self.check(0))?;
@@ -807,14 +759,6 @@ fn index(table: &mut Arc<Table>, columns: &[usize], check: Check<'_>) -> Result<
         true => Ok(()),
         false => Arc::make_mut(table).index(columns, check),
     }
-}
-
-pub(crate) fn live_columns(table: &Table) -> Vec<Vec<Cell>> {
-    let live = |column: usize| {
-        let cells = table.column(column).iter().enumerate();
-        cells.filter(|(row, _)| table.is_live(*row)).map(|(_, cell)| *cell).collect()
-    };
-    (0..table.arity()).map(live).collect()
 }
 
 fn aggregates_of(kind: &PredicateKind) -> &[Option<AggregateUse>] {

@@ -2,9 +2,9 @@
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::limits::Watch;
 use crate::output::Output;
 use crate::view::columns_of;
-use crate::watch::Watch;
 use model::Value;
 use relation::{Access, Catalog, Entry, Names, Settings};
 use store::{ErrorKind, Read, Transaction, WriteBatch};
@@ -57,20 +57,22 @@ pub(crate) fn run(
             }
         }
         SystemOp::FixedRules => {
-            let mut rules = crate::fixed::names();
+            let mut rules = crate::fixed_rule::names();
             rules.append(&mut engine.own().rule_names());
             rules.sort_unstable();
             let rows = rules.into_iter().map(|name| vec![Value::Str(name)]);
             Ok(Output::of_values(&["rule"], rows.collect()))
         }
-        SystemOp::Indices(name) => crate::index::list(engine, read, &find(catalog, names, name)?),
+        SystemOp::Indices(name) => {
+            crate::index::list(engine, read, &crate::access::find(catalog, names, name)?)
+        }
         SystemOp::SearchIndex(name, _) => Err(not_yet("search indexes", name.span)),
         SystemOp::IndexCreate(name, ..) | SystemOp::IndexDrop(name, ..) => {
             let what = "indexes are made and dropped by a script of their own";
             Err(Error::value(what, name.span))
         }
         SystemOp::ShowTriggers(name) => {
-            find(catalog, names, name)?;
+            crate::access::find(catalog, names, name)?;
             let Settings { on_put, on_rm, on_replace, .. } = catalog.settings(read, &name.text)?;
             let rows = [("put", on_put), ("rm", on_rm), ("replace", on_replace)];
             let rows = rows.into_iter().flat_map(|(kind, triggers)| {
@@ -110,7 +112,7 @@ pub(crate) fn set(
     };
     for name in relations {
         crate::access::refuse_part(name, "set up with")?;
-        let entry = find(catalog, names, name)?;
+        let entry = crate::access::find(catalog, names, name)?;
         let forbidden = match op {
             SystemOp::SetTriggers { .. } => Some(Access::Protected),
             SystemOp::Describe(..) => Some(Access::ReadOnly),
@@ -181,57 +183,14 @@ pub(crate) fn index(engine: &Engine, op: &SystemOp, watch: &Watch<'_>) -> Result
 /// # Errors
 /// There is none of this name, or its level forbids it.
 fn indexable(engine: &Engine, relation: &Ident) -> Result<Entry> {
-    let entry = find(engine.catalog(), &Names::default(), relation)?;
+    let entry = crate::access::find(engine.catalog(), &Names::default(), relation)?;
     crate::access::check(engine.catalog(), &**engine.store(), &relation.text, Access::Protected)
         .map_err(|error| Error::refused(error, relation.span))?;
     Ok(entry)
 }
 
-/// Whether it changes what a transaction does not hold back: the catalog, or the files.
-pub(crate) fn is_change(op: &SystemOp) -> bool {
-    !matches!(
-        op,
-        SystemOp::Relations
-            | SystemOp::Columns(_)
-            | SystemOp::Explain(_)
-            | SystemOp::Analyze(_)
-            | SystemOp::Running
-            | SystemOp::Kill(_)
-            | SystemOp::FixedRules
-            | SystemOp::Indices(_)
-            | SystemOp::ShowTriggers(_)
-    )
-}
-
-/// Why nothing is changed.
-pub(crate) const READ_ONLY: &str = "the script is run for reading only";
-
-/// # Errors
-/// It changes something.
-pub(crate) fn refuse_change(op: &SystemOp) -> Result<()> {
-    match is_change(op) {
-        true => Err(Error::read_only(READ_ONLY, Span::default())),
-        false => Ok(()),
-    }
-}
-
 fn not_yet(what: &str, span: Span) -> Error {
     Error::hinted(format!("{what}: not yet"), span, "a later version has this")
-}
-
-/// What is called so in a transaction.
-///
-/// # Errors
-/// There is nothing of this name.
-pub(crate) fn find(catalog: &Catalog, names: &Names, name: &Ident) -> Result<Entry> {
-    // What begins so is the database's own.
-    let is_named = !name.text.starts_with(':');
-    if is_named && let Some(found) = catalog.find_in(names, &name.text)? {
-        return Ok(found);
-    }
-    let known = catalog.list_in(names)?;
-    let near = syntax::closest(&name.text, known.iter().map(|(name, _)| name.as_str()));
-    Err(Error::unknown(format!("no relation `{}`", name.text), name.span, near))
 }
 
 fn relations(catalog: &Catalog, names: &Names, read: &dyn Read) -> Result<Output> {
@@ -268,7 +227,7 @@ fn relations(catalog: &Catalog, names: &Names, read: &dyn Read) -> Result<Output
 }
 
 fn columns(catalog: &Catalog, names: &Names, name: &Ident) -> Result<Output> {
-    let schema = find(catalog, names, name)?.shown_schema();
+    let schema = crate::access::find(catalog, names, name)?.shown_schema();
     let keys = schema.keys.len();
     let defaults: Vec<bool> = schema.defaults().map(|default| default.is_some()).collect();
     let rows = columns_of(&schema).into_iter().enumerate().map(|(place, column)| {

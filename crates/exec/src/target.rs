@@ -1,6 +1,6 @@
 //! A relation that rows are written to: its columns as whoever writes sees them, and where they are stored.
 
-use crate::stored::StoredPath;
+use crate::storage::access_path::StoredPath;
 use crate::view::{dictionary, stored_paths};
 use relation::{Catalog, Dictionary, Entry, Schema};
 use store::Read;

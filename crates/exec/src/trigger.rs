@@ -3,8 +3,8 @@
 //! A trigger sees what changed as the rules `_new` and `_old`. Where no row was given nothing changed, and none runs. What it changes itself sets off no other trigger. Where a relation is replaced, those
 //! `on replace` run first, see what it holds until then, and know of no rows; those `on put` run when the new rows are there.
 
+use crate::changed_rows::Returned;
 use crate::error::{Error, Result};
-use crate::mutate::Returned;
 use model::Value;
 use relation::Settings;
 use syntax::{Expr, Ident, MutationOp, Query, Rule, Script, Span};

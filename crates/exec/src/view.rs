@@ -1,10 +1,10 @@
 //! The catalog as a script sees it: what is stored, and its own relations in memory.
 
-use crate::own::Own;
-use crate::owned::OwnedTable;
-use crate::query::{Relation, StoredRelation};
-use crate::statistics::PathStatistics;
-use crate::stored::StoredPath;
+use crate::fixed_rule::registry::Own;
+use crate::storage::access_path::StoredPath;
+use crate::storage::relation_source::{Relation, StoredRelation};
+use crate::storage::statistics::PathStatistics;
+use crate::table::owned::OwnedTable;
 use function::OwnAggregate;
 use model::Type;
 use plan::{AccessPath, ColumnInfo, RelationInfo, Spelled};
@@ -254,7 +254,7 @@ impl plan::Catalog for View<'_> {
         name: &syntax::Ident,
         options: &[(syntax::Ident, syntax::Expr)],
     ) -> Result<Option<usize>, syntax::Diagnostic> {
-        crate::fixed::columns(name, options, self.own)
+        crate::fixed_rule::columns(name, options, self.own)
     }
 
     fn aggregate(&self, name: &str) -> Option<Arc<OwnAggregate>> {

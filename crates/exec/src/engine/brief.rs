@@ -9,11 +9,12 @@
 //!    by somebody who waits for the caller.
 //! 2. A script that turns out to be none such has changed nothing.
 
-use super::{Engine, Parsed};
+use crate::engine::Engine;
+use crate::engine::parsed::Parsed;
 use crate::error::{Error, Result};
-use crate::host::{Brief, Run};
 use crate::output::Output;
-use crate::stored::SHORT_ROWS;
+use crate::run_options::{Brief, Run};
+use crate::storage::access_path::SHORT_ROWS;
 use model::Value;
 use plan::{Expr, Plan, Planned, PredicateKind, Step};
 use std::sync::Arc;
@@ -65,7 +66,7 @@ impl Engine {
     }
 
     /// The present moment, which only a brief script does not wait for.
-    pub(super) fn present(&self, run: &Run<'_>) -> Result<u64> {
+    pub(crate) fn present(&self, run: &Run<'_>) -> Result<u64> {
         match run.brief {
             Some(_) => self.moments.now_at_once().ok_or(Error::Long),
             None => Ok(self.moments.now(&*self.env)),
@@ -73,7 +74,7 @@ impl Engine {
     }
 
     /// A script that was parsed before, if it is one of small changes.
-    pub(super) fn parsed_briefly(&self, text: &str, brief: Brief) -> Result<Arc<Parsed>> {
+    pub(crate) fn parsed_briefly(&self, text: &str, brief: Brief) -> Result<Arc<Parsed>> {
         let nothing_waits = || {
             let host = self.host.as_ref();
             self.store.commits_at_once() && host.is_none_or(|host| !host.is_waiting(None))
@@ -122,7 +123,7 @@ fn is_small(value: &Value, items_left: &mut usize) -> bool {
 }
 
 /// Whether what a plan computes of each row is soon done.
-pub(super) fn computes_little(plan: &Plan) -> bool {
+pub(crate) fn computes_little(plan: &Plan) -> bool {
     let is_little = |step: &Planned| match &step.step {
         Step::Assign { value: expr, .. } | Step::Filter(expr) => is_quick(expr),
         Step::Same { .. } | Step::Stored { .. } => true,
@@ -140,7 +141,7 @@ pub(super) fn computes_little(plan: &Plan) -> bool {
 }
 
 /// Whether no function of it takes long.
-pub(super) fn is_quick(expr: &Expr) -> bool {
+pub(crate) fn is_quick(expr: &Expr) -> bool {
     match expr {
         Expr::Const(_) | Expr::Param(_) | Expr::Var(_) => true,
         Expr::Call(function, args, _) => {

@@ -1,7 +1,7 @@
 //! What goes from script to script of a transaction of the caller's, and to its commit.
 
-use super::parsed::Stand;
 use crate::callback::Changed;
+use crate::engine::parsed::Stand;
 use env::sync::Mutex;
 use relation::Names;
 use std::sync::Arc;
@@ -10,27 +10,27 @@ use std::thread::ThreadId;
 /// What scripts in a transaction of the caller's leave to be done when it ends.
 pub struct Carried {
     /// Of the engine, when the transaction began.
-    pub(super) stand: Stand,
-    pub(super) names: Names,
-    pub(super) changed: Vec<Changed>,
-    pub(super) lets_plans_go: bool,
+    pub(crate) stand: Stand,
+    pub(crate) names: Names,
+    pub(crate) changed: Vec<Changed>,
+    pub(crate) lets_plans_go: bool,
     /// The transaction's, where this is a script's: scripts inside of the script, and beside it, leave it there.
-    pub(super) of_all: Option<Arc<Mutex<Carried>>>,
+    pub(crate) of_all: Option<Arc<Mutex<Carried>>>,
     /// The threads of the scripts that left something, in their order.
-    pub(super) left_by: Vec<ThreadId>,
+    pub(crate) left_by: Vec<ThreadId>,
     /// Whether a thread undid what a script of another had left.
-    pub(super) has_lost: bool,
+    pub(crate) has_lost: bool,
 }
 
 /// What scripts had left.
-pub(super) struct Left {
+pub(crate) struct Left {
     names: Names,
     changed: usize,
     scripts: usize,
 }
 
 impl Carried {
-    pub(super) fn new(stand: Stand, names: Names) -> Self {
+    pub(crate) fn new(stand: Stand, names: Names) -> Self {
         Self {
             stand,
             names,
@@ -68,7 +68,7 @@ impl Carried {
     }
 
     /// What there is now.
-    pub(super) fn left(&self) -> Left {
+    pub(crate) fn left(&self) -> Left {
         let (changed, scripts) = (self.changed.len(), self.left_by.len());
         Left { names: self.names.clone(), changed, scripts }
     }
@@ -76,7 +76,7 @@ impl Carried {
     /// Goes back to what there was: a script has failed, or a part of one, and what scripts inside of it did is undone with it. What they made, which is to
     /// be dropped.
     #[must_use]
-    pub(super) fn go_back_to(&mut self, left: Left) -> Names {
+    pub(crate) fn go_back_to(&mut self, left: Left) -> Names {
         let now = std::thread::current().id();
         let undone = self.left_by.drain(left.scripts.min(self.left_by.len())..);
         self.has_lost |= undone.into_iter().any(|thread| thread != now);

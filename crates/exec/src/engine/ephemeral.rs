@@ -3,17 +3,19 @@
 //! # Invariants
 //! 1. A change that is refused leaves the relation as it was.
 
-use super::EnvAmbient;
-use super::session::Session;
-use crate::cell::{Cell, Interner};
+use crate::changed_rows::{Given, Returned};
+use crate::coerce::coerced;
+use crate::engine::EnvAmbient;
+use crate::engine::session::Session;
 use crate::error::{Error, Result};
 use crate::expr::Computer;
-use crate::mutate::{Given, Returned, check_spec, coerced, find, given_column, schema_of};
+use crate::limits::Check;
+use crate::mutate::{check_spec, find, given_column, schema_of};
 use crate::output::Output;
-use crate::owned::OwnedTable;
 use crate::table::Table;
+use crate::table::owned::OwnedTable;
+use crate::value::cell::{Cell, Interner};
 use crate::view::Ephemeral;
-use crate::watch::Check;
 use base::STEPS;
 use model::{Type, Value};
 use plan::ColumnInfo;
@@ -29,7 +31,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// There is no such relation, or one already; a column gets no value; a row is there or is not, against what the op asks.
-    pub(super) fn change_ephemeral(
+    pub(crate) fn change_ephemeral(
         &mut self,
         mutation: &Mutation,
         given: &Given<'_>,

@@ -1,9 +1,9 @@
 //! Stored relations as columns: whole, or some rows at a time.
 
-use super::Engine;
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::numbers::spelled;
-use crate::stored::StoredPath;
+use crate::storage::access_path::StoredPath;
 use crate::view::{dictionary, stored_paths};
 use base::{Batch, Keys, Projection, Validity};
 use model::{Frame, Series, Type, Values};
@@ -159,7 +159,7 @@ impl Engine {
 
     fn entry(&self, names: &Names, name: &str) -> Result<relation::Entry> {
         let ident = Ident { text: name.to_owned(), span: Span::default() };
-        crate::system::find(&self.catalog, names, &ident)
+        crate::access::find(&self.catalog, names, &ident)
     }
 
     fn readable(

@@ -4,7 +4,7 @@
 //! Scripts that change rows share a lock, which `::index create` takes alone. A script inside of another one would wait for an index that waits for the
 //! outer one, and an index inside of a script for ever.
 
-use super::Engine;
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use env::sync::RwLockReadGuard;
 use std::cell::RefCell;
@@ -16,7 +16,7 @@ thread_local! {
 }
 
 /// A share of the lock, as long as a script runs; inside of another one that one's serves.
-pub(super) struct Changing<'e> {
+pub(crate) struct Changing<'e> {
     _shared: Option<RwLockReadGuard<'e, ()>>,
 }
 
@@ -36,12 +36,12 @@ impl Engine {
     }
 
     /// Takes a share of the lock.
-    pub(super) fn share(&self) -> Changing<'_> {
+    pub(crate) fn share(&self) -> Changing<'_> {
         self.enter((!self.is_inside()).then(|| self.changing.read()))
     }
 
     /// The same, unless it would have to be waited for.
-    pub(super) fn share_at_once(&self) -> Option<Changing<'_>> {
+    pub(crate) fn share_at_once(&self) -> Option<Changing<'_>> {
         let shared = match self.is_inside() {
             true => None,
             false => Some(self.changing.try_read()?),
@@ -56,7 +56,7 @@ impl Engine {
 
     /// # Errors
     /// Where a script of this engine runs on this thread.
-    pub(super) fn check_outside(&self) -> Result<()> {
+    pub(crate) fn check_outside(&self) -> Result<()> {
         match self.is_inside() {
             true => {
                 let what = "an index is neither made nor dropped inside of a script";

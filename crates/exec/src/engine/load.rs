@@ -9,7 +9,7 @@
 //! 2. What was there is not looked at. So no index that holds other columns than keys may belong to the relation.
 
 use crate::error::{Error, Result};
-use crate::watch::Check;
+use crate::limits::Check;
 use base::{Batch, Keys};
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use store::{SortedRows, Store};
 use syntax::Span;
 
 /// Rows that are worth a load: it flushes what is in memory.
-pub(super) const LOADED_ROWS_MIN: usize = 100_000;
+pub(crate) const LOADED_ROWS_MIN: usize = 100_000;
 
 /// Rows that one worker writes.
 const PARTITION_ROWS: usize = 500_000;
@@ -26,7 +26,7 @@ const PARTITION_ROWS: usize = 500_000;
 const STEP_ROWS: usize = 16 << 10;
 
 /// Rows of one keyspace in any order.
-pub(super) struct Rows {
+pub(crate) struct Rows {
     pub keyspace: base::KeyspaceId,
     pub rows: Batch,
 }
@@ -35,7 +35,7 @@ pub(super) struct Rows {
 ///
 /// # Errors
 /// Those of the store and of `check`, which is asked whether to go on.
-pub(super) fn load(store: &dyn Store, tables: Vec<Rows>, check: Check<'_>) -> Result<()> {
+pub(crate) fn load(store: &dyn Store, tables: Vec<Rows>, check: Check<'_>) -> Result<()> {
     let mut bulk = store.begin_bulk()?;
     for Rows { keyspace, rows } in tables {
         check()?;

@@ -15,53 +15,53 @@ use env::sync::atomic::{AtomicU64, Ordering};
 const LOOK_US: u64 = 100;
 
 #[derive(Default)]
-pub(super) struct Moments {
+pub(crate) struct Moments {
     count: AtomicU64,
 }
 
 impl Moments {
     /// The present moment, once no change is under way.
-    pub(super) fn now(&self, env: &dyn Env) -> u64 {
+    pub(crate) fn now(&self, env: &dyn Env) -> u64 {
         loop {
             match self.now_at_once() {
                 Some(count) => return count,
-                None => crate::watch::wait(env, LOOK_US),
+                None => crate::limits::wait(env, LOOK_US),
             }
         }
     }
 
     /// The present moment, unless a change is under way.
-    pub(super) fn now_at_once(&self) -> Option<u64> {
+    pub(crate) fn now_at_once(&self) -> Option<u64> {
         let count = self.count.load(Ordering::Acquire);
         count.is_multiple_of(2).then_some(count)
     }
 
     /// Whether it is still that moment.
     #[inline]
-    pub(super) fn is(&self, moment: u64) -> bool {
+    pub(crate) fn is(&self, moment: u64) -> bool {
         self.count.load(Ordering::Acquire) == moment
     }
 
     /// Another moment begins at once: for a change beside which nothing runs.
-    pub(super) fn pass(&self) {
+    pub(crate) fn pass(&self) {
         self.count.fetch_add(2, Ordering::AcqRel);
     }
 
     /// Another one begins when what is returned is dropped. One at a time.
-    pub(super) fn begin_to_pass(&self) -> Passing<'_> {
+    pub(crate) fn begin_to_pass(&self) -> Passing<'_> {
         Passing { moments: self, from: self.count.fetch_add(1, Ordering::AcqRel) }
     }
 }
 
 /// A change that is under way.
-pub(super) struct Passing<'m> {
+pub(crate) struct Passing<'m> {
     moments: &'m Moments,
     from: u64,
 }
 
 impl Passing<'_> {
     /// The moment that ends.
-    pub(super) fn from(&self) -> u64 {
+    pub(crate) fn from(&self) -> u64 {
         self.from
     }
 }

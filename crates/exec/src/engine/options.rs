@@ -1,23 +1,23 @@
 //! What a query's options say, and what its parameters are.
 
-use super::Parameters;
-use crate::cell::{Cell, Interner};
 use crate::error::{Error, Result};
 use crate::expr::one_nan;
+use crate::run_options::Parameters;
+use crate::value::cell::{Cell, Interner};
 use function::Ambient;
 use model::Value;
 use syntax::Span;
 
 /// Numbers that a query's options say.
-pub(super) struct Options {
-    pub(super) limit: Option<usize>,
-    pub(super) offset: usize,
-    pub(super) timeout_s: Option<f64>,
-    pub(super) sleep_s: Option<f64>,
+pub(crate) struct Options {
+    pub(crate) limit: Option<usize>,
+    pub(crate) offset: usize,
+    pub(crate) timeout_s: Option<f64>,
+    pub(crate) sleep_s: Option<f64>,
 }
 
 impl Options {
-    pub(super) fn new(
+    pub(crate) fn new(
         options: &syntax::Options,
         parameters: &Parameters,
         interner: &Interner,
@@ -64,7 +64,7 @@ impl Options {
 }
 
 /// The value of an expression without variables.
-pub(super) fn known(
+pub(crate) fn known(
     expr: &syntax::Expr,
     parameters: &Parameters,
     interner: &Interner,
@@ -78,7 +78,7 @@ pub(super) fn known(
 }
 
 /// The parameters of these names; `place` says where one is asked for.
-pub(super) fn cells_of(
+pub(crate) fn cells_of(
     names: &[String],
     given: &Parameters,
     interner: &Interner,

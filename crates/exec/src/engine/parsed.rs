@@ -13,9 +13,9 @@
 //!    script is forgotten, and it runs once more without. Until then, at most as long as a plan is believed, it is missed only where rows
 //!    come to it.
 
-use super::PLAN_AGE_US;
+use crate::engine::plans::PLAN_AGE_US;
 use crate::mutate::Sources;
-use crate::query::Relation;
+use crate::storage::relation_source::Relation;
 use crate::target::Target;
 use env::sync::Mutex;
 use plan::Plan;
@@ -26,32 +26,32 @@ use syntax::{Script, Span};
 
 /// Under what something was found out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Stand {
+pub(crate) struct Stand {
     /// What names stand for (`moments.rs`).
-    pub(super) moment: u64,
+    pub(crate) moment: u64,
     /// How often all plans were let go.
-    pub(super) generation: u64,
+    pub(crate) generation: u64,
 }
 
 /// How a query runs, and the relations that it reads.
-pub(super) type Way = (Plan, Vec<Relation>);
+pub(crate) type Way = (Plan, Vec<Relation>);
 
 /// Where a query's rows go.
-pub(super) struct Aim {
-    pub(super) target: Target,
-    pub(super) settings: Settings,
+pub(crate) struct Aim {
+    pub(crate) target: Target,
+    pub(crate) settings: Settings,
     /// Defaults by column: those that the script says, then those of the relation.
-    pub(super) defaults: Vec<(String, plan::Expr)>,
+    pub(crate) defaults: Vec<(String, plan::Expr)>,
     /// Where the columns get their values.
-    pub(super) sources: OnceLock<Sources>,
+    pub(crate) sources: OnceLock<Sources>,
 }
 
 /// A script that was parsed before.
-pub(super) struct Parsed {
-    pub(super) text: Arc<str>,
-    pub(super) script: Script,
+pub(crate) struct Parsed {
+    pub(crate) text: Arc<str>,
+    pub(crate) script: Script,
     /// How deep it nests.
-    pub(super) levels: u32,
+    pub(crate) levels: u32,
     /// Whether it was asked for again: of what runs once, nothing is kept.
     again: AtomicBool,
     ways: Mutex<Vec<Kept<Way>>>,
@@ -67,7 +67,7 @@ struct Kept<T> {
 }
 
 impl Parsed {
-    pub(super) fn new(text: Arc<str>, script: Script, levels: u32) -> Self {
+    pub(crate) fn new(text: Arc<str>, script: Script, levels: u32) -> Self {
         Self {
             text,
             script,
@@ -79,30 +79,30 @@ impl Parsed {
     }
 
     /// It was asked for once more.
-    pub(super) fn note_again(&self) {
+    pub(crate) fn note_again(&self) {
         self.again.store(true, Relaxed);
     }
 
     /// How the query at a place runs.
-    pub(super) fn way(&self, query: Span, stand: Stand, now_us: u64) -> Option<Arc<Way>> {
+    pub(crate) fn way(&self, query: Span, stand: Stand, now_us: u64) -> Option<Arc<Way>> {
         find(&self.ways, query, stand, now_us)
     }
 
     /// Where the rows of the query at a place go.
-    pub(super) fn aim(&self, query: Span, stand: Stand, now_us: u64) -> Option<Arc<Aim>> {
+    pub(crate) fn aim(&self, query: Span, stand: Stand, now_us: u64) -> Option<Arc<Aim>> {
         find(&self.aims, query, stand, now_us)
     }
 
-    pub(super) fn keep_way(&self, query: Span, stand: Stand, now_us: u64, way: &Arc<Way>) {
+    pub(crate) fn keep_way(&self, query: Span, stand: Stand, now_us: u64, way: &Arc<Way>) {
         self.keep(&self.ways, query, stand, now_us, way);
     }
 
-    pub(super) fn keep_aim(&self, query: Span, stand: Stand, now_us: u64, aim: &Arc<Aim>) {
+    pub(crate) fn keep_aim(&self, query: Span, stand: Stand, now_us: u64, aim: &Arc<Aim>) {
         self.keep(&self.aims, query, stand, now_us, aim);
     }
 
     /// Forgets all but the script.
-    pub(super) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         // Dropped without the locks: plans own functions of the program's.
         let ways = std::mem::take(&mut *self.ways.lock());
         let aims = std::mem::take(&mut *self.aims.lock());

@@ -5,36 +5,36 @@
 //!    there, and no reader brings an old one back.
 //! 2. Nothing is dropped under the lock: plans own functions of the program's, which may do anything when they go.
 
-use super::parsed::Parsed;
+use crate::bounded_map::keep;
+use crate::engine::parsed::Parsed;
 use crate::error::Result;
 use crate::nesting;
-use crate::query::Relation;
+use crate::storage::relation_source::Relation;
 use env::sync::Mutex;
 use hashbrown::HashMap;
 use plan::Plan;
-use std::hash::Hash;
 use std::sync::Arc;
 
-/// Plans, scripts, and keyspaces whose statistics are kept.
-const KEPT_MAX: usize = 1024;
+/// Microseconds for which a plan's estimates are believed.
+pub(crate) const PLAN_AGE_US: u64 = 2_000_000;
 
 /// Bytes of a script of which anything is kept.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
 /// A query that was planned before.
-pub(super) struct Planned {
-    pub(super) text: Arc<str>,
+pub(crate) struct Planned {
+    pub(crate) text: Arc<str>,
     /// How deep it nests.
-    pub(super) levels: u32,
-    pub(super) query: syntax::Query,
-    pub(super) plan: Plan,
-    pub(super) relations: Vec<Relation>,
-    pub(super) made_us: u64,
+    pub(crate) levels: u32,
+    pub(crate) query: syntax::Query,
+    pub(crate) plan: Plan,
+    pub(crate) relations: Vec<Relation>,
+    pub(crate) made_us: u64,
 }
 
 /// What is kept.
 #[derive(Default)]
-pub(super) struct Plans {
+pub(crate) struct Plans {
     kept: Mutex<Kept>,
 }
 
@@ -48,19 +48,19 @@ struct Kept {
 
 impl Plans {
     /// The plan of a text, if this thread's stack has room for it.
-    pub(super) fn get(&self, text: &str) -> Option<Arc<Planned>> {
+    pub(crate) fn get(&self, text: &str) -> Option<Arc<Planned>> {
         let planned = self.kept.lock().plans.get(text).cloned()?;
         (planned.levels <= nesting::levels_max()).then_some(planned)
     }
 
     /// Lets one go.
-    pub(super) fn remove(&self, text: &str) {
+    pub(crate) fn remove(&self, text: &str) {
         let removed = self.kept.lock().plans.remove(text);
         drop(removed);
     }
 
     /// Lets all go, since what they depend on has changed.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         let plans = {
             let mut kept = self.kept.lock();
             kept.generation += 1;
@@ -70,12 +70,12 @@ impl Plans {
     }
 
     /// A number for [`Plans::put`], to be asked for before planning begins.
-    pub(super) fn generation(&self) -> u64 {
+    pub(crate) fn generation(&self) -> u64 {
         self.kept.lock().generation
     }
 
     /// Keeps a plan, unless all were let go since it was begun.
-    pub(super) fn put(&self, planned: &Arc<Planned>, generation: u64) {
+    pub(crate) fn put(&self, planned: &Arc<Planned>, generation: u64) {
         if planned.text.len() > TEXT_BYTES_MAX {
             return;
         }
@@ -90,7 +90,7 @@ impl Plans {
     }
 
     /// A script that was parsed before.
-    pub(super) fn parsed(&self, text: &str) -> Option<Arc<Parsed>> {
+    pub(crate) fn parsed(&self, text: &str) -> Option<Arc<Parsed>> {
         let kept = self.kept.lock();
         let parsed = kept.scripts.get(text)?;
         parsed.note_again();
@@ -101,7 +101,7 @@ impl Plans {
     ///
     /// # Errors
     /// All that is wrong with it.
-    pub(super) fn parse(&self, text: &str) -> Result<Arc<Parsed>> {
+    pub(crate) fn parse(&self, text: &str) -> Result<Arc<Parsed>> {
         if let Some(parsed) = self.parsed(text) {
             return Ok(parsed);
         }
@@ -118,14 +118,3 @@ impl Plans {
 
 /// What is kept by its text.
 type ByText<T> = HashMap<Arc<str>, Arc<T>>;
-
-/// Keeps one more, of some thousand at most; what is to be dropped for it.
-pub(crate) fn keep<K: Eq + Hash, T>(
-    all: &mut HashMap<K, T>,
-    key: K,
-    one: T,
-) -> (HashMap<K, T>, Option<T>) {
-    let full = all.len() >= KEPT_MAX;
-    let before = if full { std::mem::take(all) } else { HashMap::new() };
-    (before, all.insert(key, one))
-}

@@ -1,8 +1,8 @@
 //! What the program brings along: functions that are told of changes, fixed rules, aggregates.
 
-use super::Engine;
 use crate::callback::Callback;
-use crate::own::{FixedRule, Own};
+use crate::engine::Engine;
+use crate::fixed_rule::registry::{FixedRule, Own};
 use function::OwnAggregate;
 use std::sync::Arc;
 

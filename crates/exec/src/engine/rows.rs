@@ -6,18 +6,20 @@
 //! rows. Either takes so many rows at a time that what it makes of them does not grow with the import. Very many rows that
 //! are put are loaded as tables (`load.rs`): a transaction holds no more than its share of the memory.
 
-use super::load::{LOADED_ROWS_MIN, Rows};
-use super::parsed::Aim;
-use super::session::Session;
-use super::{Carried, Engine, EnvAmbient};
-use crate::cell::{Cell, Interner};
+use crate::changed_rows::Given;
+use crate::coerce::coerced;
 use crate::columns::{self, CHUNK_ROWS};
+use crate::engine::carried::Carried;
+use crate::engine::load::{LOADED_ROWS_MIN, Rows};
+use crate::engine::parsed::Aim;
+use crate::engine::session::Session;
+use crate::engine::{Engine, EnvAmbient};
 use crate::error::{Error, Result};
-use crate::host::Run;
 use crate::imperative::Blocks;
-use crate::mutate::{Given, coerced};
-use crate::owned::OwnedCells;
+use crate::run_options::Run;
+use crate::table::owned::OwnedCells;
 use crate::target::Target;
+use crate::value::cell::{Cell, Interner};
 use crate::view::columns_of;
 use base::Kind;
 use model::{Frame, Series, Type, Value};
@@ -211,7 +213,7 @@ impl Session<'_> {
                 tables.push(Rows { keyspace: path.keyspace, rows });
             }
         }
-        super::load::load(&*self.engine.store, tables, &|| self.check())
+        crate::engine::load::load(&*self.engine.store, tables, &|| self.check())
     }
 
     fn change(&mut self, prepared: &Prepared<'_>) -> Result<()> {
@@ -299,7 +301,7 @@ impl Session<'_> {
             let mut values = Vec::with_capacity(change.rows.len());
             // Computed for each row: a default may be random.
             for _ in 0..change.rows.len() {
-                let cell = computer.compute(&compiled, &crate::expr::NoRows, 0)?;
+                let cell = computer.compute(&compiled, &crate::expr::batch::NoRows, 0)?;
                 values.push(interner.value(cell));
             }
             let series = Series::from(values);

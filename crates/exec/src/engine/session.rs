@@ -1,24 +1,26 @@
 //! A script in its transaction: its queries, its changes, its own relations, and what is done when it has succeeded.
 
-use super::carried::{Carried, Left};
-use super::options::{Options, cells_of, known};
-use super::parsed::{Aim, Parsed, Stand, Way};
-use super::{Engine, EnvAmbient, Ground, Parameters};
 use crate::callback::Changed;
-use crate::cell::{Cell, Interner};
+use crate::changed_rows::{Given, Returned};
+use crate::engine::carried::{Carried, Left};
+use crate::engine::options::{Options, cells_of, known};
+use crate::engine::parsed::{Aim, Parsed, Stand, Way};
+use crate::engine::{Engine, EnvAmbient, Ground};
 use crate::error::{Error, Result};
 use crate::explain::Analysis;
-use crate::host::Debug;
 use crate::imperative::Blocks;
-use crate::mutate::{Given, Returned, Writer, schema_of};
+use crate::limits::Watch;
+use crate::mutate::{Writer, schema_of};
 use crate::output::Output;
-use crate::owned::{OwnedCells, OwnedTable};
-use crate::query::Relation;
-use crate::stored::StoredPath;
+use crate::run_options::Debug;
+use crate::run_options::Parameters;
+use crate::storage::access_path::StoredPath;
+use crate::storage::relation_source::Relation;
 use crate::table::Table;
+use crate::table::owned::{OwnedCells, OwnedTable};
 use crate::target::Target;
+use crate::value::cell::{Cell, Interner};
 use crate::view::{Ephemeral, stored_paths};
-use crate::watch::Watch;
 use base::KeyspaceId;
 use env::sync::Mutex;
 use model::{Type, Value};
@@ -31,7 +33,7 @@ use store::{ErrorKind, Read, Savepoint, Transaction};
 use syntax::{Expr, Ident, MutationOp, Script, Span, Spec, SpecColumn, SystemOp};
 
 /// What of a script's changes was there before a part of it.
-pub(super) struct Part {
+pub(crate) struct Part {
     savepoint: Savepoint,
     names: Names,
     changed: usize,
@@ -40,45 +42,45 @@ pub(super) struct Part {
 }
 
 /// A script in a transaction.
-pub(super) struct Session<'e> {
-    pub(super) engine: &'e Engine,
-    pub(super) transaction: &'e dyn Transaction,
+pub(crate) struct Session<'e> {
+    pub(crate) engine: &'e Engine,
+    pub(crate) transaction: &'e dyn Transaction,
     /// Somebody else commits it.
-    pub(super) is_callers: bool,
+    pub(crate) is_callers: bool,
     /// Whether changes are refused.
-    pub(super) read_only: bool,
-    pub(super) interner: Arc<Interner>,
-    pub(super) parameters: &'e Parameters,
-    pub(super) ephemeral: BTreeMap<String, Ephemeral>,
-    pub(super) watch: Watch<'e>,
+    pub(crate) read_only: bool,
+    pub(crate) interner: Arc<Interner>,
+    pub(crate) parameters: &'e Parameters,
+    pub(crate) ephemeral: BTreeMap<String, Ephemeral>,
+    pub(crate) watch: Watch<'e>,
     /// Takes what `%debug` shows.
-    pub(super) debug: Option<Debug<'e>>,
+    pub(crate) debug: Option<Debug<'e>>,
     /// What names stand for in the transaction.
-    pub(super) names: Names,
+    pub(crate) names: Names,
     /// Where scripts inside of it leave what is to be done at the commit.
-    pub(super) of_all: Option<Arc<Mutex<Carried>>>,
+    pub(crate) of_all: Option<Arc<Mutex<Carried>>>,
     /// Relations of its own as they were before the first trigger of a part that may be undone, in one.
-    pub(super) before_triggers: Option<Option<BTreeMap<String, Ephemeral>>>,
+    pub(crate) before_triggers: Option<Option<BTreeMap<String, Ephemeral>>>,
     /// Whether what runs is a trigger: what it changes sets off no other.
-    pub(super) in_trigger: bool,
+    pub(crate) in_trigger: bool,
     /// It changes what plans depend on: once it is committed they are made anew.
-    pub(super) lets_plans_go: bool,
+    pub(crate) lets_plans_go: bool,
     /// It wrote to a graph with text for vertices, whose new texts got numbers.
-    pub(super) has_numbered: bool,
+    pub(crate) has_numbered: bool,
     /// What was changed of relations that somebody wants to know of.
-    pub(super) changed: Vec<Changed>,
+    pub(crate) changed: Vec<Changed>,
     /// The script that runs, if what it stands on may be kept with it.
-    pub(super) parsed: Option<&'e Parsed>,
+    pub(crate) parsed: Option<&'e Parsed>,
     /// Under what it began.
-    pub(super) stand: Stand,
+    pub(crate) stand: Stand,
     /// It went by what was kept of the script.
-    pub(super) used_kept: std::cell::Cell<bool>,
+    pub(crate) used_kept: std::cell::Cell<bool>,
     /// What it wrote to: plans that read it are made anew, for its size may be another.
-    pub(super) written: Vec<KeyspaceId>,
+    pub(crate) written: Vec<KeyspaceId>,
 }
 
 impl Session<'_> {
-    pub(super) fn run(&mut self, script: &Script) -> Result<Output> {
+    pub(crate) fn run(&mut self, script: &Script) -> Result<Output> {
         match script {
             Script::Query(query) => self.query(query),
             Script::System(op) => self.system(op),
@@ -86,19 +88,19 @@ impl Session<'_> {
         }
     }
 
-    pub(super) fn read(&self) -> &dyn Read {
+    pub(crate) fn read(&self) -> &dyn Read {
         self.transaction
     }
 
     /// Begins a part whose changes may be undone.
-    pub(super) fn begin_part(&self) -> Part {
+    pub(crate) fn begin_part(&self) -> Part {
         let savepoint = self.transaction.savepoint();
         let inside = self.of_all.as_ref().map(|all| all.lock().left());
         Part { savepoint, names: self.names.clone(), changed: self.changed.len(), inside }
     }
 
     /// Undoes the changes of a part that failed.
-    pub(super) fn undo(&mut self, part: Part) {
+    pub(crate) fn undo(&mut self, part: Part) {
         self.transaction.roll_back_to(part.savepoint);
         let made = self.names.go_back_to(part.names);
         self.engine.forget_names(&made);
@@ -129,7 +131,7 @@ impl Blocks for Session<'_> {
 
     fn system(&mut self, op: &syntax::SystemOp) -> Result<Output> {
         if self.read_only {
-            crate::system::refuse_change(op)?;
+            crate::script_kind::refuse_change(op)?;
         }
         let is_outside =
             matches!(op, SystemOp::IndexCreate(..) | SystemOp::IndexDrop(..) | SystemOp::Compact);
@@ -181,7 +183,7 @@ impl Blocks for Session<'_> {
         let column = |i: usize| live.iter().map(|&row| table.column(i)[row]).collect();
         let columns: Vec<Vec<Cell>> = (0..table.arity()).map(column).collect();
         let by: Vec<(&[Cell], bool)> = columns.iter().map(|one| (one.as_slice(), false)).collect();
-        let rows = crate::sort::order(&by, live.len(), &self.interner, &|| self.check())?;
+        let rows = crate::value::sort::order(&by, live.len(), &self.interner, &|| self.check())?;
         let sorted = |column: &Vec<Cell>| rows.iter().map(|&row| column[row as usize]).collect();
         let headers = kept.columns.iter().map(|column| column.name.clone()).collect();
         let columns = columns.iter().map(sorted).collect();
@@ -267,7 +269,7 @@ impl Session<'_> {
             return Err(Error::read_only(what, mutation.relation.span));
         }
         if self.read_only {
-            return Err(Error::read_only(crate::system::READ_ONLY, mutation.relation.span));
+            return Err(Error::read_only(crate::script_kind::READ_ONLY, mutation.relation.span));
         }
         if is_new {
             let settings = self.check_change(mutation)?;
@@ -295,7 +297,7 @@ impl Session<'_> {
     }
 
     /// Applies a change to a relation that is there, and runs what it sets off; what was done to each row, where somebody asks.
-    pub(super) fn write(
+    pub(crate) fn write(
         &mut self,
         mutation: &syntax::Mutation,
         given: &Given<'_>,
@@ -312,7 +314,7 @@ impl Session<'_> {
             self.written.push(main.keyspace);
         }
         let is_told = self.engine.callbacks.wants(&mutation.relation.text);
-        let are_quick = defaults.iter().all(|(_, default)| super::brief::is_quick(default));
+        let are_quick = defaults.iter().all(|(_, default)| crate::engine::brief::is_quick(default));
         if is_told || !triggers.is_empty() || target.dictionary.is_some() || !are_quick {
             self.watch.may_take_long()?;
         }
@@ -436,10 +438,10 @@ impl Session<'_> {
     ///
     /// # Errors
     /// No such relation, or one that may not be changed so.
-    pub(super) fn find_aim(&self, mutation: &syntax::Mutation) -> Result<Aim> {
+    pub(crate) fn find_aim(&self, mutation: &syntax::Mutation) -> Result<Aim> {
         let settings = self.check_change(mutation)?;
         let catalog = &self.engine.catalog;
-        let entry = crate::system::find(catalog, &self.names, &mutation.relation)?;
+        let entry = crate::access::find(catalog, &self.names, &mutation.relation)?;
         refuse_read_only(&entry, mutation.relation.span)?;
         let mut target = Target::of(catalog, self.read(), &entry)?;
         target.call(&mutation.relation.text);
@@ -532,7 +534,7 @@ impl Session<'_> {
     /// What has a name that is to be removed or given another, if that is allowed.
     fn check_movable(&self, name: &Ident) -> Result<Entry> {
         let catalog = &self.engine.catalog;
-        let entry = crate::system::find(catalog, &self.names, name)?;
+        let entry = crate::access::find(catalog, &self.names, name)?;
         crate::access::check(catalog, self.read(), &name.text, Access::Protected)
             .map_err(|error| Error::refused(error, name.span))?;
         Ok(entry)
@@ -656,7 +658,7 @@ impl Session<'_> {
     }
 
     /// Defaults that the script says, by column.
-    pub(super) fn said_defaults(mutation: &syntax::Mutation) -> Result<Vec<(String, plan::Expr)>> {
+    pub(crate) fn said_defaults(mutation: &syntax::Mutation) -> Result<Vec<(String, plan::Expr)>> {
         let spec = mutation.spec.iter();
         let columns = spec.flat_map(Spec::columns);
         let said = columns.filter_map(|column| Some((&column.name, column.default.as_ref()?)));
@@ -664,7 +666,7 @@ impl Session<'_> {
     }
 
     /// Defaults by column: those that the script says, then those of the relation.
-    pub(super) fn defaults(
+    pub(crate) fn defaults(
         &self,
         mutation: &syntax::Mutation,
         schema: &Schema,

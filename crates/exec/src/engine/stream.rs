@@ -1,9 +1,9 @@
 //! Scripts whose rows are handed out while they are found.
 
-use super::Engine;
+use crate::engine::Engine;
 use crate::error::Result;
-use crate::host::Run;
-use crate::outlet::{Part, TakePart, Taker};
+use crate::result_stream::{Part, TakePart, Taker};
+use crate::run_options::Run;
 
 impl Engine {
     /// Runs a script in a transaction of its own; `take` gets its rows in parts, one at least.

@@ -1,12 +1,15 @@
 //! Scripts and changes in transactions: their own, which are tried again, and the caller's.
 
-use super::{Carried, Engine, Parsed, Session, Stand};
 use crate::callback::Changed;
 use crate::caught::caught;
+use crate::engine::Engine;
+use crate::engine::carried::Carried;
+use crate::engine::parsed::{Parsed, Stand};
+use crate::engine::session::Session;
 use crate::error::{Error, Result};
-use crate::host::Run;
+use crate::limits::Watch;
 use crate::output::Output;
-use crate::watch::Watch;
+use crate::run_options::Run;
 use relation::{NameChanges, Names};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -20,7 +23,7 @@ const RETRY_WAIT_US: u64 = 1000;
 
 impl Engine {
     /// Does something in a transaction of its own, and what is left to be done when it is committed. `parsed` is the script that it does.
-    pub(super) fn in_transaction<T>(
+    pub(crate) fn in_transaction<T>(
         &self,
         parsed: Option<&Parsed>,
         run: &Run<'_>,
@@ -44,7 +47,7 @@ impl Engine {
                     tries -= 1;
                     watch.may_take_long()?;
                     watch.check(0)?;
-                    crate::watch::wait(&*self.env, self.env.random_u64() % RETRY_WAIT_US);
+                    crate::limits::wait(&*self.env, self.env.random_u64() % RETRY_WAIT_US);
                 }
                 // A relation may have gone since what is kept of the script was found out: once more, without that.
                 ErrorKind::InvalidInput if again.after_kept => {
@@ -170,7 +173,7 @@ impl Engine {
     }
 
     /// Drops what was made for a transaction that is not committed, or for a part of one that is undone.
-    pub(super) fn forget_names(&self, names: &Names) {
+    pub(crate) fn forget_names(&self, names: &Names) {
         // Nobody but the transaction knew of it: what is left goes when the database is opened again, and hides no other error.
         let _ = self.catalog.forget_names(names);
     }
@@ -237,7 +240,7 @@ impl Engine {
     }
 
     /// Does something in a transaction of the caller's, or nothing where it fails.
-    pub(super) fn carry<'e, T>(
+    pub(crate) fn carry<'e, T>(
         &'e self,
         transaction: &'e dyn Transaction,
         run: &Run<'e>,

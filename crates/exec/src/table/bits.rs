@@ -4,7 +4,7 @@
 //! A set of vertices that a walk has reached needs no row number by vertex, only whether it is there: a thousandth of what a hash table takes,
 //! and in the processor's nearest cache for graphs of some hundred thousand vertices.
 
-use crate::cell::{Cell, small_range};
+use crate::value::cell::{Cell, small_range};
 
 /// Rows below which a hash table is small enough.
 const ROWS_MIN: usize = 64;

@@ -4,7 +4,7 @@
 //! What a walk through a graph has reached is a set of vertices' numbers, and those are mostly given out one after the other. A place in an array is
 //! found in a nanosecond, a hash table's in ten to twenty.
 
-use crate::cell::{Cell, small_range};
+use crate::value::cell::{Cell, small_range};
 
 const NONE: u32 = u32::MAX;
 

@@ -1,0 +1,13 @@
+//! The operators of a pipeline: one way to answer a step of a plan in each file.
+
+pub(crate) mod filter;
+pub(crate) mod hash_join;
+pub(crate) mod index_join;
+pub(crate) mod late_materialize;
+pub(crate) mod leapfrog_join;
+pub(crate) mod pairs;
+pub(crate) mod project;
+pub(crate) mod scan;
+pub(crate) mod temporal_scan;
+pub(crate) mod trie_build;
+pub(crate) mod unnest;

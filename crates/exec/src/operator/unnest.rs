@@ -1,0 +1,79 @@
+//! A row for each item of a list.
+
+use crate::batch_size::BATCH_ROWS;
+use crate::batch_size::ROWS_A_LOOK;
+use crate::batch_size::Wanted;
+use crate::error::Result;
+use crate::expr::Made;
+use crate::expr::batch::Bindings;
+use crate::pipeline::Body;
+use crate::query::Query;
+use crate::sink::Emit;
+use crate::value::cell::Cell;
+use crate::value::list_items::Items;
+use plan::Step;
+
+impl Body<'_> {
+    /// A row for each item of a list, or those rows whose list has what is bound.
+    pub(crate) fn members(
+        &mut self,
+        at: usize,
+        input: &Bindings,
+        query: &mut Query<'_>,
+        emit: Emit<'_>,
+    ) -> Result<Wanted> {
+        let planned = self.steps[at].planned;
+        let Step::Member { var, compare, .. } = &planned.step else { return Ok(true) };
+        let Some(expr) = self.steps[at].expr.clone() else { return Ok(true) };
+        let make = |rows: &[u32], items: &[Cell]| {
+            let mut output = input.gather(rows, &planned.live);
+            if !*compare && planned.live.contains(var) {
+                output.columns[*var] = items.to_vec();
+            }
+            output
+        };
+        let (mut rows, mut items) = (Vec::new(), Vec::new());
+        // Most lists are the same in each row: their items are looked up once.
+        let mut last: Option<(Cell, Items)> = None;
+        for row in 0..input.rows {
+            if row % ROWS_A_LOOK == ROWS_A_LOOK - 1 {
+                query.check(0)?;
+            }
+            let list = query.computer().make(&expr, input, row)?;
+            let made = match (list, &last) {
+                (Made::Cell(list), Some((of, _))) if *of == list => None,
+                (Made::Cell(list), _) => {
+                    let cells = query.items_of(list, planned.span)?;
+                    last = Some((list, Items::new(cells, *compare)));
+                    None
+                }
+                // Of this row alone: it stands in no interner.
+                (Made::Value(list), _) => {
+                    Some(Items::new(query.items(list, planned.span)?, *compare))
+                }
+            };
+            let all = made.as_ref().or(last.as_ref().map(|(_, items)| items));
+            let Some(all) = all else { continue };
+            let asked = if *compare { Some(input.columns[*var][row]) } else { None };
+            let found = match &asked {
+                Some(cell) if all.has(*cell) => std::slice::from_ref(cell),
+                Some(_) => &[],
+                None => all.cells.as_slice(),
+            };
+            for piece in found.chunks(BATCH_ROWS) {
+                rows.extend(std::iter::repeat_n(row as u32, piece.len()));
+                items.extend_from_slice(piece);
+                if rows.len() >= BATCH_ROWS {
+                    let output = make(&rows, &items);
+                    if !self.hand_on(at, output, query, emit)? {
+                        return Ok(false);
+                    }
+                    rows.clear();
+                    items.clear();
+                }
+            }
+        }
+        let output = make(&rows, &items);
+        self.hand_on(at, output, query, emit)
+    }
+}

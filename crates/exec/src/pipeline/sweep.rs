@@ -1,0 +1,114 @@
+//! Lets go the values of batches that are done, so that a query holds what it keeps and not what it has read.
+//!
+//! # How
+//! Values that no cell holds by itself stand in the query's interner. A step that makes batch after batch remembers how far the interner was filled before;
+//! when it has handed a batch on and much has come since, all that came since and is in no cell that somebody keeps is let go: what the sink holds, rows that wait
+//! for others of their kind, and the tables in which equal rows are looked for. (A mark and sweep of what is young; the batches of the steps before were there earlier.)
+//!
+//! # Invariants
+//! 1. Only the query's own thread sweeps, while no other one runs.
+//! 2. Who holds cells for longer than a batch is among [`Body::each_cell`] and [`Sink::each_cell`](crate::sink::Sink::each_cell), or calls [`Interner::keep`].
+
+use crate::pipeline::Body;
+use crate::query::Query;
+use crate::sink::Emit;
+use crate::value::cell::{Cell, EachCell, Interner, Mark};
+
+/// Of what a query may hold, the part that comes between two sweeps.
+const SHARE: u64 = 8;
+
+/// The least that does.
+const LEAST_BYTES: u64 = 256 << 10;
+
+/// Bytes of values of a batch, at most, but for one row: and of the memory that a query may hold the part that they are.
+const BATCH_BYTES: u64 = 1 << 20;
+const BATCH_SHARE: u64 = 32;
+
+/// When an interner is swept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sweep {
+    /// It takes so many bytes.
+    at_bytes: u64,
+    share_bytes: u64,
+}
+
+impl Sweep {
+    /// What is there now stays.
+    pub(crate) fn new(query: &Query<'_>) -> Self {
+        let share_bytes = (query.watch.memory_bytes_max() / SHARE).max(LEAST_BYTES);
+        Self { at_bytes: query.interner.bytes().saturating_add(share_bytes), share_bytes }
+    }
+
+    /// Bytes that come between two sweeps.
+    pub(crate) fn share_bytes(&self) -> u64 {
+        self.share_bytes
+    }
+
+    /// Whether it is time.
+    pub(crate) fn is_due(&self, interner: &Interner) -> bool {
+        interner.bytes() >= self.at_bytes
+    }
+
+    /// Lets go what came behind `mark` and nobody keeps. Where much is kept it takes longer until the next time, so that all of them together take no longer
+    /// than what they look at took to be made.
+    pub(crate) fn run(&mut self, mark: &Mark, interner: &Interner, each_kept: EachCell<'_>) {
+        interner.sweep(mark, each_kept);
+        let kept = interner.bytes();
+        let more = self.share_bytes.max((kept / 2).min(2 * self.share_bytes));
+        self.at_bytes = kept.saturating_add(more);
+    }
+}
+
+/// Bytes of values that a batch holds at most, but for one row.
+pub(crate) fn batch_bytes(query: &Query<'_>) -> u64 {
+    (query.watch.memory_bytes_max() / BATCH_SHARE).min(BATCH_BYTES)
+}
+
+impl Body<'_> {
+    /// From now on values are let go: this is the only body of the query that runs.
+    pub(crate) fn sweep_from(&mut self, query: &Query<'_>) {
+        self.sweep = Some(Sweep::new(query));
+    }
+
+    /// How far the interner is filled, before a step makes batches; `None` where nothing is let go.
+    pub(crate) fn mark(&self, query: &Query<'_>) -> Option<Mark> {
+        self.sweep.map(|_| query.interner.mark())
+    }
+
+    /// A batch that a step has made since `mark` was handed on, and no other waits with it.
+    pub(crate) fn handed_on(&mut self, mark: Option<&Mark>, query: &Query<'_>, emit: Emit<'_>) {
+        let (Some(mut sweep), Some(mark)) = (self.sweep, mark) else { return };
+        // A step behind others lets go little: what they made for it is theirs.
+        let young = query.interner.bytes().saturating_sub(mark.bytes());
+        if !sweep.is_due(query.interner) || young < sweep.share_bytes / 2 {
+            return;
+        }
+        sweep.run(mark, query.interner, &mut |keep| {
+            self.each_cell(keep);
+            emit.each_cell(keep);
+        });
+        self.sweep = Some(sweep);
+    }
+
+    /// Whether values should be let go before more wait.
+    pub(crate) fn is_sweep_due(&self, query: &Query<'_>) -> bool {
+        self.sweep.is_some_and(|sweep| sweep.is_due(query.interner))
+    }
+
+    /// Calls `visit` with each cell that it holds for longer than a batch.
+    pub(crate) fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
+        for ready in &self.steps {
+            if let Some(expr) = &ready.expr {
+                expr.each_cell(visit);
+            }
+            let seen = ready.seen.iter().flat_map(|seen| seen.columns());
+            seen.for_each(|column| column.iter().for_each(|&cell| visit(cell)));
+            if let Some(merged) = &ready.merged {
+                merged.each_cell(visit);
+            }
+        }
+        let waiting = self.cut.iter().flat_map(|cut| cut.waiting());
+        let columns = waiting.flat_map(|batch| &batch.columns);
+        columns.for_each(|column| column.iter().for_each(|&cell| visit(cell)));
+    }
+}

@@ -1,0 +1,123 @@
+//! Where the rows of the entry go that are handed to the caller while the query runs, so that nobody holds them all.
+//!
+//! # When
+//! Where no two rows of the entry's rule can be equal ([`plan::BodyPlan::unequal`]) and no order is asked for, nothing has to be known of a row but itself. How
+//! they are found stands in `flow.rs`.
+
+use crate::batch_size::Wanted;
+use crate::error::Result;
+use crate::limits::Watch;
+use crate::output::Output;
+use crate::value::cell::Interner;
+use crate::value::columns::Columns;
+use env::sync::Mutex;
+use model::Type;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Rows of the first relation in a range.
+pub(crate) const RANGE_ROWS: u64 = 1 << 16;
+
+/// Rows of a result.
+#[derive(Debug)]
+pub struct Part<'p> {
+    /// Some of its rows, or all that there are.
+    pub output: Output,
+    /// Of each column the type of all its values, where that is known; `None` for the whole result, which shows its types itself.
+    pub types: Option<&'p [Option<Type>]>,
+}
+
+/// Takes parts of a result as they are found, by one thread at a time; no more are made once it says false or fails.
+pub type TakePart<'r> = &'r (dyn Fn(Part<'_>) -> Result<bool> + Send + Sync);
+
+/// Who takes parts, and whether one was handed out.
+pub struct Taker<'r> {
+    take: TakePart<'r>,
+    has_begun: AtomicBool,
+}
+
+impl<'r> Taker<'r> {
+    /// Nothing was handed out yet.
+    pub(crate) fn new(take: TakePart<'r>) -> Self {
+        Self { take, has_begun: AtomicBool::new(false) }
+    }
+
+    /// Whether a part was handed out.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.has_begun.load(Relaxed)
+    }
+
+    /// Hands out a part; whether more are wanted.
+    ///
+    /// # Errors
+    /// The caller's.
+    pub(crate) fn hand(&self, part: Part<'_>) -> Result<Wanted> {
+        self.has_begun.store(true, Relaxed);
+        (self.take)(part)
+    }
+}
+
+/// Where rows go out.
+pub(crate) struct Outlet<'q> {
+    pub taker: &'q Taker<'q>,
+    pub headers: Vec<String>,
+    pub types: Vec<Option<Type>>,
+    pub watch: &'q Watch<'q>,
+    pub range_rows: u64,
+    pub left: Mutex<Left>,
+}
+
+/// What is still to go out.
+pub(crate) struct Left {
+    /// Rows that are passed over before.
+    pub skipped: usize,
+    /// Rows after them.
+    pub rows: usize,
+}
+
+impl Outlet<'_> {
+    /// Whether a part went out.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.taker.has_begun()
+    }
+
+    /// Whether no further part is wanted.
+    pub(crate) fn is_done(&self) -> bool {
+        self.has_begun() && self.left.lock().rows == 0
+    }
+
+    /// Hands rows to the caller. The time it takes does not count as the query's.
+    ///
+    /// # Errors
+    /// The caller's.
+    pub(crate) fn hand(
+        &self,
+        Columns { rows, mut columns }: Columns,
+        interner: Interner,
+    ) -> Result<Wanted> {
+        let mut left = self.left.lock();
+        let has_begun = self.has_begun();
+        if left.rows == 0 && has_begun {
+            return Ok(false);
+        }
+        let from = left.skipped.min(rows);
+        let to = from.saturating_add(left.rows).min(rows);
+        if (from, to) != (0, rows) {
+            columns = columns.iter().map(|column| column[from..to].to_vec()).collect();
+        }
+        left.skipped -= from;
+        if from == to && has_begun {
+            return Ok(true);
+        }
+        // Nothing is, if this fails.
+        let rest = std::mem::take(&mut left.rows) - (to - from);
+        let output = Output::new(self.headers.clone(), columns, to - from, Arc::new(interner));
+        let began_us = self.watch.now_us();
+        let wanted = self.taker.hand(Part { output, types: Some(&self.types) })?;
+        self.watch.postpone(self.watch.now_us().saturating_sub(began_us));
+        if wanted {
+            left.rows = rest;
+        }
+        Ok(left.rows > 0)
+    }
+}
