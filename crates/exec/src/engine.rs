@@ -18,6 +18,7 @@ mod transactions;
 
 use crate::callback::Callbacks;
 use crate::caught::caught;
+use crate::context::ExecContext;
 use crate::engine::moments::Moments;
 use crate::engine::options::{Options, cells_of};
 use crate::engine::parsed::{Parsed, Stand};
@@ -32,12 +33,11 @@ use crate::fast_path::point_lookup::Lookup;
 use crate::files::Files;
 use crate::fixed_rule::Projections;
 use crate::fixed_rule::registry::Own;
+use crate::fixpoint::Fixpoint;
 use crate::host::Host;
 use crate::limits::Watch;
 use crate::output::Output;
 use crate::parallel::Helpers;
-use crate::profile::Profile;
-use crate::query::Query;
 use crate::result_stream::{Left, Outlet, Taker};
 use crate::run_options::Parameters;
 use crate::run_options::Run;
@@ -528,7 +528,7 @@ impl Engine {
             }
             None => {
                 watch.may_take_long()?;
-                let running = running.insert(Query::new(
+                let mut context = ExecContext::new(
                     plan,
                     read,
                     interner,
@@ -537,8 +537,14 @@ impl Engine {
                     watch,
                     &ambient,
                     &algorithms,
-                )?);
-                running.profile = analysis.as_ref().map(|_| Profile::default());
+                )?;
+                context.kept_tries =
+                    lasting.map(|snapshot| KeptTries { cache: &self.tries, snapshot });
+                let fixpoint = Fixpoint::new(context);
+                let running = running.insert(match &analysis {
+                    Some(_) => fixpoint.profiled(),
+                    None => fixpoint,
+                });
                 running.helpers = Some(&self.helpers);
                 let order = order_of(query, plan);
                 running.goes_out =
@@ -546,8 +552,6 @@ impl Engine {
                 if let Some(rows) = wanted.filter(|_| !order.is_empty()) {
                     running.first = Some(Arc::new(First { order, rows, last: Mutex::default() }));
                 }
-                running.kept_tries =
-                    lasting.map(|snapshot| KeptTries { cache: &self.tries, snapshot });
                 running.outlet = outlet.as_ref();
                 running.run(enough)?;
                 if let Some(outlet) = &outlet

@@ -14,11 +14,11 @@
 //! 2. Threads that help, of all queries of an engine, are at most as many as its environment has, but for the callers' own.
 
 use crate::batch_size::{BATCH_ROWS, Wanted};
+use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
-use crate::pipeline::Body;
 use crate::pipeline::sweep::Sweep;
-use crate::query::{Query, Stands};
+use crate::pipeline::{Body, OutputHints};
 use crate::sink::Alone;
 use crate::sink::Out;
 use crate::sink::Sink;
@@ -98,9 +98,10 @@ impl Drop for Taken<'_> {
 /// A sink and the threads that fill it.
 pub(crate) struct Spread<'a, 'p, 's, S> {
     helpers: &'a Helpers,
-    stands: Stands<'a>,
+    context: &'a ExecContext<'a>,
     plan: &'p BodyPlan,
     variables: usize,
+    hints: OutputHints,
     sink: &'s mut S,
     /// The caller's thread is the first. None before they are needed.
     workers: Vec<Worker<'a, 'p, S>>,
@@ -110,7 +111,7 @@ pub(crate) struct Spread<'a, 'p, 's, S> {
 /// What a thread needs for itself.
 struct Worker<'a, 'p, S> {
     body: Body<'p>,
-    query: Query<'a>,
+    context: ExecContext<'a>,
     sink: S,
     /// Ranges that it has not read, for its sink was full.
     unread: Vec<KeyRange>,
@@ -120,38 +121,41 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
     /// Nobody helps yet.
     pub(crate) fn new(
         helpers: &'a Helpers,
-        stands: Stands<'a>,
+        context: &'a ExecContext<'a>,
         plan: &'p BodyPlan,
         variables: usize,
+        hints: &OutputHints,
         sink: &'s mut S,
     ) -> Self {
-        Self { helpers, stands, plan, variables, sink, workers: Vec::new(), taken: None }
+        let hints = hints.clone();
+        Self { helpers, context, plan, variables, hints, sink, workers: Vec::new(), taken: None }
     }
 
     /// Runs a body of the plan.
     ///
     /// # Errors
     /// Whatever stops the query.
-    pub(crate) fn run(mut self, body: &mut Body<'p>, query: &mut Query<'_>) -> Result<()> {
+    pub(crate) fn run(mut self, body: &mut Body<'p>) -> Result<()> {
+        let context = self.context;
         let free = self.helpers.free();
         if free == 0 || !self.sink.is_joinable() {
-            return body.run(query, &mut Alone(self.sink)).map(drop);
+            return body.run(context, &mut Alone(self.sink)).map(drop);
         }
         let rows_min = self.helpers.rows_min();
         let threads = free + 1;
-        let waves = body.waves(query, 2 * rows_min as u64)?;
+        let waves = body.waves(context, 2 * rows_min as u64)?;
         let in_wave = if waves > 1 { threads } else { SHARES * threads };
         let ranges = (waves * in_wave).min(RANGES_MAX.max(in_wave));
-        match body.ranges(query, 2 * rows_min as u64, ranges)? {
+        match body.ranges(context, 2 * rows_min as u64, ranges)? {
             Some(ranges) => {
-                self.scan_in_waves(query, ranges, if waves > 1 { in_wave } else { usize::MAX })?
+                self.scan_in_waves(context, ranges, if waves > 1 { in_wave } else { usize::MAX })?
             }
             None => {
                 body.cut_from(rows_min);
-                body.run(query, &mut self)?;
+                body.run(context, &mut self)?;
             }
         }
-        self.finish(query)
+        self.finish(context)
     }
 
     /// The same of some ranges of what the first step reads; those that were not read come back, for the sink is full, or wants no more.
@@ -162,38 +166,39 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
         mut self,
         ranges: Vec<KeyRange>,
         body: &mut Body<'p>,
-        query: &mut Query<'_>,
     ) -> Result<(Wanted, Vec<KeyRange>)> {
+        let context = self.context;
         if self.sink.is_joinable() {
-            let unread = self.scan(query, ranges, true)?;
+            let unread = self.scan(ranges, true)?;
             let is_done = self.sink.is_done();
-            self.finish(query)?;
+            self.finish(context)?;
             return Ok((!is_done, unread));
         }
         let mut ranges = ranges.into_iter();
         for range in ranges.by_ref() {
             body.read_only(range);
-            if !body.step(0, Bindings::unit(self.variables), query, &mut Alone(self.sink))? {
+            if !body.step(0, Bindings::unit(self.variables), context, &mut Alone(self.sink))? {
                 return Ok((false, Vec::new()));
             }
-            if self.sink.is_full(query) {
+            if self.sink.is_full(context) {
                 break;
             }
         }
-        let wanted = body.hand_on_all_merged(query, &mut Alone(self.sink))?;
+        let wanted = body.hand_on_all_merged(context, &mut Alone(self.sink))?;
         Ok((wanted, ranges.collect()))
     }
 
-    fn begin(&mut self, query: &Query<'_>) -> Result<()> {
+    fn begin(&mut self) -> Result<()> {
         if !self.workers.is_empty() {
             return Ok(());
         }
         let taken = self.helpers.take();
         for _ in 0..=taken.count {
-            let query = query.fork(self.stands);
-            let body = Body::new(self.plan, self.variables, &query.computer())?;
+            let context = self.context.fork();
+            let mut body = Body::new(self.plan, self.variables, &context.computer())?;
+            body.set_hints(self.hints.clone());
             let (sink, unread) = (self.sink.fork(), Vec::new());
-            self.workers.push(Worker { body, query, sink, unread });
+            self.workers.push(Worker { body, context, sink, unread });
         }
         self.taken = Some(taken);
         Ok(())
@@ -202,41 +207,36 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
     /// Reads these ranges, so many at once, and lets go between them what nobody keeps.
     fn scan_in_waves(
         &mut self,
-        query: &Query<'_>,
+        context: &ExecContext<'_>,
         ranges: Vec<KeyRange>,
         in_wave: usize,
     ) -> Result<()> {
-        self.begin(query)?;
-        let (mark, mut sweep) = (query.interner.mark(), Sweep::new(query));
+        self.begin()?;
+        let (mark, mut sweep) = (context.interner.mark(), Sweep::new(context));
         let mut ranges = ranges.into_iter();
         loop {
             let wave: Vec<KeyRange> = ranges.by_ref().take(in_wave).collect();
             if wave.is_empty() || self.sink.is_done() {
                 return Ok(());
             }
-            self.scan(query, wave, false)?;
-            if sweep.is_due(query.interner) {
-                sweep.run(&mark, query.interner, &mut |keep| self.each_cell(keep));
+            self.scan(wave, false)?;
+            if sweep.is_due(context.interner) {
+                sweep.run(&mark, context.interner, &mut |keep| self.each_cell(keep));
             }
         }
     }
 
     /// Reads these ranges by the first step. `pauses`: only until the sinks are full; those that were not read come back.
-    fn scan(
-        &mut self,
-        query: &Query<'_>,
-        ranges: Vec<KeyRange>,
-        pauses: bool,
-    ) -> Result<Vec<KeyRange>> {
-        self.begin(query)?;
+    fn scan(&mut self, ranges: Vec<KeyRange>, pauses: bool) -> Result<Vec<KeyRange>> {
+        self.begin()?;
         let variables = self.variables;
         let shares = dealt(ranges, self.workers.len());
-        self.all(shares, |Worker { body, query, sink, unread }, ranges| {
+        self.all(shares, |Worker { body, context, sink, unread }, ranges| {
             let mut ranges = ranges.into_iter();
             for range in ranges.by_ref() {
                 body.read_only(range);
-                if !body.step(0, Bindings::unit(variables), query, &mut Alone(sink))?
-                    || (pauses && sink.is_full(query))
+                if !body.step(0, Bindings::unit(variables), context, &mut Alone(sink))?
+                    || (pauses && sink.is_full(context))
                 {
                     break;
                 }
@@ -256,39 +256,39 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
     ) -> Result<()> {
         let all: u64 = self.workers.iter().map(|worker| worker.sink.bytes()).sum();
         for worker in &mut self.workers {
-            worker.query.beside_bytes = all - worker.sink.bytes() + self.sink.bytes();
+            worker.context.beside_bytes = all - worker.sink.bytes() + self.sink.bytes();
         }
-        let env = Arc::clone(self.stands.watch.env());
+        let env = Arc::clone(self.context.watch.env());
         let shares = self.workers.iter_mut().zip(shares).filter(|(_, share)| !share.is_empty());
         let done = env::scoped(&*env, shares.collect(), |(worker, share)| work(worker, share));
         done.into_iter().collect()
     }
 
     /// Makes one of all sinks.
-    fn finish(mut self, query: &Query<'_>) -> Result<()> {
+    fn finish(mut self, context: &ExecContext<'_>) -> Result<()> {
         let shares = self.workers.iter().map(|_| vec![()]).collect();
-        self.all(shares, |Worker { body, query, sink, .. }, _| {
-            body.hand_on_all_merged(query, &mut Alone(sink)).map(drop)
+        self.all(shares, |Worker { body, context, sink, .. }, _| {
+            body.hand_on_all_merged(context, &mut Alone(sink)).map(drop)
         })?;
         for Worker { sink, .. } in self.workers.drain(..) {
-            self.sink.join(sink, query)?;
+            self.sink.join(sink, context)?;
         }
         Ok(())
     }
 }
 
 impl<S: Sink> Out for Spread<'_, '_, '_, S> {
-    fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted> {
-        self.sink.take(query, found)
+    fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
+        self.sink.take(context, found)
     }
 
     fn spread(
         &mut self,
-        query: &Query<'_>,
+        _: &ExecContext<'_>,
         level: usize,
         waiting: Vec<Bindings>,
     ) -> Result<Wanted> {
-        self.begin(query)?;
+        self.begin()?;
         let rows: usize = waiting.iter().map(|batch| batch.rows).sum();
         let shares = SHARES * self.workers.len();
         let share = rows.div_ceil(shares).clamp(SHARE_ROWS_MIN, BATCH_ROWS);
@@ -303,9 +303,9 @@ impl<S: Sink> Out for Spread<'_, '_, '_, S> {
             }
         }
         let shares = dealt(pieces, self.workers.len());
-        self.all(shares, |Worker { body, query, sink, .. }, pieces| {
+        self.all(shares, |Worker { body, context, sink, .. }, pieces| {
             for piece in pieces {
-                if !body.step(level, piece, query, &mut Alone(sink))? {
+                if !body.step(level, piece, context, &mut Alone(sink))? {
                     break;
                 }
             }

@@ -9,7 +9,6 @@
 
 use hashbrown::HashMap;
 use plan::BodyPlan;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What one step did. Behind the last step of a body the head is one more: what it gets is what the body finds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,23 +49,16 @@ pub(crate) struct Profile {
     /// Of each group of the plan, in order.
     pub groups: Vec<GroupFigures>,
     group: GroupFigures,
-    held_bytes_max: AtomicU64,
 }
 
 impl Profile {
-    /// So many bytes are held.
-    pub(crate) fn held(&self, bytes: u64) {
-        self.held_bytes_max.fetch_max(bytes, Relaxed);
-    }
-
     /// A round of the present group begins.
     pub(crate) fn round(&mut self) {
         self.group.rounds += 1;
     }
 
-    /// The present group is done after so many microseconds.
-    pub(crate) fn end_group(&mut self, us: u64) {
-        let held_bytes_max = self.held_bytes_max.swap(0, Relaxed);
+    /// The present group is done after so many microseconds, and held so many bytes at most.
+    pub(crate) fn end_group(&mut self, us: u64, held_bytes_max: u64) {
         self.groups.push(GroupFigures { us, held_bytes_max, ..self.group });
         self.group = GroupFigures::default();
     }

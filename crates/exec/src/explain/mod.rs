@@ -1,9 +1,9 @@
 //! What `::explain` shows: a line for each step of each rule, in the order in which they run; and what `::explain analyze` adds to it.
 
+use crate::fixpoint::Fixpoint;
 use crate::limits::Watch;
 use crate::output::Output;
 use crate::profile::{GroupFigures, Profile, StepFigures};
-use crate::query::Query;
 use model::Value;
 use plan::{Expr, GroupPlan, Plan, PredicateKind, RangeHint, Step};
 
@@ -76,15 +76,15 @@ impl Analysis {
     }
 
     /// The query is done, and gives so many rows.
-    pub(crate) fn end(&mut self, query: &Query<'_>, rows: usize) {
+    pub(crate) fn end(&mut self, query: &Fixpoint<'_>, rows: usize) {
         let Some(profile) = &query.profile else { return };
         let mut lines = Vec::new();
-        for (stratum, group) in query.plan.groups.iter().enumerate() {
+        for (stratum, group) in query.context.plan.groups.iter().enumerate() {
             let figures = profile.groups.get(stratum).copied().unwrap_or_default();
-            steps(query.plan, stratum, group, profile, &mut lines);
+            steps(query.context.plan, stratum, group, profile, &mut lines);
             lines.push(group_line(query, stratum, group, figures));
         }
-        let us = query.watch.now_us().saturating_sub(self.began_us);
+        let us = query.context.watch.now_us().saturating_sub(self.began_us);
         let held = profile.groups.iter().map(|group| group.held_bytes_max).max().unwrap_or(0);
         lines.push(summary("plan", String::new(), [None, None, Some(ms(self.plan_us)), None]));
         let seen = [Some(int(rows as u64)), None, Some(ms(us)), Some(int(held))];
@@ -129,15 +129,16 @@ fn steps(
 
 /// The line of a whole group: rows of its relations, rounds, time and memory.
 fn group_line(
-    query: &Query<'_>,
+    query: &Fixpoint<'_>,
     stratum: usize,
     group: &GroupPlan,
     figures: GroupFigures,
 ) -> Vec<Value> {
-    let predicates = &query.plan.program.predicates;
+    let predicates = &query.context.plan.program.predicates;
     let names: Vec<&str> =
         group.group.predicates.iter().map(|&one| predicates[one].name.as_str()).collect();
-    let rows: usize = group.group.predicates.iter().map(|&one| query.table(one).live_rows()).sum();
+    let rows: usize =
+        group.group.predicates.iter().map(|&one| query.context.table(one).live_rows()).sum();
     let kind = group.group.predicates.first().map(|&one| &predicates[one].kind);
     let (op, of) = match kind {
         Some(PredicateKind::Fixed(fixed)) => ("fixed_rule", fixed.name.clone()),

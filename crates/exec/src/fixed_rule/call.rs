@@ -2,12 +2,12 @@
 
 use super::cache::Projections;
 use super::projection::{Edges, Projection};
+use crate::context::ExecContext;
 use crate::error::{Error, Result};
 use crate::expr::batch::Rows;
 use crate::files::Files;
 use crate::host::Host;
 use crate::limits::Watch;
-use crate::query::Query;
 use crate::snapshot_cache::Key;
 use crate::storage::relation_source::Readable;
 use crate::value::cell::Cell;
@@ -28,7 +28,7 @@ type Visit<'v> = dyn FnMut(&[&[Cell]], usize) -> Result<u64> + 'v;
 /// A use of an algorithm in a query that runs.
 pub(crate) struct Call<'a, 'q> {
     /// Of the query.
-    pub query: &'a Query<'q>,
+    pub query: &'a ExecContext<'q>,
     /// What was written.
     pub fixed: &'a FixedUse,
     /// Where projections of stored relations are kept, if they may be.

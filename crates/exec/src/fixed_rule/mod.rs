@@ -20,11 +20,11 @@ mod reader;
 mod search;
 mod utility;
 
+use crate::context::{Algorithms, ExecContext};
 use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::fixed_rule::registry::Own;
 use crate::host::Host;
-use crate::query::{Algorithms, Query};
 use crate::value::cell::Cell;
 pub(crate) use cache::Projections;
 pub(crate) use call::{Call, Kept};
@@ -102,7 +102,7 @@ const TABLE: &[Algorithm] = &[
 ];
 
 impl Algorithms for Library<'_> {
-    fn run(&self, query: &Query<'_>, fixed: &FixedUse) -> Result<Vec<Vec<Cell>>> {
+    fn run(&self, query: &ExecContext<'_>, fixed: &FixedUse) -> Result<Vec<Vec<Cell>>> {
         let (kept, host, files) = (self.kept.as_ref(), self.host, self.files);
         let call = Call { query, fixed, kept, host, files };
         if let Some(rule) = self.own.rule(&fixed.name) {

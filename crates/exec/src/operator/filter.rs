@@ -1,10 +1,10 @@
 //! Keeps the rows for which a condition is true.
 
 use crate::batch_size::Wanted;
+use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::pipeline::Body;
-use crate::query::Query;
 use crate::sink::Emit;
 
 impl Body<'_> {
@@ -16,18 +16,18 @@ impl Body<'_> {
         &mut self,
         at: usize,
         input: Bindings,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let ready = &self.steps[at];
         let planned = ready.planned;
-        let computer = query.computer();
+        let computer = context.computer();
         let Some(expr) = &ready.expr else { return Ok(true) };
         let kept = computer.select(expr, &input, planned.span)?;
         let output = match kept.len() == input.rows {
             true => input.keep(&planned.live),
             false => input.gather(&kept, &planned.live),
         };
-        self.hand_on(at, output, query, emit)
+        self.hand_on(at, output, context, emit)
     }
 }

@@ -1,10 +1,10 @@
 //! Joins with rows in memory: derived relations, a script's own, and stored ones that were read whole.
 
 use crate::batch_size::{BATCH_ROWS, Wanted};
+use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::pipeline::Body;
-use crate::query::Query;
 use crate::sink::Emit;
 use crate::table::Table;
 use crate::value::cell::Cell;
@@ -52,7 +52,7 @@ impl Body<'_> {
         &mut self,
         at: usize,
         input: &Bindings,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let Step::Derived { predicate, version, bound, outputs, negated } =
@@ -62,15 +62,15 @@ impl Body<'_> {
         };
         let columns: Vec<usize> = bound.iter().map(|(column, _)| *column).collect();
         let keys = bound.iter().map(|(_, var)| Cow::from(&input.columns[*var])).collect();
-        let table = query.table(*predicate);
-        let marks = query.marks(*predicate);
+        let table = context.table(*predicate);
+        let marks = context.marks(*predicate);
         let rows = match version {
             Version::Total => 0..marks.total,
             Version::Old => 0..marks.old,
             Version::Delta => marks.old..marks.total,
         };
         let join = TableJoin { columns, keys, outputs, rows, negated: *negated };
-        self.join_table(at, input, &table, &join, query, emit)
+        self.join_table(at, input, &table, &join, context, emit)
     }
 
     /// Joins with a relation of the script that is in memory.
@@ -82,7 +82,7 @@ impl Body<'_> {
         at: usize,
         input: &Bindings,
         table: &Table,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let Step::Stored { stored, prefix, checks, outputs, negated, path, .. } =
@@ -90,14 +90,14 @@ impl Body<'_> {
         else {
             return Ok(true);
         };
-        let keys = &query.plan.infos[*stored].paths[*path].keys;
+        let keys = &context.plan.infos[*stored].paths[*path].keys;
         let prefix = keys.iter().copied().zip(prefix.iter().copied());
         let bound: Vec<_> = prefix.chain(checks.iter().copied()).collect();
         let columns: Vec<usize> = bound.iter().map(|(column, _)| *column).collect();
         let keys = bound.iter().map(|(_, var)| Cow::from(&input.columns[*var]));
         let (keys, rows) = (keys.collect(), 0..table.rows());
         let join = TableJoin { columns, keys, outputs, rows, negated: *negated };
-        self.join_table(at, input, table, &join, query, emit)
+        self.join_table(at, input, table, &join, context, emit)
     }
 
     fn join_table(
@@ -106,13 +106,13 @@ impl Body<'_> {
         input: &Bindings,
         table: &Table,
         join: &TableJoin<'_>,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let live = &self.steps[at].planned.live;
         let once = join.negated || (join.outputs.is_empty() && self.is_set());
         if !once && join.outputs.is_empty() && self.duplicates == Duplicates::Weigh {
-            return self.count_matches(at, input, table, join, query, emit);
+            return self.count_matches(at, input, table, join, context, emit);
         }
         let (mut rows, mut found) = (Vec::new(), Vec::new());
         let mut key = Vec::with_capacity(join.keys.len());
@@ -128,7 +128,7 @@ impl Body<'_> {
                     found.push(there as u32);
                     if rows.len() >= BATCH_ROWS {
                         let output = joined(input, &rows, live, table, &found, join.outputs);
-                        if !self.hand_on(at, output, query, emit)? {
+                        if !self.hand_on(at, output, context, emit)? {
                             return Ok(false);
                         }
                         rows.clear();
@@ -161,7 +161,7 @@ impl Body<'_> {
             }
             if rows.len() >= BATCH_ROWS {
                 let output = joined(input, &rows, live, table, &found, join.outputs);
-                if !self.hand_on(at, output, query, emit)? {
+                if !self.hand_on(at, output, context, emit)? {
                     return Ok(false);
                 }
                 rows.clear();
@@ -169,7 +169,7 @@ impl Body<'_> {
             }
         }
         let output = joined(input, &rows, live, table, &found, join.outputs);
-        self.hand_on(at, output, query, emit)
+        self.hand_on(at, output, context, emit)
     }
 
     /// Nothing of the rows that are found is needed but how many they are.
@@ -179,7 +179,7 @@ impl Body<'_> {
         input: &Bindings,
         table: &Table,
         join: &TableJoin<'_>,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let live = &self.steps[at].planned.live;
@@ -202,6 +202,6 @@ impl Body<'_> {
                 weights.push(input.weight(row).saturating_mul(matches));
             }
         }
-        self.hand_on(at, input.gather_weighted(&rows, weights, live), query, emit)
+        self.hand_on(at, input.gather_weighted(&rows, weights, live), context, emit)
     }
 }

@@ -12,12 +12,12 @@
 
 use crate::batch_size::CHUNK_ROWS;
 use crate::batch_size::{BATCH_ROWS, Wanted};
+use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::operator::pairs::Pairs;
 use crate::pipeline::sweep::batch_bytes;
 use crate::pipeline::{Body, CHECKED_ROWS};
-use crate::query::Query;
 use crate::sink::Emit;
 use crate::storage::access_path::{SHORT_ROWS, StoredPath};
 use crate::storage::probe_keys::StoredKeys;
@@ -84,8 +84,8 @@ pub(crate) struct KeyJoin<'j> {
 
 impl KeyJoin<'_> {
     /// The keys that begin with what a row looks for; `None` where no stored row can be.
-    pub(crate) fn range(&self, row: usize, query: &Query<'_>) -> Option<KeyRange> {
-        self.path.prefix(&self.prefix(row), query.interner)
+    pub(crate) fn range(&self, row: usize, context: &ExecContext<'_>) -> Option<KeyRange> {
+        self.path.prefix(&self.prefix(row), context.interner)
     }
 
     pub(crate) fn prefix(&self, row: usize) -> Vec<Cell> {
@@ -139,14 +139,14 @@ impl Body<'_> {
     pub(crate) fn join_by_key(
         &mut self,
         join: &KeyJoin<'_>,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let planned = self.steps[join.at].planned;
         let columns = join.columns();
         let mut is_found = vec![false; if join.once { join.input.rows } else { 0 }];
         let mut start = 0;
-        let mark = self.mark(query);
+        let mark = self.mark(context);
         while start < join.input.rows {
             let mut end = (start + PROBE_ROWS).min(join.input.rows);
             if !self.spend((end - start) as u64 * LOOK_UP_ROWS) {
@@ -154,21 +154,21 @@ impl Body<'_> {
             }
             let fits = match join.has_range {
                 true => 0,
-                false => self.fitting(join, &columns, start..end, query)?,
+                false => self.fitting(join, &columns, start..end, context)?,
             };
             let wants_more = if fits == 0 {
                 // Ranges are short more often than not: their rows wait for each other.
                 end = if join.has_range { end } else { start + 1 };
-                self.read_in_pieces(join, &columns, start..end, &mut is_found, query, emit)?
+                self.read_in_pieces(join, &columns, start..end, &mut is_found, context, emit)?
             } else {
                 end = start + fits;
                 let keys = join.asked.prefix_cells(start..end);
-                let (read, interner) = (query.read, query.interner);
+                let (read, interner) = (context.read, context.interner);
                 let mut rows = Vec::new();
                 let found =
                     join.path.probe(read, &keys, end - start, &columns, interner, &mut rows)?;
                 rows.iter_mut().for_each(|row| *row += start as u32);
-                self.take_found(join, &rows, &found, &mut is_found, query, emit)?
+                self.take_found(join, &rows, &found, &mut is_found, context, emit)?
             };
             if !wants_more {
                 return Ok(false);
@@ -177,11 +177,11 @@ impl Body<'_> {
                 let kept = (start..end).filter(|&row| is_found[row] != join.negated);
                 let kept: Vec<u32> = kept.map(|row| row as u32).collect();
                 let output = join.input.gather(&kept, &planned.live);
-                if !self.hand_on(join.at, output, query, emit)? {
+                if !self.hand_on(join.at, output, context, emit)? {
                     return Ok(false);
                 }
             }
-            self.handed_on(mark.as_ref(), query, emit);
+            self.handed_on(mark.as_ref(), context, emit);
             start = end;
         }
         Ok(true)
@@ -193,7 +193,7 @@ impl Body<'_> {
         join: &KeyJoin<'_>,
         columns: &[usize],
         rows: Range<usize>,
-        query: &Query<'_>,
+        context: &ExecContext<'_>,
     ) -> Result<usize> {
         let keys = rows.len();
         let path = join.path;
@@ -201,7 +201,7 @@ impl Body<'_> {
         if join.is_whole() && (!is_costly || keys <= FEW_WHOLE) {
             return Ok(keys);
         }
-        let room = self.room(columns.len(), is_costly, keys, query);
+        let room = self.room(columns.len(), is_costly, keys, context);
         if !is_costly && room.holds(Estimate { rows: join.rows_planned, bytes: 0 }, 2 * keys as u64)
         {
             // Plans stand for some seconds, in which it may have grown.
@@ -209,24 +209,24 @@ impl Body<'_> {
         }
         let planned = Estimate { rows: 2 * join.rows_planned, bytes: 0 };
         if !is_costly
-            && (!self.is_enough_soon(keys) && self.is_small(columns.len(), false, planned, query)
-                || self.longest(join, query)?.saturating_mul(keys as u64) <= room.rows)
+            && (!self.is_enough_soon(keys) && self.is_small(columns.len(), false, planned, context)
+                || self.longest(join, context)?.saturating_mul(keys as u64) <= room.rows)
         {
             return Ok(keys);
         }
         if keys == 1 {
-            let Some(range) = join.range(rows.start, query) else { return Ok(1) };
-            let found = query.read.estimate(path.keyspace, &range)?;
+            let Some(range) = join.range(rows.start, context) else { return Ok(1) };
+            let found = context.read.estimate(path.keyspace, &range)?;
             return Ok(usize::from(room.holds(found, 1)));
         }
         let all = match self.steps[join.at].all {
             Some(all) => all,
             None => {
-                let all = query.read.estimate(path.keyspace, &path.all())?;
+                let all = context.read.estimate(path.keyspace, &path.all())?;
                 *self.steps[join.at].all.insert(all)
             }
         };
-        if !self.is_enough_soon(keys) && self.is_small(columns.len(), is_costly, all, query) {
+        if !self.is_enough_soon(keys) && self.is_small(columns.len(), is_costly, all, context) {
             return Ok(keys);
         }
         if join.is_whole() {
@@ -240,21 +240,22 @@ impl Body<'_> {
         let mut sum = Estimate::default();
         for sample in 0..samples {
             let row = rows.start + (2 * sample + 1) * keys / (2 * samples);
-            if let Some(range) = join.range(row, query) {
-                let found = query.read.estimate(path.keyspace, &range)?;
+            if let Some(range) = join.range(row, context) {
+                let found = context.read.estimate(path.keyspace, &range)?;
                 sum.rows += found.rows;
                 sum.bytes += found.bytes;
             }
         }
         let fits = room.fitting(sum, samples, keys);
-        if room.holds(all, 1) || !is_costly && self.longest(join, query)? <= room.rows {
+        if room.holds(all, 1) || !is_costly && self.longest(join, context)? <= room.rows {
             return Ok(fits);
         }
-        let mut ranges: Vec<(KeyRange, usize)> =
-            (0..fits).filter_map(|row| Some((join.range(rows.start + row, query)?, row))).collect();
+        let mut ranges: Vec<(KeyRange, usize)> = (0..fits)
+            .filter_map(|row| Some((join.range(rows.start + row, context)?, row)))
+            .collect();
         ranges.sort_by(|(a, _), (b, _)| a.lower.cmp(&b.lower));
         let mut first_long = fits;
-        find_long(path, &ranges, &room, query, &mut first_long)?;
+        find_long(path, &ranges, &room, context, &mut first_long)?;
         Ok(first_long)
     }
 
@@ -269,30 +270,36 @@ impl Body<'_> {
         columns: usize,
         is_costly: bool,
         all: Estimate,
-        query: &Query<'_>,
+        context: &ExecContext<'_>,
     ) -> bool {
         let bytes = match is_costly {
             true => all.bytes.saturating_mul(BYTES_A_BYTE),
             false => all.rows.saturating_mul(row_bytes(columns)),
         };
-        bytes <= query.watch.memory_bytes_max() / SMALL_SHARE
+        bytes <= context.watch.memory_bytes_max() / SMALL_SHARE
     }
 
     /// How much one key finds at most.
-    pub(crate) fn longest(&mut self, join: &KeyJoin<'_>, query: &Query<'_>) -> Result<u64> {
+    pub(crate) fn longest(&mut self, join: &KeyJoin<'_>, context: &ExecContext<'_>) -> Result<u64> {
         match self.steps[join.at].longest {
             Some(longest) => Ok(longest),
             None => {
-                let longest = query.read.first_word_rows_max(join.path.keyspace)?;
+                let longest = context.read.first_word_rows_max(join.path.keyspace)?;
                 Ok(*self.steps[join.at].longest.insert(longest))
             }
         }
     }
 
     /// What one call may find, of so many columns.
-    fn room(&self, columns: usize, is_costly: bool, keys: usize, query: &Query<'_>) -> Room {
+    fn room(
+        &self,
+        columns: usize,
+        is_costly: bool,
+        keys: usize,
+        context: &ExecContext<'_>,
+    ) -> Room {
         let (least, most) = CALL_BYTES;
-        let bytes = (query.watch.memory_bytes_max() / MEMORY_SHARE).clamp(least, most);
+        let bytes = (context.watch.memory_bytes_max() / MEMORY_SHARE).clamp(least, most);
         let mut rows = bytes / row_bytes(columns);
         if self.is_enough_soon(keys) {
             let enough = self.enough.max(SHORT_ROWS).saturating_mul(ENOUGH_TIMES);
@@ -308,17 +315,17 @@ impl Body<'_> {
         columns: &[usize],
         rows: Range<usize>,
         is_found: &mut [bool],
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let mut piece_rows = self.batch_rows.max(SHORT_ROWS);
         let (mut found, mut of) = (Columns::of(columns.len()), Vec::new());
-        let (mark, bytes_max) = (self.mark(query), batch_bytes(query));
-        let mut full_bytes = query.interner.bytes().saturating_add(bytes_max);
+        let (mark, bytes_max) = (self.mark(context), batch_bytes(context));
+        let mut full_bytes = context.interner.bytes().saturating_add(bytes_max);
         let mut wants_more = true;
         for row in rows {
-            let Some(mut range) = join.range(row, query) else { continue };
-            let (read, interner) = (query.read, query.interner);
+            let Some(mut range) = join.range(row, context) else { continue };
+            let (read, interner) = (context.read, context.interner);
             if join.has_range {
                 let bounds = &self.steps[join.at].range;
                 bounds.narrow(&mut range, &join.prefix(row), join.path, interner);
@@ -335,8 +342,8 @@ impl Body<'_> {
                     std::mem::take(&mut of),
                     std::mem::replace(&mut found, Columns::of(columns.len())),
                 );
-                wants_more = self.take_found(join, &of, &found, is_found, query, emit)?;
-                self.handed_on(mark.as_ref(), query, emit);
+                wants_more = self.take_found(join, &of, &found, is_found, context, emit)?;
+                self.handed_on(mark.as_ref(), context, emit);
                 full_bytes = interner.bytes().saturating_add(bytes_max);
                 Ok::<bool, crate::error::Error>(wants_more && !(join.once && is_found[row]))
             })?;
@@ -344,7 +351,7 @@ impl Body<'_> {
                 return Ok(false);
             }
         }
-        self.take_found(join, &of, &found, is_found, query, emit)
+        self.take_found(join, &of, &found, is_found, context, emit)
     }
 
     /// Takes what was found for the rows `of`, and looks up what the order does not hold.
@@ -354,20 +361,20 @@ impl Body<'_> {
         of: &[u32],
         found: &Columns,
         is_found: &mut [bool],
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         if join.path.covers(join.wanted) {
-            return self.take_whole(join, of, found, is_found, query, emit);
+            return self.take_whole(join, of, found, is_found, context, emit);
         }
         for start in (0..found.rows).step_by(PROBE_ROWS) {
             let end = found.rows.min(start + PROBE_ROWS);
             let keys: Vec<&[Cell]> = found.columns.iter().map(|cells| &cells[start..end]).collect();
             let mut there = Vec::with_capacity(end - start);
-            let (read, interner, wanted) = (query.read, query.interner, join.wanted);
+            let (read, interner, wanted) = (context.read, context.interner, join.wanted);
             let full = join.main.probe(read, &keys, end - start, wanted, interner, &mut there)?;
             let of: Vec<u32> = there.iter().map(|&place| of[start + place as usize]).collect();
-            if !self.take_whole(join, &of, &full, is_found, query, emit)? {
+            if !self.take_whole(join, &of, &full, is_found, context, emit)? {
                 return Ok(false);
             }
         }
@@ -381,11 +388,11 @@ impl Body<'_> {
         of: &[u32],
         found: &Columns,
         is_found: &mut [bool],
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         if found.rows >= CHECKED_ROWS {
-            query.check(found.bytes() + size_of_val(of) as u64)?;
+            context.check(found.bytes() + size_of_val(of) as u64)?;
         }
         if join.once {
             let outputs = join.wanted.len() - (join.asked.cells.len() - join.asked.prefix);
@@ -401,7 +408,7 @@ impl Body<'_> {
             let end = of.len().min(start + PIECE_ROWS);
             let places: Vec<u32> = (start as u32..end as u32).collect();
             let pairs = Pairs { rows: &of[start..end], places: &places, found, asked: join.asked };
-            if !self.check_and_hand_on(join.at, join.input, &pairs, query, emit)? {
+            if !self.check_and_hand_on(join.at, join.input, &pairs, context, emit)? {
                 return Ok(false);
             }
             start = end;
@@ -417,12 +424,12 @@ fn find_long(
     path: &StoredPath,
     ranges: &[(KeyRange, usize)],
     room: &Room,
-    query: &Query<'_>,
+    context: &ExecContext<'_>,
     first_long: &mut usize,
 ) -> Result<()> {
     let ([(first, row), ..], [.., (last, _)]) = (ranges, ranges) else { return Ok(()) };
     let range = KeyRange { lower: first.lower.clone(), upper: last.upper.clone() };
-    let found = query.read.estimate(path.keyspace, &range)?;
+    let found = context.read.estimate(path.keyspace, &range)?;
     if room.holds(found, 1) {
         return Ok(());
     }
@@ -432,6 +439,6 @@ fn find_long(
         return Ok(());
     }
     let (low, high) = ranges.split_at(ranges.len() / 2);
-    find_long(path, low, room, query, first_long)?;
-    find_long(path, high, room, query, first_long)
+    find_long(path, low, room, context, first_long)?;
+    find_long(path, high, room, context, first_long)
 }

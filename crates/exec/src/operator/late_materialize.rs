@@ -7,11 +7,11 @@
 //! *Materialization strategies in a column-oriented DBMS*, ICDE 2007.)
 
 use crate::batch_size::Wanted;
+use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::Computer;
 use crate::expr::batch::Bindings;
 use crate::pipeline::Body;
-use crate::query::Query;
 use crate::sink::Emit;
 use crate::sink::top_k::First;
 use crate::storage::access_path::StoredPath;
@@ -37,7 +37,7 @@ pub(crate) struct Early {
 impl Body<'_> {
     /// How the scan of a step is read, if conditions behind it spare anything: none where somebody counts what each step does, or equal rows are made
     /// one on the way.
-    pub(crate) fn early(&self, at: usize, path: &StoredPath, query: &Query<'_>) -> Option<Early> {
+    pub(crate) fn early(&self, at: usize, path: &StoredPath) -> Option<Early> {
         let Step::Stored { outputs, checks, .. } = &self.steps[at].planned.step else {
             return None;
         };
@@ -47,7 +47,7 @@ impl Body<'_> {
         let is_plain = |at: usize| self.steps[at].seen.is_none() && self.steps[at].merged.is_none();
         // What comes behind the first rows in an order is told by the column that the order begins with.
         let is_read = |(_, var): &(_, Var)| outputs.iter().any(|(_, read)| read == var);
-        let by = query.by.clone().filter(is_read);
+        let by = self.hints.top_k.clone().filter(is_read);
         if (filters == 0 && by.is_none())
             || self.clock.is_some()
             || !checks.is_empty()
@@ -81,7 +81,7 @@ impl Body<'_> {
         path: &StoredPath,
         range: KeyRange,
         chunk_rows: usize,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let Early { filters, first, rest, given, by } = early;
@@ -93,13 +93,13 @@ impl Body<'_> {
             .collect();
         let planned = self.steps[last].planned;
         let live = &planned.live;
-        let loose = self.loose_columns(at, query);
+        let loose = self.loose_columns(at);
         // Where a few rows are enough, conditions are asked of a few at first.
         let piece_rows = self.batch_rows;
-        let (read, interner) = (query.read, query.interner);
-        let parameters = query.parameters.clone();
-        let computer = Computer::new(interner, &parameters, query.ambient);
-        let watch = query.watch;
+        let (read, interner) = (context.read, context.interner);
+        let parameters = context.parameters.clone();
+        let computer = Computer::new(interner, &parameters, context.ambient);
+        let watch = context.watch;
         let all: Vec<Var> = given.iter().copied().chain(first.iter().map(|one| one.1)).collect();
         let mut pick = |found: Columns| -> Result<(Columns, Vec<u32>)> {
             watch.check(interner.bytes())?;
@@ -126,12 +126,12 @@ impl Body<'_> {
             let columns = first.iter().map(|(_, var)| std::mem::take(&mut rows.columns[*var]));
             Ok((Columns { rows: picked.len(), columns: columns.collect() }, picked))
         };
-        let mark = self.mark(query);
+        let mark = self.mark(context);
         let mut wants_more = true;
         let mut visit = |found: Columns| -> Result<bool> {
             let vars = first.iter().chain(rest).map(|(_, var)| *var);
-            wants_more = self.hand_on(last, input.with_found(vars, found, live), query, emit)?;
-            self.handed_on(mark.as_ref(), query, emit);
+            wants_more = self.hand_on(last, input.with_found(vars, found, live), context, emit)?;
+            self.handed_on(mark.as_ref(), context, emit);
             Ok(wants_more)
         };
         path.scan_picked(

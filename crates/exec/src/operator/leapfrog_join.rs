@@ -1,11 +1,11 @@
 //! Joins with stored relations that are in memory: by ranges of a trie, and of several at once where they bind one variable together.
 
 use crate::batch_size::{BATCH_ROWS, Wanted};
+use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::operator::trie_build;
 use crate::pipeline::Body;
-use crate::query::Query;
 use crate::sink::Emit;
 use crate::storage::probe_keys::StoredKeys;
 use crate::storage::relation_source::Readable;
@@ -53,23 +53,23 @@ impl Body<'_> {
         at: usize,
         input: &'i Bindings,
         without: Option<usize>,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
     ) -> Result<Option<TrieJoin<'i>>> {
         let planned = self.steps[at].planned;
         let Step::Stored { stored, outputs, prefix, negated, range, at: time, .. } = &planned.step
         else {
             return Ok(None);
         };
-        let Readable::Stored(_) = query.relation(*stored) else { return Ok(None) };
+        let Readable::Stored(_) = context.relation(*stored) else { return Ok(None) };
         if input.rows <= FEW_ROWS && !prefix.is_empty() {
             return Ok(None);
         }
-        let keys = StoredKeys::new(&planned.step, input, without, query);
+        let keys = StoredKeys::new(&planned.step, input, without, context);
         if keys.cells.is_empty() || time.is_some() {
             return Ok(None);
         }
         let outputs: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
-        let rows = query.plan.infos[*stored].rows;
+        let rows = context.plan.infos[*stored].rows;
         let (asked, is_needed) = match (prefix.is_empty() && without.is_none(), range) {
             // No stored order helps: each row would cost a look at all rows. One row is that once, and the second time it is too often.
             (true, _) if input.rows > 1 || *negated => (input.rows, true),
@@ -87,10 +87,10 @@ impl Body<'_> {
             keys: asked,
             is_needed: is_needed && self.rows_left.is_none(),
         };
-        let mut found = query.trie(&wanted)?;
+        let mut found = context.trie(&wanted)?;
         if found.is_none() && is_needed && !wanted.is_needed && self.spend(rows) {
             wanted.is_needed = true;
-            found = query.trie(&wanted)?;
+            found = context.trie(&wanted)?;
         }
         Ok(found.map(|(trie, columns)| TrieJoin { trie, columns, keys }))
     }
@@ -101,7 +101,7 @@ impl Body<'_> {
         at: usize,
         input: &Bindings,
         join: &TrieJoin<'_>,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let planned = self.steps[at].planned;
@@ -113,7 +113,7 @@ impl Body<'_> {
         if once {
             let is_kept = |row: &u32| trie.find(join.key(*row as usize)).is_empty() == *negated;
             rows.extend((0..input.rows as u32).filter(is_kept));
-            return self.hand_on(at, input.gather(&rows, live), query, emit);
+            return self.hand_on(at, input.gather(&rows, live), context, emit);
         }
         if outputs.is_empty() && self.duplicates == Duplicates::Weigh {
             let mut weights = Vec::new();
@@ -124,7 +124,7 @@ impl Body<'_> {
                     weights.push(input.weight(row).saturating_mul(found));
                 }
             }
-            return self.hand_on(at, input.gather_weighted(&rows, weights, live), query, emit);
+            return self.hand_on(at, input.gather_weighted(&rows, weights, live), context, emit);
         }
         let place = |column: usize| join.columns.iter().position(|&one| one == column);
         let from: Vec<(usize, usize)> =
@@ -158,7 +158,7 @@ impl Body<'_> {
                         output.columns[var] = std::mem::take(found);
                     }
                     rows.clear();
-                    if !self.hand_on(at, output, query, emit)? {
+                    if !self.hand_on(at, output, context, emit)? {
                         return Ok(false);
                     }
                 }
@@ -173,7 +173,7 @@ impl Body<'_> {
         at: usize,
         input: &Bindings,
         joins: &[TrieJoin<'_>],
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let last = at + joins.len() - 1;
@@ -223,7 +223,7 @@ impl Body<'_> {
                 }
                 rows.clear();
                 found.clear();
-                if !self.hand_on(last, output, query, emit)? {
+                if !self.hand_on(last, output, context, emit)? {
                     return Ok(false);
                 }
             }

@@ -2,11 +2,11 @@
 
 use crate::batch_size::ROWS_A_LOOK;
 use crate::batch_size::Wanted;
+use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::pipeline::Body;
 use crate::pipeline::sweep::batch_bytes;
-use crate::query::Query;
 use crate::sink::Emit;
 use plan::Step;
 
@@ -19,7 +19,7 @@ impl Body<'_> {
         &mut self,
         at: usize,
         input: Bindings,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let planned = self.steps[at].planned;
@@ -28,11 +28,11 @@ impl Body<'_> {
             let (a, b) = (&input.columns[*a], &input.columns[*b]);
             let kept = (0..input.rows).filter(|&row| a[row] == b[row]);
             let kept: Vec<u32> = kept.map(|row| row as u32).collect();
-            return self.hand_on(at, input.gather(&kept, &planned.live), query, emit);
+            return self.hand_on(at, input.gather(&kept, &planned.live), context, emit);
         }
         let mut output = input;
         output.columns[*b] = output.columns[*a].clone();
-        self.hand_on(at, output.keep(&planned.live), query, emit)
+        self.hand_on(at, output.keep(&planned.live), context, emit)
     }
 
     /// Computes a value for each row. Where values are long, some rows are handed on before the others are computed.
@@ -40,23 +40,23 @@ impl Body<'_> {
         &mut self,
         at: usize,
         input: Bindings,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let planned = self.steps[at].planned;
         let Step::Assign { var, compare, .. } = &planned.step else { return Ok(true) };
-        let (rows, bytes_max) = (input.rows, batch_bytes(query));
-        let mark = self.mark(query);
+        let (rows, bytes_max) = (input.rows, batch_bytes(context));
+        let mark = self.mark(context);
         let mut input = Some(input);
         let mut start = 0;
         while start < rows
             && let (Some(given), Some(expr)) = (&input, &self.steps[at].expr)
         {
-            let computer = query.computer();
-            let full_bytes = query.interner.bytes().saturating_add(bytes_max);
+            let computer = context.computer();
+            let full_bytes = context.interner.bytes().saturating_add(bytes_max);
             let mut column = Vec::with_capacity(rows - start);
             let mut row = start;
-            while row < rows && (row == start || query.interner.bytes() < full_bytes) {
+            while row < rows && (row == start || context.interner.bytes() < full_bytes) {
                 column.push(computer.compute(expr, given, row)?);
                 row += 1;
                 if row % ROWS_A_LOOK == 0 {
@@ -78,13 +78,13 @@ impl Body<'_> {
                 output.columns[*var] = column;
                 output.keep(&planned.live)
             };
-            if !self.hand_on(at, output, query, emit)? {
+            if !self.hand_on(at, output, context, emit)? {
                 return Ok(false);
             }
             if start < rows {
-                query.check(0)?;
+                context.check(0)?;
             }
-            self.handed_on(mark.as_ref(), query, emit);
+            self.handed_on(mark.as_ref(), context, emit);
         }
         Ok(true)
     }

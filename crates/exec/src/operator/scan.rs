@@ -2,13 +2,13 @@
 
 use crate::batch_size::CHUNK_ROWS;
 use crate::batch_size::{BATCH_ROWS, Wanted};
+use crate::context::ExecContext;
 use crate::error::{Error, Result};
 use crate::expr::batch::Bindings;
 use crate::operator::index_join::KeyJoin;
 use crate::operator::leapfrog_join::TrieJoin;
 use crate::operator::pairs::Pairs;
 use crate::pipeline::{Body, Bounds, Ready};
-use crate::query::Query;
 use crate::sink::Emit;
 use crate::storage::access_path::StoredPath;
 use crate::storage::probe_keys::StoredKeys;
@@ -32,7 +32,7 @@ impl Body<'_> {
         &mut self,
         at: usize,
         input: Bindings,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let planned = self.steps[at].planned;
@@ -42,52 +42,52 @@ impl Body<'_> {
         else {
             return Ok(true);
         };
-        let Readable::Stored(relation) = query.relation(*stored) else { return Ok(true) };
+        let Readable::Stored(relation) = context.relation(*stored) else { return Ok(true) };
         if let (Some(expr), Some(_)) = (&self.steps[at].expr, time) {
-            let times = query.times(expr, &input).map_err(|error| error.at(planned.span))?;
-            return self.join_history(at, &input, &relation, &times, query, emit);
+            let times = context.times(expr, &input).map_err(|error| error.at(planned.span))?;
+            return self.join_history(at, &input, &relation, &times, context, emit);
         }
-        if let Some(joins) = self.joins_together(at, &input, query)? {
-            return self.join_together(at, &input, &joins, query, emit);
-        }
-        if self.is_given_up() {
-            return Ok(false);
-        }
-        if let Some(join) = self.trie_join(at, &input, None, query)? {
-            return self.join_trie(at, &input, &join, query, emit);
+        if let Some(joins) = self.joins_together(at, &input, context)? {
+            return self.join_together(at, &input, &joins, context, emit);
         }
         if self.is_given_up() {
             return Ok(false);
         }
-        let asked = StoredKeys::new(&planned.step, &input, None, query);
+        if let Some(join) = self.trie_join(at, &input, None, context)? {
+            return self.join_trie(at, &input, &join, context, emit);
+        }
+        if self.is_given_up() {
+            return Ok(false);
+        }
+        let asked = StoredKeys::new(&planned.step, &input, None, context);
         let stored_path = &relation.paths[*path];
         let mut wanted: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
         wanted.extend(checks.iter().map(|(column, _)| *column));
         let once = *negated || (outputs.is_empty() && self.is_set());
         if prefix.is_empty() {
-            if !self.spend(query.plan.infos[*stored].rows) {
+            if !self.spend(context.plan.infos[*stored].rows) {
                 return Ok(false);
             }
             // Nothing ties it to what is bound: every row of the range with every row of the batch.
             let scanned = match (at, &self.part) {
                 // Parts are ranges of the relation's own keys.
                 (0, Some(part)) => Some((&relation.paths[0], part.clone())),
-                _ => self.scanned(at, &relation, query)?,
+                _ => self.scanned(at, &relation, context)?,
             };
             let Some((stored_path, key_range)) = scanned else { return Ok(true) };
             let main = &relation.paths[0];
             let main_keys: Vec<usize> = (0..main.schema.keys.len()).collect();
             let is_covered = stored_path.covers(&wanted);
             let scanned_columns = if is_covered { &wanted } else { &main_keys };
-            let (read, interner, is_set) = (query.read, query.interner, self.is_set());
+            let (read, interner, is_set) = (context.read, context.interner, self.is_set());
             let mut any = false;
             let mut wants_more = true;
             let chunk_rows = (BATCH_ROWS / input.rows).clamp(64, CHUNK_ROWS);
-            let mark = self.mark(query);
+            let mark = self.mark(context);
             if is_covered
                 && input.rows == 1
                 && !once
-                && let Some(early) = self.early(at, stored_path, query)
+                && let Some(early) = self.early(at, stored_path)
             {
                 return self.scan_early(
                     at,
@@ -96,11 +96,11 @@ impl Body<'_> {
                     stored_path,
                     key_range,
                     chunk_rows,
-                    query,
+                    context,
                     emit,
                 );
             }
-            let loose = if is_covered { self.loose_columns(at, query) } else { Vec::new() };
+            let loose = if is_covered { self.loose_columns(at) } else { Vec::new() };
             let scan = |visit: &mut dyn FnMut(Columns) -> Result<Wanted>| {
                 stored_path.scan_loosely(
                     read,
@@ -127,8 +127,8 @@ impl Body<'_> {
                     found.dedup();
                 }
                 if input.rows == 1 && checks.is_empty() {
-                    wants_more = self.hand_on_scanned(at, &input, found, query, emit)?;
-                    self.handed_on(mark.as_ref(), query, emit);
+                    wants_more = self.hand_on_scanned(at, &input, found, context, emit)?;
+                    self.handed_on(mark.as_ref(), context, emit);
                     return Ok(wants_more);
                 }
                 let rows_at_once = (PAIRS_MAX / found.rows.max(1)).max(1);
@@ -143,16 +143,16 @@ impl Body<'_> {
                     }
                     let (rows, places) = (&rows, &places);
                     let pairs = Pairs { rows, places, found: &found, asked: &asked };
-                    wants_more = self.check_and_hand_on(at, &input, &pairs, query, emit)?;
+                    wants_more = self.check_and_hand_on(at, &input, &pairs, context, emit)?;
                     if !wants_more {
                         break;
                     }
                 }
-                self.handed_on(mark.as_ref(), query, emit);
+                self.handed_on(mark.as_ref(), context, emit);
                 Ok::<bool, Error>(wants_more)
             })?;
             if once && checks.is_empty() && any != *negated {
-                return self.hand_on(at, input.keep(&planned.live), query, emit);
+                return self.hand_on(at, input.keep(&planned.live), context, emit);
             }
             return Ok(wants_more);
         }
@@ -163,19 +163,19 @@ impl Body<'_> {
             asked: &asked,
             main: &relation.paths[0],
             path: stored_path,
-            rows_planned: query.plan.infos[*stored].rows,
+            rows_planned: context.plan.infos[*stored].rows,
             wanted: &wanted,
             has_range,
             once,
             negated: *negated,
         };
-        self.join_by_key(&join, query, emit)
+        self.join_by_key(&join, context, emit)
     }
 
     /// Columns of a step's relation whose values are compared with nothing.
-    pub(crate) fn loose_columns(&self, at: usize, query: &Query<'_>) -> Vec<usize> {
+    pub(crate) fn loose_columns(&self, at: usize) -> Vec<usize> {
         let Step::Stored { outputs, .. } = &self.steps[at].planned.step else { return Vec::new() };
-        let loose = outputs.iter().filter(|(_, var)| query.loose.contains(var));
+        let loose = outputs.iter().filter(|(_, var)| self.hints.not_compared.contains(var));
         loose.map(|(column, _)| *column).collect()
     }
 
@@ -184,7 +184,7 @@ impl Body<'_> {
         &mut self,
         at: usize,
         input: &'i Bindings,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
     ) -> Result<Option<Vec<TrieJoin<'i>>>> {
         let together = self.steps[at].planned.together;
         let Step::Stored { outputs, .. } = &self.steps[at].planned.step else { return Ok(None) };
@@ -192,7 +192,7 @@ impl Body<'_> {
         let mut joins = Vec::with_capacity(together + 1);
         for step in at..=at + together {
             let without = (step > at).then_some(var);
-            match self.trie_join(step, input, without, query)? {
+            match self.trie_join(step, input, without, context)? {
                 Some(join) => joins.push(join),
                 None => return Ok(None),
             }
@@ -206,7 +206,7 @@ impl Body<'_> {
         at: usize,
         input: &Bindings,
         found: Columns,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let planned = self.steps[at].planned;
@@ -214,10 +214,10 @@ impl Body<'_> {
         if outputs.is_empty() && self.duplicates == Duplicates::Weigh {
             let weights = vec![input.weight(0).saturating_mul(found.rows as u64)];
             let output = input.gather_weighted(&[0], weights, &planned.live);
-            return self.hand_on(at, output, query, emit);
+            return self.hand_on(at, output, context, emit);
         }
         let vars = outputs.iter().map(|(_, var)| *var);
-        self.hand_on(at, input.with_found(vars, found, &planned.live), query, emit)
+        self.hand_on(at, input.with_found(vars, found, &planned.live), context, emit)
     }
 
     /// Keeps the pairs whose other columns agree, and hands them on.
@@ -226,7 +226,7 @@ impl Body<'_> {
         at: usize,
         input: &Bindings,
         pairs: &Pairs<'_>,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let planned = self.steps[at].planned;
@@ -245,7 +245,7 @@ impl Body<'_> {
         };
         if checks.is_empty() {
             let output = make(rows, places);
-            return self.hand_on(at, output, query, emit);
+            return self.hand_on(at, output, context, emit);
         }
         let kept: (Vec<u32>, Vec<u32>) = rows
             .iter()
@@ -253,7 +253,7 @@ impl Body<'_> {
             .filter(|&(&row, &place)| asked.agree(row, found, outputs.len(), place as usize))
             .unzip();
         let output = make(&kept.0, &kept.1);
-        self.hand_on(at, output, query, emit)
+        self.hand_on(at, output, context, emit)
     }
 
     /// The order in which the rows of a step are read that nothing ties to what is bound, and the range of its keys; `None` where there can be
@@ -263,13 +263,13 @@ impl Body<'_> {
         &self,
         at: usize,
         relation: &'r StoredRelation,
-        query: &Query<'_>,
+        context: &ExecContext<'_>,
     ) -> Result<Option<(&'r StoredPath, KeyRange)>> {
         let Ready { planned, range, own_range, .. } = &self.steps[at];
         let Step::Stored { path, outputs, checks, .. } = &planned.step else { return Ok(None) };
         let narrowed = |path: &StoredPath, bounds: &Bounds| {
-            let mut keys = path.prefix(&[], query.interner)?;
-            bounds.narrow(&mut keys, &[], path, query.interner);
+            let mut keys = path.prefix(&[], context.interner)?;
+            bounds.narrow(&mut keys, &[], path, context.interner);
             Some(keys)
         };
         let (main, path) = (&relation.paths[0], &relation.paths[*path]);
@@ -280,9 +280,9 @@ impl Body<'_> {
         let Some(own) = narrowed(main, own_range) else { return Ok(None) };
         let columns: Vec<usize> = outputs.iter().chain(checks).map(|(column, _)| *column).collect();
         let factor = if path.covers(&columns) { COVERED_ROWS } else { LOOK_UP_ROWS };
-        let found = query.read.estimate(path.keyspace, &keys)?.rows;
+        let found = context.read.estimate(path.keyspace, &keys)?.rows;
         if found > FEW_FOUND
-            && found.saturating_mul(factor) > query.read.estimate(main.keyspace, &own)?.rows
+            && found.saturating_mul(factor) > context.read.estimate(main.keyspace, &own)?.rows
         {
             return Ok(Some((main, own)));
         }

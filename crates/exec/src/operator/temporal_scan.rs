@@ -2,13 +2,13 @@
 
 use crate::batch_size::CHUNK_ROWS;
 use crate::batch_size::Wanted;
+use crate::context::ExecContext;
 use crate::error::Error;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::operator::pairs::Pairs;
 use crate::pipeline::Body;
 use crate::pipeline::CHECKED_ROWS;
-use crate::query::Query;
 use crate::sink::Emit;
 use crate::storage::probe_keys::StoredKeys;
 use crate::storage::relation_source::StoredRelation;
@@ -24,14 +24,14 @@ impl Body<'_> {
         input: &Bindings,
         relation: &StoredRelation,
         times: &[i64],
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let planned = self.steps[at].planned;
         let Step::Stored { path, checks, outputs, negated, .. } = &planned.step else {
             return Ok(true);
         };
-        let asked = StoredKeys::new(&planned.step, input, None, query);
+        let asked = StoredKeys::new(&planned.step, input, None, context);
         let path = &relation.paths[*path];
         let keys = relation.paths[0].schema.keys.len();
         let once = *negated || (outputs.is_empty() && self.is_set());
@@ -43,13 +43,13 @@ impl Body<'_> {
             let prefix: Vec<Cell> =
                 asked.cells[..asked.prefix].iter().map(|column| column[row]).collect();
             // Where no key can be of such values, nothing is found: what a negation is after.
-            let range = path.prefix(&prefix, query.interner);
-            let (read, interner) = (query.read, query.interner);
+            let range = path.prefix(&prefix, context.interner);
+            let (read, interner) = (context.read, context.interner);
             let mut last: Option<Vec<Cell>> = None;
             let (mut any, mut wants_more) = (false, true);
             let mut visit = |found: Columns| {
                 if found.rows >= CHECKED_ROWS {
-                    query.check(found.bytes())?;
+                    context.check(found.bytes())?;
                 }
                 let mut places = Vec::new();
                 for place in 0..found.rows {
@@ -66,7 +66,7 @@ impl Body<'_> {
                 }
                 let rows = vec![row as u32; places.len()];
                 let pairs = Pairs { rows: &rows, places: &places, found: &found, asked: &asked };
-                wants_more = self.check_and_hand_on(at, input, &pairs, query, emit)?;
+                wants_more = self.check_and_hand_on(at, input, &pairs, context, emit)?;
                 Ok::<bool, Error>(wants_more)
             };
             if let Some(range) = range {
@@ -74,7 +74,7 @@ impl Body<'_> {
             }
             if once && any != *negated {
                 let output = input.gather(&[row as u32], &planned.live);
-                wants_more = self.hand_on(at, output, query, emit)?;
+                wants_more = self.hand_on(at, output, context, emit)?;
             }
             if !wants_more {
                 return Ok(false);

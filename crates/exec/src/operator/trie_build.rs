@@ -12,8 +12,8 @@
 //! 2. A trie that would take more than a quarter of the query's memory is made only where there is no other way.
 
 use crate::batch_size::CHUNK_ROWS;
+use crate::context::ExecContext;
 use crate::error::{Error, Result};
-use crate::query::Query;
 use crate::snapshot_cache::Key;
 use crate::storage::access_path::StoredPath;
 use crate::storage::relation_source::Readable;
@@ -60,7 +60,7 @@ pub(crate) struct Wanted<'w> {
     pub is_needed: bool,
 }
 
-impl Query<'_> {
+impl ExecContext<'_> {
     /// The trie whose columns begin with those that are bound, and the relation's columns in its order; `None` where it is not worth making.
     ///
     /// # Errors

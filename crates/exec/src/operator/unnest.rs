@@ -3,11 +3,11 @@
 use crate::batch_size::BATCH_ROWS;
 use crate::batch_size::ROWS_A_LOOK;
 use crate::batch_size::Wanted;
+use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::Made;
 use crate::expr::batch::Bindings;
 use crate::pipeline::Body;
-use crate::query::Query;
 use crate::sink::Emit;
 use crate::value::cell::Cell;
 use crate::value::list_items::Items;
@@ -19,7 +19,7 @@ impl Body<'_> {
         &mut self,
         at: usize,
         input: &Bindings,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let planned = self.steps[at].planned;
@@ -37,19 +37,19 @@ impl Body<'_> {
         let mut last: Option<(Cell, Items)> = None;
         for row in 0..input.rows {
             if row % ROWS_A_LOOK == ROWS_A_LOOK - 1 {
-                query.check(0)?;
+                context.check(0)?;
             }
-            let list = query.computer().make(&expr, input, row)?;
+            let list = context.computer().make(&expr, input, row)?;
             let made = match (list, &last) {
                 (Made::Cell(list), Some((of, _))) if *of == list => None,
                 (Made::Cell(list), _) => {
-                    let cells = query.items_of(list, planned.span)?;
+                    let cells = context.items_of(list, planned.span)?;
                     last = Some((list, Items::new(cells, *compare)));
                     None
                 }
                 // Of this row alone: it stands in no interner.
                 (Made::Value(list), _) => {
-                    Some(Items::new(query.items(list, planned.span)?, *compare))
+                    Some(Items::new(context.items(list, planned.span)?, *compare))
                 }
             };
             let all = made.as_ref().or(last.as_ref().map(|(_, items)| items));
@@ -65,7 +65,7 @@ impl Body<'_> {
                 items.extend_from_slice(piece);
                 if rows.len() >= BATCH_ROWS {
                     let output = make(&rows, &items);
-                    if !self.hand_on(at, output, query, emit)? {
+                    if !self.hand_on(at, output, context, emit)? {
                         return Ok(false);
                     }
                     rows.clear();
@@ -74,6 +74,6 @@ impl Body<'_> {
             }
         }
         let output = make(&rows, &items);
-        self.hand_on(at, output, query, emit)
+        self.hand_on(at, output, context, emit)
     }
 }

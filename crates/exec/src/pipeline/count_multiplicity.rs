@@ -6,10 +6,10 @@
 //! given up.
 
 use crate::batch_size::{BATCH_ROWS, Wanted};
+use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::pipeline::Body;
-use crate::query::Query;
 use crate::sink::Emit;
 use crate::table::Table;
 use crate::value::cell::Cell;
@@ -95,29 +95,29 @@ impl Body<'_> {
         &mut self,
         at: usize,
         output: Bindings,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let ready = &mut self.steps[at];
         let live = &ready.planned.live;
         let Some(merged) = ready.merged.as_mut().filter(|merged| !merged.is_given_up) else {
-            return self.pass_on(at, output, query, emit);
+            return self.pass_on(at, output, context, emit);
         };
         if merged.sleeps > 0 {
             merged.sleeps = merged.sleeps.saturating_sub(output.rows as u64);
-            return self.pass_on(at, output, query, emit);
+            return self.pass_on(at, output, context, emit);
         }
         let columns: Vec<&[Cell]> =
             live.iter().map(|&var| output.columns[var].as_slice()).collect();
         merged.take(&columns, &output);
-        query.check(merged.table.bytes() + 8 * merged.weights.len() as u64)?;
+        context.check(merged.table.bytes() + 8 * merged.weights.len() as u64)?;
         let rows = merged.table.rows();
         merged.is_given_up =
             merged.taken >= TRIAL_ROWS && rows as f64 * merged.worth > merged.taken as f64;
         let is_full = merged.is_given_up || rows >= MERGED_MAX;
         // What waits keeps its values.
-        if is_full || self.is_sweep_due(query) {
-            return self.hand_on_merged(at, query, emit);
+        if is_full || self.is_sweep_due(context) {
+            return self.hand_on_merged(at, context, emit);
         }
         Ok(true)
     }
@@ -126,7 +126,7 @@ impl Body<'_> {
     pub(crate) fn hand_on_merged(
         &mut self,
         at: usize,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let ready = &mut self.steps[at];
@@ -140,6 +140,6 @@ impl Body<'_> {
             columns[var] = column;
         }
         let waiting = Bindings { rows: weights.len(), columns, weights };
-        self.pass_on(at, waiting, query, emit)
+        self.pass_on(at, waiting, context, emit)
     }
 }

@@ -1,11 +1,11 @@
 //! Where a body's batches wait for other threads, and the ranges into which what it reads is cut.
 
 use crate::batch_size::Wanted;
+use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::pipeline::Body;
 use crate::pipeline::sweep::Sweep;
-use crate::query::Query;
 use crate::sink::Emit;
 use crate::storage::relation_source::Readable;
 use base::{Batch, Key, KeyRange, Keys, Projection};
@@ -68,10 +68,10 @@ impl Body<'_> {
         &mut self,
         at: usize,
         batch: Bindings,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
-        let is_sweep_due = self.is_sweep_due(query);
+        let is_sweep_due = self.is_sweep_due(context);
         if let Some(cut) = &mut self.cut {
             cut.note(at, batch.rows);
             if cut.level == Some(at) {
@@ -79,20 +79,24 @@ impl Body<'_> {
                 cut.waiting.push(batch);
                 // What waits keeps its values.
                 if cut.waiting_rows >= 2 * cut.rows_min || is_sweep_due {
-                    return self.spread_waiting(query, emit);
+                    return self.spread_waiting(context, emit);
                 }
                 return Ok(true);
             }
         }
-        self.step(at, batch, query, emit)
+        self.step(at, batch, context, emit)
     }
 
     /// Hands what waits to all threads.
-    pub(crate) fn spread_waiting(&mut self, query: &Query<'_>, emit: Emit<'_>) -> Result<Wanted> {
+    pub(crate) fn spread_waiting(
+        &mut self,
+        context: &ExecContext<'_>,
+        emit: Emit<'_>,
+    ) -> Result<Wanted> {
         match &mut self.cut {
             Some(Cut { level: Some(level), waiting, waiting_rows, .. }) if *waiting_rows > 0 => {
                 *waiting_rows = 0;
-                emit.spread(query, *level, std::mem::take(waiting))
+                emit.spread(context, *level, std::mem::take(waiting))
             }
             _ => Ok(true),
         }
@@ -107,22 +111,22 @@ impl Body<'_> {
     ///
     /// # Errors
     /// Those of the store.
-    pub(crate) fn waves(&self, query: &Query<'_>, rows_min: u64) -> Result<usize> {
+    pub(crate) fn waves(&self, context: &ExecContext<'_>, rows_min: u64) -> Result<usize> {
         let Some(Step::Stored { stored, outputs, .. }) =
             self.steps.first().map(|first| &first.planned.step)
         else {
             return Ok(1);
         };
-        let rows = query.plan.infos[*stored].rows;
-        let Readable::Stored(relation) = query.relation(*stored) else { return Ok(1) };
+        let rows = context.plan.infos[*stored].rows;
+        let Readable::Stored(relation) = context.relation(*stored) else { return Ok(1) };
         let path = &relation.paths[0];
         let costly = outputs.iter().map(|(column, _)| *column);
         let costly: Vec<usize> = costly.filter(|&column| path.is_costly(column)).collect();
         if rows < rows_min || costly.is_empty() {
             return Ok(1);
         }
-        let bytes = path.mean_bytes_of(query.read, &costly, DRAWN)?.saturating_mul(rows);
-        let waves = bytes / Sweep::new(query).share_bytes() + 1;
+        let bytes = path.mean_bytes_of(context.read, &costly, DRAWN)?.saturating_mul(rows);
+        let waves = bytes / Sweep::new(context).share_bytes() + 1;
         Ok(usize::try_from(waves).unwrap_or(usize::MAX))
     }
 
@@ -132,7 +136,7 @@ impl Body<'_> {
     /// Those of the store.
     pub(crate) fn ranges(
         &self,
-        query: &Query<'_>,
+        context: &ExecContext<'_>,
         rows_min: u64,
         count: usize,
     ) -> Result<Option<Vec<KeyRange>>> {
@@ -158,17 +162,17 @@ impl Body<'_> {
             || *negated
             || outputs.is_empty()
             || first.planned.together > 0
-            || query.plan.infos[*stored].rows < rows_min
+            || context.plan.infos[*stored].rows < rows_min
         {
             return Ok(None);
         }
-        let Readable::Stored(relation) = query.relation(*stored) else { return Ok(None) };
+        let Readable::Stored(relation) = context.relation(*stored) else { return Ok(None) };
         let main = &relation.paths[0];
         let is_whole = match range {
             None => true,
             // In the place of an index that would be asked for much of it.
             Some(_) if *path > 0 && own_range.is_none() => self
-                .scanned(0, &relation, query)?
+                .scanned(0, &relation, context)?
                 .is_some_and(|(read, _)| read.keyspace == main.keyspace),
             Some(_) => false,
         };
@@ -183,12 +187,12 @@ impl Body<'_> {
             Keys::Words(_) => DRAWN * count,
             // Long keys are few.
             Keys::Bytes(_) => {
-                let mean = path.mean_bytes(query.read, keys, DRAWN)?.max(1);
+                let mean = path.mean_bytes(context.read, keys, DRAWN)?.max(1);
                 let most = usize::try_from(DRAWN_BYTES / mean).unwrap_or(usize::MAX);
                 (DRAWN * count).min(most.max(count))
             }
         };
-        query.read.sample_into(path.keyspace, sampled, &mut random, keys, &mut drawn)?;
+        context.read.sample_into(path.keyspace, sampled, &mut random, keys, &mut drawn)?;
         let mut bounds: Vec<Key> = (0..drawn.rows).map(|row| drawn.keys.get(row)).collect();
         bounds.sort_unstable();
         let step = (bounds.len() / count).max(1);

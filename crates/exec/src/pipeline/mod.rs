@@ -17,6 +17,7 @@ pub(crate) mod sweep;
 
 use crate::batch_size::BATCH_ROWS;
 use crate::batch_size::Wanted;
+use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::expr::{Compiled, Computer};
@@ -24,20 +25,31 @@ use crate::pipeline::count_multiplicity::Merged;
 use crate::pipeline::exchange::Cut;
 use crate::pipeline::sweep::Sweep;
 use crate::profile::Clock;
-use crate::query::Query;
 use crate::sink::Emit;
+use crate::sink::top_k::First;
 use crate::storage::access_path::StoredPath;
 use crate::storage::relation_source::Readable;
 use crate::table::Table;
 use crate::value::cell::{Cell, Interner};
 use base::KeyRange;
 use model::Value;
+use plan::Var;
 use plan::{BodyPlan, Duplicates, Planned, RangeHint, Step};
+use std::sync::Arc;
 use store::Estimate;
 
 /// After so many rows that steps take it is asked whether to go on: a look at the clock for each step of a query that reads one
 /// row would be a tenth of it.
 pub(crate) const CHECKED_ROWS: usize = 512;
+
+/// What is known of the rows that a pipeline makes, for the operators that read them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OutputHints {
+    /// Variables whose values nothing compares, on the way or behind the pipeline.
+    pub not_compared: Vec<Var>,
+    /// The first rows that are wanted, and the variable that their order begins with.
+    pub top_k: Option<(Arc<First>, Var)>,
+}
 
 /// A body whose expressions are ready.
 pub(crate) struct Body<'p> {
@@ -60,6 +72,8 @@ pub(crate) struct Body<'p> {
     pub(crate) sweep: Option<Sweep>,
     /// Rows that it may still read or make, where it is only tried.
     pub(crate) rows_left: Option<i64>,
+    /// What is known of the rows that come out.
+    pub(crate) hints: OutputHints,
 }
 
 pub(crate) struct Ready<'p> {
@@ -171,7 +185,13 @@ impl<'p> Body<'p> {
             unchecked_rows: 0,
             sweep: None,
             rows_left: None,
+            hints: OutputHints::default(),
         })
+    }
+
+    /// What is known of the rows that come out.
+    pub(crate) fn set_hints(&mut self, hints: OutputHints) {
+        self.hints = hints;
     }
 
     /// Stops once it has read or made so many rows.
@@ -208,13 +228,13 @@ impl<'p> Body<'p> {
     ///
     /// # Errors
     /// Whatever stops the query.
-    pub(crate) fn run(&mut self, query: &mut Query<'_>, emit: Emit<'_>) -> Result<Wanted> {
-        if !self.step(0, Bindings::unit(self.variables), query, emit)?
-            || !self.hand_on_all_merged(query, emit)?
+    pub(crate) fn run(&mut self, context: &ExecContext<'_>, emit: Emit<'_>) -> Result<Wanted> {
+        if !self.step(0, Bindings::unit(self.variables), context, emit)?
+            || !self.hand_on_all_merged(context, emit)?
         {
             return Ok(false);
         }
-        self.spread_waiting(query, emit)
+        self.spread_waiting(context, emit)
     }
 
     /// Hands on what waits at any step for others of its kind.
@@ -223,11 +243,11 @@ impl<'p> Body<'p> {
     /// Whatever stops the query.
     pub(crate) fn hand_on_all_merged(
         &mut self,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         for at in 0..self.steps.len() {
-            if !self.hand_on_merged(at, query, emit)? {
+            if !self.hand_on_merged(at, context, emit)? {
                 return Ok(false);
             }
         }
@@ -247,14 +267,14 @@ impl<'p> Body<'p> {
         &mut self,
         at: usize,
         input: Bindings,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
-        let Some(clock) = &mut self.clock else { return self.take(at, input, query, emit) };
-        let before = clock.enter(at, input.rows, query.watch.now_us());
-        let wanted = self.take(at, input, query, emit);
+        let Some(clock) = &mut self.clock else { return self.take(at, input, context, emit) };
+        let before = clock.enter(at, input.rows, context.watch.now_us());
+        let wanted = self.take(at, input, context, emit);
         if let Some(clock) = &mut self.clock {
-            clock.leave(before, query.watch.now_us());
+            clock.leave(before, context.watch.now_us());
         }
         wanted
     }
@@ -264,28 +284,28 @@ impl<'p> Body<'p> {
         &mut self,
         at: usize,
         input: Bindings,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         self.unchecked_rows += input.rows;
         if input.rows == 0 || self.unchecked_rows >= CHECKED_ROWS {
             self.unchecked_rows = 0;
-            query.check(0)?;
+            context.check(0)?;
         }
         if input.rows == 0 {
             return Ok(true);
         }
-        let Some(ready) = self.steps.get(at) else { return emit.take(query, &input) };
+        let Some(ready) = self.steps.get(at) else { return emit.take(context, &input) };
         let planned = ready.planned;
         match &planned.step {
-            Step::Assign { .. } => self.assign(at, input, query, emit),
-            Step::Filter(_) => self.filter(at, input, query, emit),
-            Step::Same { .. } => self.same(at, input, query, emit),
-            Step::Member { .. } => self.members(at, &input, query, emit),
-            Step::Derived { .. } => self.join_derived(at, &input, query, emit),
-            Step::Stored { stored, .. } => match query.relation(*stored) {
-                Readable::Stored(_) => self.join_stored(at, input, query, emit),
-                Readable::Memory(table) => self.join_memory(at, &input, &table, query, emit),
+            Step::Assign { .. } => self.assign(at, input, context, emit),
+            Step::Filter(_) => self.filter(at, input, context, emit),
+            Step::Same { .. } => self.same(at, input, context, emit),
+            Step::Member { .. } => self.members(at, &input, context, emit),
+            Step::Derived { .. } => self.join_derived(at, &input, context, emit),
+            Step::Stored { stored, .. } => match context.relation(*stored) {
+                Readable::Stored(_) => self.join_stored(at, input, context, emit),
+                Readable::Memory(table) => self.join_memory(at, &input, &table, context, emit),
             },
         }
     }
@@ -295,7 +315,7 @@ impl<'p> Body<'p> {
         &mut self,
         at: usize,
         mut output: Bindings,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         // Rows of which nothing is asked for are only counted.
@@ -315,12 +335,12 @@ impl<'p> Body<'p> {
             if kept.len() < output.rows {
                 output = output.gather(&kept, live);
             }
-            query.check(seen.bytes())?;
+            context.check(seen.bytes())?;
         }
         if ready.merged.is_some() {
-            return self.merge(at, output, query, emit);
+            return self.merge(at, output, context, emit);
         }
-        self.pass_on(at, output, query, emit)
+        self.pass_on(at, output, context, emit)
     }
 
     /// Hands rows to the next step, not too many at once.
@@ -328,7 +348,7 @@ impl<'p> Body<'p> {
         &mut self,
         at: usize,
         output: Bindings,
-        query: &mut Query<'_>,
+        context: &ExecContext<'_>,
         emit: Emit<'_>,
     ) -> Result<Wanted> {
         let mut start = 0;
@@ -336,12 +356,12 @@ impl<'p> Body<'p> {
         while output.rows - start > 2 * self.batch_rows {
             let end = start + self.batch_rows;
             self.batch_rows = (2 * self.batch_rows).min(BATCH_ROWS);
-            if !self.enter(at + 1, output.slice(start..end), query, emit)? {
+            if !self.enter(at + 1, output.slice(start..end), context, emit)? {
                 return Ok(false);
             }
             start = end;
         }
         let rest = if start == 0 { output } else { output.slice(start..output.rows) };
-        self.enter(at + 1, rest, query, emit)
+        self.enter(at + 1, rest, context, emit)
     }
 }

@@ -9,8 +9,8 @@
 //! 1. Only the query's own thread sweeps, while no other one runs.
 //! 2. Who holds cells for longer than a batch is among [`Body::each_cell`] and [`Sink::each_cell`](crate::sink::Sink::each_cell), or calls [`Interner::keep`].
 
+use crate::context::ExecContext;
 use crate::pipeline::Body;
-use crate::query::Query;
 use crate::sink::Emit;
 use crate::value::cell::{Cell, EachCell, Interner, Mark};
 
@@ -34,9 +34,9 @@ pub(crate) struct Sweep {
 
 impl Sweep {
     /// What is there now stays.
-    pub(crate) fn new(query: &Query<'_>) -> Self {
-        let share_bytes = (query.watch.memory_bytes_max() / SHARE).max(LEAST_BYTES);
-        Self { at_bytes: query.interner.bytes().saturating_add(share_bytes), share_bytes }
+    pub(crate) fn new(context: &ExecContext<'_>) -> Self {
+        let share_bytes = (context.watch.memory_bytes_max() / SHARE).max(LEAST_BYTES);
+        Self { at_bytes: context.interner.bytes().saturating_add(share_bytes), share_bytes }
     }
 
     /// Bytes that come between two sweeps.
@@ -60,30 +60,35 @@ impl Sweep {
 }
 
 /// Bytes of values that a batch holds at most, but for one row.
-pub(crate) fn batch_bytes(query: &Query<'_>) -> u64 {
-    (query.watch.memory_bytes_max() / BATCH_SHARE).min(BATCH_BYTES)
+pub(crate) fn batch_bytes(context: &ExecContext<'_>) -> u64 {
+    (context.watch.memory_bytes_max() / BATCH_SHARE).min(BATCH_BYTES)
 }
 
 impl Body<'_> {
     /// From now on values are let go: this is the only body of the query that runs.
-    pub(crate) fn sweep_from(&mut self, query: &Query<'_>) {
-        self.sweep = Some(Sweep::new(query));
+    pub(crate) fn sweep_from(&mut self, context: &ExecContext<'_>) {
+        self.sweep = Some(Sweep::new(context));
     }
 
     /// How far the interner is filled, before a step makes batches; `None` where nothing is let go.
-    pub(crate) fn mark(&self, query: &Query<'_>) -> Option<Mark> {
-        self.sweep.map(|_| query.interner.mark())
+    pub(crate) fn mark(&self, context: &ExecContext<'_>) -> Option<Mark> {
+        self.sweep.map(|_| context.interner.mark())
     }
 
     /// A batch that a step has made since `mark` was handed on, and no other waits with it.
-    pub(crate) fn handed_on(&mut self, mark: Option<&Mark>, query: &Query<'_>, emit: Emit<'_>) {
+    pub(crate) fn handed_on(
+        &mut self,
+        mark: Option<&Mark>,
+        context: &ExecContext<'_>,
+        emit: Emit<'_>,
+    ) {
         let (Some(mut sweep), Some(mark)) = (self.sweep, mark) else { return };
         // A step behind others lets go little: what they made for it is theirs.
-        let young = query.interner.bytes().saturating_sub(mark.bytes());
-        if !sweep.is_due(query.interner) || young < sweep.share_bytes / 2 {
+        let young = context.interner.bytes().saturating_sub(mark.bytes());
+        if !sweep.is_due(context.interner) || young < sweep.share_bytes / 2 {
             return;
         }
-        sweep.run(mark, query.interner, &mut |keep| {
+        sweep.run(mark, context.interner, &mut |keep| {
             self.each_cell(keep);
             emit.each_cell(keep);
         });
@@ -91,8 +96,8 @@ impl Body<'_> {
     }
 
     /// Whether values should be let go before more wait.
-    pub(crate) fn is_sweep_due(&self, query: &Query<'_>) -> bool {
-        self.sweep.is_some_and(|sweep| sweep.is_due(query.interner))
+    pub(crate) fn is_sweep_due(&self, context: &ExecContext<'_>) -> bool {
+        self.sweep.is_some_and(|sweep| sweep.is_due(context.interner))
     }
 
     /// Calls `visit` with each cell that it holds for longer than a batch.

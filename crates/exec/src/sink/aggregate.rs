@@ -1,9 +1,9 @@
 //! A sink that aggregates groups of rows.
 
 use crate::batch_size::Wanted;
+use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
-use crate::query::Query;
 use crate::sink::groups::Groups;
 use crate::sink::{Sink, head_columns};
 use crate::value::cell::Cell;
@@ -18,11 +18,11 @@ pub(crate) struct Grouped<'q> {
 }
 
 impl Sink for Grouped<'_> {
-    fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted> {
+    fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
         let columns = head_columns(self.head, found);
-        let check = |more| query.check(more);
-        self.groups.add(&columns, found.rows, &found.weights, query.interner, &check)?;
-        query.check(self.groups.bytes())?;
+        let check = |more| context.check(more);
+        self.groups.add(&columns, found.rows, &found.weights, context.interner, &check)?;
+        context.check(self.groups.bytes())?;
         Ok(true)
     }
 
@@ -34,9 +34,9 @@ impl Sink for Grouped<'_> {
         Self { groups: self.groups.fork(), head: self.head }
     }
 
-    fn join(&mut self, other: Self, query: &Query<'_>) -> Result<()> {
-        self.groups.join(other.groups, query.interner)?;
-        query.check(self.groups.bytes())
+    fn join(&mut self, other: Self, context: &ExecContext<'_>) -> Result<()> {
+        self.groups.join(other.groups, context.interner)?;
+        context.check(self.groups.bytes())
     }
 
     fn bytes(&self) -> u64 {

@@ -1,9 +1,9 @@
 //! Rows of the entry none of which can be equal: nobody has to look for them again, and where only the first in an order are wanted, the others are let go.
 
 use crate::batch_size::Wanted;
+use crate::context::ExecContext;
 use crate::error::{Error, Result};
 use crate::expr::batch::Bindings;
-use crate::query::Query;
 use crate::sink::top_k::First;
 use crate::sink::{Sink, head_columns};
 use crate::table::ROWS_MAX;
@@ -32,7 +32,7 @@ pub(crate) struct RowList<'q> {
 
 impl RowList<'_> {
     /// Lets go what is not wanted, where there is much of it.
-    fn prune(&mut self, spare: usize, query: &Query<'_>) -> Result<()> {
+    fn prune(&mut self, spare: usize, context: &ExecContext<'_>) -> Result<()> {
         let Some(first) = &self.first else { return Ok(()) };
         let First { order, rows: wanted, .. } = &**first;
         if self.list.rows <= wanted.saturating_add(spare.max(*wanted)) {
@@ -41,10 +41,10 @@ impl RowList<'_> {
         let by = order.iter().copied().chain((0..self.told).map(|column| (column, false)));
         let by: Vec<(&[Cell], bool)> =
             by.map(|(column, descends)| (self.list.columns[column].as_slice(), descends)).collect();
-        let mut sorted = sort::order(&by, self.list.rows, query.interner, &|| query.check(0))?;
+        let mut sorted = sort::order(&by, self.list.rows, context.interner, &|| context.check(0))?;
         sorted.truncate(*wanted);
         if let Some(&row) = sorted.last() {
-            first.note(self.list.columns[order[0].0][row as usize], query.interner);
+            first.note(self.list.columns[order[0].0][row as usize], context.interner);
         }
         for column in &mut self.list.columns {
             *column = sorted.iter().map(|&row| column[row as usize]).collect();
@@ -55,11 +55,11 @@ impl RowList<'_> {
 }
 
 impl Sink for RowList<'_> {
-    fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted> {
+    fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
         let found_columns = head_columns(self.head, found);
         let first = self.first.as_ref();
         let kept =
-            first.and_then(|first| first.kept(found_columns[first.order[0].0], query.interner));
+            first.and_then(|first| first.kept(found_columns[first.order[0].0], context.interner));
         if let Some(kept) = kept {
             for (column, found) in self.list.columns.iter_mut().zip(&found_columns) {
                 column.extend(kept.iter().map(|&row| found[row as usize]));
@@ -72,11 +72,11 @@ impl Sink for RowList<'_> {
             }
             self.list.rows += rows;
         }
-        self.prune(SPARE_ROWS, query)?;
+        self.prune(SPARE_ROWS, context)?;
         if self.list.rows >= ROWS_MAX / 2 {
             return Err(Error::Limit("a rule has more than 2 billion rows".to_owned()));
         }
-        query.check(self.bytes())?;
+        context.check(self.bytes())?;
         Ok(self.list.rows < self.enough)
     }
 
@@ -93,10 +93,10 @@ impl Sink for RowList<'_> {
         Self { list, first: self.first.clone(), ..*self }
     }
 
-    fn join(&mut self, other: Self, query: &Query<'_>) -> Result<()> {
+    fn join(&mut self, other: Self, context: &ExecContext<'_>) -> Result<()> {
         self.list.append(other.list);
-        self.prune(SPARE_ROWS, query)?;
-        query.check(self.bytes())
+        self.prune(SPARE_ROWS, context)?;
+        context.check(self.bytes())
     }
 
     fn bytes(&self) -> u64 {

@@ -1,11 +1,11 @@
 //! A sink that keeps the best row of each group, by meet aggregates.
 
 use crate::batch_size::Wanted;
+use crate::context::ExecContext;
 use crate::error::Error;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::limits::Check;
-use crate::query::Query;
 use crate::sink::{Sink, each_cell_of, head_columns, plain_columns};
 use crate::table::Table;
 use crate::value::cell::Cell;
@@ -25,13 +25,13 @@ pub(crate) struct Best<'q> {
 }
 
 impl Sink for Best<'_> {
-    fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted> {
+    fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
         let columns = head_columns(self.head, found);
-        self.table.make_room(found.rows, &|| query.check(0))?;
+        self.table.make_room(found.rows, &|| context.check(0))?;
         for row in 0..found.rows {
-            meet_into(&mut self.table, self.aggregates, &columns, row, query.interner)?;
+            meet_into(&mut self.table, self.aggregates, &columns, row, context.interner)?;
         }
-        query.check_rows(&self.table)?;
+        context.check_rows(&self.table)?;
         Ok(true)
     }
 
@@ -44,11 +44,11 @@ impl Sink for Best<'_> {
         Self { table, ..*self }
     }
 
-    fn join(&mut self, other: Self, query: &Query<'_>) -> Result<()> {
-        join_best(&mut self.table, self.aggregates, &other.table, query.interner, &|| {
-            query.check(0)
+    fn join(&mut self, other: Self, context: &ExecContext<'_>) -> Result<()> {
+        join_best(&mut self.table, self.aggregates, &other.table, context.interner, &|| {
+            context.check(0)
         })?;
-        query.check_rows(&self.table)
+        context.check_rows(&self.table)
     }
 
     fn bytes(&self) -> u64 {

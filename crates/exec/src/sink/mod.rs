@@ -8,12 +8,13 @@ pub(crate) mod groups;
 pub(crate) mod list;
 pub(crate) mod meet;
 pub(crate) mod set;
+pub(crate) mod stream;
 pub(crate) mod top_k;
 
 use crate::batch_size::Wanted;
+use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
-use crate::query::Query;
 use crate::value::cell::Cell;
 use plan::{AggregateUse, Var};
 
@@ -23,7 +24,7 @@ pub(crate) trait Sink: Send + Sized {
     ///
     /// # Errors
     /// Values that an aggregate does not take, and what stops the query.
-    fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted>;
+    fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted>;
 
     /// So many rows are enough.
     fn enough(&self) -> usize {
@@ -36,7 +37,7 @@ pub(crate) trait Sink: Send + Sized {
     }
 
     /// Whether what it has taken should go elsewhere before more is read.
-    fn is_full(&self, _query: &Query<'_>) -> bool {
+    fn is_full(&self, _query: &ExecContext<'_>) -> bool {
         false
     }
 
@@ -50,7 +51,7 @@ pub(crate) trait Sink: Send + Sized {
     ///
     /// # Errors
     /// As [`Sink::take`].
-    fn join(&mut self, other: Self, query: &Query<'_>) -> Result<()>;
+    fn join(&mut self, other: Self, context: &ExecContext<'_>) -> Result<()>;
 
     /// About how many bytes it holds.
     fn bytes(&self) -> u64;
@@ -68,14 +69,18 @@ pub(crate) trait Out {
     ///
     /// # Errors
     /// See [`Sink::take`].
-    fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted>;
+    fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted>;
 
     /// Runs the steps from `level` on over what waits. Only a body with a cut asks for it.
     ///
     /// # Errors
     /// Whatever stops the query.
-    fn spread(&mut self, query: &Query<'_>, level: usize, waiting: Vec<Bindings>)
-    -> Result<Wanted>;
+    fn spread(
+        &mut self,
+        context: &ExecContext<'_>,
+        level: usize,
+        waiting: Vec<Bindings>,
+    ) -> Result<Wanted>;
 
     /// Calls `visit` with each cell that is held here. No other thread runs.
     fn each_cell(&self, visit: &mut dyn FnMut(Cell));
@@ -85,11 +90,11 @@ pub(crate) trait Out {
 pub(crate) struct Alone<'s, S>(pub &'s mut S);
 
 impl<S: Sink> Out for Alone<'_, S> {
-    fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted> {
-        self.0.take(query, found)
+    fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
+        self.0.take(context, found)
     }
 
-    fn spread(&mut self, _: &Query<'_>, _: usize, _: Vec<Bindings>) -> Result<Wanted> {
+    fn spread(&mut self, _: &ExecContext<'_>, _: usize, _: Vec<Bindings>) -> Result<Wanted> {
         unreachable!("nothing waits where nobody helps")
     }
 
@@ -107,15 +112,15 @@ pub(crate) struct Waiting {
 }
 
 impl Out for Waiting {
-    fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted> {
+    fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
         let cells: usize = found.columns.iter().map(Vec::len).sum();
         self.bytes += 8 * (cells + found.weights.len()) as u64;
-        query.check(self.bytes)?;
+        context.check(self.bytes)?;
         self.found.push(found.clone());
         Ok(true)
     }
 
-    fn spread(&mut self, _: &Query<'_>, _: usize, _: Vec<Bindings>) -> Result<Wanted> {
+    fn spread(&mut self, _: &ExecContext<'_>, _: usize, _: Vec<Bindings>) -> Result<Wanted> {
         unreachable!("nothing waits where nobody helps")
     }
 

@@ -1,9 +1,9 @@
 //! A sink that keeps each row once.
 
 use crate::batch_size::Wanted;
+use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
-use crate::query::Query;
 use crate::sink::{Sink, each_cell_of, head_columns};
 use crate::table::Table;
 use crate::value::cell::Cell;
@@ -23,13 +23,13 @@ pub(crate) struct RowSet<'q> {
 }
 
 impl Sink for RowSet<'_> {
-    fn take(&mut self, query: &Query<'_>, found: &Bindings) -> Result<Wanted> {
+    fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
         let columns = head_columns(self.head, found);
-        self.table.make_room(found.rows, &|| query.check(0))?;
+        self.table.make_room(found.rows, &|| context.check(0))?;
         self.table.expect(&columns, found.rows);
         if self.known.is_none() && self.enough == usize::MAX {
             self.table.insert_rows(&columns, found.rows);
-            return query.check_rows(&self.table).map(|()| true);
+            return context.check_rows(&self.table).map(|()| true);
         }
         for row in 0..found.rows {
             if self.known.as_ref().is_some_and(|known| known.contains(&columns, row)) {
@@ -40,7 +40,7 @@ impl Sink for RowSet<'_> {
                 return Ok(false);
             }
         }
-        query.check_rows(&self.table)?;
+        context.check_rows(&self.table)?;
         Ok(true)
     }
 
@@ -57,13 +57,13 @@ impl Sink for RowSet<'_> {
         Self { table: Table::set(self.table.arity()), known: self.known.clone(), ..*self }
     }
 
-    fn join(&mut self, other: Self, query: &Query<'_>) -> Result<()> {
+    fn join(&mut self, other: Self, context: &ExecContext<'_>) -> Result<()> {
         if self.table.rows() == 0 {
             self.table = other.table;
             return Ok(());
         }
-        self.table.insert_all(&other.table, &|| query.check(0))?;
-        query.check_rows(&self.table)
+        self.table.insert_all(&other.table, &|| context.check(0))?;
+        context.check_rows(&self.table)
     }
 
     fn bytes(&self) -> u64 {

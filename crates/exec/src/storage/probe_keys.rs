@@ -4,8 +4,8 @@
 //! They are equal to `==` and two values everywhere else: a join looks for what is the same value, in whatever order
 //! joins run and whoever says the value. A column of floats has no row for 1.
 
+use crate::context::ExecContext;
 use crate::expr::batch::Bindings;
-use crate::query::Query;
 use crate::value::cell::Cell;
 use plan::Step;
 
@@ -27,11 +27,11 @@ impl<'i> StoredKeys<'i> {
         step: &Step,
         input: &'i Bindings,
         without: Option<usize>,
-        query: &Query<'_>,
+        context: &ExecContext<'_>,
     ) -> Self {
         let mut keys = Self { columns: Vec::new(), cells: Vec::new(), prefix: 0, without: None };
         let Step::Stored { stored, path, prefix, checks, .. } = step else { return keys };
-        let info = &query.plan.infos[*stored];
+        let info = &context.plan.infos[*stored];
         let in_prefix = info.paths[*path].keys.iter().copied().zip(prefix.iter().copied());
         for (column, var) in in_prefix.chain(checks.iter().copied()) {
             if without == Some(var) {

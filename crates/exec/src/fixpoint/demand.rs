@@ -9,10 +9,11 @@
 //! 2. A rule that reads its own group has none while that is empty, so it counts as the others of its group do.
 
 use crate::batch_size::Wanted;
+use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
+use crate::fixpoint::Fixpoint;
 use crate::pipeline::Body;
-use crate::query::Query;
 use crate::sink::Out;
 use crate::value::cell::Cell;
 use plan::{BodyPlan, Reader, RulePlan, Step};
@@ -24,22 +25,22 @@ const ROWS_MAX: u64 = 1024;
 struct Any(bool);
 
 impl Out for Any {
-    fn take(&mut self, _: &Query<'_>, found: &Bindings) -> Result<Wanted> {
+    fn take(&mut self, _: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
         self.0 |= found.rows > 0;
         Ok(!self.0)
     }
 
-    fn spread(&mut self, _: &Query<'_>, _: usize, _: Vec<Bindings>) -> Result<Wanted> {
+    fn spread(&mut self, _: &ExecContext<'_>, _: usize, _: Vec<Bindings>) -> Result<Wanted> {
         unreachable!("nothing waits where nobody helps")
     }
 
     fn each_cell(&self, _: &mut dyn FnMut(Cell)) {}
 }
 
-impl Query<'_> {
+impl Fixpoint<'_> {
     /// Whether the answer may depend on a group, by its number.
     pub(crate) fn is_needed(&mut self, number: usize) -> bool {
-        let plan = self.plan;
+        let plan = self.context.plan;
         let of = &plan.groups[number];
         let is_asked_for = of.group.has(plan.program.entry);
         is_asked_for || of.readers.iter().any(|reader| self.is_needed_by(reader, number))
@@ -49,7 +50,7 @@ impl Query<'_> {
         if reader.is_input || reader.rules.is_empty() {
             return reader.is_input;
         }
-        let rules = &self.plan.groups[reader.group].rules;
+        let rules = &self.context.plan.groups[reader.group].rules;
         // One that reads its own group has rows only if another one of it has.
         let has_own = reader.rules.iter().any(|&place| rules[place].first.is_none());
         let mut may = |one: &RulePlan| match &one.first {
@@ -65,7 +66,7 @@ impl Query<'_> {
     /// Whether a body may have rows, by the steps before the first that reads a group which is not computed yet. What fails is left to who runs it.
     fn may_have_rows(&mut self, body: &BodyPlan, rule: usize, number: usize) -> bool {
         let body = body.tried.as_ref().map_or(body, |tried| &tried.plan);
-        let group_of = &self.plan.group_of;
+        let group_of = &self.context.plan.group_of;
         let is_later = |step: &Step| match step {
             Step::Derived { predicate, .. } => group_of[*predicate] >= number,
             _ => false,
@@ -82,12 +83,12 @@ impl Query<'_> {
 
     fn has_rows(&mut self, plan: &BodyPlan, rule: usize) -> Result<bool> {
         self.index_for(plan)?;
-        let variables = self.plan.program.rules[rule].variables.len();
-        let mut body = Body::new(plan, variables, &self.computer())?;
+        let variables = self.context.plan.program.rules[rule].variables.len();
+        let mut body = Body::new(plan, variables, &self.context.computer())?;
         body.set_enough(1);
         body.try_with(ROWS_MAX);
         let mut any = Any(false);
-        body.run(self, &mut any)?;
+        body.run(&self.context, &mut any)?;
         Ok(any.0 || body.is_given_up())
     }
 }
