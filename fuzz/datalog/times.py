@@ -6,7 +6,7 @@ Needs the release module, and an interpreter with the peers (`pip install -r fuz
     python fuzz/datalog/times.py --out times.jsonl --report times.md
 
 Instead of the module, `--quipu target/release/examples/times` takes our example, which is sooner built:
-`cargo build --release -p quipu-exec --example times`.
+`cargo build --release -p quipu-session --example times`.
 
 A seed is a graph (`shapes.py`); each has so many queries (`patterns.py`). Every engine is a process of its own with the
 graph in memory. A query is *slow* if its fastest call takes more than twice the fastest peer's and 2 ms, and if the

@@ -7,7 +7,7 @@ use std::hash::Hash;
 const ENTRIES_MAX: usize = 1024;
 
 /// Keeps one more, of some thousand at most; what is to be dropped for it.
-pub(crate) fn keep<K: Eq + Hash, T>(
+pub fn keep<K: Eq + Hash, T>(
     all: &mut HashMap<K, T>,
     key: K,
     one: T,

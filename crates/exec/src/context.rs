@@ -30,7 +30,7 @@ use store::Read;
 use syntax::Span;
 
 /// What a query reads while it runs.
-pub(crate) struct ExecContext<'a> {
+pub struct ExecContext<'a> {
     /// The snapshot or the transaction.
     pub read: &'a dyn Read,
     /// Values that no cell holds by itself.
@@ -65,7 +65,7 @@ pub(crate) struct ExecContext<'a> {
 pub(crate) type Visit<'v> = &'v mut dyn FnMut(&[&[Cell]], usize) -> Result<u64>;
 
 /// Algorithms that rules apply with `<~`.
-pub(crate) trait Algorithms: Sync {
+pub trait Algorithms: Sync {
     /// The rows of a fixed rule, in columns.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ impl<'a> ExecContext<'a> {
     /// # Errors
     /// What stops the query.
     #[expect(clippy::too_many_arguments, reason = "what a query reads")]
-    pub(crate) fn new(
+    pub fn new(
         plan: &'a Plan,
         read: &'a dyn Read,
         interner: &'a Interner,

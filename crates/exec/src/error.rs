@@ -43,7 +43,7 @@ impl Error {
     }
 
     /// The same, said to be at a place unless it knows its own.
-    pub(crate) fn at(self, span: Span) -> Self {
+    pub fn at(self, span: Span) -> Self {
         match self {
             Self::Value(problem) if problem.span == Span::default() => {
                 Self::Value(Diagnostic { span, ..problem })
@@ -53,17 +53,17 @@ impl Error {
     }
 
     /// A name that is not known, and one like it that is.
-    pub(crate) fn unknown(message: impl Into<String>, span: Span, near: Option<&str>) -> Self {
+    pub fn unknown(message: impl Into<String>, span: Span, near: Option<&str>) -> Self {
         Self::Value(Diagnostic::unknown(message, span, near))
     }
 
     /// A change where only reading is allowed.
-    pub(crate) fn read_only(message: impl Into<String>, span: Span) -> Self {
+    pub fn read_only(message: impl Into<String>, span: Span) -> Self {
         Self::ReadOnly(Diagnostic { message: message.into(), span, hint: None })
     }
 
     /// What the catalog or the store says of a mistake in the script, with its place. Any other error keeps its kind.
-    pub(crate) fn refused(error: store::Error, span: Span) -> Self {
+    pub fn refused(error: store::Error, span: Span) -> Self {
         match error.kind() {
             ErrorKind::InvalidInput => Self::value(error.to_string(), span),
             _ => Self::Store(error),
@@ -71,7 +71,7 @@ impl Error {
     }
 
     /// What a function or an aggregate refuses, what stopped it, or what failed below it.
-    pub(crate) fn failed(failure: function::Failure, span: Span) -> Self {
+    pub fn failed(failure: function::Failure, span: Span) -> Self {
         let function::Failure { message, hint, is_stopped, is_limit, cause } = failure;
         if let Some(error) = cause.as_ref().and_then(function::Cause::get::<Self>) {
             match error {
@@ -103,7 +103,7 @@ impl Error {
 
     /// Whether the script or its values are to blame. Only these errors may be ignored by a script: any other means that what it
     /// read may be incomplete, or that it must end.
-    pub(crate) fn is_mistake(&self) -> bool {
+    pub fn is_mistake(&self) -> bool {
         match self {
             Self::Script(_) | Self::Value(_) | Self::Own(..) => true,
             Self::Store(error) => error.kind() == ErrorKind::InvalidInput,

@@ -10,10 +10,10 @@ use std::sync::{Arc, OnceLock};
 pub type GoOn<'r> = &'r (dyn Fn() -> bool + Send + Sync);
 
 /// Asks whether to go on, once in [`base::STEPS`] steps.
-pub(crate) type Check<'c> = &'c dyn Fn() -> Result<()>;
+pub type Check<'c> = &'c dyn Fn() -> Result<()>;
 
 /// Asked by whatever takes rows: once in some hundred of them, and at the end of each batch.
-pub(crate) struct Watch<'w> {
+pub struct Watch<'w> {
     env: Arc<dyn Env>,
     cancelled: Arc<AtomicBool>,
     go_on: Option<GoOn<'w>>,
@@ -36,7 +36,7 @@ pub(crate) struct Watch<'w> {
 
 /// The deadline before that of a part.
 #[derive(Clone, Copy)]
-pub(crate) struct Earlier {
+pub struct Earlier {
     deadline_us: u64,
     /// When the part began.
     at_us: u64,
@@ -46,11 +46,7 @@ pub(crate) struct Earlier {
 
 impl<'w> Watch<'w> {
     /// A watch that cancels when the flag is set, or when more than so many bytes are held.
-    pub(crate) fn new(
-        env: Arc<dyn Env>,
-        cancelled: Arc<AtomicBool>,
-        memory_bytes_max: u64,
-    ) -> Self {
+    pub fn new(env: Arc<dyn Env>, cancelled: Arc<AtomicBool>, memory_bytes_max: u64) -> Self {
         let deadline_us = AtomicU64::new(u64::MAX);
         let last_us = u64::MAX;
         Self {
@@ -71,7 +67,7 @@ impl<'w> Watch<'w> {
 
     /// Also cancels when `go_on` says false, and after the caller's seconds, whatever the script says.
     #[must_use]
-    pub(crate) fn with_caller(mut self, go_on: Option<GoOn<'w>>, timeout_s: Option<f64>) -> Self {
+    pub fn with_caller(mut self, go_on: Option<GoOn<'w>>, timeout_s: Option<f64>) -> Self {
         self.go_on = go_on;
         self.last_us = timeout_s.map_or(u64::MAX, |seconds| self.deadline(seconds));
         self
@@ -79,7 +75,7 @@ impl<'w> Watch<'w> {
 
     /// The same for another try of what it watches: no deadline is later for that.
     #[must_use]
-    pub(crate) fn again(&self) -> Self {
+    pub fn again(&self) -> Self {
         Self {
             env: Arc::clone(&self.env),
             cancelled: Arc::clone(&self.cancelled),
@@ -98,13 +94,13 @@ impl<'w> Watch<'w> {
 
     /// The same for what must not take longer than some microseconds, if `is_brief`.
     #[must_use]
-    pub(crate) fn briefly(self, is_brief: bool) -> Self {
+    pub fn briefly(self, is_brief: bool) -> Self {
         Self { is_brief, ..self }
     }
 
     /// The same for what may read these files alone.
     #[must_use]
-    pub(crate) fn with_files(self, files: Option<&'w Files>) -> Self {
+    pub fn with_files(self, files: Option<&'w Files>) -> Self {
         Self { files, ..self }
     }
 
@@ -117,22 +113,22 @@ impl<'w> Watch<'w> {
     ///
     /// # Errors
     /// [`Error::Long`] where it must not.
-    pub(crate) fn may_take_long(&self) -> Result<()> {
+    pub fn may_take_long(&self) -> Result<()> {
         if self.is_brief { Err(Error::Long) } else { Ok(()) }
     }
 
     /// Whether it must not.
-    pub(crate) fn is_brief(&self) -> bool {
+    pub fn is_brief(&self) -> bool {
         self.is_brief
     }
 
     /// Sets the deadline, `seconds` from now; 0 is none.
-    pub(crate) fn set_timeout(&self, seconds: f64) {
+    pub fn set_timeout(&self, seconds: f64) {
         self.deadline_us.store(self.deadline(seconds).min(self.last_us), Relaxed);
     }
 
     /// Sets the deadline of a part, which [`Watch::end_part`] ends: of a part of a part none that is later than that one's.
-    pub(crate) fn begin_part(&self, seconds: f64) -> Earlier {
+    pub fn begin_part(&self, seconds: f64) -> Earlier {
         let deadline_us = self.deadline_us.load(Relaxed);
         let is_inner = self.parts.fetch_add(1, Relaxed) > 0;
         match is_inner {
@@ -143,7 +139,7 @@ impl<'w> Watch<'w> {
     }
 
     /// The deadline before the part holds again. What a part took that had its own does not count with the others'.
-    pub(crate) fn end_part(&self, earlier: Earlier) {
+    pub fn end_part(&self, earlier: Earlier) {
         let Earlier { deadline_us, at_us, is_inner } = earlier;
         let took_us = if is_inner { 0 } else { self.now_us().saturating_sub(at_us) };
         self.deadline_us.store(deadline_us.saturating_add(took_us).min(self.last_us), Relaxed);
@@ -166,7 +162,7 @@ impl<'w> Watch<'w> {
 
     /// # Errors
     /// [`Error::Stopped`] once the query has to stop; [`Error::Limit`] where it holds more than it may.
-    pub(crate) fn check(&self, held_bytes: u64) -> Result<()> {
+    pub fn check(&self, held_bytes: u64) -> Result<()> {
         if self.cancelled.load(Relaxed) {
             return Err(Error::Stopped("the query was killed".to_owned()));
         }
@@ -196,17 +192,17 @@ impl<'w> Watch<'w> {
     ///
     /// # Errors
     /// As [`Watch::check`].
-    pub(crate) fn ask(&self, bytes: u64) -> Result<()> {
+    pub fn ask(&self, bytes: u64) -> Result<()> {
         self.check(self.held_bytes.load(Relaxed).saturating_add(bytes))
     }
 
     /// Whether the flag is set or the deadline is over.
-    pub(crate) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.check(0).is_err()
     }
 
     /// Microseconds since 1970-01-01 UTC when this was asked first: of all that is watched one moment.
-    pub(crate) fn moment_us(&self) -> i64 {
+    pub fn moment_us(&self) -> i64 {
         let now = || i64::try_from(self.env.wall_us()).unwrap_or(i64::MAX);
         *self.moment_us.get_or_init(now)
     }
@@ -217,17 +213,17 @@ impl<'w> Watch<'w> {
     }
 
     /// Most bytes that the query may hold.
-    pub(crate) fn memory_bytes_max(&self) -> u64 {
+    pub fn memory_bytes_max(&self) -> u64 {
         self.memory_bytes_max
     }
 
     /// Set where somebody kills it.
-    pub(crate) fn cancelled(&self) -> &Arc<AtomicBool> {
+    pub fn cancelled(&self) -> &Arc<AtomicBool> {
         &self.cancelled
     }
 
     /// The machine.
-    pub(crate) fn env(&self) -> &Arc<dyn Env> {
+    pub fn env(&self) -> &Arc<dyn Env> {
         &self.env
     }
 }
@@ -243,6 +239,6 @@ impl algo::Watch for Watch<'_> {
 }
 
 /// Waits so many microseconds.
-pub(crate) fn wait(env: &dyn Env, us: u64) {
+pub fn wait(env: &dyn Env, us: u64) {
     env.signal().wait_until_timeout(us, &mut || false);
 }

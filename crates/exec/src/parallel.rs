@@ -42,7 +42,7 @@ const SHARE_ROWS_MIN: usize = 256;
 
 /// Threads that may help the queries of an engine.
 #[derive(Debug)]
-pub(crate) struct Helpers {
+pub struct Helpers {
     free: AtomicUsize,
     rows_min: AtomicUsize,
     times_taken: AtomicU64,
@@ -50,13 +50,13 @@ pub(crate) struct Helpers {
 
 impl Helpers {
     /// As many as an environment of so many threads has besides the caller's.
-    pub(crate) fn new(threads: usize) -> Self {
+    pub fn new(threads: usize) -> Self {
         let free = threads.saturating_sub(1).into();
         Self { free, rows_min: ROWS_MIN.into(), times_taken: AtomicU64::new(0) }
     }
 
     /// Lets them help once so many rows were made. For tests.
-    pub(crate) fn set_rows_min(&self, rows: usize) {
+    pub fn set_rows_min(&self, rows: usize) {
         self.rows_min.store(rows.max(1), Relaxed);
     }
 
@@ -71,7 +71,7 @@ impl Helpers {
     }
 
     /// How often some were taken.
-    pub(crate) fn times_taken(&self) -> u64 {
+    pub fn times_taken(&self) -> u64 {
         self.times_taken.load(Relaxed)
     }
 

@@ -32,7 +32,7 @@ pub(crate) struct BodyFigures {
 
 /// What a group did.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct GroupFigures {
+pub struct GroupFigures {
     /// Rounds of its recursion; 0 where it has none.
     pub rounds: u64,
     /// Microseconds.
@@ -43,7 +43,7 @@ pub(crate) struct GroupFigures {
 
 /// What a query did.
 #[derive(Debug, Default)]
-pub(crate) struct Profile {
+pub struct Profile {
     /// By the address of the plan, which is borrowed as long as the query is there.
     bodies: HashMap<usize, BodyFigures>,
     /// Of each group of the plan, in order.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Rows of the first relation in a range.
-pub(crate) const RANGE_ROWS: u64 = 1 << 16;
+pub const RANGE_ROWS: u64 = 1 << 16;
 
 /// Rows of a result.
 #[derive(Debug)]
@@ -38,12 +38,12 @@ pub struct Taker<'r> {
 
 impl<'r> Taker<'r> {
     /// Nothing was handed out yet.
-    pub(crate) fn new(take: TakePart<'r>) -> Self {
+    pub fn new(take: TakePart<'r>) -> Self {
         Self { take, has_begun: AtomicBool::new(false) }
     }
 
     /// Whether a part was handed out.
-    pub(crate) fn has_begun(&self) -> bool {
+    pub fn has_begun(&self) -> bool {
         self.has_begun.load(Relaxed)
     }
 
@@ -51,24 +51,30 @@ impl<'r> Taker<'r> {
     ///
     /// # Errors
     /// The caller's.
-    pub(crate) fn hand(&self, part: Part<'_>) -> Result<Wanted> {
+    pub fn hand(&self, part: Part<'_>) -> Result<Wanted> {
         self.has_begun.store(true, Relaxed);
         (self.take)(part)
     }
 }
 
 /// Where rows go out.
-pub(crate) struct Outlet<'q> {
+pub struct Outlet<'q> {
+    /// The consumer.
     pub taker: &'q Taker<'q>,
+    /// Names of the columns.
     pub headers: Vec<String>,
+    /// The type of each column, where all of its values have one.
     pub types: Vec<Option<Type>>,
+    /// Postponed while the consumer works.
     pub watch: &'q Watch<'q>,
+    /// Rows of the first relation that are read for one part.
     pub range_rows: u64,
+    /// What is still to go out.
     pub left: Mutex<Left>,
 }
 
 /// What is still to go out.
-pub(crate) struct Left {
+pub struct Left {
     /// Rows that are passed over before.
     pub skipped: usize,
     /// Rows after them.
@@ -77,7 +83,7 @@ pub(crate) struct Left {
 
 impl Outlet<'_> {
     /// Whether a part went out.
-    pub(crate) fn has_begun(&self) -> bool {
+    pub fn has_begun(&self) -> bool {
         self.taker.has_begun()
     }
 

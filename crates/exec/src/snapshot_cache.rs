@@ -24,7 +24,7 @@ pub(crate) struct Key {
 
 /// Things that are kept.
 #[derive(Debug)]
-pub(crate) struct Kept<V> {
+pub struct Kept<V> {
     things: Mutex<Vec<Thing<V>>>,
     bytes_max: u64,
 }
@@ -75,8 +75,8 @@ impl<V: Clone> Kept<V> {
     }
 
     /// All that is kept; what was asked for last comes last.
-    #[cfg(test)]
-    pub(crate) fn values(&self) -> Vec<V> {
+    #[doc(hidden)]
+    pub fn values(&self) -> Vec<V> {
         self.things.lock().iter().map(|one| one.value.clone()).collect()
     }
 

@@ -1,7 +1,7 @@
 //! Functions that are told what was changed.
 
 use crate::database::Database;
-use exec::Changed;
+use session::Changed;
 use std::sync::Arc;
 use store::Result;
 

@@ -7,9 +7,9 @@ pub use transaction::Tx;
 use crate::options::{BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options};
 use crate::script::Beside;
 use env::{Env, MemoryEnv, Own, RealEnv, RealOptions};
-use exec::{Files, Host};
 use kv::{Kv, KvOptions};
 use relation::{BlobsDef, BlobsPart, Catalog, Definition, Entry, GraphPart};
+use session::{Files, Host};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, Isolation, Result, Store, WrittenBytes};
@@ -42,7 +42,7 @@ struct Parts {
     /// Counters and combined values.
     waiting: Arc<Registry>,
     /// Runs scripts.
-    engine: Arc<exec::Engine>,
+    engine: Arc<session::Engine>,
 }
 
 impl std::fmt::Debug for Database {
@@ -194,7 +194,7 @@ impl Database {
     }
 
     /// What runs scripts.
-    pub(crate) fn engine(&self) -> Result<&exec::Engine> {
+    pub(crate) fn engine(&self) -> Result<&session::Engine> {
         Ok(&self.parts()?.engine)
     }
 

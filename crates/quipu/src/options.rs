@@ -1,6 +1,6 @@
 //! The few things a user sets.
 
-use exec::Files;
+use session::Files;
 use std::path::PathBuf;
 use store::Durability;
 use views::counters::{Combine, NumberType};

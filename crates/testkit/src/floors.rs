@@ -128,12 +128,12 @@ fn collect(folder: &Path, module: &mut ModulePath, files: &mut Vec<(ModulePath, 
 fn imports(module: &[String], text: &str) -> Vec<ModulePath> {
     let code = without_tests_and_comments(text);
     let mut paths = Vec::new();
-    let mut rest = code.as_str();
-    while let Some(place) = ["crate::", "super::"].iter().filter_map(|word| rest.find(word)).min() {
-        let is_word = !rest[..place].ends_with(|last: char| is_name(last) || last == ':');
-        let found = &rest[place..];
-        rest = &rest[place + "crate::".len()..];
-        if !is_word {
+    let mut at = 0;
+    while let Some(place) = next_of(&["crate::", "super::"], &code[at..]) {
+        let (before, found) = code.split_at(at + place);
+        at += place + "crate::".len();
+        // A word of its own, and the first of its path.
+        if before.ends_with(|last: char| is_name(last) || last == ':') {
             continue;
         }
         let (mut base, mut tail) = (Vec::new(), found);
@@ -149,6 +149,11 @@ fn imports(module: &[String], text: &str) -> Vec<ModulePath> {
         read_tree(tail, &base, &mut paths);
     }
     paths
+}
+
+/// The place of the first of some words.
+fn next_of(words: &[&str], text: &str) -> Option<usize> {
+    words.iter().filter_map(|word| text.find(word)).min()
 }
 
 /// Reads a path, or a tree of paths in braces; returns what follows it.

@@ -14,7 +14,7 @@ const PLANNED: [&str; 9] =
 const SEEN: [&str; 6] = ["rows", "rows_in", "batches", "rounds", "ms", "bytes_max"];
 
 /// The plan as rows.
-pub(crate) fn rows(plan: &Plan) -> Output {
+pub fn rows(plan: &Plan) -> Output {
     let mut rows = Vec::new();
     for (stratum, group) in plan.groups.iter().enumerate() {
         each_step(plan, stratum, group, &mut |_, _, row| rows.push(row));
@@ -58,7 +58,7 @@ fn each_step(
 }
 
 /// What an analysed query did, while it does it.
-pub(crate) struct Analysis {
+pub struct Analysis {
     began_us: u64,
     plan_us: u64,
     output: Output,
@@ -66,17 +66,17 @@ pub(crate) struct Analysis {
 
 impl Analysis {
     /// Planning begins.
-    pub(crate) fn begin(watch: &Watch<'_>) -> Self {
+    pub fn begin(watch: &Watch<'_>) -> Self {
         Self { began_us: watch.now_us(), plan_us: 0, output: Output::status("OK") }
     }
 
     /// Planning is done.
-    pub(crate) fn planned(&mut self, watch: &Watch<'_>) {
+    pub fn planned(&mut self, watch: &Watch<'_>) {
         self.plan_us = watch.now_us().saturating_sub(self.began_us);
     }
 
     /// The query is done, and gives so many rows.
-    pub(crate) fn end(&mut self, query: &Fixpoint<'_>, rows: usize) {
+    pub fn end(&mut self, query: &Fixpoint<'_>, rows: usize) {
         let Some(profile) = &query.profile else { return };
         let mut lines = Vec::new();
         for (stratum, group) in query.context.plan.groups.iter().enumerate() {
@@ -94,7 +94,7 @@ impl Analysis {
     }
 
     /// The lines.
-    pub(crate) fn into_output(self) -> Output {
+    pub fn into_output(self) -> Output {
         self.output
     }
 }

@@ -92,13 +92,13 @@ impl Bindings {
 }
 
 /// Columns that expressions read.
-pub(crate) trait Rows {
+pub trait Rows {
     /// The cell of a variable in a row.
     fn cell(&self, var: usize, row: usize) -> Cell;
 }
 
 /// Rows for expressions without variables.
-pub(crate) struct NoRows;
+pub struct NoRows;
 
 impl Rows for NoRows {
     fn cell(&self, _: usize, _: usize) -> Cell {

@@ -7,7 +7,7 @@
 //! # Invariants
 //! 1. Values on the way to an expression's value are in no interner: they are gone when it is there (`meter.rs`).
 
-pub(crate) mod batch;
+pub mod batch;
 pub(crate) mod meter;
 
 use crate::batch_size::ROWS_A_LOOK;
@@ -24,7 +24,7 @@ use syntax::Span;
 
 /// An expression ready to be computed.
 #[derive(Clone, Debug)]
-pub(crate) enum Compiled {
+pub enum Compiled {
     /// A known cell.
     Const(Cell),
     /// A variable's column.
@@ -44,7 +44,7 @@ pub(crate) enum Compiled {
 
 /// How a call is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// By the function.
     Plain,
     /// Texts at once, others by the function.
@@ -82,7 +82,7 @@ impl Kind {
 
 /// A comparison of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Comparison {
+pub enum Comparison {
     /// `==`
     Eq,
     /// `!=`
@@ -98,7 +98,7 @@ pub(crate) enum Comparison {
 }
 
 /// What expressions are computed with.
-pub(crate) struct Computer<'a> {
+pub struct Computer<'a> {
     /// Of the query.
     pub interner: &'a Interner,
     /// Of the query, by number.
@@ -127,11 +127,7 @@ impl Made {
 
 impl<'a> Computer<'a> {
     /// Of a query that reads no rows yet.
-    pub(crate) fn new(
-        interner: &'a Interner,
-        parameters: &'a [Cell],
-        ambient: &'a dyn Ambient,
-    ) -> Self {
+    pub fn new(interner: &'a Interner, parameters: &'a [Cell], ambient: &'a dyn Ambient) -> Self {
         Self { interner, parameters, ambient, meter: Meter::new(ambient, interner) }
     }
 
@@ -139,7 +135,7 @@ impl<'a> Computer<'a> {
     ///
     /// # Errors
     /// A call of known values that fails, unless it stands where it may never be computed.
-    pub(crate) fn compile(&self, expr: &Expr) -> Result<Compiled> {
+    pub fn compile(&self, expr: &Expr) -> Result<Compiled> {
         self.compile_at(expr, false)
     }
 
@@ -179,7 +175,7 @@ impl<'a> Computer<'a> {
     ///
     /// # Errors
     /// Those of its functions.
-    pub(crate) fn known(&self, expr: &Expr) -> Result<Value> {
+    pub fn known(&self, expr: &Expr) -> Result<Value> {
         Ok(self.interner.value(self.known_cell(expr)?))
     }
 
@@ -187,7 +183,7 @@ impl<'a> Computer<'a> {
     ///
     /// # Errors
     /// Those of its functions.
-    pub(crate) fn known_cell(&self, expr: &Expr) -> Result<Cell> {
+    pub fn known_cell(&self, expr: &Expr) -> Result<Cell> {
         self.compute(&self.compile(expr)?, &NoRows, 0)
     }
 
@@ -195,7 +191,7 @@ impl<'a> Computer<'a> {
     ///
     /// # Errors
     /// Those of its functions.
-    pub(crate) fn compute(&self, expr: &Compiled, rows: &dyn Rows, row: usize) -> Result<Cell> {
+    pub fn compute(&self, expr: &Compiled, rows: &dyn Rows, row: usize) -> Result<Cell> {
         match expr {
             Compiled::Const(cell) => Ok(*cell),
             Compiled::Var(var) => Ok(rows.cell(*var, row)),
@@ -355,7 +351,7 @@ impl<'a> Computer<'a> {
     ///
     /// # Errors
     /// Where it is no truth value.
-    pub(crate) fn truth(&self, cell: Cell, of: &str, span: Span) -> Result<bool> {
+    pub fn truth(&self, cell: Cell, of: &str, span: Span) -> Result<bool> {
         cell.as_bool().ok_or_else(|| {
             let found = self.interner.value(cell);
             let kind = found.kind();
@@ -609,6 +605,6 @@ fn kind_of(name: &str) -> Kind {
 }
 
 /// What is computed has one NaN, after all numbers: 0/0 gives one of the other sign on some machines, which would be before.
-pub(crate) fn one_nan(value: f64) -> f64 {
+pub fn one_nan(value: f64) -> f64 {
     if value.is_nan() { f64::NAN } else { value }
 }

@@ -34,7 +34,7 @@ const LOOK_ROWS_MIN: usize = 32;
 const STEPS_MAX: usize = 32;
 
 /// A body of looks.
-pub(crate) struct Walk<'p> {
+pub struct Walk<'p> {
     stages: Vec<Stage<'p>>,
     head: &'p [Var],
     /// Variables of the rule.
@@ -102,7 +102,7 @@ impl<'p> Walk<'p> {
     ///
     /// # Errors
     /// An expression that fails whatever the rows are.
-    pub(crate) fn of(
+    pub fn of(
         plan: &'p Plan,
         relations: &'p [Relation],
         computer: &Computer<'_>,
@@ -167,7 +167,7 @@ impl<'p> Walk<'p> {
     ///
     /// # Errors
     /// Those of the store; what an expression fails with.
-    pub(crate) fn rows(
+    pub fn rows(
         &self,
         read: &dyn Read,
         computer: &Computer<'_>,

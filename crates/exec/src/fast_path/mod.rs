@@ -1,5 +1,5 @@
 //! Queries that need neither tables nor batches.
 
-pub(crate) mod depth_first;
-pub(crate) mod point_lookup;
-pub(crate) mod values;
+pub mod depth_first;
+pub mod point_lookup;
+pub mod values;

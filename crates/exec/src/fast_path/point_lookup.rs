@@ -19,7 +19,7 @@ use plan::{Expr, Plan, Planned, PredicateKind, Step};
 use store::Read;
 
 /// A plan that is one look.
-pub(crate) struct Lookup<'p> {
+pub struct Lookup<'p> {
     path: &'p StoredPath,
     /// Columns of the key that are known.
     known: Vec<&'p Expr>,
@@ -44,7 +44,7 @@ struct Vars<'p> {
 
 impl<'p> Lookup<'p> {
     /// The look that a plan is; `None` where it is more.
-    pub(crate) fn of(plan: &'p Plan, relations: &'p [Relation]) -> Option<Self> {
+    pub fn of(plan: &'p Plan, relations: &'p [Relation]) -> Option<Self> {
         let program = &plan.program;
         let ([group], [relation]) = (&plan.groups[..], relations) else { return None };
         let ([planned], false) = (&group.rules[..], group.group.is_recursive) else { return None };
@@ -102,7 +102,7 @@ impl<'p> Lookup<'p> {
     ///
     /// # Errors
     /// Those of the store; what an expression fails with.
-    pub(crate) fn rows(
+    pub fn rows(
         &self,
         read: &dyn Read,
         computer: &Computer<'_>,

@@ -14,11 +14,7 @@ use std::borrow::Cow;
 ///
 /// # Errors
 /// As [`columns`]; what stops the query.
-pub(crate) fn rows_of(
-    plan: &Plan,
-    computer: &Computer<'_>,
-    watch: &Watch<'_>,
-) -> Result<Option<Columns>> {
+pub fn rows_of(plan: &Plan, computer: &Computer<'_>, watch: &Watch<'_>) -> Result<Option<Columns>> {
     let entry = plan.program.entry;
     let [group] = &plan.groups[..] else { return Ok(None) };
     let definition = &plan.program.predicates[entry];

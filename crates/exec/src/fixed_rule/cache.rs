@@ -15,13 +15,13 @@ const EDGES_MIN: u64 = 1024;
 
 /// The projections of an engine.
 #[derive(Debug)]
-pub(crate) struct Projections {
+pub struct Projections {
     kept: Kept<(Arc<Names>, Arc<Csr>)>,
 }
 
 impl Projections {
     /// Keeps nothing yet, and at most so many bytes.
-    pub(crate) fn new(bytes_max: u64) -> Self {
+    pub fn new(bytes_max: u64) -> Self {
         Self { kept: Kept::new(bytes_max) }
     }
 

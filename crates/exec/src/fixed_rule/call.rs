@@ -40,7 +40,7 @@ pub(crate) struct Call<'a, 'q> {
 }
 
 /// Where projections are kept, for a query that sees one moment of the store.
-pub(crate) struct Kept<'e> {
+pub struct Kept<'e> {
     /// Of the engine.
     pub cache: &'e Projections,
     /// What the query sees, without changes of its own.

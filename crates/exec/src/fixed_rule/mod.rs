@@ -4,7 +4,7 @@
 //! A line in [`TABLE`] says what it is called, what it reads, which options it has and how many columns it gives; a function of
 //! its family's file does it. What the line says is checked before the function is called, so a function only asks for what may be there.
 
-pub(crate) mod registry;
+pub mod registry;
 
 mod cache;
 mod call;
@@ -26,13 +26,14 @@ use crate::files::Files;
 use crate::fixed_rule::registry::Own;
 use crate::host::Host;
 use crate::value::cell::Cell;
-pub(crate) use cache::Projections;
-pub(crate) use call::{Call, Kept};
+pub use cache::Projections;
+pub(crate) use call::Call;
+pub use call::Kept;
 use plan::FixedUse;
 use syntax::{Diagnostic, Expr, Ident};
 
 /// The algorithms that are built in.
-pub(crate) struct Library<'e> {
+pub struct Library<'e> {
     /// Where they keep projections of stored relations; `None` for a query that may see changes of its own.
     pub kept: Option<Kept<'e>>,
     /// Those of the program's.
@@ -183,7 +184,7 @@ fn find(
 ///
 /// # Errors
 /// There is no such algorithm.
-pub(crate) fn columns(
+pub fn columns(
     name: &Ident,
     options: &[(Ident, Expr)],
     own: &Own,
@@ -222,7 +223,7 @@ pub(crate) fn has_algorithm(name: &str) -> bool {
 }
 
 /// Their names, aliases too.
-pub(crate) fn names() -> Vec<String> {
+pub fn names() -> Vec<String> {
     let all = TABLE.iter().flat_map(|algorithm| algorithm.names);
     let mut names: Vec<String> = all.map(|&name| name.to_owned()).collect();
     names.sort_unstable();

@@ -71,18 +71,26 @@ impl std::fmt::Debug for RuleCall<'_> {
 
 /// Those of an engine, by name.
 #[derive(Default)]
-pub(crate) struct Own {
+pub struct Own {
     rules: RwLock<BTreeMap<String, Arc<dyn FixedRule>>>,
     aggregates: RwLock<BTreeMap<String, Arc<OwnAggregate>>>,
 }
 
 impl Own {
-    pub(crate) fn add_rule(&self, name: &str, rule: Arc<dyn FixedRule>) -> store::Result<()> {
+    /// Registers a rule.
+    ///
+    /// # Errors
+    /// The name is built in or registered, or scripts could not write it.
+    pub fn add_rule(&self, name: &str, rule: Arc<dyn FixedRule>) -> store::Result<()> {
         check_name("fixed rule", name, has_algorithm(name))?;
         insert(&self.rules, "fixed rule", name, rule)
     }
 
-    pub(crate) fn remove_rule(&self, name: &str) -> store::Result<bool> {
+    /// Removes a rule; whether there was one of this name.
+    ///
+    /// # Errors
+    /// The name is built in.
+    pub fn remove_rule(&self, name: &str) -> store::Result<bool> {
         check_name("fixed rule", name, has_algorithm(name))?;
         let removed = self.rules.write().remove(name);
         Ok(removed.is_some())
@@ -92,31 +100,43 @@ impl Own {
         self.rules.read().get(name).cloned()
     }
 
-    pub(crate) fn rule_names(&self) -> Vec<String> {
+    /// Names of the rules, sorted.
+    pub fn rule_names(&self) -> Vec<String> {
         self.rules.read().keys().cloned().collect()
     }
 
-    pub(crate) fn add_aggregate(&self, aggregate: OwnAggregate) -> store::Result<()> {
+    /// Registers an aggregate.
+    ///
+    /// # Errors
+    /// As [`Own::add_rule`].
+    pub fn add_aggregate(&self, aggregate: OwnAggregate) -> store::Result<()> {
         let name = aggregate.name.clone();
         check_name("aggregate", &name, function::aggregate(&name).is_some())?;
         insert(&self.aggregates, "aggregate", &name, Arc::new(aggregate))
     }
 
-    pub(crate) fn remove_aggregate(&self, name: &str) -> store::Result<bool> {
+    /// Removes an aggregate; whether there was one of this name.
+    ///
+    /// # Errors
+    /// The name is built in.
+    pub fn remove_aggregate(&self, name: &str) -> store::Result<bool> {
         check_name("aggregate", name, function::aggregate(name).is_some())?;
         let removed = self.aggregates.write().remove(name);
         Ok(removed.is_some())
     }
 
-    pub(crate) fn aggregate(&self, name: &str) -> Option<Arc<OwnAggregate>> {
+    /// The aggregate of this name.
+    pub fn aggregate(&self, name: &str) -> Option<Arc<OwnAggregate>> {
         self.aggregates.read().get(name).cloned()
     }
 
-    pub(crate) fn aggregate_names(&self) -> Vec<String> {
+    /// Names of the aggregates, sorted.
+    pub fn aggregate_names(&self) -> Vec<String> {
         self.aggregates.read().keys().cloned().collect()
     }
 
-    pub(crate) fn clear(&self) {
+    /// Removes all rules and aggregates.
+    pub fn clear(&self) {
         let rules = std::mem::take(&mut *self.rules.write());
         let aggregates = std::mem::take(&mut *self.aggregates.write());
         drop((rules, aggregates));

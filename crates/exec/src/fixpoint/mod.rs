@@ -44,7 +44,7 @@ mod demand;
 mod stream;
 
 /// A query whose tables are filled.
-pub(crate) struct Fixpoint<'a> {
+pub struct Fixpoint<'a> {
     /// What the query reads.
     pub context: ExecContext<'a>,
     /// Threads that may help, if any may.
@@ -70,7 +70,7 @@ pub(crate) struct Fixpoint<'a> {
 
 impl<'a> Fixpoint<'a> {
     /// A query that has not begun.
-    pub(crate) fn new(context: ExecContext<'a>) -> Self {
+    pub fn new(context: ExecContext<'a>) -> Self {
         Self {
             context,
             helpers: None,
@@ -87,7 +87,7 @@ impl<'a> Fixpoint<'a> {
 
     /// Also records what it does.
     #[must_use]
-    pub(crate) fn profiled(mut self) -> Self {
+    pub fn profiled(mut self) -> Self {
         self.profile = Some(Profile::default());
         self.context.held_bytes_max = Some(AtomicU64::new(0));
         self
@@ -97,7 +97,7 @@ impl<'a> Fixpoint<'a> {
     ///
     /// # Errors
     /// Whatever stops the query.
-    pub(crate) fn run(&mut self, enough: usize) -> Result<()> {
+    pub fn run(&mut self, enough: usize) -> Result<()> {
         let plan = self.context.plan;
         self.enough = enough;
         for (number, group) in plan.groups.iter().enumerate() {
@@ -113,7 +113,7 @@ impl<'a> Fixpoint<'a> {
     }
 
     /// The rows of the entry rule, and how many of their first columns tell them apart. They are let go, unless somebody looks at what the query did.
-    pub(crate) fn take_result(&mut self) -> (Columns, usize) {
+    pub fn take_result(&mut self) -> (Columns, usize) {
         if let Some(listed) = self.listed.take() {
             return listed;
         }

@@ -64,7 +64,7 @@ impl Body<'_> {
         if input.rows <= FEW_ROWS && !prefix.is_empty() {
             return Ok(None);
         }
-        let keys = StoredKeys::new(&planned.step, input, without, context);
+        let keys = StoredKeys::new(&planned.step, input, without, context.plan);
         if keys.cells.is_empty() || time.is_some() {
             return Ok(None);
         }

@@ -59,7 +59,7 @@ impl Body<'_> {
         if self.is_given_up() {
             return Ok(false);
         }
-        let asked = StoredKeys::new(&planned.step, &input, None, context);
+        let asked = StoredKeys::new(&planned.step, &input, None, context.plan);
         let stored_path = &relation.paths[*path];
         let mut wanted: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
         wanted.extend(checks.iter().map(|(column, _)| *column));

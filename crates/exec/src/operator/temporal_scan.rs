@@ -31,7 +31,7 @@ impl Body<'_> {
         let Step::Stored { path, checks, outputs, negated, .. } = &planned.step else {
             return Ok(true);
         };
-        let asked = StoredKeys::new(&planned.step, input, None, context);
+        let asked = StoredKeys::new(&planned.step, input, None, context.plan);
         let path = &relation.paths[*path];
         let keys = relation.paths[0].schema.keys.len();
         let once = *negated || (outputs.is_empty() && self.is_set());

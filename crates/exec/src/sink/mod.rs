@@ -9,7 +9,7 @@ pub(crate) mod list;
 pub(crate) mod meet;
 pub(crate) mod set;
 pub(crate) mod stream;
-pub(crate) mod top_k;
+pub mod top_k;
 
 use crate::batch_size::Wanted;
 use crate::context::ExecContext;

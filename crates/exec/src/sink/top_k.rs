@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 /// The first rows in an order, for all threads that look for them.
 #[derive(Debug)]
-pub(crate) struct First {
+pub struct First {
     /// Columns of the head and whether each descends, one at least; those that are not named follow, ascending.
     pub order: Vec<(usize, bool)>,
     /// So many rows are wanted.

@@ -21,7 +21,7 @@ pub(crate) const SHORT_BYTES: usize = 1 << 20;
 const LONG_DRAWN: usize = 4;
 
 /// Rows of a range that is read in one piece.
-pub(crate) const SHORT_ROWS: usize = 256;
+pub const SHORT_ROWS: usize = 256;
 
 /// Words for [`Read::sample_into`] that are the same each time, so that what follows from the rows drawn is.
 pub(crate) fn words_to_draw_by() -> impl FnMut() -> u64 {
@@ -34,7 +34,7 @@ pub(crate) fn words_to_draw_by() -> impl FnMut() -> u64 {
 
 /// One order in which rows are stored.
 #[derive(Clone, Debug)]
-pub(crate) struct StoredPath {
+pub struct StoredPath {
     /// Where.
     pub keyspace: KeyspaceId,
     /// What is stored there.
@@ -51,7 +51,7 @@ pub(crate) struct StoredPath {
 
 impl StoredPath {
     /// A path whose columns are the relation's own, in order.
-    pub(crate) fn of(schema: Schema, keyspace: KeyspaceId) -> Self {
+    pub fn of(schema: Schema, keyspace: KeyspaceId) -> Self {
         let columns = (0..schema.columns()).collect();
         let shape = schema.shape();
         Self { keyspace, shape, schema, columns, kept_elsewhere: None, has_raw_keys: false }
@@ -98,7 +98,7 @@ impl StoredPath {
     }
 
     /// The range of all keys.
-    pub(crate) fn all(&self) -> KeyRange {
+    pub fn all(&self) -> KeyRange {
         match self.shape.key {
             KeyShape::Words(_) => KeyRange::all_words(),
             KeyShape::Bytes => KeyRange::all_bytes(),
@@ -372,7 +372,7 @@ impl StoredPath {
     ///
     /// # Errors
     /// Those of the store.
-    pub(crate) fn probe(
+    pub fn probe(
         &self,
         read: &dyn Read,
         keys: &[&[Cell]],

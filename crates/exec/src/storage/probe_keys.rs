@@ -4,10 +4,9 @@
 //! They are equal to `==` and two values everywhere else: a join looks for what is the same value, in whatever order
 //! joins run and whoever says the value. A column of floats has no row for 1.
 
-use crate::context::ExecContext;
 use crate::expr::batch::Bindings;
 use crate::value::cell::Cell;
-use plan::Step;
+use plan::{Plan, Step};
 
 /// Columns that are bound: those of the path's prefix first.
 pub(crate) struct StoredKeys<'i> {
@@ -27,11 +26,11 @@ impl<'i> StoredKeys<'i> {
         step: &Step,
         input: &'i Bindings,
         without: Option<usize>,
-        context: &ExecContext<'_>,
+        plan: &Plan,
     ) -> Self {
         let mut keys = Self { columns: Vec::new(), cells: Vec::new(), prefix: 0, without: None };
         let Step::Stored { stored, path, prefix, checks, .. } = step else { return keys };
-        let info = &context.plan.infos[*stored];
+        let info = &plan.infos[*stored];
         let in_prefix = info.paths[*path].keys.iter().copied().zip(prefix.iter().copied());
         for (column, var) in in_prefix.chain(checks.iter().copied()) {
             if without == Some(var) {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A stored relation and the orders in which it is found.
 #[derive(Clone, Debug)]
-pub(crate) struct StoredRelation {
+pub struct StoredRelation {
     /// As [`plan::RelationInfo::paths`].
     pub paths: Vec<StoredPath>,
 }
@@ -29,7 +29,7 @@ impl StoredRelation {
 
 /// What a query reads by a name with `*`.
 #[derive(Clone, Debug)]
-pub(crate) enum Relation {
+pub enum Relation {
     /// In the store.
     Stored(Arc<StoredRelation>),
     /// A script's own, in memory.
@@ -38,7 +38,7 @@ pub(crate) enum Relation {
 
 /// The same for one query.
 #[derive(Clone, Debug)]
-pub(crate) enum Readable {
+pub enum Readable {
     /// In the store.
     Stored(Arc<StoredRelation>),
     /// In memory, in cells of the query's interner.
@@ -47,7 +47,7 @@ pub(crate) enum Readable {
 
 impl Relation {
     /// Where its rows are, unless they are in memory.
-    pub(crate) fn keyspace(&self) -> Option<base::KeyspaceId> {
+    pub fn keyspace(&self) -> Option<base::KeyspaceId> {
         match self {
             Self::Stored(stored) => stored.paths.first().map(|path| path.keyspace),
             Self::Script(_) => None,

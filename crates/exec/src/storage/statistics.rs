@@ -50,7 +50,7 @@ const AGE_US: u64 = 60_000_000;
 
 /// What is known of one order in which rows are stored.
 #[derive(Debug, Default)]
-pub(crate) struct PathStatistics {
+pub struct PathStatistics {
     /// Of each prefix of the key but the whole, as far as known.
     pub prefixes: Vec<PrefixStatistics>,
     /// Of each column of the path, how likely two rows have the same value, where that is known.
@@ -58,7 +58,7 @@ pub(crate) struct PathStatistics {
 }
 
 /// What is kept, by keyspace.
-pub(crate) struct Statistics {
+pub struct Statistics {
     sampled_min: AtomicU64,
     kept: Mutex<HashMap<KeyspaceId, Kept>>,
 }
@@ -88,7 +88,7 @@ fn are_about(before: u64, rows: u64) -> bool {
 
 impl Statistics {
     /// Samples relations with so many rows or more.
-    pub(crate) fn set_sampled_min(&self, rows: u64) {
+    pub fn set_sampled_min(&self, rows: u64) {
         self.sampled_min.store(rows, Relaxed);
     }
 
@@ -96,7 +96,7 @@ impl Statistics {
     ///
     /// # Errors
     /// Those of the store.
-    pub(crate) fn of(
+    pub fn of(
         &self,
         relation: &StoredRelation,
         rows: u64,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// Row numbers of a derived relation that its versions are.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Marks {
+pub struct Marks {
     /// Rows before the last round.
     pub old: usize,
     /// Rows after it.
@@ -22,7 +22,7 @@ pub(crate) struct Marks {
 
 /// One for each predicate, by its number.
 #[derive(Clone, Debug)]
-pub(crate) struct Tables {
+pub struct Tables {
     all: Vec<Arc<Table>>,
     bytes: u64,
 }

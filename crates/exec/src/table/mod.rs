@@ -6,7 +6,7 @@
 //! 3. An index's chain for a key goes from the newest row to the oldest, so that what is new is found without passing what is old.
 
 pub(crate) mod derived;
-pub(crate) mod owned;
+pub mod owned;
 
 mod bits;
 mod dense;
@@ -37,7 +37,7 @@ const GROWN_ASKING_MIN: usize = 1 << 17;
 
 /// Rows of cells, each once.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Table {
+pub struct Table {
     columns: Vec<Vec<Cell>>,
     rows: usize,
     /// By the first `keys` columns, which are all unless a meet aggregate keeps one row a key.
@@ -69,7 +69,7 @@ struct Index {
 
 impl Table {
     /// An empty table whose rows differ in their first `keys` columns.
-    pub(crate) fn new(arity: usize, keys: usize) -> Self {
+    pub fn new(arity: usize, keys: usize) -> Self {
         Self { columns: vec![Vec::new(); arity], keys, ..Self::default() }
     }
 
@@ -89,12 +89,12 @@ impl Table {
     }
 
     /// Rows ever appended, dead ones too: the numbers rows have.
-    pub(crate) fn rows(&self) -> usize {
+    pub fn rows(&self) -> usize {
         self.rows
     }
 
     /// Rows that are alive.
-    pub(crate) fn live_rows(&self) -> usize {
+    pub fn live_rows(&self) -> usize {
         self.rows - self.dead_rows
     }
 
@@ -104,17 +104,17 @@ impl Table {
     }
 
     /// Columns.
-    pub(crate) fn arity(&self) -> usize {
+    pub fn arity(&self) -> usize {
         self.columns.len()
     }
 
     /// Column `i` of all rows.
-    pub(crate) fn column(&self, i: usize) -> &[Cell] {
+    pub fn column(&self, i: usize) -> &[Cell] {
         &self.columns[i]
     }
 
     /// All columns.
-    pub(crate) fn columns(&self) -> Vec<&[Cell]> {
+    pub fn columns(&self) -> Vec<&[Cell]> {
         self.columns.iter().map(Vec::as_slice).collect()
     }
 
@@ -197,7 +197,7 @@ impl Table {
 
     /// Whether a row is alive.
     #[inline]
-    pub(crate) fn is_live(&self, row: usize) -> bool {
+    pub fn is_live(&self, row: usize) -> bool {
         self.dead_rows == 0
             || self.dead.get(row / 64).is_none_or(|word| word >> (row % 64) & 1 == 0)
     }
@@ -224,7 +224,7 @@ impl Table {
 
     /// Appends row `row` of other columns unless it is there; whether it was appended.
     #[inline]
-    pub(crate) fn insert(&mut self, columns: &[&[Cell]], row: usize) -> bool {
+    pub fn insert(&mut self, columns: &[&[Cell]], row: usize) -> bool {
         if let Some(bits) = &mut self.bits {
             match bits.put(columns[0][row], self.rows) {
                 Some(true) => {
@@ -275,7 +275,7 @@ impl Table {
     ///
     /// # Errors
     /// Those of `check`.
-    pub(crate) fn with_rows(
+    pub fn with_rows(
         mut self,
         columns: &[Vec<Cell>],
         rows: usize,
@@ -371,7 +371,7 @@ impl Table {
     }
 
     /// Whether row `row` of other columns is there.
-    pub(crate) fn contains(&self, columns: &[&[Cell]], row: usize) -> bool {
+    pub fn contains(&self, columns: &[&[Cell]], row: usize) -> bool {
         if let Some(bits) = &self.bits {
             return bits.has(columns[0][row]);
         }
@@ -386,7 +386,7 @@ impl Table {
     }
 
     /// The live row whose key these cells are.
-    pub(crate) fn find(&self, key: &[Cell]) -> Option<usize> {
+    pub fn find(&self, key: &[Cell]) -> Option<usize> {
         if let Some(dense) = &self.dense {
             return dense.get(key[0]);
         }
@@ -398,7 +398,7 @@ impl Table {
     }
 
     /// Puts a row in the place of the one that has its key, which dies.
-    pub(crate) fn replace(&mut self, old: usize, row: &[Cell]) {
+    pub fn replace(&mut self, old: usize, row: &[Cell]) {
         let hash = self.hash_of(row.iter().take(self.keys).copied());
         match &mut self.dense {
             // The cell is there: nothing has to grow.
@@ -610,7 +610,7 @@ mod tests {
             assert_eq!(table.find(&[columns[0][row]]), Some(row + 2));
             assert!(!table.insert(&[&columns[0], &columns[1]], row));
         }
-        let never = || Err(crate::Error::Stopped("told".to_owned()));
+        let never = || Err(crate::error::Error::Stopped("told".to_owned()));
         assert!(table.make_room(GROWN_ASKING_MIN * 64, &never).is_err());
     }
 

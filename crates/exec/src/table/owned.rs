@@ -19,29 +19,29 @@ use std::sync::Arc;
 
 /// Columns of cells.
 #[derive(Clone, Debug)]
-pub(crate) struct OwnedCells {
+pub struct OwnedCells {
     columns: Vec<Vec<Cell>>,
     interner: Arc<Interner>,
 }
 
 impl OwnedCells {
     /// Cells that `interner` made.
-    pub(crate) fn new(columns: Vec<Vec<Cell>>, interner: Arc<Interner>) -> Self {
+    pub fn new(columns: Vec<Vec<Cell>>, interner: Arc<Interner>) -> Self {
         Self { columns, interner }
     }
 
     /// Their interner.
-    pub(crate) fn interner(&self) -> &Arc<Interner> {
+    pub fn interner(&self) -> &Arc<Interner> {
         &self.interner
     }
 
     /// The cells, for their own interner.
-    pub(crate) fn columns(&self) -> &[Vec<Cell>] {
+    pub fn columns(&self) -> &[Vec<Cell>] {
         &self.columns
     }
 
     /// The cells that `interner` has for the values of a column.
-    pub(crate) fn column_for(&self, column: usize, interner: &Interner) -> Cow<'_, [Cell]> {
+    pub fn column_for(&self, column: usize, interner: &Interner) -> Cow<'_, [Cell]> {
         let cells = self.columns[column].as_slice();
         match is_same(&self.interner, interner) {
             true => Cow::Borrowed(cells),
@@ -50,7 +50,7 @@ impl OwnedCells {
     }
 
     /// The same of all columns.
-    pub(crate) fn cells_for(&self, interner: &Interner) -> Cow<'_, [Vec<Cell>]> {
+    pub fn cells_for(&self, interner: &Interner) -> Cow<'_, [Vec<Cell>]> {
         match is_same(&self.interner, interner) {
             true => Cow::Borrowed(&self.columns),
             false => {
@@ -69,19 +69,19 @@ impl OwnedCells {
 
 /// The rows of a relation of a script.
 #[derive(Clone, Debug)]
-pub(crate) struct OwnedTable {
+pub struct OwnedTable {
     table: Arc<Table>,
     interner: Arc<Interner>,
 }
 
 impl OwnedTable {
     /// A table whose cells `interner` made.
-    pub(crate) fn new(table: Table, interner: &Arc<Interner>) -> Self {
+    pub fn new(table: Table, interner: &Arc<Interner>) -> Self {
         Self { table: Arc::new(table), interner: Arc::clone(interner) }
     }
 
     /// Rows that are alive.
-    pub(crate) fn live_rows(&self) -> usize {
+    pub fn live_rows(&self) -> usize {
         self.table.live_rows()
     }
 
@@ -89,7 +89,7 @@ impl OwnedTable {
     ///
     /// # Errors
     /// Those of `check`.
-    pub(crate) fn table_for(&self, interner: &Interner, check: Check<'_>) -> Result<Arc<Table>> {
+    pub fn table_for(&self, interner: &Interner, check: Check<'_>) -> Result<Arc<Table>> {
         if is_same(&self.interner, interner) {
             return Ok(Arc::clone(&self.table));
         }
@@ -107,7 +107,7 @@ impl OwnedTable {
     ///
     /// # Errors
     /// Those of `check`. The table is as it was then.
-    pub(crate) fn take_for(&mut self, interner: &Interner, check: Check<'_>) -> Result<Arc<Table>> {
+    pub fn take_for(&mut self, interner: &Interner, check: Check<'_>) -> Result<Arc<Table>> {
         let table = self.table_for(interner, check)?;
         self.table = Arc::default();
         Ok(table)

@@ -13,8 +13,9 @@ const COUNTED_MAX: usize = 256;
 
 /// The tries of an engine.
 #[derive(Debug)]
-pub(crate) struct Tries {
-    pub(crate) kept: Kept<Arc<Trie>>,
+pub struct Tries {
+    /// By relation and columns.
+    pub kept: Kept<Arc<Trie>>,
     pub(crate) asked: Mutex<Asked>,
     /// Held while one is mended: who wants it too waits for it, instead of making it anew.
     pub(crate) mending: Mutex<()>,
@@ -30,7 +31,7 @@ pub(crate) struct Asked {
 
 impl Tries {
     /// Keeps nothing yet, and at most so many bytes.
-    pub(crate) fn new(bytes_max: u64) -> Self {
+    pub fn new(bytes_max: u64) -> Self {
         Self { kept: Kept::new(bytes_max), asked: Mutex::default(), mending: Mutex::default() }
     }
 
@@ -73,7 +74,7 @@ impl Tries {
 
 /// Tries that are kept, for a query that sees one moment of the store.
 #[derive(Clone, Copy)]
-pub(crate) struct KeptTries<'e> {
+pub struct KeptTries<'e> {
     /// Where.
     pub cache: &'e Tries,
     /// What the query sees.
@@ -82,7 +83,7 @@ pub(crate) struct KeptTries<'e> {
 
 /// The tries of a query, by stored relation and columns; all of its threads have the same.
 #[derive(Default)]
-pub(crate) struct QueryTries {
+pub struct QueryTries {
     pub(crate) known: Mutex<Known>,
     /// Held while one is made: who needs it too waits for it.
     pub(crate) making: Mutex<()>,

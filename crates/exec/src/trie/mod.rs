@@ -16,7 +16,7 @@
 //!    but one order for all tries of a query, which is all that walking together needs.
 //! 2. Rows stand there as often as the relation has them: a trie of some columns is a bag.
 
-pub(crate) mod cache;
+pub mod cache;
 
 use crate::error::Result;
 use crate::limits::Check;
@@ -43,7 +43,7 @@ const WALKED: usize = 8;
 
 /// Rows in the order of their columns.
 #[derive(Clone, Debug)]
-pub(crate) struct Trie {
+pub struct Trie {
     base: Arc<Base>,
     patch: Patch,
 }
@@ -309,8 +309,8 @@ impl Trie {
     }
 
     /// First values whose rows were put in the place of others.
-    #[cfg(test)]
-    pub(crate) fn patched(&self) -> usize {
+    #[doc(hidden)]
+    pub fn patched(&self) -> usize {
         self.patch.groups.len()
     }
 
@@ -479,7 +479,7 @@ mod tests {
             for questions in [0, 4, 8] {
                 let left = std::cell::Cell::new(questions);
                 let check = || match left.replace(left.get() - 1) {
-                    0 => Err(crate::Error::Stopped("told".to_owned())),
+                    0 => Err(crate::error::Error::Stopped("told".to_owned())),
                     _ => Ok(()),
                 };
                 let made = Trie::new(columns(), &check);

@@ -26,14 +26,13 @@
 mod int_kernels;
 mod lists;
 
-pub(crate) use int_kernels::{
-    push_small_ints, select_small_ints, small_ints, small_range, small_sum,
-};
+pub use int_kernels::small_ints;
+pub(crate) use int_kernels::{push_small_ints, select_small_ints, small_range, small_sum};
 pub(crate) use lists::Sought;
 
 use base::STEPS;
 use env::sync::RwLock;
-pub(crate) use function::bytes_of;
+pub use function::bytes_of;
 use function::{Ambient, Failure, UNASKED_BYTES};
 use hashbrown::{HashMap, HashTable};
 use lists::ListTables;

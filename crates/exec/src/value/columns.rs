@@ -4,7 +4,7 @@ use crate::value::cell::Cell;
 
 /// Columns of cells, as many as were asked for, of one length.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Columns {
+pub struct Columns {
     /// Rows, also where no column was asked for.
     pub rows: usize,
     /// In the order asked for.

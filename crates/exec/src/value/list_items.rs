@@ -61,7 +61,7 @@ fn ascend(cells: &[Cell]) -> bool {
 
 /// # Errors
 /// A value that is no list.
-pub(crate) fn check_list(value: &Value, span: Span) -> Result<()> {
+pub fn check_list(value: &Value, span: Span) -> Result<()> {
     match value {
         Value::List(_) => Ok(()),
         other => Err(not_a_list(other.kind(), span)),

@@ -1,7 +1,7 @@
 //! Values of queries: one word each, and what is done with columns of them.
 
-pub(crate) mod cell;
-pub(crate) mod columns;
-pub(crate) mod list_items;
-pub(crate) mod sort;
-pub(crate) mod validity;
+pub mod cell;
+pub mod columns;
+pub mod list_items;
+pub mod sort;
+pub mod validity;

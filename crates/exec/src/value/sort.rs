@@ -17,7 +17,7 @@ const PASSES_MAX: u32 = 6;
 
 /// Whether rows surely stand in the order of these columns, as far as one look at the first tells: what is read in the order of a key often
 /// does.
-pub(crate) fn is_in_order(columns: &[(&[Cell], bool)], rows: usize) -> bool {
+pub fn is_in_order(columns: &[(&[Cell], bool)], rows: usize) -> bool {
     let Some((column, false)) = columns.first() else { return rows <= 1 };
     rows <= 1
         || column.windows(2).all(|pair| {
@@ -30,7 +30,7 @@ pub(crate) fn is_in_order(columns: &[(&[Cell], bool)], rows: usize) -> bool {
 ///
 /// # Errors
 /// Those of `check`.
-pub(crate) fn order(
+pub fn order(
     columns: &[(&[Cell], bool)],
     rows: usize,
     interner: &Interner,

@@ -54,7 +54,7 @@ pub(crate) fn time_of(value: &Value, ambient: &dyn Ambient) -> Result<i64> {
 ///
 /// # Errors
 /// Text that is none.
-pub(crate) fn microseconds(text: &str, ambient: &dyn Ambient) -> Result<i64> {
+pub fn microseconds(text: &str, ambient: &dyn Ambient) -> Result<i64> {
     let failed = |message: String| {
         let hint = "write times as in '2024-01-31T12:00:00Z'";
         Error::hinted(message, Span::default(), hint)

@@ -105,7 +105,7 @@ pub(crate) fn small_range(cells: &[Cell]) -> Option<(i64, i64)> {
 }
 
 /// The integers of cells that are all small ones; `None` where one is not.
-pub(crate) fn small_ints(cells: &[Cell]) -> Option<Vec<i64>> {
+pub fn small_ints(cells: &[Cell]) -> Option<Vec<i64>> {
     let mut all = u64::MAX;
     let int = |cell: &Cell| {
         all &= cell.0;

@@ -1,0 +1,24 @@
+//! Scripts whose rows are handed out while they are found.
+
+use crate::engine::Engine;
+use crate::run_options::Run;
+use exec::error::Result;
+use exec::result_stream::{Part, TakePart, Taker};
+
+impl Engine {
+    /// Runs a script in a transaction of its own; `take` gets its rows in parts, one at least.
+    ///
+    /// Of a query whose rows cannot be equal, and which asks for no order, the parts come while it runs, in no order, and it holds little more than one; the
+    /// time that `take` needs does not count as its own. Of any other script the whole result is one part.
+    ///
+    /// # Errors
+    /// As [`Engine::run_with`], and those of `take`. Parts may have been handed out before.
+    pub fn stream(&self, text: &str, run: &Run<'_>, take: TakePart<'_>) -> Result<()> {
+        let taker = Taker::new(take);
+        let output = self.run_with(text, &Run { take: Some(&taker), brief: None, ..*run })?;
+        if !taker.has_begun() {
+            taker.hand(Part { output, types: None })?;
+        }
+        Ok(())
+    }
+}
