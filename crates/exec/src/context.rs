@@ -13,11 +13,11 @@ use crate::batch_size::CHUNK_ROWS;
 use crate::error::{Error, Result};
 use crate::expr::batch::Bindings;
 use crate::expr::{Compiled, Computer};
-use crate::limits::Watch;
+use crate::limits::QueryLimits;
 use crate::storage::relation_source::{Readable, Relation};
 use crate::table::derived::{Marks, Tables};
 use crate::table::{ROWS_MAX, Table};
-use crate::trie::cache::{KeptTries, QueryTries};
+use crate::trie::cache::{CachedTries, QueryTries};
 use crate::value::cell::{Cell, Interner};
 use crate::value::list_items::not_a_list;
 use base::STEPS;
@@ -25,7 +25,8 @@ use function::Ambient;
 use model::Value;
 use plan::{Plan, Source};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use store::Read;
 use syntax::Span;
 
@@ -40,7 +41,7 @@ pub struct ExecContext<'a> {
     /// Its parameters, by number.
     pub parameters: Vec<Cell>,
     /// When it stops.
-    pub watch: &'a Watch<'a>,
+    pub limits: &'a QueryLimits<'a>,
     /// Clock and randomness for functions.
     pub ambient: &'a dyn Ambient,
     /// What evaluates fixed rules.
@@ -51,10 +52,10 @@ pub struct ExecContext<'a> {
     pub tables: Tables,
     /// Which rows of each derived relation the last round found.
     pub marks: Vec<Marks>,
-    /// Tries of this query, shared by all of its threads.
+    /// TrieCache of this query, shared by all of its threads.
     pub tries: Arc<QueryTries>,
-    /// Tries of other queries, if this one may use them.
-    pub kept_tries: Option<KeptTries<'a>>,
+    /// TrieCache of other queries, if this one may use them.
+    pub cached_tries: Option<CachedTries<'a>>,
     /// Bytes that the sinks of other threads hold.
     pub beside_bytes: u64,
     /// The most bytes that were held since this was reset, for an analysed query.
@@ -74,7 +75,8 @@ pub trait Algorithms: Sync {
 }
 
 impl<'a> ExecContext<'a> {
-    /// The context of a query that has not begun. `relations` are the plan's stored relations, in order.
+    /// The context of a query that has not begun. `relations` are the plan's stored relations, in
+    /// order.
     ///
     /// # Errors
     /// What stops the query.
@@ -85,27 +87,27 @@ impl<'a> ExecContext<'a> {
         interner: &'a Interner,
         relations: Vec<Relation>,
         parameters: Vec<Cell>,
-        watch: &'a Watch<'a>,
+        limits: &'a QueryLimits<'a>,
         ambient: &'a dyn Ambient,
         algorithms: &'a dyn Algorithms,
     ) -> Result<Self> {
         let tables = Tables::new(plan.program.predicates.len());
         let marks = vec![Marks::default(); plan.program.predicates.len()];
-        let readable = |relation| Readable::of(relation, interner, watch);
+        let readable = |relation| Readable::of(relation, interner, limits);
         let relations = relations.into_iter().map(readable).collect::<Result<_>>()?;
         Ok(Self {
             read,
             interner,
             plan,
             parameters,
-            watch,
+            limits,
             ambient,
             algorithms,
             relations,
             tables,
             marks,
             tries: Arc::default(),
-            kept_tries: None,
+            cached_tries: None,
             beside_bytes: 0,
             held_bytes_max: None,
         })
@@ -118,14 +120,14 @@ impl<'a> ExecContext<'a> {
             interner: self.interner,
             plan: self.plan,
             parameters: self.parameters.clone(),
-            watch: self.watch,
+            limits: self.limits,
             ambient: self.ambient,
             algorithms: self.algorithms,
             relations: self.relations.clone(),
             tables: self.tables.clone(),
             marks: self.marks.clone(),
             tries: Arc::clone(&self.tries),
-            kept_tries: self.kept_tries,
+            cached_tries: self.cached_tries,
             beside_bytes: 0,
             held_bytes_max: None,
         }
@@ -142,11 +144,11 @@ impl<'a> ExecContext<'a> {
         let besides = self.tries.bytes() + self.interner.bytes() + self.beside_bytes;
         let held = self.tables.bytes() + besides + more_bytes;
         let interned = self.interner.bytes();
-        self.watch.note_held(held.saturating_sub(interned), interned);
+        self.limits.note_held(held.saturating_sub(interned), interned);
         if let Some(held_max) = &self.held_bytes_max {
             held_max.fetch_max(held, Relaxed);
         }
-        self.watch.check(held)
+        self.limits.check(held)
     }
 
     /// The items of a list that is in the interner.

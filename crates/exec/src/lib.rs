@@ -1,8 +1,8 @@
 //! Executes plans over a store.
 //!
 //! # Who calls whom
-//! The session makes an [`ExecContext`](context::ExecContext) of a plan and a snapshot, and asks the
-//! fast paths first. A [`Fixpoint`](fixpoint::Fixpoint) fills the tables of derived relations,
+//! The session makes an [`ExecContext`](context::ExecContext) of a plan and a snapshot, and asks
+//! the fast paths first. A [`Fixpoint`](fixpoint::Fixpoint) fills the tables of derived relations,
 //! stratum after stratum; a pipeline runs the operators of one rule on batches of cells, on one
 //! thread or several, into a sink. `storage` is the only door to the store's rows. Values are words
 //! ([`Cell`](value::cell::Cell)) from the store's columns to the result.

@@ -1,9 +1,11 @@
-//! When a query has to stop: its deadline, its cancellation, its memory. And what else its caller lets it have: files.
+//! The limits of a query: its deadline, its cancellation, its memory, and the files that it may
+//! read.
 
 use crate::error::{Error, Result};
 use crate::files::Files;
 use env::Env;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 /// Asked now and then; a script stops once the answer is false.
@@ -13,7 +15,7 @@ pub type GoOn<'r> = &'r (dyn Fn() -> bool + Send + Sync);
 pub type Check<'c> = &'c dyn Fn() -> Result<()>;
 
 /// Asked by whatever takes rows: once in some hundred of them, and at the end of each batch.
-pub struct Watch<'w> {
+pub struct QueryLimits<'w> {
     env: Arc<dyn Env>,
     cancelled: Arc<AtomicBool>,
     go_on: Option<GoOn<'w>>,
@@ -25,10 +27,10 @@ pub struct Watch<'w> {
     held_bytes: AtomicU64,
     /// Those values then.
     interned_bytes: AtomicU64,
-    is_brief: bool,
+    is_non_blocking: bool,
     /// Files that the caller lets it read, of those that the database does.
     files: Option<&'w Files>,
-    /// See [`Watch::moment_us`].
+    /// See [`QueryLimits::moment_us`].
     moment_us: OnceLock<i64>,
     /// Parts that have begun and not ended.
     parts: AtomicU32,
@@ -44,7 +46,7 @@ pub struct Earlier {
     is_inner: bool,
 }
 
-impl<'w> Watch<'w> {
+impl<'w> QueryLimits<'w> {
     /// A watch that cancels when the flag is set, or when more than so many bytes are held.
     pub fn new(env: Arc<dyn Env>, cancelled: Arc<AtomicBool>, memory_bytes_max: u64) -> Self {
         let deadline_us = AtomicU64::new(u64::MAX);
@@ -58,14 +60,15 @@ impl<'w> Watch<'w> {
             memory_bytes_max,
             held_bytes: AtomicU64::new(0),
             interned_bytes: AtomicU64::new(0),
-            is_brief: false,
+            is_non_blocking: false,
             files: None,
             moment_us: OnceLock::new(),
             parts: AtomicU32::new(0),
         }
     }
 
-    /// Also cancels when `go_on` says false, and after the caller's seconds, whatever the script says.
+    /// Also cancels when `go_on` says false, and after the caller's seconds, whatever the script
+    /// says.
     #[must_use]
     pub fn with_caller(mut self, go_on: Option<GoOn<'w>>, timeout_s: Option<f64>) -> Self {
         self.go_on = go_on;
@@ -85,17 +88,17 @@ impl<'w> Watch<'w> {
             memory_bytes_max: self.memory_bytes_max,
             held_bytes: AtomicU64::new(0),
             interned_bytes: AtomicU64::new(0),
-            is_brief: self.is_brief,
+            is_non_blocking: self.is_non_blocking,
             files: self.files,
             moment_us: OnceLock::new(),
             parts: AtomicU32::new(0),
         }
     }
 
-    /// The same for what must not take longer than some microseconds, if `is_brief`.
+    /// The same for what must not block, if `is_non_blocking`.
     #[must_use]
-    pub fn briefly(self, is_brief: bool) -> Self {
-        Self { is_brief, ..self }
+    pub fn non_blocking(self, is_non_blocking: bool) -> Self {
+        Self { is_non_blocking, ..self }
     }
 
     /// The same for what may read these files alone.
@@ -112,14 +115,14 @@ impl<'w> Watch<'w> {
     /// To be asked before what may take longer than some microseconds.
     ///
     /// # Errors
-    /// [`Error::Long`] where it must not.
-    pub fn may_take_long(&self) -> Result<()> {
-        if self.is_brief { Err(Error::Long) } else { Ok(()) }
+    /// [`Error::WouldBlock`] where it must not.
+    pub fn check_may_block(&self) -> Result<()> {
+        if self.is_non_blocking { Err(Error::WouldBlock) } else { Ok(()) }
     }
 
     /// Whether it must not.
-    pub fn is_brief(&self) -> bool {
-        self.is_brief
+    pub fn is_non_blocking(&self) -> bool {
+        self.is_non_blocking
     }
 
     /// Sets the deadline, `seconds` from now; 0 is none.
@@ -127,7 +130,8 @@ impl<'w> Watch<'w> {
         self.deadline_us.store(self.deadline(seconds).min(self.last_us), Relaxed);
     }
 
-    /// Sets the deadline of a part, which [`Watch::end_part`] ends: of a part of a part none that is later than that one's.
+    /// Sets the deadline of a part, which [`QueryLimits::end_part`] ends: of a part of a part none
+    /// that is later than that one's.
     pub fn begin_part(&self, seconds: f64) -> Earlier {
         let deadline_us = self.deadline_us.load(Relaxed);
         let is_inner = self.parts.fetch_add(1, Relaxed) > 0;
@@ -138,7 +142,8 @@ impl<'w> Watch<'w> {
         Earlier { deadline_us, at_us: self.now_us(), is_inner }
     }
 
-    /// The deadline before the part holds again. What a part took that had its own does not count with the others'.
+    /// The deadline before the part holds again. What a part took that had its own does not count
+    /// with the others'.
     pub fn end_part(&self, earlier: Earlier) {
         let Earlier { deadline_us, at_us, is_inner } = earlier;
         let took_us = if is_inner { 0 } else { self.now_us().saturating_sub(at_us) };
@@ -161,7 +166,8 @@ impl<'w> Watch<'w> {
     }
 
     /// # Errors
-    /// [`Error::Stopped`] once the query has to stop; [`Error::Limit`] where it holds more than it may.
+    /// [`Error::Stopped`] once the query has to stop; [`Error::Limit`] where it holds more than it
+    /// may.
     pub fn check(&self, held_bytes: u64) -> Result<()> {
         if self.cancelled.load(Relaxed) {
             return Err(Error::Stopped("the query was killed".to_owned()));
@@ -182,16 +188,18 @@ impl<'w> Watch<'w> {
         Ok(())
     }
 
-    /// Keeps in mind how much is held besides the values of the interner, for whoever asks for more.
+    /// Keeps in mind how much is held besides the values of the interner, for whoever asks for
+    /// more.
     pub(crate) fn note_held(&self, bytes: u64, interned_bytes: u64) {
         self.held_bytes.store(bytes, Relaxed);
         self.interned_bytes.store(interned_bytes, Relaxed);
     }
 
-    /// Asks before so many bytes are made besides what is held; those of the interner are among them.
+    /// Asks before so many bytes are made besides what is held; those of the interner are among
+    /// them.
     ///
     /// # Errors
-    /// As [`Watch::check`].
+    /// As [`QueryLimits::check`].
     pub fn ask(&self, bytes: u64) -> Result<()> {
         self.check(self.held_bytes.load(Relaxed).saturating_add(bytes))
     }
@@ -201,7 +209,8 @@ impl<'w> Watch<'w> {
         self.check(0).is_err()
     }
 
-    /// Microseconds since 1970-01-01 UTC when this was asked first: of all that is watched one moment.
+    /// Microseconds since 1970-01-01 UTC when this was asked first: of all that is watched one
+    /// moment.
     pub fn moment_us(&self) -> i64 {
         let now = || i64::try_from(self.env.wall_us()).unwrap_or(i64::MAX);
         *self.moment_us.get_or_init(now)
@@ -228,7 +237,7 @@ impl<'w> Watch<'w> {
     }
 }
 
-impl algo::Watch for Watch<'_> {
+impl algo::Watch for QueryLimits<'_> {
     fn go_on(&self) -> bool {
         !self.is_over()
     }

@@ -1,32 +1,36 @@
-//! One body by several threads.
+//! Runs one pipeline on several threads.
+//!
+//! The fixpoint calls it for each body where worker threads are free.
 //!
 //! # How
-//! A body runs on the caller's thread until its steps have made many rows. From then on the batches that leave the first step that makes more
-//! than a few wait; when there are enough of them, each thread runs the steps after it on a share, into a sink of its own (as morsels in Leis,
-//! Boncz, Kemper and Neumann, SIGMOD 2014). A large relation that is read whole by the first step is cut into ranges of keys
-//! instead, before anything runs. In the end the sinks become one.
+//! A pipeline runs on the caller's thread until its steps have made many rows. From then on the
+//! batches that leave the first step that makes more than a few are collected; when there are
+//! enough of them, each thread runs the steps after it on a share, into a sink of its own
+//! (morsel-driven parallelism: Leis, Boncz, Kemper and Neumann, SIGMOD 2014). A large relation that
+//! the first step reads whole is partitioned into ranges of keys instead, before anything runs. In
+//! the end the sinks are merged.
 //!
-//! Shares are dealt out in turn, not taken by who is first: a sum of fractions depends on the order of its parts, and so is the same each time
-//! on the same rows with as many threads.
+//! Shares are dealt out in turn, not to whoever is first. A sum of fractions depends on the order
+//! of its parts, and so it is the same each time on the same rows with as many threads.
 //!
 //! # Invariants
-//! 1. While threads run, nothing changes that another one reads, but for the interner and the tries, which have locks.
-//! 2. Threads that help, of all queries of an engine, are at most as many as its environment has, but for the callers' own.
+//! 1. While threads run, nothing changes that another thread reads, except the interner and the
+//!    tries, which have locks.
+//! 2. The worker pool of an engine has as many threads as its environment, except the callers' own.
 
 use crate::batch_size::{BATCH_ROWS, Wanted};
 use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::pipeline::sweep::Sweep;
-use crate::pipeline::{Body, OutputHints};
-use crate::sink::Alone;
-use crate::sink::Out;
-use crate::sink::Sink;
+use crate::pipeline::{OutputHints, Pipeline};
+use crate::sink::{RowOutput, Serial, Sink};
 use crate::value::cell::Cell;
 use base::KeyRange;
 use plan::BodyPlan;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 /// Rows after which threads are worth their start: what takes about a millisecond.
 const ROWS_MIN: usize = 64 << 10;
@@ -40,15 +44,15 @@ const RANGES_MAX: usize = 512;
 /// Rows of a share, at least.
 const SHARE_ROWS_MIN: usize = 256;
 
-/// Threads that may help the queries of an engine.
+/// The worker threads of an engine's queries.
 #[derive(Debug)]
-pub struct Helpers {
+pub struct WorkerPool {
     free: AtomicUsize,
     rows_min: AtomicUsize,
     times_taken: AtomicU64,
 }
 
-impl Helpers {
+impl WorkerPool {
     /// As many as an environment of so many threads has besides the caller's.
     pub fn new(threads: usize) -> Self {
         let free = threads.saturating_sub(1).into();
@@ -76,28 +80,28 @@ impl Helpers {
     }
 
     /// All that do nothing.
-    fn take(&self) -> Taken<'_> {
-        let taken = Taken { helpers: self, count: self.free.swap(0, Relaxed) };
+    fn take(&self) -> ReservedWorkers<'_> {
+        let taken = ReservedWorkers { worker_pool: self, count: self.free.swap(0, Relaxed) };
         self.times_taken.fetch_add(u64::from(taken.count > 0), Relaxed);
         taken
     }
 }
 
-/// Helpers, until dropped.
-struct Taken<'h> {
-    helpers: &'h Helpers,
+/// WorkerPool, until dropped.
+struct ReservedWorkers<'h> {
+    worker_pool: &'h WorkerPool,
     count: usize,
 }
 
-impl Drop for Taken<'_> {
+impl Drop for ReservedWorkers<'_> {
     fn drop(&mut self) {
-        self.helpers.free.fetch_add(self.count, Relaxed);
+        self.worker_pool.free.fetch_add(self.count, Relaxed);
     }
 }
 
-/// A sink and the threads that fill it.
-pub(crate) struct Spread<'a, 'p, 's, S> {
-    helpers: &'a Helpers,
+/// A pipeline that runs on several threads, and the sink that they fill.
+pub(crate) struct ParallelPipeline<'a, 'p, 's, S> {
+    worker_pool: &'a WorkerPool,
     context: &'a ExecContext<'a>,
     plan: &'p BodyPlan,
     variables: usize,
@@ -105,22 +109,22 @@ pub(crate) struct Spread<'a, 'p, 's, S> {
     sink: &'s mut S,
     /// The caller's thread is the first. None before they are needed.
     workers: Vec<Worker<'a, 'p, S>>,
-    taken: Option<Taken<'a>>,
+    taken: Option<ReservedWorkers<'a>>,
 }
 
 /// What a thread needs for itself.
 struct Worker<'a, 'p, S> {
-    body: Body<'p>,
+    body: Pipeline<'p>,
     context: ExecContext<'a>,
     sink: S,
     /// Ranges that it has not read, for its sink was full.
     unread: Vec<KeyRange>,
 }
 
-impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
+impl<'a, 'p, 's, S: Sink> ParallelPipeline<'a, 'p, 's, S> {
     /// Nobody helps yet.
     pub(crate) fn new(
-        helpers: &'a Helpers,
+        worker_pool: &'a WorkerPool,
         context: &'a ExecContext<'a>,
         plan: &'p BodyPlan,
         variables: usize,
@@ -128,20 +132,29 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
         sink: &'s mut S,
     ) -> Self {
         let hints = hints.clone();
-        Self { helpers, context, plan, variables, hints, sink, workers: Vec::new(), taken: None }
+        Self {
+            worker_pool,
+            context,
+            plan,
+            variables,
+            hints,
+            sink,
+            workers: Vec::new(),
+            taken: None,
+        }
     }
 
     /// Runs a body of the plan.
     ///
     /// # Errors
     /// Whatever stops the query.
-    pub(crate) fn run(mut self, body: &mut Body<'p>) -> Result<()> {
+    pub(crate) fn run(mut self, body: &mut Pipeline<'p>) -> Result<()> {
         let context = self.context;
-        let free = self.helpers.free();
+        let free = self.worker_pool.free();
         if free == 0 || !self.sink.is_joinable() {
-            return body.run(context, &mut Alone(self.sink)).map(drop);
+            return body.run(context, &mut Serial(self.sink)).map(drop);
         }
-        let rows_min = self.helpers.rows_min();
+        let rows_min = self.worker_pool.rows_min();
         let threads = free + 1;
         let waves = body.waves(context, 2 * rows_min as u64)?;
         let in_wave = if waves > 1 { threads } else { SHARES * threads };
@@ -151,21 +164,22 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
                 self.scan_in_waves(context, ranges, if waves > 1 { in_wave } else { usize::MAX })?
             }
             None => {
-                body.cut_from(rows_min);
+                body.exchange_from(rows_min);
                 body.run(context, &mut self)?;
             }
         }
         self.finish(context)
     }
 
-    /// The same of some ranges of what the first step reads; those that were not read come back, for the sink is full, or wants no more.
+    /// The same of some ranges of what the first step reads; those that were not read come back,
+    /// for the sink is full, or wants no more.
     ///
     /// # Errors
     /// Whatever stops the query.
     pub(crate) fn run_over(
         mut self,
         ranges: Vec<KeyRange>,
-        body: &mut Body<'p>,
+        body: &mut Pipeline<'p>,
     ) -> Result<(Wanted, Vec<KeyRange>)> {
         let context = self.context;
         if self.sink.is_joinable() {
@@ -177,14 +191,14 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
         let mut ranges = ranges.into_iter();
         for range in ranges.by_ref() {
             body.read_only(range);
-            if !body.step(0, Bindings::unit(self.variables), context, &mut Alone(self.sink))? {
+            if !body.step(0, Bindings::unit(self.variables), context, &mut Serial(self.sink))? {
                 return Ok((false, Vec::new()));
             }
             if self.sink.is_full(context) {
                 break;
             }
         }
-        let wanted = body.hand_on_all_merged(context, &mut Alone(self.sink))?;
+        let wanted = body.hand_on_all_pre_aggregated(context, &mut Serial(self.sink))?;
         Ok((wanted, ranges.collect()))
     }
 
@@ -192,10 +206,10 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
         if !self.workers.is_empty() {
             return Ok(());
         }
-        let taken = self.helpers.take();
+        let taken = self.worker_pool.take();
         for _ in 0..=taken.count {
             let context = self.context.fork();
-            let mut body = Body::new(self.plan, self.variables, &context.computer())?;
+            let mut body = Pipeline::new(self.plan, self.variables, &context.computer())?;
             body.set_hints(self.hints.clone());
             let (sink, unread) = (self.sink.fork(), Vec::new());
             self.workers.push(Worker { body, context, sink, unread });
@@ -226,7 +240,8 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
         }
     }
 
-    /// Reads these ranges by the first step. `pauses`: only until the sinks are full; those that were not read come back.
+    /// Reads these ranges by the first step. `pauses`: only until the sinks are full; those that
+    /// were not read come back.
     fn scan(&mut self, ranges: Vec<KeyRange>, pauses: bool) -> Result<Vec<KeyRange>> {
         self.begin()?;
         let variables = self.variables;
@@ -235,7 +250,7 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
             let mut ranges = ranges.into_iter();
             for range in ranges.by_ref() {
                 body.read_only(range);
-                if !body.step(0, Bindings::unit(variables), context, &mut Alone(sink))?
+                if !body.step(0, Bindings::unit(variables), context, &mut Serial(sink))?
                     || (pauses && sink.is_full(context))
                 {
                     break;
@@ -258,17 +273,17 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
         for worker in &mut self.workers {
             worker.context.beside_bytes = all - worker.sink.bytes() + self.sink.bytes();
         }
-        let env = Arc::clone(self.context.watch.env());
+        let env = Arc::clone(self.context.limits.env());
         let shares = self.workers.iter_mut().zip(shares).filter(|(_, share)| !share.is_empty());
         let done = env::scoped(&*env, shares.collect(), |(worker, share)| work(worker, share));
         done.into_iter().collect()
     }
 
-    /// Makes one of all sinks.
+    /// Merges all sinks into one.
     fn finish(mut self, context: &ExecContext<'_>) -> Result<()> {
         let shares = self.workers.iter().map(|_| vec![()]).collect();
         self.all(shares, |Worker { body, context, sink, .. }, _| {
-            body.hand_on_all_merged(context, &mut Alone(sink)).map(drop)
+            body.hand_on_all_pre_aggregated(context, &mut Serial(sink)).map(drop)
         })?;
         for Worker { sink, .. } in self.workers.drain(..) {
             self.sink.join(sink, context)?;
@@ -277,12 +292,12 @@ impl<'a, 'p, 's, S: Sink> Spread<'a, 'p, 's, S> {
     }
 }
 
-impl<S: Sink> Out for Spread<'_, '_, '_, S> {
+impl<S: Sink> RowOutput for ParallelPipeline<'_, '_, '_, S> {
     fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
         self.sink.take(context, found)
     }
 
-    fn spread(
+    fn run_in_parallel(
         &mut self,
         _: &ExecContext<'_>,
         level: usize,
@@ -305,7 +320,7 @@ impl<S: Sink> Out for Spread<'_, '_, '_, S> {
         let shares = dealt(pieces, self.workers.len());
         self.all(shares, |Worker { body, context, sink, .. }, pieces| {
             for piece in pieces {
-                if !body.step(level, piece, context, &mut Alone(sink))? {
+                if !body.step(level, piece, context, &mut Serial(sink))? {
                     break;
                 }
             }

@@ -1,16 +1,19 @@
-//! What a query really did: rows, batches and time of each step, rounds and memory of each group.
+//! What a query really did: rows, batches and time of each step, rounds and memory of each stratum.
 //!
-//! # Why batches are what is looked at
-//! A step's clock is read when a batch enters it and when it is done with it, never for a row. So the figures of an analysed query are
-//! near those of the same query when nobody looks; and a query that is not analysed asks once a batch whether it is.
+//! # Why by batches
+//! A step's clock is read when a batch enters it and when it is done with it, never for a row. So
+//! the figures of an analysed query are near those of the same query that is not; and a query that
+//! is not analysed checks once a batch whether it is.
 //!
 //! # Invariants
-//! 1. A moment of a body counts for one step only: the last one that a batch has entered and not left.
+//! 1. A microsecond of a pipeline counts for one step only: the last one that a batch entered and
+//!    has not left.
 
 use hashbrown::HashMap;
 use plan::BodyPlan;
 
-/// What one step did. Behind the last step of a body the head is one more: what it gets is what the body finds.
+/// What one step did. Behind the last step of a body the head is one more: what it gets is what the
+/// body finds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StepFigures {
     /// Batches that entered it.

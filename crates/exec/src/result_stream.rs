@@ -1,19 +1,21 @@
-//! Where the rows of the entry go that are handed to the caller while the query runs, so that nobody holds them all.
+//! A result stream: rows of the entry rule go to the consumer while the query runs, so that nobody
+//! holds them all.
 //!
 //! # When
-//! Where no two rows of the entry's rule can be equal ([`plan::BodyPlan::unequal`]) and no order is asked for, nothing has to be known of a row but itself. How
-//! they are found stands in `flow.rs`.
+//! Rows are streamable where no two rows of the entry's rule can be equal
+//! ([`plan::BodyPlan::unequal`]) and no order is asked for. `fixpoint/stream.rs` finds them.
 
 use crate::batch_size::Wanted;
 use crate::error::Result;
-use crate::limits::Watch;
+use crate::limits::QueryLimits;
 use crate::output::Output;
 use crate::value::cell::Interner;
 use crate::value::columns::Columns;
 use env::sync::Mutex;
 use model::Type;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Rows of the first relation in a range.
 pub const RANGE_ROWS: u64 = 1 << 16;
@@ -23,20 +25,22 @@ pub const RANGE_ROWS: u64 = 1 << 16;
 pub struct Part<'p> {
     /// Some of its rows, or all that there are.
     pub output: Output,
-    /// Of each column the type of all its values, where that is known; `None` for the whole result, which shows its types itself.
+    /// Of each column the type of all its values, where that is known; `None` for the whole result,
+    /// which shows its types itself.
     pub types: Option<&'p [Option<Type>]>,
 }
 
-/// Takes parts of a result as they are found, by one thread at a time; no more are made once it says false or fails.
+/// Takes parts of a result as they are found, by one thread at a time; no more are made once it
+/// says false or fails.
 pub type TakePart<'r> = &'r (dyn Fn(Part<'_>) -> Result<bool> + Send + Sync);
 
-/// Who takes parts, and whether one was handed out.
-pub struct Taker<'r> {
+/// The consumer of a result stream, and whether it was given a part.
+pub struct Consumer<'r> {
     take: TakePart<'r>,
     has_begun: AtomicBool,
 }
 
-impl<'r> Taker<'r> {
+impl<'r> Consumer<'r> {
     /// Nothing was handed out yet.
     pub fn new(take: TakePart<'r>) -> Self {
         Self { take, has_begun: AtomicBool::new(false) }
@@ -57,34 +61,34 @@ impl<'r> Taker<'r> {
     }
 }
 
-/// Where rows go out.
-pub struct Outlet<'q> {
+/// Rows on their way to the consumer.
+pub struct ResultStream<'q> {
     /// The consumer.
-    pub taker: &'q Taker<'q>,
+    pub consumer: &'q Consumer<'q>,
     /// Names of the columns.
     pub headers: Vec<String>,
     /// The type of each column, where all of its values have one.
     pub types: Vec<Option<Type>>,
     /// Postponed while the consumer works.
-    pub watch: &'q Watch<'q>,
+    pub limits: &'q QueryLimits<'q>,
     /// Rows of the first relation that are read for one part.
     pub range_rows: u64,
     /// What is still to go out.
-    pub left: Mutex<Left>,
+    pub left: Mutex<Remaining>,
 }
 
 /// What is still to go out.
-pub struct Left {
+pub struct Remaining {
     /// Rows that are passed over before.
     pub skipped: usize,
     /// Rows after them.
     pub rows: usize,
 }
 
-impl Outlet<'_> {
+impl ResultStream<'_> {
     /// Whether a part went out.
     pub fn has_begun(&self) -> bool {
-        self.taker.has_begun()
+        self.consumer.has_begun()
     }
 
     /// Whether no further part is wanted.
@@ -118,9 +122,9 @@ impl Outlet<'_> {
         // Nothing is, if this fails.
         let rest = std::mem::take(&mut left.rows) - (to - from);
         let output = Output::new(self.headers.clone(), columns, to - from, Arc::new(interner));
-        let began_us = self.watch.now_us();
-        let wanted = self.taker.hand(Part { output, types: Some(&self.types) })?;
-        self.watch.postpone(self.watch.now_us().saturating_sub(began_us));
+        let began_us = self.limits.now_us();
+        let wanted = self.consumer.hand(Part { output, types: Some(&self.types) })?;
+        self.limits.postpone(self.limits.now_us().saturating_sub(began_us));
         if wanted {
             left.rows = rest;
         }

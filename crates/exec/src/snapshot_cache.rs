@@ -1,12 +1,14 @@
-//! What was made of stored relations and is kept from query to query: as long as they stay as they are, or until it is mended.
+//! What is made of stored relations and cached from query to query, while they do not change or by
+//! being patched.
 //!
-//! # Why by a moment
-//! The store numbers its commits, and tells which was the last to change a relation ([`store::Snapshot::changed_at`]). Where a snapshot has the same
-//! answer, what was made is right without looking at one row. Commits to other relations end nothing.
+//! # Why by a commit number
+//! The store numbers its commits and tells which was the last to change a relation
+//! ([`store::Snapshot::changed_at`]). Where a snapshot has the same answer, the cached value is
+//! right without looking at one row. Commits to other relations invalidate nothing.
 //!
 //! # Invariants
-//! 1. No cell of an interner is kept: interners live as long as a query.
-//! 2. What is kept takes at most `bytes_max` bytes; what was not asked for longest goes first.
+//! 1. No cell of an interner is cached: interners live as long as a query.
+//! 2. Cached values take at most `bytes_max` bytes; the least recently used one goes first.
 
 use base::{KeyspaceId, SeqNo};
 use env::sync::Mutex;
@@ -24,21 +26,21 @@ pub(crate) struct Key {
 
 /// Things that are kept.
 #[derive(Debug)]
-pub struct Kept<V> {
-    things: Mutex<Vec<Thing<V>>>,
+pub struct SnapshotCache<V> {
+    things: Mutex<Vec<CacheEntry<V>>>,
     bytes_max: u64,
 }
 
 /// One of them; the last of its list was asked for last.
 #[derive(Debug)]
-struct Thing<V> {
+struct CacheEntry<V> {
     key: Key,
     moment: SeqNo,
     value: V,
     bytes: u64,
 }
 
-impl<V: Clone> Kept<V> {
+impl<V: Clone> SnapshotCache<V> {
     /// Keeps nothing yet, and at most so many bytes.
     pub(crate) fn new(bytes_max: u64) -> Self {
         Self { things: Mutex::default(), bytes_max }
@@ -69,7 +71,7 @@ impl<V: Clone> Kept<V> {
     /// Takes away what was made of this last up to a moment, and tells when; what is older goes.
     pub(crate) fn take(&self, key: &Key, moment: SeqNo) -> Option<(SeqNo, V)> {
         let mut things = self.things.lock();
-        let is_older = |one: &Thing<V>| one.key == *key && one.moment <= moment;
+        let is_older = |one: &CacheEntry<V>| one.key == *key && one.moment <= moment;
         let newest = things.extract_if(.., |one| is_older(one)).max_by_key(|one| one.moment)?;
         Some((newest.moment, newest.value))
     }
@@ -86,9 +88,10 @@ impl<V: Clone> Kept<V> {
             return;
         }
         let mut things = self.things.lock();
-        // What is older is of no use to queries that begin now; one that runs since then has what it wants.
+        // What is older is of no use to queries that begin now; one that runs since then has what
+        // it wants.
         things.retain(|one| one.key != key || one.moment > moment);
-        things.push(Thing { key, moment, value, bytes });
+        things.push(CacheEntry { key, moment, value, bytes });
         let mut all: u64 = things.iter().map(|one| one.bytes).sum();
         let mut gone = 0;
         while all > self.bytes_max {
@@ -109,7 +112,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_found_at_its_moment_only() {
-        let kept = Kept::new(100);
+        let kept = SnapshotCache::new(100);
         kept.put(key(1), SeqNo(7), 'a', 10);
         assert_eq!(kept.get(&key(1), SeqNo(7)), Some('a'));
         assert_eq!(kept.get(&key(1), SeqNo(8)), None);
@@ -118,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_newer_moment_takes_the_place_of_an_older_one_and_never_the_other_way() {
-        let kept = Kept::new(100);
+        let kept = SnapshotCache::new(100);
         kept.put(key(1), SeqNo(7), 'a', 10);
         kept.put(key(1), SeqNo(8), 'b', 10);
         assert_eq!(kept.get(&key(1), SeqNo(7)), None);
@@ -129,7 +132,7 @@ mod tests {
     /// Found by review: who looked at the newer one and then takes may get the older one.
     #[test]
     fn of_two_of_one_key_the_newer_may_go_first() {
-        let kept = Kept::new(100);
+        let kept = SnapshotCache::new(100);
         kept.put(key(1), SeqNo(11), 'b', 40);
         kept.put(key(1), SeqNo(10), 'a', 40);
         assert_eq!(kept.up_to(&key(1), SeqNo(12)), Some((SeqNo(11), 'b')));
@@ -139,7 +142,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_is_the_newest_up_to_a_moment() {
-        let kept = Kept::new(100);
+        let kept = SnapshotCache::new(100);
         kept.put(key(1), SeqNo(8), 'c', 10);
         kept.put(key(1), SeqNo(5), 'b', 10);
         kept.put(key(2), SeqNo(5), 'd', 10);
@@ -157,7 +160,7 @@ mod tests {
 
     #[test]
     fn what_was_not_asked_for_longest_goes_first() {
-        let kept = Kept::new(100);
+        let kept = SnapshotCache::new(100);
         kept.put(key(1), SeqNo(1), 'a', 50);
         kept.put(key(2), SeqNo(1), 'b', 50);
         assert_eq!(kept.get(&key(1), SeqNo(1)), Some('a'));

@@ -499,7 +499,7 @@ impl Database {
         let Parts { store, engine, .. } = self.parts()?;
         store.refresh()?;
         if store.is_read_only() {
-            engine.let_plans_go();
+            engine.invalidate_plans();
         }
         Ok(())
     }

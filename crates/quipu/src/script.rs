@@ -8,7 +8,7 @@ use base::KeyspaceId;
 use ingest::parquet_rows::ParquetRows;
 use model::Series;
 use relation::{Catalog, Entry};
-use session::{Brief, Engine, Files, GoOn, Host, Run};
+use session::{Engine, Files, GoOn, Host, NonBlocking, Run};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -129,11 +129,11 @@ impl Database {
         parameters: &Parameters,
         options: &RunOptions<'_>,
     ) -> Result<Option<Answer>> {
-        let brief = match self.options().durability {
-            Durability::Sync => Brief::Asking,
-            Durability::None | Durability::Os => Brief::Changing,
+        let mode = match self.options().durability {
+            Durability::Sync => NonBlocking::Reading,
+            Durability::None | Durability::Os => NonBlocking::Changing,
         };
-        let output = self.engine()?.run_briefly(script, brief, &run_of(parameters, options));
+        let output = self.engine()?.try_run(script, mode, &run_of(parameters, options));
         output.map(|found| found.map(Answer::new)).map_err(|error| said(error, Some(script)))
     }
 
@@ -222,7 +222,7 @@ pub(crate) fn said(error: session::Error, script: Option<&str>) -> Error {
     let mut cause = None;
     let first = match error {
         session::Error::Store(error) => return error,
-        session::Error::Stopped(_) | session::Error::Long => {
+        session::Error::Stopped(_) | session::Error::WouldBlock => {
             return Error::new(ErrorKind::Cancelled, message);
         }
         session::Error::Limit(_) => {
@@ -231,7 +231,7 @@ pub(crate) fn said(error: session::Error, script: Option<&str>) -> Error {
         }
         session::Error::Script(problems) => problems.into_iter().next(),
         session::Error::Value(problem) => Some(problem),
-        session::Error::Own(problem, why) => {
+        session::Error::UserDefined(problem, why) => {
             cause = Some(why);
             Some(problem)
         }

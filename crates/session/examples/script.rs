@@ -27,7 +27,7 @@ fn main() {
                 serde_json::from_str(&line).expect("a line is [way, [[script, parameters], …]]");
             let engine = engine();
             if way & 1 != 0 {
-                engine.set_help_rows(8);
+                engine.set_parallel_rows(8);
             }
             if way & 2 != 0 {
                 engine.set_sampled_rows(1);

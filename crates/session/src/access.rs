@@ -1,13 +1,13 @@
 //! Levels of access: every door to a relation asks here.
 //!
 //! # Invariant
-//! What belongs to a relation (an index, the reverse of a graph, its dictionary) is named `relation:part` and has the
-//! relation's level. A part has no settings of its own.
+//! What belongs to a relation (an index, the reverse of a graph, its dictionary) is named
+//! `relation:part` and has the relation's level. A part has no settings of its own.
 
 use exec::error::{Error, Result};
 use relation::{Access, Catalog, CombinedDef, CountersDef, Entry, Names, Settings};
 use store::Read;
-use syntax::Ident;
+use syntax::{Ident, Span};
 
 /// The relation that a name belongs to.
 pub(crate) fn owner(name: &str) -> &str {
@@ -30,7 +30,8 @@ pub(crate) fn check(
     Ok(settings)
 }
 
-/// Refuses the name of a part where a relation is needed; `what` says how the part follows its relation.
+/// Refuses the name of a part where a relation is needed; `what` says how the part follows its
+/// relation.
 ///
 /// # Errors
 /// It is the name of a part.
@@ -45,7 +46,8 @@ pub(crate) fn refuse_part(name: &Ident, what: &str) -> Result<()> {
     }
 }
 
-/// What writes an entry besides scripts and changes by rows: nobody runs triggers then, or tells callbacks.
+/// What writes an entry besides scripts and changes by rows: nobody runs triggers then, or tells
+/// callbacks.
 pub(crate) fn other_writers(entry: &Entry) -> Option<&'static str> {
     match entry {
         Entry::Graph(..) => Some("graph"),
@@ -71,4 +73,16 @@ pub(crate) fn find(catalog: &Catalog, names: &Names, name: &Ident) -> Result<Ent
     let known = catalog.list_in(names)?;
     let near = syntax::closest(&name.text, known.iter().map(|(name, _)| name.as_str()));
     Err(Error::unknown(format!("no relation `{}`", name.text), name.span, near))
+}
+
+/// What scripts only read. Long values of blobs lie elsewhere: a script would leave them there
+/// without an owner.
+pub(crate) fn refuse_read_only(entry: &Entry, span: Span) -> Result<()> {
+    match entry {
+        Entry::Blobs(def, _) => {
+            let what = format!("`{}` holds blobs, which scripts only read", def.name);
+            Err(Error::hinted(what, span, "put and delete them by the calls for blobs"))
+        }
+        Entry::Relation(..) | Entry::Graph(..) => Ok(()),
+    }
 }

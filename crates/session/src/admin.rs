@@ -1,7 +1,7 @@
 //! What system ops and indexes need of the engine, without the engine.
 
 use crate::running::RunningScripts;
-use exec::fixed_rule::registry::Own;
+use exec::fixed_rule::registry::UserDefined;
 use exec::host::Host;
 use relation::Catalog;
 use std::sync::Arc;
@@ -19,5 +19,5 @@ pub(crate) struct Admin<'e> {
     /// The database around the engine, if it keeps something beside the store.
     pub host: Option<&'e dyn Host>,
     /// Rules and aggregates of the program's.
-    pub user_defined: &'e Own,
+    pub user_defined: &'e UserDefined,
 }

@@ -1,11 +1,11 @@
 //! The clock and randomness that functions of a script see, and the limits that they ask.
 
 use exec::error::Error;
-use exec::limits::Watch;
+use exec::limits::QueryLimits;
 use function::Ambient;
 
 /// The clock and randomness of an environment, and what watches a query.
-pub(crate) struct EnvAmbient<'e>(pub(crate) &'e Watch<'e>);
+pub(crate) struct EnvAmbient<'e>(pub(crate) &'e QueryLimits<'e>);
 
 impl Ambient for EnvAmbient<'_> {
     fn now_us(&self) -> i64 {

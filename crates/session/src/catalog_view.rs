@@ -1,6 +1,8 @@
-//! The catalog as a script sees it: what is stored, and its own relations in memory.
+//! The catalog as a script sees it: stored relations, and its own temporary ones.
+//!
+//! The planner asks it for names; it remembers what was asked for.
 
-use exec::fixed_rule::registry::Own;
+use exec::fixed_rule::registry::UserDefined;
 use exec::storage::access_path::StoredPath;
 use exec::storage::relation_source::{Relation, StoredRelation};
 use exec::storage::statistics::PathStatistics;
@@ -16,7 +18,7 @@ use store::{ErrorKind, Read};
 
 /// A relation that lives as long as its script.
 #[derive(Clone, Debug)]
-pub(crate) struct Ephemeral {
+pub(crate) struct TempRelation {
     /// Its columns.
     pub columns: Vec<ColumnInfo>,
     /// Defaults of its columns, by name.
@@ -31,36 +33,37 @@ pub(crate) struct Ephemeral {
 type SpreadOf<'s> = dyn Fn(&StoredRelation, u64) -> store::Result<Vec<Arc<PathStatistics>>> + 's;
 
 /// The catalog for planning one query; remembers what was asked for.
-pub(crate) struct View<'s> {
+pub(crate) struct CatalogView<'s> {
     catalog: &'s Catalog,
     read: &'s dyn Read,
-    ephemeral: &'s BTreeMap<String, Ephemeral>,
+    temp_relations: &'s BTreeMap<String, TempRelation>,
     names: &'s Names,
     found: RefCell<Vec<Relation>>,
     spread: &'s SpreadOf<'s>,
-    own: &'s Own,
+    own: &'s UserDefined,
     /// The first failure of the store. The planner sees texts, which have no kind.
     failure: RefCell<Option<store::Error>>,
 }
 
-impl<'s> View<'s> {
+impl<'s> CatalogView<'s> {
     /// The catalog at a moment.
     pub(crate) fn new(
         catalog: &'s Catalog,
         read: &'s dyn Read,
-        ephemeral: &'s BTreeMap<String, Ephemeral>,
+        temp_relations: &'s BTreeMap<String, TempRelation>,
         names: &'s Names,
         spread: &'s SpreadOf<'s>,
-        own: &'s Own,
+        own: &'s UserDefined,
     ) -> Self {
         let (found, failure) = (RefCell::default(), RefCell::default());
-        Self { catalog, read, ephemeral, names, found, spread, own, failure }
+        Self { catalog, read, temp_relations, names, found, spread, own, failure }
     }
 
     /// What was asked for, by handle.
     ///
     /// # Errors
-    /// What failed while it was looked up, other than a mistake of the query: whatever the plan is then, it is not to be used.
+    /// What failed while it was looked up, other than a mistake of the query: whatever the plan is
+    /// then, it is not to be used.
     pub(crate) fn into_relations(self) -> store::Result<Vec<Relation>> {
         match self.failure.into_inner() {
             Some(error) => Err(error),
@@ -215,26 +218,26 @@ fn dictionary_of(name: &str) -> Option<(&str, GraphPart)> {
     [GraphPart::Ids, GraphPart::Names].into_iter().find_map(half)
 }
 
-impl plan::Catalog for View<'_> {
+impl plan::Catalog for CatalogView<'_> {
     fn relation(&self, name: &str) -> Result<Option<RelationInfo>, String> {
-        let Some(ephemeral) = self.ephemeral.get(name) else { return self.stored(name) };
-        let columns = ephemeral
+        let Some(temp_relations) = self.temp_relations.get(name) else { return self.stored(name) };
+        let columns = temp_relations
             .columns
             .iter()
             .map(|column| ColumnInfo { name: column.name.clone(), column_type: Type::Any })
             .collect();
-        let all: Vec<usize> = (0..ephemeral.columns.len()).collect();
+        let all: Vec<usize> = (0..temp_relations.columns.len()).collect();
         let path = AccessPath {
             name: String::new(),
-            keys: all[..ephemeral.keys].to_vec(),
+            keys: all[..temp_relations.keys].to_vec(),
             covers: all,
             prefixes: Vec::new(),
         };
         Ok(Some(RelationInfo {
-            handle: self.keep(Relation::Script(ephemeral.table.clone())),
+            handle: self.keep(Relation::Script(temp_relations.table.clone())),
             columns,
-            keys: ephemeral.keys,
-            rows: ephemeral.table.live_rows() as u64,
+            keys: temp_relations.keys,
+            rows: temp_relations.table.live_rows() as u64,
             paths: vec![path],
             repeat_rates: Vec::new(),
             is_historical: false,
@@ -246,7 +249,7 @@ impl plan::Catalog for View<'_> {
         let listed = self.catalog.list_in(self.names);
         let stored = listed.map_err(|error| self.failed(error)).unwrap_or_default();
         let stored = stored.into_iter().map(|(name, _)| name);
-        stored.chain(self.ephemeral.keys().cloned()).collect()
+        stored.chain(self.temp_relations.keys().cloned()).collect()
     }
 
     fn algorithm(

@@ -1,8 +1,9 @@
 //! Panics of the engine as errors.
 //!
 //! # Why they are caught here
-//! A script runs in a transaction, and the transaction ends where the script failed: it is not committed, and what was
-//! made for it is dropped. A panic that went past that place would leave both undone (decision 0038).
+//! A script runs in a transaction, which ends where the script failed: it is not committed, and
+//! what was made for it is dropped. A panic that went past that place would leave both undone
+//! (decision 0038).
 
 use exec::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,5 @@
-//! Whether a plan computes little of each row: no function that may take long, no recursion over lists.
+//! Whether a plan computes little of each row: no function that may take long, no recursion over
+//! lists.
 //!
 //! Scripts that must not block ask it before they compute anything.
 

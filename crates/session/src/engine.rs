@@ -1,36 +1,38 @@
 //! The engine: what all scripts over one store share.
 
 use crate::admin::Admin;
-use crate::catalog_view::{Ephemeral, View};
+use crate::catalog_view::{CatalogView, TempRelation};
 use crate::dml::change_feed::Callbacks;
 use crate::index_check::IndexCheck;
-use crate::plan_cache::Plans;
+use crate::plan_cache::PlanCache;
 use crate::run_options::Run;
 use crate::running::{Registered, RunningScripts};
-use crate::schema_epoch::Moments;
+use crate::schema_epoch::SchemaEpoch;
 use env::Env;
 use env::sync::{Mutex, RwLock};
 use exec::error::Result;
 use exec::files::Files;
 use exec::fixed_rule::Projections;
-use exec::fixed_rule::registry::Own;
+use exec::fixed_rule::registry::UserDefined;
 use exec::host::Host;
-use exec::limits::Watch;
-use exec::parallel::Helpers;
+use exec::limits::QueryLimits;
+use exec::parallel::WorkerPool;
 use exec::storage::relation_source::{Relation, StoredRelation};
 use exec::storage::statistics::Statistics;
-use exec::trie::cache::Tries;
+use exec::trie::cache::TrieCache;
 use plan::Plan;
 use relation::{Catalog, Names};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use store::{Read, Store};
 
 /// Seconds that a query may take where neither it nor the caller says otherwise.
 const TIMEOUT_S: f64 = 300.0;
 
-/// Graphs of stored relations that are kept from query to query take as much as a query may, divided by this.
+/// Graph projections that are cached from query to query take as much as a query may,
+/// divided by this.
 const PROJECTIONS_SHARE: u64 = 4;
 
 /// Runs scripts over a store.
@@ -38,24 +40,24 @@ pub struct Engine {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) env: Arc<dyn Env>,
     pub(crate) catalog: Catalog,
-    pub(crate) plans: Plans,
+    pub(crate) plan_cache: PlanCache,
     pub(crate) statistics: Statistics,
     pub(crate) running: RunningScripts,
     /// Shared by scripts that change rows; held alone while an index is made or dropped.
     pub(crate) changing: RwLock<()>,
     /// Held while a commit changes what names stand for.
     pub(crate) naming: Mutex<()>,
-    /// Counts what whoever began before must not write past (`engine/moments.rs`).
-    pub(crate) moments: Moments,
+    /// Transactions begun before a schema change must retry (`schema_epoch.rs`).
+    pub(crate) schema_epoch: SchemaEpoch,
     pub(crate) memory_bytes_max: u64,
     pub(crate) projections: Projections,
-    pub(crate) tries: Tries,
-    pub(crate) helpers: Helpers,
+    pub(crate) tries: TrieCache,
+    pub(crate) worker_pool: WorkerPool,
     pub(crate) host: Option<Arc<dyn Host>>,
     /// Files that scripts may read.
     pub(crate) files: Files,
     pub(crate) callbacks: Callbacks,
-    pub(crate) own: Own,
+    pub(crate) user_defined: UserDefined,
     pub(crate) pauses: env::Pauses,
     /// Rows of a range of a relation that goes out in parts.
     pub(crate) range_rows: AtomicU64,
@@ -68,21 +70,21 @@ impl Engine {
         Self {
             catalog: Catalog::new(Arc::clone(&store)),
             store,
-            helpers: Helpers::new(env.parallelism()),
+            worker_pool: WorkerPool::new(env.parallelism()),
             env,
-            plans: Plans::default(),
+            plan_cache: PlanCache::default(),
             statistics: Statistics::default(),
             running: RunningScripts::default(),
             changing: RwLock::default(),
             naming: Mutex::default(),
-            moments: Moments::default(),
+            schema_epoch: SchemaEpoch::default(),
             memory_bytes_max,
             projections: Projections::new(memory_bytes_max / PROJECTIONS_SHARE),
-            tries: Tries::new(memory_bytes_max / PROJECTIONS_SHARE),
+            tries: TrieCache::new(memory_bytes_max / PROJECTIONS_SHARE),
             host: None,
             files: Files::default(),
             callbacks: Callbacks::default(),
-            own: Own::default(),
+            user_defined: UserDefined::default(),
             pauses: env::Pauses::new(),
             range_rows: exec::result_stream::RANGE_ROWS.into(),
         }
@@ -106,13 +108,15 @@ impl Engine {
         self.host.as_deref()
     }
 
-    /// Lets other threads help a query once it has made so many rows, in the place of some ten thousand: so that tests see them help.
+    /// Lets other threads help a query once it has made so many rows, in the place of some ten
+    /// thousand: so that tests see them help.
     #[doc(hidden)]
-    pub fn set_help_rows(&self, rows: usize) {
-        self.helpers.set_rows_min(rows);
+    pub fn set_parallel_rows(&self, rows: usize) {
+        self.worker_pool.set_rows_min(rows);
     }
 
-    /// Lets statistics of relations with so many rows or more say how joins run, in the place of some thousand: so that tests of small ones see it.
+    /// Lets statistics of relations with so many rows or more say how joins run, in the place of
+    /// some thousand: so that tests of small ones see it.
     #[doc(hidden)]
     pub fn set_sampled_rows(&self, rows: u64) {
         self.statistics.set_sampled_min(rows);
@@ -126,29 +130,30 @@ impl Engine {
 
     /// How often other threads were let help. For tests.
     #[doc(hidden)]
-    pub fn times_helped(&self) -> u64 {
-        self.helpers.times_taken()
+    pub fn times_parallel(&self) -> u64 {
+        self.worker_pool.times_taken()
     }
 
-    /// Forgets how queries run: what they stand on may have changed otherwise than by scripts.
-    pub fn let_plans_go(&self) {
-        self.plans.clear();
+    /// Invalidates all plans: what they depend on may have changed otherwise than by scripts.
+    pub fn invalidate_plans(&self) {
+        self.plan_cache.clear();
     }
 
-    pub(crate) fn watch<'r>(&self, run: &Run<'r>, cancelled: &Arc<AtomicBool>) -> Watch<'r> {
+    pub(crate) fn limits<'r>(&self, run: &Run<'r>, cancelled: &Arc<AtomicBool>) -> QueryLimits<'r> {
         let memory_bytes_max = run.memory_bytes_max.unwrap_or(u64::MAX).min(self.memory_bytes_max);
-        let watch = Watch::new(Arc::clone(&self.env), Arc::clone(cancelled), memory_bytes_max)
-            .with_caller(run.go_on, run.timeout_s)
-            .with_files(run.files)
-            .briefly(run.brief.is_some());
+        let limits =
+            QueryLimits::new(Arc::clone(&self.env), Arc::clone(cancelled), memory_bytes_max)
+                .with_caller(run.go_on, run.timeout_s)
+                .with_files(run.files)
+                .non_blocking(run.non_blocking.is_some());
         // Who says how long it may take, says so for longer than the default too.
-        watch.set_timeout(if run.timeout_s.is_some() { 0.0 } else { TIMEOUT_S });
-        watch
+        limits.set_timeout(if run.timeout_s.is_some() { 0.0 } else { TIMEOUT_S });
+        limits
     }
 
     /// A watch of what nobody stops.
-    pub(crate) fn patient_watch(&self) -> Watch<'static> {
-        Watch::new(Arc::clone(&self.env), Arc::default(), self.memory_bytes_max)
+    pub(crate) fn no_limits(&self) -> QueryLimits<'static> {
+        QueryLimits::new(Arc::clone(&self.env), Arc::default(), self.memory_bytes_max)
     }
 
     pub(crate) fn register(&self, text: &Arc<str>, cancelled: &Arc<AtomicBool>) -> Registered<'_> {
@@ -159,13 +164,20 @@ impl Engine {
         &self,
         query: &syntax::Query,
         read: &dyn Read,
-        ephemeral: &BTreeMap<String, Ephemeral>,
+        temp_relations: &BTreeMap<String, TempRelation>,
         names: &Names,
     ) -> Result<(Plan, Vec<Relation>)> {
         let spread = |relation: &StoredRelation, rows: u64| {
             self.statistics.of(relation, rows, &*self.store, &*self.env)
         };
-        let view = View::new(&self.catalog, read, ephemeral, names, &spread, &self.own);
+        let view = CatalogView::new(
+            &self.catalog,
+            read,
+            temp_relations,
+            names,
+            &spread,
+            &self.user_defined,
+        );
         let plan = plan::plan(query, &view);
         let found = view.into_relations()?;
         let plan = plan?;
@@ -192,12 +204,12 @@ impl Engine {
             store: &self.store,
             running: &self.running,
             host: self.host(),
-            user_defined: &self.own,
+            user_defined: &self.user_defined,
         }
     }
 
-    /// Compares the indexes of all relations with their relations; gives the sound ones, and what is
-    /// wrong with the others.
+    /// Compares the indexes of all relations with their relations; gives the sound ones, and what
+    /// is wrong with the others.
     ///
     /// # Errors
     /// Failures of the store.
@@ -211,6 +223,6 @@ impl Engine {
     /// # Errors
     /// Failures of the store.
     pub fn mend_indexes(&self) -> store::Result<Vec<String>> {
-        self.admin().mend_indexes(&self.patient_watch())
+        self.admin().mend_indexes(&self.no_limits())
     }
 }

@@ -52,7 +52,8 @@ impl Engine {
         Ok(self.store.snapshot())
     }
 
-    /// The columns of a relation, keys first. `names`: what names stand for, where a transaction asks.
+    /// The columns of a relation, keys first. `names`: what names stand for, where a transaction
+    /// asks.
     ///
     /// # Errors
     /// There is none of this name.
@@ -87,7 +88,8 @@ impl Engine {
     /// Sees to it that there is a relation with these columns.
     ///
     /// # Errors
-    /// It is there with others, a name that scripts could not write, or columns that cannot be stored.
+    /// It is there with others, a name that scripts could not write, or columns that cannot be
+    /// stored.
     pub fn create(&self, name: &str, columns: &[ColumnOf]) -> Result<()> {
         let refused = |what: String, hint: &str| Error::hinted(what, Span::default(), hint);
         let is_word = |name: &str| matches!(syntax::parse_expression(name), Ok(Expr::Variable(ident)) if ident.text == name);
@@ -219,9 +221,9 @@ impl Frames {
     fn frame(&self, read: Option<&dyn Read>, rows: Batch) -> Result<Frame> {
         check_readable(&self.path, &rows)?;
         let texts = match (self.dictionary.zip(read), &rows.keys) {
-            (Some((dictionary, read)), Keys::Words(numbers)) => {
-                let text = |numbers: &Vec<u64>| spelled(dictionary, read, numbers);
-                numbers.iter().map(text).collect::<Result<Vec<_>>>()?
+            (Some((dictionary, read)), Keys::Words(ids)) => {
+                let text = |ids: &Vec<u64>| spelled(dictionary, read, ids);
+                ids.iter().map(text).collect::<Result<Vec<_>>>()?
             }
             _ => Vec::new(),
         };

@@ -1,21 +1,24 @@
-//! Secondary indexes: made of what is there, kept by whoever writes, dropped.
+//! Secondary indexes: filled from what is there, maintained by the writer, dropped.
 //!
-//! # How an index becomes whole
-//! Its keyspace is created empty, which no reader takes notice of. Its rows are loaded in bulk, as many at once as a quarter of a query's memory
-//! holds; with the last of them comes the row that says that it is whole. No script that changes relations runs meanwhile (the engine's lock), so no change can miss it.
+//! # How an index is filled
+//! Its keyspace is created empty, and no reader uses it. Its rows are bulk-loaded, at most a
+//! quarter of a query's memory at a time; with the last of them comes the row that says that the
+//! index is whole. No script that changes relations runs meanwhile (the engine's lock), so the
+//! index misses no change.
 
 use crate::admin::Admin;
 use crate::catalog_view::{columns_of, stored_paths};
 use crate::dml::writer::index_rows;
 use base::{Batch, Key, KeyspaceId, Kind, Projection};
 use exec::error::{Error, Result};
-use exec::limits::{Check, Watch};
+use exec::limits::{Check, QueryLimits};
 use exec::output::Output;
 use exec::storage::access_path::StoredPath;
 use model::Value;
 use relation::{CombinedDef, CountersDef, Entry, Schema};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use store::{Read, SortedRows, TableWrites};
 use syntax::Ident;
 
@@ -25,13 +28,14 @@ const CHUNK_ROWS: usize = 65_536;
 /// Creates an index and fills it.
 ///
 /// # Errors
-/// An index of this name, unknown columns, failures of the store, and what stops it: then there is no index.
+/// An index of this name, unknown columns, failures of the store, and what stops it: then there is
+/// no index.
 pub(crate) fn create(
     admin: &Admin<'_>,
     entry: &Entry,
     name: &Ident,
     columns: &[Ident],
-    watch: &Watch<'_>,
+    limits: &QueryLimits<'_>,
 ) -> Result<Output> {
     let Entry::Relation(schema, keyspace) = entry else {
         let what = format!("`{}` is no relation of scripts, so it has no indexes", entry.name());
@@ -52,9 +56,10 @@ pub(crate) fn create(
     let path = StoredPath::of(index.clone(), id);
     let path = StoredPath { columns: index.keys.iter().filter_map(place).collect(), ..path };
     let main = StoredPath::of(schema.clone(), *keyspace);
-    let filled = fill(admin, schema, &main, &path, &index.name, watch);
+    let filled = fill(admin, schema, &main, &path, &index.name, limits);
     if filled.is_err() {
-        // Nobody sees it, and what it holds would stay. A failure of that is less than the one that is told.
+        // Nobody sees it, and what it holds would stay. A failure of that is less than the one that
+        // is told.
         let _ = admin.store.drop_keyspaces(&[id]);
     }
     filled
@@ -67,12 +72,12 @@ fn fill(
     main: &StoredPath,
     path: &StoredPath,
     name: &str,
-    watch: &Watch<'_>,
+    limits: &QueryLimits<'_>,
 ) -> Result<Output> {
     let snapshot = admin.store.snapshot();
     let mut scan = snapshot.scan(main.keyspace, main.all(), Projection::ALL)?;
     let mut rows = Batch::new(&main.shape);
-    let mut load = Load { admin, id: path.keyspace, watch, pieces: Vec::new(), bytes: 0 };
+    let mut load = Load { admin, id: path.keyspace, limits, pieces: Vec::new(), bytes: 0 };
     while scan.next_batch(CHUNK_ROWS, &mut rows)? {
         let more = index_rows(schema, &rows, path)?;
         load.add((0..more.rows).map(|row| more.keys.get(row)).collect())?;
@@ -117,7 +122,7 @@ pub(crate) fn list(admin: &Admin<'_>, read: &dyn Read, entry: &Entry) -> Result<
 struct Load<'e, 'w> {
     admin: &'e Admin<'e>,
     id: KeyspaceId,
-    watch: &'e Watch<'w>,
+    limits: &'e QueryLimits<'w>,
     /// Each in order.
     pieces: Vec<Vec<Key>>,
     bytes: u64,
@@ -128,9 +133,9 @@ impl Load<'_, '_> {
         piece.sort_unstable();
         self.bytes += piece.iter().map(bytes_of).sum::<u64>();
         self.pieces.push(piece);
-        self.watch.check(0)?;
+        self.limits.check(0)?;
         // Merging takes as much again.
-        match self.bytes > self.watch.memory_bytes_max() / 4 {
+        match self.bytes > self.limits.memory_bytes_max() / 4 {
             true => self.commit(None),
             false => Ok(()),
         }
@@ -139,13 +144,13 @@ impl Load<'_, '_> {
     /// Loads what there is, with a row that says that it was the last.
     fn commit(&mut self, last: Option<TableWrites>) -> Result<()> {
         let pieces = std::mem::take(&mut self.pieces);
-        let keys = merged(pieces, &|| self.watch.check(0))?.into_iter();
+        let keys = merged(pieces, &|| self.limits.check(0))?.into_iter();
         self.bytes = 0;
         let mut bulk = self.admin.store.begin_bulk()?;
-        let cancelled = Some(Arc::clone(self.watch.cancelled()));
+        let cancelled = Some(Arc::clone(self.limits.cancelled()));
         let written = bulk.write(self.id, vec![Box::new(Sorted { keys, cancelled })]);
         // Whoever was told to stop says so himself.
-        self.watch.check(0)?;
+        self.limits.check(0)?;
         written?;
         if let Some(TableWrites { keyspace, rows, .. }) = last {
             let keys: Vec<Key> = (0..rows.rows).map(|row| rows.keys.get(row)).collect();

@@ -1,16 +1,18 @@
 //! Whether an index holds what its relation says it holds.
 //!
 //! # How
-//! Both are read once, at one moment: what the relation's rows should be in the index, and what is there. Two sums of hashes of the keys say
-//! whether the two are the same set, in whatever order they come and without holding them. Two indexes that differ in many rows pass with a
-//! chance of 2⁻¹²⁸; one that differs in one row never does, unless two of its keys have two hashes in common.
+//! Both are read once, in one snapshot: what the rows of the relation should be in the index, and
+//! what is there. Two sums of hashes of the keys say whether the two are the same set, in whatever
+//! order they come and without holding them. Two indexes that differ in many rows pass with a
+//! chance of 2⁻¹²⁸; one that differs in one row never does, unless two of its keys have both hashes
+//! in common.
 
 use crate::admin::Admin;
 use crate::catalog_view::stored_paths;
 use crate::dml::writer::index_rows;
 use base::{Batch, KeyRef, Keys, KeyspaceId, Projection};
 use exec::error::Error;
-use exec::limits::Watch;
+use exec::limits::QueryLimits;
 use exec::storage::access_path::StoredPath;
 use relation::Entry;
 use std::hash::{BuildHasher, Hasher};
@@ -37,7 +39,8 @@ pub struct IndexCheck {
 }
 
 impl Admin<'_> {
-    /// Compares the indexes of all relations with their relations; gives the sound ones, and what is wrong with the others.
+    /// Compares the indexes of all relations with their relations; gives the sound ones, and what
+    /// is wrong with the others.
     ///
     /// # Errors
     /// Failures of the store.
@@ -61,11 +64,12 @@ impl Admin<'_> {
         Ok((sound, problems))
     }
 
-    /// Makes the indexes anew that do not hold what their relations say; gives their names. Nobody else may change relations meanwhile.
+    /// Makes the indexes anew that do not hold what their relations say; gives their names. Nobody
+    /// else may change relations meanwhile.
     ///
     /// # Errors
     /// Failures of the store.
-    pub(crate) fn mend_indexes(&self, watch: &Watch<'_>) -> Result<Vec<String>> {
+    pub(crate) fn mend_indexes(&self, limits: &QueryLimits<'_>) -> Result<Vec<String>> {
         let mut wrong = Vec::new();
         self.compare_indexes(&mut |entry, path, wanted, found| {
             if found != wanted {
@@ -79,13 +83,14 @@ impl Admin<'_> {
             let columns: Vec<Ident> = index.keys.iter().map(|key| ident(&key.name)).collect();
             crate::index::remove(self, &ident(relation), &ident(name)).map_err(of_store)?;
             let name = ident(name);
-            crate::index::create(self, &entry, &name, &columns, watch).map_err(of_store)?;
+            crate::index::create(self, &entry, &name, &columns, limits).map_err(of_store)?;
             mended.push(index.name);
         }
         Ok(mended)
     }
 
-    /// Tells of each index what its relation says it holds, and what it holds. What is dropped meanwhile is left out.
+    /// Tells of each index what its relation says it holds, and what it holds. What is dropped
+    /// meanwhile is left out.
     fn compare_indexes(&self, tell: &mut dyn FnMut(&Entry, &StoredPath, Sums, Sums)) -> Result<()> {
         for entry in self.catalog.list()? {
             let compared = self

@@ -1,17 +1,20 @@
-//! Scripts that take some microseconds, for callers that hold something meanwhile which others wait for: an interpreter's lock, say.
+//! Scripts that do not block: they take some microseconds, for callers that hold a lock meanwhile,
+//! such as Python's GIL.
 //!
 //! # Why
-//! To give such a lock back and take it again costs as much as a short script where nobody waits for it, and several times as much where
-//! somebody does: two threads that ask in turn would answer less together than one alone.
+//! Releasing such a lock and taking it again costs as much as a short script where nobody waits for
+//! it, and several times as much where somebody does: two threads that ask in turn would answer
+//! less together than one alone.
 //!
 //! # Invariants
-//! 1. What runs briefly is planned already, reads and writes some hundred rows, and waits neither for a file nor for a lock that is held for long or
-//!    by somebody who waits for the caller.
-//! 2. A script that turns out to be none such has changed nothing.
+//! 1. A non-blocking script is planned already, reads and writes some hundred rows, and waits
+//!    neither for a file nor for a lock that is held for long or by somebody who waits for the
+//!    caller.
+//! 2. A script that would block has changed nothing.
 
 use crate::engine::Engine;
-use crate::plan_cache::cached_script::Parsed;
-use crate::run_options::{Brief, Run};
+use crate::plan_cache::cached_script::CachedScript;
+use crate::run_options::{NonBlocking, Run};
 use exec::error::{Error, Result};
 use exec::output::Output;
 use exec::storage::access_path::SHORT_ROWS;
@@ -19,7 +22,7 @@ use model::Value;
 use std::sync::Arc;
 use syntax::{Block, MutationOp, Query, Script, Statement};
 
-/// Queries of a script that is brief.
+/// Queries of a non-blocking script.
 const QUERIES_MAX: usize = 8;
 
 /// Bytes of its text, and of each text that it is given.
@@ -29,12 +32,19 @@ const TEXT_BYTES_MAX: usize = 4096;
 const ITEMS_MAX: usize = 4 * SHORT_ROWS;
 
 impl Engine {
-    /// Runs a script in a transaction of its own if that takes some microseconds: small changes, and looks at the rows of a key or of the begin of
-    /// one, of which the engine has seen the like. `None` where it may take longer, or something is not in the cache: nothing was done then.
+    /// Runs a script in a transaction of its own if that takes some microseconds: small changes,
+    /// and looks at the rows of a key or of the begin of one, of which the engine has seen the
+    /// like. `None` where it may take longer, or something is not in the cache: nothing was done
+    /// then.
     ///
     /// # Errors
     /// See [`Error`]; nothing was changed then.
-    pub fn run_briefly(&self, text: &str, brief: Brief, run: &Run<'_>) -> Result<Option<Output>> {
+    pub fn try_run(
+        &self,
+        text: &str,
+        non_blocking: NonBlocking,
+        run: &Run<'_>,
+    ) -> Result<Option<Output>> {
         let mut items_left = ITEMS_MAX;
         let mut all = run.parameters.values();
         if text.len() > TEXT_BYTES_MAX || !all.all(|value| is_small(value, &mut items_left)) {
@@ -43,39 +53,45 @@ impl Engine {
         if self.pauses.is_one() {
             return Ok(None);
         }
-        let run = Run { brief: Some(brief), ..*run };
+        let run = Run { non_blocking: Some(non_blocking), ..*run };
         let done = env::at_once(|| self.run_with(text, &run));
         self.pauses.note(done.is_some());
         match done {
-            None | Some(Err(Error::Long)) => Ok(None),
+            None | Some(Err(Error::WouldBlock)) => Ok(None),
             Some(done) => done.map(Some),
         }
     }
 
-    /// The present moment, which only a brief script does not wait for.
+    /// The present schema epoch, which only a non-blocking script does not wait for.
     pub(crate) fn present(&self, run: &Run<'_>) -> Result<u64> {
-        match run.brief {
-            Some(_) => self.moments.now_at_once().ok_or(Error::Long),
-            None => Ok(self.moments.now(&*self.env)),
+        match run.non_blocking {
+            Some(_) => self.schema_epoch.try_now().ok_or(Error::WouldBlock),
+            None => Ok(self.schema_epoch.now(&*self.env)),
         }
     }
 
     /// A script that was parsed before, if it is one of small changes.
-    pub(crate) fn parsed_briefly(&self, text: &str, brief: Brief) -> Result<Arc<Parsed>> {
+    pub(crate) fn cached_script_without_blocking(
+        &self,
+        text: &str,
+        non_blocking: NonBlocking,
+    ) -> Result<Arc<CachedScript>> {
         let nothing_waits = || {
             let host = self.host.as_ref();
             self.store.commits_at_once() && host.is_none_or(|host| !host.is_waiting(None))
         };
-        let parsed = match brief {
-            Brief::Asking => None,
-            Brief::Changing => self.plans.parsed(text),
+        let parsed = match non_blocking {
+            NonBlocking::Reading => None,
+            NonBlocking::Changing => self.plan_cache.parsed(text),
         };
-        parsed.filter(|one| is_brief(&one.script) && nothing_waits()).ok_or(Error::Long)
+        parsed
+            .filter(|one| is_non_blocking(&one.script) && nothing_waits())
+            .ok_or(Error::WouldBlock)
     }
 }
 
 /// Whether a script is changes and nothing else, each of them once.
-fn is_brief(script: &Script) -> bool {
+fn is_non_blocking(script: &Script) -> bool {
     let changes = |query: &Query| {
         let mutation = query.options.mutation.as_ref();
         mutation.is_some_and(|one| !matches!(one.op, MutationOp::Create | MutationOp::Replace))
@@ -130,8 +146,8 @@ mod tests {
     /// Whether it is run when all is kept of it: for two seconds, which may be over once.
     fn is_run(engine: &Engine) -> bool {
         let none = Parameters::new();
-        let briefly = || engine.run_briefly(PUT, Brief::Changing, &Run::new(&none)).unwrap();
-        (0..20).any(|_| engine.run(PUT, &none).is_ok() && briefly().is_some())
+        let non_blocking = || engine.try_run(PUT, NonBlocking::Changing, &Run::new(&none)).unwrap();
+        (0..20).any(|_| engine.run(PUT, &none).is_ok() && non_blocking().is_some())
     }
 
     #[test]
@@ -140,7 +156,7 @@ mod tests {
         assert!(is_run(&engine));
         let none = Parameters::new();
         let alone = engine.changing.write();
-        assert!(engine.run_briefly(PUT, Brief::Changing, &Run::new(&none)).unwrap().is_none());
+        assert!(engine.try_run(PUT, NonBlocking::Changing, &Run::new(&none)).unwrap().is_none());
         drop(alone);
         assert!(is_run(&engine));
     }
@@ -150,9 +166,9 @@ mod tests {
         let engine = engine();
         assert!(is_run(&engine));
         let none = Parameters::new();
-        let passing = engine.moments.begin_to_pass();
-        assert!(engine.run_briefly(PUT, Brief::Changing, &Run::new(&none)).unwrap().is_none());
-        drop(passing);
+        let change = engine.schema_epoch.begin_change();
+        assert!(engine.try_run(PUT, NonBlocking::Changing, &Run::new(&none)).unwrap().is_none());
+        drop(change);
         assert!(is_run(&engine));
     }
 }

@@ -1,4 +1,4 @@
-//! What a query's options say, and what its parameters are.
+//! The options of a query, and the values of its parameters.
 
 use crate::run_options::Parameters;
 use exec::error::{Error, Result};
@@ -8,7 +8,7 @@ use function::Ambient;
 use model::Value;
 use syntax::Span;
 
-/// Numbers that a query's options say.
+/// DictionaryIds that a query's options say.
 pub(crate) struct Options {
     pub(crate) limit: Option<usize>,
     pub(crate) offset: usize,
@@ -85,7 +85,8 @@ pub(crate) fn cells_of(
     place: impl Fn(&str) -> Option<Span>,
 ) -> Result<Vec<Cell>> {
     let cell = |name: &String| match given.get(name) {
-        // One NaN, above all numbers, as what is computed has it: keys of one with a negative sign lie below them.
+        // One NaN, above all numbers, as what is computed has it: keys of one with a negative sign
+        // lie below them.
         Some(Value::Float(float)) => Ok(interner.cell(&Value::Float(one_nan(*float)))),
         Some(value) => Ok(interner.cell(value)),
         None => {

@@ -1,8 +1,9 @@
-//! Whether a thread runs a script of an engine inside of another one: a rule of the program's may.
+//! Whether a thread runs a script of an engine inside of another one, as a user-defined rule may.
 //!
 //! # Why it matters
-//! Scripts that change rows share a lock, which `::index create` takes alone. A script inside of another one would wait for an index that waits for the
-//! outer one, and an index inside of a script for ever.
+//! Scripts that change rows share a lock, which `::index create` takes alone. A script inside of
+//! another one would wait for an index that waits for the outer script; an index inside of a script
+//! would wait forever.
 
 use crate::engine::Engine;
 use env::sync::RwLockReadGuard;
@@ -41,7 +42,7 @@ impl Engine {
     }
 
     /// The same, unless it would have to be waited for.
-    pub(crate) fn share_at_once(&self) -> Option<Changing<'_>> {
+    pub(crate) fn try_share(&self) -> Option<Changing<'_>> {
         let shared = match self.is_inside() {
             true => None,
             false => Some(self.changing.try_read()?),

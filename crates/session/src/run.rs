@@ -2,23 +2,20 @@
 
 use crate::caught::caught;
 use crate::engine::Engine;
-use crate::plan_cache::Planned;
-use crate::plan_cache::cached_script::PLAN_AGE_US;
-use crate::plan_cache::cached_script::Parsed;
-use crate::query::Ground;
-use crate::run_options::Parameters;
-use crate::run_options::Run;
+use crate::plan_cache::CachedQuery;
+use crate::plan_cache::cached_script::{CachedScript, PLAN_AGE_US};
+use crate::query::QueryInput;
+use crate::run_options::{Parameters, Run};
 use exec::error::{Error, Result};
 use exec::output::Output;
-use exec::result_stream::Taker;
+use exec::result_stream::Consumer;
 use exec::storage::relation_source::Relation;
 use exec::value::cell::Interner;
 use relation::Names;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use store::ErrorKind;
-use store::Read;
+use store::{ErrorKind, Read};
 use syntax::{Script, SystemOp};
 
 impl Engine {
@@ -33,7 +30,8 @@ impl Engine {
     /// The same, with limits of the caller's.
     ///
     /// # Errors
-    /// See [`Error`]; nothing was changed then. [`Error::Long`] only where [`Run::brief`] is asked for.
+    /// See [`Error`]; nothing was changed then. [`Error::WouldBlock`] only where
+    /// [`Run::non_blocking`] is asked for.
     pub fn run_with(&self, text: &str, run: &Run<'_>) -> Result<Output> {
         caught(|| self.run_uncaught(text, run))
     }
@@ -41,29 +39,29 @@ impl Engine {
     fn run_uncaught(&self, text: &str, run: &Run<'_>) -> Result<Output> {
         self.store.check_open()?;
         let cancelled = Arc::new(AtomicBool::new(false));
-        let moment = self.present(run)?;
-        let known = self.plans.get(text);
+        let epoch = self.present(run)?;
+        let known = self.plan_cache.get(text);
         if let Some(planned) = known
             && self.env.monotonic_us().saturating_sub(planned.made_us) < PLAN_AGE_US
         {
             let _running = self.register(&planned.text, &cancelled);
-            match self.run_planned(&planned, run, &cancelled, moment) {
+            match self.run_planned(&planned, run, &cancelled, epoch) {
                 // A relation may have gone since the plan was made.
                 // Of a result that is handed out in parts, some may have been.
                 Err(Error::Store(error))
                     if error.kind() == ErrorKind::InvalidInput
-                        && !run.take.is_some_and(Taker::has_begun) =>
+                        && !run.consumer.is_some_and(Consumer::has_begun) =>
                 {
-                    self.plans.remove(text);
+                    self.plan_cache.remove(text);
                 }
                 Ok(None) => {}
                 Ok(Some(output)) => return Ok(output),
                 Err(error) => return Err(error),
             }
         }
-        let parsed = match run.brief {
-            Some(brief) => self.parsed_briefly(text, brief)?,
-            None => self.plans.parse(text)?,
+        let parsed = match run.non_blocking {
+            Some(non_blocking) => self.cached_script_without_blocking(text, non_blocking)?,
+            None => self.plan_cache.parse(text)?,
         };
         let script = &parsed.script;
         let _running = self.register(&parsed.text, &cancelled);
@@ -87,35 +85,36 @@ impl Engine {
         if let Script::System(op @ (SystemOp::IndexCreate(..) | SystemOp::IndexDrop(..))) = script {
             self.check_outside()?;
             let _alone = self.changing.write();
-            let watch = self.watch(run, &cancelled);
+            let limits = self.limits(run, &cancelled);
             // Of a large relation it takes as long as it takes.
-            watch.set_timeout(0.0);
-            let output = crate::system::index(&self.admin(), op, &watch);
-            self.plans.clear();
-            self.moments.pass();
+            limits.set_timeout(0.0);
+            let output = crate::system::index(&self.admin(), op, &limits);
+            self.plan_cache.clear();
+            self.schema_epoch.pass();
             return output;
         }
         self.in_transaction(Some(&parsed), run, &cancelled, |session| session.run(script))
     }
 
-    /// Plans a query, keeps the plan and runs it; `None` where what names stand for has changed meanwhile.
+    /// PlanCache a query, keeps the plan and runs it; `None` where what names stand for has changed
+    /// meanwhile.
     fn ask_planned(
         &self,
         query: &syntax::Query,
-        parsed: &Parsed,
+        parsed: &CachedScript,
         run: &Run<'_>,
         cancelled: &Arc<AtomicBool>,
     ) -> Result<Option<Output>> {
-        let moment = self.moments.now(&*self.env);
-        let generation = self.plans.generation();
+        let epoch = self.schema_epoch.now(&*self.env);
+        let generation = self.plan_cache.generation();
         let snapshot = self.store.snapshot();
         let planned = self.plan(query, &*snapshot, &BTreeMap::new(), &Names::default());
-        if !self.moments.is(moment) {
+        if !self.schema_epoch.is(epoch) {
             return Ok(None);
         }
         let (plan, relations) = planned?;
         drop(snapshot);
-        let planned = Arc::new(Planned {
+        let planned = Arc::new(CachedQuery {
             text: Arc::clone(&parsed.text),
             levels: parsed.levels,
             query: query.clone(),
@@ -123,39 +122,40 @@ impl Engine {
             relations,
             made_us: self.env.monotonic_us(),
         });
-        self.plans.put(&planned, generation);
-        self.run_planned(&planned, run, cancelled, moment)
+        self.plan_cache.put(&planned, generation);
+        self.run_planned(&planned, run, cancelled, epoch)
     }
 
-    /// Runs a query by its plan; `None` where what names stand for has changed since `moment`, which was asked for before the plan.
+    /// Runs a query by its plan; `None` where what names stand for has changed since `moment`,
+    /// which was asked for before the plan.
     pub(crate) fn run_planned(
         &self,
-        planned: &Planned,
+        planned: &CachedQuery,
         run: &Run<'_>,
         cancelled: &Arc<AtomicBool>,
-        moment: u64,
+        epoch: u64,
     ) -> Result<Option<Output>> {
-        let Planned { query, plan, relations, .. } = planned;
+        let CachedQuery { query, plan, relations, .. } = planned;
         if let Some(host) = &self.host {
             for keyspace in relations.iter().filter_map(Relation::keyspace) {
-                if run.brief.is_some() && host.is_waiting(Some(keyspace)) {
-                    return Err(Error::Long);
+                if run.non_blocking.is_some() && host.is_waiting(Some(keyspace)) {
+                    return Err(Error::WouldBlock);
                 }
                 host.write_waiting(Some(keyspace))?;
             }
         }
         let snapshot = self.store.snapshot();
-        if !self.moments.is(moment) {
+        if !self.schema_epoch.is(epoch) {
             return Ok(None);
         }
         let read: &dyn Read = &*snapshot;
         let interner = Arc::<Interner>::default();
-        let watch = self.watch(run, cancelled);
+        let limits = self.limits(run, cancelled);
         // A follower's snapshot that is taken while it moves on may see less than its number says.
         let lasting = (!self.store.is_read_only()).then_some(&*snapshot);
         let relations = relations.clone();
-        let ground = Ground { read, lasting, goes_out: true, take: run.take };
-        self.run_query(query, plan, relations, ground, &interner, run.parameters, &watch, None)
+        let input = QueryInput { read, lasting, streamable: true, consumer: run.consumer };
+        self.run_query(query, plan, relations, input, &interner, run.parameters, &limits, None)
             .map(Some)
     }
 }

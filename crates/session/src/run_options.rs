@@ -3,7 +3,7 @@
 use exec::files::Files;
 use exec::limits::GoOn;
 use exec::output::Output;
-use exec::result_stream::Taker;
+use exec::result_stream::Consumer;
 use model::Value;
 use std::collections::BTreeMap;
 
@@ -30,17 +30,19 @@ pub struct Run<'r> {
     pub read_only: bool,
     /// Files that it may read, of those that the engine's scripts may; `None`: all of them.
     pub files: Option<&'r Files>,
-    /// What it must not take longer than, if that.
-    pub brief: Option<Brief>,
-    /// Takes rows while they are found, where they can be; see [`Engine::stream`](crate::Engine::stream), which sets it.
-    pub take: Option<&'r Taker<'r>>,
+    /// What it does without blocking, if it must not block.
+    pub non_blocking: Option<NonBlocking>,
+    /// Takes rows while they are found, where they can be; see
+    /// [`Engine::stream`](crate::Engine::stream), which sets it.
+    pub consumer: Option<&'r Consumer<'r>>,
 }
 
-/// What a script does in some microseconds (see [`Engine::run_briefly`](crate::Engine::run_briefly)).
+/// What a script does that must not block (see
+/// [`Engine::try_run`](crate::Engine::try_run)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Brief {
+pub enum NonBlocking {
     /// It asks. A commit may wait for the device.
-    Asking,
+    Reading,
     /// It asks, or changes a few rows.
     Changing,
 }
@@ -57,8 +59,8 @@ impl<'r> Run<'r> {
             debug: None,
             read_only: false,
             files: None,
-            brief: None,
-            take: None,
+            non_blocking: None,
+            consumer: None,
         }
     }
 }

@@ -41,7 +41,7 @@ pub(crate) trait Blocks {
     /// # Errors
     /// Those of `act`.
     fn whole(&mut self, act: &mut dyn FnMut(&mut dyn Blocks) -> Result<Output>) -> Result<Output>;
-    /// Whether an error may come of what is kept of the script, and would not without it.
+    /// Whether an error may come of what is cached of the script, and would not without it.
     fn may_be_stale(&self, error: &Error) -> bool;
 }
 
@@ -135,7 +135,8 @@ fn run_one(blocks: &mut dyn Blocks, statement: &Statement, last: &mut Output) ->
                         blocks.keep(&name.text, last)?;
                     }
                 }
-                // What went wrong below is no mistake of the block: what follows would read less than there is.
+                // What went wrong below is no mistake of the block: what follows would read less
+                // than there is.
                 Err(error) if !error.is_mistake() => return Err(error),
                 Err(error) if blocks.may_be_stale(&error) => return Err(error),
                 // A relation that has the name already stays as it is.

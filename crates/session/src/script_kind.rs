@@ -3,8 +3,8 @@
 use exec::error::{Error, Result};
 use syntax::{Block, Condition, Query, Script, Span, Statement, SystemOp};
 
-/// Whether a script may change the database. One whose text is wrong does not, nor one that keeps rows in relations of its own; of several steps
-/// all are looked at, also those that may never run.
+/// Whether a script may change the database. One whose text is wrong does not, nor one that keeps
+/// rows in relations of its own; of several steps all are looked at, also those that may never run.
 #[must_use]
 pub fn may_change(text: &str) -> bool {
     let script = crate::nesting::parse(text).map(|(script, _)| script);

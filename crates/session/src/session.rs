@@ -1,34 +1,34 @@
-//! A script in its transaction: its queries, its changes, its own relations, and what is done when it has succeeded.
+//! A script in its transaction: its queries, its changes, its temporary relations, and what is done
+//! when it has succeeded.
+//!
+//! `transaction` makes a [`Session`] for each attempt to run a script.
 
 use crate::ambient::EnvAmbient;
-use crate::catalog_view::{Ephemeral, stored_paths};
+use crate::catalog_view::TempRelation;
 use crate::dml::change_feed::Changed;
-use crate::dml::changed_rows::{Given, Returned};
+use crate::dml::changed_rows::{InputRows, ReturnedRows};
 use crate::dml::target::Target;
-use crate::dml::writer::{Writer, schema_of};
+use crate::dml::writer::Writer;
 use crate::engine::Engine;
-use crate::plan_cache::cached_script::{Aim, Parsed, Stand, Way};
-use crate::query::Ground;
+use crate::plan_cache::cached_script::{CacheValidity, CachedPlan, CachedScript, WriteTarget};
+use crate::query::QueryInput;
 use crate::query_options::{Options, cells_of, known};
-use crate::run_options::Debug;
-use crate::run_options::Parameters;
-use crate::run_options::Run;
+use crate::run_options::{Debug, Parameters, Run};
 use crate::script::Blocks;
-use crate::transaction_state::{Carried, Left};
+use crate::transaction_state::{SavepointState, TransactionState};
 use base::KeyspaceId;
 use env::sync::Mutex;
 use exec::error::{Error, Result};
 use exec::explain::Analysis;
-use exec::limits::Watch;
+use exec::limits::QueryLimits;
 use exec::output::Output;
-use exec::storage::access_path::StoredPath;
 use exec::storage::relation_source::Relation;
 use exec::table::Table;
 use exec::table::owned::{OwnedCells, OwnedTable};
 use exec::value::cell::{Cell, Interner};
 use model::{Type, Value};
 use plan::{ColumnInfo, Plan};
-use relation::{Access, Entry, Names, Schema};
+use relation::{Access, Names, Schema};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -41,7 +41,7 @@ pub(crate) struct Part {
     names: Names,
     changed: usize,
     /// What scripts inside of it had left.
-    inside: Option<Left>,
+    inside: Option<SavepointState>,
 }
 
 /// A script in a transaction.
@@ -54,30 +54,31 @@ pub(crate) struct Session<'e> {
     pub(crate) read_only: bool,
     pub(crate) interner: Arc<Interner>,
     pub(crate) parameters: &'e Parameters,
-    pub(crate) ephemeral: BTreeMap<String, Ephemeral>,
-    pub(crate) watch: Watch<'e>,
+    pub(crate) temp_relations: BTreeMap<String, TempRelation>,
+    pub(crate) limits: QueryLimits<'e>,
     /// Takes what `%debug` shows.
     pub(crate) debug: Option<Debug<'e>>,
     /// What names stand for in the transaction.
     pub(crate) names: Names,
     /// Where scripts inside of it leave what is to be done at the commit.
-    pub(crate) of_all: Option<Arc<Mutex<Carried>>>,
-    /// Relations of its own as they were before the first trigger of a part that may be undone, in one.
-    pub(crate) before_triggers: Option<Option<BTreeMap<String, Ephemeral>>>,
+    pub(crate) shared: Option<Arc<Mutex<TransactionState>>>,
+    /// Relations of its own as they were before the first trigger of a part that may be undone, in
+    /// one.
+    pub(crate) before_triggers: Option<Option<BTreeMap<String, TempRelation>>>,
     /// Whether what runs is a trigger: what it changes sets off no other.
     pub(crate) in_trigger: bool,
     /// It changes what plans depend on: once it is committed they are made anew.
-    pub(crate) lets_plans_go: bool,
+    pub(crate) invalidates_plans: bool,
     /// It wrote to a graph with text for vertices, whose new texts got numbers.
-    pub(crate) has_numbered: bool,
+    pub(crate) has_named_texts: bool,
     /// What was changed of relations that somebody wants to know of.
     pub(crate) changed: Vec<Changed>,
-    /// The script that runs, if what it stands on may be kept with it.
-    pub(crate) parsed: Option<&'e Parsed>,
+    /// The script that runs, if its plans may be cached with it.
+    pub(crate) parsed: Option<&'e CachedScript>,
     /// Under what it began.
-    pub(crate) stand: Stand,
-    /// It went by what was kept of the script.
-    pub(crate) used_kept: std::cell::Cell<bool>,
+    pub(crate) validity: CacheValidity,
+    /// It used what was cached of the script.
+    pub(crate) used_cached: std::cell::Cell<bool>,
     /// What it wrote to: plans that read it are made anew, for its size may be another.
     pub(crate) written: Vec<KeyspaceId>,
 }
@@ -88,7 +89,7 @@ impl Engine {
         &'e self,
         transaction: &'e dyn Transaction,
         run: &Run<'e>,
-        watch: Watch<'e>,
+        limits: QueryLimits<'e>,
     ) -> Session<'e> {
         Session {
             engine: self,
@@ -97,19 +98,19 @@ impl Engine {
             read_only: run.read_only,
             interner: Arc::default(),
             parameters: run.parameters,
-            ephemeral: BTreeMap::new(),
-            watch,
+            temp_relations: BTreeMap::new(),
+            limits,
             debug: run.debug,
             names: Names::default(),
-            of_all: None,
+            shared: None,
             before_triggers: None,
-            lets_plans_go: false,
+            invalidates_plans: false,
             in_trigger: false,
-            has_numbered: false,
+            has_named_texts: false,
             changed: Vec::new(),
             parsed: None,
-            stand: Stand::default(),
-            used_kept: std::cell::Cell::new(false),
+            validity: CacheValidity::default(),
+            used_cached: std::cell::Cell::new(false),
             written: Vec::new(),
         }
     }
@@ -131,7 +132,7 @@ impl Session<'_> {
     /// Begins a part whose changes may be undone.
     pub(crate) fn begin_part(&self) -> Part {
         let savepoint = self.transaction.savepoint();
-        let inside = self.of_all.as_ref().map(|all| all.lock().left());
+        let inside = self.shared.as_ref().map(|all| all.lock().left());
         Part { savepoint, names: self.names.clone(), changed: self.changed.len(), inside }
     }
 
@@ -141,7 +142,7 @@ impl Session<'_> {
         let made = self.names.go_back_to(part.names);
         self.engine.forget_names(&made);
         self.changed.truncate(part.changed);
-        if let Some((all, left)) = self.of_all.as_ref().zip(part.inside) {
+        if let Some((all, left)) = self.shared.as_ref().zip(part.inside) {
             let made = all.lock().go_back_to(left);
             self.engine.forget_names(&made);
         }
@@ -155,13 +156,13 @@ impl Blocks for Session<'_> {
         let seconds = match &query.options.timeout {
             None => None,
             Some(_) => {
-                let (ambient, interner) = (EnvAmbient(&self.watch), &self.interner);
+                let (ambient, interner) = (EnvAmbient(&self.limits), &self.interner);
                 Options::new(&query.options, self.parameters, interner, &ambient)?.timeout_s
             }
         };
-        let earlier = seconds.map(|seconds| self.watch.begin_part(seconds));
+        let earlier = seconds.map(|seconds| self.limits.begin_part(seconds));
         let outcome = self.ask_and_change(query, mutation);
-        earlier.into_iter().for_each(|earlier| self.watch.end_part(earlier));
+        earlier.into_iter().for_each(|earlier| self.limits.end_part(earlier));
         outcome
     }
 
@@ -187,7 +188,7 @@ impl Blocks for Session<'_> {
         }
         let catalog = &self.engine.catalog;
         if let Some(output) = crate::system::set(catalog, &self.names, self.transaction, op)? {
-            self.lets_plans_go = true;
+            self.invalidates_plans = true;
             return Ok(output);
         }
         crate::system::run(
@@ -195,9 +196,9 @@ impl Blocks for Session<'_> {
             &self.names,
             self.read(),
             op,
-            &self.watch,
+            &self.limits,
             |expr| {
-                let ambient = EnvAmbient(&self.watch);
+                let ambient = EnvAmbient(&self.limits);
                 known(expr, self.parameters, &self.interner, &ambient)
             },
         )
@@ -214,13 +215,13 @@ impl Blocks for Session<'_> {
         };
         let columns = output.headers.iter().map(any).collect();
         let table = OwnedTable::new(table, interner);
-        let kept = Ephemeral { columns, defaults: Vec::new(), keys, table };
-        self.ephemeral.insert(name.to_owned(), kept);
+        let kept = TempRelation { columns, defaults: Vec::new(), keys, table };
+        self.temp_relations.insert(name.to_owned(), kept);
         Ok(())
     }
 
     fn kept(&self, name: &str) -> Result<Option<Output>> {
-        let Some(kept) = self.ephemeral.get(name) else { return self.stored_rows(name) };
+        let Some(kept) = self.temp_relations.get(name) else { return self.stored_rows(name) };
         let table = kept.table.table_for(&self.interner, &|| self.check())?;
         let live: Vec<usize> = (0..table.rows()).filter(|&row| table.is_live(row)).collect();
         let column = |i: usize| live.iter().map(|&row| table.column(i)[row]).collect();
@@ -242,20 +243,24 @@ impl Blocks for Session<'_> {
             return self.system(&SystemOp::Rename(pairs)).map(|_| ());
         }
         for name in [a, b] {
-            if !self.ephemeral.contains_key(&name.text) {
+            if !self.temp_relations.contains_key(&name.text) {
                 return Err(crate::script::no_temporary(name));
             }
         }
-        let both = self.ephemeral.get(&a.text).cloned().zip(self.ephemeral.get(&b.text).cloned());
+        let both = self
+            .temp_relations
+            .get(&a.text)
+            .cloned()
+            .zip(self.temp_relations.get(&b.text).cloned());
         if let Some((one, other)) = both {
-            self.ephemeral.insert(a.text.clone(), other);
-            self.ephemeral.insert(b.text.clone(), one);
+            self.temp_relations.insert(a.text.clone(), other);
+            self.temp_relations.insert(b.text.clone(), one);
         }
         Ok(())
     }
 
     fn check(&self) -> Result<()> {
-        self.watch.check(self.interner.bytes())
+        self.limits.check(self.interner.bytes())
     }
 
     fn whole(&mut self, act: &mut dyn FnMut(&mut dyn Blocks) -> Result<Output>) -> Result<Output> {
@@ -265,14 +270,16 @@ impl Blocks for Session<'_> {
         let before_triggers = std::mem::replace(&mut self.before_triggers, outer).flatten();
         if outcome.is_err() {
             self.undo(begun);
-            // A change of a relation of the script's own that fails has changed nothing; what triggers did before is another thing.
-            self.ephemeral = before_triggers.unwrap_or_else(|| std::mem::take(&mut self.ephemeral));
+            // A change of a relation of the script's own that fails has changed nothing; what
+            // triggers did before is another thing.
+            self.temp_relations =
+                before_triggers.unwrap_or_else(|| std::mem::take(&mut self.temp_relations));
         }
         outcome
     }
 
     fn may_be_stale(&self, error: &Error) -> bool {
-        self.used_kept.get()
+        self.used_cached.get()
             && matches!(error, Error::Store(error) if error.kind() == ErrorKind::InvalidInput)
     }
 
@@ -300,12 +307,12 @@ impl Session<'_> {
             Some(given) => (given.headers.as_slice(), given.rows, given.cells()),
             None => (&[][..], 0, &none),
         };
-        let given = Given { headers, rows, cells };
+        let given = InputRows { headers, rows, cells };
         let said = self.with_parameters(mutation)?;
         let mutation = &*said;
         let name = &mutation.relation.text;
         if name.starts_with('_') {
-            return self.change_ephemeral(mutation, &given, query.options.returning);
+            return self.change_temp_relation(mutation, &given, query.options.returning);
         }
         if self.engine.store.is_read_only() {
             let what = "the database was opened read-only";
@@ -326,31 +333,33 @@ impl Session<'_> {
         }
         // What depends on parameters is not the same the next time.
         let is_as_written = matches!(said, Cow::Borrowed(_));
-        let aim = self.aim(query.span, mutation, is_new || !is_as_written)?;
+        let write_target = self.write_target(query.span, mutation, is_new || !is_as_written)?;
         let triggers = match self.in_trigger {
             true => &[],
-            false => crate::dml::trigger::of(&aim.settings, mutation.op),
+            false => crate::dml::trigger::of(&write_target.settings, mutation.op),
         };
-        let returned = self.write(mutation, &given, &aim, triggers, query.options.returning)?;
+        let returned =
+            self.write(mutation, &given, &write_target, triggers, query.options.returning)?;
         if !query.options.returning {
             return Ok(Output::status("OK"));
         }
-        let columns = crate::catalog_view::columns_of(&aim.target.schema);
+        let columns = crate::catalog_view::columns_of(&write_target.target.schema);
         Ok(crate::dml::writer::returned_output(&columns, returned))
     }
 
-    /// Applies a change to a relation that is there, and runs what it sets off; what was done to each row, where somebody asks.
+    /// Applies a change to a relation that is there, and runs what it sets off; what was done to
+    /// each row, where somebody asks.
     pub(crate) fn write(
         &mut self,
         mutation: &syntax::Mutation,
-        given: &Given<'_>,
-        aim: &Aim,
+        given: &InputRows<'_>,
+        write_target: &WriteTarget,
         triggers: &[String],
         returning: bool,
-    ) -> Result<Returned> {
-        let Aim { target, defaults, sources, .. } = aim;
-        let ambient = EnvAmbient(&self.watch);
-        self.has_numbered |= target.dictionary.is_some();
+    ) -> Result<ReturnedRows> {
+        let WriteTarget { target, defaults, sources, .. } = write_target;
+        let ambient = EnvAmbient(&self.limits);
+        self.has_named_texts |= target.dictionary.is_some();
         if let Some(main) = target.paths.first()
             && !self.written.contains(&main.keyspace)
         {
@@ -359,7 +368,7 @@ impl Session<'_> {
         let is_told = self.engine.callbacks.wants(&mutation.relation.text);
         let are_quick = defaults.iter().all(|(_, default)| crate::cheap_plan::is_quick(default));
         if is_told || !triggers.is_empty() || target.dictionary.is_some() || !are_quick {
-            self.watch.may_take_long()?;
+            self.limits.check_may_block()?;
         }
         let writer = Writer {
             transaction: self.transaction,
@@ -370,7 +379,7 @@ impl Session<'_> {
             sources,
             returning: (returning || !triggers.is_empty() || is_told)
                 && !matches!(mutation.op, MutationOp::Ensure | MutationOp::EnsureNot),
-            memory_bytes_max: self.watch.memory_bytes_max(),
+            memory_bytes_max: self.limits.memory_bytes_max(),
         };
         let returned = writer.apply(mutation, given)?;
         if is_told {
@@ -401,7 +410,7 @@ impl Session<'_> {
     ) -> Result<()> {
         let name = &mutation.relation.text;
         if let Some(before @ None) = &mut self.before_triggers {
-            *before = Some(self.ephemeral.clone());
+            *before = Some(self.temp_relations.clone());
         }
         for text in triggers {
             let mut query = crate::dml::trigger::query(text)?;
@@ -415,9 +424,12 @@ impl Session<'_> {
                     Error::Script(_) | Error::Value(_) => {
                         Error::value(what, mutation.relation.span)
                     }
-                    Error::Own(problem, cause) => {
+                    Error::UserDefined(problem, cause) => {
                         let span = mutation.relation.span;
-                        Error::Own(syntax::Diagnostic { message: what, span, ..problem }, cause)
+                        Error::UserDefined(
+                            syntax::Diagnostic { message: what, span, ..problem },
+                            cause,
+                        )
                     }
                     other => other,
                 }
@@ -426,73 +438,88 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The script, if what nobody else sees plays no part in how its queries run: relations of its own, names, settings.
-    fn keeper(&self) -> Option<&Parsed> {
+    /// The script, if what nobody else sees plays no part in how its queries run: relations of its
+    /// own, names, settings.
+    fn cacheable_script(&self) -> Option<&CachedScript> {
         let is_own = self.in_trigger
-            || self.lets_plans_go
-            || !self.ephemeral.is_empty()
+            || self.invalidates_plans
+            || !self.temp_relations.is_empty()
             || self.names.are_changed();
         self.parsed.filter(|_| !is_own)
     }
 
-    fn plan(&self, query: &syntax::Query) -> Result<Way> {
-        self.engine.plan(query, self.read(), &self.ephemeral, &self.names)
+    fn plan(&self, query: &syntax::Query) -> Result<CachedPlan> {
+        self.engine.plan(query, self.read(), &self.temp_relations, &self.names)
     }
 
-    /// How a query runs, as it was planned before if that holds.
-    fn way(&self, query: &syntax::Query) -> Result<Arc<Way>> {
-        let Some(parsed) = self.keeper() else {
-            self.watch.may_take_long()?;
+    /// The plan of a query, from the cache if it is valid.
+    fn cached_plan(&self, query: &syntax::Query) -> Result<Arc<CachedPlan>> {
+        let Some(parsed) = self.cacheable_script() else {
+            self.limits.check_may_block()?;
             return Ok(Arc::new(self.plan(query)?));
         };
         let now_us = self.engine.env.monotonic_us();
-        let is_as_it_was = |way: &Arc<Way>| {
-            way.1.iter().filter_map(Relation::keyspace).all(|one| !self.written.contains(&one))
+        let is_as_it_was = |cached_plan: &Arc<CachedPlan>| {
+            cached_plan
+                .1
+                .iter()
+                .filter_map(Relation::keyspace)
+                .all(|one| !self.written.contains(&one))
         };
-        if let Some(way) = parsed.way(query.span, self.stand, now_us).filter(is_as_it_was) {
-            self.used_kept.set(true);
-            return Ok(way);
+        if let Some(cached_plan) =
+            parsed.cached_plan(query.span, self.validity, now_us).filter(is_as_it_was)
+        {
+            self.used_cached.set(true);
+            return Ok(cached_plan);
         }
-        self.watch.may_take_long()?;
-        let way = Arc::new(self.plan(query)?);
-        if is_as_it_was(&way) {
-            parsed.keep_way(query.span, self.stand, now_us, &way);
+        self.limits.check_may_block()?;
+        let cached_plan = Arc::new(self.plan(query)?);
+        if is_as_it_was(&cached_plan) {
+            parsed.cache_plan(query.span, self.validity, now_us, &cached_plan);
         }
-        Ok(way)
+        Ok(cached_plan)
     }
 
-    /// Where the rows of the query at a place go, as it was found before if that holds.
-    fn aim(&self, query: Span, mutation: &syntax::Mutation, is_new: bool) -> Result<Arc<Aim>> {
-        let keeper = self.keeper().filter(|_| !is_new);
+    /// Where the rows of the query at a place go, from the cache if that is valid.
+    fn write_target(
+        &self,
+        query: Span,
+        mutation: &syntax::Mutation,
+        is_new: bool,
+    ) -> Result<Arc<WriteTarget>> {
+        let cacheable_script = self.cacheable_script().filter(|_| !is_new);
         let now_us = self.engine.env.monotonic_us();
-        if let Some(aim) = keeper.and_then(|parsed| parsed.aim(query, self.stand, now_us)) {
-            self.used_kept.set(true);
-            return Ok(aim);
+        if let Some(write_target) =
+            cacheable_script.and_then(|parsed| parsed.write_target(query, self.validity, now_us))
+        {
+            self.used_cached.set(true);
+            return Ok(write_target);
         }
-        self.watch.may_take_long()?;
-        let aim = Arc::new(self.find_aim(mutation)?);
-        if let Some(parsed) = keeper {
-            parsed.keep_aim(query, self.stand, now_us, &aim);
+        self.limits.check_may_block()?;
+        let write_target = Arc::new(self.find_write_target(mutation)?);
+        if let Some(parsed) = cacheable_script {
+            parsed.cache_write_target(query, self.validity, now_us, &write_target);
         }
-        Ok(aim)
+        Ok(write_target)
     }
 
     /// Where rows go, found out anew.
     ///
     /// # Errors
     /// No such relation, or one that may not be changed so.
-    pub(crate) fn find_aim(&self, mutation: &syntax::Mutation) -> Result<Aim> {
+    pub(crate) fn find_write_target(&self, mutation: &syntax::Mutation) -> Result<WriteTarget> {
         let settings = self.check_change(mutation)?;
         let catalog = &self.engine.catalog;
         let entry = crate::access::find(catalog, &self.names, &mutation.relation)?;
-        refuse_read_only(&entry, mutation.relation.span)?;
+        crate::access::refuse_read_only(&entry, mutation.relation.span)?;
         let mut target = Target::of(catalog, self.read(), &entry)?;
         target.call(&mutation.relation.text);
         let defaults = self.defaults(mutation, &target.schema)?;
-        Ok(Aim { target, settings, defaults, sources: OnceLock::new() })
+        Ok(WriteTarget { target, settings, defaults, sources: OnceLock::new() })
     }
 
-    /// A relation's settings, if they let it be changed so. What is not there yet has the usual ones.
+    /// A relation's settings, if they let it be changed so. What is not there yet has the usual
+    /// ones.
     fn check_change(&self, mutation: &syntax::Mutation) -> Result<relation::Settings> {
         let name = &mutation.relation.text;
         crate::access::refuse_part(&mutation.relation, "written by writing")?;
@@ -526,7 +553,7 @@ impl Session<'_> {
             }
             other => other,
         };
-        self.watch.may_take_long()?;
+        self.limits.check_may_block()?;
         let (plan, relations) = self.plan(&query).map_err(elsewhere)?;
         let mut output = self.run_query(&query, &plan, relations, None)?;
         output.headers = columns.into_iter().map(|column| column.name).collect();
@@ -535,13 +562,13 @@ impl Session<'_> {
 
     /// Plans a query and runs it, with a look at what it does if there is an analysis.
     fn ask(&self, query: &syntax::Query, mut analysis: Option<&mut Analysis>) -> Result<Output> {
-        let way = match &analysis {
+        let cached_plan = match &analysis {
             Some(_) => Arc::new(self.plan(query)?),
-            None => self.way(query)?,
+            None => self.cached_plan(query)?,
         };
-        let (plan, relations) = &*way;
+        let (plan, relations) = &*cached_plan;
         if let Some(analysis) = &mut analysis {
-            analysis.planned(&self.watch);
+            analysis.planned(&self.limits);
         }
         self.run_query(query, plan, relations.clone(), analysis)
     }
@@ -554,129 +581,30 @@ impl Session<'_> {
         relations: Vec<Relation>,
         analysis: Option<&mut Analysis>,
     ) -> Result<Output> {
-        let ground = Ground { read: self.read(), lasting: None, goes_out: false, take: None };
+        let input =
+            QueryInput { read: self.read(), lasting: None, streamable: false, consumer: None };
         self.engine.run_query(
             query,
             plan,
             relations,
-            ground,
+            input,
             &self.interner,
             self.parameters,
-            &self.watch,
+            &self.limits,
             analysis,
         )
     }
 
-    /// Runs a query and says what it did, instead of its rows. Nothing is changed, whatever it would change.
+    /// Runs a query and says what it did, instead of its rows. Nothing is changed, whatever it
+    /// would change.
     fn analyze(&self, query: &syntax::Query) -> Result<Output> {
-        let mut analysis = Analysis::begin(&self.watch);
+        let mut analysis = Analysis::begin(&self.limits);
         self.ask(query, Some(&mut analysis))?;
         Ok(analysis.into_output())
     }
 
-    /// What has a name that is to be removed or given another, if that is allowed.
-    fn check_movable(&self, name: &Ident) -> Result<Entry> {
-        let catalog = &self.engine.catalog;
-        let entry = crate::access::find(catalog, &self.names, name)?;
-        crate::access::check(catalog, self.read(), &name.text, Access::Protected)
-            .map_err(|error| Error::refused(error, name.span))?;
-        Ok(entry)
-    }
-
-    fn rename(&mut self, pairs: &[(Ident, Ident)]) -> Result<Output> {
-        for (old, new) in pairs {
-            let entry = self.check_movable(old)?;
-            if self.engine.callbacks.wants(&new.text) {
-                crate::dml::change_feed::refuse_other_writers(&entry, &new.text)
-                    .map_err(|error| Error::refused(error, new.span))?;
-            }
-            relation::check_name(&new.text).map_err(|error| Error::refused(error, new.span))?;
-            if new.text.starts_with('_') {
-                let what = "a name with `_` first is for relations of a script";
-                return Err(Error::value(what, new.span));
-            }
-            let leaves = pairs.iter().any(|(other, _)| other.text == new.text);
-            if !leaves && self.engine.catalog.find_in(&self.names, &new.text)?.is_some() {
-                let what = format!("there is a relation `{}` already", new.text);
-                return Err(Error::value(what, new.span));
-            }
-        }
-        let texts: Vec<_> =
-            pairs.iter().map(|(old, new)| (old.text.clone(), new.text.clone())).collect();
-        let span = pairs.first().map_or_else(Span::default, |(old, _)| old.span);
-        let catalog = &self.engine.catalog;
-        let renamed = catalog.rename_in(&mut self.names, self.transaction, &texts);
-        let rows = renamed.map_err(|error| Error::refused(error, span))?;
-        self.write_tables(rows)?;
-        Ok(Output::status("OK"))
-    }
-
-    fn remove(&mut self, names: &[Ident]) -> Result<Output> {
-        for name in names {
-            let entry = self.check_movable(name)?;
-            let catalog = &self.engine.catalog;
-            if let Some((index, _)) = catalog.indexes_of(self.read(), entry.name())?.first() {
-                let what = format!("relation `{}` has the index `{}`", name.text, index.name);
-                let hint = format!("drop it first: ::index drop {}", index.name);
-                return Err(Error::hinted(what, name.span, hint));
-            }
-            let rows = catalog.remove_in(&mut self.names, self.transaction, &name.text, &entry)?;
-            self.write_tables(rows)?;
-        }
-        Ok(Output::status("OK"))
-    }
-
-    fn write_tables(&self, tables: Vec<store::TableWrites>) -> Result<()> {
-        for table in tables {
-            self.transaction.write(&store::WriteBatch { tables: vec![table] })?;
-        }
-        Ok(())
-    }
-
-    fn create(&mut self, mutation: &syntax::Mutation, headers: &[String]) -> Result<()> {
-        let schema = schema_of(mutation, headers)?;
-        // A default that cannot be read is told now, not when the first row needs it.
-        self.defaults(mutation, &schema)?;
-        let name = &schema.name;
-        let catalog = &self.engine.catalog;
-        let there = catalog.find_in(&self.names, name)?;
-        if there.is_some() && mutation.op == MutationOp::Create {
-            let what = format!("relation `{name}` is there already");
-            let hint = "`:replace` overwrites a relation, `:put` adds rows to it";
-            return Err(Error::hinted(what, mutation.relation.span, hint));
-        }
-        if let Some(entry) = &there {
-            refuse_read_only(entry, mutation.relation.span)?;
-            let shown = entry.shown_schema();
-            if shown == (Schema { name: shown.name.clone(), ..schema.clone() }) {
-                // The reverse of a graph and the indexes go with the rows.
-                let clear = |path: StoredPath| store::TableWrites {
-                    keyspace: path.keyspace,
-                    kinds: store::Kinds::Uniform(base::Kind::Delete),
-                    rows: base::Batch::new(&path.shape),
-                    delete_ranges: vec![path.all()],
-                };
-                let paths = stored_paths(catalog, self.read(), entry)?;
-                let tables = paths.into_iter().map(clear).collect();
-                self.transaction.write(&store::WriteBatch { tables })?;
-                return Ok(());
-            }
-            let has_indexes = !catalog.indexes_of(self.read(), entry.name())?.is_empty();
-            if has_indexes || !matches!(entry, Entry::Relation(..)) {
-                let what = format!("`{name}` has other columns, and cannot be replaced");
-                let hint = format!("remove it first: ::remove {name}");
-                return Err(Error::hinted(what, mutation.relation.span, hint));
-            }
-        } else {
-            let rows = catalog.reset(self.read(), name)?;
-            self.write_tables(rows)?;
-        }
-        catalog
-            .make(&mut self.names, &schema, there.as_ref())
-            .map_err(|error| Error::refused(error, mutation.relation.span))
-    }
-
-    /// The change with the parameters' values in its defaults: a relation keeps its defaults, but not what the parameters were.
+    /// The change with the parameters' values in its defaults: a relation keeps its defaults, but
+    /// not what the parameters were.
     fn with_parameters<'m>(
         &self,
         mutation: &'m syntax::Mutation,
@@ -725,7 +653,8 @@ impl Session<'_> {
     }
 }
 
-/// The name by which a column of a kept result is read: that of `sum(b)` is `sum_b`, for no script can write the other.
+/// The name by which a column of a kept result is read: that of `sum(b)` is `sum_b`, for no script
+/// can write the other.
 fn readable(header: &str) -> String {
     match header.split_once('(') {
         Some((aggregate, variable)) => {
@@ -738,15 +667,4 @@ fn readable(header: &str) -> String {
 /// An expression without variables and parameters.
 fn resolved(expr: &Expr) -> Result<plan::Expr> {
     plan::resolve_expression(expr, &mut Vec::new()).map_err(|problem| vec![problem].into())
-}
-
-/// What scripts only read. Long values of blobs lie elsewhere: a script would leave them there without an owner.
-fn refuse_read_only(entry: &Entry, span: Span) -> Result<()> {
-    match entry {
-        Entry::Blobs(def, _) => {
-            let what = format!("`{}` holds blobs, which scripts only read", def.name);
-            Err(Error::hinted(what, span, "put and delete them by the calls for blobs"))
-        }
-        Entry::Relation(..) | Entry::Graph(..) => Ok(()),
-    }
 }

@@ -3,7 +3,7 @@
 use crate::admin::Admin;
 use crate::catalog_view::columns_of;
 use exec::error::{Error, Result};
-use exec::limits::Watch;
+use exec::limits::QueryLimits;
 use exec::output::Output;
 use model::Value;
 use relation::{Access, Catalog, Entry, Names, Settings};
@@ -19,7 +19,7 @@ pub(crate) fn run(
     names: &Names,
     read: &dyn Read,
     op: &SystemOp,
-    watch: &Watch<'_>,
+    limits: &QueryLimits<'_>,
     known: impl Fn(&syntax::Expr) -> Result<Value>,
 ) -> Result<Output> {
     let catalog = admin.catalog;
@@ -42,7 +42,7 @@ pub(crate) fn run(
             Ok(Output::status(if was_there { "KILLING" } else { "NOT_FOUND" }))
         }
         SystemOp::Compact => {
-            let go_on = || !watch.is_over();
+            let go_on = || !limits.is_over();
             let done = match admin.host {
                 Some(host) => host.compact_while(&go_on),
                 None => admin.store.compact_while(&go_on),
@@ -50,7 +50,7 @@ pub(crate) fn run(
             match done {
                 Err(error) if error.kind() == ErrorKind::Cancelled => {
                     // Says who stopped it.
-                    watch.check(0)?;
+                    limits.check(0)?;
                     Err(error.into())
                 }
                 done => Ok(done.map(|()| Output::status("OK"))?),
@@ -164,11 +164,11 @@ pub(crate) fn set(
 ///
 /// # Errors
 /// See [`Error`].
-pub(crate) fn index(admin: &Admin<'_>, op: &SystemOp, watch: &Watch<'_>) -> Result<Output> {
+pub(crate) fn index(admin: &Admin<'_>, op: &SystemOp, limits: &QueryLimits<'_>) -> Result<Output> {
     match op {
         SystemOp::IndexCreate(relation, name, columns) => {
             let entry = indexable(admin, relation)?;
-            crate::index::create(admin, &entry, name, columns, watch)
+            crate::index::create(admin, &entry, name, columns, limits)
         }
         SystemOp::IndexDrop(relation, name) => {
             indexable(admin, relation)?;

@@ -1,21 +1,22 @@
 //! What goes from script to script of a transaction of the caller's, and to its commit.
 
 use crate::dml::change_feed::Changed;
-use crate::plan_cache::cached_script::Stand;
+use crate::plan_cache::cached_script::CacheValidity;
 use env::sync::Mutex;
 use relation::Names;
 use std::sync::Arc;
 use std::thread::ThreadId;
 
 /// What scripts in a transaction of the caller's leave to be done when it ends.
-pub struct Carried {
+pub struct TransactionState {
     /// Of the engine, when the transaction began.
-    pub(crate) stand: Stand,
+    pub(crate) validity: CacheValidity,
     pub(crate) names: Names,
     pub(crate) changed: Vec<Changed>,
-    pub(crate) lets_plans_go: bool,
-    /// The transaction's, where this is a script's: scripts inside of the script, and beside it, leave it there.
-    pub(crate) of_all: Option<Arc<Mutex<Carried>>>,
+    pub(crate) invalidates_plans: bool,
+    /// The transaction's, where this is a script's: scripts inside of the script, and beside it,
+    /// leave it there.
+    pub(crate) shared: Option<Arc<Mutex<TransactionState>>>,
     /// The threads of the scripts that left something, in their order.
     pub(crate) left_by: Vec<ThreadId>,
     /// Whether a thread undid what a script of another had left.
@@ -23,20 +24,20 @@ pub struct Carried {
 }
 
 /// What scripts had left.
-pub(crate) struct Left {
+pub(crate) struct SavepointState {
     names: Names,
     changed: usize,
     scripts: usize,
 }
 
-impl Carried {
-    pub(crate) fn new(stand: Stand, names: Names) -> Self {
+impl TransactionState {
+    pub(crate) fn new(validity: CacheValidity, names: Names) -> Self {
         Self {
-            stand,
+            validity,
             names,
             changed: Vec::new(),
-            lets_plans_go: false,
-            of_all: None,
+            invalidates_plans: false,
+            shared: None,
             left_by: Vec::new(),
             has_lost: false,
         }
@@ -50,11 +51,11 @@ impl Carried {
 
     /// For another script of the transaction whose this is.
     #[must_use]
-    pub fn for_script(of_all: &Arc<Mutex<Self>>) -> Self {
-        let all = of_all.lock();
-        let lets_plans_go = all.lets_plans_go;
-        let new = Self::new(all.stand, all.names.clone());
-        Self { lets_plans_go, of_all: Some(Arc::clone(of_all)), ..new }
+    pub fn for_script(shared: &Arc<Mutex<Self>>) -> Self {
+        let all = shared.lock();
+        let invalidates_plans = all.invalidates_plans;
+        let new = Self::new(all.validity, all.names.clone());
+        Self { invalidates_plans, shared: Some(Arc::clone(shared)), ..new }
     }
 
     /// Takes over what a script has left for which names stood for `before` at first.
@@ -64,19 +65,19 @@ impl Carried {
         }
         self.names.merge(before, later.names);
         self.changed.append(&mut later.changed);
-        self.lets_plans_go |= later.lets_plans_go;
+        self.invalidates_plans |= later.invalidates_plans;
     }
 
     /// What there is now.
-    pub(crate) fn left(&self) -> Left {
+    pub(crate) fn left(&self) -> SavepointState {
         let (changed, scripts) = (self.changed.len(), self.left_by.len());
-        Left { names: self.names.clone(), changed, scripts }
+        SavepointState { names: self.names.clone(), changed, scripts }
     }
 
-    /// Goes back to what there was: a script has failed, or a part of one, and what scripts inside of it did is undone with it. What they made, which is to
-    /// be dropped.
+    /// Goes back to what there was: a script has failed, or a part of one, and what scripts inside
+    /// of it did is undone with it. What they made, which is to be dropped.
     #[must_use]
-    pub(crate) fn go_back_to(&mut self, left: Left) -> Names {
+    pub(crate) fn go_back_to(&mut self, left: SavepointState) -> Names {
         let now = std::thread::current().id();
         let undone = self.left_by.drain(left.scripts.min(self.left_by.len())..);
         self.has_lost |= undone.into_iter().any(|thread| thread != now);
@@ -87,6 +88,6 @@ impl Carried {
     /// All of it; nothing is left.
     #[must_use]
     pub fn take(&mut self) -> Self {
-        std::mem::replace(self, Self::new(self.stand, Names::default()))
+        std::mem::replace(self, Self::new(self.validity, Names::default()))
     }
 }

@@ -1,4 +1,4 @@
-//! Tries that are cached from query to query, seen from the engine that keeps them.
+//! TrieCache that are cached from query to query, seen from the engine that keeps them.
 
 use crate::Engine;
 use env::MemoryEnv;
@@ -38,7 +38,7 @@ fn ages(engine: &Engine) -> Vec<i64> {
     found.iter().map(|row| int(&row[1])).collect()
 }
 
-/// How many tries are kept, and how many first values of the last were mended.
+/// How many tries are cached, and how many first values of the last were patched.
 fn kept(engine: &Engine) -> (usize, usize) {
     let things = engine.tries.kept.values();
     (things.len(), things.last().map_or(0, |trie| trie.patched()))
@@ -67,7 +67,8 @@ fn what_changes_is_mended_in_the_trie_that_is_kept() {
     assert_eq!(kept(&engine), (1, 4));
 }
 
-/// Found by review: the index has columns of its own numbers, under which its trie was found by who asked the relation.
+/// Found by review: the index has columns of its own numbers, under which its trie was found by who
+/// asked the relation.
 #[test]
 fn an_index_by_its_own_name_has_tries_of_its_own() {
     let engine = engine();
@@ -81,7 +82,8 @@ fn an_index_by_its_own_name_has_tries_of_its_own() {
     }
 }
 
-/// Found by review: mending read all of them into the query's memory, and each later query failed the same way.
+/// Found by review: mending read all of them into the query's memory, and each later query failed
+/// the same way.
 #[test]
 fn long_texts_that_come_end_a_trie_and_no_query() {
     let engine = engine();

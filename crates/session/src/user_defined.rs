@@ -1,4 +1,5 @@
-//! What the program brings along: functions that are told of changes, fixed rules, aggregates.
+//! Functions that the program registers: callbacks that are told of changes, fixed rules,
+//! aggregates.
 
 use crate::dml::change_feed::Callback;
 use crate::engine::Engine;
@@ -7,13 +8,16 @@ use function::OwnAggregate;
 use std::sync::Arc;
 
 impl Engine {
-    /// Has what is changed of a relation told to a function, after each commit: by scripts and changes of this engine, statement after
-    /// statement. The relation need not be there yet. Returns a number for [`Engine::unregister_callback`].
+    /// Has what is changed of a relation told to a function, after each commit: by scripts and
+    /// changes of this engine, statement after statement. The relation need not be there yet.
+    /// Returns a number for [`Engine::unregister_callback`].
     ///
-    /// It is called on the thread that commits, which holds no lock then. What it changes itself is told when it has returned.
+    /// It is called on the thread that commits, which holds no lock then. What it changes itself is
+    /// told when it has returned.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput) for a graph, blobs, counters and combined values: their calls tell nobody.
+    /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput) for a graph, blobs, counters and
+    /// combined values: their calls tell nobody.
     pub fn register_callback(&self, relation: &str, callback: Callback) -> store::Result<u64> {
         self.store.check_open()?;
         // First, so that what is made meanwhile sees it, or is seen here.
@@ -30,7 +34,8 @@ impl Engine {
         refused.map(|()| id)
     }
 
-    /// To be asked before something is made that is changed by calls of its own: whether a callback waits for this name.
+    /// To be asked before something is made that is changed by calls of its own: whether a callback
+    /// waits for this name.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput) where one does.
@@ -49,14 +54,16 @@ impl Engine {
         self.callbacks.unregister(id)
     }
 
-    /// Lets scripts apply a rule of the program's. What it does is not known to be the same twice, so nothing of it is kept.
+    /// Lets scripts apply a rule of the program's. What it does is not known to be the same twice,
+    /// so nothing of it is kept.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput): the name is one that is built in or registered, or that scripts could not write.
+    /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput): the name is one that is built
+    /// in or registered, or that scripts could not write.
     pub fn register_fixed_rule(&self, name: &str, rule: Arc<dyn FixedRule>) -> store::Result<()> {
         self.store.check_open()?;
-        self.own.add_rule(name, rule)?;
-        self.plans.clear();
+        self.user_defined.add_rule(name, rule)?;
+        self.plan_cache.clear();
         Ok(())
     }
 
@@ -66,19 +73,21 @@ impl Engine {
     /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput) for one that is built in.
     pub fn unregister_fixed_rule(&self, name: &str) -> store::Result<bool> {
         self.store.check_open()?;
-        let removed = self.own.remove_rule(name)?;
-        self.plans.clear();
+        let removed = self.user_defined.remove_rule(name)?;
+        self.plan_cache.clear();
         Ok(removed)
     }
 
-    /// Lets scripts use an aggregate of the program's: an ordinary one, which stands in no recursion.
+    /// Lets scripts use an aggregate of the program's: an ordinary one, which stands in no
+    /// recursion.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput): the name is one that is built in or registered, or that scripts could not write.
+    /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput): the name is one that is built
+    /// in or registered, or that scripts could not write.
     pub fn register_aggregate(&self, aggregate: OwnAggregate) -> store::Result<()> {
         self.store.check_open()?;
-        self.own.add_aggregate(aggregate)?;
-        self.plans.clear();
+        self.user_defined.add_aggregate(aggregate)?;
+        self.plan_cache.clear();
         Ok(())
     }
 
@@ -88,15 +97,15 @@ impl Engine {
     /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput) for one that is built in.
     pub fn unregister_aggregate(&self, name: &str) -> store::Result<bool> {
         self.store.check_open()?;
-        let removed = self.own.remove_aggregate(name)?;
-        self.plans.clear();
+        let removed = self.user_defined.remove_aggregate(name)?;
+        self.plan_cache.clear();
         Ok(removed)
     }
 
     /// Forgets all functions of the program's: callbacks, rules, aggregates.
     pub fn unregister_all(&self) {
         self.callbacks.clear();
-        self.own.clear();
-        self.plans.clear();
+        self.user_defined.clear();
+        self.plan_cache.clear();
     }
 }

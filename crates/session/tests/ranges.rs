@@ -17,7 +17,7 @@ const COLUMN_NAMES: &[&str] = &["k", "i", "f", "s", "o", "a"];
 fn engine(threads: usize, rows: &[(i64, u8)]) -> Engine {
     let engine = engine_of(threads, 1 << 30);
     if threads > 1 {
-        engine.set_help_rows(16);
+        engine.set_parallel_rows(16);
     }
     let row = |(k, drawn): &(i64, u8)| {
         let small = i64::from(drawn % 16) - 3;

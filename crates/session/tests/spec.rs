@@ -83,7 +83,7 @@ fn run(page: &str, help_rows: Option<usize>) -> (String, Vec<String>) {
     let blocks = blocks(page);
     let engine = engine(&blocks);
     if let Some(rows) = help_rows {
-        engine.set_help_rows(rows);
+        engine.set_parallel_rows(rows);
     }
     let mut lines: Vec<String> = page.lines().map(str::to_owned).collect();
     let mut wrong = Vec::new();

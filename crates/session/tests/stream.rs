@@ -44,7 +44,7 @@ fn streamed(engine: &Engine, script: &str) -> Vec<Vec<Value>> {
 fn engine(threads: usize, memory_bytes: u64, rows: usize) -> Engine {
     let engine = engine_of(threads, memory_bytes);
     engine.set_range_rows(8);
-    engine.set_help_rows(16);
+    engine.set_parallel_rows(16);
     whole(&engine, ":create r {a: Int => s: String?, b: Int}");
     for from in (0..rows).step_by(1000) {
         let to = (from + 1000).min(rows);

@@ -1,7 +1,8 @@
-//! What `::explain` shows: a line for each step of each rule, in the order in which they run; and what `::explain analyze` adds to it.
+//! What `::explain` shows: a line for each step of each rule, in the order in which they run; and
+//! what `::explain analyze` adds to it.
 
 use crate::fixpoint::Fixpoint;
-use crate::limits::Watch;
+use crate::limits::QueryLimits;
 use crate::output::Output;
 use crate::profile::{GroupFigures, Profile, StepFigures};
 use model::Value;
@@ -10,7 +11,8 @@ use plan::{Expr, GroupPlan, Plan, PredicateKind, RangeHint, Step};
 const PLANNED: [&str; 9] =
     ["stratum", "rule_idx", "rule", "atom_idx", "op", "ref", "joins_on", "expr", "rows_estimate"];
 
-/// What is known after a query has run: rows out and in, batches, runs or rounds, milliseconds, bytes held at most.
+/// What is known after a query has run: rows out and in, batches, runs or rounds, milliseconds,
+/// bytes held at most.
 const SEEN: [&str; 6] = ["rows", "rows_in", "batches", "rounds", "ms", "bytes_max"];
 
 /// The plan as rows.
@@ -66,13 +68,13 @@ pub struct Analysis {
 
 impl Analysis {
     /// Planning begins.
-    pub fn begin(watch: &Watch<'_>) -> Self {
-        Self { began_us: watch.now_us(), plan_us: 0, output: Output::status("OK") }
+    pub fn begin(limits: &QueryLimits<'_>) -> Self {
+        Self { began_us: limits.now_us(), plan_us: 0, output: Output::status("OK") }
     }
 
     /// Planning is done.
-    pub fn planned(&mut self, watch: &Watch<'_>) {
-        self.plan_us = watch.now_us().saturating_sub(self.began_us);
+    pub fn planned(&mut self, limits: &QueryLimits<'_>) {
+        self.plan_us = limits.now_us().saturating_sub(self.began_us);
     }
 
     /// The query is done, and gives so many rows.
@@ -84,7 +86,7 @@ impl Analysis {
             steps(query.context.plan, stratum, group, profile, &mut lines);
             lines.push(group_line(query, stratum, group, figures));
         }
-        let us = query.context.watch.now_us().saturating_sub(self.began_us);
+        let us = query.context.limits.now_us().saturating_sub(self.began_us);
         let held = profile.groups.iter().map(|group| group.held_bytes_max).max().unwrap_or(0);
         lines.push(summary("plan", String::new(), [None, None, Some(ms(self.plan_us)), None]));
         let seen = [Some(int(rows as u64)), None, Some(ms(us)), Some(int(held))];
@@ -219,7 +221,8 @@ struct Names<'p> {
 }
 
 impl Names<'_> {
-    /// What a step computes, or what it knows of the column by which it reads a range: bounds are wider than their conditions where these say less.
+    /// What a step computes, or what it knows of the column by which it reads a range: bounds are
+    /// wider than their conditions where these say less.
     fn computed(&self, step: &Step) -> String {
         match step {
             Step::Assign { value: expr, .. } | Step::Filter(expr) => self.expr(expr),

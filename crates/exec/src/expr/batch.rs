@@ -49,7 +49,8 @@ impl Bindings {
         Self { weights, ..self.gather(rows, live) }
     }
 
-    /// The one row that came in, once for each row that was found: with the live ones of these variables, whose columns were found.
+    /// The one row that came in, once for each row that was found: with the live ones of these
+    /// variables, whose columns were found.
     pub(crate) fn with_found(
         &self,
         vars: impl Iterator<Item = usize>,

@@ -1,12 +1,14 @@
 //! What one expression makes on its way to a value, asked for before it is made.
 //!
 //! # How
-//! The arguments of a call are values of nobody until the call is done; only what an expression comes to goes into the query's interner. So
-//! the length of a text that was put together takes that text's memory as long as it is measured. A meter counts what is there meanwhile.
+//! The arguments of a call are values of nobody until the call is done; only what an expression
+//! comes to goes into the query's interner. So the length of a text that was put together takes
+//! that text's memory as long as it is measured. A meter counts what is there meanwhile.
 
 use crate::value::cell::Interner;
 use function::{Ambient, Failure};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Counts the bytes of values that an expression holds; its functions ask it.
 pub(crate) struct Meter<'a> {

@@ -1,20 +1,20 @@
 //! Expressions over rows of cells.
 //!
 //! # Why row by row
-//! `if`, `cond`, `and`, `or` and `coalesce` must not compute what they do not take: `if(x != 0, y / x)` is no error. A tree walk
-//! with quick ways for numbers costs some ten nanoseconds a node; what is worth more was pushed into ranges of keys.
+//! `if`, `cond`, `and`, `or` and `coalesce` must not compute what they do not take: `if(x != 0, y /
+//! x)` is no error. A tree walk with quick ways for numbers costs some ten nanoseconds a node; what
+//! is worth more was pushed into ranges of keys.
 //!
 //! # Invariants
-//! 1. Values on the way to an expression's value are in no interner: they are gone when it is there (`meter.rs`).
+//! 1. Values on the way to an expression's value are in no interner: they are gone when it is there
+//!    (`meter.rs`).
 
 pub mod batch;
 pub(crate) mod meter;
 
 use crate::batch_size::ROWS_A_LOOK;
 use crate::error::{Error, Result};
-use crate::expr::batch::Bindings;
-use crate::expr::batch::NoRows;
-use crate::expr::batch::Rows;
+use crate::expr::batch::{Bindings, NoRows, Rows};
 use crate::expr::meter::Meter;
 use crate::value::cell::{Cell, Interner, Sought, select_small_ints};
 use function::{Ambient, Failure, Function, UNASKED_BYTES, bytes_of};
@@ -315,7 +315,8 @@ impl<'a> Computer<'a> {
     /// Those of its functions; a condition that has no truth value, said to be at `span`.
     pub(crate) fn select(&self, expr: &Compiled, input: &Bindings, span: Span) -> Result<Vec<u32>> {
         let mut kept = Vec::with_capacity(input.rows);
-        // Most conditions compare a column with a value, or two columns: those need no walk through a tree.
+        // Most conditions compare a column with a value, or two columns: those need no walk through
+        // a tree.
         let quick = match expr {
             Compiled::Call { kind: Kind::Compare(comparison), args, .. } => match args.as_slice() {
                 [a, b] => Operand::new(a, input)
@@ -404,7 +405,8 @@ impl<'a> Computer<'a> {
         Ok(self.made(found, held_bytes))
     }
 
-    /// What a function gave, whose arguments are gone; `held_bytes` were held before they were made.
+    /// What a function gave, whose arguments are gone; `held_bytes` were held before they were
+    /// made.
     fn made(&self, value: Value, held_bytes: u64) -> Made {
         let value = match value {
             Value::Float(float) => Value::Float(one_nan(float)),
@@ -523,7 +525,8 @@ impl Compiled {
     }
 }
 
-/// Appends the rows for which a comparison holds, where all that is compared are small integers; whether it did.
+/// Appends the rows for which a comparison holds, where all that is compared are small integers;
+/// whether it did.
 fn select_small(
     by: Comparison,
     a: &Operand<'_>,
@@ -604,7 +607,8 @@ fn kind_of(name: &str) -> Kind {
     }
 }
 
-/// What is computed has one NaN, after all numbers: 0/0 gives one of the other sign on some machines, which would be before.
+/// What is computed has one NaN, after all numbers: 0/0 gives one of the other sign on some
+/// machines, which would be before.
 pub fn one_nan(value: f64) -> f64 {
     if value.is_nan() { f64::NAN } else { value }
 }

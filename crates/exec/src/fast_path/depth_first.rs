@@ -1,17 +1,18 @@
-//! The first rows of a body of looks at stored relations, found by following one row at a time.
+//! Fast path: the first rows of a body of lookups, found by following one row at a time.
 //!
 //! # Why
-//! Where a few rows are enough, the steps of a body make batches that nobody wants the most of: of paths of four steps a hundred rows for one.
-//! Here each row that a look finds is followed to its end before the next one is.
+//! Where a few rows are enough, batches are mostly wasted: of paths of four steps, one row of a
+//! hundred. Here each row that a lookup finds is followed to its end before the next one is.
 //!
 //! # Invariants
-//! 1. The rows are some of those that the plan's steps find, each once; fewer than are enough only where there are no more.
-//! 2. It gives up after some looks and rows, and the plan's steps begin anew, which do much at once.
+//! 1. The rows are some of those that the plan's steps find, each once. There are fewer than wanted
+//!    only where there are no more.
+//! 2. It gives up after some lookups and rows. Then the plan's steps start from the beginning.
 
 use crate::error::Result;
 use crate::expr::batch::Rows;
 use crate::expr::{Compiled, Computer};
-use crate::limits::Watch;
+use crate::limits::QueryLimits;
 use crate::storage::access_path::StoredPath;
 use crate::storage::relation_source::Relation;
 use crate::table::Table;
@@ -21,7 +22,7 @@ use plan::{Plan, Planned, PredicateKind, Step, Var};
 use store::Read;
 use syntax::Span;
 
-/// Looks after which it gives up.
+/// Lookups after which it gives up.
 const LOOKS_MAX: usize = 64;
 
 /// Rows that are read until it gives up.
@@ -33,8 +34,8 @@ const LOOK_ROWS_MIN: usize = 32;
 /// Steps of a body that is followed so: each is a frame of the stack.
 const STEPS_MAX: usize = 32;
 
-/// A body of looks.
-pub struct Walk<'p> {
+/// A body of lookups.
+pub struct DepthFirst<'p> {
     stages: Vec<Stage<'p>>,
     head: &'p [Var],
     /// Variables of the rule.
@@ -44,7 +45,7 @@ pub struct Walk<'p> {
 /// What is done with a row.
 enum Stage<'p> {
     /// The rows whose keys begin with what is bound.
-    Look {
+    Lookup {
         path: &'p StoredPath,
         /// Variables of the prefix.
         prefix: &'p [Var],
@@ -85,11 +86,11 @@ enum Flow {
     GivenUp,
 }
 
-/// A walk that is under way.
-struct Way<'w> {
+/// A search that is under way.
+struct Traversal<'w> {
     read: &'w dyn Read,
     computer: &'w Computer<'w>,
-    watch: &'w Watch<'w>,
+    limits: &'w QueryLimits<'w>,
     bound: Bound,
     found: Table,
     enough: usize,
@@ -97,8 +98,8 @@ struct Way<'w> {
     rows_left: usize,
 }
 
-impl<'p> Walk<'p> {
-    /// The walk that a plan is; `None` where it is something else.
+impl<'p> DepthFirst<'p> {
+    /// The search that answers a plan; `None` where none can.
     ///
     /// # Errors
     /// An expression that fails whatever the rows are.
@@ -124,7 +125,7 @@ impl<'p> Walk<'p> {
         if body.steps.len() > STEPS_MAX {
             return Ok(None);
         }
-        // First of all, for to compile an expression computes what is constant of it.
+        // TopK of all, for to compile an expression computes what is constant of it.
         let is_walked = |planned: &Planned| match &planned.step {
             Step::Stored { range, checks, at, negated, .. } => {
                 range.is_none() && checks.is_empty() && at.is_none() && !negated
@@ -147,7 +148,7 @@ impl<'p> Walk<'p> {
                     if !path.covers(&wanted) {
                         return Ok(None);
                     }
-                    Stage::Look { path, prefix, wanted, outputs }
+                    Stage::Lookup { path, prefix, wanted, outputs }
                 }
                 Step::Assign { var, value, compare } => {
                     let value = computer.compile(value)?;
@@ -172,12 +173,12 @@ impl<'p> Walk<'p> {
         read: &dyn Read,
         computer: &Computer<'_>,
         enough: usize,
-        watch: &Watch<'_>,
+        limits: &QueryLimits<'_>,
     ) -> Result<Option<Columns>> {
-        let mut way = Way {
+        let mut way = Traversal {
             read,
             computer,
-            watch,
+            limits,
             bound: Bound(vec![Cell::NULL; self.variables]),
             found: Table::set(self.head.len()),
             enough,
@@ -192,10 +193,10 @@ impl<'p> Walk<'p> {
     }
 
     /// Follows a row from a stage on.
-    fn follow(&self, at: usize, way: &mut Way<'_>) -> Result<Flow> {
+    fn follow(&self, at: usize, way: &mut Traversal<'_>) -> Result<Flow> {
         let Some(stage) = self.stages.get(at) else { return Ok(self.arrive(way)) };
         match stage {
-            Stage::Look { path, prefix, wanted, outputs } => {
+            Stage::Lookup { path, prefix, wanted, outputs } => {
                 // Where nothing is read of its rows, one of them says as much as all.
                 let rows_max = match outputs.is_empty() {
                     true => 1,
@@ -205,7 +206,7 @@ impl<'p> Walk<'p> {
                     return Ok(Flow::GivenUp);
                 }
                 let interner = way.computer.interner;
-                way.watch.check(interner.bytes())?;
+                way.limits.check(interner.bytes())?;
                 let sought: Vec<Cell> = prefix.iter().map(|&var| way.bound.0[var]).collect();
                 let found = path.few(way.read, &sought, wanted, rows_max, interner)?;
                 // Long rows are read a few at once, which a walk does not do.
@@ -248,12 +249,12 @@ impl<'p> Walk<'p> {
         }
     }
 
-    fn follow_if(&self, is_kept: bool, at: usize, way: &mut Way<'_>) -> Result<Flow> {
+    fn follow_if(&self, is_kept: bool, at: usize, way: &mut Traversal<'_>) -> Result<Flow> {
         if is_kept { self.follow(at + 1, way) } else { Ok(Flow::Next) }
     }
 
     /// Takes a row that has come to its end.
-    fn arrive(&self, way: &mut Way<'_>) -> Flow {
+    fn arrive(&self, way: &mut Traversal<'_>) -> Flow {
         let cells = self.head.iter().map(|&var| std::slice::from_ref(&way.bound.0[var]));
         way.found.insert(&cells.collect::<Vec<&[Cell]>>(), 0);
         if way.found.rows() >= way.enough { Flow::Enough } else { Flow::Next }

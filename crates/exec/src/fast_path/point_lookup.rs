@@ -1,12 +1,14 @@
-//! Queries that are one look at a stored relation: the row of a key, or the rows whose keys begin with what is known, and what is computed of them.
+//! Fast path: queries that are one lookup in a stored relation, with what is computed of its rows.
 //!
 //! # Why
-//! The store answers such a query in a microsecond or less. Tables, batches of bindings and a sink for its rows would take several times as long;
-//! here its rows go from the store to the result.
+//! The store answers a lookup in a microsecond or less. Tables, batches and a sink would take
+//! several times as long. Here the rows go from the store to the result.
 //!
 //! # Invariants
-//! 1. The rows are those that the plan's steps find, each once: the head has every key column that is not known.
-//! 2. Few rows are read. Where there are more, the plan's steps begin anew: they look at the clock and at the memory that they hold.
+//! 1. The rows are those that the plan's steps find, each once: the head has every key column that
+//!    is not known.
+//! 2. Few rows are read. Where there are more, the plan's steps start from the beginning; they
+//!    check the clock and the memory that they hold.
 
 use crate::error::Result;
 use crate::expr::Computer;
@@ -18,8 +20,8 @@ use crate::value::columns::Columns;
 use plan::{Expr, Plan, Planned, PredicateKind, Step};
 use store::Read;
 
-/// A plan that is one look.
-pub struct Lookup<'p> {
+/// A plan that is one lookup.
+pub struct PointLookup<'p> {
     path: &'p StoredPath,
     /// Columns of the key that are known.
     known: Vec<&'p Expr>,
@@ -42,8 +44,8 @@ struct Vars<'p> {
     number: usize,
 }
 
-impl<'p> Lookup<'p> {
-    /// The look that a plan is; `None` where it is more.
+impl<'p> PointLookup<'p> {
+    /// The lookup that a plan is; `None` where it is more.
     pub fn of(plan: &'p Plan, relations: &'p [Relation]) -> Option<Self> {
         let program = &plan.program;
         let ([group], [relation]) = (&plan.groups[..], relations) else { return None };
@@ -74,7 +76,8 @@ impl<'p> Lookup<'p> {
         };
         let Relation::Stored(relation) = relation else { return None };
         let path = relation.paths.get(*number)?;
-        // Every step but the last says a value of the key, so that nothing else can fail or keep a row out.
+        // Every step but the last says a value of the key, so that nothing else can fail or keep a
+        // row out.
         let says_key = |step: &Planned| prefix.iter().any(|&var| value_of(step, var).is_some());
         let wanted: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
         if prefix.is_empty()
@@ -98,7 +101,8 @@ impl<'p> Lookup<'p> {
         keys.iter().all(tells_apart).then_some(Self { path, known, wanted, then, vars })
     }
 
-    /// The rows, or at least the first `enough` of them; `None` where there are too many to be read at once.
+    /// The rows, or at least the first `enough` of them; `None` where there are too many to be read
+    /// at once.
     ///
     /// # Errors
     /// Those of the store; what an expression fails with.
@@ -125,7 +129,8 @@ impl<'p> Lookup<'p> {
         self.computed(found, &given, computer).map(Some)
     }
 
-    /// The rows that are found, with what is computed of them, without those that do not fulfil a condition.
+    /// The rows that are found, with what is computed of them, without those that do not fulfil a
+    /// condition.
     fn computed(&self, found: Columns, given: &[Cell], computer: &Computer<'_>) -> Result<Columns> {
         let mut all = Bindings::unit(self.vars.number);
         all.rows = found.rows;

@@ -1,8 +1,8 @@
-//! The rows of a constant rule.
+//! The rows of a constant rule, `<-`.
 
 use crate::error::{Error, Result};
 use crate::expr::Computer;
-use crate::limits::Watch;
+use crate::limits::QueryLimits;
 use crate::table::Table;
 use crate::value::cell::Cell;
 use crate::value::columns::Columns;
@@ -10,11 +10,16 @@ use model::Value;
 use plan::{Expr, Plan, Predicate, PredicateKind};
 use std::borrow::Cow;
 
-/// The rows of a plan that is a constant rule and nothing else, each once and in order: what small changes write. `None` where the plan is more.
+/// The rows of a plan that is a constant rule and nothing else, each once and in order: what small
+/// changes write. `None` where the plan is more.
 ///
 /// # Errors
 /// As [`columns`]; what stops the query.
-pub fn rows_of(plan: &Plan, computer: &Computer<'_>, watch: &Watch<'_>) -> Result<Option<Columns>> {
+pub fn rows_of(
+    plan: &Plan,
+    computer: &Computer<'_>,
+    limits: &QueryLimits<'_>,
+) -> Result<Option<Columns>> {
     let entry = plan.program.entry;
     let [group] = &plan.groups[..] else { return Ok(None) };
     let definition = &plan.program.predicates[entry];
@@ -28,16 +33,17 @@ pub fn rows_of(plan: &Plan, computer: &Computer<'_>, watch: &Watch<'_>) -> Resul
         return Ok(Some(Columns { rows, columns }));
     }
     let besides = computer.interner.bytes();
-    watch.check(besides + (columns.len() * rows * size_of::<Cell>()) as u64)?;
-    let table = Table::set(columns.len()).with_rows(&columns, rows, &|| watch.check(besides))?;
-    watch.check(besides + table.bytes())?;
+    limits.check(besides + (columns.len() * rows * size_of::<Cell>()) as u64)?;
+    let table = Table::set(columns.len()).with_rows(&columns, rows, &|| limits.check(besides))?;
+    limits.check(besides + table.bytes())?;
     Ok(Some(Columns { rows: table.rows(), columns: table.into_sorted_columns() }))
 }
 
 /// The rows as they are written, a column each.
 ///
 /// # Errors
-/// Values that are no list of lists, rows of another length than the head, and what expressions fail with.
+/// Values that are no list of lists, rows of another length than the head, and what expressions
+/// fail with.
 pub(crate) fn columns(
     data: &Expr,
     definition: &Predicate,

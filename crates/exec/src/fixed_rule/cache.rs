@@ -1,10 +1,10 @@
-//! Projections that are kept from query to query.
+//! Graph projections that are cached from query to query.
 //!
 //! # Invariants
 //! 1. No cell of an interner is kept. Where vertices are not words, their values are.
 
 use super::projection::{Names, Projection};
-use crate::snapshot_cache::{Kept, Key};
+use crate::snapshot_cache::{Key, SnapshotCache};
 use crate::value::cell::Interner;
 use algo::Csr;
 use base::SeqNo;
@@ -16,16 +16,17 @@ const EDGES_MIN: u64 = 1024;
 /// The projections of an engine.
 #[derive(Debug)]
 pub struct Projections {
-    kept: Kept<(Arc<Names>, Arc<Csr>)>,
+    kept: SnapshotCache<(Arc<Names>, Arc<Csr>)>,
 }
 
 impl Projections {
     /// Keeps nothing yet, and at most so many bytes.
     pub fn new(bytes_max: u64) -> Self {
-        Self { kept: Kept::new(bytes_max) }
+        Self { kept: SnapshotCache::new(bytes_max) }
     }
 
-    /// The projection made of this at this moment: columns are source, target, and weight if there is one.
+    /// The projection made of this at this moment: columns are source, target, and weight if there
+    /// is one.
     pub(crate) fn get<'i>(
         &self,
         key: &Key,

@@ -1,4 +1,5 @@
-//! One use of an algorithm: its inputs as columns of cells, its options as values, its mistakes as messages.
+//! One use of an algorithm: its inputs as columns of cells, its options as values, its mistakes as
+//! messages.
 
 use super::cache::Projections;
 use super::projection::{Edges, Projection};
@@ -7,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::expr::batch::Rows;
 use crate::files::Files;
 use crate::host::Host;
-use crate::limits::Watch;
+use crate::limits::QueryLimits;
 use crate::snapshot_cache::Key;
 use crate::storage::relation_source::Readable;
 use crate::value::cell::Cell;
@@ -32,7 +33,7 @@ pub(crate) struct Call<'a, 'q> {
     /// What was written.
     pub fixed: &'a FixedUse,
     /// Where projections of stored relations are kept, if they may be.
-    pub kept: Option<&'a Kept<'a>>,
+    pub kept: Option<&'a CachedProjections<'a>>,
     /// The database around the engine.
     pub host: Option<&'a dyn Host>,
     /// Files that the database lets scripts read.
@@ -40,7 +41,7 @@ pub(crate) struct Call<'a, 'q> {
 }
 
 /// Where projections are kept, for a query that sees one moment of the store.
-pub struct Kept<'e> {
+pub struct CachedProjections<'e> {
     /// Of the engine.
     pub cache: &'e Projections,
     /// What the query sees, without changes of its own.
@@ -140,7 +141,8 @@ impl Call<'_, '_> {
         })
     }
 
-    /// What the columns of an input are called, wildcards by the empty name: as the rule says, or else as the relation does.
+    /// What the columns of an input are called, wildcards by the empty name: as the rule says, or
+    /// else as the relation does.
     pub(crate) fn names(&self, number: usize) -> Result<Vec<String>> {
         let input = self.input(number)?;
         if !input.names.is_empty() {
@@ -171,7 +173,8 @@ impl Call<'_, '_> {
         })
     }
 
-    /// Hands the first `wanted` columns of all rows of an input to `visit`, which says how many bytes it holds.
+    /// Hands the first `wanted` columns of all rows of an input to `visit`, which says how many
+    /// bytes it holds.
     fn each(&self, number: usize, wanted: usize, visit: &mut Visit<'_>) -> Result<()> {
         let input = self.input(number)?;
         let columns: Vec<usize> = match input.columns.is_empty() {
@@ -239,7 +242,8 @@ impl Call<'_, '_> {
         })
     }
 
-    /// The first columns of the first input as edges; with the first columns of the inputs `lone` as vertices.
+    /// The first columns of the first input as edges; with the first columns of the inputs `lone`
+    /// as vertices.
     pub(super) fn edges(&self, is_weighted: bool, lone: &[usize]) -> Result<Edges> {
         let arity = self.arity(0)?;
         let span = self.input_span(0);
@@ -287,7 +291,8 @@ impl Call<'_, '_> {
         })
     }
 
-    /// The graph of the first input; see [`Call::edges`]. That of a stored relation is kept for the next query.
+    /// The graph of the first input; see [`Call::edges`]. That of a stored relation is kept for the
+    /// next query.
     pub(super) fn projection(&self, is_weighted: bool, lone: &[usize]) -> Result<Projection<'_>> {
         let Some((kept, key)) = self.key(is_weighted)? else {
             return self.project(self.edges(is_weighted, lone)?);
@@ -313,7 +318,7 @@ impl Call<'_, '_> {
     }
 
     /// Under which name the graph of the first input is kept, if it may be.
-    fn key(&self, is_weighted: bool) -> Result<Option<(&Kept<'_>, Key)>> {
+    fn key(&self, is_weighted: bool) -> Result<Option<(&CachedProjections<'_>, Key)>> {
         let input = self.input(0)?;
         let (Some(kept), Source::Stored(stored), None) = (self.kept, input.source, &input.at)
         else {
@@ -330,15 +335,15 @@ impl Call<'_, '_> {
 
     /// The graph of these edges.
     pub(super) fn project(&self, edges: Edges) -> Result<Projection<'_>> {
-        let made = Projection::new(edges, self.query.interner, self.watch());
+        let made = Projection::new(edges, self.query.interner, self.limits());
         let projection = made.map_err(|error| self.failed_with(error, &|_| Value::Null))?;
         self.query.check(projection.bytes())?;
         Ok(projection)
     }
 
     /// When an algorithm stops.
-    pub(super) fn watch(&self) -> &Watch<'_> {
-        self.query.watch
+    pub(super) fn limits(&self) -> &QueryLimits<'_> {
+        self.query.limits
     }
 
     /// Asks now and then whether the query may hold as much as it does.
@@ -352,7 +357,8 @@ impl Call<'_, '_> {
         self.query.check(answer.bytes())
     }
 
-    /// Runs an algorithm that hands out its results one by one: `run` gets a place for what stops it from within.
+    /// Runs an algorithm that hands out its results one by one: `run` gets a place for what stops
+    /// it from within.
     pub(super) fn guarded(
         &self,
         projection: &Projection<'_>,

@@ -36,14 +36,14 @@ pub(super) fn maybe_undirected<'p>(
 
 /// Each edge in both directions.
 pub(super) fn symmetric(call: &Call<'_, '_>, projection: &Projection<'_>) -> Result<Csr> {
-    let both = projection.graph().symmetric(call.watch());
+    let both = projection.graph().symmetric(call.limits());
     both.map_err(|stopped| call.stopped(stopped))
 }
 
 /// Rows `vertex, edges, edges that leave, edges that enter`.
 pub(super) fn degree(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let projection = call.projection(false, &[1])?;
-    let degrees = algo::degree::degrees(projection.graph(), call.watch())
+    let degrees = algo::degree::degrees(projection.graph(), call.limits())
         .map_err(|stopped| call.stopped(stopped))?;
     Ok(by_vertex(&projection, |vertex| {
         let degree = degrees[vertex];
@@ -60,16 +60,16 @@ pub(super) fn pagerank(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
         iterations: rounds(call.positive("iterations")?, 10),
     };
     let projection = call.projection(false, &[])?;
-    let watch = call.watch();
+    let limits = call.limits();
     let graph = projection.graph();
     let run = || {
-        let order = graph.order_met(watch)?;
+        let order = graph.order_met(limits)?;
         if undirected {
-            let both = graph.symmetric(watch)?;
-            return algo::pagerank::pagerank(&both, &both, Some(&order), options, watch);
+            let both = graph.symmetric(limits)?;
+            return algo::pagerank::pagerank(&both, &both, Some(&order), options, limits);
         }
-        let incoming = graph.reverse(watch)?;
-        algo::pagerank::pagerank(graph, &incoming, Some(&order), options, watch)
+        let incoming = graph.reverse(limits)?;
+        algo::pagerank::pagerank(graph, &incoming, Some(&order), options, limits)
     };
     let ranks = run().map_err(|stopped| call.stopped(stopped))?;
     Ok(by_vertex(&projection, |vertex| [call.float(ranks[vertex])]))
@@ -90,7 +90,7 @@ type Measure = fn(&Csr, &dyn algo::Watch) -> std::result::Result<Vec<f64>, algo:
 fn measured(call: &Call<'_, '_>, measure: Measure) -> Result<Vec<Vec<Cell>>> {
     let projection = call.projection(true, &[])?;
     let graph = maybe_undirected(call, &projection)?;
-    let found = measure(&graph, call.watch()).map_err(|error| call.failed(error, &projection))?;
+    let found = measure(&graph, call.limits()).map_err(|error| call.failed(error, &projection))?;
     Ok(by_vertex(&projection, |vertex| [call.float(found[vertex])]))
 }
 
@@ -98,7 +98,7 @@ fn measured(call: &Call<'_, '_>, measure: Measure) -> Result<Vec<Vec<Cell>>> {
 pub(super) fn clustering(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let projection = call.projection(false, &[])?;
     let both = symmetric(call, &projection)?;
-    let found = algo::clustering::clustering_coefficients(&both, call.watch())
+    let found = algo::clustering::clustering_coefficients(&both, call.limits())
         .map_err(|stopped| call.stopped(stopped))?;
     Ok(by_vertex(&projection, |vertex| {
         let one = found[vertex];

@@ -17,8 +17,8 @@ pub(super) fn louvain(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let depth = call.count("keep_depth")?;
     let depth = depth.map_or(usize::MAX, |depth| usize::try_from(depth).unwrap_or(usize::MAX));
     let projection = call.projection(true, &[])?;
-    let watch = call.watch();
-    let found = algo::louvain::louvain(projection.graph(), undirected, options, watch)
+    let limits = call.limits();
+    let found = algo::louvain::louvain(projection.graph(), undirected, options, limits)
         .map_err(|error| call.failed(error, &projection))?;
     let mut answer = Answer::new(2);
     for (vertex, cell) in (0_u32..).zip(projection.vertices()) {
@@ -34,7 +34,7 @@ pub(super) fn label_propagation(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let rounds = rounds(call.positive("max_iter")?, 10);
     let projection = call.projection(true, &[])?;
     let graph = maybe_undirected(call, &projection)?;
-    let labels = algo::label_propagation::label_propagation(&graph, rounds, call.watch())
+    let labels = algo::label_propagation::label_propagation(&graph, rounds, call.limits())
         .map_err(|stopped| call.stopped(stopped))?;
     let mut columns = by_vertex(&projection, |vertex| [call.int(labels[vertex])]);
     columns.reverse();

@@ -22,14 +22,14 @@ type Components = fn(&algo::Csr, &dyn algo::Watch) -> std::result::Result<Vec<u3
 fn numbered(call: &Call<'_, '_>, components: Components) -> Result<Vec<Vec<Cell>>> {
     let projection = call.projection(false, &[1])?;
     let found =
-        components(projection.graph(), call.watch()).map_err(|stopped| call.stopped(stopped))?;
+        components(projection.graph(), call.limits()).map_err(|stopped| call.stopped(stopped))?;
     Ok(by_vertex(&projection, |vertex| [call.int(found[vertex])]))
 }
 
 /// Rows `from, to, weight`.
 pub(super) fn forest(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let projection = call.projection(true, &[])?;
-    let edges = algo::spanning_forest::minimum_spanning_forest(projection.graph(), call.watch())
+    let edges = algo::spanning_forest::minimum_spanning_forest(projection.graph(), call.limits())
         .map_err(|stopped| call.stopped(stopped))?;
     tree_rows(call, &projection, &edges)
 }
@@ -52,13 +52,13 @@ pub(super) fn tree(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
             })?)
         }
         false => {
-            let met = projection.graph().order_met(call.watch());
+            let met = projection.graph().order_met(call.limits());
             met.map_err(|stopped| call.stopped(stopped))?.first().copied()
         }
     };
     let Some(start) = start else { return Ok(Answer::new(3).into_columns()) };
     let both = symmetric(call, &projection)?;
-    let edges = algo::spanning_tree::minimum_spanning_tree(&both, start, call.watch())
+    let edges = algo::spanning_tree::minimum_spanning_tree(&both, start, call.limits())
         .map_err(|stopped| call.stopped(stopped))?;
     tree_rows(call, &projection, &edges)
 }
@@ -80,7 +80,7 @@ fn tree_rows(
 /// Rows `place, vertex`.
 pub(super) fn top_sort(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let projection = call.projection(false, &[])?;
-    let order = algo::top_sort::topological_order(projection.graph(), call.watch())
+    let order = algo::top_sort::topological_order(projection.graph(), call.limits())
         .map_err(|stopped| call.stopped(stopped))?;
     let mut answer = Answer::new(2);
     for (place, vertex) in order.into_iter().enumerate() {

@@ -1,7 +1,8 @@
 //! The files that scripts read: which of them they may, and how they are read.
 //!
 //! # Why a file is read in slices
-//! A pipe may have nothing to say, and a device no end: between two slices the query asks whether it has to stop.
+//! A pipe may have nothing to say, and a device no end: between two slices the query asks whether
+//! it has to stop.
 
 use super::call::Call;
 use crate::error::{Error, Result};
@@ -13,7 +14,8 @@ use syntax::Span;
 /// Bytes that are read at once.
 const STEP_BYTES: usize = 1 << 20;
 
-/// Microseconds to wait for a file that has nothing to say before the query is asked whether to go on.
+/// Microseconds to wait for a file that has nothing to say before the query is asked whether to go
+/// on.
 const WAIT_US: u64 = 20_000;
 
 /// The file that the option `url` names, its path, and where it is named.
@@ -42,7 +44,7 @@ pub(super) fn bytes(call: &Call<'_, '_>) -> Result<(Vec<u8>, String, Span)> {
 fn below<'c>(call: &'c Call<'_, '_>, span: Span) -> Result<Vec<&'c Path>> {
     let mut folders = Vec::new();
     for (files, whose) in
-        [(Some(call.files), "the database"), (call.query.watch.files(), "this run")]
+        [(Some(call.files), "the database"), (call.query.limits.files(), "this run")]
     {
         match files {
             None | Some(Files::Any) => {}
@@ -59,7 +61,7 @@ fn below<'c>(call: &'c Call<'_, '_>, span: Span) -> Result<Vec<&'c Path>> {
 
 fn read(call: &Call<'_, '_>, path: &Path, below: &[&Path], span: Span) -> Result<Vec<u8>> {
     let failed = |error: env::EnvError| file_error(&error, span);
-    let mut file = call.query.watch.env().open_stream(path, below).map_err(failed)?;
+    let mut file = call.query.limits.env().open_stream(path, below).map_err(failed)?;
     let mut bytes = Vec::new();
     // Before it takes memory.
     if let Some(len) = file.len_bytes() {
@@ -87,7 +89,8 @@ fn reserve(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     bytes.try_reserve(more).map_err(refused)
 }
 
-/// A file that is not there, or may not be read, is a mistake of whoever named it; that the machine fails to read it is none.
+/// A file that is not there, or may not be read, is a mistake of whoever named it; that the machine
+/// fails to read it is none.
 fn file_error(error: &env::EnvError, span: Span) -> Error {
     use std::io::ErrorKind::{
         InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound, PermissionDenied,

@@ -1,8 +1,9 @@
 //! Fixed rules: what `<~` applies to relations.
 //!
 //! # How one is made
-//! A line in [`TABLE`] says what it is called, what it reads, which options it has and how many columns it gives; a function of
-//! its family's file does it. What the line says is checked before the function is called, so a function only asks for what may be there.
+//! A line in [`TABLE`] says what it is called, what it reads, which options it has and how many
+//! columns it gives; a function of its family's file does it. What the line says is checked before
+//! the function is called, so a function only asks for what may be there.
 
 pub mod registry;
 
@@ -23,21 +24,22 @@ mod utility;
 use crate::context::{Algorithms, ExecContext};
 use crate::error::{Error, Result};
 use crate::files::Files;
-use crate::fixed_rule::registry::Own;
+use crate::fixed_rule::registry::UserDefined;
 use crate::host::Host;
 use crate::value::cell::Cell;
 pub use cache::Projections;
+pub use call::CachedProjections;
 pub(crate) use call::Call;
-pub use call::Kept;
 use plan::FixedUse;
 use syntax::{Diagnostic, Expr, Ident};
 
 /// The algorithms that are built in.
 pub struct Library<'e> {
-    /// Where they keep projections of stored relations; `None` for a query that may see changes of its own.
-    pub kept: Option<Kept<'e>>,
+    /// Where they keep projections of stored relations; `None` for a query that may see changes of
+    /// its own.
+    pub kept: Option<CachedProjections<'e>>,
     /// Those of the program's.
-    pub own: &'e Own,
+    pub own: &'e UserDefined,
     /// The database around the engine, which reads files of columns.
     pub host: Option<&'e dyn Host>,
     /// Files that may be read.
@@ -164,7 +166,7 @@ impl Algorithm {
 fn find(
     name: &str,
     span: syntax::Span,
-    own: &Own,
+    own: &UserDefined,
 ) -> std::result::Result<&'static Algorithm, Diagnostic> {
     if let Some(found) = TABLE.iter().find(|algorithm| algorithm.names.contains(&name)) {
         return Ok(found);
@@ -187,7 +189,7 @@ fn find(
 pub fn columns(
     name: &Ident,
     options: &[(Ident, Expr)],
-    own: &Own,
+    own: &UserDefined,
 ) -> std::result::Result<Option<usize>, Diagnostic> {
     if let Some(rule) = own.rule(&name.text) {
         return Ok(Some(rule.columns()));

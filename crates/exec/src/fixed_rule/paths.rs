@@ -15,12 +15,12 @@ pub(super) fn shortest(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let mut answer = Answer::new(3);
     let (from, to) = (projection.numbers(&starts), projection.numbers(&goals));
     call.guarded(&projection, |stopped_by| {
-        let watch = call.watch();
+        let limits = call.limits();
         algo::paths::shortest_paths(
             projection.graph(),
             &from,
             &to,
-            watch,
+            limits,
             &mut |start, goal, path| {
                 let path = path.map_or(Cell::NULL, |path| call.path(&projection, path));
                 answer.push([projection.cell(start), projection.cell(goal), path]);
@@ -52,9 +52,9 @@ pub(super) fn dijkstra(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
         true => Some(projection.numbers(&call.cells(2)?)),
         false => None,
     };
-    weighted(call, &projection, |emit| {
-        let watch = call.watch();
-        algo::dijkstra::dijkstra(&graph, &starts, goals.as_deref(), ties, watch, emit)
+    weighted(call, &projection, |out| {
+        let limits = call.limits();
+        algo::dijkstra::dijkstra(&graph, &starts, goals.as_deref(), ties, limits, out)
     })
 }
 
@@ -68,9 +68,9 @@ pub(super) fn yen(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let graph = maybe_undirected(call, &projection)?;
     let starts = projection.numbers(&call.cells(1)?);
     let goals = projection.numbers(&call.cells(2)?);
-    weighted(call, &projection, |emit| {
-        let watch = call.watch();
-        algo::yen::k_shortest_paths(&graph, &starts, &goals, k, watch, emit)
+    weighted(call, &projection, |out| {
+        let limits = call.limits();
+        algo::yen::k_shortest_paths(&graph, &starts, &goals, k, limits, out)
     })
 }
 

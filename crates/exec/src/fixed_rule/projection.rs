@@ -1,8 +1,9 @@
 //! A relation of edges as a graph of numbers, and the values that the numbers stand for.
 //!
 //! # Why numbered in the order of values
-//! Ties among vertices then fall as they would among the values, so an answer does not depend on the order in which rows came.
-//! Columns of a key come in ascending order too, so the graph is mostly built without moving an edge.
+//! Ties among vertices then fall as they would among the values, so an answer does not depend on
+//! the order in which rows came. Columns of a key come in ascending order too, so the graph is
+//! mostly built without moving an edge.
 //!
 //! # Invariants
 //! 1. Names ascend by value and hold no value twice; vertex `v` of the graph is name `v`.
@@ -15,7 +16,8 @@ use hashbrown::HashMap;
 use model::Value;
 use std::sync::Arc;
 
-/// A span of integers is looked up in a table if it is at most so many times as long as there are cells.
+/// A span of integers is looked up in a table if it is at most so many times as long as there are
+/// cells.
 const SPAN_MAX: usize = 4;
 
 /// A graph whose vertices are cells of a query.
@@ -31,7 +33,8 @@ pub(crate) struct Projection<'i> {
 pub(crate) enum Names {
     /// Cells of the query that made them, and the way back.
     Cells(Vec<Cell>, Numbers),
-    /// Values, which mean the same in every query. They become cells one by one, where a query comes to them.
+    /// Values, which mean the same in every query. They become cells one by one, where a query
+    /// comes to them.
     Values(Vec<Value>),
 }
 
@@ -85,16 +88,16 @@ impl<'i> Projection<'i> {
     pub(crate) fn new(
         edges: Edges,
         interner: &'i Interner,
-        watch: &dyn Watch,
+        limits: &dyn Watch,
     ) -> Result<Self, algo::Error> {
         let Edges { sources, targets, weights, lone } = edges;
-        let (vertices, numbers) = number([&sources, &targets, &lone], interner, watch)?;
+        let (vertices, numbers) = number([&sources, &targets, &lone], interner, limits)?;
         let total = vertices.len();
         if total >= NO_VERTEX as usize {
             return Err(algo::Error::TooManyVertices { vertices: total });
         }
         let (sources, targets) = (numbers.of(sources), numbers.of(targets));
-        let graph = Csr::from_edges(total, &sources, &targets, weights.as_deref(), watch)?;
+        let graph = Csr::from_edges(total, &sources, &targets, weights.as_deref(), limits)?;
         Ok(Self::of_parts(Arc::new(Names::Cells(vertices, numbers)), Arc::new(graph), interner))
     }
 
@@ -226,9 +229,9 @@ impl Numbers {
 fn number(
     columns: [&[Cell]; 3],
     interner: &Interner,
-    watch: &dyn Watch,
+    limits: &dyn Watch,
 ) -> Result<(Vec<Cell>, Numbers), algo::Error> {
-    let check = || if watch.go_on() { Ok(()) } else { Err(algo::Error::Stopped) };
+    let check = || if limits.go_on() { Ok(()) } else { Err(algo::Error::Stopped) };
     let cells = || columns.iter().flat_map(|column| column.iter().copied());
     if let Some((first, last)) = int_span(cells()) {
         let total: usize = columns.iter().map(|column| column.len()).sum();

@@ -1,6 +1,7 @@
 //! Rows from files: comma separated values, and JSON.
 //!
-//! A file is read whole (`file.rs`): what it becomes is held in memory anyway. What is made of it on the way is one row.
+//! A file is read whole (`file.rs`): what it becomes is held in memory anyway. What is made of it
+//! on the way is one row.
 
 use super::call::Call;
 use super::file::bytes;
@@ -134,7 +135,8 @@ pub(super) fn json(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     Ok(rows.columns)
 }
 
-/// The items of an array, one after the other: a tree of all of them would take many times the file's length.
+/// The items of an array, one after the other: a tree of all of them would take many times the
+/// file's length.
 struct Items<'t> {
     text: &'t str,
     at: usize,

@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //! 1. None has the name of one that is built in.
-//! 2. No lock is held while one runs, but for the share that a changing script has (`engine/inside.rs`): so one may run scripts.
+//! 2. No lock is held while one runs, but for the share that a changing script has
+//!    (`reentrancy.rs` of the session): so one may run scripts.
 
 use crate::error::{Error, Result};
 use crate::fixed_rule::{Call, has_algorithm};
@@ -27,17 +28,20 @@ pub trait FixedRule: Send + Sync {
     /// How many columns it gives.
     fn columns(&self) -> usize;
 
-    /// Its rows, each of so many values; in any order, and a row that comes twice is one. They are returned, or given one by one to [`RuleCall::add`], where they
-    /// count among what the query holds at once; or both.
+    /// Its rows, each of so many values; in any order, and a row that comes twice is one. They are
+    /// returned, or given one by one to [`RuleCall::add`], where they count among what the query
+    /// holds at once; or both.
     ///
     /// # Errors
-    /// What is wrong with its inputs or options. The script fails with it, and with the rule's name and place.
+    /// What is wrong with its inputs or options. The script fails with it, and with the rule's name
+    /// and place.
     fn run(&self, call: &RuleCall<'_>) -> std::result::Result<Vec<Vec<Value>>, Failure>;
 }
 
 /// What a fixed rule is given.
 pub struct RuleCall<'c> {
-    /// The relations that it reads, in order: sorted, their columns named as the script or the relation names them.
+    /// The relations that it reads, in order: sorted, their columns named as the script or the
+    /// relation names them.
     pub inputs: &'c [Frame],
     /// Its options by name.
     pub options: &'c BTreeMap<String, Value>,
@@ -46,8 +50,8 @@ pub struct RuleCall<'c> {
 }
 
 impl RuleCall<'_> {
-    /// Whether to go on: false once the query was stopped, when whatever the rule returns is dropped. A rule that takes long asks
-    /// now and then.
+    /// Whether to go on: false once the query was stopped, when whatever the rule returns is
+    /// dropped. A rule that takes long asks now and then.
     #[must_use]
     pub fn go_on(&self) -> bool {
         (self.go_on)()
@@ -56,7 +60,8 @@ impl RuleCall<'_> {
     /// Takes a row of the rule's.
     ///
     /// # Errors
-    /// It has another number of values than the rule has columns; the query may not hold more, or has to stop: the rule returns the error.
+    /// It has another number of values than the rule has columns; the query may not hold more, or
+    /// has to stop: the rule returns the error.
     pub fn add(&self, row: Vec<Value>) -> std::result::Result<(), Failure> {
         (self.add)(row)
     }
@@ -71,12 +76,12 @@ impl std::fmt::Debug for RuleCall<'_> {
 
 /// Those of an engine, by name.
 #[derive(Default)]
-pub struct Own {
+pub struct UserDefined {
     rules: RwLock<BTreeMap<String, Arc<dyn FixedRule>>>,
     aggregates: RwLock<BTreeMap<String, Arc<OwnAggregate>>>,
 }
 
-impl Own {
+impl UserDefined {
     /// Registers a rule.
     ///
     /// # Errors
@@ -108,7 +113,7 @@ impl Own {
     /// Registers an aggregate.
     ///
     /// # Errors
-    /// As [`Own::add_rule`].
+    /// As [`UserDefined::add_rule`].
     pub fn add_aggregate(&self, aggregate: OwnAggregate) -> store::Result<()> {
         let name = aggregate.name.clone();
         check_name("aggregate", &name, function::aggregate(&name).is_some())?;

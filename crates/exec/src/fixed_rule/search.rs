@@ -159,7 +159,7 @@ fn search(call: &Call<'_, '_>, search: Search) -> Result<Vec<Vec<Cell>>> {
             &starts,
             limit,
             &mut |vertex| keep(is_wanted(vertex), &mut failed),
-            call.watch(),
+            call.limits(),
             &mut |start, vertex, path| {
                 let path = call.path(&projection, path);
                 answer.push([projection.cell(start), projection.cell(vertex), path]);
@@ -197,10 +197,10 @@ pub(super) fn a_star(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
         targets.append(goal, call, &projection, &mut row)?;
         heuristic.number("heuristic", &computer, &row)
     };
-    let columns = super::paths::weighted(call, &projection, |emit| {
+    let columns = super::paths::weighted(call, &projection, |out| {
         let mut estimate = |vertex, goal| keep(estimate(vertex, goal), &mut failed);
-        let (graph, watch) = (projection.graph(), call.watch());
-        algo::astar::a_star(graph, &starts, &goals, &mut estimate, watch, emit)
+        let (graph, limits) = (projection.graph(), call.limits());
+        algo::astar::a_star(graph, &starts, &goals, &mut estimate, limits, out)
     });
     match failed {
         Some(error) => Err(error),
@@ -267,7 +267,7 @@ pub(super) fn random_walk(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
                 options,
                 &mut || call.query.ambient.random(),
                 weighed.as_mut().map(|weigh| weigh as &mut algo::random_walk::Weigh<'_>),
-                call.watch(),
+                call.limits(),
                 &mut |number, start, path| {
                     let path = call.path(&projection, path);
                     answer.push([call.int(number), projection.cell(start), path]);

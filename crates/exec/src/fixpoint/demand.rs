@@ -1,20 +1,23 @@
-//! Whether a recursion has to be computed: not if what stands before it in the rules that read it has no row.
+//! Whether a recursive stratum has to be computed: not if the rules that read it have no rows
+//! before that.
 //!
 //! # Why
-//! `?[count(y)] := *e[$v, y], not r[y]` has no answer from a vertex without edges, and nothing of `r` needs to be known for that. Nor has
-//! `r[y] := *e[$v, y]` with `r[y] := r[x], *e[x, y]`, whatever is asked of it.
+//! `?[count(y)] := *e[$v, y], not r[y]` has no answer from a vertex without edges, and needs no row
+//! of `r`. Nor has `r[y] := *e[$v, y]` with `r[y] := r[x], *e[x, y]`, whatever is asked of it.
 //!
 //! # Invariants
-//! 1. A rule has no row where the first steps of its body have none. Only steps that read what is computed already are run, and few rows.
-//! 2. A rule that reads its own group has none while that is empty, so it counts as the others of its group do.
+//! 1. A rule has no row where the first steps of its body have none. Only steps that read what is
+//!    computed already are run, on few rows.
+//! 2. A rule that reads its own group has none while that is empty, so the other rules of its group
+//!    decide.
 
 use crate::batch_size::Wanted;
 use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::fixpoint::Fixpoint;
-use crate::pipeline::Body;
-use crate::sink::Out;
+use crate::pipeline::Pipeline;
+use crate::sink::RowOutput;
 use crate::value::cell::Cell;
 use plan::{BodyPlan, Reader, RulePlan, Step};
 
@@ -24,13 +27,18 @@ const ROWS_MAX: u64 = 1024;
 /// Whether a row came.
 struct Any(bool);
 
-impl Out for Any {
+impl RowOutput for Any {
     fn take(&mut self, _: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
         self.0 |= found.rows > 0;
         Ok(!self.0)
     }
 
-    fn spread(&mut self, _: &ExecContext<'_>, _: usize, _: Vec<Bindings>) -> Result<Wanted> {
+    fn run_in_parallel(
+        &mut self,
+        _: &ExecContext<'_>,
+        _: usize,
+        _: Vec<Bindings>,
+    ) -> Result<Wanted> {
         unreachable!("nothing waits where nobody helps")
     }
 
@@ -63,7 +71,8 @@ impl Fixpoint<'_> {
         }
     }
 
-    /// Whether a body may have rows, by the steps before the first that reads a group which is not computed yet. What fails is left to who runs it.
+    /// Whether a body may have rows, by the steps before the first that reads a group which is not
+    /// computed yet. What fails is left to who runs it.
     fn may_have_rows(&mut self, body: &BodyPlan, rule: usize, number: usize) -> bool {
         let body = body.tried.as_ref().map_or(body, |tried| &tried.plan);
         let group_of = &self.context.plan.group_of;
@@ -84,7 +93,7 @@ impl Fixpoint<'_> {
     fn has_rows(&mut self, plan: &BodyPlan, rule: usize) -> Result<bool> {
         self.index_for(plan)?;
         let variables = self.context.plan.program.rules[rule].variables.len();
-        let mut body = Body::new(plan, variables, &self.context.computer())?;
+        let mut body = Pipeline::new(plan, variables, &self.context.computer())?;
         body.set_enough(1);
         body.try_with(ROWS_MAX);
         let mut any = Any(false);

@@ -16,18 +16,17 @@
 use crate::context::ExecContext;
 use crate::error::{Error, Result};
 use crate::limits::Check;
-use crate::parallel::{Helpers, Spread};
-use crate::pipeline::{Body, OutputHints};
+use crate::parallel::{ParallelPipeline, WorkerPool};
+use crate::pipeline::{OutputHints, Pipeline};
 use crate::profile::{Clock, Profile};
-use crate::result_stream::Outlet;
-use crate::sink::aggregate::Grouped;
+use crate::result_stream::ResultStream;
+use crate::sink::aggregate::AggregateSink;
 use crate::sink::groups::Groups;
-use crate::sink::list::RowList;
-use crate::sink::meet::{Best, join_best};
-use crate::sink::set::RowSet;
-use crate::sink::top_k::First;
-use crate::sink::{Alone, Waiting};
-use crate::sink::{Sink, plain_columns};
+use crate::sink::list::ListSink;
+use crate::sink::meet::{MeetSink, join_best};
+use crate::sink::set::SetSink;
+use crate::sink::top_k::TopK;
+use crate::sink::{PendingRows, Serial, Sink, plain_columns};
 use crate::storage::relation_source::Readable;
 use crate::table::Table;
 use crate::table::derived::Marks;
@@ -37,7 +36,8 @@ use hashbrown::HashMap;
 use model::Value;
 use plan::{AggregateUse, BodyPlan, GroupPlan, PredicateKind, Step, Tried, Var};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use syntax::Span;
 
 mod demand;
@@ -48,17 +48,17 @@ pub struct Fixpoint<'a> {
     /// What the query reads.
     pub context: ExecContext<'a>,
     /// Threads that may help, if any may.
-    pub helpers: Option<&'a Helpers>,
+    pub worker_pool: Option<&'a WorkerPool>,
     /// Rows of the entry that are enough.
     enough: usize,
     /// The rows of the entry that are wanted, where others need not be kept.
-    pub first: Option<Arc<First>>,
+    pub first: Option<Arc<TopK>>,
     /// Where the rows of the entry go straight to the caller: its columns that `:order` names.
-    pub goes_out: Option<Vec<usize>>,
+    pub streamable: Option<Vec<usize>>,
     /// What is known of the rows that the entry's pipeline makes, while it runs.
     hints: OutputHints,
     /// Takes the rows of the entry while they are found, if somebody does.
-    pub outlet: Option<&'a Outlet<'a>>,
+    pub stream: Option<&'a ResultStream<'a>>,
     /// Rows of the entry, where none can be equal and nobody asks for them again, and how many of
     /// their first columns tell them apart.
     listed: Option<(Columns, usize)>,
@@ -73,12 +73,12 @@ impl<'a> Fixpoint<'a> {
     pub fn new(context: ExecContext<'a>) -> Self {
         Self {
             context,
-            helpers: None,
+            worker_pool: None,
             enough: usize::MAX,
             first: None,
-            goes_out: None,
+            streamable: None,
             hints: OutputHints::default(),
-            outlet: None,
+            stream: None,
             listed: None,
             tried: HashMap::new(),
             profile: None,
@@ -101,18 +101,19 @@ impl<'a> Fixpoint<'a> {
         let plan = self.context.plan;
         self.enough = enough;
         for (number, group) in plan.groups.iter().enumerate() {
-            let began_us = if self.profile.is_some() { self.context.watch.now_us() } else { 0 };
+            let began_us = if self.profile.is_some() { self.context.limits.now_us() } else { 0 };
             self.run_group(group, number)?;
             if let Some(profile) = &mut self.profile {
                 let held = self.context.held_bytes_max.as_ref();
                 let held = held.map_or(0, |held| held.swap(0, Relaxed));
-                profile.end_group(self.context.watch.now_us().saturating_sub(began_us), held);
+                profile.end_group(self.context.limits.now_us().saturating_sub(began_us), held);
             }
         }
         Ok(())
     }
 
-    /// The rows of the entry rule, and how many of their first columns tell them apart. They are let go, unless somebody looks at what the query did.
+    /// The rows of the entry rule, and how many of their first columns tell them apart. They are
+    /// let go, unless somebody looks at what the query did.
     pub fn take_result(&mut self) -> (Columns, usize) {
         if let Some(listed) = self.listed.take() {
             return listed;
@@ -209,7 +210,8 @@ impl<'a> Fixpoint<'a> {
         let definition = &plan.program.predicates[predicate];
         let PredicateKind::Inline { aggregates } = &definition.kind else { return Ok(()) };
         if definition.is_aggregated() {
-            let mut sink = Grouped { groups: self.groups(aggregates, definition.span)?, head: &[] };
+            let mut sink =
+                AggregateSink { groups: self.groups(aggregates, definition.span)?, head: &[] };
             for rule in &group.rules {
                 let Some(body) = &rule.first else { continue };
                 sink.head = &plan.program.rules[rule.rule].head;
@@ -224,14 +226,14 @@ impl<'a> Fixpoint<'a> {
             && let Some(body) = &rule.first
             && let Some(told) = body.unequal
         {
-            if let Some(outlet) = self.outlet {
-                self.run_flow(body, rule.rule, outlet, enough)?;
+            if let Some(stream) = self.stream {
+                self.run_streaming(body, rule.rule, stream, enough)?;
                 self.hints = OutputHints::default();
                 return Ok(());
             }
             let head = &plan.program.rules[rule.rule].head;
             let first = self.first.take();
-            if let Some(order) = self.goes_out.take() {
+            if let Some(order) = self.streamable.take() {
                 let is_ordered = |var: &Var| order.iter().any(|&column| head[column] == *var);
                 self.hints.not_compared =
                     body.loose.iter().copied().filter(|var| !is_ordered(var)).collect();
@@ -241,14 +243,14 @@ impl<'a> Fixpoint<'a> {
                 (first, var)
             });
             let list = Columns::of(aggregates.len());
-            let mut sink = RowList { list, head, told, enough, first };
+            let mut sink = ListSink { list, head, told, enough, first };
             self.run_body(body, rule.rule, &mut sink)?;
             self.hints = OutputHints::default();
             self.listed = Some((sink.list, told));
             return Ok(());
         }
         let mut sink =
-            RowSet { table: Table::set(aggregates.len()), head: &[], known: None, enough };
+            SetSink { table: Table::set(aggregates.len()), head: &[], known: None, enough };
         for rule in &group.rules {
             let Some(body) = &rule.first else { continue };
             sink.head = &plan.program.rules[rule.rule].head;
@@ -291,7 +293,7 @@ impl<'a> Fixpoint<'a> {
                     let Some(table) = fresh.remove(&predicate) else { continue };
                     let aggregates = aggregates_of(&plan.program.predicates[predicate].kind);
                     let found = if is_meet(predicate) {
-                        let mut sink = Best { table, head, aggregates };
+                        let mut sink = MeetSink { table, head, aggregates };
                         self.run_body(body, rule.rule, &mut sink)?;
                         sink.table
                     } else {
@@ -301,7 +303,7 @@ impl<'a> Fixpoint<'a> {
                             self.index_for(&tried.plan)?;
                         }
                         let known = Some(Arc::clone(&self.context.tables[predicate]));
-                        let mut sink = RowSet { table, head, known, enough: usize::MAX };
+                        let mut sink = SetSink { table, head, known, enough: usize::MAX };
                         self.run_body(body, rule.rule, &mut sink)?;
                         sink.table
                     };
@@ -314,8 +316,8 @@ impl<'a> Fixpoint<'a> {
                 let Some(found) = fresh.remove(&predicate) else { continue };
                 let before = self.context.tables[predicate].rows();
                 let aggregates = aggregates_of(&plan.program.predicates[predicate].kind);
-                let (watch, interner) = (self.context.watch, self.context.interner);
-                let check = || watch.check(interner.bytes());
+                let (limits, interner) = (self.context.limits, self.context.interner);
+                let check = || limits.check(interner.bytes());
                 self.context.tables.change(predicate, |table| {
                     let table = Arc::make_mut(table);
                     match is_meet(predicate) {
@@ -365,19 +367,25 @@ impl<'a> Fixpoint<'a> {
         self.index_for(body)?;
         let variables = self.context.plan.program.rules[rule].variables.len();
         let plan = body;
-        let mut body = Body::new(plan, variables, &self.context.computer())?;
+        let mut body = Pipeline::new(plan, variables, &self.context.computer())?;
         body.clock = self.profile.as_ref().map(|_| Clock::new(plan.steps.len()));
         body.set_enough(sink.enough());
         body.set_hints(self.hints.clone());
         body.sweep_from(&self.context);
         // What an analysed query does is told of one thread.
-        match self.helpers.filter(|_| body.clock.is_none()) {
-            Some(helpers) => {
-                let spread =
-                    Spread::new(helpers, &self.context, plan, variables, &self.hints, sink);
-                spread.run(&mut body)?;
+        match self.worker_pool.filter(|_| body.clock.is_none()) {
+            Some(worker_pool) => {
+                let parallel = ParallelPipeline::new(
+                    worker_pool,
+                    &self.context,
+                    plan,
+                    variables,
+                    &self.hints,
+                    sink,
+                );
+                parallel.run(&mut body)?;
             }
-            None => drop(body.run(&self.context, &mut Alone(sink))?),
+            None => drop(body.run(&self.context, &mut Serial(sink))?),
         }
         if let (Some(profile), Some(clock)) = (&mut self.profile, body.clock.take()) {
             profile.add(plan, clock);
@@ -385,7 +393,8 @@ impl<'a> Fixpoint<'a> {
         Ok(())
     }
 
-    /// Runs the order that begins with what is bound as long as it finds little; whether it came to its end.
+    /// Runs the order that begins with what is bound as long as it finds little; whether it came to
+    /// its end.
     ///
     /// # Errors
     /// Whatever stops the query.
@@ -402,13 +411,13 @@ impl<'a> Fixpoint<'a> {
         }
         self.index_for(&tried.plan)?;
         let variables = self.context.plan.program.rules[rule].variables.len();
-        let mut body = Body::new(&tried.plan, variables, &self.context.computer())?;
+        let mut body = Pipeline::new(&tried.plan, variables, &self.context.computer())?;
         body.clock = self.profile.as_ref().map(|_| Clock::new(tried.plan.steps.len()));
         body.set_enough(sink.enough());
         body.set_hints(self.hints.clone());
         body.try_with(rows_max);
         // Nobody may see rows of an order that is given up: they would be counted twice.
-        let mut waiting = Waiting::default();
+        let mut waiting = PendingRows::default();
         let mark = self.context.interner.mark();
         let is_over_limit = match body.run(&self.context, &mut waiting) {
             // The other order may read fewer or shorter values.
@@ -441,8 +450,8 @@ impl<'a> Fixpoint<'a> {
     /// # Errors
     /// What stops the query.
     pub(crate) fn index_for(&mut self, body: &BodyPlan) -> Result<()> {
-        let (watch, interner) = (self.context.watch, self.context.interner);
-        let check = || watch.check(interner.bytes());
+        let (limits, interner) = (self.context.limits, self.context.interner);
+        let check = || limits.check(interner.bytes());
         for planned in &body.steps {
             match &planned.step {
                 Step::Derived { predicate, bound, .. } if !bound.is_empty() => {
@@ -503,7 +512,8 @@ impl<'a> Fixpoint<'a> {
     }
 }
 
-/// Makes an index unless it is there. A table that is shared is copied, so it is indexed before it is shared.
+/// Makes an index unless it is there. A table that is shared is copied, so it is indexed before it
+/// is shared.
 fn index(table: &mut Arc<Table>, columns: &[usize], check: Check<'_>) -> Result<()> {
     match table.is_indexed(columns) {
         true => Ok(()),

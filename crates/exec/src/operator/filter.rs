@@ -4,10 +4,10 @@ use crate::batch_size::Wanted;
 use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
-use crate::pipeline::Body;
-use crate::sink::Emit;
+use crate::pipeline::Pipeline;
+use crate::sink::Out;
 
-impl Body<'_> {
+impl Pipeline<'_> {
     /// Hands on the rows for which the condition of the step at `at` is true.
     ///
     /// # Errors
@@ -17,7 +17,7 @@ impl Body<'_> {
         at: usize,
         input: Bindings,
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         let ready = &self.steps[at];
         let planned = ready.planned;
@@ -28,6 +28,6 @@ impl Body<'_> {
             true => input.keep(&planned.live),
             false => input.gather(&kept, &planned.live),
         };
-        self.hand_on(at, output, context, emit)
+        self.hand_on(at, output, context, out)
     }
 }

@@ -1,11 +1,13 @@
-//! Joins with rows in memory: derived relations, a script's own, and stored ones that were read whole.
+//! Joins with rows in memory by a hash index: derived relations, and relations of a script.
+//!
+//! The fixpoint makes the indexes before the pipeline runs.
 
 use crate::batch_size::{BATCH_ROWS, Wanted};
 use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
-use crate::pipeline::Body;
-use crate::sink::Emit;
+use crate::pipeline::Pipeline;
+use crate::sink::Out;
 use crate::table::Table;
 use crate::value::cell::Cell;
 use plan::{Duplicates, Step, Version};
@@ -43,7 +45,7 @@ fn joined(
     output
 }
 
-impl Body<'_> {
+impl Pipeline<'_> {
     /// Joins with the rows of a derived relation that the step's version is.
     ///
     /// # Errors
@@ -53,7 +55,7 @@ impl Body<'_> {
         at: usize,
         input: &Bindings,
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         let Step::Derived { predicate, version, bound, outputs, negated } =
             &self.steps[at].planned.step
@@ -70,7 +72,7 @@ impl Body<'_> {
             Version::Delta => marks.old..marks.total,
         };
         let join = TableJoin { columns, keys, outputs, rows, negated: *negated };
-        self.join_table(at, input, &table, &join, context, emit)
+        self.join_table(at, input, &table, &join, context, out)
     }
 
     /// Joins with a relation of the script that is in memory.
@@ -83,7 +85,7 @@ impl Body<'_> {
         input: &Bindings,
         table: &Table,
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         let Step::Stored { stored, prefix, checks, outputs, negated, path, .. } =
             &self.steps[at].planned.step
@@ -97,7 +99,7 @@ impl Body<'_> {
         let keys = bound.iter().map(|(_, var)| Cow::from(&input.columns[*var]));
         let (keys, rows) = (keys.collect(), 0..table.rows());
         let join = TableJoin { columns, keys, outputs, rows, negated: *negated };
-        self.join_table(at, input, table, &join, context, emit)
+        self.join_table(at, input, table, &join, context, out)
     }
 
     fn join_table(
@@ -107,12 +109,12 @@ impl Body<'_> {
         table: &Table,
         join: &TableJoin<'_>,
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         let live = &self.steps[at].planned.live;
         let once = join.negated || (join.outputs.is_empty() && self.is_set());
         if !once && join.outputs.is_empty() && self.duplicates == Duplicates::Weigh {
-            return self.count_matches(at, input, table, join, context, emit);
+            return self.count_matches(at, input, table, join, context, out);
         }
         let (mut rows, mut found) = (Vec::new(), Vec::new());
         let mut key = Vec::with_capacity(join.keys.len());
@@ -128,7 +130,7 @@ impl Body<'_> {
                     found.push(there as u32);
                     if rows.len() >= BATCH_ROWS {
                         let output = joined(input, &rows, live, table, &found, join.outputs);
-                        if !self.hand_on(at, output, context, emit)? {
+                        if !self.hand_on(at, output, context, out)? {
                             return Ok(false);
                         }
                         rows.clear();
@@ -161,7 +163,7 @@ impl Body<'_> {
             }
             if rows.len() >= BATCH_ROWS {
                 let output = joined(input, &rows, live, table, &found, join.outputs);
-                if !self.hand_on(at, output, context, emit)? {
+                if !self.hand_on(at, output, context, out)? {
                     return Ok(false);
                 }
                 rows.clear();
@@ -169,7 +171,7 @@ impl Body<'_> {
             }
         }
         let output = joined(input, &rows, live, table, &found, join.outputs);
-        self.hand_on(at, output, context, emit)
+        self.hand_on(at, output, context, out)
     }
 
     /// Nothing of the rows that are found is needed but how many they are.
@@ -180,7 +182,7 @@ impl Body<'_> {
         table: &Table,
         join: &TableJoin<'_>,
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         let live = &self.steps[at].planned.live;
         let (mut rows, mut weights) = (Vec::new(), Vec::new());
@@ -202,6 +204,6 @@ impl Body<'_> {
                 weights.push(input.weight(row).saturating_mul(matches));
             }
         }
-        self.hand_on(at, input.gather_weighted(&rows, weights, live), context, emit)
+        self.hand_on(at, input.gather_weighted(&rows, weights, live), context, out)
     }
 }

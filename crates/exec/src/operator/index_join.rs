@@ -1,26 +1,30 @@
-//! Joins with a stored relation by the begin of its key: a thousand keys a call, or what begins with one key in pieces.
+//! Joins with a stored relation by a prefix of its key: a thousand keys a call, or one key in
+//! pieces.
+//!
+//! `scan.rs` chooses this operator where a stored order begins with columns that are bound.
 //!
 //! # How much one call finds
-//! The store answers a call whole, and nobody asks meanwhile whether to go on. So before a call that might find much it is estimated what some of its keys
-//! find, from what the store has in memory, and fewer are looked up at once where that is too much. In a relation that is larger than what one
-//! call may find, a single key might find too much: ranges from one key to another are estimated, and halved until those keys are found. What
-//! begins with one of them is read as any other scan is.
+//! The store answers a call whole, and the limits are not checked meanwhile. So before a call that
+//! might find much, the operator estimates what some of its keys find, from what the store has in
+//! memory, and looks fewer of them up at once where that is too much. In a relation that is larger
+//! than what one call may find, a single key might find too much: ranges from one key to another
+//! are estimated and halved until those keys are found. Their rows are read as a scan.
 //!
-//! Estimates cost as much as look-ups: one in a hundred keys is asked about, and none where even all rows for each key would not be too many, or the
-//! relation is small beside what a query may hold. No range is estimated where the store tells that no one word of a key finds too much
-//! (without both, hops over a graph took 1.2 to 2 times as long).
+//! Estimates cost as much as lookups. So one key in a hundred is estimated, and none where even all
+//! rows for each key would fit, or the relation is small compared with the memory limit. No range
+//! is estimated where the store knows that no first word of a key finds too much. (Without these
+//! two, hops over a graph took 1.2 to 2 times as long.)
 
-use crate::batch_size::CHUNK_ROWS;
-use crate::batch_size::{BATCH_ROWS, Wanted};
+use crate::batch_size::{BATCH_ROWS, CHUNK_ROWS, Wanted};
 use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::operator::pairs::Pairs;
 use crate::pipeline::sweep::batch_bytes;
-use crate::pipeline::{Body, CHECKED_ROWS};
-use crate::sink::Emit;
+use crate::pipeline::{CHECKED_ROWS, Pipeline};
+use crate::sink::Out;
 use crate::storage::access_path::{SHORT_ROWS, StoredPath};
-use crate::storage::probe_keys::StoredKeys;
+use crate::storage::probe_keys::ProbeKeys;
 use crate::value::cell::Cell;
 use crate::value::columns::Columns;
 use base::KeyRange;
@@ -34,7 +38,8 @@ const PROBE_ROWS: usize = 1024;
 /// Keys of which one is asked how much it finds.
 const KEYS_A_SAMPLE: usize = 128;
 
-/// So many bytes are made of one that is stored, where columns are more than words: what is stored is compressed.
+/// So many bytes are made of one that is stored, where columns are more than words: what is stored
+/// is compressed.
 const BYTES_A_BYTE: u64 = 4;
 
 /// What one call finds takes this part of what a query may hold, ...
@@ -43,7 +48,8 @@ const MEMORY_SHARE: u64 = 16;
 /// ... and at least and at most so many bytes: the largest are read in some hundredths of a second.
 const CALL_BYTES: (u64, u64) = (1 << 20, 32 << 20);
 
-/// A relation that takes no more than this part of what a query may hold is not asked how much of it a call finds.
+/// A relation that takes no more than this part of what a query may hold is not asked how much of
+/// it a call finds.
 const SMALL_SHARE: u64 = 8;
 
 /// Whole keys that are looked up without a question how long their rows are.
@@ -65,7 +71,7 @@ pub(crate) struct KeyJoin<'j> {
     /// What comes in.
     pub(crate) input: &'j Bindings,
     /// What it looks for.
-    pub(crate) asked: &'j StoredKeys<'j>,
+    pub(crate) asked: &'j ProbeKeys<'j>,
     /// The relation itself, which has what `path` lacks.
     pub(crate) main: &'j StoredPath,
     /// The order that is read.
@@ -113,7 +119,8 @@ struct Room {
     stored_bytes: u64,
 }
 
-/// Bytes of a row of so many words: as they are read, as cells, and the number of the row that looked for it.
+/// Bytes of a row of so many words: as they are read, as cells, and the number of the row that
+/// looked for it.
 fn row_bytes(columns: usize) -> u64 {
     16 * columns as u64 + 8
 }
@@ -124,7 +131,8 @@ impl Room {
             && found.bytes.saturating_mul(times) <= self.stored_bytes
     }
 
-    /// How many of some keys fit, of which `samples` find `sum`: half of them, a quarter, ..., one at least.
+    /// How many of some keys fit, of which `samples` find `sum`: half of them, a quarter, ..., one
+    /// at least.
     pub(crate) fn fitting(&self, sum: Estimate, samples: usize, keys: usize) -> usize {
         let mut fits = keys;
         while fits > 1 && !self.holds(sum, fits.div_ceil(samples) as u64) {
@@ -134,13 +142,13 @@ impl Room {
     }
 }
 
-impl Body<'_> {
+impl Pipeline<'_> {
     /// Joins with the rows that begin with what is bound.
     pub(crate) fn join_by_key(
         &mut self,
         join: &KeyJoin<'_>,
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         let planned = self.steps[join.at].planned;
         let columns = join.columns();
@@ -159,7 +167,7 @@ impl Body<'_> {
             let wants_more = if fits == 0 {
                 // Ranges are short more often than not: their rows wait for each other.
                 end = if join.has_range { end } else { start + 1 };
-                self.read_in_pieces(join, &columns, start..end, &mut is_found, context, emit)?
+                self.read_in_pieces(join, &columns, start..end, &mut is_found, context, out)?
             } else {
                 end = start + fits;
                 let keys = join.asked.prefix_cells(start..end);
@@ -168,7 +176,7 @@ impl Body<'_> {
                 let found =
                     join.path.probe(read, &keys, end - start, &columns, interner, &mut rows)?;
                 rows.iter_mut().for_each(|row| *row += start as u32);
-                self.take_found(join, &rows, &found, &mut is_found, context, emit)?
+                self.take_found(join, &rows, &found, &mut is_found, context, out)?
             };
             if !wants_more {
                 return Ok(false);
@@ -177,17 +185,18 @@ impl Body<'_> {
                 let kept = (start..end).filter(|&row| is_found[row] != join.negated);
                 let kept: Vec<u32> = kept.map(|row| row as u32).collect();
                 let output = join.input.gather(&kept, &planned.live);
-                if !self.hand_on(join.at, output, context, emit)? {
+                if !self.hand_on(join.at, output, context, out)? {
                     return Ok(false);
                 }
             }
-            self.handed_on(mark.as_ref(), context, emit);
+            self.handed_on(mark.as_ref(), context, out);
             start = end;
         }
         Ok(true)
     }
 
-    /// How many of the first of these rows are looked up with one call; none where the first finds too much.
+    /// How many of the first of these rows are looked up with one call; none where the first finds
+    /// too much.
     pub(crate) fn fitting(
         &mut self,
         join: &KeyJoin<'_>,
@@ -264,7 +273,8 @@ impl Body<'_> {
         keys <= FEW_KEYS && self.enough != usize::MAX
     }
 
-    /// Whether a query has room for all rows of a relation, so that none of its calls finds too much.
+    /// Whether a query has room for all rows of a relation, so that none of its calls finds too
+    /// much.
     pub(crate) fn is_small(
         &self,
         columns: usize,
@@ -276,7 +286,7 @@ impl Body<'_> {
             true => all.bytes.saturating_mul(BYTES_A_BYTE),
             false => all.rows.saturating_mul(row_bytes(columns)),
         };
-        bytes <= context.watch.memory_bytes_max() / SMALL_SHARE
+        bytes <= context.limits.memory_bytes_max() / SMALL_SHARE
     }
 
     /// How much one key finds at most.
@@ -299,7 +309,7 @@ impl Body<'_> {
         context: &ExecContext<'_>,
     ) -> Room {
         let (least, most) = CALL_BYTES;
-        let bytes = (context.watch.memory_bytes_max() / MEMORY_SHARE).clamp(least, most);
+        let bytes = (context.limits.memory_bytes_max() / MEMORY_SHARE).clamp(least, most);
         let mut rows = bytes / row_bytes(columns);
         if self.is_enough_soon(keys) {
             let enough = self.enough.max(SHORT_ROWS).saturating_mul(ENOUGH_TIMES);
@@ -308,7 +318,8 @@ impl Body<'_> {
         Room { rows, stored_bytes: if is_costly { bytes / BYTES_A_BYTE } else { u64::MAX } }
     }
 
-    /// Reads what begins with the keys of these rows as scans are read, and takes it piece by piece.
+    /// Reads what begins with the keys of these rows as scans are read, and takes it piece by
+    /// piece.
     fn read_in_pieces(
         &mut self,
         join: &KeyJoin<'_>,
@@ -316,7 +327,7 @@ impl Body<'_> {
         rows: Range<usize>,
         is_found: &mut [bool],
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         let mut piece_rows = self.batch_rows.max(SHORT_ROWS);
         let (mut found, mut of) = (Columns::of(columns.len()), Vec::new());
@@ -342,8 +353,8 @@ impl Body<'_> {
                     std::mem::take(&mut of),
                     std::mem::replace(&mut found, Columns::of(columns.len())),
                 );
-                wants_more = self.take_found(join, &of, &found, is_found, context, emit)?;
-                self.handed_on(mark.as_ref(), context, emit);
+                wants_more = self.take_found(join, &of, &found, is_found, context, out)?;
+                self.handed_on(mark.as_ref(), context, out);
                 full_bytes = interner.bytes().saturating_add(bytes_max);
                 Ok::<bool, crate::error::Error>(wants_more && !(join.once && is_found[row]))
             })?;
@@ -351,7 +362,7 @@ impl Body<'_> {
                 return Ok(false);
             }
         }
-        self.take_found(join, &of, &found, is_found, context, emit)
+        self.take_found(join, &of, &found, is_found, context, out)
     }
 
     /// Takes what was found for the rows `of`, and looks up what the order does not hold.
@@ -362,10 +373,10 @@ impl Body<'_> {
         found: &Columns,
         is_found: &mut [bool],
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         if join.path.covers(join.wanted) {
-            return self.take_whole(join, of, found, is_found, context, emit);
+            return self.take_whole(join, of, found, is_found, context, out);
         }
         for start in (0..found.rows).step_by(PROBE_ROWS) {
             let end = found.rows.min(start + PROBE_ROWS);
@@ -374,7 +385,7 @@ impl Body<'_> {
             let (read, interner, wanted) = (context.read, context.interner, join.wanted);
             let full = join.main.probe(read, &keys, end - start, wanted, interner, &mut there)?;
             let of: Vec<u32> = there.iter().map(|&place| of[start + place as usize]).collect();
-            if !self.take_whole(join, &of, &full, is_found, context, emit)? {
+            if !self.take_whole(join, &of, &full, is_found, context, out)? {
                 return Ok(false);
             }
         }
@@ -389,7 +400,7 @@ impl Body<'_> {
         found: &Columns,
         is_found: &mut [bool],
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         if found.rows >= CHECKED_ROWS {
             context.check(found.bytes() + size_of_val(of) as u64)?;
@@ -408,7 +419,7 @@ impl Body<'_> {
             let end = of.len().min(start + PIECE_ROWS);
             let places: Vec<u32> = (start as u32..end as u32).collect();
             let pairs = Pairs { rows: &of[start..end], places: &places, found, asked: join.asked };
-            if !self.check_and_hand_on(join.at, join.input, &pairs, context, emit)? {
+            if !self.check_and_hand_on(join.at, join.input, &pairs, context, out)? {
                 return Ok(false);
             }
             start = end;
@@ -419,7 +430,8 @@ impl Body<'_> {
     }
 }
 
-/// Lowers `first_long` to the first row whose range holds more than one call may find. `ranges` ascend.
+/// Lowers `first_long` to the first row whose range holds more than one call may find. `ranges`
+/// ascend.
 fn find_long(
     path: &StoredPath,
     ranges: &[(KeyRange, usize)],

@@ -1,19 +1,21 @@
-//! Conditions right behind a scan are asked before the columns are read that they do not compare; so is whether a row comes behind the first ones, where only
-//! those are wanted.
+//! Late materialization: conditions behind a scan are evaluated before the other columns are read.
+//!
+//! The same is done for a top-k query: rows that come after the last row wanted are dropped early.
 //!
 //! # Why
-//! A text of more than six bytes is taken into the query's interner when it is read, some 400 ns each (a hash, a look, a copy): of a relation
-//! with texts, of which a condition on numbers leaves a thousandth, that was all of the time. (Late materialisation: Abadi, Myers, DeWitt and Madden,
-//! *Materialization strategies in a column-oriented DBMS*, ICDE 2007.)
+//! A string of more than six bytes is interned when it is read, which takes some 400 ns (a hash, a
+//! lookup, a copy). For a relation with strings of which a numeric condition keeps one row in a
+//! thousand, that was all of the time. (Abadi, Myers, DeWitt and Madden, *Materialization
+//! strategies in a column-oriented DBMS*, ICDE 2007.)
 
 use crate::batch_size::Wanted;
 use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::Computer;
 use crate::expr::batch::Bindings;
-use crate::pipeline::Body;
-use crate::sink::Emit;
-use crate::sink::top_k::First;
+use crate::pipeline::Pipeline;
+use crate::sink::Out;
+use crate::sink::top_k::TopK;
 use crate::storage::access_path::StoredPath;
 use crate::value::columns::Columns;
 use base::KeyRange;
@@ -21,7 +23,7 @@ use plan::{Step, Var};
 use std::sync::Arc;
 
 /// What is read before the conditions, and after them.
-pub(crate) struct Early {
+pub(crate) struct LateMaterialization {
     /// Conditions behind the scan.
     filters: usize,
     /// Columns that they compare, with their variables.
@@ -31,21 +33,27 @@ pub(crate) struct Early {
     /// Variables of the row that came in that they compare.
     given: Vec<Var>,
     /// Where the first rows in an order are wanted: the variable that it begins with.
-    by: Option<(Arc<First>, Var)>,
+    by: Option<(Arc<TopK>, Var)>,
 }
 
-impl Body<'_> {
-    /// How the scan of a step is read, if conditions behind it spare anything: none where somebody counts what each step does, or equal rows are made
-    /// one on the way.
-    pub(crate) fn early(&self, at: usize, path: &StoredPath) -> Option<Early> {
+impl Pipeline<'_> {
+    /// How the scan of a step is read, if conditions behind it spare anything: none where somebody
+    /// counts what each step does, or equal rows are made one on the way.
+    pub(crate) fn late_materialization(
+        &self,
+        at: usize,
+        path: &StoredPath,
+    ) -> Option<LateMaterialization> {
         let Step::Stored { outputs, checks, .. } = &self.steps[at].planned.step else {
             return None;
         };
         let behind = self.steps[at + 1..].iter();
         let filters =
             behind.take_while(|ready| matches!(ready.planned.step, Step::Filter(_))).count();
-        let is_plain = |at: usize| self.steps[at].seen.is_none() && self.steps[at].merged.is_none();
-        // What comes behind the first rows in an order is told by the column that the order begins with.
+        let is_plain =
+            |at: usize| self.steps[at].seen.is_none() && self.steps[at].pre_aggregation.is_none();
+        // What comes behind the first rows in an order is told by the column that the order begins
+        // with.
         let is_read = |(_, var): &(_, Var)| outputs.iter().any(|(_, read)| read == var);
         let by = self.hints.top_k.clone().filter(is_read);
         if (filters == 0 && by.is_none())
@@ -68,23 +76,24 @@ impl Body<'_> {
             return None;
         }
         asked.retain(|var| !first.iter().any(|(_, read)| read == var));
-        Some(Early { filters, first, rest, given: asked, by })
+        Some(LateMaterialization { filters, first, rest, given: asked, by })
     }
 
-    /// Hands on the rows of a scan for which the conditions behind it are true, for the one row that came in.
+    /// Hands on the rows of a scan for which the conditions behind it are true, for the one row
+    /// that came in.
     #[expect(clippy::too_many_arguments, reason = "a scan, and where its rows go")]
-    pub(crate) fn scan_early(
+    pub(crate) fn scan_late_materialized(
         &mut self,
         at: usize,
         input: &Bindings,
-        early: &Early,
+        late_materialization: &LateMaterialization,
         path: &StoredPath,
         range: KeyRange,
         chunk_rows: usize,
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
-        let Early { filters, first, rest, given, by } = early;
+        let LateMaterialization { filters, first, rest, given, by } = late_materialization;
         let last = at + filters;
         let columns = |of: &[(usize, Var)]| -> Vec<usize> { of.iter().map(|one| one.0).collect() };
         let filters: Vec<_> = self.steps[at + 1..=last]
@@ -93,16 +102,16 @@ impl Body<'_> {
             .collect();
         let planned = self.steps[last].planned;
         let live = &planned.live;
-        let loose = self.loose_columns(at);
+        let not_compared = self.not_compared_columns(at);
         // Where a few rows are enough, conditions are asked of a few at first.
         let piece_rows = self.batch_rows;
         let (read, interner) = (context.read, context.interner);
         let parameters = context.parameters.clone();
         let computer = Computer::new(interner, &parameters, context.ambient);
-        let watch = context.watch;
+        let limits = context.limits;
         let all: Vec<Var> = given.iter().copied().chain(first.iter().map(|one| one.1)).collect();
         let mut pick = |found: Columns| -> Result<(Columns, Vec<u32>)> {
-            watch.check(interner.bytes())?;
+            limits.check(interner.bytes())?;
             let mut rows = input.gather(&vec![0; found.rows], given);
             for ((_, var), column) in first.iter().zip(found.columns) {
                 rows.columns[*var] = column;
@@ -130,8 +139,8 @@ impl Body<'_> {
         let mut wants_more = true;
         let mut visit = |found: Columns| -> Result<bool> {
             let vars = first.iter().chain(rest).map(|(_, var)| *var);
-            wants_more = self.hand_on(last, input.with_found(vars, found, live), context, emit)?;
-            self.handed_on(mark.as_ref(), context, emit);
+            wants_more = self.hand_on(last, input.with_found(vars, found, live), context, out)?;
+            self.handed_on(mark.as_ref(), context, out);
             Ok(wants_more)
         };
         path.scan_picked(
@@ -139,7 +148,7 @@ impl Body<'_> {
             range,
             &columns(first),
             &columns(rest),
-            &loose,
+            &not_compared,
             chunk_rows,
             piece_rows,
             interner,

@@ -1,13 +1,14 @@
-//! Joins with stored relations that are in memory: by ranges of a trie, and of several at once where they bind one variable together.
+//! Joins with tries of stored relations: by ranges of one trie, or by the intersection of several
+//! where they bind one variable together.
 
 use crate::batch_size::{BATCH_ROWS, Wanted};
 use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::operator::trie_build;
-use crate::pipeline::Body;
-use crate::sink::Emit;
-use crate::storage::probe_keys::StoredKeys;
+use crate::pipeline::Pipeline;
+use crate::sink::Out;
+use crate::storage::probe_keys::ProbeKeys;
 use crate::storage::relation_source::Readable;
 use crate::trie::{Rows, Trie, intersect};
 use crate::value::cell::Cell;
@@ -37,7 +38,7 @@ pub(crate) struct TrieJoin<'i> {
     /// Of each column, where it stands in the relation.
     columns: Vec<usize>,
     /// What the first columns must be, a column each of the rows that come in.
-    keys: StoredKeys<'i>,
+    keys: ProbeKeys<'i>,
 }
 
 impl<'i> TrieJoin<'i> {
@@ -46,8 +47,9 @@ impl<'i> TrieJoin<'i> {
     }
 }
 
-impl Body<'_> {
-    /// The trie for a step, if it has one or makes one. `without` is a variable that is not bound yet.
+impl Pipeline<'_> {
+    /// The trie for a step, if it has one or makes one. `without` is a variable that is not bound
+    /// yet.
     pub(crate) fn trie_join<'i>(
         &mut self,
         at: usize,
@@ -64,14 +66,15 @@ impl Body<'_> {
         if input.rows <= FEW_ROWS && !prefix.is_empty() {
             return Ok(None);
         }
-        let keys = StoredKeys::new(&planned.step, input, without, context.plan);
+        let keys = ProbeKeys::new(&planned.step, input, without, context.plan);
         if keys.cells.is_empty() || time.is_some() {
             return Ok(None);
         }
         let outputs: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
         let rows = context.plan.infos[*stored].rows;
         let (asked, is_needed) = match (prefix.is_empty() && without.is_none(), range) {
-            // No stored order helps: each row would cost a look at all rows. One row is that once, and the second time it is too often.
+            // No stored order helps: each row would cost a look at all rows. One row is that once,
+            // and the second time it is too often.
             (true, _) if input.rows > 1 || *negated => (input.rows, true),
             (true, _) => ((rows / trie_build::ROWS_A_LOOK_UP / 2 + 1) as usize, false),
             (false, None) => (input.rows, false),
@@ -102,7 +105,7 @@ impl Body<'_> {
         input: &Bindings,
         join: &TrieJoin<'_>,
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         let planned = self.steps[at].planned;
         let Step::Stored { outputs, negated, .. } = &planned.step else { return Ok(true) };
@@ -113,7 +116,7 @@ impl Body<'_> {
         if once {
             let is_kept = |row: &u32| trie.find(join.key(*row as usize)).is_empty() == *negated;
             rows.extend((0..input.rows as u32).filter(is_kept));
-            return self.hand_on(at, input.gather(&rows, live), context, emit);
+            return self.hand_on(at, input.gather(&rows, live), context, out);
         }
         if outputs.is_empty() && self.duplicates == Duplicates::Weigh {
             let mut weights = Vec::new();
@@ -124,7 +127,7 @@ impl Body<'_> {
                     weights.push(input.weight(row).saturating_mul(found));
                 }
             }
-            return self.hand_on(at, input.gather_weighted(&rows, weights, live), context, emit);
+            return self.hand_on(at, input.gather_weighted(&rows, weights, live), context, out);
         }
         let place = |column: usize| join.columns.iter().position(|&one| one == column);
         let from: Vec<(usize, usize)> =
@@ -158,7 +161,7 @@ impl Body<'_> {
                         output.columns[var] = std::mem::take(found);
                     }
                     rows.clear();
-                    if !self.hand_on(at, output, context, emit)? {
+                    if !self.hand_on(at, output, context, out)? {
                         return Ok(false);
                     }
                 }
@@ -167,14 +170,15 @@ impl Body<'_> {
         Ok(true)
     }
 
-    /// Binds the variable of a step by what it and the `joins` after it agree on; goes on after those.
+    /// Binds the variable of a step by what it and the `joins` after it agree on; goes on after
+    /// those.
     pub(crate) fn join_together(
         &mut self,
         at: usize,
         input: &Bindings,
         joins: &[TrieJoin<'_>],
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         let last = at + joins.len() - 1;
         let Step::Stored { outputs, .. } = &self.steps[at].planned.step else { return Ok(true) };
@@ -223,7 +227,7 @@ impl Body<'_> {
                 }
                 rows.clear();
                 found.clear();
-                if !self.hand_on(last, output, context, emit)? {
+                if !self.hand_on(last, output, context, out)? {
                     return Ok(false);
                 }
             }

@@ -1,16 +1,15 @@
 //! Binds a variable to a value that is computed of each row, or to another variable.
 
-use crate::batch_size::ROWS_A_LOOK;
-use crate::batch_size::Wanted;
+use crate::batch_size::{ROWS_A_LOOK, Wanted};
 use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
-use crate::pipeline::Body;
+use crate::pipeline::Pipeline;
 use crate::pipeline::sweep::batch_bytes;
-use crate::sink::Emit;
+use crate::sink::Out;
 use plan::Step;
 
-impl Body<'_> {
+impl Pipeline<'_> {
     /// Gives a variable the value of another one, or keeps the rows in which both have the same.
     ///
     /// # Errors
@@ -20,7 +19,7 @@ impl Body<'_> {
         at: usize,
         input: Bindings,
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         let planned = self.steps[at].planned;
         let Step::Same { a, b, compare } = &planned.step else { return Ok(true) };
@@ -28,20 +27,21 @@ impl Body<'_> {
             let (a, b) = (&input.columns[*a], &input.columns[*b]);
             let kept = (0..input.rows).filter(|&row| a[row] == b[row]);
             let kept: Vec<u32> = kept.map(|row| row as u32).collect();
-            return self.hand_on(at, input.gather(&kept, &planned.live), context, emit);
+            return self.hand_on(at, input.gather(&kept, &planned.live), context, out);
         }
         let mut output = input;
         output.columns[*b] = output.columns[*a].clone();
-        self.hand_on(at, output.keep(&planned.live), context, emit)
+        self.hand_on(at, output.keep(&planned.live), context, out)
     }
 
-    /// Computes a value for each row. Where values are long, some rows are handed on before the others are computed.
+    /// Computes a value for each row. Where values are long, some rows are handed on before the
+    /// others are computed.
     pub(crate) fn assign(
         &mut self,
         at: usize,
         input: Bindings,
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         let planned = self.steps[at].planned;
         let Step::Assign { var, compare, .. } = &planned.step else { return Ok(true) };
@@ -78,13 +78,13 @@ impl Body<'_> {
                 output.columns[*var] = column;
                 output.keep(&planned.live)
             };
-            if !self.hand_on(at, output, context, emit)? {
+            if !self.hand_on(at, output, context, out)? {
                 return Ok(false);
             }
             if start < rows {
                 context.check(0)?;
             }
-            self.handed_on(mark.as_ref(), context, emit);
+            self.handed_on(mark.as_ref(), context, out);
         }
         Ok(true)
     }

@@ -1,23 +1,21 @@
 //! Joins with a relation that has history, as of a time.
 
-use crate::batch_size::CHUNK_ROWS;
-use crate::batch_size::Wanted;
+use crate::batch_size::{CHUNK_ROWS, Wanted};
 use crate::context::ExecContext;
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::expr::batch::Bindings;
 use crate::operator::pairs::Pairs;
-use crate::pipeline::Body;
-use crate::pipeline::CHECKED_ROWS;
-use crate::sink::Emit;
-use crate::storage::probe_keys::StoredKeys;
+use crate::pipeline::{CHECKED_ROWS, Pipeline};
+use crate::sink::Out;
+use crate::storage::probe_keys::ProbeKeys;
 use crate::storage::relation_source::StoredRelation;
 use crate::value::cell::Cell;
 use crate::value::columns::Columns;
 use plan::Step;
 
-impl Body<'_> {
-    /// Joins with what held at a time: of each key without its validity the newest row that is not later, if it asserts.
+impl Pipeline<'_> {
+    /// Joins with what held at a time: of each key without its validity the newest row that is not
+    /// later, if it asserts.
     pub(crate) fn join_history(
         &mut self,
         at: usize,
@@ -25,13 +23,13 @@ impl Body<'_> {
         relation: &StoredRelation,
         times: &[i64],
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         let planned = self.steps[at].planned;
         let Step::Stored { path, checks, outputs, negated, .. } = &planned.step else {
             return Ok(true);
         };
-        let asked = StoredKeys::new(&planned.step, input, None, context.plan);
+        let asked = ProbeKeys::new(&planned.step, input, None, context.plan);
         let path = &relation.paths[*path];
         let keys = relation.paths[0].schema.keys.len();
         let once = *negated || (outputs.is_empty() && self.is_set());
@@ -66,7 +64,7 @@ impl Body<'_> {
                 }
                 let rows = vec![row as u32; places.len()];
                 let pairs = Pairs { rows: &rows, places: &places, found: &found, asked: &asked };
-                wants_more = self.check_and_hand_on(at, input, &pairs, context, emit)?;
+                wants_more = self.check_and_hand_on(at, input, &pairs, context, out)?;
                 Ok::<bool, Error>(wants_more)
             };
             if let Some(range) = range {
@@ -74,7 +72,7 @@ impl Body<'_> {
             }
             if once && any != *negated {
                 let output = input.gather(&[row as u32], &planned.live);
-                wants_more = self.hand_on(at, output, context, emit)?;
+                wants_more = self.hand_on(at, output, context, out)?;
             }
             if !wants_more {
                 return Ok(false);

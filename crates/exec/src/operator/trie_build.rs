@@ -1,15 +1,21 @@
-//! Which tries a query has, and when it is worth making one.
+//! Which tries a query has, and when making one pays.
+//!
+//! Joins ask for a trie with the number of keys that they are about to look up.
 //!
 //! # When
-//! Reading a relation whole costs some ten nanoseconds a row, a look-up in the store some hundred: once a query has asked for an eighth as many
-//! keys as a relation has rows, it reads the relation. What was asked by earlier queries counts: so many small questions to a graph are answered
-//! from memory in the end. What changes meanwhile is read anew, group by group, where the store knows which those are. Where no stored order begins with what is bound, there is
-//! nothing to look up, and the relation is read at once.
+//! Reading a whole relation costs some ten nanoseconds a row, a lookup in the store some hundred.
+//! Once a query has asked for an eighth as many keys as a relation has rows, it reads the relation.
+//! Lookups of earlier queries count, so many small questions to a graph are answered from memory in
+//! the end. A cached trie is patched, group by group, where the store knows which groups changed.
+//! Where no stored order begins with what is bound, there is nothing to look up, and the relation
+//! is read at once.
 //!
 //! # Invariants
-//! 1. A trie is made of what the query's snapshot sees. It is kept for other queries only where it holds no cell of an interner. One of long texts and the
-//!    like is made only where there is no other way.
-//! 2. A trie that would take more than a quarter of the query's memory is made only where there is no other way.
+//! 1. A trie is made of what the query's snapshot sees. It is cached for other queries only where
+//!    it holds no cell of an interner. A trie of long strings is made only where there is no other
+//!    way.
+//! 2. A trie that would take more than a quarter of the query's memory is made only where there is
+//!    no other way.
 
 use crate::batch_size::CHUNK_ROWS;
 use crate::context::ExecContext;
@@ -17,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::snapshot_cache::Key;
 use crate::storage::access_path::StoredPath;
 use crate::storage::relation_source::Readable;
-use crate::trie::cache::KeptTries;
+use crate::trie::cache::CachedTries;
 use crate::trie::{ROWS_MAX, Trie};
 use crate::value::cell::{Cell, Interner};
 use crate::value::columns::Columns;
@@ -32,10 +38,10 @@ pub(crate) const ROWS_A_LOOK_UP: u64 = 8;
 /// Rows that are read at first of texts that may be long.
 const FIRST_ROWS: usize = 16;
 
-/// First values whose rows are read at once: their texts may be long.
+/// TopK values whose rows are read at once: their texts may be long.
 const MENDED_AT_ONCE: usize = 32;
 
-/// Rows that a trie is mended with.
+/// Rows that a trie is patched with.
 struct Changed {
     firsts: Vec<Cell>,
     /// Where the rows of each first value begin; one more at the end.
@@ -61,7 +67,8 @@ pub(crate) struct Wanted<'w> {
 }
 
 impl ExecContext<'_> {
-    /// The trie whose columns begin with those that are bound, and the relation's columns in its order; `None` where it is not worth making.
+    /// The trie whose columns begin with those that are bound, and the relation's columns in its
+    /// order; `None` where it is not worth making.
     ///
     /// # Errors
     /// Those of the store, and what stops the query.
@@ -87,13 +94,14 @@ impl ExecContext<'_> {
             return Ok(Some((trie, key.1)));
         }
         let info = &self.plan.infos[stored];
-        // Long texts and the like would be cells of this query's interner. Nor are long values read that nobody asks for.
+        // Long texts and the like would be cells of this query's interner. Nor are long values read
+        // that nobody asks for.
         let may_be_words =
             key.1.iter().all(|&column| may_be_words(&info.columns[column].column_type));
         if !may_be_words && !wanted.is_needed {
             return Ok(None);
         }
-        let kept = self.kept_tries.filter(|_| may_be_words);
+        let kept = self.cached_tries.filter(|_| may_be_words);
         let path = relation.read_for(&key.1);
         let kept_key = Key { keyspace: main.keyspace, path: path.keyspace, columns: key.1.clone() };
         let kept = match kept {
@@ -106,7 +114,8 @@ impl ExecContext<'_> {
             self.tries.put(key.clone(), &trie);
             return Ok(Some((trie, key.1)));
         }
-        // Texts that turn out to be long are not read on; numbers that are no words by themselves serve this query at least.
+        // Texts that turn out to be long are not read on; numbers that are no words by themselves
+        // serve this query at least.
         let has_texts = key.1.iter().any(|&column| is_text(&info.columns[column].column_type));
         let only_words = has_texts && !wanted.is_needed;
         let is_refused = || {
@@ -131,7 +140,7 @@ impl ExecContext<'_> {
             };
             let bytes = rows.saturating_mul(16 * key.1.len() as u64);
             if asked.saturating_mul(ROWS_A_LOOK_UP) < rows
-                || bytes > self.watch.memory_bytes_max() / 4
+                || bytes > self.limits.memory_bytes_max() / 4
                 || rows >= ROWS_MAX as u64
             {
                 return Ok(None);
@@ -170,10 +179,11 @@ impl ExecContext<'_> {
         Ok(Some((trie, key.1)))
     }
 
-    /// The trie that is kept, mended where that is what has changed since it was made; `moment` is since when the path stands as it does.
+    /// The cached trie, patched where the path has changed since it was made; `moment` is the last
+    /// commit that changed the path.
     fn kept_trie(
         &self,
-        tries: KeptTries<'_>,
+        tries: CachedTries<'_>,
         key: &Key,
         moment: SeqNo,
         path: &StoredPath,
@@ -201,7 +211,8 @@ impl ExecContext<'_> {
         let (Some(changed), Some((at, trie))) = (changed, kept.take(key, moment)) else {
             return Ok(None);
         };
-        // Another may have taken the place of the one that was looked at: an older one lacks more than was read.
+        // Another may have taken the place of the one that was looked at: an older one lacks more
+        // than was read.
         if at < since {
             return Ok(None);
         }
@@ -215,7 +226,8 @@ impl ExecContext<'_> {
         Ok(Some(trie))
     }
 
-    /// The rows of all first values that were changed since a trie was made; `None` where that is not known, or too much.
+    /// The rows of all first values that were changed since a trie was made; `None` where that is
+    /// not known, or too much.
     fn changed(
         &self,
         snapshot: &dyn Snapshot,
@@ -282,7 +294,7 @@ impl ExecContext<'_> {
                 let what = "a join would need more than 4 billion rows in memory".to_owned();
                 return Err(Error::Limit(what));
             }
-            // What is being sorted stands there twice.
+            // What is being sorted is there twice.
             self.check((rows * (16 * columns.len() + 8)) as u64)?;
             Ok(true)
         })?;

@@ -1,26 +1,24 @@
 //! A row for each item of a list.
 
-use crate::batch_size::BATCH_ROWS;
-use crate::batch_size::ROWS_A_LOOK;
-use crate::batch_size::Wanted;
+use crate::batch_size::{BATCH_ROWS, ROWS_A_LOOK, Wanted};
 use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::Made;
 use crate::expr::batch::Bindings;
-use crate::pipeline::Body;
-use crate::sink::Emit;
+use crate::pipeline::Pipeline;
+use crate::sink::Out;
 use crate::value::cell::Cell;
-use crate::value::list_items::Items;
+use crate::value::list_items::ListItems;
 use plan::Step;
 
-impl Body<'_> {
+impl Pipeline<'_> {
     /// A row for each item of a list, or those rows whose list has what is bound.
     pub(crate) fn members(
         &mut self,
         at: usize,
         input: &Bindings,
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         let planned = self.steps[at].planned;
         let Step::Member { var, compare, .. } = &planned.step else { return Ok(true) };
@@ -34,7 +32,7 @@ impl Body<'_> {
         };
         let (mut rows, mut items) = (Vec::new(), Vec::new());
         // Most lists are the same in each row: their items are looked up once.
-        let mut last: Option<(Cell, Items)> = None;
+        let mut last: Option<(Cell, ListItems)> = None;
         for row in 0..input.rows {
             if row % ROWS_A_LOOK == ROWS_A_LOOK - 1 {
                 context.check(0)?;
@@ -44,12 +42,12 @@ impl Body<'_> {
                 (Made::Cell(list), Some((of, _))) if *of == list => None,
                 (Made::Cell(list), _) => {
                     let cells = context.items_of(list, planned.span)?;
-                    last = Some((list, Items::new(cells, *compare)));
+                    last = Some((list, ListItems::new(cells, *compare)));
                     None
                 }
                 // Of this row alone: it stands in no interner.
                 (Made::Value(list), _) => {
-                    Some(Items::new(context.items(list, planned.span)?, *compare))
+                    Some(ListItems::new(context.items(list, planned.span)?, *compare))
                 }
             };
             let all = made.as_ref().or(last.as_ref().map(|(_, items)| items));
@@ -65,7 +63,7 @@ impl Body<'_> {
                 items.extend_from_slice(piece);
                 if rows.len() >= BATCH_ROWS {
                     let output = make(&rows, &items);
-                    if !self.hand_on(at, output, context, emit)? {
+                    if !self.hand_on(at, output, context, out)? {
                         return Ok(false);
                     }
                     rows.clear();
@@ -74,6 +72,6 @@ impl Body<'_> {
             }
         }
         let output = make(&rows, &items);
-        self.hand_on(at, output, context, emit)
+        self.hand_on(at, output, context, out)
     }
 }

@@ -1,16 +1,16 @@
-//! Equal rows as one with a weight, where a rule counts what it finds.
+//! Pre-aggregation: equal rows as one row with a multiplicity, where a rule counts what it finds.
 //!
 //! # How
-//! What a join leaves is put into a table with its weights, and handed on when all of it is there, or when the table is full. So a
-//! count of the ends of all paths of four steps takes as many rows as there are ends, four times. Where few rows are equal, the table is
-//! given up.
+//! The rows of a join are collected in a table with their multiplicities, and handed on when all of
+//! them are there or the table is full. So a count of the ends of all paths of four steps takes as
+//! many rows as there are ends, four times. Where few rows are equal, the table is given up.
 
 use crate::batch_size::{BATCH_ROWS, Wanted};
 use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
-use crate::pipeline::Body;
-use crate::sink::Emit;
+use crate::pipeline::Pipeline;
+use crate::sink::Out;
 use crate::table::Table;
 use crate::value::cell::Cell;
 use plan::{Planned, Step};
@@ -47,8 +47,8 @@ pub(crate) fn rows_later(steps: &[Planned], at: usize) -> f64 {
     all
 }
 
-/// Rows that wait for others of their kind.
-pub(crate) struct Merged {
+/// Rows that are collected with their multiplicities.
+pub(crate) struct PreAggregation {
     table: Table,
     weights: Vec<u64>,
     taken: u64,
@@ -59,13 +59,16 @@ pub(crate) struct Merged {
     is_given_up: bool,
 }
 
-impl Merged {
-    /// None yet, of so many columns. So `later` rows are made of each by the steps that follow; `rows` are thought to come.
+impl PreAggregation {
+    /// None yet, of so many columns. So `later` rows are made of each by the steps that follow;
+    /// `rows` are thought to come.
     pub(crate) fn new(columns: usize, later: f64, rows: f64) -> Self {
-        // To look a row up costs as much as to make five. Where r equal rows become one, 1 - 1/r of the later ones are saved.
+        // To look a row up costs as much as to make five. Where r equal rows become one, 1 - 1/r of
+        // the later ones are saved.
         let saved = 1.0 - LOOK_UP_ROWS / later;
         let worth = if saved > 0.0 { 1.0 / saved } else { WORTH_LATE };
-        // Where it does not pay by what is thought, it is tried when many more rows come than were thought.
+        // Where it does not pay by what is thought, it is tried when many more rows come than were
+        // thought.
         let sleeps = if saved > 0.0 { 0 } else { SLEEP_ROWS.max((rows * 4.0) as u64) };
         let table = Table::new(columns, columns);
         Self { table, weights: Vec::new(), taken: 0, sleeps, worth, is_given_up: false }
@@ -89,57 +92,60 @@ impl Merged {
     }
 }
 
-impl Body<'_> {
-    /// Lets rows wait.
+impl Pipeline<'_> {
+    /// Collects rows.
     pub(crate) fn merge(
         &mut self,
         at: usize,
         output: Bindings,
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         let ready = &mut self.steps[at];
         let live = &ready.planned.live;
-        let Some(merged) = ready.merged.as_mut().filter(|merged| !merged.is_given_up) else {
-            return self.pass_on(at, output, context, emit);
+        let Some(pre_aggregation) =
+            ready.pre_aggregation.as_mut().filter(|pre_aggregation| !pre_aggregation.is_given_up)
+        else {
+            return self.pass_on(at, output, context, out);
         };
-        if merged.sleeps > 0 {
-            merged.sleeps = merged.sleeps.saturating_sub(output.rows as u64);
-            return self.pass_on(at, output, context, emit);
+        if pre_aggregation.sleeps > 0 {
+            pre_aggregation.sleeps = pre_aggregation.sleeps.saturating_sub(output.rows as u64);
+            return self.pass_on(at, output, context, out);
         }
         let columns: Vec<&[Cell]> =
             live.iter().map(|&var| output.columns[var].as_slice()).collect();
-        merged.take(&columns, &output);
-        context.check(merged.table.bytes() + 8 * merged.weights.len() as u64)?;
-        let rows = merged.table.rows();
-        merged.is_given_up =
-            merged.taken >= TRIAL_ROWS && rows as f64 * merged.worth > merged.taken as f64;
-        let is_full = merged.is_given_up || rows >= MERGED_MAX;
+        pre_aggregation.take(&columns, &output);
+        context.check(pre_aggregation.table.bytes() + 8 * pre_aggregation.weights.len() as u64)?;
+        let rows = pre_aggregation.table.rows();
+        pre_aggregation.is_given_up = pre_aggregation.taken >= TRIAL_ROWS
+            && rows as f64 * pre_aggregation.worth > pre_aggregation.taken as f64;
+        let is_full = pre_aggregation.is_given_up || rows >= MERGED_MAX;
         // What waits keeps its values.
         if is_full || self.is_sweep_due(context) {
-            return self.hand_on_merged(at, context, emit);
+            return self.hand_on_pre_aggregated(at, context, out);
         }
         Ok(true)
     }
 
-    /// Hands on what waits.
-    pub(crate) fn hand_on_merged(
+    /// Hands on what is collected.
+    pub(crate) fn hand_on_pre_aggregated(
         &mut self,
         at: usize,
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         let ready = &mut self.steps[at];
-        let Some(merged) = &mut ready.merged else { return Ok(true) };
+        let Some(pre_aggregation) = &mut ready.pre_aggregation else { return Ok(true) };
         let live = &ready.planned.live;
-        let table = std::mem::replace(&mut merged.table, Table::new(live.len(), live.len()));
-        merged.taken = 0;
-        let weights = std::mem::take(&mut merged.weights);
+        let table =
+            std::mem::replace(&mut pre_aggregation.table, Table::new(live.len(), live.len()));
+        pre_aggregation.taken = 0;
+        let weights = std::mem::take(&mut pre_aggregation.weights);
         let mut columns = vec![Vec::new(); self.variables];
         for (column, &var) in table.into_columns().into_iter().zip(live) {
             columns[var] = column;
         }
         let waiting = Bindings { rows: weights.len(), columns, weights };
-        self.pass_on(at, waiting, context, emit)
+        self.pass_on(at, waiting, context, out)
     }
 }

@@ -1,12 +1,15 @@
-//! Where a body's batches wait for other threads, and the ranges into which what it reads is cut.
+//! Where a pipeline stops to hand its batches to other threads, and the key ranges that they scan.
+//!
+//! `parallel.rs` asks for both. An exchange collects batches before one step until there are enough
+//! of them for all threads; a scan of a whole relation is partitioned into ranges of keys instead.
 
 use crate::batch_size::Wanted;
 use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
-use crate::pipeline::Body;
+use crate::pipeline::Pipeline;
 use crate::pipeline::sweep::Sweep;
-use crate::sink::Emit;
+use crate::sink::Out;
 use crate::storage::relation_source::Readable;
 use base::{Batch, Key, KeyRange, Keys, Projection};
 use plan::Step;
@@ -21,7 +24,7 @@ const DRAWN_BYTES: u64 = 4 << 20;
 const DRAWN: usize = 16;
 
 /// The step before which batches wait, once it is known.
-pub(crate) struct Cut {
+pub(crate) struct Exchange {
     /// Rows that entered each step, and the head.
     passed: Vec<usize>,
     rows_min: usize,
@@ -30,7 +33,7 @@ pub(crate) struct Cut {
     waiting_rows: usize,
 }
 
-impl Cut {
+impl Exchange {
     /// Batches that wait.
     pub(crate) fn waiting(&self) -> &[Bindings] {
         &self.waiting
@@ -51,10 +54,10 @@ impl Cut {
     }
 }
 
-impl Body<'_> {
+impl Pipeline<'_> {
     /// Batches may wait once `rows_min` rows were made.
-    pub(crate) fn cut_from(&mut self, rows_min: usize) {
-        self.cut = Some(Cut {
+    pub(crate) fn exchange_from(&mut self, rows_min: usize) {
+        self.exchange = Some(Exchange {
             passed: vec![0; self.steps.len() + 1],
             rows_min,
             level: None,
@@ -69,34 +72,36 @@ impl Body<'_> {
         at: usize,
         batch: Bindings,
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         let is_sweep_due = self.is_sweep_due(context);
-        if let Some(cut) = &mut self.cut {
-            cut.note(at, batch.rows);
-            if cut.level == Some(at) {
-                cut.waiting_rows += batch.rows;
-                cut.waiting.push(batch);
+        if let Some(exchange) = &mut self.exchange {
+            exchange.note(at, batch.rows);
+            if exchange.level == Some(at) {
+                exchange.waiting_rows += batch.rows;
+                exchange.waiting.push(batch);
                 // What waits keeps its values.
-                if cut.waiting_rows >= 2 * cut.rows_min || is_sweep_due {
-                    return self.spread_waiting(context, emit);
+                if exchange.waiting_rows >= 2 * exchange.rows_min || is_sweep_due {
+                    return self.run_waiting_in_parallel(context, out);
                 }
                 return Ok(true);
             }
         }
-        self.step(at, batch, context, emit)
+        self.step(at, batch, context, out)
     }
 
     /// Hands what waits to all threads.
-    pub(crate) fn spread_waiting(
+    pub(crate) fn run_waiting_in_parallel(
         &mut self,
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
-        match &mut self.cut {
-            Some(Cut { level: Some(level), waiting, waiting_rows, .. }) if *waiting_rows > 0 => {
+        match &mut self.exchange {
+            Some(Exchange { level: Some(level), waiting, waiting_rows, .. })
+                if *waiting_rows > 0 =>
+            {
                 *waiting_rows = 0;
-                emit.spread(context, *level, std::mem::take(waiting))
+                out.run_in_parallel(context, *level, std::mem::take(waiting))
             }
             _ => Ok(true),
         }
@@ -107,7 +112,8 @@ impl Body<'_> {
         self.part = Some(part);
     }
 
-    /// How many times as long texts as come between two sweeps the first step reads, if it reads a relation of at least `rows_min` rows.
+    /// How many times as long texts as come between two sweeps the first step reads, if it reads a
+    /// relation of at least `rows_min` rows.
     ///
     /// # Errors
     /// Those of the store.
@@ -130,7 +136,8 @@ impl Body<'_> {
         Ok(usize::try_from(waves).unwrap_or(usize::MAX))
     }
 
-    /// About `count` ranges of keys with about as many rows each, where the first step reads a relation of at least `rows_min` rows whole.
+    /// About `count` ranges of keys with about as many rows each, where the first step reads a
+    /// relation of at least `rows_min` rows whole.
     ///
     /// # Errors
     /// Those of the store.

@@ -1,45 +1,53 @@
-//! Runs the steps of a body over batches of bindings.
+//! One rule body as a pipeline: batches of rows move from operator to operator into a sink.
+//!
+//! The fixpoint makes a [`Pipeline`] of a body plan, on each thread one, and runs it. `operator`
+//! adds the operators as methods; this file prepares the steps, dispatches to the operators and
+//! hands on what they make.
 //!
 //! # How
-//! A batch is a column of cells for each variable that is bound and still needed. A step makes batches of a batch, and hands each to
-//! the next step before it makes another: so memory holds a batch a step, and `:limit` stops where it is reached.
+//! A batch has one column of cells for each variable that is bound and still needed. An operator
+//! makes batches of a batch, and hands each to the next operator before it makes another. So memory
+//! holds one batch for each step, and `:limit` stops where it is reached.
 //!
 //! # Invariants
-//! 1. A batch that enters a step holds exactly the columns that the plan calls live after the step before.
-//! 2. Where rows are counted, equal ones that wait for the rest of their kind are handed on when all that comes before has run.
-//! 3. A step that computes or reads values hands on what it has when they take [`batch_bytes`], and the values of batches that are done are let go (`sweep.rs`).
-//! 4. Rows that a join makes of one batch are handed on before much more than [`BATCH_ROWS`] of them wait, but for one row that finds
-//!    more by itself in memory. What one call to the store may find is bounded by what the query may hold (`key_join.rs`).
+//! 1. A batch that enters a step has exactly the columns that the plan calls live after the step
+//!    before.
+//! 2. Where rows are counted, equal rows that are collected go on when all that comes before has
+//!    run.
+//! 3. A step that computes or reads values hands on what it has when they take
+//!    [`batch_bytes`](sweep::batch_bytes), and values of batches that are done are released
+//!    (`sweep.rs`).
+//! 4. A join hands on its rows before much more than [`BATCH_ROWS`] of them are collected, but for
+//!    one row that finds more by itself in memory. What one call to the store may find is bounded
+//!    by the memory limit of the query (`index_join.rs`).
 
 pub(crate) mod count_multiplicity;
 pub(crate) mod exchange;
 pub(crate) mod sweep;
 
-use crate::batch_size::BATCH_ROWS;
-use crate::batch_size::Wanted;
+use crate::batch_size::{BATCH_ROWS, Wanted};
 use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::expr::{Compiled, Computer};
-use crate::pipeline::count_multiplicity::Merged;
-use crate::pipeline::exchange::Cut;
+use crate::pipeline::count_multiplicity::PreAggregation;
+use crate::pipeline::exchange::Exchange;
 use crate::pipeline::sweep::Sweep;
 use crate::profile::Clock;
-use crate::sink::Emit;
-use crate::sink::top_k::First;
+use crate::sink::Out;
+use crate::sink::top_k::TopK;
 use crate::storage::access_path::StoredPath;
 use crate::storage::relation_source::Readable;
 use crate::table::Table;
 use crate::value::cell::{Cell, Interner};
 use base::KeyRange;
 use model::Value;
-use plan::Var;
-use plan::{BodyPlan, Duplicates, Planned, RangeHint, Step};
+use plan::{BodyPlan, Duplicates, Planned, RangeHint, Step, Var};
 use std::sync::Arc;
 use store::Estimate;
 
-/// After so many rows that steps take it is asked whether to go on: a look at the clock for each step of a query that reads one
-/// row would be a tenth of it.
+/// After so many rows that steps take it is asked whether to go on: a look at the clock for each
+/// step of a query that reads one row would be a tenth of it.
 pub(crate) const CHECKED_ROWS: usize = 512;
 
 /// What is known of the rows that a pipeline makes, for the operators that read them.
@@ -48,18 +56,18 @@ pub(crate) struct OutputHints {
     /// Variables whose values nothing compares, on the way or behind the pipeline.
     pub not_compared: Vec<Var>,
     /// The first rows that are wanted, and the variable that their order begins with.
-    pub top_k: Option<(Arc<First>, Var)>,
+    pub top_k: Option<(Arc<TopK>, Var)>,
 }
 
-/// A body whose expressions are ready.
-pub(crate) struct Body<'p> {
-    pub(crate) steps: Vec<Ready<'p>>,
+/// A rule body whose expressions are compiled.
+pub(crate) struct Pipeline<'p> {
+    pub(crate) steps: Vec<PreparedStep<'p>>,
     pub(crate) variables: usize,
     pub(crate) duplicates: Duplicates,
     /// Counts what the steps do, where somebody asks.
     pub(crate) clock: Option<Clock>,
     /// Where other threads take over.
-    pub(crate) cut: Option<Cut>,
+    pub(crate) exchange: Option<Exchange>,
     /// The part of the first step's relation that is read.
     pub(crate) part: Option<KeyRange>,
     /// Rows of the next batch.
@@ -76,7 +84,7 @@ pub(crate) struct Body<'p> {
     pub(crate) hints: OutputHints,
 }
 
-pub(crate) struct Ready<'p> {
+pub(crate) struct PreparedStep<'p> {
     pub(crate) planned: &'p Planned,
     /// The expression of an assignment, a filter, a list, a time.
     pub(crate) expr: Option<Compiled>,
@@ -87,7 +95,7 @@ pub(crate) struct Ready<'p> {
     /// Rows that were handed on, where equal ones are made one.
     pub(crate) seen: Option<Box<Table>>,
     /// Rows that wait, where equal ones are counted.
-    pub(crate) merged: Option<Box<Merged>>,
+    pub(crate) pre_aggregation: Option<Box<PreAggregation>>,
     /// About how much the relation holds, once that was asked.
     pub(crate) all: Option<Estimate>,
     /// How much one word that keys begin with finds at most, once that was asked.
@@ -103,7 +111,8 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Those of a hint. An expression that fails says nothing: the condition will say so itself, if there is a row.
+    /// Those of a hint. An expression that fails says nothing: the condition will say so itself, if
+    /// there is a row.
     pub(crate) fn new(hint: Option<&RangeHint>, computer: &Computer<'_>) -> Self {
         let Some(hint) = hint else { return Self::default() };
         let known =
@@ -130,7 +139,7 @@ impl Bounds {
     }
 }
 
-impl<'p> Body<'p> {
+impl<'p> Pipeline<'p> {
     /// Makes a plan's expressions ready.
     ///
     /// # Errors
@@ -142,13 +151,13 @@ impl<'p> Body<'p> {
     ) -> Result<Self> {
         let mut steps = Vec::with_capacity(plan.steps.len());
         for (place, planned) in plan.steps.iter().enumerate() {
-            let mut ready = Ready {
+            let mut ready = PreparedStep {
                 planned,
                 expr: None,
                 range: Bounds::default(),
                 own_range: Bounds::default(),
                 seen: None,
-                merged: None,
+                pre_aggregation: None,
                 all: None,
                 longest: None,
             };
@@ -165,8 +174,9 @@ impl<'p> Body<'p> {
                 }
                 Duplicates::Weigh if planned.distinct => {
                     let later = count_multiplicity::rows_later(&plan.steps, place);
-                    let merged = Merged::new(planned.live.len(), later, planned.rows);
-                    ready.merged = Some(Box::new(merged));
+                    let pre_aggregation =
+                        PreAggregation::new(planned.live.len(), later, planned.rows);
+                    ready.pre_aggregation = Some(Box::new(pre_aggregation));
                 }
                 _ => {}
             }
@@ -178,7 +188,7 @@ impl<'p> Body<'p> {
             variables,
             duplicates,
             clock: None,
-            cut: None,
+            exchange: None,
             part: None,
             batch_rows: BATCH_ROWS,
             enough: usize::MAX,
@@ -217,8 +227,9 @@ impl<'p> Body<'p> {
         !self.is_given_up()
     }
 
-    /// So many rows that come out are enough: the first batch has no more, and those after it twice as many each, so that what is looked for is
-    /// found before much else is, or else little is lost.
+    /// So many rows that come out are enough: the first batch has no more, and those after it twice
+    /// as many each, so that what is looked for is found before much else is, or else little is
+    /// lost.
     pub(crate) fn set_enough(&mut self, enough: usize) {
         self.batch_rows = enough.clamp(1, BATCH_ROWS);
         self.enough = enough;
@@ -228,26 +239,26 @@ impl<'p> Body<'p> {
     ///
     /// # Errors
     /// Whatever stops the query.
-    pub(crate) fn run(&mut self, context: &ExecContext<'_>, emit: Emit<'_>) -> Result<Wanted> {
-        if !self.step(0, Bindings::unit(self.variables), context, emit)?
-            || !self.hand_on_all_merged(context, emit)?
+    pub(crate) fn run(&mut self, context: &ExecContext<'_>, out: Out<'_>) -> Result<Wanted> {
+        if !self.step(0, Bindings::unit(self.variables), context, out)?
+            || !self.hand_on_all_pre_aggregated(context, out)?
         {
             return Ok(false);
         }
-        self.spread_waiting(context, emit)
+        self.run_waiting_in_parallel(context, out)
     }
 
     /// Hands on what waits at any step for others of its kind.
     ///
     /// # Errors
     /// Whatever stops the query.
-    pub(crate) fn hand_on_all_merged(
+    pub(crate) fn hand_on_all_pre_aggregated(
         &mut self,
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         for at in 0..self.steps.len() {
-            if !self.hand_on_merged(at, context, emit)? {
+            if !self.hand_on_pre_aggregated(at, context, out)? {
                 return Ok(false);
             }
         }
@@ -268,13 +279,13 @@ impl<'p> Body<'p> {
         at: usize,
         input: Bindings,
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
-        let Some(clock) = &mut self.clock else { return self.take(at, input, context, emit) };
-        let before = clock.enter(at, input.rows, context.watch.now_us());
-        let wanted = self.take(at, input, context, emit);
+        let Some(clock) = &mut self.clock else { return self.take(at, input, context, out) };
+        let before = clock.enter(at, input.rows, context.limits.now_us());
+        let wanted = self.take(at, input, context, out);
         if let Some(clock) = &mut self.clock {
-            clock.leave(before, context.watch.now_us());
+            clock.leave(before, context.limits.now_us());
         }
         wanted
     }
@@ -285,7 +296,7 @@ impl<'p> Body<'p> {
         at: usize,
         input: Bindings,
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         self.unchecked_rows += input.rows;
         if input.rows == 0 || self.unchecked_rows >= CHECKED_ROWS {
@@ -295,17 +306,17 @@ impl<'p> Body<'p> {
         if input.rows == 0 {
             return Ok(true);
         }
-        let Some(ready) = self.steps.get(at) else { return emit.take(context, &input) };
+        let Some(ready) = self.steps.get(at) else { return out.take(context, &input) };
         let planned = ready.planned;
         match &planned.step {
-            Step::Assign { .. } => self.assign(at, input, context, emit),
-            Step::Filter(_) => self.filter(at, input, context, emit),
-            Step::Same { .. } => self.same(at, input, context, emit),
-            Step::Member { .. } => self.members(at, &input, context, emit),
-            Step::Derived { .. } => self.join_derived(at, &input, context, emit),
+            Step::Assign { .. } => self.assign(at, input, context, out),
+            Step::Filter(_) => self.filter(at, input, context, out),
+            Step::Same { .. } => self.same(at, input, context, out),
+            Step::Member { .. } => self.members(at, &input, context, out),
+            Step::Derived { .. } => self.join_derived(at, &input, context, out),
             Step::Stored { stored, .. } => match context.relation(*stored) {
-                Readable::Stored(_) => self.join_stored(at, input, context, emit),
-                Readable::Memory(table) => self.join_memory(at, &input, &table, context, emit),
+                Readable::Stored(_) => self.join_stored(at, input, context, out),
+                Readable::Memory(table) => self.join_memory(at, &input, &table, context, out),
             },
         }
     }
@@ -316,7 +327,7 @@ impl<'p> Body<'p> {
         at: usize,
         mut output: Bindings,
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         // Rows of which nothing is asked for are only counted.
         let is_counted = self.steps[at].planned.live.is_empty();
@@ -337,10 +348,10 @@ impl<'p> Body<'p> {
             }
             context.check(seen.bytes())?;
         }
-        if ready.merged.is_some() {
-            return self.merge(at, output, context, emit);
+        if ready.pre_aggregation.is_some() {
+            return self.merge(at, output, context, out);
         }
-        self.pass_on(at, output, context, emit)
+        self.pass_on(at, output, context, out)
     }
 
     /// Hands rows to the next step, not too many at once.
@@ -349,19 +360,19 @@ impl<'p> Body<'p> {
         at: usize,
         output: Bindings,
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) -> Result<Wanted> {
         let mut start = 0;
         // A rest of less than a batch goes with the last.
         while output.rows - start > 2 * self.batch_rows {
             let end = start + self.batch_rows;
             self.batch_rows = (2 * self.batch_rows).min(BATCH_ROWS);
-            if !self.enter(at + 1, output.slice(start..end), context, emit)? {
+            if !self.enter(at + 1, output.slice(start..end), context, out)? {
                 return Ok(false);
             }
             start = end;
         }
         let rest = if start == 0 { output } else { output.slice(start..output.rows) };
-        self.enter(at + 1, rest, context, emit)
+        self.enter(at + 1, rest, context, out)
     }
 }

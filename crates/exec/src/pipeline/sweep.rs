@@ -1,17 +1,21 @@
-//! Lets go the values of batches that are done, so that a query holds what it keeps and not what it has read.
+//! Releases interned values of batches that are done, so that a query holds what it keeps and not
+//! what it has read.
 //!
 //! # How
-//! Values that no cell holds by itself stand in the query's interner. A step that makes batch after batch remembers how far the interner was filled before;
-//! when it has handed a batch on and much has come since, all that came since and is in no cell that somebody keeps is let go: what the sink holds, rows that wait
-//! for others of their kind, and the tables in which equal rows are looked for. (A mark and sweep of what is young; the batches of the steps before were there earlier.)
+//! Values that no cell holds by itself are in the query's interner. A step that makes batch after
+//! batch remembers how full the interner was before. When it has handed a batch on and much has
+//! been added since, everything that was added and is in no cell that somebody keeps is released:
+//! kept are cells of the sink, rows that are collected, and tables of rows that were seen. (Mark
+//! and sweep of the young generation; the batches of earlier steps are older.)
 //!
 //! # Invariants
-//! 1. Only the query's own thread sweeps, while no other one runs.
-//! 2. Who holds cells for longer than a batch is among [`Body::each_cell`] and [`Sink::each_cell`](crate::sink::Sink::each_cell), or calls [`Interner::keep`].
+//! 1. Only the query's own thread sweeps, while no other thread runs.
+//! 2. Whoever holds cells for longer than a batch is among [`Pipeline::each_cell`] and
+//!    [`Sink::each_cell`](crate::sink::Sink::each_cell), or calls [`Interner::keep`].
 
 use crate::context::ExecContext;
-use crate::pipeline::Body;
-use crate::sink::Emit;
+use crate::pipeline::Pipeline;
+use crate::sink::Out;
 use crate::value::cell::{Cell, EachCell, Interner, Mark};
 
 /// Of what a query may hold, the part that comes between two sweeps.
@@ -20,7 +24,8 @@ const SHARE: u64 = 8;
 /// The least that does.
 const LEAST_BYTES: u64 = 256 << 10;
 
-/// Bytes of values of a batch, at most, but for one row: and of the memory that a query may hold the part that they are.
+/// Bytes of values of a batch, at most, but for one row: and of the memory that a query may hold
+/// the part that they are.
 const BATCH_BYTES: u64 = 1 << 20;
 const BATCH_SHARE: u64 = 32;
 
@@ -35,7 +40,7 @@ pub(crate) struct Sweep {
 impl Sweep {
     /// What is there now stays.
     pub(crate) fn new(context: &ExecContext<'_>) -> Self {
-        let share_bytes = (context.watch.memory_bytes_max() / SHARE).max(LEAST_BYTES);
+        let share_bytes = (context.limits.memory_bytes_max() / SHARE).max(LEAST_BYTES);
         Self { at_bytes: context.interner.bytes().saturating_add(share_bytes), share_bytes }
     }
 
@@ -49,8 +54,9 @@ impl Sweep {
         interner.bytes() >= self.at_bytes
     }
 
-    /// Lets go what came behind `mark` and nobody keeps. Where much is kept it takes longer until the next time, so that all of them together take no longer
-    /// than what they look at took to be made.
+    /// Lets go what came behind `mark` and nobody keeps. Where much is kept it takes longer until
+    /// the next time, so that all of them together take no longer than what they look at took to be
+    /// made.
     pub(crate) fn run(&mut self, mark: &Mark, interner: &Interner, each_kept: EachCell<'_>) {
         interner.sweep(mark, each_kept);
         let kept = interner.bytes();
@@ -61,10 +67,10 @@ impl Sweep {
 
 /// Bytes of values that a batch holds at most, but for one row.
 pub(crate) fn batch_bytes(context: &ExecContext<'_>) -> u64 {
-    (context.watch.memory_bytes_max() / BATCH_SHARE).min(BATCH_BYTES)
+    (context.limits.memory_bytes_max() / BATCH_SHARE).min(BATCH_BYTES)
 }
 
-impl Body<'_> {
+impl Pipeline<'_> {
     /// From now on values are let go: this is the only body of the query that runs.
     pub(crate) fn sweep_from(&mut self, context: &ExecContext<'_>) {
         self.sweep = Some(Sweep::new(context));
@@ -80,7 +86,7 @@ impl Body<'_> {
         &mut self,
         mark: Option<&Mark>,
         context: &ExecContext<'_>,
-        emit: Emit<'_>,
+        out: Out<'_>,
     ) {
         let (Some(mut sweep), Some(mark)) = (self.sweep, mark) else { return };
         // A step behind others lets go little: what they made for it is theirs.
@@ -90,7 +96,7 @@ impl Body<'_> {
         }
         sweep.run(mark, context.interner, &mut |keep| {
             self.each_cell(keep);
-            emit.each_cell(keep);
+            out.each_cell(keep);
         });
         self.sweep = Some(sweep);
     }
@@ -108,11 +114,11 @@ impl Body<'_> {
             }
             let seen = ready.seen.iter().flat_map(|seen| seen.columns());
             seen.for_each(|column| column.iter().for_each(|&cell| visit(cell)));
-            if let Some(merged) = &ready.merged {
-                merged.each_cell(visit);
+            if let Some(pre_aggregation) = &ready.pre_aggregation {
+                pre_aggregation.each_cell(visit);
             }
         }
-        let waiting = self.cut.iter().flat_map(|cut| cut.waiting());
+        let waiting = self.exchange.iter().flat_map(|exchange| exchange.waiting());
         let columns = waiting.flat_map(|batch| &batch.columns);
         columns.for_each(|column| column.iter().for_each(|&cell| visit(cell)));
     }

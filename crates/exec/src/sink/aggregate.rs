@@ -10,14 +10,14 @@ use crate::value::cell::Cell;
 use plan::Var;
 
 /// Groups that are aggregated.
-pub(crate) struct Grouped<'q> {
+pub(crate) struct AggregateSink<'q> {
     /// The groups.
     pub groups: Groups,
     /// The variable of each column.
     pub head: &'q [Var],
 }
 
-impl Sink for Grouped<'_> {
+impl Sink for AggregateSink<'_> {
     fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
         let columns = head_columns(self.head, found);
         let check = |more| context.check(more);

@@ -1,8 +1,9 @@
-//! Groups of rows, and what aggregates make of them.
+//! Groups of rows, and the aggregates over them.
 //!
 //! # How
-//! A batch at a time: first the group of each row, then one aggregate after the other, a loop each. What was looked for last is
-//! remembered: few groups are found without the table, and rows that come in order of their group as well.
+//! A batch at a time: first the group of each row, then one aggregate after the other, each in a
+//! loop of its own. The last groups are remembered: where there are few, or rows come in order of
+//! their group, the table is not searched.
 
 use crate::error::{Error, Result};
 use crate::expr::one_nan;
@@ -59,7 +60,8 @@ enum States {
     Other { used: AggregateUse, args: Vec<Value>, states: Vec<Box<dyn Accumulate>> },
 }
 
-/// What groups have come to hold of long values within a batch, after which they are asked what they hold in all.
+/// What groups have come to hold of long values within a batch, after which they are asked what
+/// they hold in all.
 #[derive(Default)]
 struct Grown {
     bytes: usize,
@@ -136,11 +138,12 @@ impl Groups {
         }
     }
 
-    /// Adds rows: `columns` of the head, each row as often as its weight says; no weights are ones. Columns that are only counted may be
-    /// empty.
+    /// Adds rows: `columns` of the head, each row as often as its weight says; no weights are ones.
+    /// Columns that are only counted may be empty.
     ///
     /// # Errors
-    /// A value that an aggregate does not take; those of `check`, which is told how much is held where values are long.
+    /// A value that an aggregate does not take; those of `check`, which is told how much is held
+    /// where values are long.
     pub(crate) fn add(
         &mut self,
         columns: &[&[Cell]],
@@ -159,7 +162,8 @@ impl Groups {
         let is_one_group = self.plain.is_empty() && weights.is_empty();
         self.find(columns, rows);
         self.begin()?;
-        // The range of a column, which `min` and `max` may both ask for, each at a place of its own in the head.
+        // The range of a column, which `min` and `max` may both ask for, each at a place of its own
+        // in the head.
         let mut seen = None;
         let weight = |row: usize| weights.get(row).copied().unwrap_or(1);
         for ((place, states), &span) in self.aggregates.iter_mut().zip(&self.spans) {
@@ -405,8 +409,8 @@ impl Groups {
 }
 
 impl States {
-    /// Adds all cells of a batch to the only group, where that is quicker than one by one: they are small integers, whose `range` can be asked for. Whether it
-    /// did.
+    /// Adds all cells of a batch to the only group, where that is quicker than one by one: they are
+    /// small integers, whose `range` can be asked for. Whether it did.
     fn add_all(
         &mut self,
         cells: &[Cell],
@@ -442,7 +446,8 @@ impl States {
             Self::Sum(sums) | Self::Mean(sums) => (size_of::<Sum>() * sums.len()) as u64,
             Self::Least(cells) | Self::Greatest(cells) => 8 * cells.len() as u64,
             Self::Other { states, .. } => {
-                // Of very many groups some thousand are asked, all over, what they hold: this is asked for each batch.
+                // Of very many groups some thousand are asked, all over, what they hold: this is
+                // asked for each batch.
                 let step = states.len() / SAMPLED_STATES + 1;
                 let sampled: usize = states.iter().step_by(step).map(|state| state.bytes()).sum();
                 (sampled * step + 16 * states.len()) as u64

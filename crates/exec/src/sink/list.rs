@@ -1,10 +1,12 @@
-//! Rows of the entry none of which can be equal: nobody has to look for them again, and where only the first in an order are wanted, the others are let go.
+//! A sink for rows that are provably distinct: it compares none of them.
+//!
+//! Where only the first rows in an order are wanted, it drops the others from time to time.
 
 use crate::batch_size::Wanted;
 use crate::context::ExecContext;
 use crate::error::{Error, Result};
 use crate::expr::batch::Bindings;
-use crate::sink::top_k::First;
+use crate::sink::top_k::TopK;
 use crate::sink::{Sink, head_columns};
 use crate::table::ROWS_MAX;
 use crate::value::cell::Cell;
@@ -17,24 +19,25 @@ use std::sync::Arc;
 const SPARE_ROWS: usize = 8192;
 
 /// Rows none of which can be equal ([`plan::BodyPlan::unequal`]).
-pub(crate) struct RowList<'q> {
+pub(crate) struct ListSink<'q> {
     /// The rows.
     pub list: Columns,
     /// The variable of each column.
     pub head: &'q [Var],
-    /// So many of the first columns tell the rows apart. Others never decide which comes first, and need not have one cell for each value.
+    /// So many of the first columns tell the rows apart. Others never decide which comes first, and
+    /// need not have one cell for each value.
     pub told: usize,
     /// So many rows are enough, whichever.
     pub enough: usize,
     /// Only these are wanted.
-    pub first: Option<Arc<First>>,
+    pub first: Option<Arc<TopK>>,
 }
 
-impl RowList<'_> {
+impl ListSink<'_> {
     /// Lets go what is not wanted, where there is much of it.
     fn prune(&mut self, spare: usize, context: &ExecContext<'_>) -> Result<()> {
         let Some(first) = &self.first else { return Ok(()) };
-        let First { order, rows: wanted, .. } = &**first;
+        let TopK { order, rows: wanted, .. } = &**first;
         if self.list.rows <= wanted.saturating_add(spare.max(*wanted)) {
             return Ok(());
         }
@@ -54,7 +57,7 @@ impl RowList<'_> {
     }
 }
 
-impl Sink for RowList<'_> {
+impl Sink for ListSink<'_> {
     fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
         let found_columns = head_columns(self.head, found);
         let first = self.first.as_ref();

@@ -2,20 +2,17 @@
 
 use crate::batch_size::Wanted;
 use crate::context::ExecContext;
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::expr::batch::Bindings;
 use crate::limits::Check;
 use crate::sink::{Sink, each_cell_of, head_columns, plain_columns};
 use crate::table::Table;
-use crate::value::cell::Cell;
-use crate::value::cell::Interner;
+use crate::value::cell::{Cell, Interner};
 use base::STEPS;
-use plan::AggregateUse;
-use plan::Var;
+use plan::{AggregateUse, Var};
 
 /// The best row of each group, by meet aggregates.
-pub(crate) struct Best<'q> {
+pub(crate) struct MeetSink<'q> {
     /// The rows.
     pub table: Table,
     /// The variable of each column.
@@ -24,7 +21,7 @@ pub(crate) struct Best<'q> {
     pub aggregates: &'q [Option<AggregateUse>],
 }
 
-impl Sink for Best<'_> {
+impl Sink for MeetSink<'_> {
     fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
         let columns = head_columns(self.head, found);
         self.table.make_room(found.rows, &|| context.check(0))?;

@@ -1,7 +1,9 @@
-//! Where the rows go that a body finds: a set, the best of each group, or groups that are aggregated.
+//! Where the rows of a pipeline go: a set, the best row of each group, groups that are aggregated,
+//! a list, or the consumer of a stream.
 //!
 //! # Why a trait
-//! Several threads may find rows at once (`spread.rs`). Each has a sink of its own, and in the end they become one.
+//! Several threads may find rows at once (`parallel.rs`). Each has a sink of its own, and in the
+//! end they are merged into one.
 
 pub(crate) mod aggregate;
 pub(crate) mod groups;
@@ -61,10 +63,10 @@ pub(crate) trait Sink: Send + Sized {
 }
 
 /// Takes the rows that come out.
-pub(crate) type Emit<'e> = &'e mut dyn Out;
+pub(crate) type Out<'e> = &'e mut dyn RowOutput;
 
-/// Where the rows of a body go, and who helps.
-pub(crate) trait Out {
+/// Where the rows of a pipeline go, and which threads run it.
+pub(crate) trait RowOutput {
     /// Takes rows that the last step made.
     ///
     /// # Errors
@@ -75,7 +77,7 @@ pub(crate) trait Out {
     ///
     /// # Errors
     /// Whatever stops the query.
-    fn spread(
+    fn run_in_parallel(
         &mut self,
         context: &ExecContext<'_>,
         level: usize,
@@ -86,15 +88,20 @@ pub(crate) trait Out {
     fn each_cell(&self, visit: &mut dyn FnMut(Cell));
 }
 
-/// A sink without helpers.
-pub(crate) struct Alone<'s, S>(pub &'s mut S);
+/// A sink that one thread fills.
+pub(crate) struct Serial<'s, S>(pub &'s mut S);
 
-impl<S: Sink> Out for Alone<'_, S> {
+impl<S: Sink> RowOutput for Serial<'_, S> {
     fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
         self.0.take(context, found)
     }
 
-    fn spread(&mut self, _: &ExecContext<'_>, _: usize, _: Vec<Bindings>) -> Result<Wanted> {
+    fn run_in_parallel(
+        &mut self,
+        _: &ExecContext<'_>,
+        _: usize,
+        _: Vec<Bindings>,
+    ) -> Result<Wanted> {
         unreachable!("nothing waits where nobody helps")
     }
 
@@ -103,15 +110,15 @@ impl<S: Sink> Out for Alone<'_, S> {
     }
 }
 
-/// Rows that wait until it is known whether they count.
+/// Rows that are held back until it is known whether they count.
 #[derive(Default)]
-pub(crate) struct Waiting {
+pub(crate) struct PendingRows {
     /// In batches, as they came.
     pub found: Vec<Bindings>,
     bytes: u64,
 }
 
-impl Out for Waiting {
+impl RowOutput for PendingRows {
     fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
         let cells: usize = found.columns.iter().map(Vec::len).sum();
         self.bytes += 8 * (cells + found.weights.len()) as u64;
@@ -120,7 +127,12 @@ impl Out for Waiting {
         Ok(true)
     }
 
-    fn spread(&mut self, _: &ExecContext<'_>, _: usize, _: Vec<Bindings>) -> Result<Wanted> {
+    fn run_in_parallel(
+        &mut self,
+        _: &ExecContext<'_>,
+        _: usize,
+        _: Vec<Bindings>,
+    ) -> Result<Wanted> {
         unreachable!("nothing waits where nobody helps")
     }
 

@@ -11,7 +11,7 @@ use plan::Var;
 use std::sync::Arc;
 
 /// A set of rows.
-pub(crate) struct RowSet<'q> {
+pub(crate) struct SetSink<'q> {
     /// The rows.
     pub table: Table,
     /// The variable of each column.
@@ -22,7 +22,7 @@ pub(crate) struct RowSet<'q> {
     pub enough: usize,
 }
 
-impl Sink for RowSet<'_> {
+impl Sink for SetSink<'_> {
     fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
         let columns = head_columns(self.head, found);
         self.table.make_room(found.rows, &|| context.check(0))?;

@@ -7,7 +7,7 @@ use crate::batch_size::Wanted;
 use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
-use crate::result_stream::Outlet;
+use crate::result_stream::ResultStream;
 use crate::sink::{Sink, head_columns};
 use crate::value::cell::Cell;
 use crate::value::columns::Columns;
@@ -29,9 +29,9 @@ const MORE: u64 = 4;
 const VALUES_BYTES: u64 = 8 << 20;
 
 /// Rows that go out.
-pub(crate) struct Flow<'q> {
+pub(crate) struct StreamingSink<'q> {
     /// Where to.
-    pub outlet: &'q Outlet<'q>,
+    pub stream: &'q ResultStream<'q>,
     /// Those that are still here.
     pub list: Columns,
     /// The variable of each column.
@@ -48,7 +48,7 @@ pub(crate) struct Flow<'q> {
     pub since_us: u64,
 }
 
-impl Flow<'_> {
+impl StreamingSink<'_> {
     /// Hands all rows on, and nothing is forgotten.
     ///
     /// # Errors
@@ -56,14 +56,14 @@ impl Flow<'_> {
     pub(crate) fn hand_on(&mut self, context: &ExecContext<'_>) -> Result<Wanted> {
         let mut list = self.let_go();
         let interner = context.interner.copied(&mut list.columns);
-        let wanted = self.outlet.hand(list, interner);
-        self.since_us = context.watch.now_us();
+        let wanted = self.stream.hand(list, interner);
+        self.since_us = context.limits.now_us();
         wanted
     }
 
     /// Whether there are rows that have waited for long.
     fn is_late(&self, context: &ExecContext<'_>) -> bool {
-        self.list.rows > 0 && context.watch.now_us().saturating_sub(self.since_us) > PATIENCE_US
+        self.list.rows > 0 && context.limits.now_us().saturating_sub(self.since_us) > PATIENCE_US
     }
 
     /// The rows, which are no longer here.
@@ -73,7 +73,7 @@ impl Flow<'_> {
     }
 }
 
-impl Sink for Flow<'_> {
+impl Sink for StreamingSink<'_> {
     fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
         let found_columns = head_columns(self.head, found);
         for (column, found) in self.list.columns.iter_mut().zip(found_columns) {
@@ -94,7 +94,7 @@ impl Sink for Flow<'_> {
     }
 
     fn is_done(&self) -> bool {
-        self.outlet.is_done()
+        self.stream.is_done()
     }
 
     /// There are so many rows, or so many values besides.
@@ -102,7 +102,7 @@ impl Sink for Flow<'_> {
         if self.is_late(context) {
             return true;
         }
-        let values = VALUES_BYTES.min(context.watch.memory_bytes_max() / MEMORY_SHARE);
+        let values = VALUES_BYTES.min(context.limits.memory_bytes_max() / MEMORY_SHARE);
         self.list.rows as u64 >= self.range_rows / FEWER
             || context.interner.bytes() > self.lasting_bytes + values
     }

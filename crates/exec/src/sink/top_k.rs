@@ -1,4 +1,4 @@
-//! The first rows in an order, where only those are wanted.
+//! The first rows in an order, where only those are wanted: the bound that all threads share.
 
 use crate::value::cell::{Cell, Interner};
 use env::sync::Mutex;
@@ -6,18 +6,20 @@ use std::cmp::Ordering;
 
 /// The first rows in an order, for all threads that look for them.
 #[derive(Debug)]
-pub struct First {
-    /// Columns of the head and whether each descends, one at least; those that are not named follow, ascending.
+pub struct TopK {
+    /// Columns of the head and whether each descends, one at least; those that are not named
+    /// follow, ascending.
     pub order: Vec<(usize, bool)>,
     /// So many rows are wanted.
     pub rows: usize,
-    /// The value of the first column of the order in the last of the rows that are wanted, once some thread has found as many: what comes after it need not
-    /// be kept.
+    /// The value of the first column of the order in the last of the rows that are wanted, once
+    /// some thread has found as many: what comes after it need not be kept.
     pub last: Mutex<Option<Cell>>,
 }
 
-impl First {
-    /// The rows that may be wanted, by their values of the first column of the order; `None` where any may be.
+impl TopK {
+    /// The rows that may be wanted, by their values of the first column of the order; `None` where
+    /// any may be.
     pub(crate) fn kept(&self, values: &[Cell], interner: &Interner) -> Option<Vec<u32>> {
         let last = (*self.last.lock())?;
         let kept = values.iter().zip(0_u32..);
@@ -25,7 +27,8 @@ impl First {
         Some(kept.map(|(_, row)| row).collect())
     }
 
-    /// Whether a value of the first column of the order comes behind that of the last row that is wanted.
+    /// Whether a value of the first column of the order comes behind that of the last row that is
+    /// wanted.
     fn is_late(&self, last: Cell, value: Cell, interner: &Interner) -> bool {
         let by_value = match (value.as_small_int(), last.as_small_int()) {
             (Some(value), Some(last)) => value.cmp(&last),

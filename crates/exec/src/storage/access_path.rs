@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //! 1. Columns are named by their place in the relation, whichever path they are read on.
-//! 2. A bound of a range may let in rows that its condition refuses, never the other way round: conditions are checked again.
+//! 2. A bound of a range may let in rows that its condition refuses, never the other way round:
+//!    conditions are checked again.
 
 use crate::batch_size::CHUNK_ROWS;
 use crate::storage::decode::Picked;
@@ -23,7 +24,8 @@ const LONG_DRAWN: usize = 4;
 /// Rows of a range that is read in one piece.
 pub const SHORT_ROWS: usize = 256;
 
-/// Words for [`Read::sample_into`] that are the same each time, so that what follows from the rows drawn is.
+/// Words for [`Read::sample_into`] that are the same each time, so that what follows from the rows
+/// drawn is.
 pub(crate) fn words_to_draw_by() -> impl FnMut() -> u64 {
     let (hasher, mut draws) = (foldhash::fast::FixedState::with_seed(0), 0_u64);
     move || {
@@ -43,7 +45,8 @@ pub struct StoredPath {
     pub shape: Shape,
     /// Of each column there, its place in the relation.
     pub columns: Vec<usize>,
-    /// A value column whose null says that the value is stored elsewhere, where scripts do not read it.
+    /// A value column whose null says that the value is stored elsewhere, where scripts do not read
+    /// it.
     pub kept_elsewhere: Option<usize>,
     /// The one key column is text, and keys are its bytes, not an encoded tuple.
     pub has_raw_keys: bool,
@@ -62,7 +65,8 @@ impl StoredPath {
         wanted.iter().all(|column| self.columns.contains(column))
     }
 
-    /// Whether values of a column of the relation are more than words, so that it costs something to take them in.
+    /// Whether values of a column of the relation are more than words, so that it costs something
+    /// to take them in.
     pub(crate) fn is_costly(&self, column: usize) -> bool {
         let place = self.columns.iter().position(|own| *own == column);
         place.is_some_and(|place| !self.column_type(place).without_null().is_word())
@@ -111,8 +115,8 @@ impl StoredPath {
         self.set_prefix(&mut range, prefix, interner, &mut Vec::new()).then_some(range)
     }
 
-    /// Makes a range that of the keys whose first columns are these cells; `false` where no stored row can be. A range of this path keeps its memory, and
-    /// `encoded` is nothing but memory.
+    /// Makes a range that of the keys whose first columns are these cells; `false` where no stored
+    /// row can be. A range of this path keeps its memory, and `encoded` is nothing but memory.
     fn set_prefix(
         &self,
         range: &mut KeyRange,
@@ -138,13 +142,15 @@ impl StoredPath {
         found.map(|found| *range = found).is_some()
     }
 
-    /// The key words that the first columns store for these cells; `None` where they hold no such values.
+    /// The key words that the first columns store for these cells; `None` where they hold no such
+    /// values.
     fn words(&self, prefix: &[Cell], interner: &Interner) -> Option<Vec<u64>> {
         let words = prefix.iter().enumerate();
         words.map(|(i, &cell)| word_of(self.column_type(i), cell, interner)).collect()
     }
 
-    /// Narrows a range that [`StoredPath::prefix`] made of `prefix` to values of the next column from `lower` to `upper`.
+    /// Narrows a range that [`StoredPath::prefix`] made of `prefix` to values of the next column
+    /// from `lower` to `upper`.
     pub(crate) fn narrow(
         &self,
         range: &mut KeyRange,
@@ -215,8 +221,9 @@ impl StoredPath {
         }
     }
 
-    /// Hands the wanted columns of a range's rows to `visit` until it says `false`: a short range at once, of another first `chunk_rows`, then twice as many
-    /// each time up to 64 times as many, some thousand at most.
+    /// Hands the wanted columns of a range's rows to `visit` until it says `false`: a short range
+    /// at once, of another first `chunk_rows`, then twice as many each time up to 64 times as many,
+    /// some thousand at most.
     ///
     /// # Errors
     /// Those of the store and of `visit`.
@@ -229,34 +236,41 @@ impl StoredPath {
         interner: &Interner,
         visit: &mut dyn FnMut(Columns) -> std::result::Result<bool, E>,
     ) -> std::result::Result<(), E> {
-        self.scan_loosely(read, range, wanted, &[], chunk_rows, interner, visit)
+        self.scan_not_comparing(read, range, wanted, &[], chunk_rows, interner, visit)
     }
 
-    /// The same; the values of columns `loose` are compared with nothing.
+    /// The same; the values of columns `not_compared` are compared with nothing.
     ///
     /// # Errors
     /// Those of the store and of `visit`.
     #[expect(clippy::too_many_arguments, reason = "a scan, and how it is read")]
-    pub(crate) fn scan_loosely<E: From<Error>>(
+    pub(crate) fn scan_not_comparing<E: From<Error>>(
         &self,
         read: &dyn Read,
         range: KeyRange,
         wanted: &[usize],
-        loose: &[usize],
+        not_compared: &[usize],
         chunk_rows: usize,
         interner: &Interner,
         visit: &mut dyn FnMut(Columns) -> std::result::Result<bool, E>,
     ) -> std::result::Result<(), E> {
         let places = self.places(wanted);
         let visit = &mut |batch: &Batch| {
-            visit(self.cells(batch, &Picked::Range(0..batch.rows), &places, loose, interner)?)
+            visit(self.cells(
+                batch,
+                &Picked::Range(0..batch.rows),
+                &places,
+                not_compared,
+                interner,
+            )?)
         };
         self.batches(read, range, &places, chunk_rows, visit)
     }
 
-    /// As [`StoredPath::scan`], in two steps: `pick` is handed the columns `first` of some rows and says which of the rows are wanted, `visit` gets their
-    /// columns, `first` and then `rest`. So texts that nobody wants are not taken in. Values of columns `loose` are compared with nothing. The first
-    /// `piece_rows` rows come by themselves, and then twice as many each time.
+    /// As [`StoredPath::scan`], in two steps: `pick` is handed the columns `first` of some rows and
+    /// says which of the rows are wanted, `visit` gets their columns, `first` and then `rest`. So
+    /// texts that nobody wants are not taken in. Values of columns `not_compared` are compared with
+    /// nothing. The first `piece_rows` rows come by themselves, and then twice as many each time.
     ///
     /// # Errors
     /// Those of the store, of `pick` and of `visit`.
@@ -267,7 +281,7 @@ impl StoredPath {
         range: KeyRange,
         first: &[usize],
         rest: &[usize],
-        loose: &[usize],
+        not_compared: &[usize],
         chunk_rows: usize,
         piece_rows: usize,
         interner: &Interner,
@@ -287,7 +301,8 @@ impl StoredPath {
                     self.cells(batch, &Picked::Range(start..end), &first, &[], interner)?;
                 let (mut found, mut picked) = pick(looked_at)?;
                 picked.iter_mut().for_each(|row| *row += start as u32);
-                let more = self.cells(batch, &Picked::Rows(&picked), &rest, loose, interner)?;
+                let more =
+                    self.cells(batch, &Picked::Rows(&picked), &rest, not_compared, interner)?;
                 found.columns.extend(more.columns);
                 if !visit(found)? {
                     return Ok(false);
@@ -299,7 +314,8 @@ impl StoredPath {
         self.batches(read, range, &places, chunk_rows, visit)
     }
 
-    /// Hands the rows of a range, with the columns at these places, to `visit` until it says `false`, as [`StoredPath::scan`] says.
+    /// Hands the rows of a range, with the columns at these places, to `visit` until it says
+    /// `false`, as [`StoredPath::scan`] says.
     fn batches<E: From<Error>>(
         &self,
         read: &dyn Read,
@@ -337,7 +353,8 @@ impl StoredPath {
         Ok(())
     }
 
-    /// The first rows, at most so many, whose first columns are these cells; `None` where they are too long to be read at once.
+    /// The first rows, at most so many, whose first columns are these cells; `None` where they are
+    /// too long to be read at once.
     ///
     /// # Errors
     /// Those of the store.
@@ -367,8 +384,8 @@ impl StoredPath {
         self.cells(&batch, &Picked::Range(0..batch.rows), &places, &[], interner).map(Some)
     }
 
-    /// Finds the rows whose first columns are row after row of `keys`; `found` is extended by the number of the row of `keys` for
-    /// each row that is found, in order.
+    /// Finds the rows whose first columns are row after row of `keys`; `found` is extended by the
+    /// number of the row of `keys` for each row that is found, in order.
     ///
     /// # Errors
     /// Those of the store.
@@ -419,7 +436,8 @@ impl StoredPath {
         self.cells(&batch, &Picked::Range(0..batch.rows), &places, &[], interner)
     }
 
-    /// About how many bytes the byte strings of a row take, by some that are drawn: fewer where they are long.
+    /// About how many bytes the byte strings of a row take, by some that are drawn: fewer where
+    /// they are long.
     ///
     /// # Errors
     /// Those of the store.
@@ -470,7 +488,8 @@ impl StoredPath {
         Ok(cells)
     }
 
-    /// The wanted columns of all rows whose first key word is one of these; `offsets` is extended by where the rows of each end.
+    /// The wanted columns of all rows whose first key word is one of these; `offsets` is extended
+    /// by where the rows of each end.
     ///
     /// # Errors
     /// Those of the store.
@@ -583,7 +602,8 @@ fn encode_cells(cells: impl Iterator<Item = Cell>, interner: &Interner, out: &mu
     cells.for_each(|cell| interner.with(cell, |value| encode_value(value, out)));
 }
 
-/// The word that a column of this type stores for the value of a cell; `None` where it holds no such value.
+/// The word that a column of this type stores for the value of a cell; `None` where it holds no
+/// such value.
 #[inline]
 fn word_of(of: &Type, cell: Cell, interner: &Interner) -> Option<u64> {
     match (of, cell.as_small_int()) {
@@ -628,7 +648,8 @@ fn bound_word(of: &Type, value: &Value, up: bool) -> Option<u64> {
         }
         (Type::Float, _) => {
             let float = number(value)?;
-            // Integers past 2^53 are rounded; the neighbours are on the safe side, of both zeros too.
+            // Integers past 2^53 are rounded; the neighbours are on the safe side, of both zeros
+            // too.
             let float = if up { float.next_up() } else { float.next_down() };
             Some(base::float_to_word(float))
         }

@@ -31,13 +31,14 @@ impl Picked<'_> {
 }
 
 impl StoredPath {
-    /// Cells of these places of some rows; those of the relation's columns `loose` are compared with nothing ([`Interner::loosely`]).
+    /// Cells of these places of some rows; those of the relation's columns `not_compared` are
+    /// compared with nothing ([`Interner::intern_not_compared`]).
     pub(crate) fn cells(
         &self,
         batch: &Batch,
         rows: &Picked<'_>,
         places: &[usize],
-        loose: &[usize],
+        not_compared: &[usize],
         interner: &Interner,
     ) -> Result<Columns> {
         let mut out = Columns { rows: rows.len(), columns: vec![Vec::new(); places.len()] };
@@ -78,9 +79,9 @@ impl StoredPath {
                     (Column::Bytes(texts), rows)
                         if self.schema.values[value].column_type == Type::String
                             && self.kept_elsewhere != Some(value)
-                            && loose.contains(&self.columns[place]) =>
+                            && not_compared.contains(&self.columns[place]) =>
                     {
-                        interner.loosely(|cell_of| {
+                        interner.intern_not_compared(|cell_of| {
                             rows.each(|i| {
                                 column.push(match texts.validity.is_valid(i) {
                                     true => cell_of(self.text(texts.get(i))?),
@@ -140,7 +141,8 @@ impl StoredPath {
         Ok(columns)
     }
 
-    /// Cells of words of the column at a place, which stand one after the other; `valid` says of 64 rows which of them are not null.
+    /// Cells of words of the column at a place, which stand one after the other; `valid` says of 64
+    /// rows which of them are not null.
     fn piece_cells(
         &self,
         place: usize,

@@ -1,15 +1,15 @@
 //! What a join looks for in a stored relation: cells for the columns that are bound.
 //!
 //! # 1 and 1.0
-//! They are equal to `==` and two values everywhere else: a join looks for what is the same value, in whatever order
-//! joins run and whoever says the value. A column of floats has no row for 1.
+//! They are equal to `==` and two values everywhere else. A join looks for the same value, in
+//! whatever order joins run. A column of floats has no row for 1.
 
 use crate::expr::batch::Bindings;
 use crate::value::cell::Cell;
 use plan::{Plan, Step};
 
 /// Columns that are bound: those of the path's prefix first.
-pub(crate) struct StoredKeys<'i> {
+pub(crate) struct ProbeKeys<'i> {
     /// Their places in the relation.
     pub columns: Vec<usize>,
     /// What they must be, a column each of the rows that come in.
@@ -20,8 +20,9 @@ pub(crate) struct StoredKeys<'i> {
     pub without: Option<usize>,
 }
 
-impl<'i> StoredKeys<'i> {
-    /// What a join with a stored relation looks for; `without` is a variable that is left out, as if it were not bound.
+impl<'i> ProbeKeys<'i> {
+    /// What a join with a stored relation looks for; `without` is a variable that is left out, as
+    /// if it were not bound.
     pub(crate) fn new(
         step: &Step,
         input: &'i Bindings,

@@ -1,7 +1,7 @@
 //! What a query reads by a name with `*`: a relation in the store, or one of the script in memory.
 
 use crate::error::Result;
-use crate::limits::Watch;
+use crate::limits::QueryLimits;
 use crate::storage::access_path::StoredPath;
 use crate::table::Table;
 use crate::table::owned::OwnedTable;
@@ -56,8 +56,12 @@ impl Relation {
 }
 
 impl Readable {
-    pub(crate) fn of(relation: Relation, interner: &Interner, watch: &Watch<'_>) -> Result<Self> {
-        let check = || watch.check(interner.bytes());
+    pub(crate) fn of(
+        relation: Relation,
+        interner: &Interner,
+        limits: &QueryLimits<'_>,
+    ) -> Result<Self> {
+        let check = || limits.check(interner.bytes());
         Ok(match relation {
             Relation::Stored(stored) => Self::Stored(stored),
             Relation::Script(table) => Self::Memory(table.table_for(interner, &check)?),

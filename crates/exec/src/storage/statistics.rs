@@ -1,19 +1,23 @@
 //! How values are spread in stored relations: what the planner orders joins by.
 //!
 //! # What is drawn
-//! Some rows of each order in which a relation is stored, uniformly. For each prefix of its key the rows that share a drawn one's are counted: the
-//! mean of the counts' inverses tells how many prefixes there are, for a row is drawn with a chance that grows with its group; the mean of the
-//! counts is what a join by a column of the same spread finds, the second frequency moment by the rows (Alon, Matias and Szegedy, *The space
-//! complexity of approximating the frequency moments*, STOC 1996; by sampling as in Haas, Naughton, Seshadri and Swami, *Selectivity and cost
-//! estimation for joins based on random sampling*, JCSS 1996). For each column, how many pairs of drawn rows have the same value.
+//! Some rows of each order in which a relation is stored, uniformly. For each prefix of its key the
+//! rows that share a drawn one's are counted: the mean of the counts' inverses tells how many
+//! prefixes there are, for a row is drawn with a chance that grows with its group; the mean of the
+//! counts is what a join by a column of the same spread finds, the second frequency moment by the
+//! rows (Alon, Matias and Szegedy, *The space complexity of approximating the frequency moments*,
+//! STOC 1996; by sampling as in Haas, Naughton, Seshadri and Swami, *Selectivity and cost
+//! estimation for joins based on random sampling*, JCSS 1996). For each column, how many pairs of
+//! drawn rows have the same value.
 //!
 //! # Of which moment
-//! The newest, whatever moment the query reads: what a transaction is checked for is what its queries read, not what they were planned by. Where the query
-//! sees many more rows or fewer than there are, those that its own transaction changed, nothing is known.
+//! The newest, whatever moment the query reads: what a transaction is checked for is what its
+//! queries read, not what they were planned by. Where the query sees many more rows or fewer than
+//! there are, those that its own transaction changed, nothing is known.
 //!
 //! # How long they are believed
-//! Until the rows are a quarter more or less, or for a minute. To draw them costs some hundred look-ups, and to count some thousand rows: too much for each
-//! new text of a query.
+//! Until the rows are a quarter more or less, or for a minute. To draw them costs some hundred
+//! look-ups, and to count some thousand rows: too much for each new text of a query.
 
 use crate::bounded_map::keep;
 use crate::storage::access_path::{StoredPath, words_to_draw_by};
@@ -26,23 +30,28 @@ use model::Type;
 use plan::PrefixStatistics;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use store::{ErrorKind, Read, Result};
 
 /// Rows that are drawn.
 const SAMPLE_ROWS: usize = 64;
 
-/// Relations with fewer rows are not sampled. Not more: a thousand rows that are joined by a key of one column are thought to find 32 each, and four such
-/// joins a million, where nothing is known of them.
+/// Relations with fewer rows are not sampled. Not more: a thousand rows that are joined by a key of
+/// one column are thought to find 32 each, and four such joins a million, where nothing is known of
+/// them.
 const SAMPLED_MIN: u64 = 64;
 
-/// Rows of a group that are counted one by one. What the store estimates is wrong by some thousand, which matters no more for larger ones.
+/// Rows of a group that are counted one by one. What the store estimates is wrong by some thousand,
+/// which matters no more for larger ones.
 const COUNTED_MAX: usize = 16 << 10;
 
-/// Rows that are counted one by one in a draw, of all groups: some milliseconds, in which nobody asks whether to go on.
+/// Rows that are counted one by one in a draw, of all groups: some milliseconds, in which nobody
+/// asks whether to go on.
 const COUNTED_ALL_MAX: usize = 128 << 10;
 
-/// Prefixes of a key that are looked at. Of a longer one no more is known than of the last of these: it finds no more rows.
+/// Prefixes of a key that are looked at. Of a longer one no more is known than of the last of
+/// these: it finds no more rows.
 const PREFIX_COLUMNS_MAX: usize = 16;
 
 /// Microseconds for which they are believed.
@@ -60,7 +69,7 @@ pub struct PathStatistics {
 /// What is kept, by keyspace.
 pub struct Statistics {
     sampled_min: AtomicU64,
-    kept: Mutex<HashMap<KeyspaceId, Kept>>,
+    kept: Mutex<HashMap<KeyspaceId, CachedStatistics>>,
 }
 
 impl Default for Statistics {
@@ -69,13 +78,13 @@ impl Default for Statistics {
     }
 }
 
-struct Kept {
+struct CachedStatistics {
     rows: u64,
     made_us: u64,
     found: Arc<PathStatistics>,
 }
 
-impl Kept {
+impl CachedStatistics {
     fn holds(&self, rows: u64, now_us: u64) -> bool {
         are_about(self.rows, rows) && now_us.saturating_sub(self.made_us) < AGE_US
     }
@@ -140,7 +149,7 @@ impl Statistics {
         }
         let stored_bytes = about.bytes / there.max(1);
         let found = Arc::new(draw(path, is_own, there, stored_bytes, newest)?);
-        let kept = Kept { rows: there, made_us: now_us, found: Arc::clone(&found) };
+        let kept = CachedStatistics { rows: there, made_us: now_us, found: Arc::clone(&found) };
         let dropped = keep(&mut self.kept.lock(), path.keyspace, kept);
         drop(dropped);
         Ok(found)
@@ -153,8 +162,8 @@ const LONG_STORED_BYTES: u64 = 256;
 /// Bytes of byte strings in a sample, at most.
 const LONG_SAMPLE_BYTES: u64 = 4 << 20;
 
-/// Draws rows and looks at them; the values only where `with_values`, since those of other paths are the same. Of `stored_bytes` a row is told whether texts may
-/// be long: those are not read.
+/// Draws rows and looks at them; the values only where `with_values`, since those of other paths
+/// are the same. Of `stored_bytes` a row is told whether texts may be long: those are not read.
 fn draw(
     path: &StoredPath,
     with_values: bool,
@@ -182,7 +191,8 @@ fn draw(
         }
     }
     let mut sample = Batch::new(&path.shape);
-    // The same each time: a plan, and which rows a `:limit` without an order leaves, are the same for the same rows.
+    // The same each time: a plan, and which rows a `:limit` without an order leaves, are the same
+    // for the same rows.
     let mut random = words_to_draw_by();
     newest.sample_into(path.keyspace, drawn, &mut random, projection, &mut sample)?;
     if sample.rows == 0 {
@@ -221,7 +231,8 @@ fn draw(
     Ok(PathStatistics { prefixes, repeat_rates: rates.collect() })
 }
 
-/// Rows of a range, one at least: it is that of a row. `counted_rows` grows by those that are counted one by one.
+/// Rows of a range, one at least: it is that of a row. `counted_rows` grows by those that are
+/// counted one by one.
 fn count_of(
     path: &StoredPath,
     range: &KeyRange,
@@ -281,7 +292,8 @@ fn repeat_rate(
     let pairs = (drawn * drawn.saturating_sub(1) / 2).max(1) as f64;
     let same: u64 = parts.values().map(|&count| count * (count - 1) / 2).sum();
     Some(match same {
-        // Fewer than one in so many pairs, and as many as there are rows at least: halfway between, by size.
+        // Fewer than one in so many pairs, and as many as there are rows at least: halfway between,
+        // by size.
         0 => (1.0 / (pairs * rows.max(1) as f64)).sqrt().min(1.0 / pairs),
         _ => same as f64 / pairs,
     })
@@ -310,7 +322,8 @@ impl KeyEnds {
         Self { ends: ends.collect() }
     }
 
-    /// A column of a row's key; `None` where the key is none of its schema, which whoever reads it will say.
+    /// A column of a row's key; `None` where the key is none of its schema, which whoever reads it
+    /// will say.
     fn part<'k>(&self, key: &'k [u8], row: usize, column: usize) -> Option<&'k [u8]> {
         let ends = &self.ends[row];
         let begin = if column == 0 { 0 } else { *ends.get(column - 1)? };

@@ -1,9 +1,13 @@
-//! Rows of a derived relation: a set in the order in which they were found, with indexes that grow with it.
+//! Rows of a derived relation: a set in the order in which they were found, with indexes that grow
+//! with it.
 //!
 //! # Invariants
-//! 1. Rows are only appended. What a round of semi-naive evaluation found is therefore a range of row numbers.
-//! 2. A live row is there once. A row that a meet aggregate bettered is dead: it stays, and no look-up gives it.
-//! 3. An index's chain for a key goes from the newest row to the oldest, so that what is new is found without passing what is old.
+//! 1. Rows are only appended. What a round of semi-naive evaluation found is therefore a range of
+//!    row numbers.
+//! 2. A live row is there once. A row that a meet aggregate bettered is dead: it stays, and no
+//!    look-up gives it.
+//! 3. An index's chain for a key goes from the newest row to the oldest, so that what is new is
+//!    found without passing what is old.
 
 pub(crate) mod derived;
 pub mod owned;
@@ -29,7 +33,8 @@ pub(crate) const ROWS_MAX: usize = NONE as usize;
 /// Rows that room is made for at once.
 const EXPECTED_ROWS_MAX: usize = 1024;
 
-/// The same of the hash table, where a single column may hold numbers that lie close together: those leave it soon.
+/// The same of the hash table, where a single column may hold numbers that lie close together:
+/// those leave it soon.
 const EXPECTED_KEYS_MAX: usize = 112;
 
 /// Rows of a table from which on its hash table grows while somebody asks whether to go on.
@@ -45,7 +50,8 @@ pub struct Table {
     keys: usize,
     /// In the place of `set`, where the only key column holds numbers that lie close together.
     dense: Option<Dense>,
-    /// In the place of both, where the only column of a set holds such numbers: nobody asks which row a key has.
+    /// In the place of both, where the only column of a set holds such numbers: nobody asks which
+    /// row a key has.
     bits: Option<Bits>,
     /// There were such bits, and then a number that lay too far from the others.
     is_spread: bool,
@@ -133,8 +139,8 @@ impl Table {
         self.columns
     }
 
-    /// Makes room for so many more rows where they would make a large hash table grow: that is a step which nobody asks whether to take, of a fifth of
-    /// a second for some millions of rows.
+    /// Makes room for so many more rows where they would make a large hash table grow: that is a
+    /// step which nobody asks whether to take, of a fifth of a second for some millions of rows.
     ///
     /// # Errors
     /// Those of `check`.
@@ -164,7 +170,8 @@ impl Table {
         Ok(())
     }
 
-    /// Makes room for these rows, or for some of them where they are many: they may be the same again and again.
+    /// Makes room for these rows, or for some of them where they are many: they may be the same
+    /// again and again.
     pub(crate) fn expect(&mut self, columns: &[&[Cell]], rows: usize) {
         let mut may_be_close = self.keys == 1;
         if let ([column], [own], None) = (columns, &self.columns[..], &self.bits)
@@ -312,7 +319,8 @@ impl Table {
         Ok(())
     }
 
-    /// The number of the row that has the key of row `row` of other columns, which is appended unless it is there.
+    /// The number of the row that has the key of row `row` of other columns, which is appended
+    /// unless it is there.
     pub(crate) fn find_or_insert(&mut self, columns: &[&[Cell]], row: usize) -> usize {
         if let Some(dense) = &mut self.dense {
             let cell = columns[0][row];
@@ -460,8 +468,8 @@ impl Table {
         index.is_some_and(|index| index.before.len() == self.rows)
     }
 
-    /// Calls `found` for each live row of a range whose `columns` are these cells, the newest first, until it says `false`. The
-    /// index must have been made, and be up to date.
+    /// Calls `found` for each live row of a range whose `columns` are these cells, the newest
+    /// first, until it says `false`. The index must have been made, and be up to date.
     pub(crate) fn each_match(
         &self,
         columns: &[usize],
@@ -566,7 +574,8 @@ mod tests {
     #[test]
     fn many_rows_are_a_set_whether_their_keys_lie_close_together_or_not() {
         let mut table = Table::new(2, 1);
-        // Close together, then far apart, then close together again; each row twice, and one of two bettered.
+        // Close together, then far apart, then close together again; each row twice, and one of two
+        // bettered.
         let keys = (0..5000).chain((0..3000).map(|i| i * 1_000_003)).chain(-4000..0);
         let mut seen = std::collections::BTreeMap::new();
         for key in keys {

@@ -1,12 +1,15 @@
 //! Cells beside the interner that says what they mean.
 //!
 //! # Why
-//! A cell of a long text, a list or a large number is a place in one [`Interner`]. In another interner the same word
-//! is another value, or none. So cells that outlive the query that made them never travel alone.
+//! A cell of a long string, a list or a large number is a place in one [`Interner`]. In another
+//! interner the same word is another value, or none. So cells that outlive their query never travel
+//! alone.
 //!
 //! # Invariants
-//! 1. A relation of a script and the result of a query are of the types of this file. Nobody else reads their fields.
-//! 2. Cells come out for one interner: as they are where it is their own, and otherwise as its cells of the same values.
+//! 1. Temporary relations of a script and results of queries are of the types of this file. Nobody
+//!    else reads their fields.
+//! 2. Cells come out for one interner: as they are where it is their own, and otherwise as its
+//!    cells of the same values.
 
 use crate::error::Result;
 use crate::limits::Check;
@@ -118,7 +121,8 @@ fn is_same(own: &Arc<Interner>, interner: &Interner) -> bool {
     std::ptr::eq(Arc::as_ptr(own), interner)
 }
 
-/// The cells that another interner has for the values of cells. The one place where cells pass from one to another.
+/// The cells that another interner has for the values of cells. The one place where cells pass from
+/// one to another.
 fn moved(cells: &[Cell], from: &Interner, to: &Interner) -> Vec<Cell> {
     let mut known: HashMap<Cell, Cell, foldhash::fast::FixedState> = HashMap::default();
     let cell = |&cell: &Cell| match cell.is_word() {

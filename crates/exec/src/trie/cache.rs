@@ -1,6 +1,7 @@
-//! Tries of stored relations: those of one query, and those that are cached from query to query.
+//! TrieCache of stored relations: those of one query, and those that are cached from query to
+//! query.
 
-use crate::snapshot_cache::{Kept, Key};
+use crate::snapshot_cache::{Key, SnapshotCache};
 use crate::trie::Trie;
 use base::SeqNo;
 use env::sync::Mutex;
@@ -11,13 +12,13 @@ use store::Snapshot;
 /// Relations whose look-ups are counted; more are forgotten.
 const COUNTED_MAX: usize = 256;
 
-/// The tries of an engine.
+/// The cached tries of an engine.
 #[derive(Debug)]
-pub struct Tries {
+pub struct TrieCache {
     /// By relation and columns.
-    pub kept: Kept<Arc<Trie>>,
+    pub kept: SnapshotCache<Arc<Trie>>,
     pub(crate) asked: Mutex<Asked>,
-    /// Held while one is mended: who wants it too waits for it, instead of making it anew.
+    /// Held while one is patched: who wants it too waits for it, instead of making it anew.
     pub(crate) mending: Mutex<()>,
 }
 
@@ -29,10 +30,14 @@ pub(crate) struct Asked {
     pub(crate) refused: Vec<(Key, SeqNo)>,
 }
 
-impl Tries {
+impl TrieCache {
     /// Keeps nothing yet, and at most so many bytes.
     pub fn new(bytes_max: u64) -> Self {
-        Self { kept: Kept::new(bytes_max), asked: Mutex::default(), mending: Mutex::default() }
+        Self {
+            kept: SnapshotCache::new(bytes_max),
+            asked: Mutex::default(),
+            mending: Mutex::default(),
+        }
     }
 
     /// Whether long texts were met in a relation at this moment.
@@ -72,11 +77,11 @@ impl Tries {
     }
 }
 
-/// Tries that are kept, for a query that sees one moment of the store.
+/// TrieCache that are kept, for a query that sees one moment of the store.
 #[derive(Clone, Copy)]
-pub struct KeptTries<'e> {
+pub struct CachedTries<'e> {
     /// Where.
-    pub cache: &'e Tries,
+    pub cache: &'e TrieCache,
     /// What the query sees.
     pub snapshot: &'e dyn Snapshot,
 }

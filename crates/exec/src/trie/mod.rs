@@ -1,19 +1,24 @@
-//! Rows of a stored relation in memory, in the order of some of their columns: what joins that ask for much of it read.
+//! Rows of a stored relation in memory, in the order of some of their columns: what joins that ask
+//! for much of it read.
 //!
 //! # Why
-//! A look-up in the store costs a few hundred nanoseconds a key, however many keys are asked at once; here it is two loads. A query
-//! that asks for more than a small part of a relation is quicker when it reads the relation once. Each level of the order is sorted, so that
-//! the values that several relations agree on are found by walking through their lists together: the leapfrog join (Veldhuizen, ICDT 2014), and
-//! the extension by intersection of generic join (Ngo, Ré and Rudra, SIGMOD Record 2013).
+//! A look-up in the store costs a few hundred nanoseconds a key, however many keys are asked at
+//! once; here it is two loads. A query that asks for more than a small part of a relation is
+//! quicker when it reads the relation once. Each level of the order is sorted, so that the values
+//! that several relations agree on are found by walking through their lists together: the leapfrog
+//! join (Veldhuizen, ICDT 2014), and the extension by intersection of generic join (Ngo, Ré and
+//! Rudra, SIGMOD Record 2013).
 //!
 //! # Layout
-//! Compressed sparse rows, and beside them the groups of first values whose rows have changed since: what is kept while a relation changes is mended,
-//! not made anew. The first column is no column but a place in `offsets`, by its number where it holds whole numbers that lie close
+//! Compressed sparse rows, and beside them the groups of first values whose rows have changed
+//! since: a cached trie is patched while its relation changes, not made anew. The first column is
+//! no column but a place in `offsets`, by its number where it holds whole numbers that lie close
 //! together, by a hash table elsewhere; the others stand row after row.
 //!
 //! # Invariants
-//! 1. Rows of one first value ascend by the words of the other columns, one after the other. The order of words is not the order of values,
-//!    but one order for all tries of a query, which is all that walking together needs.
+//! 1. Rows of one first value ascend by the words of the other columns, one after the other. The
+//!    order of words is not the order of values, but one order for all tries of a query, which is
+//!    all that walking together needs.
 //! 2. Rows stand there as often as the relation has them: a trie of some columns is a bag.
 
 pub mod cache;
@@ -31,7 +36,8 @@ pub(crate) const ROWS_MAX: usize = u32::MAX as usize - 1;
 
 /// Rows of the base for one of a patch or one first value in it, at least ...
 const PATCHED_SHARE: usize = 8;
-/// ... where that makes more than this, and less than this: a patch is copied when a query that runs has the trie too.
+/// ... where that makes more than this, and less than this: a patch is copied when a query that
+/// runs has the trie too.
 const PATCHED_MIN: usize = 1 << 10;
 const PATCHED_MAX: usize = 1 << 15;
 
@@ -63,8 +69,8 @@ struct Base {
 /// The rows of some first values, in place of those that the base has.
 #[derive(Clone, Debug, Default)]
 struct Patch {
-    /// A bit for each first value in `groups`, and perhaps for others: most look-ups are of what did not change, and that is told from the nearest
-    /// caches. Their number is a power of two.
+    /// A bit for each first value in `groups`, and perhaps for others: most look-ups are of what
+    /// did not change, and that is told from the nearest caches. Their number is a power of two.
     marks: Vec<u64>,
     groups: HashMap<Cell, (u32, u32), foldhash::fast::FixedState>,
     /// Columns like those of the base. What was replaced again stays.
@@ -228,8 +234,10 @@ impl Trie {
         Ok(Self { base: Arc::new(base), patch: Patch::default() })
     }
 
-    /// Puts other rows in the place of those of some first values: of value `i` those from `offsets[i]` to `offsets[i + 1]` of `rest`, which holds the
-    /// other columns. `false` where a cell is no word, or where so much has changed that making the trie anew is better; it is then of no use.
+    /// Puts other rows in the place of those of some first values: of value `i` those from
+    /// `offsets[i]` to `offsets[i + 1]` of `rest`, which holds the other columns. `false` where a
+    /// cell is no word, or where so much has changed that making the trie anew is better; it is
+    /// then of no use.
     pub(crate) fn patch(&mut self, firsts: &[Cell], offsets: &[usize], rest: &[Vec<Cell>]) -> bool {
         let most = self.patched_max();
         let patch = &mut self.patch;
@@ -302,7 +310,8 @@ impl Trie {
         if rows.is_patched { &self.patch.rest } else { &self.base.rest }
     }
 
-    /// Column `i` of the relation's columns that the trie was made of, in some rows; the first has no cells of its own.
+    /// Column `i` of the relation's columns that the trie was made of, in some rows; the first has
+    /// no cells of its own.
     #[inline]
     pub(crate) fn column(&self, i: usize, rows: &Rows) -> &[Cell] {
         &self.rest(rows)[i - 1][rows.range.clone()]
@@ -392,7 +401,8 @@ fn sort_group(
     Ok(())
 }
 
-/// The least number and how many there are up to the greatest, where all cells are whole numbers that lie close together.
+/// The least number and how many there are up to the greatest, where all cells are whole numbers
+/// that lie close together.
 fn dense(cells: &[Cell]) -> Option<(i64, usize)> {
     let (least, greatest) = small_range(cells)?;
     let groups = usize::try_from(greatest.checked_sub(least)?.checked_add(1)?).ok()?;
@@ -417,8 +427,9 @@ fn after(cells: &[Cell], word: u64) -> usize {
     gallop(cells, WALKED.min(cells.len()), |cell| cell.word() <= word)
 }
 
-/// How many of the first cells are `is_before`; those up to `from` are. Steps double until one is past (Bentley and Yao, Information
-/// Processing Letters 1976): what is near is found soon, however long the list is.
+/// How many of the first cells are `is_before`; those up to `from` are. Steps double until one is
+/// past (Bentley and Yao, Information Processing Letters 1976): what is near is found soon, however
+/// long the list is.
 fn gallop(cells: &[Cell], from: usize, is_before: impl Fn(&Cell) -> bool) -> usize {
     let (mut low, mut step) = (from, WALKED);
     while low + step < cells.len() && is_before(&cells[low + step]) {
@@ -429,7 +440,8 @@ fn gallop(cells: &[Cell], from: usize, is_before: impl Fn(&Cell) -> bool) -> usi
     low + cells[low..high].partition_point(is_before)
 }
 
-/// Calls `found` for each value that stands in all lists, which ascend, with how often that is so: the product of how often each list has it.
+/// Calls `found` for each value that stands in all lists, which ascend, with how often that is so:
+/// the product of how often each list has it.
 pub(crate) fn intersect(lists: &mut [&[Cell]], mut found: impl FnMut(Cell, u64)) {
     let Some(shortest) = (0..lists.len()).min_by_key(|&i| lists[i].len()) else { return };
     lists.swap(0, shortest);

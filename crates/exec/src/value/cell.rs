@@ -1,14 +1,16 @@
 //! A value in one word, so that joins, sets and sorts work on words whatever the types are.
 //!
 //! # Why
-//! Columns of `Int`, `Float`, `Bool` and nullable ones of these are most of what is joined and counted. A word each, with no
-//! box and no tag beside it, is compared and hashed in one instruction, and a row is a few words in columns. So are short
-//! texts: codes, states, categories. Longer ones, lists and the rest stand in a query's [`Interner`] once, and the word says
-//! where: equal values are equal words, always.
+//! Columns of `Int`, `Float`, `Bool` and nullable ones of these are most of what is joined and
+//! counted. A word each, with no box and no tag beside it, is compared and hashed in one
+//! instruction, and a row is a few words in columns. So are short texts: codes, states, categories.
+//! Longer ones, lists and the rest stand in a query's [`Interner`] once, and the word says where:
+//! equal values are equal words, always.
 //!
 //! # Layout
-//! Floats are their own bits. The bit patterns of negative quiet NaNs, which nothing computes but 0/0, are taken for the
-//! others (NaN boxing, as in Lua's and JavaScript's engines); a float that is one of them is interned.
+//! Floats are their own bits. The bit patterns of negative quiet NaNs, which nothing computes but
+//! 0/0, are taken for the others (NaN boxing, as in Lua's and JavaScript's engines); a float that
+//! is one of them is interned.
 //!
 //! ```text
 //! 0xFFF9 0000 0000 000x   null 0, false 1, true 2
@@ -19,9 +21,10 @@
 //! ```
 //!
 //! # Brands
-//! A cell of one interner has no value in another: its word carries the low bits of its interner's number, which are
-//! compared wherever its value is looked up, and nowhere else. A cell that goes astray ends in a panic instead of a
-//! wrong value (decision 0038). Two interners have the same brand only if 65,535 others were made between them.
+//! A cell of one interner has no value in another: its word carries the low bits of its interner's
+//! number, which are compared wherever its value is looked up, and nowhere else. A cell that goes
+//! astray ends in a panic instead of a wrong value (decision 0038). Two interners have the same
+//! brand only if 65,535 others were made between them.
 
 mod int_kernels;
 mod lists;
@@ -39,7 +42,8 @@ use lists::ListTables;
 use model::{Value, Vector};
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hash, Hasher};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 const BOXES: u64 = 0xFFF8 << 48;
 const SPECIAL: u64 = 0xFFF9 << 48;
@@ -167,11 +171,11 @@ impl ShortText {
     }
 }
 
-/// Texts of a batch that [`Interner::loosely`] remembers.
+/// Texts of a batch that [`Interner::intern_not_compared`] remembers.
 const RECENT: usize = 1024;
 
 /// Bytes of a text that costs as much to copy as to look for.
-const LOOSE_BYTES: usize = 256;
+const NOT_COMPARED_BYTES: usize = 256;
 
 /// Calls what it is given with each cell that somebody holds.
 pub(crate) type EachCell<'a> = &'a mut dyn FnMut(&mut dyn FnMut(Cell));
@@ -191,7 +195,8 @@ struct Inner {
     values: Vec<Value>,
     /// Places of values that were swept, which are null.
     free: Vec<u32>,
-    /// What stands before was handed out to somebody whose cells nobody knows: see [`Interner::keep`].
+    /// What stands before was handed out to somebody whose cells nobody knows: see
+    /// [`Interner::keep`].
     kept: usize,
     places: HashTable<u32>,
     lists: ListTables,
@@ -275,12 +280,13 @@ impl Interner {
             .unwrap_or_else(|hash| self.insert(hash, Value::Str(text.to_owned())))
     }
 
-    /// Cells of texts that are compared with nothing: equal texts may be several cells, so that none has to be looked for. One that was there not long ago
-    /// is mostly the same. (400 ns a text otherwise, of which there are millions.)
+    /// Cells of texts that are compared with nothing: equal texts may be several cells, so that
+    /// none has to be looked for. One that was there not long ago is mostly the same. (400 ns a
+    /// text otherwise, of which there are millions.)
     ///
     /// # Errors
     /// Those of `each`, which is handed what takes a text, in order.
-    pub(crate) fn loosely<E>(
+    pub(crate) fn intern_not_compared<E>(
         &self,
         each: impl FnOnce(&mut dyn FnMut(&str) -> Cell) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -297,7 +303,7 @@ impl Interner {
             if inner.values.get(*slot as usize).is_some_and(is_it) {
                 return inner.brand.cell(*slot);
             }
-            let is_long = text.len() > LOOSE_BYTES;
+            let is_long = text.len() > NOT_COMPARED_BYTES;
             if is_long && let Some(cell) = inner.find(hash, is_it) {
                 return cell;
             }
@@ -358,7 +364,8 @@ impl Interner {
         let Some(words) = inner.text_words(&cells, &mut check)? else {
             return base::sort_in_pieces(cells, compare, check);
         };
-        // Most texts are told apart by their words, which lie beside the cells: each of the others lies anywhere.
+        // Most texts are told apart by their words, which lie beside the cells: each of the others
+        // lies anywhere.
         let pairs = words.into_iter().zip(cells).collect();
         let compare =
             |a: &(u64, Cell), b: &(u64, Cell)| a.0.cmp(&b.0).then_with(|| compare(&a.1, &b.1));
@@ -377,7 +384,8 @@ impl Interner {
         }
     }
 
-    /// A copy of the value. A long one is asked for, and a long list not copied to its end where `ambient` says so.
+    /// A copy of the value. A long one is asked for, and a long list not copied to its end where
+    /// `ambient` says so.
     ///
     /// # Errors
     /// What `ambient` says.
@@ -418,7 +426,8 @@ impl Interner {
         }
     }
 
-    /// Columns as cells of an interner of their own. What came behind `mark` goes there with them and is forgotten here: no other cell of it may be used again.
+    /// Columns as cells of an interner of their own. What came behind `mark` goes there with them
+    /// and is forgotten here: no other cell of it may be used again.
     pub(crate) fn split_off(&self, mark: &Mark, columns: &mut [Vec<Cell>]) -> Self {
         let mut inner = self.inner.write();
         let values = inner.values.split_off(mark.values);
@@ -443,13 +452,15 @@ impl Interner {
         Self { inner: RwLock::new(other), ..Self::default() }
     }
 
-    /// Nothing that is here now is swept any more: somebody holds cells of it beyond a batch, and is not asked which.
+    /// Nothing that is here now is swept any more: somebody holds cells of it beyond a batch, and
+    /// is not asked which.
     pub(crate) fn keep(&self) {
         let mut inner = self.inner.write();
         inner.kept = inner.values.len();
     }
 
-    /// Lets go the values that came behind `mark` and are in none of the cells that `each_kept` hands on: no other cell of them may be used again.
+    /// Lets go the values that came behind `mark` and are in none of the cells that `each_kept`
+    /// hands on: no other cell of them may be used again.
     pub(crate) fn sweep(&self, mark: &Mark, each_kept: EachCell<'_>) {
         let mut inner = self.inner.write();
         let first = mark.values.max(inner.kept);
@@ -495,7 +506,8 @@ impl Interner {
         Self { inner: RwLock::new(other), ..Self::default() }
     }
 
-    /// The cell of a value that is there, or else its hash. No lock is held when this returns, so that another can be taken.
+    /// The cell of a value that is there, or else its hash. No lock is held when this returns, so
+    /// that another can be taken.
     fn known(
         &self,
         hash: impl FnOnce(&Inner) -> u64,
@@ -542,7 +554,8 @@ impl Inner {
         &self.values[self.brand.place(cell).expect("the caller saw that it is interned")]
     }
 
-    /// Makes cells of this one cells of another: at the place that `moved` says, or else as copies of their values.
+    /// Makes cells of this one cells of another: at the place that `moved` says, or else as copies
+    /// of their values.
     fn resettle(
         &self,
         other: &mut Self,
@@ -592,7 +605,8 @@ impl Inner {
         }
     }
 
-    /// Of cells that are all texts, a word each, in their order as far as it goes: that of the first bytes behind those that all texts begin with.
+    /// Of cells that are all texts, a word each, in their order as far as it goes: that of the
+    /// first bytes behind those that all texts begin with.
     ///
     /// # Errors
     /// Those of `check`.

@@ -1,7 +1,8 @@
 //! The items of a list behind `in`.
 //!
 //! # Invariants
-//! 1. Each is there once: a rule's body holds for a value or does not, however often its list says the value.
+//! 1. Each is there once: a rule's body holds for a value or does not, however often its list says
+//!    the value.
 
 use crate::error::{Error, Result};
 use crate::value::cell::Cell;
@@ -9,18 +10,18 @@ use hashbrown::HashSet;
 use model::Value;
 use syntax::Span;
 
-/// Items that are compared one after the other: a set would take longer to make.
+/// ListItems that are compared one after the other: a set would take longer to make.
 const FEW: usize = 8;
 
 /// The different items of a list, in its order.
-pub(crate) struct Items {
+pub(crate) struct ListItems {
     /// They.
     pub cells: Vec<Cell>,
     /// The same, where they are many.
     set: HashSet<Cell, foldhash::fast::FixedState>,
 }
 
-impl Items {
+impl ListItems {
     /// Of all items of a list; `is_asked`: whether they are compared with values.
     pub(crate) fn new(mut cells: Vec<Cell>, is_asked: bool) -> Self {
         let mut set = HashSet::default();
@@ -85,7 +86,7 @@ mod tests {
             is_asked in any::<bool>(),
         ) {
             let interner = Interner::default();
-            let items = Items::new(list.iter().map(|&int| interner.int(int)).collect(), is_asked);
+            let items = ListItems::new(list.iter().map(|&int| interner.int(int)).collect(), is_asked);
             let mut once: Vec<i64> = Vec::new();
             list.iter().for_each(|int| if !once.contains(int) { once.push(*int) });
             let found: Vec<i64> = items.cells.iter().filter_map(|cell| cell.as_small_int()).collect();

@@ -15,8 +15,8 @@ const DIGIT_BITS: u32 = 11;
 /// Passes over the rows, at most.
 const PASSES_MAX: u32 = 6;
 
-/// Whether rows surely stand in the order of these columns, as far as one look at the first tells: what is read in the order of a key often
-/// does.
+/// Whether rows surely stand in the order of these columns, as far as one look at the first tells:
+/// what is read in the order of a key often does.
 pub fn is_in_order(columns: &[(&[Cell], bool)], rows: usize) -> bool {
     let Some((column, false)) = columns.first() else { return rows <= 1 };
     rows <= 1
@@ -41,8 +41,8 @@ pub fn order(
         .iter()
         .all(|(column, _)| column.first().is_none_or(|first| first.as_small_int().is_some()));
     match columns {
-        // Often the first column alone tells the rows apart: others that are not numbers, whose values would be compared, are looked at only
-        // where it does not.
+        // Often the first column alone tells the rows apart: others that are not numbers, whose
+        // values would be compared, are looked at only where it does not.
         [first, rest @ ..] if !are_ints && !rest.is_empty() => {
             let key = of(first)?;
             let mut order = by_keys(std::slice::from_ref(&key), rows, check)?;
@@ -90,8 +90,9 @@ fn by_keys(keys: &[Vec<u64>], rows: usize, check: Check<'_>) -> Result<Vec<u32>>
     sort_in_pieces((0..rows as u32).collect(), |&a, &b| compare(keys, a, b), check)
 }
 
-/// The same by the digits of the keys, from the least to the greatest (Knuth, TAOCP 5.2.5), where there are many rows and few digits:
-/// vertices' numbers take two passes, a comparison of each row with a dozen others.
+/// The same by the digits of the keys, from the least to the greatest (Knuth, TAOCP 5.2.5), where
+/// there are many rows and few digits: vertices' numbers take two passes, a comparison of each row
+/// with a dozen others.
 fn by_digits(keys: &[Vec<u64>], rows: usize, check: Check<'_>) -> Result<Option<Vec<u32>>> {
     if rows < DIGITS_ROWS_MIN {
         return Ok(None);

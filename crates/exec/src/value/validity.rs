@@ -6,8 +6,9 @@ use function::Ambient;
 use model::Value;
 use syntax::Span;
 
-/// Whether a row is what its key was at a time: the newest row that is not later, if it asserts. `keys` are all key columns, the
-/// validity last; rows come in key order, the newest of a key first. `last` is the key that was answered last.
+/// Whether a row is what its key was at a time: the newest row that is not later, if it asserts.
+/// `keys` are all key columns, the validity last; rows come in key order, the newest of a key
+/// first. `last` is the key that was answered last.
 pub(crate) fn newest(
     keys: &[Vec<Cell>],
     row: usize,

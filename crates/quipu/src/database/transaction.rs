@@ -5,7 +5,7 @@ use base::KeyspaceId;
 use env::Owner;
 use env::sync::Mutex;
 use relation::Names;
-use session::{Carried, Engine};
+use session::{Engine, TransactionState};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,11 +33,11 @@ struct Scripts {
     engine: Arc<Engine>,
     have_run: AtomicBool,
     /// What they leave to be done.
-    carried: Arc<Mutex<Carried>>,
+    carried: Arc<Mutex<TransactionState>>,
 }
 
 impl Scripts {
-    fn take(&self) -> Carried {
+    fn take(&self) -> TransactionState {
         self.carried.lock().take()
     }
 }
@@ -64,7 +64,7 @@ impl Tx {
         // All of them ask for the process themselves: in another one nothing is held, and every call of the transaction fails.
         let parts = database.parts.anywhere();
         let unwritten = parts.waiting.write_each();
-        let carried = Arc::new(Mutex::new(parts.engine.carried()));
+        let carried = Arc::new(Mutex::new(parts.engine.transaction_state()));
         let shared = SharedTransaction::begin(&*parts.store, isolation);
         let (have_run, engine) = (AtomicBool::new(false), Arc::clone(&parts.engine));
         let owner = database.parts.owner();
@@ -85,11 +85,11 @@ impl Tx {
     /// Runs something that changes relations, and keeps what it leaves to be done for the commit.
     pub(crate) fn changing<R>(
         &self,
-        change: impl FnOnce(&dyn Transaction, &mut Carried) -> Result<R>,
+        change: impl FnOnce(&dyn Transaction, &mut TransactionState) -> Result<R>,
     ) -> Result<R> {
         self.database.check_process()?;
         // A script inside of this one, or beside it, works on a copy of its own.
-        let mut carried = Carried::for_script(&self.scripts.carried);
+        let mut carried = TransactionState::for_script(&self.scripts.carried);
         let before = carried.names().clone();
         let done = self.for_script().with(|transaction| change(transaction, &mut carried))?;
         self.scripts.carried.lock().absorb(&before, carried);

@@ -1,12 +1,13 @@
-//! Very many rows, written as tables beside the log.
+//! Bulk load: very many rows, written as tables beside the log.
 //!
 //! # Why
-//! A transaction keeps its writes in memory, and writes them to the log and then to tables. A load sorts the rows and writes tables at once.
-//! Like a transaction it is seen whole or not at all; it cannot conflict: a transaction that is open and writes one of its rows does.
+//! A transaction keeps its writes in memory, and writes them to the log and then to tables. A load
+//! sorts the rows and writes tables at once. Like a transaction it is seen whole or not at all. It
+//! cannot conflict; an open transaction that writes one of its rows does.
 //!
 //! # Invariants
-//! 1. Of the rows of one key the last stays, as where they are put one after the other.
-//! 2. What was there is not looked at. So no index that holds other columns than keys may belong to the relation.
+//! 1. Of the rows of one key the last stays, as if they were put one after the other.
+//! 2. What was there is not read. So the relation may have no index on columns that are not keys.
 
 use base::{Batch, Keys};
 use exec::error::{Error, Result};

@@ -1,12 +1,12 @@
-//! Who is told what was changed, once it is committed.
+//! The change feed: callbacks that are told what was changed, once it is committed.
 //!
 //! # Invariants
 //! 1. Nobody is told of what is not committed.
 //! 2. No lock of the engine is held while a callback runs: it may run scripts.
-//! 3. A callback never runs inside of another on its thread: what one changes is told when it has returned. So a callback that sets
-//!    itself off is a loop, and no overflow of the stack.
+//! 3. A callback never runs inside of another one on its thread: its own changes are told when it
+//!    has returned. So a callback that triggers itself is a loop, and does not overflow the stack.
 
-use crate::dml::changed_rows::Returned;
+use crate::dml::changed_rows::ReturnedRows;
 use env::sync::RwLock;
 use model::{Frame, Value};
 use relation::Entry;
@@ -14,7 +14,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use store::ErrorKind;
 use syntax::MutationOp;
 
@@ -45,7 +46,8 @@ pub struct Changed {
     pub relation: String,
     /// What was done.
     pub by: ChangedBy,
-    /// The rows that were put; of those that were removed the key columns, as they were asked for, present or not.
+    /// The rows that were put; of those that were removed the key columns, as they were asked for,
+    /// present or not.
     pub new: Frame,
     /// The rows that were there before for these keys.
     pub old: Frame,
@@ -105,7 +107,8 @@ impl Callbacks {
 type Calls = VecDeque<(Vec<Callback>, Changed)>;
 
 thread_local! {
-    /// What callbacks of this thread are to be told when the one that runs has returned; `None` while none runs.
+    /// What callbacks of this thread are to be told when the one that runs has returned; `None`
+    /// while none runs.
     static WAITING: RefCell<Option<Calls>> = const { RefCell::new(None) };
 }
 
@@ -137,7 +140,8 @@ fn run(mut calls: Calls) {
     loop {
         while let Some((callbacks, changed)) = calls.pop_front() {
             for callback in callbacks {
-                // The change is committed, whatever a callback does: who made it is told so. What panicked has said so.
+                // The change is committed, whatever a callback does: who made it is told so. What
+                // panicked has said so.
                 let _ = catch_unwind(AssertUnwindSafe(|| callback(&changed)));
             }
         }
@@ -149,14 +153,14 @@ fn run(mut calls: Calls) {
     }
 }
 
-/// What a change of a relation did, by what it returned; `None` where it did nothing. `columns` are the relation's, the first `keys`
-/// of them keys.
+/// What a change of a relation did, by what it returned; `None` where it did nothing. `columns` are
+/// the relation's, the first `keys` of them keys.
 pub(crate) fn of_returned(
     relation: &str,
     op: MutationOp,
     columns: &[String],
     keys: usize,
-    returned: &Returned,
+    returned: &ReturnedRows,
 ) -> Option<Changed> {
     if returned.is_empty() {
         return None;

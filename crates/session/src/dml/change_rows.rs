@@ -1,25 +1,27 @@
-//! Changes of stored relations by rows that the caller has, without a script: imports, and puts of whole tables.
+//! Changes of stored relations by rows that the caller has, without a script: imports, and puts of
+//! whole tables.
 //!
 //! # Two ways
-//! Rows that are put or removed whatever was there before, as an import's are, go from columns to the store's words and bytes
-//! column after column. Where what was there matters (an insertion, an index of values, a trigger), they go the way of a script's
-//! rows. Either takes so many rows at a time that what it makes of them does not grow with the import. Very many rows that
-//! are put are loaded as tables (`load.rs`): a transaction holds no more than its share of the memory.
+//! Rows that are put or removed whatever was there before, as an import's are, go from columns to
+//! the store's words and bytes column after column. Where what was there matters (an insertion, an
+//! index of values, a trigger), they go the way of a script's rows. Either takes so many rows at a
+//! time that what it makes of them does not grow with the import. Very many rows that are put are
+//! loaded as tables (`load.rs`): a transaction holds no more than its share of the memory.
 
 use crate::ambient::EnvAmbient;
 use crate::catalog_view::columns_of;
 use crate::dml::bulk_load::{LOADED_ROWS_MIN, Rows};
-use crate::dml::changed_rows::Given;
+use crate::dml::changed_rows::InputRows;
 use crate::dml::coerce::coerced;
 use crate::dml::encode;
 use crate::dml::encode::CHUNK_ROWS;
 use crate::dml::target::Target;
 use crate::engine::Engine;
-use crate::plan_cache::cached_script::Aim;
+use crate::plan_cache::cached_script::WriteTarget;
 use crate::run_options::Run;
 use crate::script::Blocks;
 use crate::session::Session;
-use crate::transaction_state::Carried;
+use crate::transaction_state::TransactionState;
 use base::Kind;
 use exec::error::{Error, Result};
 use exec::table::owned::OwnedCells;
@@ -53,10 +55,11 @@ pub struct Change<'c> {
     pub relation: &'c str,
     /// What is done.
     pub kind: ChangeKind,
-    /// The rows: the key columns, and unless they are removed the value columns, in any order. A column that is not there has its
-    /// default.
+    /// The rows: the key columns, and unless they are removed the value columns, in any order. A
+    /// column that is not there has its default.
     pub rows: &'c Frame,
-    /// Whether it is an import: no trigger is fired, and columns that the relation does not have are passed over.
+    /// Whether it is an import: no trigger is fired, and columns that the relation does not have
+    /// are passed over.
     pub is_import: bool,
 }
 
@@ -80,8 +83,9 @@ impl Engine {
     /// Applies changes, one after the other, in a transaction of their own.
     ///
     /// # Errors
-    /// No such relation, its access level, columns that are missing, a value that a column does not take (named with its relation,
-    /// row and column), rows that must be there or must not. Nothing was changed then.
+    /// No such relation, its access level, columns that are missing, a value that a column does not
+    /// take (named with its relation, row and column), rows that must be there or must not. Nothing
+    /// was changed then.
     pub fn change(&self, changes: &[Change<'_>], run: &Run<'_>) -> Result<()> {
         self.store.check_open()?;
         if let Some(host) = &self.host {
@@ -101,11 +105,13 @@ impl Engine {
         transaction: &dyn Transaction,
         changes: &[Change<'_>],
         run: &Run<'_>,
-        carried: &mut Carried,
+        state: &mut TransactionState,
     ) -> Result<()> {
         let cancelled = Arc::new(AtomicBool::new(false));
         let _running = self.register(&said(changes).into(), &cancelled);
-        self.carry(transaction, run, &cancelled, carried, |session| session.change_all(changes))
+        self.in_callers_transaction(transaction, run, &cancelled, state, |session| {
+            session.change_all(changes)
+        })
     }
 }
 
@@ -144,7 +150,7 @@ struct Prepared<'f> {
     kind: ChangeKind,
     rows: usize,
     mutation: Mutation,
-    aim: Aim,
+    write_target: WriteTarget,
     sources: Vec<Source<'f>>,
     triggers: Vec<String>,
     /// Whether what was there plays no part.
@@ -182,14 +188,14 @@ impl Session<'_> {
         let name = Ident { text: change.relation.to_owned(), span: Span::default() };
         crate::access::refuse_part(&name, "written by writing")?;
         let mutation = Mutation { op: change.kind.op(), relation: name, spec: None };
-        let aim = self.find_aim(&mutation)?;
+        let write_target = self.find_write_target(&mutation)?;
         let triggers = match change.is_import {
             true => Vec::new(),
-            false => crate::dml::trigger::of(&aim.settings, mutation.op).to_vec(),
+            false => crate::dml::trigger::of(&write_target.settings, mutation.op).to_vec(),
         };
-        let target = &aim.target;
+        let target = &write_target.target;
         let schema = &target.schema;
-        let sources = self.sources(change, &aim)?;
+        let sources = self.sources(change, &write_target)?;
         let is_blind = matches!(change.kind, ChangeKind::Put | ChangeKind::Rm)
             && triggers.is_empty()
             && !engine.callbacks.wants(change.relation)
@@ -200,17 +206,26 @@ impl Session<'_> {
             && change.kind == ChangeKind::Put
             && schema.values.iter().all(|value| value.merge.is_none());
         let (kind, rows) = (change.kind, change.rows.len());
-        Ok(Prepared { kind, rows, mutation, aim, sources, triggers, is_blind, is_loadable })
+        Ok(Prepared {
+            kind,
+            rows,
+            mutation,
+            write_target,
+            sources,
+            triggers,
+            is_blind,
+            is_loadable,
+        })
     }
 
     /// Writes all of them as tables.
     fn load(&self, all: &[Prepared<'_>]) -> Result<()> {
         let mut tables = Vec::new();
-        for Prepared { aim: Aim { target, .. }, sources, rows, .. } in all {
+        for Prepared { write_target: WriteTarget { target, .. }, sources, rows, .. } in all {
             for path in &target.paths {
                 self.check()?;
                 let columns: Vec<_> = sources.iter().map(Source::series).collect();
-                let rows = encode::encode(path, &columns, 0..*rows, &EnvAmbient(&self.watch))
+                let rows = encode::encode(path, &columns, 0..*rows, &EnvAmbient(&self.limits))
                     .map_err(|refused| wrong(&target.schema, &refused))?;
                 tables.push(Rows { keyspace: path.keyspace, rows });
             }
@@ -219,7 +234,8 @@ impl Session<'_> {
     }
 
     fn change(&mut self, prepared: &Prepared<'_>) -> Result<()> {
-        let Prepared { kind, rows, mutation, aim, sources, triggers, is_blind, .. } = prepared;
+        let Prepared { kind, rows, mutation, write_target, sources, triggers, is_blind, .. } =
+            prepared;
         let rows = *rows;
         // A trigger sees all that changed at once.
         let step = if triggers.is_empty() { CHUNK_ROWS } else { usize::MAX };
@@ -229,12 +245,13 @@ impl Session<'_> {
             let to = from.saturating_add(step).min(rows);
             self.check()?;
             match is_blind {
-                true => self.write_columns(*kind, &aim.target, sources, from..to)?,
-                false => self.write_rows(mutation, aim, sources, triggers, from..to)?,
+                true => self.write_columns(*kind, &write_target.target, sources, from..to)?,
+                false => self.write_rows(mutation, write_target, sources, triggers, from..to)?,
             }
             from = to;
         }
-        // Whoever wants to know is told once. Where there are triggers, which may have changed others, there was one chunk.
+        // Whoever wants to know is told once. Where there are triggers, which may have changed
+        // others, there was one chunk.
         if triggers.is_empty() {
             let mut changed = self.changed.drain(told..);
             let first = changed.next();
@@ -250,8 +267,12 @@ impl Session<'_> {
     }
 
     /// Of each column, what it gets.
-    fn sources<'f>(&self, change: &Change<'f>, aim: &Aim) -> Result<Vec<Source<'f>>> {
-        let schema = &aim.target.schema;
+    fn sources<'f>(
+        &self,
+        change: &Change<'f>,
+        write_target: &WriteTarget,
+    ) -> Result<Vec<Source<'f>>> {
+        let schema = &write_target.target.schema;
         let columns = columns_of(schema);
         if !change.is_import {
             let unknown =
@@ -263,7 +284,7 @@ impl Session<'_> {
                 return Err(Error::unknown(what, Span::default(), near));
             }
         }
-        let ambient = EnvAmbient(&self.watch);
+        let ambient = EnvAmbient(&self.limits);
         let mut sources = Vec::with_capacity(columns.len());
         for (place, column) in columns.iter().enumerate() {
             let is_value = place >= schema.keys.len();
@@ -283,7 +304,7 @@ impl Session<'_> {
                 sources.push(Source::Missing);
                 continue;
             }
-            let default = aim.defaults.iter().find(|(name, _)| *name == column.name);
+            let default = write_target.defaults.iter().find(|(name, _)| *name == column.name);
             let Some((_, default)) = default else {
                 let what = format!(
                     "the rows for relation `{}` have no column `{}`",
@@ -339,7 +360,7 @@ impl Session<'_> {
     ) -> Result<()> {
         let kind = if kind.is_removal() { Kind::Delete } else { Kind::Put };
         let columns: Vec<_> = sources.iter().map(Source::series).collect();
-        let tables = encode::writes(target, kind, &columns, &rows, &EnvAmbient(&self.watch))
+        let tables = encode::writes(target, kind, &columns, &rows, &EnvAmbient(&self.limits))
             .map_err(|refused| wrong(&target.schema, &refused))?;
         self.transaction.write(&WriteBatch { tables })?;
         Ok(())
@@ -349,13 +370,13 @@ impl Session<'_> {
     fn write_rows(
         &mut self,
         mutation: &Mutation,
-        aim: &Aim,
+        write_target: &WriteTarget,
         sources: &[Source<'_>],
         triggers: &[String],
         rows: std::ops::Range<usize>,
     ) -> Result<()> {
-        let schema = &aim.target.schema;
-        let ambient = EnvAmbient(&self.watch);
+        let schema = &write_target.target.schema;
+        let ambient = EnvAmbient(&self.limits);
         let all = columns_of(schema);
         let (mut headers, mut columns) = (Vec::new(), Vec::new());
         // The values of one chunk are forgotten with it.
@@ -371,8 +392,8 @@ impl Session<'_> {
             headers.push(column.name.clone());
         }
         let cells = OwnedCells::new(columns, Arc::clone(&self.interner));
-        let given = Given { headers: &headers, rows: rows.len(), cells: &cells };
-        self.write(mutation, &given, aim, triggers, false)?;
+        let given = InputRows { headers: &headers, rows: rows.len(), cells: &cells };
+        self.write(mutation, &given, write_target, triggers, false)?;
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use exec::table::owned::OwnedCells;
 use model::Value;
 
 /// Rows of a query with their names, which are to be written.
-pub(crate) struct Given<'g> {
+pub(crate) struct InputRows<'g> {
     /// Names of the columns; of an aggregate also that of its variable.
     pub headers: &'g [String],
     /// Rows.
@@ -14,4 +14,4 @@ pub(crate) struct Given<'g> {
 }
 
 /// Rows for `:returning`: their kind, and the relation's columns.
-pub(crate) type Returned = Vec<(&'static str, Vec<Value>)>;
+pub(crate) type ReturnedRows = Vec<(&'static str, Vec<Value>)>;

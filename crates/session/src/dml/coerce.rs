@@ -20,8 +20,8 @@ pub(crate) fn coerced(
     of.coerce(value).map_err(|error| error.to_string())
 }
 
-/// What may be written for a validity: a time that asserts, `'ASSERT'` and `'RETRACT'` for now, `~` before a time that retracts,
-/// and a list of microseconds and a truth value.
+/// What may be written for a validity: a time that asserts, `'ASSERT'` and `'RETRACT'` for now, `~`
+/// before a time that retracts, and a list of microseconds and a truth value.
 fn validity(value: &Value, ambient: &dyn function::Ambient) -> Result<Option<Value>> {
     let make =
         |timestamp_us, assert| Ok(Some(Value::Validity(model::Validity { timestamp_us, assert })));
@@ -43,7 +43,8 @@ fn validity(value: &Value, ambient: &dyn function::Ambient) -> Result<Option<Val
     }
 }
 
-/// Whether there is a null where the type does not say that it may stand. The types themselves take one for `Any` and for JSON.
+/// Whether there is a null where the type does not say that it may stand. The types themselves take
+/// one for `Any` and for JSON.
 fn has_stray_null(of: &Type, value: &Value) -> bool {
     match (of, value) {
         (Type::Any | Type::Json, Value::Null) => true,

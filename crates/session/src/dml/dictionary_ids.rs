@@ -1,4 +1,4 @@
-//! Texts that are stored as numbers: the vertices of a graph, in rows that are written or read whole.
+//! Dictionary ids: strings that are stored as numbers, which are the vertices of a graph.
 
 use base::{Batch, BytesColumn, Column, Keys, Kind, WordColumn};
 use exec::error::Result;
@@ -8,13 +8,13 @@ use relation::{ABSENT, Dictionary};
 use store::{Kinds, Read, TableWrites, Transaction, WriteBatch};
 
 /// The numbers of some texts.
-pub(crate) struct Numbers {
+pub(crate) struct DictionaryIds {
     dictionary: Dictionary,
     /// [`ABSENT`] for a text that has none.
     by_text: HashMap<String, u64>,
 }
 
-impl Numbers {
+impl DictionaryIds {
     /// Those of the texts in some rows' keys.
     ///
     /// # Errors
@@ -32,8 +32,8 @@ impl Numbers {
                 texts.push(text);
             }
         }
-        let numbers = dictionary.look_up(read, &texts)?;
-        for (text, number) in texts.into_iter().zip(numbers) {
+        let ids = dictionary.look_up(read, &texts)?;
+        for (text, number) in texts.into_iter().zip(ids) {
             by_text.insert(text.to_owned(), number);
         }
         Ok(Self { dictionary, by_text })
@@ -62,17 +62,18 @@ impl Numbers {
         if texts.is_empty() {
             return Ok(());
         }
-        let mut numbers = vec![ABSENT; texts.len()];
+        let mut ids = vec![ABSENT; texts.len()];
         let mut next = self.dictionary.free_id(transaction, 0)?;
-        let tables = self.dictionary.name_new(&texts, &mut numbers, 0..texts.len(), &mut next);
+        let tables = self.dictionary.name_new(&texts, &mut ids, 0..texts.len(), &mut next);
         transaction.write(&WriteBatch { tables })?;
-        for (text, number) in texts.into_iter().zip(numbers) {
+        for (text, number) in texts.into_iter().zip(ids) {
             self.by_text.insert(text.to_owned(), number);
         }
         Ok(())
     }
 
-    /// Makes a commit that names one of these keys' texts meanwhile a conflict: that they have no number is what the rows stand on.
+    /// Makes a commit that names one of these keys' texts meanwhile a conflict: that they have no
+    /// number is what the rows stand on.
     ///
     /// # Errors
     /// Those of the store.
@@ -112,18 +113,14 @@ fn as_text(value: &Value) -> Option<&str> {
 ///
 /// # Errors
 /// As [`Dictionary::texts`].
-pub(crate) fn spelled(
-    dictionary: Dictionary,
-    read: &dyn Read,
-    numbers: &[u64],
-) -> Result<BytesColumn> {
+pub(crate) fn spelled(dictionary: Dictionary, read: &dyn Read, ids: &[u64]) -> Result<BytesColumn> {
     // Each once and in order: a vertex has many edges.
-    let mut distinct = numbers.to_vec();
+    let mut distinct = ids.to_vec();
     distinct.sort_unstable();
     distinct.dedup();
     let names = dictionary.texts(read, distinct.clone())?;
     let mut texts = BytesColumn::default();
-    for number in numbers {
+    for number in ids {
         let place = distinct.partition_point(|one| one < number);
         texts.push(Some(names.get(place)));
     }

@@ -1,8 +1,9 @@
 //! Rows of a relation, column after column, as its orders store them.
 //!
 //! # Why beside the way row by row
-//! Where what was there plays no part, as in most changes of many rows, nothing has to be known of a row as a whole: no list of values is made for
-//! each, and integers go from cells to words in loops.
+//! Where what was there plays no part, as in most changes of many rows, nothing has to be known of
+//! a row as a whole: no list of values is made for each, and integers go from cells to words in
+//! loops.
 
 use crate::dml::coerce::coerced;
 use crate::dml::target::Target;
@@ -30,7 +31,8 @@ pub(crate) fn series(of: &Type, cells: &[Cell], interner: &Interner) -> Series {
     series
 }
 
-/// What puts or deletes rows of a relation in all its orders, whatever was there. Value columns may be missing where rows are deleted.
+/// What puts or deletes rows of a relation in all its orders, whatever was there. Value columns may
+/// be missing where rows are deleted.
 ///
 /// # Errors
 /// The first value that its column does not take.

@@ -1,4 +1,5 @@
-//! A relation that rows are written to: its columns as whoever writes sees them, and where they are stored.
+//! A relation that rows are written to: its columns as the writer sees them, and where they are
+//! stored.
 
 use crate::catalog_view::{dictionary, stored_paths};
 use exec::storage::access_path::StoredPath;
@@ -9,7 +10,8 @@ use store::Read;
 pub(crate) struct Target {
     /// Its columns as scripts see them.
     pub schema: Schema,
-    /// The orders in which it is stored, its own first. Their columns hold numbers where texts have numbers.
+    /// The orders in which it is stored, its own first. Their columns hold numbers where texts have
+    /// numbers.
     pub paths: Vec<StoredPath>,
     /// The numbers of its key columns' texts: of a graph with text for vertices.
     pub dictionary: Option<Dictionary>,

@@ -1,11 +1,11 @@
-//! Relations of a script's own: how they are changed.
+//! Temporary relations of a script: how they are changed.
 //!
 //! # Invariants
 //! 1. A change that is refused leaves the relation as it was.
 
 use crate::ambient::EnvAmbient;
-use crate::catalog_view::Ephemeral;
-use crate::dml::changed_rows::{Given, Returned};
+use crate::catalog_view::TempRelation;
+use crate::dml::changed_rows::{InputRows, ReturnedRows};
 use crate::dml::coerce::coerced;
 use crate::dml::writer::{check_spec, find, given_column, schema_of};
 use crate::session::Session;
@@ -30,11 +30,12 @@ impl Session<'_> {
     /// Changes a relation of the script's own.
     ///
     /// # Errors
-    /// There is no such relation, or one already; a column gets no value; a row is there or is not, against what the op asks.
-    pub(crate) fn change_ephemeral(
+    /// There is no such relation, or one already; a column gets no value; a row is there or is not,
+    /// against what the op asks.
+    pub(crate) fn change_temp_relation(
         &mut self,
         mutation: &Mutation,
-        given: &Given<'_>,
+        given: &InputRows<'_>,
         returning: bool,
     ) -> Result<Output> {
         let name = &mutation.relation.text;
@@ -48,11 +49,11 @@ impl Session<'_> {
             (None, None) => Vec::new(),
         };
         let interner = &self.interner;
-        let ambient = EnvAmbient(&self.watch);
+        let ambient = EnvAmbient(&self.limits);
         let computer = Computer::new(interner, &[], &ambient);
-        let check = || self.watch.check(interner.bytes());
+        let check = || self.limits.check(interner.bytes());
         let mut changed = returning.then(Changed::default);
-        match (mutation.op, self.ephemeral.get_mut(name)) {
+        match (mutation.op, self.temp_relations.get_mut(name)) {
             (MutationOp::Create, Some(_)) => {
                 return Err(Error::value(format!("relation `{name}` is there already"), span));
             }
@@ -61,7 +62,7 @@ impl Session<'_> {
                 let columns = crate::catalog_view::columns_of(&schema);
                 let keys = schema.keys.len();
                 let table = OwnedTable::new(Table::new(columns.len(), keys), interner);
-                let mut fresh = Ephemeral { columns, defaults: said, keys, table };
+                let mut fresh = TempRelation { columns, defaults: said, keys, table };
                 fresh.change(
                     mutation,
                     given,
@@ -71,17 +72,17 @@ impl Session<'_> {
                     &check,
                     changed.as_mut(),
                 )?;
-                self.ephemeral.insert(name.clone(), fresh);
+                self.temp_relations.insert(name.clone(), fresh);
             }
             (_, Some(kept)) => {
                 kept.change(mutation, given, &said, interner, &computer, &check, changed.as_mut())?;
             }
             (_, None) => {
-                let near = syntax::closest(name, self.ephemeral.keys().map(String::as_str));
+                let near = syntax::closest(name, self.temp_relations.keys().map(String::as_str));
                 return Err(Error::unknown(format!("no relation `{name}`"), span, near));
             }
         }
-        match (changed, self.ephemeral.get(name)) {
+        match (changed, self.temp_relations.get(name)) {
             (Some(changed), Some(kept)) => {
                 let returned = changed.into_returned(interner);
                 Ok(crate::dml::writer::returned_output(&kept.columns, returned))
@@ -102,7 +103,7 @@ struct Changed {
 }
 
 impl Changed {
-    fn into_returned(self, interner: &Interner) -> Returned {
+    fn into_returned(self, interner: &Interner) -> ReturnedRows {
         let (asked, old) = match self.removes {
             true => ("requested", "deleted"),
             false => ("inserted", "replaced"),
@@ -113,12 +114,12 @@ impl Changed {
     }
 }
 
-impl Ephemeral {
+impl TempRelation {
     #[expect(clippy::too_many_arguments, reason = "a change, and what it is computed with")]
     fn change(
         &mut self,
         mutation: &Mutation,
-        given: &Given<'_>,
+        given: &InputRows<'_>,
         said: &[(String, plan::Expr)],
         interner: &Arc<Interner>,
         computer: &Computer<'_>,
@@ -201,11 +202,12 @@ impl Ephemeral {
         Ok(())
     }
 
-    /// The cells of each column as it holds them; `None` where the op does not ask for them. `said`: defaults that the script says here.
+    /// The cells of each column as it holds them; `None` where the op does not ask for them.
+    /// `said`: defaults that the script says here.
     fn given<'g>(
         &self,
         mutation: &Mutation,
-        given: &Given<'g>,
+        given: &InputRows<'g>,
         said: &[(String, plan::Expr)],
         computer: &Computer<'_>,
     ) -> Result<Vec<Option<Cow<'g, [Cell]>>>> {

@@ -1,9 +1,11 @@
 //! Triggers: scripts that run when rows of a relation have changed, in the same transaction.
 //!
-//! A trigger sees what changed as the rules `_new` and `_old`. Where no row was given nothing changed, and none runs. What it changes itself sets off no other trigger. Where a relation is replaced, those
-//! `on replace` run first, see what it holds until then, and know of no rows; those `on put` run when the new rows are there.
+//! A trigger sees what changed as the rules `_new` and `_old`. Where no row was given nothing
+//! changed, and none runs. What it changes itself sets off no other trigger. Where a relation is
+//! replaced, those `on replace` run first, see what it holds until then, and know of no rows; those
+//! `on put` run when the new rows are there.
 
-use crate::dml::changed_rows::Returned;
+use crate::dml::changed_rows::ReturnedRows;
 use exec::error::{Error, Result};
 use model::Value;
 use relation::Settings;
@@ -38,7 +40,7 @@ pub(crate) fn rules(
     op: MutationOp,
     columns: &[String],
     keys: usize,
-    changed: &Returned,
+    changed: &ReturnedRows,
 ) -> [Rule; 2] {
     let is_removal = matches!(op, MutationOp::Rm | MutationOp::Delete);
     // Of what is removed, only the key is asked for.
@@ -50,7 +52,7 @@ pub(crate) fn rules(
 }
 
 /// A constant rule of the rows of some kinds.
-fn rule(name: &str, columns: &[String], changed: &Returned, kinds: &[&str]) -> Rule {
+fn rule(name: &str, columns: &[String], changed: &ReturnedRows, kinds: &[&str]) -> Rule {
     let ident = |text: &str| Ident { text: text.to_owned(), span: Span::default() };
     let literal = |value: &Value| Expr::Literal(value.clone(), Span::default());
     let rows = changed.iter().filter(|(kind, _)| kinds.contains(kind)).map(|(_, row)| {

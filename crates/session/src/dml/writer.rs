@@ -1,15 +1,15 @@
-//! Changes of stored relations by the rows of a query.
+//! Writes the rows of a query to a stored relation.
 //!
 //! # Invariants
-//! 1. Everything is written through the script's transaction: other readers see all of it or nothing.
+//! 1. Everything is written through the script's transaction: other readers see all of it or
+//!    nothing.
 //! 2. A graph's two directions get the same rows.
-//! 3. Rows hold texts until they are encoded, also where numbers stand for them.
+//! 3. Rows hold strings until they are encoded, also where a dictionary has ids for them.
 
 use crate::catalog_view::columns_of;
-use crate::dml::changed_rows::Given;
-use crate::dml::changed_rows::Returned;
+use crate::dml::changed_rows::{InputRows, ReturnedRows};
 use crate::dml::coerce::coerced;
-use crate::dml::dictionary_ids::Numbers;
+use crate::dml::dictionary_ids::DictionaryIds;
 use crate::dml::encode;
 use crate::dml::encode::CHUNK_ROWS;
 use crate::dml::target::Target;
@@ -28,7 +28,8 @@ use std::sync::OnceLock;
 use store::{Kinds, TableWrites, Transaction, WriteBatch};
 use syntax::{Mutation, MutationOp, Span, Spec, SpecColumn};
 
-/// Whether what a change says of columns holds of a relation that has these: names, and types where they are said.
+/// Whether what a change says of columns holds of a relation that has these: names, and types where
+/// they are said.
 ///
 /// # Errors
 /// A column that it does not have, or of another type.
@@ -71,7 +72,7 @@ fn bytes_of_returned((_, row): &(&'static str, Vec<Value>)) -> u64 {
 }
 
 /// What `:returning` gives.
-pub(crate) fn returned_output(columns: &[ColumnInfo], returned: Returned) -> Output {
+pub(crate) fn returned_output(columns: &[ColumnInfo], returned: ReturnedRows) -> Output {
     let names: Vec<&str> =
         std::iter::once("_kind").chain(columns.iter().map(|column| column.name.as_str())).collect();
     let rows = returned
@@ -172,8 +173,8 @@ pub(crate) struct Writer<'w> {
     pub memory_bytes_max: u64,
 }
 
-/// Rows that are written at once take no more than such a part of the memory, but for the last: what they replace, and what is
-/// written, take about as much each.
+/// Rows that are written at once take no more than such a part of the memory, but for the last:
+/// what they replace, and what is written, take about as much each.
 const CHUNK_SHARE: u64 = 16;
 
 /// Rows of which what was there before stays with the query's values.
@@ -183,8 +184,9 @@ impl Writer<'_> {
     /// Applies it; what it returns for `:returning`.
     ///
     /// # Errors
-    /// Missing columns, values of the wrong type, rows that are there and must not be, or the other way round.
-    pub(crate) fn apply(&self, mutation: &Mutation, given: &Given<'_>) -> Result<Returned> {
+    /// Missing columns, values of the wrong type, rows that are there and must not be, or the other
+    /// way round.
+    pub(crate) fn apply(&self, mutation: &Mutation, given: &InputRows<'_>) -> Result<ReturnedRows> {
         let sources = self.sources(mutation, given)?;
         let has_indexes = self.target.has_value_index();
         let is_new = matches!(mutation.op, MutationOp::Create | MutationOp::Replace);
@@ -192,9 +194,9 @@ impl Writer<'_> {
         let looks = has_indexes || !is_blind || self.returning;
         if !looks && self.target.dictionary.is_none() {
             self.write_columns(mutation, &sources.of, given)?;
-            return Ok(Returned::new());
+            return Ok(ReturnedRows::new());
         }
-        let mut returned = Returned::new();
+        let mut returned = ReturnedRows::new();
         let (mut returned_bytes, mut from) = (0, 0);
         while from < given.rows {
             let told = returned.len();
@@ -211,12 +213,13 @@ impl Writer<'_> {
         Ok(returned)
     }
 
-    /// The next rows that are given, as the relation holds them: as many as are written at once, one at least.
+    /// The next rows that are given, as the relation holds them: as many as are written at once,
+    /// one at least.
     fn rows(
         &self,
         mutation: &Mutation,
         sources: &[Source],
-        given: &Given<'_>,
+        given: &InputRows<'_>,
         from: usize,
     ) -> Result<Vec<Vec<Option<Value>>>> {
         let to = from.saturating_add(CHUNK_ROWS).min(given.rows);
@@ -240,15 +243,15 @@ impl Writer<'_> {
         mutation: &Mutation,
         rows: Vec<Vec<Option<Value>>>,
         looks: bool,
-        returned: &mut Returned,
+        returned: &mut ReturnedRows,
     ) -> Result<()> {
         let schema = &self.target.schema;
         let keys = schema.keys.len();
         let has_indexes = self.target.has_value_index();
-        let numbers = match self.target.dictionary {
+        let ids = match self.target.dictionary {
             Some(dictionary) => {
                 let texts = rows.iter().flat_map(|row| row[..keys].iter().flatten());
-                Some(Numbers::of(dictionary, self.transaction, texts)?)
+                Some(DictionaryIds::of(dictionary, self.transaction, texts)?)
             }
             None => None,
         };
@@ -261,13 +264,14 @@ impl Writer<'_> {
                 Ok(Change { old: None, new })
             };
             let changes = rows.into_iter().map(change).collect::<Result<_>>()?;
-            return self.write_changes(changes, numbers, has_indexes, mutation);
+            return self.write_changes(changes, ids, has_indexes, mutation);
         }
         // What was there before many rows is forgotten with them.
         let own = (rows.len() > CELLS_KEPT_ROWS_MAX).then(Interner::default);
         let interner = own.as_ref().unwrap_or(self.interner);
-        let old = self.old_rows(&rows, numbers.as_ref(), interner)?;
-        // Rows in their order, each seeing what those of its key before it did; of each key, only the last is written.
+        let old = self.old_rows(&rows, ids.as_ref(), interner)?;
+        // Rows in their order, each seeing what those of its key before it did; of each key, only
+        // the last is written.
         let mut changes: Vec<Change> = Vec::with_capacity(rows.len());
         let mut changed: HashMap<Vec<Cell>, usize> = HashMap::new();
         let fail = |row: &[Option<Value>], why: &str| {
@@ -340,7 +344,7 @@ impl Writer<'_> {
                 None => changes.push(change),
             }
         }
-        self.write_changes(changes, numbers, has_indexes, mutation)
+        self.write_changes(changes, ids, has_indexes, mutation)
     }
 
     /// Puts or deletes rows whatever was there.
@@ -348,7 +352,7 @@ impl Writer<'_> {
         &self,
         mutation: &Mutation,
         sources: &[Source],
-        given: &Given<'_>,
+        given: &InputRows<'_>,
     ) -> Result<()> {
         let schema = &self.target.schema;
         let types = schema.keys.iter().map(|key| &key.column_type);
@@ -413,17 +417,17 @@ impl Writer<'_> {
     fn write_changes(
         &self,
         changes: Vec<Change>,
-        mut numbers: Option<Numbers>,
+        mut ids: Option<DictionaryIds>,
         has_indexes: bool,
         mutation: &Mutation,
     ) -> Result<()> {
         let keys = self.target.schema.keys.len();
-        if let Some(numbers) = &mut numbers {
+        if let Some(ids) = &mut ids {
             let put = changes.iter().filter_map(|change| change.new.as_ref().ok());
-            numbers.name_new(self.transaction, put.flat_map(|row| &row[..keys]))?;
+            ids.name_new(self.transaction, put.flat_map(|row| &row[..keys]))?;
             if mutation.op == MutationOp::EnsureNot {
                 let absent = changes.iter().filter_map(|change| change.new.as_ref().err());
-                numbers.hold_absent(self.transaction, absent.flat_map(|row| &row[..keys]))?;
+                ids.hold_absent(self.transaction, absent.flat_map(|row| &row[..keys]))?;
             }
         }
         let shape = &self.target.paths[0].shape;
@@ -432,21 +436,22 @@ impl Writer<'_> {
         for (number, Change { old, new }) in changes.into_iter().enumerate() {
             self.go_on(number)?;
             if has_indexes && let Some(old) = old {
-                self.append(old, numbers.as_ref(), &mut stale, mutation)?;
+                self.append(old, ids.as_ref(), &mut stale, mutation)?;
             }
             match new {
-                Ok(row) => self.append(row, numbers.as_ref(), &mut puts, mutation)?,
-                Err(row) => self.append(row, numbers.as_ref(), &mut deletes, mutation)?,
+                Ok(row) => self.append(row, ids.as_ref(), &mut puts, mutation)?,
+                Err(row) => self.append(row, ids.as_ref(), &mut deletes, mutation)?,
             }
         }
-        // What `:ensure` found is written as it is: a commit that changes it meanwhile is then a conflict.
+        // What `:ensure` found is written as it is: a commit that changes it meanwhile is then a
+        // conflict.
         self.write(false, Kind::Delete, stale)?;
         self.write(true, Kind::Put, puts)?;
         self.write(true, Kind::Delete, deletes)
     }
 
     /// Where the columns get their values, found out once for rows with the same headers.
-    fn sources(&self, mutation: &Mutation, given: &Given<'_>) -> Result<Cow<'_, Sources>> {
+    fn sources(&self, mutation: &Mutation, given: &InputRows<'_>) -> Result<Cow<'_, Sources>> {
         if let Some(kept) = self.sources.get().filter(|kept| kept.headers == given.headers) {
             return Ok(Cow::Borrowed(kept));
         }
@@ -458,7 +463,7 @@ impl Writer<'_> {
         })
     }
 
-    fn find_sources(&self, mutation: &Mutation, given: &Given<'_>) -> Result<Vec<Source>> {
+    fn find_sources(&self, mutation: &Mutation, given: &InputRows<'_>) -> Result<Vec<Source>> {
         let schema = &self.target.schema;
         let keys = schema.keys.len();
         let of_keys_only =
@@ -506,7 +511,7 @@ impl Writer<'_> {
         &self,
         mutation: &Mutation,
         sources: &[Source],
-        given: &Given<'_>,
+        given: &InputRows<'_>,
         row: usize,
     ) -> Result<Vec<Option<Value>>> {
         let schema = &self.target.schema;
@@ -570,17 +575,18 @@ impl Writer<'_> {
         Ok(keys.chain(schema.values.iter().map(filler)).collect())
     }
 
-    /// Appends a row as it is stored. One that has no numbers is not there, and left out: only what is put got some.
+    /// Appends a row as it is stored. One that has no numbers is not there, and left out: only what
+    /// is put got some.
     fn append(
         &self,
         mut row: Vec<Value>,
-        numbers: Option<&Numbers>,
+        ids: Option<&DictionaryIds>,
         out: &mut Batch,
         mutation: &Mutation,
     ) -> Result<()> {
-        if let Some(numbers) = numbers {
+        if let Some(ids) = ids {
             let keys = self.target.schema.keys.len();
-            let Some(key) = numbers.key(&row[..keys]) else { return Ok(()) };
+            let Some(key) = ids.key(&row[..keys]) else { return Ok(()) };
             row.splice(..keys, key);
         }
         let schema = &self.target.paths[0].schema;
@@ -591,7 +597,7 @@ impl Writer<'_> {
     fn old_rows(
         &self,
         rows: &[Vec<Option<Value>>],
-        numbers: Option<&Numbers>,
+        ids: Option<&DictionaryIds>,
         interner: &Interner,
     ) -> Result<Vec<Option<Vec<Value>>>> {
         let path = &self.target.paths[0];
@@ -602,8 +608,8 @@ impl Writer<'_> {
             row[..keys].iter().map(|value| value.clone().unwrap_or(Value::Null)).collect()
         };
         for (place, row) in rows.iter().enumerate() {
-            let key = match numbers {
-                Some(numbers) => numbers.key(&key_of(row)),
+            let key = match ids {
+                Some(ids) => ids.key(&key_of(row)),
                 None => Some(key_of(row)),
             };
             let Some(key) = key else { continue };
@@ -621,7 +627,7 @@ impl Writer<'_> {
             let row = asked[row as usize];
             let values = there.columns.iter().map(|column| interner.value(column[place]));
             let mut values: Vec<Value> = values.collect();
-            if numbers.is_some() {
+            if ids.is_some() {
                 values.splice(..keys, key_of(&rows[row]));
             }
             old[row] = Some(values);

@@ -1,17 +1,22 @@
-//! A parsed script, and what its queries stood on when they last ran in a transaction.
+//! A parsed script, with the plans and write targets of its queries when they last ran in a
+//! transaction.
 //!
 //! # Why
-//! A small change is written in a few microseconds. To plan its query and to find its relation, the relation's indexes, settings and
-//! defaults by their names takes several times as long, and comes out the same as long as nothing is made, renamed or set; estimates alone
-//! grow old, and are believed for as long as those of other queries.
+//! A small change is written in a few microseconds. Planning its query and finding its relation,
+//! with indexes, settings and defaults, takes several times as long, and gives the same until
+//! something is created, renamed or set. Estimates grow old, and are valid as long as those of
+//! other queries.
 //!
 //! # Invariants
-//! 1. What was found out under one [`Stand`] is used under no other. Whoever changes what names stand for passes to another moment, and whoever
-//!    changes settings, rules or aggregates to another generation, once the change is there: so nobody who begins after that finds the old.
-//! 2. A session that knows names, relations or settings which nobody else sees neither uses this nor adds to it.
-//! 3. A relation that was dropped by another way than a script is missed when its keyspace is used: the store says so, and what is kept of the
-//!    script is forgotten, and it runs once more without. Until then, at most as long as a plan is believed, it is missed only where rows
-//!    come to it.
+//! 1. What was found under one [`CacheValidity`] is used under no other. A schema change advances
+//!    the schema epoch, and a change of settings, rules or aggregates the generation, once it is
+//!    visible. So nobody who begins after that finds the old.
+//! 2. A session that knows names, relations or settings which nobody else sees neither uses this
+//!    nor adds to it.
+//! 3. A relation that was dropped by another way than a script is noticed when its keyspace is
+//!    used: the store reports it, the cache of the script is cleared, and the script runs once
+//!    more. Until then, at most as long as a plan is valid, it is noticed only where rows are
+//!    written to it.
 
 use crate::dml::target::Target;
 use crate::dml::writer::Sources;
@@ -19,27 +24,28 @@ use env::sync::Mutex;
 use exec::storage::relation_source::Relation;
 use plan::Plan;
 use relation::Settings;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 use syntax::{Script, Span};
 
 /// Microseconds for which a plan's estimates are believed.
 pub(crate) const PLAN_AGE_US: u64 = 2_000_000;
 
-/// Under what something was found out.
+/// Under what a cached plan or target is valid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stand {
-    /// What names stand for (`moments.rs`).
-    pub(crate) moment: u64,
-    /// How often all plans were let go.
+pub(crate) struct CacheValidity {
+    /// What names stand for (`schema_epoch.rs`).
+    pub(crate) epoch: u64,
+    /// How often all plans were invalidated.
     pub(crate) generation: u64,
 }
 
 /// How a query runs, and the relations that it reads.
-pub(crate) type Way = (Plan, Vec<Relation>);
+pub(crate) type CachedPlan = (Plan, Vec<Relation>);
 
 /// Where a query's rows go.
-pub(crate) struct Aim {
+pub(crate) struct WriteTarget {
     pub(crate) target: Target,
     pub(crate) settings: Settings,
     /// Defaults by column: those that the script says, then those of the relation.
@@ -49,34 +55,34 @@ pub(crate) struct Aim {
 }
 
 /// A script that was parsed before.
-pub(crate) struct Parsed {
+pub(crate) struct CachedScript {
     pub(crate) text: Arc<str>,
     pub(crate) script: Script,
     /// How deep it nests.
     pub(crate) levels: u32,
     /// Whether it was asked for again: of what runs once, nothing is kept.
     again: AtomicBool,
-    ways: Mutex<Vec<Kept<Way>>>,
-    aims: Mutex<Vec<Kept<Aim>>>,
+    plans: Mutex<Vec<Entry<CachedPlan>>>,
+    targets: Mutex<Vec<Entry<WriteTarget>>>,
 }
 
-struct Kept<T> {
+struct Entry<T> {
     /// Where the query begins in the text.
     place: u32,
-    stand: Stand,
+    validity: CacheValidity,
     made_us: u64,
     of: Arc<T>,
 }
 
-impl Parsed {
+impl CachedScript {
     pub(crate) fn new(text: Arc<str>, script: Script, levels: u32) -> Self {
         Self {
             text,
             script,
             levels,
             again: AtomicBool::new(false),
-            ways: Mutex::default(),
-            aims: Mutex::default(),
+            plans: Mutex::default(),
+            targets: Mutex::default(),
         }
     }
 
@@ -86,36 +92,58 @@ impl Parsed {
     }
 
     /// How the query at a place runs.
-    pub(crate) fn way(&self, query: Span, stand: Stand, now_us: u64) -> Option<Arc<Way>> {
-        find(&self.ways, query, stand, now_us)
+    pub(crate) fn cached_plan(
+        &self,
+        query: Span,
+        validity: CacheValidity,
+        now_us: u64,
+    ) -> Option<Arc<CachedPlan>> {
+        find(&self.plans, query, validity, now_us)
     }
 
     /// Where the rows of the query at a place go.
-    pub(crate) fn aim(&self, query: Span, stand: Stand, now_us: u64) -> Option<Arc<Aim>> {
-        find(&self.aims, query, stand, now_us)
+    pub(crate) fn write_target(
+        &self,
+        query: Span,
+        validity: CacheValidity,
+        now_us: u64,
+    ) -> Option<Arc<WriteTarget>> {
+        find(&self.targets, query, validity, now_us)
     }
 
-    pub(crate) fn keep_way(&self, query: Span, stand: Stand, now_us: u64, way: &Arc<Way>) {
-        self.keep(&self.ways, query, stand, now_us, way);
+    pub(crate) fn cache_plan(
+        &self,
+        query: Span,
+        validity: CacheValidity,
+        now_us: u64,
+        cached_plan: &Arc<CachedPlan>,
+    ) {
+        self.keep(&self.plans, query, validity, now_us, cached_plan);
     }
 
-    pub(crate) fn keep_aim(&self, query: Span, stand: Stand, now_us: u64, aim: &Arc<Aim>) {
-        self.keep(&self.aims, query, stand, now_us, aim);
+    pub(crate) fn cache_write_target(
+        &self,
+        query: Span,
+        validity: CacheValidity,
+        now_us: u64,
+        write_target: &Arc<WriteTarget>,
+    ) {
+        self.keep(&self.targets, query, validity, now_us, write_target);
     }
 
     /// Forgets all but the script.
     pub(crate) fn forget(&self) {
         // Dropped without the locks: plans own functions of the program's.
-        let ways = std::mem::take(&mut *self.ways.lock());
-        let aims = std::mem::take(&mut *self.aims.lock());
-        drop((ways, aims));
+        let plans = std::mem::take(&mut *self.plans.lock());
+        let targets = std::mem::take(&mut *self.targets.lock());
+        drop((plans, targets));
     }
 
     fn keep<T>(
         &self,
-        all: &Mutex<Vec<Kept<T>>>,
+        all: &Mutex<Vec<Entry<T>>>,
         query: Span,
-        stand: Stand,
+        validity: CacheValidity,
         made_us: u64,
         of: &Arc<T>,
     ) {
@@ -126,16 +154,21 @@ impl Parsed {
             let mut all = all.lock();
             let place = all.iter().position(|kept| kept.place == query.start);
             let before = place.map(|place| all.swap_remove(place));
-            all.push(Kept { place: query.start, stand, made_us, of: Arc::clone(of) });
+            all.push(Entry { place: query.start, validity, made_us, of: Arc::clone(of) });
             before
         };
         drop(before);
     }
 }
 
-fn find<T>(all: &Mutex<Vec<Kept<T>>>, query: Span, stand: Stand, now_us: u64) -> Option<Arc<T>> {
+fn find<T>(
+    all: &Mutex<Vec<Entry<T>>>,
+    query: Span,
+    validity: CacheValidity,
+    now_us: u64,
+) -> Option<Arc<T>> {
     let all = all.lock();
     let kept = all.iter().find(|kept| kept.place == query.start)?;
     let is_young = now_us.saturating_sub(kept.made_us) < PLAN_AGE_US;
-    (kept.stand == stand && is_young).then(|| Arc::clone(&kept.of))
+    (kept.validity == validity && is_young).then(|| Arc::clone(&kept.of))
 }

@@ -1,14 +1,16 @@
-//! Plans and parsed scripts that are kept by their text.
+//! The plan cache: plans and parsed scripts by their text.
 //!
 //! # Invariants
-//! 1. A plan that was begun before the plans were let go is not kept after it: who changes what plans depend on lets them go once the change is
-//!    there, and no reader brings an old one back.
-//! 2. Nothing is dropped under the lock: plans own functions of the program's, which may do anything when they go.
+//! 1. A plan that was begun before an invalidation is not cached after it. Whoever changes what
+//!    plans depend on invalidates them once the change is visible, and no reader brings an old plan
+//!    back.
+//! 2. Nothing is dropped under the lock: plans own functions of the program's, which may do
+//!    anything when they are dropped.
 
 pub(crate) mod cached_script;
 
 use crate::nesting;
-use crate::plan_cache::cached_script::Parsed;
+use crate::plan_cache::cached_script::CachedScript;
 use env::sync::Mutex;
 use exec::bounded_map::keep;
 use exec::error::Result;
@@ -21,7 +23,7 @@ use std::sync::Arc;
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
 /// A query that was planned before.
-pub(crate) struct Planned {
+pub(crate) struct CachedQuery {
     pub(crate) text: Arc<str>,
     /// How deep it nests.
     pub(crate) levels: u32,
@@ -33,21 +35,21 @@ pub(crate) struct Planned {
 
 /// What is kept.
 #[derive(Default)]
-pub(crate) struct Plans {
-    kept: Mutex<Kept>,
+pub(crate) struct PlanCache {
+    kept: Mutex<Cached>,
 }
 
 #[derive(Default)]
-struct Kept {
-    plans: ByText<Planned>,
-    scripts: ByText<Parsed>,
-    /// How often all plans were let go.
+struct Cached {
+    plans: ByText<CachedQuery>,
+    scripts: ByText<CachedScript>,
+    /// How often all plans were invalidated.
     generation: u64,
 }
 
-impl Plans {
+impl PlanCache {
     /// The plan of a text, if this thread's stack has room for it.
-    pub(crate) fn get(&self, text: &str) -> Option<Arc<Planned>> {
+    pub(crate) fn get(&self, text: &str) -> Option<Arc<CachedQuery>> {
         let planned = self.kept.lock().plans.get(text).cloned()?;
         (planned.levels <= nesting::levels_max()).then_some(planned)
     }
@@ -68,13 +70,13 @@ impl Plans {
         drop(plans);
     }
 
-    /// A number for [`Plans::put`], to be asked for before planning begins.
+    /// A number for [`PlanCache::put`], to be asked for before planning begins.
     pub(crate) fn generation(&self) -> u64 {
         self.kept.lock().generation
     }
 
     /// Keeps a plan, unless all were let go since it was begun.
-    pub(crate) fn put(&self, planned: &Arc<Planned>, generation: u64) {
+    pub(crate) fn put(&self, planned: &Arc<CachedQuery>, generation: u64) {
         if planned.text.len() > TEXT_BYTES_MAX {
             return;
         }
@@ -89,7 +91,7 @@ impl Plans {
     }
 
     /// A script that was parsed before.
-    pub(crate) fn parsed(&self, text: &str) -> Option<Arc<Parsed>> {
+    pub(crate) fn parsed(&self, text: &str) -> Option<Arc<CachedScript>> {
         let kept = self.kept.lock();
         let parsed = kept.scripts.get(text)?;
         parsed.note_again();
@@ -100,13 +102,13 @@ impl Plans {
     ///
     /// # Errors
     /// All that is wrong with it.
-    pub(crate) fn parse(&self, text: &str) -> Result<Arc<Parsed>> {
+    pub(crate) fn parse(&self, text: &str) -> Result<Arc<CachedScript>> {
         if let Some(parsed) = self.parsed(text) {
             return Ok(parsed);
         }
         let text: Arc<str> = text.into();
         let (script, levels) = nesting::parse(&text)?;
-        let parsed = Arc::new(Parsed::new(Arc::clone(&text), script, levels));
+        let parsed = Arc::new(CachedScript::new(Arc::clone(&text), script, levels));
         if text.len() <= TEXT_BYTES_MAX {
             let dropped = keep(&mut self.kept.lock().scripts, text, Arc::clone(&parsed));
             drop(dropped);
@@ -115,5 +117,5 @@ impl Plans {
     }
 }
 
-/// What is kept by its text.
+/// What is cached by its text.
 type ByText<T> = HashMap<Arc<str>, Arc<T>>;

@@ -1,20 +1,23 @@
 //! Small integers of a column, many at once.
 //!
 //! # Why
-//! What one by one costs some five nanoseconds a cell, a branch each for its kind, costs one where a loop has none: it looks at the end whether all were
-//! small integers, which they mostly are, and the caller does it again one by one where they were not.
+//! What one by one costs some five nanoseconds a cell, a branch each for its kind, costs one where
+//! a loop has none: it looks at the end whether all were small integers, which they mostly are, and
+//! the caller does it again one by one where they were not.
 
 use super::{Cell, INT, INT_BITS};
 
 /// The first number that is too large.
 const HALF: u64 = 1 << (INT_BITS - 1);
 
-/// Whether words are all small integers, by the bits that all have: those are no less than `INT`, whose upper bits are all set.
+/// Whether words are all small integers, by the bits that all have: those are no less than `INT`,
+/// whose upper bits are all set.
 fn are_small(common: u64) -> bool {
     common >= INT
 }
 
-/// Appends the cells of up to 64 integers, null where a bit of `valid` is not set; `false`, and nothing done, where one of them is not small.
+/// Appends the cells of up to 64 integers, null where a bit of `valid` is not set; `false`, and
+/// nothing done, where one of them is not small.
 #[inline]
 pub(crate) fn push_small_ints(
     ints: impl Iterator<Item = i64>,
@@ -45,7 +48,8 @@ pub(crate) fn push_small_ints(
     past == 0
 }
 
-/// Rows of small integers for which a comparison holds, appended to `kept`; `false`, and nothing appended, where a cell is none.
+/// Rows of small integers for which a comparison holds, appended to `kept`; `false`, and nothing
+/// appended, where a cell is none.
 #[inline]
 pub(crate) fn select_small_ints(
     cells: impl Iterator<Item = (Cell, Cell)>,
@@ -53,7 +57,8 @@ pub(crate) fn select_small_ints(
     rows: usize,
     kept: &mut Vec<u32>,
 ) -> bool {
-    // The integers stand where their signs are those of the whole word: they need not be told from their tags to be compared.
+    // The integers stand where their signs are those of the whole word: they need not be told from
+    // their tags to be compared.
     let high = |cell: Cell| (cell.0 << (64 - INT_BITS)).cast_signed();
     let (before, mut count, mut all) = (kept.len(), kept.len(), u64::MAX);
     kept.resize(before + rows, 0);
@@ -67,10 +72,12 @@ pub(crate) fn select_small_ints(
     are_small(all)
 }
 
-/// The least and the greatest of cells that are all small integers; `None` where one is not, or there are none.
+/// The least and the greatest of cells that are all small integers; `None` where one is not, or
+/// there are none.
 pub(crate) fn small_range(cells: &[Cell]) -> Option<(i64, i64)> {
-    // With a half added, and an exponent above, the integers are doubles in the same order: the vectors that every x86-64 has compare
-    // those, and no words of 64 bits. As many at once as hide how long one comparison takes.
+    // With a half added, and an exponent above, the integers are doubles in the same order: the
+    // vectors that every x86-64 has compare those, and no words of 64 bits. As many at once as hide
+    // how long one comparison takes.
     const LANES: usize = 8;
     const EXPONENT: u64 = 1075 << 52;
     const BITS: u64 = u64::MAX >> (64 - INT_BITS);
@@ -79,7 +86,8 @@ pub(crate) fn small_range(cells: &[Cell]) -> Option<(i64, i64)> {
     let (mut all, mut least, mut greatest) = ([u64::MAX; LANES], [first; LANES], [first; LANES]);
     let (chunks, rest) = cells.as_chunks::<LANES>();
     for chunk in chunks {
-        // A loop for each, and no `f64::min`, which looks for what is no number: these are the vectors' own operations.
+        // A loop for each, and no `f64::min`, which looks for what is no number: these are the
+        // vectors' own operations.
         let doubles = chunk.map(double);
         for lane in 0..LANES {
             all[lane] &= chunk[lane].0;
@@ -117,7 +125,8 @@ pub fn small_ints(cells: &[Cell]) -> Option<Vec<i64>> {
 
 /// The sum of cells that are all small integers; `None` where one is not.
 pub(crate) fn small_sum(cells: &[Cell]) -> Option<i128> {
-    // With a half added each is a word without a sign, of which so many have a sum of 63 bits; vectors have no shift that keeps a sign.
+    // With a half added each is a word without a sign, of which so many have a sum of 63 bits;
+    // vectors have no shift that keeps a sign.
     const CHUNK: usize = 1 << 13;
     let mut sum = 0;
     for cells in cells.chunks(CHUNK) {

@@ -4,7 +4,7 @@ mod common;
 
 use common::engine_of;
 use model::Value;
-use quipu_session::{Brief, Engine, Output, Parameters, Run};
+use quipu_session::{Engine, NonBlocking, Output, Parameters, Run};
 use std::sync::Arc;
 
 const RELATIONS: &[&str] = &[
@@ -76,7 +76,7 @@ fn briefly(engine: &Engine, script: &str, id: i64) -> Result<Option<Output>, Str
     if !script.contains("$rows") {
         parameters.remove("rows");
     }
-    let found = engine.run_briefly(script, Brief::Changing, &Run::new(&parameters));
+    let found = engine.try_run(script, NonBlocking::Changing, &Run::new(&parameters));
     found.map_err(|error| error.to_string())
 }
 
@@ -152,12 +152,12 @@ fn where_commits_wait_for_the_device_nothing_is_changed_briefly() {
         engine.run(ask, &parameters(4)).unwrap();
         engine.run(put, &parameters(4)).unwrap();
         let parameters = [("id".to_owned(), Value::Int(6))].into();
-        let runs = |script, brief| {
-            engine.run_briefly(script, brief, &Run::new(&parameters)).unwrap().is_some()
+        let runs = |script, non_blocking| {
+            engine.try_run(script, non_blocking, &Run::new(&parameters)).unwrap().is_some()
         };
-        assert!(!runs(put, Brief::Asking));
-        asked |= runs(ask, Brief::Asking);
-        changed |= runs(put, Brief::Changing);
+        assert!(!runs(put, NonBlocking::Reading));
+        asked |= runs(ask, NonBlocking::Reading);
+        changed |= runs(put, NonBlocking::Changing);
     }
     assert!(asked && changed);
 }
@@ -173,7 +173,7 @@ fn a_brief_script_is_told_what_is_wrong_with_it() {
     let mut told = false;
     for _ in 0..20 {
         engine.run(script, &given(Value::Int(1))).unwrap();
-        match engine.run_briefly(script, Brief::Changing, &Run::new(&wrong)) {
+        match engine.try_run(script, NonBlocking::Changing, &Run::new(&wrong)) {
             Err(found) => {
                 assert_eq!(found.render(script), usual.render(script));
                 told = true;

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// An engine with so many threads, which help once a query has made 16 rows.
 fn engine(threads: usize, memory_bytes_max: u64) -> Engine {
     let engine = engine_of(threads, memory_bytes_max);
-    engine.set_help_rows(16);
+    engine.set_parallel_rows(16);
     engine
 }
 
@@ -81,8 +81,8 @@ proptest! {
             let [one, four] = [0, 1].map(|i| answer(&engines[i], question));
             prop_assert_eq!(one, four, "{}", question);
         }
-        prop_assert_eq!(engines[0].times_helped(), 0);
-        prop_assert!(engines[1].times_helped() > 0);
+        prop_assert_eq!(engines[0].times_parallel(), 0);
+        prop_assert!(engines[1].times_parallel() > 0);
     }
 }
 
@@ -96,12 +96,12 @@ fn a_sum_of_fractions_is_the_same_each_time() {
     load(&engine, "e", &grid(60));
     let ask = || answer(&engine, "?[sum(w), mean(w)] := *e[a, b, w], *e[b, c, _]");
     let first = ask();
-    let helped = engine.times_helped();
+    let helped = engine.times_parallel();
     assert!(helped > 0);
     for _ in 0..20 {
         assert_eq!(ask(), first);
     }
-    assert!(engine.times_helped() > helped);
+    assert!(engine.times_parallel() > helped);
 }
 
 #[test]
@@ -113,9 +113,9 @@ fn an_error_in_one_thread_ends_the_query_and_gives_its_helpers_back() {
         let found = answer(&engine, wrong);
         assert!(found.starts_with("div: expected numbers, found a String"), "{found}");
     }
-    let helped = engine.times_helped();
+    let helped = engine.times_parallel();
     answer(&engine, "?[count(a)] := *e[a, b, _], *e[b, c, _], *e[c, d, _]");
-    assert!(engine.times_helped() > helped, "nobody is free to help");
+    assert!(engine.times_parallel() > helped, "nobody is free to help");
 }
 
 #[test]

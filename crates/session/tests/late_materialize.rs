@@ -20,7 +20,7 @@ fn row(drawn: (i64, u8)) -> Row {
 fn engine(threads: usize, rows: &[Row]) -> Engine {
     let engine = engine_of(threads, 1 << 30);
     if threads > 1 {
-        engine.set_help_rows(16);
+        engine.set_parallel_rows(16);
     }
     let written = rows.iter().map(|(k, s, a, t, f)| {
         let t = t.as_ref().map_or("null".to_owned(), |t| format!("'{t}'"));
@@ -137,7 +137,7 @@ fn the_first_rows_in_an_order_are_those_of_all_rows_sorted() {
     for threads in [1, 2] {
         let engine = engine_of(threads, 1 << 30);
         if threads > 1 {
-            engine.set_help_rows(1000);
+            engine.set_parallel_rows(1000);
         }
         run(
             &engine,
