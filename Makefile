@@ -131,7 +131,7 @@ differ: module-release ## random programs of the query language against a naive 
 PEERS ?= $(PY)
 TIMES ?= target/times.jsonl
 differ-times: ## times and results against Cozo and DuckDB, on random graphs; SEED, SECONDS_MAX, PEERS, TIMES
-	cargo build --locked --release -p quipu-exec --example times
+	cargo build --locked --release -p quipu-session --example times
 	$(PEERS) fuzz/datalog/times.py --quipu target/release/examples/times --cozo $(PEERS) --duckdb $(PEERS) --out $(TIMES) --seeds $(SEED):1000000 --seconds $(SECONDS_MAX)
 	$(PEERS) fuzz/datalog/times.py --out $(TIMES) --report $(TIMES:.jsonl=.md)
 

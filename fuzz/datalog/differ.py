@@ -2,7 +2,7 @@
 
 Needs the wheels `cozo-embedded` and `mnestic` (the referee) in the interpreter that runs it, and our example:
 
-    cargo build -p quipu-exec --example script
+    cargo build -p quipu-session --example script
     python fuzz/datalog/differ.py --ours target/debug/examples/script --seeds 0:2000
 
 A seed is a program (see `programs.py`). Where results differ, the program is reduced while it still

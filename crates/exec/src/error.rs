@@ -12,7 +12,7 @@ pub enum Error {
     /// A value that a function, an aggregate or a relation does not take.
     Value(Diagnostic),
     /// What a rule or an aggregate of the program's refuses, and why.
-    Own(Diagnostic, function::Cause),
+    UserDefined(Diagnostic, function::Cause),
     /// It was killed, or ran into its timeout.
     Stopped(String),
     /// It needs more memory than it may have.
@@ -21,12 +21,12 @@ pub enum Error {
     ReadOnly(Diagnostic),
     /// The store failed, or another transaction won.
     Store(store::Error),
-    /// It was to be brief, and may take longer.
-    Long,
+    /// It must not block, and would.
+    WouldBlock,
 }
 
-/// What [`Error::Long`] says.
-const LONG: &str = "the script may take longer than was asked for";
+/// What [`Error::WouldBlock`] says.
+const WOULD_BLOCK: &str = "the script may take longer than was asked for";
 
 /// Alias with this module's error.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -43,7 +43,7 @@ impl Error {
     }
 
     /// The same, said to be at a place unless it knows its own.
-    pub(crate) fn at(self, span: Span) -> Self {
+    pub fn at(self, span: Span) -> Self {
         match self {
             Self::Value(problem) if problem.span == Span::default() => {
                 Self::Value(Diagnostic { span, ..problem })
@@ -53,17 +53,18 @@ impl Error {
     }
 
     /// A name that is not known, and one like it that is.
-    pub(crate) fn unknown(message: impl Into<String>, span: Span, near: Option<&str>) -> Self {
+    pub fn unknown(message: impl Into<String>, span: Span, near: Option<&str>) -> Self {
         Self::Value(Diagnostic::unknown(message, span, near))
     }
 
     /// A change where only reading is allowed.
-    pub(crate) fn read_only(message: impl Into<String>, span: Span) -> Self {
+    pub fn read_only(message: impl Into<String>, span: Span) -> Self {
         Self::ReadOnly(Diagnostic { message: message.into(), span, hint: None })
     }
 
-    /// What the catalog or the store says of a mistake in the script, with its place. Any other error keeps its kind.
-    pub(crate) fn refused(error: store::Error, span: Span) -> Self {
+    /// What the catalog or the store says of a mistake in the script, with its place. Any other
+    /// error keeps its kind.
+    pub fn refused(error: store::Error, span: Span) -> Self {
         match error.kind() {
             ErrorKind::InvalidInput => Self::value(error.to_string(), span),
             _ => Self::Store(error),
@@ -71,16 +72,16 @@ impl Error {
     }
 
     /// What a function or an aggregate refuses, what stopped it, or what failed below it.
-    pub(crate) fn failed(failure: function::Failure, span: Span) -> Self {
+    pub fn failed(failure: function::Failure, span: Span) -> Self {
         let function::Failure { message, hint, is_stopped, is_limit, cause } = failure;
         if let Some(error) = cause.as_ref().and_then(function::Cause::get::<Self>) {
             match error {
                 Self::Stopped(_) => return Self::Stopped(message),
                 Self::Limit(_) => return Self::Limit(message),
-                Self::Long => return Self::Long,
+                Self::WouldBlock => return Self::WouldBlock,
                 Self::Store(error) => return Self::Store(error.clone().with_message(message)),
                 Self::ReadOnly(_) => return Self::read_only(message, span),
-                Self::Script(_) | Self::Value(_) | Self::Own(..) => {}
+                Self::Script(_) | Self::Value(_) | Self::UserDefined(..) => {}
             }
         }
         if let Some(error) = cause.as_ref().and_then(function::Cause::get::<store::Error>)
@@ -94,20 +95,20 @@ impl Error {
             (false, false) => {
                 let problem = Diagnostic { message, span, hint };
                 match cause {
-                    Some(cause) => Self::Own(problem, cause),
+                    Some(cause) => Self::UserDefined(problem, cause),
                     None => Self::Value(problem),
                 }
             }
         }
     }
 
-    /// Whether the script or its values are to blame. Only these errors may be ignored by a script: any other means that what it
-    /// read may be incomplete, or that it must end.
-    pub(crate) fn is_mistake(&self) -> bool {
+    /// Whether the script or its values are to blame. Only these errors may be ignored by a script:
+    /// any other means that what it read may be incomplete, or that it must end.
+    pub fn is_mistake(&self) -> bool {
         match self {
-            Self::Script(_) | Self::Value(_) | Self::Own(..) => true,
+            Self::Script(_) | Self::Value(_) | Self::UserDefined(..) => true,
             Self::Store(error) => error.kind() == ErrorKind::InvalidInput,
-            Self::Stopped(_) | Self::Limit(_) | Self::ReadOnly(_) | Self::Long => false,
+            Self::Stopped(_) | Self::Limit(_) | Self::ReadOnly(_) | Self::WouldBlock => false,
         }
     }
 
@@ -119,7 +120,7 @@ impl Error {
                     problems.iter().map(|problem| problem.render(text)).collect();
                 shown.join("\n\n")
             }
-            Self::Value(problem) | Self::Own(problem, _) | Self::ReadOnly(problem) => {
+            Self::Value(problem) | Self::UserDefined(problem, _) | Self::ReadOnly(problem) => {
                 match &problem.hint {
                     _ if problem.span != Span::default() => problem.render(text),
                     Some(hint) => format!("{}\nhint: {hint}", problem.message),
@@ -128,7 +129,7 @@ impl Error {
             }
             Self::Stopped(message) | Self::Limit(message) => message.clone(),
             Self::Store(error) => error.to_string(),
-            Self::Long => LONG.to_owned(),
+            Self::WouldBlock => WOULD_BLOCK.to_owned(),
         }
     }
 }
@@ -142,12 +143,12 @@ impl fmt::Display for Error {
                 }
                 Ok(())
             }
-            Self::Value(problem) | Self::Own(problem, _) | Self::ReadOnly(problem) => {
+            Self::Value(problem) | Self::UserDefined(problem, _) | Self::ReadOnly(problem) => {
                 f.write_str(&problem.message)
             }
             Self::Stopped(message) | Self::Limit(message) => f.write_str(message),
             Self::Store(error) => error.fmt(f),
-            Self::Long => f.write_str(LONG),
+            Self::WouldBlock => f.write_str(WOULD_BLOCK),
         }
     }
 }

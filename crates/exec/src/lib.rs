@@ -1,71 +1,54 @@
-//! Runs the query language over a store.
+//! Executes plans over a store.
 //!
 //! # Who calls whom
-//! [`Engine`] takes text, plans it and gives it a transaction or a snapshot. A `Query` fills the tables of derived relations,
-//! group after group; a `Body` runs the joins of one rule on batches of cells; `stored` is the only door to the store's
-//! rows. Values are words ([`Cell`]) from the store's columns to the result.
+//! The session makes an [`ExecContext`](context::ExecContext) of a plan and a snapshot, and asks
+//! the fast paths first. A [`Fixpoint`](fixpoint::Fixpoint) fills the tables of derived relations,
+//! stratum after stratum; a pipeline runs the operators of one rule on batches of cells, on one
+//! thread or several, into a sink. `storage` is the only door to the store's rows. Values are words
+//! ([`Cell`](value::cell::Cell)) from the store's columns to the result.
+//!
+//! # Floors
+//! A module imports only from modules that are named before it (`tests/floors.rs` checks that).
+//!
+//! 1. `error`, `files`, `batch_size`, `bounded_map`, `profile`: what everything else uses.
+//! 2. `limits`: deadline, cancellation and memory of a query.
+//! 3. `value`: cells, columns of them, their order.
+//! 4. `expr`: expressions over batches of rows.
+//! 5. `table`, `output`, `result_stream`: rows in memory, and how they leave.
+//! 6. `snapshot_cache`, `trie`, `storage`, `host`: rows of the store.
+//! 7. `context`: what a running query reads.
+//! 8. `sink`: where the rows of a pipeline go.
+//! 9. `pipeline`: how batches move from operator to operator.
+//! 10. `operator`: one way to answer a step of a plan in each file.
+//! 11. `parallel`: one pipeline on several threads.
+//! 12. `fast_path`, `fixed_rule`: queries without tables; algorithms.
+//! 13. `fixpoint`: fills the tables of derived relations.
+//! 14. `explain`, `words`: what is shown.
+//!
+//! `pipeline` calls the operators as its own methods, which they add to it; no path is named.
 
-mod access;
-mod aggregate;
-mod bindings;
-mod body;
-mod callback;
-mod caught;
-mod cell;
-mod columns;
-mod constant;
-mod engine;
-mod error;
-mod explain;
-mod expr;
-mod files;
-mod fixed;
-mod flow;
-mod history;
-mod host;
-mod imperative;
-mod index;
-mod index_check;
-mod items;
-mod kept;
-mod meter;
-mod mutate;
-mod needed;
-mod nesting;
-mod numbers;
-mod outlet;
-mod output;
-mod own;
-mod owned;
-mod profile;
-mod query;
-mod sink;
-mod sink_list;
-mod sort;
-mod spread;
-mod statistics;
-mod stored;
-mod stored_cells;
-mod stored_keys;
-mod system;
-mod table;
-mod tables;
-mod target;
-mod trie;
-mod tries;
-mod trigger;
-mod view;
-mod watch;
-mod words;
-
-pub use callback::{Callback, Changed, ChangedBy};
-pub use cell::{Cell, Interner, ShortText};
-pub use engine::{Carried, Change, ChangeKind, ColumnOf, Engine, Frames, Parameters};
-pub use error::{Error, Result};
-pub use files::Files;
-pub use host::{Brief, Debug, GoOn, Host, Run, may_change};
-pub use index_check::IndexCheck;
-pub use outlet::{Part, TakePart, Taker};
-pub use output::Output;
-pub use own::{FixedRule, RuleCall};
-pub use words::{Words, words};
+pub mod batch_size;
+pub mod bounded_map;
+pub mod context;
+pub mod error;
+pub mod explain;
+pub mod expr;
+pub mod fast_path;
+pub mod files;
+pub mod fixed_rule;
+pub mod fixpoint;
+pub mod host;
+pub mod limits;
+pub mod operator;
+pub mod output;
+pub mod parallel;
+pub mod pipeline;
+pub mod profile;
+pub mod result_stream;
+pub mod sink;
+pub mod snapshot_cache;
+pub mod storage;
+pub mod table;
+pub mod trie;
+pub mod value;
+pub mod words;

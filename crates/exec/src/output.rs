@@ -1,7 +1,7 @@
 //! What a script answers.
 
-use crate::cell::{Cell, Interner};
-use crate::owned::OwnedCells;
+use crate::table::owned::OwnedCells;
+use crate::value::cell::{Cell, Interner};
 use model::{Type, Value};
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Output {
 
 impl Output {
     /// So many rows, whose cells `interner` made.
-    pub(crate) fn new(
+    pub fn new(
         headers: Vec<String>,
         columns: Vec<Vec<Cell>>,
         rows: usize,
@@ -32,7 +32,7 @@ impl Output {
 
     /// The same where there are no rows, with the types that the columns would have.
     #[must_use]
-    pub(crate) fn with_types(self, types: impl FnOnce() -> Vec<Option<Type>>) -> Self {
+    pub fn with_types(self, types: impl FnOnce() -> Vec<Option<Type>>) -> Self {
         if self.rows > 0 { self } else { Self { types: types(), ..self } }
     }
 
@@ -73,7 +73,7 @@ impl Output {
     }
 
     /// The cells beside their interner.
-    pub(crate) fn cells(&self) -> &OwnedCells {
+    pub fn cells(&self) -> &OwnedCells {
         &self.cells
     }
 

@@ -1,17 +1,19 @@
-//! What a query really did: rows, batches and time of each step, rounds and memory of each group.
+//! What a query really did: rows, batches and time of each step, rounds and memory of each stratum.
 //!
-//! # Why batches are what is looked at
-//! A step's clock is read when a batch enters it and when it is done with it, never for a row. So the figures of an analysed query are
-//! near those of the same query when nobody looks; and a query that is not analysed asks once a batch whether it is.
+//! # Why by batches
+//! A step's clock is read when a batch enters it and when it is done with it, never for a row. So
+//! the figures of an analysed query are near those of the same query that is not; and a query that
+//! is not analysed checks once a batch whether it is.
 //!
 //! # Invariants
-//! 1. A moment of a body counts for one step only: the last one that a batch has entered and not left.
+//! 1. A microsecond of a pipeline counts for one step only: the last one that a batch entered and
+//!    has not left.
 
 use hashbrown::HashMap;
 use plan::BodyPlan;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What one step did. Behind the last step of a body the head is one more: what it gets is what the body finds.
+/// What one step did. Behind the last step of a body the head is one more: what it gets is what the
+/// body finds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StepFigures {
     /// Batches that entered it.
@@ -33,7 +35,7 @@ pub(crate) struct BodyFigures {
 
 /// What a group did.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct GroupFigures {
+pub struct GroupFigures {
     /// Rounds of its recursion; 0 where it has none.
     pub rounds: u64,
     /// Microseconds.
@@ -44,29 +46,22 @@ pub(crate) struct GroupFigures {
 
 /// What a query did.
 #[derive(Debug, Default)]
-pub(crate) struct Profile {
+pub struct Profile {
     /// By the address of the plan, which is borrowed as long as the query is there.
     bodies: HashMap<usize, BodyFigures>,
     /// Of each group of the plan, in order.
     pub groups: Vec<GroupFigures>,
     group: GroupFigures,
-    held_bytes_max: AtomicU64,
 }
 
 impl Profile {
-    /// So many bytes are held.
-    pub(crate) fn held(&self, bytes: u64) {
-        self.held_bytes_max.fetch_max(bytes, Relaxed);
-    }
-
     /// A round of the present group begins.
     pub(crate) fn round(&mut self) {
         self.group.rounds += 1;
     }
 
-    /// The present group is done after so many microseconds.
-    pub(crate) fn end_group(&mut self, us: u64) {
-        let held_bytes_max = self.held_bytes_max.swap(0, Relaxed);
+    /// The present group is done after so many microseconds, and held so many bytes at most.
+    pub(crate) fn end_group(&mut self, us: u64, held_bytes_max: u64) {
         self.groups.push(GroupFigures { us, held_bytes_max, ..self.group });
         self.group = GroupFigures::default();
     }

@@ -30,7 +30,7 @@ pub fn words() -> Words {
     Words {
         functions: sorted(&functions, &[]),
         aggregates: sorted(&aggregates, &[]),
-        fixed_rules: crate::fixed::names(),
+        fixed_rules: crate::fixed_rule::names(),
         system_ops: sorted(syntax::words::SYSTEM_OPS, &[]),
         options: sorted(syntax::words::OPTIONS, &[]),
         statements: sorted(syntax::words::STATEMENTS, &["else", "end", "then"]),

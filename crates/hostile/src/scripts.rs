@@ -8,8 +8,8 @@ use crate::damage::{Damage, Outcome, Subject, named};
 use crate::specimen::options;
 use env::Env;
 use env::sync::Mutex;
-use exec::{Engine, Output, Parameters, Run};
 use kv::Kv;
+use session::{Engine, Output, Parameters, Run};
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -98,7 +98,7 @@ fn answers(engine: &Engine, script: &str) -> [store::Result<String>; 2] {
     let parameters = Parameters::new();
     let run = engine.run(script, &parameters).map(|output| sorted(&[output]));
     let parts = Mutex::new(Vec::new());
-    let take = |part: exec::Part<'_>| {
+    let take = |part: session::Part<'_>| {
         parts.lock().push(part.output);
         Ok(true)
     };
@@ -106,7 +106,7 @@ fn answers(engine: &Engine, script: &str) -> [store::Result<String>; 2] {
     let streamed = streamed.map(|()| sorted(&parts.lock()));
     [run, streamed].map(|outcome| {
         outcome.map_err(|error| match error {
-            exec::Error::Store(error) => error,
+            session::Error::Store(error) => error,
             other => Error::new(ErrorKind::InvalidInput, other.render(script)),
         })
     })

@@ -2,8 +2,8 @@
 
 use crate::answer_kind::{Item, Kind, Seen};
 use base::{BytesColumn, Validity as ValidRows};
-use exec::{Cell, Interner, Output, ShortText};
 use model::{Series, Type, Value, Values, Vector, VectorKind};
+use session::{Cell, Interner, Output, ShortText};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 
 use crate::answer::{AnswerColumn, AnswerValues};
 use base::{BytesColumn, Validity as ValidRows};
-use exec::{Cell, Interner};
 use model::{Type, Value, Vector, VectorKind};
+use session::{Cell, Interner};
 use std::fmt;
 
 /// The type that fits all values of a column.

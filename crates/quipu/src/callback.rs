@@ -1,7 +1,7 @@
 //! Callbacks: functions that are called with the changes of a relation.
 
 use crate::database::Database;
-use exec::Changed;
+use session::Changed;
 use std::sync::Arc;
 use store::Result;
 

@@ -7,9 +7,9 @@ pub use transaction::Tx;
 use crate::options::{BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options};
 use crate::script::Beside;
 use env::{Env, MemoryEnv, Own, RealEnv, RealOptions};
-use exec::{Files, Host};
 use kv::{Kv, KvOptions};
 use relation::{BlobsDef, BlobsPart, Catalog, Definition, Entry, GraphPart};
+use session::{Files, Host};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, Isolation, Result, Store, WrittenBytes};
@@ -43,7 +43,7 @@ struct Parts {
     /// Open counters and combined values, with their write buffers.
     waiting: Arc<Registry>,
     /// Runs scripts.
-    engine: Arc<exec::Engine>,
+    engine: Arc<session::Engine>,
 }
 
 impl std::fmt::Debug for Database {
@@ -196,7 +196,7 @@ impl Database {
     }
 
     /// The engine that runs scripts.
-    pub(crate) fn engine(&self) -> Result<&exec::Engine> {
+    pub(crate) fn engine(&self) -> Result<&session::Engine> {
         Ok(&self.parts()?.engine)
     }
 
@@ -511,7 +511,7 @@ impl Database {
         let Parts { store, engine, .. } = self.parts()?;
         store.refresh()?;
         if store.is_read_only() {
-            engine.let_plans_go();
+            engine.invalidate_plans();
         }
         Ok(())
     }

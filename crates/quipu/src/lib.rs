@@ -50,11 +50,6 @@ pub use backup::{
 pub use base::{BytesColumn, KeyspaceId, SeqNo, Validity as ValidRows};
 pub use check::{Check, Problem, check};
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
-pub use exec::IndexCheck;
-pub use exec::{
-    ChangeKind, Changed, ChangedBy, ColumnOf, Files, FixedRule, GoOn, RuleCall, ShortText, Words,
-    may_change, words,
-};
 pub use export::{ExportFormat, export_file, in_the_database, is_replaced, write_output};
 pub use function::{Accumulate, Cause, Failure};
 pub use ingest;
@@ -65,6 +60,11 @@ pub use options::{BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Op
 pub use repair::{RepairReport, RepairedKeyspace, RepairedRange, repair, repair_in};
 pub use script::{Debug, Parameters, RunOptions, ScriptError};
 pub use series_arrow::series_of_arrow;
+pub use session::IndexCheck;
+pub use session::{
+    ChangeKind, Changed, ChangedBy, ColumnOf, Files, FixedRule, GoOn, RuleCall, ShortText, Words,
+    may_change, words,
+};
 pub use size::parse_bytes;
 pub use store::{BulkWritten, Durability, Error, ErrorKind, Isolation, Result, WrittenBytes};
 pub use syntax::is_unfinished;

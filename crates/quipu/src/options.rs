@@ -1,6 +1,6 @@
 //! Options of databases, graphs, blobs, counters and combined values.
 
-use exec::Files;
+use session::Files;
 use std::path::PathBuf;
 use store::Durability;
 use views::counters::{Combine, NumberType};

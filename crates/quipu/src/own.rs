@@ -1,9 +1,9 @@
 //! User-defined fixed rules and aggregates.
 
 use crate::database::Database;
-use exec::FixedRule;
 use function::{Accumulate, Failure, OwnAggregate};
 use model::Value;
+use session::FixedRule;
 use std::sync::Arc;
 use store::Result;
 

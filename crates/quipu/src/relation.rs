@@ -2,9 +2,9 @@
 
 use crate::database::{Database, Tx};
 use crate::script::{RunOptions, no_parameters, run_of, said};
-use exec::{Change, ChangeKind, ColumnOf, Frames};
 use model::Frame;
 use relation::Names;
+use session::{Change, ChangeKind, ColumnOf, Frames};
 use std::fmt;
 use std::sync::Arc;
 use store::{Read, Result, Snapshot};

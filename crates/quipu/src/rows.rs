@@ -2,9 +2,9 @@
 
 use crate::database::{Database, Tx};
 use crate::script::{RunOptions, no_parameters, run_of, said};
-use exec::{Change, ChangeKind, Engine};
 use model::Frame;
 use relation::Names;
+use session::{Change, ChangeKind, Engine};
 use std::collections::BTreeMap;
 use store::{Read, Result};
 
@@ -116,7 +116,7 @@ fn export<S: AsRef<str>>(
         let frame = engine.frames(read, names, name)?.all(Some(read))?;
         Ok((name.to_owned(), frame))
     };
-    let frames: exec::Result<_> = wanted.iter().map(frame).collect();
+    let frames: session::Result<_> = wanted.iter().map(frame).collect();
     frames.map_err(|error| said(error, None))
 }
 

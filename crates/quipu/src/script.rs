@@ -5,10 +5,10 @@ use crate::database::{Database, Tx};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema};
 use base::KeyspaceId;
-use exec::{Brief, Engine, Files, GoOn, Host, Run};
 use ingest::parquet_rows::ParquetRows;
 use model::Series;
 use relation::{Catalog, Entry};
+use session::{Engine, Files, GoOn, Host, NonBlocking, Run};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use views::blobs::Blobs;
 use views::waiting::Registry;
 
 /// Values of a script's parameters, by their names without `$`.
-pub type Parameters = exec::Parameters;
+pub type Parameters = session::Parameters;
 
 /// Limits and hooks of one run of a script.
 #[derive(Clone, Copy, Default)]
@@ -137,11 +137,11 @@ impl Database {
         parameters: &Parameters,
         options: &RunOptions<'_>,
     ) -> Result<Option<Answer>> {
-        let brief = match self.options().durability {
-            Durability::Sync => Brief::Asking,
-            Durability::None | Durability::Os => Brief::Changing,
+        let mode = match self.options().durability {
+            Durability::Sync => NonBlocking::Reading,
+            Durability::None | Durability::Os => NonBlocking::Changing,
         };
-        let output = self.engine()?.run_briefly(script, brief, &run_of(parameters, options));
+        let output = self.engine()?.try_run(script, mode, &run_of(parameters, options));
         output.map(|found| found.map(Answer::new)).map_err(|error| said(error, Some(script)))
     }
 
@@ -213,7 +213,7 @@ pub(crate) fn with_debug<T>(
     call: impl FnOnce(&Run<'_>) -> T,
 ) -> T {
     let Some(debug) = options.debug else { return call(&run) };
-    let show = |name: &str, output: &exec::Output| debug(name, &Answer::new(output.clone()));
+    let show = |name: &str, output: &session::Output| debug(name, &Answer::new(output.clone()));
     call(&Run { debug: Some(&show), ..run })
 }
 
@@ -224,27 +224,27 @@ pub(crate) fn no_parameters() -> &'static Parameters {
 }
 
 /// Converts an error of the engine; `script` is its text, if the error comes from a script.
-pub(crate) fn said(error: exec::Error, script: Option<&str>) -> Error {
+pub(crate) fn said(error: session::Error, script: Option<&str>) -> Error {
     let text = script.unwrap_or_default();
     let message = error.render(text);
     let mut kind = ErrorKind::InvalidInput;
     let mut cause = None;
     let first = match error {
-        exec::Error::Store(error) => return error,
-        exec::Error::Stopped(_) | exec::Error::Long => {
+        session::Error::Store(error) => return error,
+        session::Error::Stopped(_) | session::Error::WouldBlock => {
             return Error::new(ErrorKind::Cancelled, message);
         }
-        exec::Error::Limit(_) => {
+        session::Error::Limit(_) => {
             let hint = "a larger memory_limit allows more";
             return Error::new(ErrorKind::Limit, format!("{message}\nhint: {hint}"));
         }
-        exec::Error::Script(problems) => problems.into_iter().next(),
-        exec::Error::Value(problem) => Some(problem),
-        exec::Error::Own(problem, why) => {
+        session::Error::Script(problems) => problems.into_iter().next(),
+        session::Error::Value(problem) => Some(problem),
+        session::Error::UserDefined(problem, why) => {
             cause = Some(why);
             Some(problem)
         }
-        exec::Error::ReadOnly(problem) => {
+        session::Error::ReadOnly(problem) => {
             kind = ErrorKind::ReadOnly;
             Some(problem)
         }

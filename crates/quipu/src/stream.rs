@@ -5,7 +5,7 @@ use crate::answer_kind::Kind;
 use crate::database::Database;
 use crate::script::{Parameters, RunOptions, run_of, said, with_debug};
 use env::sync::Mutex;
-use exec::Part;
+use session::Part;
 use std::sync::Arc;
 use store::Result;
 

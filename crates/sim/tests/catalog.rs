@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use env::Env;
-use exec::{Engine, Parameters};
 use kv::{Kv, KvOptions};
 use quipu_sim::{Crash, FaultPlan, NameOrder, Random, Settings, Sim, SimEnv};
 use relation::Catalog;
+use session::{Engine, Parameters};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -154,7 +154,7 @@ fn cut(seed: u64, durability: Durability, crash: Crash, at: u64) -> usize {
                 match engine.run(&script(task, step), &Parameters::new()) {
                     Ok(_) => told[task].set(step),
                     // The machine's, not the script's.
-                    Err(exec::Error::Store(error)) => {
+                    Err(session::Error::Store(error)) => {
                         assert!(error.kind() != ErrorKind::Conflict, "step {step}: {error}");
                         break;
                     }
@@ -247,7 +247,7 @@ fn cut_creations(seed: u64, durability: Durability, crash: Crash, at: u64) -> (u
             });
             match put {
                 Ok(_) => out.set(step + 1),
-                Err(exec::Error::Store(_)) => break,
+                Err(session::Error::Store(_)) => break,
                 Err(error) => panic!("step {step}: {error}"),
             }
         }

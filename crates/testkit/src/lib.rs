@@ -2,7 +2,9 @@
 //!
 //! [`ModelStore`] implements every call of [`store::Store`] with ordered maps under one lock.
 //! Storage engines are compared with it, and views are tested on it.
+//! [`floor_problems`] checks the imports of a crate's modules.
 
+mod floors;
 mod history;
 mod one_batch;
 mod overlay;
@@ -10,5 +12,6 @@ mod rows;
 mod store_impl;
 mod transaction;
 
+pub use floors::floor_problems;
 pub use one_batch::OneBatch;
 pub use store_impl::ModelStore;

@@ -1,10 +1,11 @@
 //! A set of whole numbers that lie close together, a bit each.
 //!
 //! # Why
-//! A set of vertices that a walk has reached needs no row number by vertex, only whether it is there: a thousandth of what a hash table takes,
-//! and in the processor's nearest cache for graphs of some hundred thousand vertices.
+//! A set of vertices that a walk has reached needs no row number by vertex, only whether it is
+//! there: a thousandth of what a hash table takes, and in the processor's nearest cache for graphs
+//! of some hundred thousand vertices.
 
-use crate::cell::{Cell, small_range};
+use crate::value::cell::{Cell, small_range};
 
 /// Rows below which a hash table is small enough.
 const ROWS_MIN: usize = 64;
@@ -24,7 +25,8 @@ pub(super) struct Bits {
 }
 
 impl Bits {
-    /// Whether it may be worth to ask for one when a table has so many rows: it is asked now and then.
+    /// Whether it may be worth to ask for one when a table has so many rows: it is asked now and
+    /// then.
     pub(super) fn is_time(rows: usize) -> bool {
         Self::is_worth(rows) && rows.is_power_of_two()
     }
@@ -34,7 +36,8 @@ impl Bits {
         rows >= ROWS_MIN
     }
 
-    /// The set of a column; `None` where its cells are not all whole numbers that lie close together.
+    /// The set of a column; `None` where its cells are not all whole numbers that lie close
+    /// together.
     pub(super) fn of(column: &[Cell]) -> Option<Self> {
         let mut bits = Self::around(column)?;
         for &cell in column {
@@ -43,7 +46,8 @@ impl Bits {
         Some(bits)
     }
 
-    /// An empty set with room for the cells of a column; `None` where they are not all whole numbers that lie close together.
+    /// An empty set with room for the cells of a column; `None` where they are not all whole
+    /// numbers that lie close together.
     pub(super) fn around(column: &[Cell]) -> Option<Self> {
         let (least, greatest) = small_range(column)?;
         let base = least & !63;
@@ -58,7 +62,8 @@ impl Bits {
         self.words.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1)
     }
 
-    /// Puts a cell in; whether it was not in, or `None` where it does not lie close to the others, of which there are `rows`.
+    /// Puts a cell in; whether it was not in, or `None` where it does not lie close to the others,
+    /// of which there are `rows`.
     #[inline]
     pub(super) fn put(&mut self, cell: Cell, rows: usize) -> Option<bool> {
         let int = cell.as_small_int()?;
@@ -77,7 +82,8 @@ impl Bits {
     pub(super) fn append_to(&self, out: &mut Vec<Cell>) {
         let mut filled = [0_u32; PASSED_WORDS];
         for (words, start) in self.words.chunks(PASSED_WORDS).zip((0..).step_by(PASSED_WORDS)) {
-            // Without a branch, which would go either way by chance where few rows are in many words.
+            // Without a branch, which would go either way by chance where few rows are in many
+            // words.
             let mut len = 0;
             for (number, &word) in words.iter().enumerate() {
                 filled[len % PASSED_WORDS] = number as u32;

@@ -1,10 +1,12 @@
-//! Rows by a whole number that lies close to the others: a place in an array instead of a hash table's.
+//! Rows by a whole number that lies close to the others: a place in an array instead of a hash
+//! table's.
 //!
 //! # Why
-//! What a walk through a graph has reached is a set of vertices' numbers, and those are mostly given out one after the other. A place in an array is
-//! found in a nanosecond, a hash table's in ten to twenty.
+//! What a walk through a graph has reached is a set of vertices' numbers, and those are mostly
+//! given out one after the other. A place in an array is found in a nanosecond, a hash table's in
+//! ten to twenty.
 
-use crate::cell::{Cell, small_range};
+use crate::value::cell::{Cell, small_range};
 
 const NONE: u32 = u32::MAX;
 
@@ -23,12 +25,14 @@ pub(super) struct Dense {
 }
 
 impl Dense {
-    /// Whether it may be worth to ask for one when a table has so many rows: it is asked now and then.
+    /// Whether it may be worth to ask for one when a table has so many rows: it is asked now and
+    /// then.
     pub(super) fn is_time(rows: usize) -> bool {
         rows >= ROWS_MIN && rows.is_power_of_two()
     }
 
-    /// The places of the rows of a column; `None` where they are not all whole numbers that lie close together.
+    /// The places of the rows of a column; `None` where they are not all whole numbers that lie
+    /// close together.
     pub(super) fn of(column: &[Cell]) -> Option<Self> {
         let (least, greatest) = small_range(column)?;
         let places = places(least, greatest, column.len())?;
@@ -48,7 +52,8 @@ impl Dense {
         self.rows.get(place).copied().filter(|&row| row != NONE).map(|row| row as usize)
     }
 
-    /// Gives a cell another row; whether it could. Where it could not, the cells are not close together any more.
+    /// Gives a cell another row; whether it could. Where it could not, the cells are not close
+    /// together any more.
     pub(super) fn put(&mut self, cell: Cell, row: usize) -> bool {
         let Some(int) = cell.as_small_int() else { return false };
         let end = self.base + self.rows.len() as i64;

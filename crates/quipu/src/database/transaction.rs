@@ -4,8 +4,8 @@ use super::Database;
 use base::KeyspaceId;
 use env::Owner;
 use env::sync::Mutex;
-use exec::{Carried, Engine};
 use relation::Names;
+use session::{Engine, TransactionState};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,11 +33,11 @@ struct Scripts {
     engine: Arc<Engine>,
     have_run: AtomicBool,
     /// Changes of names and other work that the commit must do.
-    carried: Arc<Mutex<Carried>>,
+    carried: Arc<Mutex<TransactionState>>,
 }
 
 impl Scripts {
-    fn take(&self) -> Carried {
+    fn take(&self) -> TransactionState {
         self.carried.lock().take()
     }
 }
@@ -66,7 +66,7 @@ impl Tx {
         // the transaction fails.
         let parts = database.parts.anywhere();
         let unwritten = parts.waiting.write_each();
-        let carried = Arc::new(Mutex::new(parts.engine.carried()));
+        let carried = Arc::new(Mutex::new(parts.engine.transaction_state()));
         let shared = SharedTransaction::begin(&*parts.store, isolation);
         let (have_run, engine) = (AtomicBool::new(false), Arc::clone(&parts.engine));
         let owner = database.parts.owner();
@@ -87,11 +87,11 @@ impl Tx {
     /// Runs a change of relations, and keeps its pending work for the commit.
     pub(crate) fn changing<R>(
         &self,
-        change: impl FnOnce(&dyn Transaction, &mut Carried) -> Result<R>,
+        change: impl FnOnce(&dyn Transaction, &mut TransactionState) -> Result<R>,
     ) -> Result<R> {
         self.database.check_process()?;
         // Nested and concurrent scripts each work on their own copy.
-        let mut carried = Carried::for_script(&self.scripts.carried);
+        let mut carried = TransactionState::for_script(&self.scripts.carried);
         let before = carried.names().clone();
         let done = self.for_script().with(|transaction| change(transaction, &mut carried))?;
         self.scripts.carried.lock().absorb(&before, carried);

@@ -1,0 +1,297 @@
+//! What a running query reads: its snapshot, its values, its parameters, its limits, and the tables
+//! that are filled so far.
+//!
+//! Operators, sinks and fixed rules take `&ExecContext` and change nothing in it. The fixpoint owns
+//! the only mutable one and changes it between two pipelines; a worker thread gets a fork.
+//!
+//! # Invariants
+//! 1. While a pipeline runs, no table and no relation of its context changes. The interner and the
+//!    tries do; both have locks.
+//! 2. A fork sees the tables as they were when it was made.
+
+use crate::batch_size::CHUNK_ROWS;
+use crate::error::{Error, Result};
+use crate::expr::batch::Bindings;
+use crate::expr::{Compiled, Computer};
+use crate::limits::QueryLimits;
+use crate::storage::relation_source::{Readable, Relation};
+use crate::table::derived::{Marks, Tables};
+use crate::table::{ROWS_MAX, Table};
+use crate::trie::cache::{CachedTries, QueryTries};
+use crate::value::cell::{Cell, Interner};
+use crate::value::list_items::not_a_list;
+use base::STEPS;
+use function::Ambient;
+use model::Value;
+use plan::{Plan, Source};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use store::Read;
+use syntax::Span;
+
+/// What a query reads while it runs.
+pub struct ExecContext<'a> {
+    /// The snapshot or the transaction.
+    pub read: &'a dyn Read,
+    /// Values that no cell holds by itself.
+    pub interner: &'a Interner,
+    /// The plan that is executed.
+    pub plan: &'a Plan,
+    /// Its parameters, by number.
+    pub parameters: Vec<Cell>,
+    /// When it stops.
+    pub limits: &'a QueryLimits<'a>,
+    /// Clock and randomness for functions.
+    pub ambient: &'a dyn Ambient,
+    /// What evaluates fixed rules.
+    pub algorithms: &'a dyn Algorithms,
+    /// The plan's stored relations, in order.
+    pub relations: Vec<Readable>,
+    /// Derived relations, by predicate.
+    pub tables: Tables,
+    /// Which rows of each derived relation the last round found.
+    pub marks: Vec<Marks>,
+    /// TrieCache of this query, shared by all of its threads.
+    pub tries: Arc<QueryTries>,
+    /// TrieCache of other queries, if this one may use them.
+    pub cached_tries: Option<CachedTries<'a>>,
+    /// Bytes that the sinks of other threads hold.
+    pub beside_bytes: u64,
+    /// The most bytes that were held since this was reset, for an analysed query.
+    pub held_bytes_max: Option<AtomicU64>,
+}
+
+/// Takes columns and their number of rows; says how many bytes it holds.
+pub(crate) type Visit<'v> = &'v mut dyn FnMut(&[&[Cell]], usize) -> Result<u64>;
+
+/// Algorithms that rules apply with `<~`.
+pub trait Algorithms: Sync {
+    /// The rows of a fixed rule, in columns.
+    ///
+    /// # Errors
+    /// An unknown name, wrong inputs or options, and what stops the query.
+    fn run(&self, context: &ExecContext<'_>, fixed: &plan::FixedUse) -> Result<Vec<Vec<Cell>>>;
+}
+
+impl<'a> ExecContext<'a> {
+    /// The context of a query that has not begun. `relations` are the plan's stored relations, in
+    /// order.
+    ///
+    /// # Errors
+    /// What stops the query.
+    #[expect(clippy::too_many_arguments, reason = "what a query reads")]
+    pub fn new(
+        plan: &'a Plan,
+        read: &'a dyn Read,
+        interner: &'a Interner,
+        relations: Vec<Relation>,
+        parameters: Vec<Cell>,
+        limits: &'a QueryLimits<'a>,
+        ambient: &'a dyn Ambient,
+        algorithms: &'a dyn Algorithms,
+    ) -> Result<Self> {
+        let tables = Tables::new(plan.program.predicates.len());
+        let marks = vec![Marks::default(); plan.program.predicates.len()];
+        let readable = |relation| Readable::of(relation, interner, limits);
+        let relations = relations.into_iter().map(readable).collect::<Result<_>>()?;
+        Ok(Self {
+            read,
+            interner,
+            plan,
+            parameters,
+            limits,
+            ambient,
+            algorithms,
+            relations,
+            tables,
+            marks,
+            tries: Arc::default(),
+            cached_tries: None,
+            beside_bytes: 0,
+            held_bytes_max: None,
+        })
+    }
+
+    /// The same for another thread, which runs a part of a pipeline.
+    pub(crate) fn fork(&self) -> Self {
+        Self {
+            read: self.read,
+            interner: self.interner,
+            plan: self.plan,
+            parameters: self.parameters.clone(),
+            limits: self.limits,
+            ambient: self.ambient,
+            algorithms: self.algorithms,
+            relations: self.relations.clone(),
+            tables: self.tables.clone(),
+            marks: self.marks.clone(),
+            tries: Arc::clone(&self.tries),
+            cached_tries: self.cached_tries,
+            beside_bytes: 0,
+            held_bytes_max: None,
+        }
+    }
+
+    /// What computes its expressions.
+    pub(crate) fn computer(&self) -> Computer<'_> {
+        Computer::new(self.interner, &self.parameters, self.ambient)
+    }
+
+    /// # Errors
+    /// Once the query has to stop; `more_bytes` are held besides its tables.
+    pub(crate) fn check(&self, more_bytes: u64) -> Result<()> {
+        let besides = self.tries.bytes() + self.interner.bytes() + self.beside_bytes;
+        let held = self.tables.bytes() + besides + more_bytes;
+        let interned = self.interner.bytes();
+        self.limits.note_held(held.saturating_sub(interned), interned);
+        if let Some(held_max) = &self.held_bytes_max {
+            held_max.fetch_max(held, Relaxed);
+        }
+        self.limits.check(held)
+    }
+
+    /// The items of a list that is in the interner.
+    ///
+    /// # Errors
+    /// It is no list; what stops the query.
+    pub(crate) fn items_of(&self, list: Cell, span: Span) -> Result<Vec<Cell>> {
+        let kind = |value: &Value| value.kind();
+        let len = self.interner.with(list, |list| match list {
+            Value::List(items) => Ok(items.len()),
+            other => Err(not_a_list(kind(other), span)),
+        })?;
+        self.check(8 * len as u64)?;
+        let mut cells = Vec::with_capacity(len);
+        for start in (0..len).step_by(STEPS) {
+            let some = self.interner.with(list, |list| match list {
+                Value::List(items) => items[start..len.min(start + STEPS)].to_vec(),
+                _ => Vec::new(),
+            });
+            cells.extend(some.into_iter().map(|item| self.interner.take(item)));
+            self.check(8 * len as u64)?;
+        }
+        Ok(cells)
+    }
+
+    /// The same of one that is given away.
+    ///
+    /// # Errors
+    /// It is no list; what stops the query.
+    pub(crate) fn items(&self, list: Value, span: Span) -> Result<Vec<Cell>> {
+        let Value::List(items) = list else { return Err(not_a_list(list.kind(), span)) };
+        let bytes = (size_of::<Cell>() + size_of::<Value>()) as u64 * items.len() as u64;
+        self.check(bytes)?;
+        let mut cells = Vec::with_capacity(items.len());
+        for item in items {
+            cells.push(self.interner.take(item));
+            if cells.len().is_multiple_of(STEPS) {
+                self.check(bytes)?;
+            }
+        }
+        Ok(cells)
+    }
+
+    /// A stored relation.
+    pub(crate) fn relation(&self, stored: usize) -> Readable {
+        self.relations[stored].clone()
+    }
+
+    /// A derived relation.
+    pub(crate) fn table(&self, predicate: usize) -> Arc<Table> {
+        Arc::clone(&self.tables[predicate])
+    }
+
+    /// Which rows of a derived relation its versions are.
+    pub(crate) fn marks(&self, predicate: usize) -> Marks {
+        self.marks[predicate]
+    }
+
+    /// Hands some columns of all rows of a relation to `visit`, which says how many bytes it holds.
+    ///
+    /// # Errors
+    /// Those of the store and of `visit`, and what stops the query.
+    pub(crate) fn each_row(
+        &self,
+        source: Source,
+        wanted: &[usize],
+        at: Option<i64>,
+        visit: Visit<'_>,
+    ) -> Result<()> {
+        let table = match source {
+            Source::Derived(predicate) => Arc::clone(&self.tables[predicate]),
+            Source::Stored(stored) => match &self.relations[stored] {
+                Readable::Memory(table) => Arc::clone(table),
+                Readable::Stored(relation) => {
+                    let path = &relation.paths[0];
+                    let range = path.all();
+                    let mut all = wanted.to_vec();
+                    let keys = path.schema.keys.len();
+                    if at.is_some() {
+                        all.extend(0..keys);
+                    }
+                    let mut last: Option<Vec<Cell>> = None;
+                    let (read, interner) = (self.read, self.interner);
+                    return path.scan(read, range, &all, CHUNK_ROWS, interner, &mut |mut found| {
+                        if let Some(at) = at {
+                            let asked = wanted.len();
+                            let kept: Vec<usize> = (0..found.rows)
+                                .filter(|&row| {
+                                    crate::value::validity::newest(
+                                        &found.columns[asked..],
+                                        row,
+                                        at,
+                                        &mut last,
+                                        interner,
+                                    )
+                                })
+                                .collect();
+                            for column in &mut found.columns {
+                                *column = kept.iter().map(|&row| column[row]).collect();
+                            }
+                            found.rows = kept.len();
+                        }
+                        let columns: Vec<&[Cell]> =
+                            found.columns.iter().take(wanted.len()).map(Vec::as_slice).collect();
+                        let held = visit(&columns, found.rows)?;
+                        self.check(held)?;
+                        Ok(true)
+                    });
+                }
+            },
+        };
+        let live: Vec<usize> = (0..table.rows()).filter(|&row| table.is_live(row)).collect();
+        for rows in live.chunks(CHUNK_ROWS) {
+            let columns: Vec<Vec<Cell>> = wanted
+                .iter()
+                .map(|&column| rows.iter().map(|&row| table.column(column)[row]).collect())
+                .collect();
+            let columns: Vec<&[Cell]> = columns.iter().map(Vec::as_slice).collect();
+            let held = visit(&columns, rows.len())?;
+            self.check(held)?;
+        }
+        Ok(())
+    }
+
+    /// The microseconds that an expression after `@` says, a row each.
+    ///
+    /// # Errors
+    /// A value that is no time.
+    pub(crate) fn times(&self, expr: &Compiled, input: &Bindings) -> Result<Vec<i64>> {
+        let computer = self.computer();
+        let time = |row: usize| {
+            let cell = computer.compute(expr, input, row)?;
+            self.interner.with(cell, |value| crate::value::validity::time_of(value, self.ambient))
+        };
+        (0..input.rows).map(time).collect()
+    }
+
+    /// # Errors
+    /// Once a table has as many rows as can be numbered, or the query has to stop.
+    pub(crate) fn check_rows(&self, table: &Table) -> Result<()> {
+        if table.rows() >= ROWS_MAX / 2 {
+            return Err(Error::Limit("a rule has more than 2 billion rows".to_owned()));
+        }
+        self.check(table.bytes())
+    }
+}

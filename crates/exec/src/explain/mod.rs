@@ -1,0 +1,319 @@
+//! What `::explain` shows: a line for each step of each rule, in the order in which they run; and
+//! what `::explain analyze` adds to it.
+
+use crate::fixpoint::Fixpoint;
+use crate::limits::QueryLimits;
+use crate::output::Output;
+use crate::profile::{GroupFigures, Profile, StepFigures};
+use model::Value;
+use plan::{Expr, GroupPlan, Plan, PredicateKind, RangeHint, Step};
+
+const PLANNED: [&str; 9] =
+    ["stratum", "rule_idx", "rule", "atom_idx", "op", "ref", "joins_on", "expr", "rows_estimate"];
+
+/// What is known after a query has run: rows out and in, batches, runs or rounds, milliseconds,
+/// bytes held at most.
+const SEEN: [&str; 6] = ["rows", "rows_in", "batches", "rounds", "ms", "bytes_max"];
+
+/// The plan as rows.
+pub fn rows(plan: &Plan) -> Output {
+    let mut rows = Vec::new();
+    for (stratum, group) in plan.groups.iter().enumerate() {
+        each_step(plan, stratum, group, &mut |_, _, row| rows.push(row));
+    }
+    Output::of_values(&PLANNED, rows)
+}
+
+/// Calls `visit` for each step of a group, with its body and its place in it.
+fn each_step(
+    plan: &Plan,
+    stratum: usize,
+    group: &GroupPlan,
+    visit: &mut dyn FnMut(&plan::BodyPlan, usize, Vec<Value>),
+) {
+    for (number, rule) in group.rules.iter().enumerate() {
+        let definition = &plan.program.rules[rule.rule];
+        let name = &plan.program.predicates[definition.predicate].name;
+        let bodies = rule.first.iter().chain(&rule.rounds).flat_map(|body| {
+            let tried = body.tried.iter().map(|tried| (&tried.plan, format!("{name} (tried)")));
+            tried.chain(std::iter::once((body, name.clone())))
+        });
+        for (body, name) in bodies {
+            for (place, planned) in body.steps.iter().enumerate() {
+                let names = Names { plan, variables: &definition.variables };
+                let (op, of, on) = step_text(plan, &planned.step, &definition.variables);
+                let row = vec![
+                    Value::Int(stratum as i64),
+                    Value::Int(number as i64),
+                    Value::Str(name.clone()),
+                    Value::Int(place as i64),
+                    Value::Str(op.to_owned()),
+                    Value::Str(of),
+                    Value::Str(on.join(", ")),
+                    Value::Str(names.computed(&planned.step)),
+                    Value::Float(rounded(planned.rows)),
+                ];
+                visit(body, place, row);
+            }
+        }
+    }
+}
+
+/// What an analysed query did, while it does it.
+pub struct Analysis {
+    began_us: u64,
+    plan_us: u64,
+    output: Output,
+}
+
+impl Analysis {
+    /// Planning begins.
+    pub fn begin(limits: &QueryLimits<'_>) -> Self {
+        Self { began_us: limits.now_us(), plan_us: 0, output: Output::status("OK") }
+    }
+
+    /// Planning is done.
+    pub fn planned(&mut self, limits: &QueryLimits<'_>) {
+        self.plan_us = limits.now_us().saturating_sub(self.began_us);
+    }
+
+    /// The query is done, and gives so many rows.
+    pub fn end(&mut self, query: &Fixpoint<'_>, rows: usize) {
+        let Some(profile) = &query.profile else { return };
+        let mut lines = Vec::new();
+        for (stratum, group) in query.context.plan.groups.iter().enumerate() {
+            let figures = profile.groups.get(stratum).copied().unwrap_or_default();
+            steps(query.context.plan, stratum, group, profile, &mut lines);
+            lines.push(group_line(query, stratum, group, figures));
+        }
+        let us = query.context.limits.now_us().saturating_sub(self.began_us);
+        let held = profile.groups.iter().map(|group| group.held_bytes_max).max().unwrap_or(0);
+        lines.push(summary("plan", String::new(), [None, None, Some(ms(self.plan_us)), None]));
+        let seen = [Some(int(rows as u64)), None, Some(ms(us)), Some(int(held))];
+        lines.push(summary("query", String::new(), seen));
+        let headers: Vec<&str> = PLANNED.into_iter().chain(SEEN).collect();
+        self.output = Output::of_values(&headers, lines);
+    }
+
+    /// The lines.
+    pub fn into_output(self) -> Output {
+        self.output
+    }
+}
+
+/// Lines of the steps of a group's rules, and of their heads, which take what the steps find.
+fn steps(
+    plan: &Plan,
+    stratum: usize,
+    group: &GroupPlan,
+    profile: &Profile,
+    lines: &mut Vec<Vec<Value>>,
+) {
+    each_step(plan, stratum, group, &mut |body, place, mut row| {
+        let did = profile.body(body);
+        let of = |place: usize| did.steps.get(place).copied().unwrap_or_default();
+        let StepFigures { batches, rows, us } = of(place);
+        // What a step gives is what the next one gets.
+        let given = of(place + 1);
+        let mut head = row[..4].to_vec();
+        row.extend([int(given.rows), int(rows), int(batches), int(did.runs), ms(us), Value::Null]);
+        lines.push(row);
+        if place + 1 == body.steps.len() {
+            let text = |text: &str| Value::Str(text.to_owned());
+            head[3] = int(place as u64 + 1);
+            head.extend([text("head"), text(""), text(""), text(""), Value::Null, Value::Null]);
+            head.extend([int(given.rows), int(given.batches), int(did.runs), ms(given.us)]);
+            head.push(Value::Null);
+            lines.push(head);
+        }
+    });
+}
+
+/// The line of a whole group: rows of its relations, rounds, time and memory.
+fn group_line(
+    query: &Fixpoint<'_>,
+    stratum: usize,
+    group: &GroupPlan,
+    figures: GroupFigures,
+) -> Vec<Value> {
+    let predicates = &query.context.plan.program.predicates;
+    let names: Vec<&str> =
+        group.group.predicates.iter().map(|&one| predicates[one].name.as_str()).collect();
+    let rows: usize =
+        group.group.predicates.iter().map(|&one| query.context.table(one).live_rows()).sum();
+    let kind = group.group.predicates.first().map(|&one| &predicates[one].kind);
+    let (op, of) = match kind {
+        Some(PredicateKind::Fixed(fixed)) => ("fixed_rule", fixed.name.clone()),
+        Some(PredicateKind::Constant(_)) => ("constant", String::new()),
+        _ => ("stratum", String::new()),
+    };
+    let rounds = group.group.is_recursive.then_some(int(figures.rounds));
+    let seen =
+        [Some(int(rows as u64)), rounds, Some(ms(figures.us)), Some(int(figures.held_bytes_max))];
+    let mut line = summary(op, of, seen);
+    line[0] = int(stratum as u64);
+    line[2] = Value::Str(names.join(", "));
+    line
+}
+
+/// A line that is no step's: rows, rounds, milliseconds and bytes.
+fn summary(op: &str, of: String, seen: [Option<Value>; 4]) -> Vec<Value> {
+    let [rows, rounds, ms, bytes_max] = seen.map(|value| value.unwrap_or(Value::Null));
+    let mut line = vec![Value::Null; PLANNED.len()];
+    line[4] = Value::Str(op.to_owned());
+    line[5] = Value::Str(of);
+    line.extend([rows, Value::Null, Value::Null, rounds, ms, bytes_max]);
+    line
+}
+
+fn int(number: u64) -> Value {
+    Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+fn ms(us: u64) -> Value {
+    Value::Float(us as f64 / 1e3)
+}
+
+fn step_text(plan: &Plan, step: &Step, names: &[String]) -> (&'static str, String, Vec<String>) {
+    let name = |&var: &usize| names[var].clone();
+    match step {
+        Step::Assign { var, compare: false, .. } => ("assign", name(var), Vec::new()),
+        Step::Assign { var, .. } => ("compare", name(var), Vec::new()),
+        Step::Filter(expr) => {
+            let mut vars = Vec::new();
+            expr.each_var(&mut |var| vars.push(names[var].clone()));
+            ("filter", String::new(), vars)
+        }
+        Step::Same { a, b, .. } => ("same", String::new(), vec![name(a), name(b)]),
+        Step::Member { var, .. } => ("member", name(var), Vec::new()),
+        Step::Derived { predicate, bound, negated, .. } => {
+            let of = plan.program.predicates[*predicate].name.clone();
+            let on = bound.iter().map(|(_, var)| name(var)).collect();
+            (if *negated { "anti_join" } else { "join" }, of, on)
+        }
+        Step::Stored { stored, path, prefix, checks, range, negated, .. } => {
+            let info = &plan.infos[*stored];
+            let path_name = &info.paths[*path].name;
+            let of = match path_name.is_empty() {
+                true => format!("*{}", plan.program.stored[*stored].name),
+                false => format!("*{path_name}"),
+            };
+            let checked = checks.iter().map(|(_, var)| var);
+            let on: Vec<String> = prefix.iter().chain(checked).map(name).collect();
+            let op = match (negated, prefix.len(), range) {
+                (true, ..) => "stored_anti_join",
+                (false, 0, None) if checks.is_empty() => "scan",
+                (false, 0, None) => "stored_hash_join",
+                (false, 0, Some(_)) => "range_scan",
+                (false, n, _) if n == info.paths[*path].keys.len() => "key_look_up",
+                (false, ..) => "prefix_join",
+            };
+            (op, of, on)
+        }
+    }
+}
+
+/// What things are called.
+struct Names<'p> {
+    plan: &'p Plan,
+    /// Of the rule.
+    variables: &'p [String],
+}
+
+impl Names<'_> {
+    /// What a step computes, or what it knows of the column by which it reads a range: bounds are
+    /// wider than their conditions where these say less.
+    fn computed(&self, step: &Step) -> String {
+        match step {
+            Step::Assign { value: expr, .. } | Step::Filter(expr) => self.expr(expr),
+            Step::Member { list, .. } => self.expr(list),
+            Step::Stored { stored, path, prefix, range, at, .. } => {
+                let info = &self.plan.infos[*stored];
+                let column = info.paths[*path].keys.get(prefix.len());
+                let bounds = range.as_deref().zip(column);
+                let mut parts = bounds.map_or(Vec::new(), |(range, &column)| {
+                    self.bounds(range, &info.columns[column].name)
+                });
+                parts.extend(at.iter().map(|at| format!("@ {}", self.expr(at))));
+                parts.join(", ")
+            }
+            Step::Same { .. } | Step::Derived { .. } => String::new(),
+        }
+    }
+
+    fn bounds(&self, range: &RangeHint, column: &str) -> Vec<String> {
+        let said = |sign: &str, bound: &Option<Expr>| {
+            bound.as_ref().map(|bound| format!("{column} {sign} {}", self.expr(bound)))
+        };
+        let (lower, upper) = match range.is_point {
+            true => (said("==", &range.lower), None),
+            false => (said(">=", &range.lower), said("<=", &range.upper)),
+        };
+        let begins = range.starts_with.as_ref();
+        let begins = begins.map(|text| format!("starts_with({column}, {})", self.expr(text)));
+        [lower, upper, begins].into_iter().flatten().collect()
+    }
+
+    /// An expression as a script writes it.
+    fn expr(&self, expr: &Expr) -> String {
+        match expr {
+            Expr::Const(value) => value.to_string(),
+            Expr::Param(number) => format!("${}", self.plan.program.parameters[*number]),
+            Expr::Var(var) => self.variables[*var].clone(),
+            Expr::Call(function, args, _) => match (function.name, &args[..]) {
+                ("list", items) => format!("[{}]", self.exprs(items)),
+                ("negate", [of]) => format!("!{}", self.operand(of)),
+                ("minus", [of]) => format!("-{}", self.operand(of)),
+                (name, args) => match sign(name).filter(|_| args.len() > 1) {
+                    Some(sign) => {
+                        let operands = args.iter().map(|arg| self.operand(arg));
+                        operands.collect::<Vec<_>>().join(&format!(" {sign} "))
+                    }
+                    None => format!("{name}({})", self.exprs(args)),
+                },
+            },
+        }
+    }
+
+    fn exprs(&self, exprs: &[Expr]) -> String {
+        exprs.iter().map(|expr| self.expr(expr)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// In parentheses where it has an operator itself.
+    fn operand(&self, expr: &Expr) -> String {
+        match expr {
+            Expr::Call(function, ..) if sign(function.name).is_some() => {
+                format!("({})", self.expr(expr))
+            }
+            _ => self.expr(expr),
+        }
+    }
+}
+
+/// The operator that a function is written as.
+fn sign(function: &str) -> Option<&'static str> {
+    Some(match function {
+        "or" => "||",
+        "and" => "&&",
+        "eq" => "==",
+        "neq" => "!=",
+        "gt" => ">",
+        "ge" => ">=",
+        "lt" => "<",
+        "le" => "<=",
+        "add" => "+",
+        "sub" => "-",
+        "mul" => "*",
+        "div" => "/",
+        "mod" => "%",
+        "pow" => "^",
+        "concat" => "++",
+        "coalesce" => "~",
+        _ => return None,
+    })
+}
+
+/// An estimate without digits that say nothing: three are left.
+fn rounded(rows: f64) -> f64 {
+    format!("{rows:.2e}").parse().unwrap_or(rows)
+}

@@ -1,0 +1,58 @@
+//! What one expression makes on its way to a value, asked for before it is made.
+//!
+//! # How
+//! The arguments of a call are values of nobody until the call is done; only what an expression
+//! comes to goes into the query's interner. So the length of a text that was put together takes
+//! that text's memory as long as it is measured. A meter counts what is there meanwhile.
+
+use crate::value::cell::Interner;
+use function::{Ambient, Failure};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Counts the bytes of values that an expression holds; its functions ask it.
+pub(crate) struct Meter<'a> {
+    ambient: &'a dyn Ambient,
+    interner: &'a Interner,
+    held_bytes: AtomicU64,
+}
+
+impl<'a> Meter<'a> {
+    /// Nothing is held.
+    pub(crate) fn new(ambient: &'a dyn Ambient, interner: &'a Interner) -> Self {
+        Self { ambient, interner, held_bytes: AtomicU64::new(0) }
+    }
+
+    /// What is held.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.held_bytes.load(Relaxed)
+    }
+
+    /// So much is held now.
+    pub(crate) fn set_held_bytes(&self, bytes: u64) {
+        self.held_bytes.store(bytes, Relaxed);
+    }
+}
+
+impl Ambient for Meter<'_> {
+    fn now_us(&self) -> i64 {
+        self.ambient.now_us()
+    }
+
+    fn moment_us(&self) -> i64 {
+        self.ambient.moment_us()
+    }
+
+    fn random(&self) -> u64 {
+        self.ambient.random()
+    }
+
+    fn go_on(&self) -> Result<(), Failure> {
+        self.ambient.go_on()
+    }
+
+    fn ask(&self, bytes: u64) -> Result<(), Failure> {
+        let held = self.held_bytes.fetch_add(bytes, Relaxed).saturating_add(bytes);
+        self.ambient.ask(held.saturating_add(self.interner.bytes()))
+    }
+}

@@ -1,0 +1,614 @@
+//! Expressions over rows of cells.
+//!
+//! # Why row by row
+//! `if`, `cond`, `and`, `or` and `coalesce` must not compute what they do not take: `if(x != 0, y /
+//! x)` is no error. A tree walk with quick ways for numbers costs some ten nanoseconds a node; what
+//! is worth more was pushed into ranges of keys.
+//!
+//! # Invariants
+//! 1. Values on the way to an expression's value are in no interner: they are gone when it is there
+//!    (`meter.rs`).
+
+pub mod batch;
+pub(crate) mod meter;
+
+use crate::batch_size::ROWS_A_LOOK;
+use crate::error::{Error, Result};
+use crate::expr::batch::{Bindings, NoRows, Rows};
+use crate::expr::meter::Meter;
+use crate::value::cell::{Cell, Interner, Sought, select_small_ints};
+use function::{Ambient, Failure, Function, UNASKED_BYTES, bytes_of};
+use model::Value;
+use plan::Expr;
+use syntax::Span;
+
+/// An expression ready to be computed.
+#[derive(Clone, Debug)]
+pub enum Compiled {
+    /// A known cell.
+    Const(Cell),
+    /// A variable's column.
+    Var(usize),
+    /// A call.
+    Call {
+        /// The quick or lazy way, if there is one.
+        kind: Kind,
+        /// The function.
+        function: &'static Function,
+        /// Its arguments.
+        args: Vec<Compiled>,
+        /// Where it is written.
+        span: Span,
+    },
+}
+
+/// How a call is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// By the function.
+    Plain,
+    /// Texts at once, others by the function.
+    Concat,
+    /// Numbers at once, others by the function.
+    Add,
+    /// As above.
+    Sub,
+    /// As above.
+    Mul,
+    /// As above.
+    Div,
+    /// Compares numbers at once.
+    Compare(Comparison),
+    /// Lazily.
+    And,
+    /// Lazily.
+    Or,
+    /// Lazily.
+    Coalesce,
+    /// Lazily.
+    If,
+    /// Lazily.
+    Cond,
+    /// In a list that is known by a table of it, in others by the function.
+    IsIn,
+}
+
+impl Kind {
+    /// Whether argument `i` is computed only where those before it ask for it.
+    fn is_lazy(self, i: usize) -> bool {
+        i > 0 && matches!(self, Self::And | Self::Or | Self::Coalesce | Self::If | Self::Cond)
+    }
+}
+
+/// A comparison of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `==`
+    Eq,
+    /// `!=`
+    Neq,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+}
+
+/// What expressions are computed with.
+pub struct Computer<'a> {
+    /// Of the query.
+    pub interner: &'a Interner,
+    /// Of the query, by number.
+    pub parameters: &'a [Cell],
+    /// The world outside.
+    pub ambient: &'a dyn Ambient,
+    meter: Meter<'a>,
+}
+
+/// What a part of an expression comes to.
+pub(crate) enum Made {
+    /// A value that a cell holds, or that is in the interner.
+    Cell(Cell),
+    /// One that no cell holds, and that is in no interner yet.
+    Value(Value),
+}
+
+impl Made {
+    fn of(value: Value) -> Self {
+        match crate::value::cell::inline(&value) {
+            Some(cell) => Self::Cell(cell),
+            None => Self::Value(value),
+        }
+    }
+}
+
+impl<'a> Computer<'a> {
+    /// Of a query that reads no rows yet.
+    pub fn new(interner: &'a Interner, parameters: &'a [Cell], ambient: &'a dyn Ambient) -> Self {
+        Self { interner, parameters, ambient, meter: Meter::new(ambient, interner) }
+    }
+
+    /// Makes an expression ready; calls of known values that always give the same become known.
+    ///
+    /// # Errors
+    /// A call of known values that fails, unless it stands where it may never be computed.
+    pub fn compile(&self, expr: &Expr) -> Result<Compiled> {
+        self.compile_at(expr, false)
+    }
+
+    /// `is_lazy`: what stands before the expression decides whether it is computed at all.
+    fn compile_at(&self, expr: &Expr, is_lazy: bool) -> Result<Compiled> {
+        Ok(match expr {
+            Expr::Const(value) => Compiled::Const(self.interner.cell(value)),
+            Expr::Param(number) => Compiled::Const(self.parameters[*number]),
+            Expr::Var(var) => Compiled::Var(*var),
+            Expr::Call(function, args, span) => {
+                let kind = kind_of(function.name);
+                let mark = self.interner.mark();
+                let args = args.iter().enumerate();
+                let args = args.map(|(i, arg)| self.compile_at(arg, is_lazy || kind.is_lazy(i)));
+                let args = args.collect::<Result<Vec<_>>>()?;
+                let is_known = args.iter().all(|arg| matches!(arg, Compiled::Const(_)));
+                let call = Compiled::Call { kind, function, args, span: *span };
+                if !is_known || !function.deterministic {
+                    return Ok(call);
+                }
+                match self.compute(&call, &NoRows, 0) {
+                    Ok(cell) => {
+                        if self.interner.bytes() > mark.bytes() + UNASKED_BYTES {
+                            // Nobody needs the arguments any more.
+                            self.interner.sweep(&mark, &mut |keep| keep(cell));
+                        }
+                        Compiled::Const(cell)
+                    }
+                    Err(_) if is_lazy => call,
+                    Err(error) => return Err(error),
+                }
+            }
+        })
+    }
+
+    /// The value of an expression without variables.
+    ///
+    /// # Errors
+    /// Those of its functions.
+    pub fn known(&self, expr: &Expr) -> Result<Value> {
+        Ok(self.interner.value(self.known_cell(expr)?))
+    }
+
+    /// The same, as a cell.
+    ///
+    /// # Errors
+    /// Those of its functions.
+    pub fn known_cell(&self, expr: &Expr) -> Result<Cell> {
+        self.compute(&self.compile(expr)?, &NoRows, 0)
+    }
+
+    /// The value in one row.
+    ///
+    /// # Errors
+    /// Those of its functions.
+    pub fn compute(&self, expr: &Compiled, rows: &dyn Rows, row: usize) -> Result<Cell> {
+        match expr {
+            Compiled::Const(cell) => Ok(*cell),
+            Compiled::Var(var) => Ok(rows.cell(*var, row)),
+            Compiled::Call { .. } => {
+                let made = self.make(expr, rows, row)?;
+                Ok(self.cell_of(made))
+            }
+        }
+    }
+
+    /// The same, which is in the interner only if it was before.
+    ///
+    /// # Errors
+    /// Those of its functions.
+    pub(crate) fn make(&self, expr: &Compiled, rows: &dyn Rows, row: usize) -> Result<Made> {
+        self.meter.set_held_bytes(0);
+        self.part(expr, rows, row)
+    }
+
+    /// The value of an expression within another one.
+    fn part(&self, expr: &Compiled, rows: &dyn Rows, row: usize) -> Result<Made> {
+        let (kind, function, args, span) = match expr {
+            Compiled::Const(cell) => return Ok(Made::Cell(*cell)),
+            Compiled::Var(var) => return Ok(Made::Cell(rows.cell(*var, row))),
+            Compiled::Call { kind, function, args, span } => (*kind, function, args, *span),
+        };
+        let held_bytes = self.meter.held_bytes();
+        let arg = |i: usize| self.part(&args[i], rows, row);
+        let truth = |i: usize| self.truth(self.cell_of(arg(i)?), function.name, args[i].span(span));
+        match kind {
+            Kind::Plain => {}
+            Kind::And | Kind::Or => {
+                for i in 0..args.len() {
+                    if truth(i)? == (kind == Kind::Or) {
+                        return Ok(Made::Cell(Cell::bool(kind == Kind::Or)));
+                    }
+                }
+                return Ok(Made::Cell(Cell::bool(kind == Kind::And)));
+            }
+            Kind::Coalesce => {
+                for i in 0..args.len() {
+                    match arg(i)? {
+                        Made::Cell(Cell::NULL) => {}
+                        made => return Ok(made),
+                    }
+                }
+                return Ok(Made::Cell(Cell::NULL));
+            }
+            Kind::If | Kind::Cond => {
+                let mut i = 0;
+                while i + 1 < args.len() {
+                    if truth(i)? {
+                        return arg(i + 1);
+                    }
+                    i += 2;
+                }
+                let otherwise = i < args.len() && kind == Kind::If;
+                return if otherwise { arg(i) } else { Ok(Made::Cell(Cell::NULL)) };
+            }
+            Kind::Compare(comparison) if args.len() == 2 => {
+                let (a, b) = (arg(0)?, arg(1)?);
+                if let (&Made::Cell(a), &Made::Cell(b)) = (&a, &b)
+                    && let Some(answer) = compare(comparison, a, b)
+                {
+                    return Ok(Made::Cell(Cell::bool(answer)));
+                }
+                return self.call(function, [a, b].into_iter().map(Ok), held_bytes, span);
+            }
+            Kind::Add | Kind::Sub | Kind::Mul | Kind::Div if args.len() == 2 => {
+                let (a, b) = (arg(0)?, arg(1)?);
+                if let (&Made::Cell(a), &Made::Cell(b)) = (&a, &b)
+                    && let Some(answer) = self.arithmetic(kind, a, b)
+                {
+                    return Ok(Made::Cell(answer));
+                }
+                return self.call(function, [a, b].into_iter().map(Ok), held_bytes, span);
+            }
+            Kind::IsIn
+                if let [_, Compiled::Const(list)] = args.as_slice()
+                    && self.interner.with(*list, |list| matches!(list, Value::List(_))) =>
+            {
+                let made = arg(0)?;
+                let sought = match &made {
+                    Made::Cell(cell) => Sought::Cell(*cell),
+                    Made::Value(value) => Sought::Value(value),
+                };
+                let found = self.interner.has_item(*list, sought, &self.meter);
+                let found = found.map_err(|failure| Error::failed(failure, span))?;
+                self.meter.set_held_bytes(held_bytes);
+                return Ok(Made::Cell(Cell::bool(found == Some(true))));
+            }
+            Kind::Concat => {
+                let made = (0..args.len()).map(arg).collect::<Result<Vec<_>>>()?;
+                let joined = self.joined(&made);
+                if let Some(text) = joined.map_err(|failure| Error::failed(failure, span))? {
+                    return Ok(self.made(text, held_bytes));
+                }
+                return self.call(function, made.into_iter().map(Ok), held_bytes, span);
+            }
+            _ => {}
+        }
+        if let [_] = args.as_slice() {
+            // What is in the interner is looked at where it is.
+            return match arg(0)? {
+                Made::Cell(cell) => {
+                    let call =
+                        |arg: &Value| function.compute(std::slice::from_ref(arg), &self.meter);
+                    let found = self.interner.with(cell, call);
+                    let found = found.map_err(|failure| Error::failed(failure, span))?;
+                    Ok(self.made(found, held_bytes))
+                }
+                made => self.call(function, [made].into_iter().map(Ok), held_bytes, span),
+            };
+        }
+        self.call(function, (0..args.len()).map(arg), held_bytes, span)
+    }
+
+    /// Numbers of the rows in which a condition is true.
+    ///
+    /// # Errors
+    /// Those of its functions; a condition that has no truth value, said to be at `span`.
+    pub(crate) fn select(&self, expr: &Compiled, input: &Bindings, span: Span) -> Result<Vec<u32>> {
+        let mut kept = Vec::with_capacity(input.rows);
+        // Most conditions compare a column with a value, or two columns: those need no walk through
+        // a tree.
+        let quick = match expr {
+            Compiled::Call { kind: Kind::Compare(comparison), args, .. } => match args.as_slice() {
+                [a, b] => Operand::new(a, input)
+                    .zip(Operand::new(b, input))
+                    .map(|(a, b)| (*comparison, a, b)),
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some((by, a, b)) = &quick
+            && select_small(*by, a, b, input.rows, &mut kept)
+        {
+            return Ok(kept);
+        }
+        for row in 0..input.rows {
+            if row % ROWS_A_LOOK == ROWS_A_LOOK - 1 {
+                self.go_on(span)?;
+            }
+            let known =
+                quick.as_ref().and_then(|(by, a, b)| compare(*by, a.cell(row), b.cell(row)));
+            let is_true = match known {
+                Some(is_true) => is_true,
+                None => self.truth(self.compute(expr, input, row)?, "a condition", span)?,
+            };
+            if is_true {
+                kept.push(row as u32);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Whether a cell is true.
+    ///
+    /// # Errors
+    /// Where it is no truth value.
+    pub fn truth(&self, cell: Cell, of: &str, span: Span) -> Result<bool> {
+        cell.as_bool().ok_or_else(|| {
+            let found = self.interner.value(cell);
+            let kind = found.kind();
+            let found = match found {
+                Value::Null => "null".to_owned(),
+                other => format!("{kind} ({other})"),
+            };
+            Error::value(format!("{of}: expected a Bool, found {found}"), span)
+        })
+    }
+
+    fn arithmetic(&self, kind: Kind, a: Cell, b: Cell) -> Option<Cell> {
+        if let (Some(a), Some(b)) = (a.as_small_int(), b.as_small_int()) {
+            return match kind {
+                Kind::Add => Some(self.interner.int(a + b)),
+                Kind::Sub => Some(self.interner.int(a - b)),
+                Kind::Mul => a.checked_mul(b).map(|int| self.interner.int(int)),
+                _ => Some(self.interner.float(one_nan(a as f64 / b as f64))),
+            };
+        }
+        let float = |cell: Cell| {
+            cell.as_plain_float().or_else(|| cell.as_small_int().map(|int| int as f64))
+        };
+        let (a, b) = (float(a)?, float(b)?);
+        Some(self.interner.float(one_nan(match kind {
+            Kind::Add => a + b,
+            Kind::Sub => a - b,
+            Kind::Mul => a * b,
+            _ => a / b,
+        })))
+    }
+
+    /// Calls a function; `held_bytes` were held before its arguments were made.
+    fn call(
+        &self,
+        function: &Function,
+        args: impl ExactSizeIterator<Item = Result<Made>>,
+        held_bytes: u64,
+        span: Span,
+    ) -> Result<Made> {
+        let failed = |failure| Error::failed(failure, span);
+        let mut values = Vec::with_capacity(args.len());
+        for made in args {
+            values.push(match made? {
+                Made::Cell(cell) => self.interner.copy(cell, &self.meter).map_err(failed)?,
+                Made::Value(value) => value,
+            });
+        }
+        let found = function.compute(&values, &self.meter).map_err(failed)?;
+        Ok(self.made(found, held_bytes))
+    }
+
+    /// What a function gave, whose arguments are gone; `held_bytes` were held before they were
+    /// made.
+    fn made(&self, value: Value, held_bytes: u64) -> Made {
+        let value = match value {
+            Value::Float(float) => Value::Float(one_nan(float)),
+            value => value,
+        };
+        let made = Made::of(value);
+        let more = match &made {
+            Made::Value(value) => bytes_of(value),
+            Made::Cell(_) => 0,
+        };
+        self.meter.set_held_bytes(held_bytes + more);
+        made
+    }
+
+    /// Texts behind one another, without copies of them; `None` where not all are texts.
+    fn joined(&self, parts: &[Made]) -> std::result::Result<Option<Value>, Failure> {
+        let mut bytes = 0;
+        for part in parts {
+            let len = match part {
+                Made::Value(Value::Str(text)) => Some(text.len()),
+                Made::Value(_) => None,
+                Made::Cell(cell) => self.interner.with_text(*cell, str::len),
+            };
+            let Some(len) = len else { return Ok(None) };
+            bytes += len;
+        }
+        if bytes as u64 >= UNASKED_BYTES {
+            self.meter.ask(bytes as u64)?;
+        }
+        let mut joined = String::new();
+        if joined.try_reserve_exact(bytes).is_err() {
+            return Err(Failure::limit(format!(
+                "a text of {bytes} bytes is more than there is memory for"
+            )));
+        }
+        for part in parts {
+            match part {
+                Made::Value(Value::Str(text)) => joined.push_str(text),
+                Made::Value(_) => {}
+                Made::Cell(cell) => {
+                    self.interner.with_text(*cell, |text| joined.push_str(text));
+                }
+            }
+        }
+        Ok(Some(Value::Str(joined)))
+    }
+
+    /// Asks whether to go on.
+    ///
+    /// # Errors
+    /// What stops the query.
+    pub(crate) fn go_on(&self, span: Span) -> Result<()> {
+        self.ambient.go_on().map_err(|failure| Error::failed(failure, span))
+    }
+
+    /// The cell of what a part came to.
+    pub(crate) fn cell_of(&self, made: Made) -> Cell {
+        match made {
+            Made::Cell(cell) => cell,
+            Made::Value(value) => self.interner.take(value),
+        }
+    }
+}
+
+/// One side of a comparison that is there without computing.
+enum Operand<'b> {
+    Column(&'b [Cell]),
+    Known(Cell),
+    /// The column's cell, or the other one where it is null.
+    Otherwise(&'b [Cell], Cell),
+}
+
+impl<'b> Operand<'b> {
+    fn new(expr: &Compiled, input: &'b Bindings) -> Option<Self> {
+        Some(match expr {
+            Compiled::Var(var) => Self::Column(&input.columns[*var]),
+            Compiled::Const(cell) => Self::Known(*cell),
+            Compiled::Call { kind: Kind::Coalesce, args, .. } => match args.as_slice() {
+                [Compiled::Var(var), Compiled::Const(cell)] => {
+                    Self::Otherwise(&input.columns[*var], *cell)
+                }
+                _ => return None,
+            },
+            Compiled::Call { .. } => return None,
+        })
+    }
+
+    #[inline]
+    fn cell(&self, row: usize) -> Cell {
+        match self {
+            Self::Column(column) => column[row],
+            Self::Known(cell) => *cell,
+            Self::Otherwise(column, other) => match column[row] {
+                Cell::NULL => *other,
+                cell => cell,
+            },
+        }
+    }
+}
+
+impl Compiled {
+    /// Calls `visit` with each cell that it holds.
+    pub(crate) fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
+        match self {
+            Self::Const(cell) => visit(*cell),
+            Self::Var(_) => {}
+            Self::Call { args, .. } => args.iter().for_each(|arg| arg.each_cell(visit)),
+        }
+    }
+
+    fn span(&self, otherwise: Span) -> Span {
+        match self {
+            Self::Call { span, .. } => *span,
+            _ => otherwise,
+        }
+    }
+}
+
+/// Appends the rows for which a comparison holds, where all that is compared are small integers;
+/// whether it did.
+fn select_small(
+    by: Comparison,
+    a: &Operand<'_>,
+    b: &Operand<'_>,
+    rows: usize,
+    kept: &mut Vec<u32>,
+) -> bool {
+    /// Looks at the operands once, so that the loop does not look at them for each row.
+    fn by_operands(
+        a: &Operand<'_>,
+        b: &Operand<'_>,
+        rows: usize,
+        holds: impl Fn(i64, i64) -> bool,
+        kept: &mut Vec<u32>,
+    ) -> bool {
+        let or = |cell: Cell, other: Cell| if cell == Cell::NULL { other } else { cell };
+        match (a, b) {
+            (Operand::Column(a), &Operand::Known(b)) => {
+                select_small_ints(a.iter().map(|&a| (a, b)), holds, rows, kept)
+            }
+            (&Operand::Known(a), Operand::Column(b)) => {
+                select_small_ints(b.iter().map(|&b| (a, b)), holds, rows, kept)
+            }
+            (&Operand::Otherwise(a, other), &Operand::Known(b)) => {
+                select_small_ints(a.iter().map(|&a| (or(a, other), b)), holds, rows, kept)
+            }
+            _ => {
+                let cells = (0..rows).map(|row| (a.cell(row), b.cell(row)));
+                select_small_ints(cells, holds, rows, kept)
+            }
+        }
+    }
+    match by {
+        Comparison::Eq => by_operands(a, b, rows, |a, b| a == b, kept),
+        Comparison::Neq => by_operands(a, b, rows, |a, b| a != b, kept),
+        Comparison::Lt => by_operands(a, b, rows, |a, b| a < b, kept),
+        Comparison::Le => by_operands(a, b, rows, |a, b| a <= b, kept),
+        Comparison::Gt => by_operands(a, b, rows, |a, b| a > b, kept),
+        Comparison::Ge => by_operands(a, b, rows, |a, b| a >= b, kept),
+    }
+}
+
+fn compare(comparison: Comparison, a: Cell, b: Cell) -> Option<bool> {
+    let order = match (a.as_small_int(), b.as_small_int()) {
+        (Some(a), Some(b)) => a.cmp(&b),
+        _ => a.as_plain_float()?.partial_cmp(&b.as_plain_float()?)?,
+    };
+    Some(match comparison {
+        Comparison::Eq => order.is_eq(),
+        Comparison::Neq => order.is_ne(),
+        Comparison::Lt => order.is_lt(),
+        Comparison::Le => order.is_le(),
+        Comparison::Gt => order.is_gt(),
+        Comparison::Ge => order.is_ge(),
+    })
+}
+
+fn kind_of(name: &str) -> Kind {
+    match name {
+        "add" => Kind::Add,
+        "sub" => Kind::Sub,
+        "mul" => Kind::Mul,
+        "div" => Kind::Div,
+        "eq" => Kind::Compare(Comparison::Eq),
+        "neq" => Kind::Compare(Comparison::Neq),
+        "lt" => Kind::Compare(Comparison::Lt),
+        "le" => Kind::Compare(Comparison::Le),
+        "gt" => Kind::Compare(Comparison::Gt),
+        "ge" => Kind::Compare(Comparison::Ge),
+        "and" => Kind::And,
+        "or" => Kind::Or,
+        "coalesce" => Kind::Coalesce,
+        "if" => Kind::If,
+        "cond" => Kind::Cond,
+        "concat" => Kind::Concat,
+        "is_in" => Kind::IsIn,
+        _ => Kind::Plain,
+    }
+}
+
+/// What is computed has one NaN, after all numbers: 0/0 gives one of the other sign on some
+/// machines, which would be before.
+pub fn one_nan(value: f64) -> f64 {
+    if value.is_nan() { f64::NAN } else { value }
+}

@@ -1,0 +1,42 @@
+//! Which vertices have more edges among themselves than with others.
+
+use super::call::{Answer, Call};
+use super::centrality::{by_vertex, maybe_undirected};
+use super::options::rounds;
+use crate::error::Result;
+use crate::value::cell::Cell;
+use model::Value;
+
+/// Rows `labels, vertex`: the communities of a vertex, the largest first.
+pub(super) fn louvain(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    let undirected = call.flag("undirected")?;
+    let options = algo::louvain::Options {
+        max_iter: rounds(call.positive("max_iter")?, 10),
+        delta: call.size("delta", 1e-4)?,
+    };
+    let depth = call.count("keep_depth")?;
+    let depth = depth.map_or(usize::MAX, |depth| usize::try_from(depth).unwrap_or(usize::MAX));
+    let projection = call.projection(true, &[])?;
+    let limits = call.limits();
+    let found = algo::louvain::louvain(projection.graph(), undirected, options, limits)
+        .map_err(|error| call.failed(error, &projection))?;
+    let mut answer = Answer::new(2);
+    for (vertex, cell) in (0_u32..).zip(projection.vertices()) {
+        let labels = found.labels(vertex).take(depth).map(|label| Value::Int(label.into()));
+        answer.push([call.query.interner.take(Value::List(labels.collect())), cell]);
+        call.check(&mut answer)?;
+    }
+    Ok(answer.into_columns())
+}
+
+/// Rows `label, vertex`.
+pub(super) fn label_propagation(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    let rounds = rounds(call.positive("max_iter")?, 10);
+    let projection = call.projection(true, &[])?;
+    let graph = maybe_undirected(call, &projection)?;
+    let labels = algo::label_propagation::label_propagation(&graph, rounds, call.limits())
+        .map_err(|stopped| call.stopped(stopped))?;
+    let mut columns = by_vertex(&projection, |vertex| [call.int(labels[vertex])]);
+    columns.reverse();
+    Ok(columns)
+}

@@ -1,0 +1,91 @@
+//! What hangs together: components, spanning forests and trees, topological order.
+
+use super::call::{Answer, Call};
+use super::centrality::{by_vertex, symmetric};
+use super::projection::Projection;
+use crate::error::{Error, Result};
+use crate::value::cell::Cell;
+use algo::spanning_forest::TreeEdge;
+
+/// Rows `vertex, component`.
+pub(super) fn connected(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    numbered(call, algo::components::connected_components)
+}
+
+/// Rows `vertex, component`.
+pub(super) fn strong(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    numbered(call, algo::strong_components::strong_components)
+}
+
+type Components = fn(&algo::Csr, &dyn algo::Watch) -> std::result::Result<Vec<u32>, algo::Stopped>;
+
+fn numbered(call: &Call<'_, '_>, components: Components) -> Result<Vec<Vec<Cell>>> {
+    let projection = call.projection(false, &[1])?;
+    let found =
+        components(projection.graph(), call.limits()).map_err(|stopped| call.stopped(stopped))?;
+    Ok(by_vertex(&projection, |vertex| [call.int(found[vertex])]))
+}
+
+/// Rows `from, to, weight`.
+pub(super) fn forest(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    let projection = call.projection(true, &[])?;
+    let edges = algo::spanning_forest::minimum_spanning_forest(projection.graph(), call.limits())
+        .map_err(|stopped| call.stopped(stopped))?;
+    tree_rows(call, &projection, &edges)
+}
+
+/// Rows `from, to, weight`.
+pub(super) fn tree(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    let projection = call.projection(true, &[])?;
+    let start = match call.has_input(1) {
+        true => {
+            let starts = call.cells(1)?;
+            let Some(&start) = starts.first() else {
+                let what = format!("{} is given no vertex to start from", call.name());
+                return Err(Error::value(what, call.input_span(1)));
+            };
+            let number = projection.number(start);
+            Some(number.ok_or_else(|| {
+                let value = call.query.interner.value(start);
+                let what = format!("{value} is on no edge, so no tree starts there");
+                Error::value(what, call.input_span(1))
+            })?)
+        }
+        false => {
+            let met = projection.graph().order_met(call.limits());
+            met.map_err(|stopped| call.stopped(stopped))?.first().copied()
+        }
+    };
+    let Some(start) = start else { return Ok(Answer::new(3).into_columns()) };
+    let both = symmetric(call, &projection)?;
+    let edges = algo::spanning_tree::minimum_spanning_tree(&both, start, call.limits())
+        .map_err(|stopped| call.stopped(stopped))?;
+    tree_rows(call, &projection, &edges)
+}
+
+fn tree_rows(
+    call: &Call<'_, '_>,
+    projection: &Projection<'_>,
+    edges: &[TreeEdge],
+) -> Result<Vec<Vec<Cell>>> {
+    let mut answer = Answer::new(3);
+    for edge in edges {
+        let (source, target) = (projection.cell(edge.source), projection.cell(edge.target));
+        answer.push([source, target, call.float(edge.weight)]);
+        call.check(&mut answer)?;
+    }
+    Ok(answer.into_columns())
+}
+
+/// Rows `place, vertex`.
+pub(super) fn top_sort(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    let projection = call.projection(false, &[])?;
+    let order = algo::top_sort::topological_order(projection.graph(), call.limits())
+        .map_err(|stopped| call.stopped(stopped))?;
+    let mut answer = Answer::new(2);
+    for (place, vertex) in order.into_iter().enumerate() {
+        answer.push([call.int(place), projection.cell(vertex)]);
+        call.check(&mut answer)?;
+    }
+    Ok(answer.into_columns())
+}

@@ -1,0 +1,233 @@
+//! Fixed rules: what `<~` applies to relations.
+//!
+//! # How one is made
+//! A line in [`TABLE`] says what it is called, what it reads, which options it has and how many
+//! columns it gives; a function of its family's file does it. What the line says is checked before
+//! the function is called, so a function only asks for what may be there.
+
+pub mod registry;
+
+mod cache;
+mod call;
+mod centrality;
+mod communities;
+mod components;
+mod file;
+mod options;
+mod parquet;
+mod paths;
+mod projection;
+mod reader;
+mod search;
+mod utility;
+
+use crate::context::{Algorithms, ExecContext};
+use crate::error::{Error, Result};
+use crate::files::Files;
+use crate::fixed_rule::registry::UserDefined;
+use crate::host::Host;
+use crate::value::cell::Cell;
+pub use cache::Projections;
+pub use call::CachedProjections;
+pub(crate) use call::Call;
+use plan::FixedUse;
+use syntax::{Diagnostic, Expr, Ident};
+
+/// The algorithms that are built in.
+pub struct Library<'e> {
+    /// Where they keep projections of stored relations; `None` for a query that may see changes of
+    /// its own.
+    pub kept: Option<CachedProjections<'e>>,
+    /// Those of the program's.
+    pub own: &'e UserDefined,
+    /// The database around the engine, which reads files of columns.
+    pub host: Option<&'e dyn Host>,
+    /// Files that may be read.
+    pub files: &'e Files,
+}
+
+/// How many columns an algorithm gives.
+#[derive(Clone, Copy)]
+enum Arity {
+    /// Always so many.
+    Is(usize),
+    /// As the rows of the option `data`.
+    Data,
+    /// The items of this option, and as many more.
+    Items(&'static str, usize),
+    /// The items of this option, and one more if `prepend_index` is true.
+    Indexed(&'static str),
+}
+
+/// What is known of an algorithm without running it.
+struct Algorithm {
+    /// The first is its own, the others are aliases.
+    names: &'static [&'static str],
+    /// What it reads, in order.
+    inputs: &'static [&'static str],
+    /// How many of them it cannot do without.
+    inputs_min: usize,
+    /// Names of its options.
+    options: &'static [&'static str],
+    /// Its columns.
+    arity: Arity,
+    /// Does it.
+    run: fn(&Call<'_, '_>) -> Result<Vec<Vec<Cell>>>,
+}
+
+/// All of them, by name.
+#[rustfmt::skip]
+const TABLE: &[Algorithm] = &[
+    Algorithm { names: &["BetweennessCentrality"], inputs: &["edges"], inputs_min: 1, options: &["undirected"], arity: Arity::Is(2), run: centrality::betweenness },
+    Algorithm { names: &["BreadthFirstSearch", "BFS"], inputs: &["edges", "nodes", "starts"], inputs_min: 2, options: &["condition", "limit"], arity: Arity::Is(3), run: search::breadth_first },
+    Algorithm { names: &["ClosenessCentrality"], inputs: &["edges"], inputs_min: 1, options: &["undirected"], arity: Arity::Is(2), run: centrality::closeness },
+    Algorithm { names: &["ClusteringCoefficients"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(4), run: centrality::clustering },
+    Algorithm { names: &["CommunityDetectionLouvain"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "max_iter", "delta", "keep_depth"], arity: Arity::Is(2), run: communities::louvain },
+    Algorithm { names: &["ConnectedComponents"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: components::connected },
+    Algorithm { names: &["Constant"], inputs: &[], inputs_min: 0, options: &["data"], arity: Arity::Data, run: utility::constant },
+    Algorithm { names: &["CsvReader"], inputs: &[], inputs_min: 0, options: &["url", "types", "delimiter", "prepend_index", "has_headers"], arity: Arity::Indexed("types"), run: reader::csv },
+    Algorithm { names: &["DegreeCentrality"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(4), run: centrality::degree },
+    Algorithm { names: &["DepthFirstSearch", "DFS"], inputs: &["edges", "nodes", "starts"], inputs_min: 2, options: &["condition", "limit"], arity: Arity::Is(3), run: search::depth_first },
+    Algorithm { names: &["JsonReader"], inputs: &[], inputs_min: 0, options: &["url", "fields", "json_lines", "null_if_absent", "prepend_index"], arity: Arity::Indexed("fields"), run: reader::json },
+    Algorithm { names: &["KShortestPathYen"], inputs: &["edges", "starts", "goals"], inputs_min: 3, options: &["k", "undirected"], arity: Arity::Is(4), run: paths::yen },
+    Algorithm { names: &["LabelPropagation"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "max_iter"], arity: Arity::Is(2), run: communities::label_propagation },
+    Algorithm { names: &["MinimumSpanningForestKruskal"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(3), run: components::forest },
+    Algorithm { names: &["MinimumSpanningTreePrim"], inputs: &["edges", "start"], inputs_min: 1, options: &[], arity: Arity::Is(3), run: components::tree },
+    Algorithm { names: &["PageRank"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "theta", "epsilon", "iterations"], arity: Arity::Is(2), run: centrality::pagerank },
+    Algorithm { names: &["ParquetReader"], inputs: &[], inputs_min: 0, options: &["url", "columns", "types", "prepend_index"], arity: Arity::Indexed("columns"), run: parquet::read },
+    Algorithm { names: &["RandomWalk"], inputs: &["edges", "nodes", "starts"], inputs_min: 3, options: &["steps", "weight", "iterations"], arity: Arity::Is(3), run: search::random_walk },
+    Algorithm { names: &["ReorderSort"], inputs: &["rows"], inputs_min: 1, options: &["out", "sort_by", "descending", "break_ties", "skip", "take"], arity: Arity::Items("out", 1), run: utility::reorder_sort },
+    Algorithm { names: &["ShortestPathAStar"], inputs: &["edges", "nodes", "starts", "goals"], inputs_min: 4, options: &["heuristic"], arity: Arity::Is(4), run: search::a_star },
+    Algorithm { names: &["ShortestPathBFS"], inputs: &["edges", "starts", "goals"], inputs_min: 3, options: &[], arity: Arity::Is(3), run: paths::shortest },
+    Algorithm { names: &["ShortestPathDijkstra"], inputs: &["edges", "starts", "goals"], inputs_min: 2, options: &["undirected", "keep_ties"], arity: Arity::Is(4), run: paths::dijkstra },
+    Algorithm { names: &["StronglyConnectedComponents", "SCC"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: components::strong },
+    Algorithm { names: &["TopSort"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: components::top_sort },
+];
+
+impl Algorithms for Library<'_> {
+    fn run(&self, query: &ExecContext<'_>, fixed: &FixedUse) -> Result<Vec<Vec<Cell>>> {
+        let (kept, host, files) = (self.kept.as_ref(), self.host, self.files);
+        let call = Call { query, fixed, kept, host, files };
+        if let Some(rule) = self.own.rule(&fixed.name) {
+            return crate::fixed_rule::registry::run(&*rule, &call);
+        }
+        let algorithm = find(&fixed.name, fixed.span, self.own).map_err(|problem| vec![problem])?;
+        algorithm.check(fixed)?;
+        (algorithm.run)(&call)
+    }
+}
+
+impl Algorithm {
+    /// Refuses inputs and options that it does not have.
+    fn check(&self, fixed: &FixedUse) -> Result<()> {
+        let given = fixed.inputs.len();
+        let most = self.inputs.len();
+        if given < self.inputs_min {
+            let missing = self.inputs.get(given).copied().unwrap_or_default();
+            let what = format!("{} is given no `{missing}`", fixed.name);
+            return Err(Error::hinted(what, fixed.span, self.usage()));
+        }
+        if let Some(input) = fixed.inputs.get(most) {
+            let what = match most {
+                0 => format!("{} reads no relation", fixed.name),
+                1 => format!("{} reads one relation, {given} are given", fixed.name),
+                _ => format!("{} reads at most {most} relations, {given} are given", fixed.name),
+            };
+            return Err(Error::hinted(what, input.span, self.usage()));
+        }
+        for (place, (name, value)) in fixed.options.iter().enumerate() {
+            let hint = if !self.options.contains(&name.as_str()) {
+                let near = syntax::closest(name, self.options.iter().copied());
+                let near = near.map(|near| format!("did you mean `{near}`?"));
+                (format!("has no option `{name}`"), near.unwrap_or_else(|| self.usage()))
+            } else if fixed.options.iter().take(place).any(|(known, _)| known == name) {
+                (format!("is given `{name}` twice"), self.usage())
+            } else {
+                continue;
+            };
+            let what = format!("{} {}", fixed.name, hint.0);
+            return Err(Error::hinted(what, value.span(), hint.1));
+        }
+        Ok(())
+    }
+
+    /// How it is written.
+    fn usage(&self) -> String {
+        let inputs = self.inputs.iter().enumerate().map(|(place, input)| {
+            if place < self.inputs_min { format!("{input}[]") } else { format!("[{input}[]]") }
+        });
+        let options = self.options.iter().map(|option| format!("{option}: …"));
+        let all: Vec<String> = inputs.chain(options).collect();
+        format!("{}({})", self.names[0], all.join(", "))
+    }
+}
+
+/// The algorithm of a name.
+fn find(
+    name: &str,
+    span: syntax::Span,
+    own: &UserDefined,
+) -> std::result::Result<&'static Algorithm, Diagnostic> {
+    if let Some(found) = TABLE.iter().find(|algorithm| algorithm.names.contains(&name)) {
+        return Ok(found);
+    }
+    let owned = own.rule_names();
+    let owned = || owned.iter().map(String::as_str);
+    let built_in = || TABLE.iter().flat_map(|algorithm| algorithm.names.iter().copied());
+    let all = || built_in().chain(owned());
+    let same = all().find(|known| known.eq_ignore_ascii_case(name));
+    let near = same.or_else(|| syntax::closest(name, all()));
+    let hint = near.map(|near| format!("did you mean `{near}`?"));
+    let hint = hint.or_else(|| Some("`::fixed_rules` lists the algorithms".to_owned()));
+    Err(Diagnostic { message: format!("no algorithm `{name}`"), span, hint })
+}
+
+/// How many columns an algorithm gives, where its options tell it before they are computed.
+///
+/// # Errors
+/// There is no such algorithm.
+pub fn columns(
+    name: &Ident,
+    options: &[(Ident, Expr)],
+    own: &UserDefined,
+) -> std::result::Result<Option<usize>, Diagnostic> {
+    if let Some(rule) = own.rule(&name.text) {
+        return Ok(Some(rule.columns()));
+    }
+    let algorithm = find(&name.text, name.span, own)?;
+    let option =
+        |wanted: &str| options.iter().find(|(name, _)| name.text == wanted).map(|(_, expr)| expr);
+    let items = |wanted: &str| match option(wanted) {
+        Some(Expr::List(items, _)) => Some(items.len()),
+        _ => None,
+    };
+    Ok(match algorithm.arity {
+        Arity::Is(columns) => Some(columns),
+        Arity::Items(name, more) => items(name).map(|items| items + more),
+        Arity::Indexed(name) => match option("prepend_index") {
+            None | Some(Expr::Literal(model::Value::Bool(false), _)) => items(name),
+            Some(Expr::Literal(model::Value::Bool(true), _)) => items(name).map(|items| items + 1),
+            Some(_) => None,
+        },
+        Arity::Data => match option("data") {
+            Some(Expr::List(rows, _)) => match rows.first() {
+                Some(Expr::List(items, _)) => Some(items.len()),
+                _ => None,
+            },
+            _ => None,
+        },
+    })
+}
+
+/// Whether one of this name, or alias, is built in.
+pub(crate) fn has_algorithm(name: &str) -> bool {
+    TABLE.iter().any(|algorithm| algorithm.names.contains(&name))
+}
+
+/// Their names, aliases too.
+pub fn names() -> Vec<String> {
+    let all = TABLE.iter().flat_map(|algorithm| algorithm.names);
+    let mut names: Vec<String> = all.map(|&name| name.to_owned()).collect();
+    names.sort_unstable();
+    names
+}

@@ -1,0 +1,104 @@
+//! Ways from given starts to given goals.
+
+use super::call::{Answer, Call};
+use super::centrality::maybe_undirected;
+use super::projection::Projection;
+use crate::error::{Error, Result};
+use crate::value::cell::Cell;
+use algo::Stopped;
+use algo::dijkstra::{Path, Ties};
+
+/// Rows `start, goal, path`; the path is null where there is none.
+pub(super) fn shortest(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    let projection = call.projection(false, &[])?;
+    let (starts, goals) = (call.cells(1)?, call.cells(2)?);
+    let mut answer = Answer::new(3);
+    let (from, to) = (projection.numbers(&starts), projection.numbers(&goals));
+    call.guarded(&projection, |stopped_by| {
+        let limits = call.limits();
+        algo::paths::shortest_paths(
+            projection.graph(),
+            &from,
+            &to,
+            limits,
+            &mut |start, goal, path| {
+                let path = path.map_or(Cell::NULL, |path| call.path(&projection, path));
+                answer.push([projection.cell(start), projection.cell(goal), path]);
+                keep(call.check(&mut answer), stopped_by)
+            },
+        )?;
+        Ok(())
+    })?;
+    // What is on no edge is on no path.
+    for &start in &starts {
+        let is_known = projection.number(start).is_some();
+        for &goal in &goals {
+            if !(is_known && projection.number(goal).is_some()) {
+                answer.push([start, goal, Cell::NULL]);
+                call.check(&mut answer)?;
+            }
+        }
+    }
+    Ok(answer.into_columns())
+}
+
+/// Rows `start, goal, cost, path`; without a third relation every vertex is a goal.
+pub(super) fn dijkstra(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    let ties = if call.flag("keep_ties")? { Ties::All } else { Ties::One };
+    let projection = call.projection(true, &[])?;
+    let graph = maybe_undirected(call, &projection)?;
+    let starts = projection.numbers(&call.cells(1)?);
+    let goals = match call.has_input(2) {
+        true => Some(projection.numbers(&call.cells(2)?)),
+        false => None,
+    };
+    weighted(call, &projection, |out| {
+        let limits = call.limits();
+        algo::dijkstra::dijkstra(&graph, &starts, goals.as_deref(), ties, limits, out)
+    })
+}
+
+/// Rows `start, goal, cost, path`.
+pub(super) fn yen(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    let hint = "`k` is how many paths there are to be for each pair";
+    call.required("k", hint)?;
+    let k = call.positive("k")?.unwrap_or(1);
+    let k = usize::try_from(k).unwrap_or(usize::MAX);
+    let projection = call.projection(true, &[])?;
+    let graph = maybe_undirected(call, &projection)?;
+    let starts = projection.numbers(&call.cells(1)?);
+    let goals = projection.numbers(&call.cells(2)?);
+    weighted(call, &projection, |out| {
+        let limits = call.limits();
+        algo::yen::k_shortest_paths(&graph, &starts, &goals, k, limits, out)
+    })
+}
+
+/// The rows of paths with costs.
+pub(super) fn weighted(
+    call: &Call<'_, '_>,
+    projection: &Projection<'_>,
+    run: impl FnOnce(&mut algo::dijkstra::Emit<'_>) -> std::result::Result<(), algo::Error>,
+) -> Result<Vec<Vec<Cell>>> {
+    let mut answer = Answer::new(4);
+    call.guarded(projection, |stopped_by| {
+        run(&mut |path: Path<'_>| {
+            let (start, goal) = (projection.cell(path.start), projection.cell(path.goal));
+            let way = call.path(projection, path.vertices);
+            answer.push([start, goal, call.float(path.cost), way]);
+            keep(call.check(&mut answer), stopped_by)
+        })
+    })?;
+    Ok(answer.into_columns())
+}
+
+/// Stops an algorithm where the query has to stop, and keeps the reason.
+pub(super) fn keep<T>(
+    result: Result<T>,
+    stopped_by: &mut Option<Error>,
+) -> std::result::Result<T, Stopped> {
+    result.map_err(|error| {
+        *stopped_by = Some(error);
+        Stopped
+    })
+}

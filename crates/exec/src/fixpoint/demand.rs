@@ -1,0 +1,103 @@
+//! Whether a recursive stratum has to be computed: not if the rules that read it have no rows
+//! before that.
+//!
+//! # Why
+//! `?[count(y)] := *e[$v, y], not r[y]` has no answer from a vertex without edges, and needs no row
+//! of `r`. Nor has `r[y] := *e[$v, y]` with `r[y] := r[x], *e[x, y]`, whatever is asked of it.
+//!
+//! # Invariants
+//! 1. A rule has no row where the first steps of its body have none. Only steps that read what is
+//!    computed already are run, on few rows.
+//! 2. A rule that reads its own group has none while that is empty, so the other rules of its group
+//!    decide.
+
+use crate::batch_size::Wanted;
+use crate::context::ExecContext;
+use crate::error::Result;
+use crate::expr::batch::Bindings;
+use crate::fixpoint::Fixpoint;
+use crate::pipeline::Pipeline;
+use crate::sink::RowOutput;
+use crate::value::cell::Cell;
+use plan::{BodyPlan, Reader, RulePlan, Step};
+
+/// Rows that may be read or made to find out.
+const ROWS_MAX: u64 = 1024;
+
+/// Whether a row came.
+struct Any(bool);
+
+impl RowOutput for Any {
+    fn take(&mut self, _: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
+        self.0 |= found.rows > 0;
+        Ok(!self.0)
+    }
+
+    fn run_in_parallel(
+        &mut self,
+        _: &ExecContext<'_>,
+        _: usize,
+        _: Vec<Bindings>,
+    ) -> Result<Wanted> {
+        unreachable!("nothing waits where nobody helps")
+    }
+
+    fn each_cell(&self, _: &mut dyn FnMut(Cell)) {}
+}
+
+impl Fixpoint<'_> {
+    /// Whether the answer may depend on a group, by its number.
+    pub(crate) fn is_needed(&mut self, number: usize) -> bool {
+        let plan = self.context.plan;
+        let of = &plan.groups[number];
+        let is_asked_for = of.group.has(plan.program.entry);
+        is_asked_for || of.readers.iter().any(|reader| self.is_needed_by(reader, number))
+    }
+
+    fn is_needed_by(&mut self, reader: &Reader, number: usize) -> bool {
+        if reader.is_input || reader.rules.is_empty() {
+            return reader.is_input;
+        }
+        let rules = &self.context.plan.groups[reader.group].rules;
+        // One that reads its own group has rows only if another one of it has.
+        let has_own = reader.rules.iter().any(|&place| rules[place].first.is_none());
+        let mut may = |one: &RulePlan| match &one.first {
+            Some(body) => self.may_have_rows(body, one.rule, number),
+            None => false,
+        };
+        match has_own {
+            true => rules.iter().any(may),
+            false => reader.rules.iter().any(|&place| may(&rules[place])),
+        }
+    }
+
+    /// Whether a body may have rows, by the steps before the first that reads a group which is not
+    /// computed yet. What fails is left to who runs it.
+    fn may_have_rows(&mut self, body: &BodyPlan, rule: usize, number: usize) -> bool {
+        let body = body.tried.as_ref().map_or(body, |tried| &tried.plan);
+        let group_of = &self.context.plan.group_of;
+        let is_later = |step: &Step| match step {
+            Step::Derived { predicate, .. } => group_of[*predicate] >= number,
+            _ => false,
+        };
+        let steps = body.steps.iter().take_while(|planned| !is_later(&planned.step));
+        let steps: Vec<_> = steps.cloned().collect();
+        let looks = |step: &Step| matches!(step, Step::Stored { .. } | Step::Derived { .. });
+        if steps.len() == body.steps.len() || !steps.iter().any(|planned| looks(&planned.step)) {
+            return true;
+        }
+        let first = BodyPlan { steps, tried: None, ..body.clone() };
+        self.has_rows(&first, rule).unwrap_or(true)
+    }
+
+    fn has_rows(&mut self, plan: &BodyPlan, rule: usize) -> Result<bool> {
+        self.index_for(plan)?;
+        let variables = self.context.plan.program.rules[rule].variables.len();
+        let mut body = Pipeline::new(plan, variables, &self.context.computer())?;
+        body.set_enough(1);
+        body.try_with(ROWS_MAX);
+        let mut any = Any(false);
+        body.run(&self.context, &mut any)?;
+        Ok(any.0 || body.is_given_up())
+    }
+}

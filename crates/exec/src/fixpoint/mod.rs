@@ -1,0 +1,529 @@
+//! Fills the tables of a query's derived relations, stratum after stratum.
+//!
+//! The session makes a [`Fixpoint`] of a context for each query that no fast path answers, calls
+//! [`Fixpoint::run`] and takes the rows of the entry rule.
+//!
+//! # How recursion is computed
+//! Semi-naively (Bancilhon and Ramakrishnan, SIGMOD 1986): in each round one recursive atom of a
+//! rule reads what the last round found, those before it everything, those after it what was there
+//! before. Tables only grow, so the three are ranges of row numbers. A rule with meet aggregates
+//! keeps one row for each group; a better one is appended and the old one dies.
+//!
+//! # Invariants
+//! 1. While pipelines run, no table that they read changes: new rows are collected in tables of
+//!    their own until the round is over.
+
+use crate::context::ExecContext;
+use crate::error::{Error, Result};
+use crate::limits::Check;
+use crate::parallel::{ParallelPipeline, WorkerPool};
+use crate::pipeline::{OutputHints, Pipeline};
+use crate::profile::{Clock, Profile};
+use crate::result_stream::ResultStream;
+use crate::sink::aggregate::AggregateSink;
+use crate::sink::groups::Groups;
+use crate::sink::list::ListSink;
+use crate::sink::meet::{MeetSink, join_best};
+use crate::sink::set::SetSink;
+use crate::sink::top_k::TopK;
+use crate::sink::{PendingRows, Serial, Sink, plain_columns};
+use crate::storage::relation_source::Readable;
+use crate::table::Table;
+use crate::table::derived::Marks;
+use crate::value::cell::Cell;
+use crate::value::columns::Columns;
+use hashbrown::HashMap;
+use model::Value;
+use plan::{AggregateUse, BodyPlan, GroupPlan, PredicateKind, Step, Tried, Var};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use syntax::Span;
+
+mod demand;
+mod stream;
+
+/// A query whose tables are filled.
+pub struct Fixpoint<'a> {
+    /// What the query reads.
+    pub context: ExecContext<'a>,
+    /// Threads that may help, if any may.
+    pub worker_pool: Option<&'a WorkerPool>,
+    /// Rows of the entry that are enough.
+    enough: usize,
+    /// The rows of the entry that are wanted, where others need not be kept.
+    pub first: Option<Arc<TopK>>,
+    /// Where the rows of the entry go straight to the caller: its columns that `:order` names.
+    pub streamable: Option<Vec<usize>>,
+    /// What is known of the rows that the entry's pipeline makes, while it runs.
+    hints: OutputHints,
+    /// Takes the rows of the entry while they are found, if somebody does.
+    pub stream: Option<&'a ResultStream<'a>>,
+    /// Rows of the entry, where none can be equal and nobody asks for them again, and how many of
+    /// their first columns tell them apart.
+    listed: Option<(Columns, usize)>,
+    /// Of orders that are tried, by their address: rows that they may still read or make.
+    tried: HashMap<usize, u64>,
+    /// What it did, where somebody asks.
+    pub profile: Option<Profile>,
+}
+
+impl<'a> Fixpoint<'a> {
+    /// A query that has not begun.
+    pub fn new(context: ExecContext<'a>) -> Self {
+        Self {
+            context,
+            worker_pool: None,
+            enough: usize::MAX,
+            first: None,
+            streamable: None,
+            hints: OutputHints::default(),
+            stream: None,
+            listed: None,
+            tried: HashMap::new(),
+            profile: None,
+        }
+    }
+
+    /// Also records what it does.
+    #[must_use]
+    pub fn profiled(mut self) -> Self {
+        self.profile = Some(Profile::default());
+        self.context.held_bytes_max = Some(AtomicU64::new(0));
+        self
+    }
+
+    /// Fills all tables; the entry's is enough with `enough` rows.
+    ///
+    /// # Errors
+    /// Whatever stops the query.
+    pub fn run(&mut self, enough: usize) -> Result<()> {
+        let plan = self.context.plan;
+        self.enough = enough;
+        for (number, group) in plan.groups.iter().enumerate() {
+            let began_us = if self.profile.is_some() { self.context.limits.now_us() } else { 0 };
+            self.run_group(group, number)?;
+            if let Some(profile) = &mut self.profile {
+                let held = self.context.held_bytes_max.as_ref();
+                let held = held.map_or(0, |held| held.swap(0, Relaxed));
+                profile.end_group(self.context.limits.now_us().saturating_sub(began_us), held);
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of the entry rule, and how many of their first columns tell them apart. They are
+    /// let go, unless somebody looks at what the query did.
+    pub fn take_result(&mut self) -> (Columns, usize) {
+        if let Some(listed) = self.listed.take() {
+            return listed;
+        }
+        let entry = self.context.plan.program.entry;
+        let table = match self.profile {
+            None => self.context.tables.change(entry, std::mem::take),
+            Some(_) => Arc::clone(&self.context.tables[entry]),
+        };
+        let rows = table.live_rows();
+        let columns = match Arc::try_unwrap(table) {
+            Ok(table) if table.rows() == rows => table.into_sorted_columns(),
+            Ok(table) => table.live_columns(),
+            Err(table) => table.live_columns(),
+        };
+        let all = columns.len();
+        (Columns { rows, columns }, all)
+    }
+
+    fn run_group(&mut self, group: &GroupPlan, number: usize) -> Result<()> {
+        let plan = self.context.plan;
+        for &predicate in &group.group.predicates {
+            let definition = &plan.program.predicates[predicate];
+            match &definition.kind {
+                PredicateKind::Inline { aggregates } => {
+                    let is_kept = group.group.is_recursive && definition.is_meet();
+                    let table = Arc::new(match is_kept {
+                        true => Table::new(aggregates.len(), plain_columns(aggregates)),
+                        false => Table::set(aggregates.len()),
+                    });
+                    self.context.tables.change(predicate, |slot| *slot = table);
+                }
+                PredicateKind::Constant(data) => {
+                    let rows = crate::fast_path::values::columns(
+                        data,
+                        definition,
+                        &self.context.computer(),
+                    )?;
+                    self.fill(predicate, rows.len(), &rows)?;
+                }
+                PredicateKind::Fixed(fixed) => {
+                    let algorithms = self.context.algorithms;
+                    let mut columns = algorithms.run(&self.context, fixed)?;
+                    let named = definition.columns.len();
+                    if columns.is_empty() {
+                        // No rows, and nothing but them would have told the columns.
+                        columns = vec![Vec::new(); named];
+                    }
+                    if named != 0 && named != columns.len() {
+                        let what = format!(
+                            "{} gives {} columns, rule `{}` has {named}",
+                            fixed.name,
+                            columns.len(),
+                            definition.name,
+                        );
+                        return Err(Error::value(what, fixed.span));
+                    }
+                    self.fill(predicate, columns.len(), &columns)?;
+                }
+            }
+        }
+        match group.group.is_recursive {
+            true if !self.is_needed(number) => {}
+            true => self.run_recursive(group)?,
+            false => self.run_once(group)?,
+        }
+        for &predicate in &group.group.predicates {
+            if plan.program.predicates[predicate].is_sorted {
+                self.sort_table(predicate)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the rows of a derived relation into the order of their columns.
+    fn sort_table(&mut self, predicate: usize) -> Result<()> {
+        let columns = self.context.tables[predicate].live_columns();
+        let rows = columns.first().map_or(0, Vec::len);
+        let by: Vec<(&[Cell], bool)> = columns.iter().map(|one| (one.as_slice(), false)).collect();
+        let order =
+            crate::value::sort::order(&by, rows, self.context.interner, &|| self.context.check(0))?;
+        let sorted = |column: &Vec<Cell>| order.iter().map(|&row| column[row as usize]).collect();
+        let sorted: Vec<Vec<Cell>> = columns.iter().map(sorted).collect();
+        let table = Table::set(sorted.len()).with_rows(&sorted, rows, &|| self.context.check(0))?;
+        self.context.check_rows(&table)?;
+        self.set_table(predicate, table.sorted());
+        Ok(())
+    }
+
+    fn run_once(&mut self, group: &GroupPlan) -> Result<()> {
+        let plan = self.context.plan;
+        let Some(first) = group.rules.first() else { return Ok(()) };
+        let predicate = plan.program.rules[first.rule].predicate;
+        let definition = &plan.program.predicates[predicate];
+        let PredicateKind::Inline { aggregates } = &definition.kind else { return Ok(()) };
+        if definition.is_aggregated() {
+            let mut sink =
+                AggregateSink { groups: self.groups(aggregates, definition.span)?, head: &[] };
+            for rule in &group.rules {
+                let Some(body) = &rule.first else { continue };
+                sink.head = &plan.program.rules[rule.rule].head;
+                self.run_body(body, rule.rule, &mut sink)?;
+            }
+            let columns = sink.groups.finish(self.context.interner, &|| self.context.check(0))?;
+            return self.fill(predicate, aggregates.len(), &columns);
+        }
+        let is_entry = predicate == plan.program.entry;
+        let enough = if is_entry { self.enough } else { usize::MAX };
+        if let ([rule], None, true) = (&*group.rules, &self.profile, is_entry)
+            && let Some(body) = &rule.first
+            && let Some(told) = body.unequal
+        {
+            if let Some(stream) = self.stream {
+                self.run_streaming(body, rule.rule, stream, enough)?;
+                self.hints = OutputHints::default();
+                return Ok(());
+            }
+            let head = &plan.program.rules[rule.rule].head;
+            let first = self.first.take();
+            if let Some(order) = self.streamable.take() {
+                let is_ordered = |var: &Var| order.iter().any(|&column| head[column] == *var);
+                self.hints.not_compared =
+                    body.loose.iter().copied().filter(|var| !is_ordered(var)).collect();
+            }
+            self.hints.top_k = first.clone().map(|first| {
+                let var = head[first.order[0].0];
+                (first, var)
+            });
+            let list = Columns::of(aggregates.len());
+            let mut sink = ListSink { list, head, told, enough, first };
+            self.run_body(body, rule.rule, &mut sink)?;
+            self.hints = OutputHints::default();
+            self.listed = Some((sink.list, told));
+            return Ok(());
+        }
+        let mut sink =
+            SetSink { table: Table::set(aggregates.len()), head: &[], known: None, enough };
+        for rule in &group.rules {
+            let Some(body) = &rule.first else { continue };
+            sink.head = &plan.program.rules[rule.rule].head;
+            if sink.table.rows() >= enough {
+                break;
+            }
+            self.run_body(body, rule.rule, &mut sink)?;
+        }
+        self.set_table(predicate, sink.table);
+        Ok(())
+    }
+
+    fn run_recursive(&mut self, group: &GroupPlan) -> Result<()> {
+        let plan = self.context.plan;
+        let is_meet = |predicate: usize| plan.program.predicates[predicate].is_meet();
+        let mut is_first = true;
+        loop {
+            if let Some(profile) = &mut self.profile {
+                profile.round();
+            }
+            let mut fresh: HashMap<usize, Table> = HashMap::new();
+            for &predicate in &group.group.predicates {
+                let arity = self.context.tables[predicate].arity();
+                let kind = &plan.program.predicates[predicate].kind;
+                let table = match is_meet(predicate) {
+                    true => Table::new(arity, plain_columns(aggregates_of(kind))),
+                    false => Table::set(arity),
+                };
+                fresh.insert(predicate, table);
+            }
+            for rule in &group.rules {
+                let predicate = plan.program.rules[rule.rule].predicate;
+                let head = &plan.program.rules[rule.rule].head;
+                let bodies: &[BodyPlan] = match (&rule.first, is_first) {
+                    (Some(body), true) => std::slice::from_ref(body),
+                    (_, false) => &rule.rounds,
+                    (None, true) => &[],
+                };
+                for body in bodies {
+                    let Some(table) = fresh.remove(&predicate) else { continue };
+                    let aggregates = aggregates_of(&plan.program.predicates[predicate].kind);
+                    let found = if is_meet(predicate) {
+                        let mut sink = MeetSink { table, head, aggregates };
+                        self.run_body(body, rule.rule, &mut sink)?;
+                        sink.table
+                    } else {
+                        // Before the sink shares the table, which would be copied to be indexed.
+                        self.index_for(body)?;
+                        if let Some(tried) = &body.tried {
+                            self.index_for(&tried.plan)?;
+                        }
+                        let known = Some(Arc::clone(&self.context.tables[predicate]));
+                        let mut sink = SetSink { table, head, known, enough: usize::MAX };
+                        self.run_body(body, rule.rule, &mut sink)?;
+                        sink.table
+                    };
+                    fresh.insert(predicate, found);
+                }
+            }
+            is_first = false;
+            let mut grown = false;
+            for &predicate in &group.group.predicates {
+                let Some(found) = fresh.remove(&predicate) else { continue };
+                let before = self.context.tables[predicate].rows();
+                let aggregates = aggregates_of(&plan.program.predicates[predicate].kind);
+                let (limits, interner) = (self.context.limits, self.context.interner);
+                let check = || limits.check(interner.bytes());
+                self.context.tables.change(predicate, |table| {
+                    let table = Arc::make_mut(table);
+                    match is_meet(predicate) {
+                        true => join_best(table, aggregates, &found, interner, &check),
+                        false => table.insert_all(&found, &check),
+                    }
+                })?;
+                let total = self.context.tables[predicate].rows();
+                self.context.marks[predicate] = Marks { old: before, total };
+                grown |= total > before;
+            }
+            self.context.check(0)?;
+            if !grown {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Runs a body, with the indexes that its joins need.
+    ///
+    /// # Errors
+    /// Whatever stops the query.
+    pub(crate) fn run_body<S: Sink>(
+        &mut self,
+        body: &BodyPlan,
+        rule: usize,
+        sink: &mut S,
+    ) -> Result<()> {
+        if let Some(tried) = &body.tried
+            && self.try_body(tried, rule, sink)?
+        {
+            return Ok(());
+        }
+        self.run_untried(body, rule, sink)
+    }
+
+    /// The same without the order that would be tried before.
+    ///
+    /// # Errors
+    /// Whatever stops the query.
+    pub(crate) fn run_untried<S: Sink>(
+        &mut self,
+        body: &BodyPlan,
+        rule: usize,
+        sink: &mut S,
+    ) -> Result<()> {
+        self.index_for(body)?;
+        let variables = self.context.plan.program.rules[rule].variables.len();
+        let plan = body;
+        let mut body = Pipeline::new(plan, variables, &self.context.computer())?;
+        body.clock = self.profile.as_ref().map(|_| Clock::new(plan.steps.len()));
+        body.set_enough(sink.enough());
+        body.set_hints(self.hints.clone());
+        body.sweep_from(&self.context);
+        // What an analysed query does is told of one thread.
+        match self.worker_pool.filter(|_| body.clock.is_none()) {
+            Some(worker_pool) => {
+                let parallel = ParallelPipeline::new(
+                    worker_pool,
+                    &self.context,
+                    plan,
+                    variables,
+                    &self.hints,
+                    sink,
+                );
+                parallel.run(&mut body)?;
+            }
+            None => drop(body.run(&self.context, &mut Serial(sink))?),
+        }
+        if let (Some(profile), Some(clock)) = (&mut self.profile, body.clock.take()) {
+            profile.add(plan, clock);
+        }
+        Ok(())
+    }
+
+    /// Runs the order that begins with what is bound as long as it finds little; whether it came to
+    /// its end.
+    ///
+    /// # Errors
+    /// Whatever stops the query.
+    pub(crate) fn try_body<S: Sink>(
+        &mut self,
+        tried: &Tried,
+        rule: usize,
+        sink: &mut S,
+    ) -> Result<bool> {
+        let key = std::ptr::from_ref(tried).addr();
+        let rows_max = self.tried.get(&key).copied().unwrap_or(tried.rows_max);
+        if rows_max == 0 {
+            return Ok(false);
+        }
+        self.index_for(&tried.plan)?;
+        let variables = self.context.plan.program.rules[rule].variables.len();
+        let mut body = Pipeline::new(&tried.plan, variables, &self.context.computer())?;
+        body.clock = self.profile.as_ref().map(|_| Clock::new(tried.plan.steps.len()));
+        body.set_enough(sink.enough());
+        body.set_hints(self.hints.clone());
+        body.try_with(rows_max);
+        // Nobody may see rows of an order that is given up: they would be counted twice.
+        let mut waiting = PendingRows::default();
+        let mark = self.context.interner.mark();
+        let is_over_limit = match body.run(&self.context, &mut waiting) {
+            // The other order may read fewer or shorter values.
+            Err(Error::Limit(_)) => true,
+            other => {
+                other?;
+                false
+            }
+        };
+        if let (Some(profile), Some(clock)) = (&mut self.profile, body.clock.take()) {
+            profile.add(&tried.plan, clock);
+        }
+        let is_given_up = is_over_limit || body.is_given_up();
+        self.tried.insert(key, if is_given_up { 0 } else { body.rows_left() });
+        if is_given_up {
+            drop((body, waiting));
+            self.context.interner.sweep(&mark, &mut |_| {});
+            return Ok(false);
+        }
+        for rows in waiting.found {
+            if !sink.take(&self.context, &rows)? {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Makes the indexes that a body's joins need.
+    ///
+    /// # Errors
+    /// What stops the query.
+    pub(crate) fn index_for(&mut self, body: &BodyPlan) -> Result<()> {
+        let (limits, interner) = (self.context.limits, self.context.interner);
+        let check = || limits.check(interner.bytes());
+        for planned in &body.steps {
+            match &planned.step {
+                Step::Derived { predicate, bound, .. } if !bound.is_empty() => {
+                    let columns: Vec<usize> = bound.iter().map(|(column, _)| *column).collect();
+                    let table = &self.context.tables[*predicate];
+                    if !table.is_indexed(&columns) {
+                        let is_copied = Arc::strong_count(table) > 1;
+                        debug_assert!(
+                            !is_copied,
+                            "a table of a rule was shared before it was indexed"
+                        );
+                        self.context
+                            .tables
+                            .change(*predicate, |table| index(table, &columns, &check))?;
+                    }
+                }
+                Step::Stored { stored, path, prefix, checks, .. } => {
+                    if let Readable::Memory(table) = &mut self.context.relations[*stored] {
+                        let keys = &self.context.plan.infos[*stored].paths[*path].keys;
+                        let prefix = keys.iter().take(prefix.len()).copied();
+                        let columns: Vec<usize> =
+                            prefix.chain(checks.iter().map(|(column, _)| *column)).collect();
+                        if !columns.is_empty() {
+                            index(table, &columns, &check)?;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn set_table(&mut self, predicate: usize, table: Table) {
+        self.context.marks[predicate] = Marks { old: 0, total: table.rows() };
+        self.context.tables.change(predicate, |slot| *slot = Arc::new(table));
+    }
+
+    fn fill(&mut self, predicate: usize, arity: usize, columns: &[Vec<Cell>]) -> Result<()> {
+        let rows = columns.first().map_or(0, Vec::len);
+        let table = Table::set(arity).with_rows(columns, rows, &|| self.context.check(0))?;
+        self.context.check_rows(&table)?;
+        self.set_table(predicate, table);
+        Ok(())
+    }
+
+    fn groups(&self, aggregates: &[Option<AggregateUse>], span: Span) -> Result<Groups> {
+        let computer = self.context.computer();
+        let args = aggregates.iter().flatten().map(|used| {
+            used.args.iter().map(|arg| computer.known(arg)).collect::<Result<Vec<Value>>>()
+        });
+        Ok(Groups::new(
+            aggregates,
+            args.collect::<Result<_>>()?,
+            span,
+            self.context.ambient.random(),
+        ))
+    }
+}
+
+/// Makes an index unless it is there. A table that is shared is copied, so it is indexed before it
+/// is shared.
+fn index(table: &mut Arc<Table>, columns: &[usize], check: Check<'_>) -> Result<()> {
+    match table.is_indexed(columns) {
+        true => Ok(()),
+        false => Arc::make_mut(table).index(columns, check),
+    }
+}
+
+fn aggregates_of(kind: &PredicateKind) -> &[Option<AggregateUse>] {
+    match kind {
+        PredicateKind::Inline { aggregates } => aggregates,
+        _ => &[],
+    }
+}

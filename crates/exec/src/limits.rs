@@ -1,0 +1,253 @@
+//! The limits of a query: its deadline, its cancellation, its memory, and the files that it may
+//! read.
+
+use crate::error::{Error, Result};
+use crate::files::Files;
+use env::Env;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::{Arc, OnceLock};
+
+/// Asked now and then; a script stops once the answer is false.
+pub type GoOn<'r> = &'r (dyn Fn() -> bool + Send + Sync);
+
+/// Asks whether to go on, once in [`base::STEPS`] steps.
+pub type Check<'c> = &'c dyn Fn() -> Result<()>;
+
+/// Asked by whatever takes rows: once in some hundred of them, and at the end of each batch.
+pub struct QueryLimits<'w> {
+    env: Arc<dyn Env>,
+    cancelled: Arc<AtomicBool>,
+    go_on: Option<GoOn<'w>>,
+    deadline_us: AtomicU64,
+    /// The caller's, which no script moves.
+    last_us: u64,
+    memory_bytes_max: u64,
+    /// What the query held when it was last checked, but for the values of its interner.
+    held_bytes: AtomicU64,
+    /// Those values then.
+    interned_bytes: AtomicU64,
+    is_non_blocking: bool,
+    /// Files that the caller lets it read, of those that the database does.
+    files: Option<&'w Files>,
+    /// See [`QueryLimits::moment_us`].
+    moment_us: OnceLock<i64>,
+    /// Parts that have begun and not ended.
+    parts: AtomicU32,
+}
+
+/// The deadline before that of a part.
+#[derive(Clone, Copy)]
+pub struct Earlier {
+    deadline_us: u64,
+    /// When the part began.
+    at_us: u64,
+    /// Whether it is a part of a part.
+    is_inner: bool,
+}
+
+impl<'w> QueryLimits<'w> {
+    /// A watch that cancels when the flag is set, or when more than so many bytes are held.
+    pub fn new(env: Arc<dyn Env>, cancelled: Arc<AtomicBool>, memory_bytes_max: u64) -> Self {
+        let deadline_us = AtomicU64::new(u64::MAX);
+        let last_us = u64::MAX;
+        Self {
+            env,
+            cancelled,
+            go_on: None,
+            deadline_us,
+            last_us,
+            memory_bytes_max,
+            held_bytes: AtomicU64::new(0),
+            interned_bytes: AtomicU64::new(0),
+            is_non_blocking: false,
+            files: None,
+            moment_us: OnceLock::new(),
+            parts: AtomicU32::new(0),
+        }
+    }
+
+    /// Also cancels when `go_on` says false, and after the caller's seconds, whatever the script
+    /// says.
+    #[must_use]
+    pub fn with_caller(mut self, go_on: Option<GoOn<'w>>, timeout_s: Option<f64>) -> Self {
+        self.go_on = go_on;
+        self.last_us = timeout_s.map_or(u64::MAX, |seconds| self.deadline(seconds));
+        self
+    }
+
+    /// The same for another try of what it watches: no deadline is later for that.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self {
+            env: Arc::clone(&self.env),
+            cancelled: Arc::clone(&self.cancelled),
+            go_on: self.go_on,
+            deadline_us: AtomicU64::new(self.deadline_us.load(Relaxed)),
+            last_us: self.last_us,
+            memory_bytes_max: self.memory_bytes_max,
+            held_bytes: AtomicU64::new(0),
+            interned_bytes: AtomicU64::new(0),
+            is_non_blocking: self.is_non_blocking,
+            files: self.files,
+            moment_us: OnceLock::new(),
+            parts: AtomicU32::new(0),
+        }
+    }
+
+    /// The same for what must not block, if `is_non_blocking`.
+    #[must_use]
+    pub fn non_blocking(self, is_non_blocking: bool) -> Self {
+        Self { is_non_blocking, ..self }
+    }
+
+    /// The same for what may read these files alone.
+    #[must_use]
+    pub fn with_files(self, files: Option<&'w Files>) -> Self {
+        Self { files, ..self }
+    }
+
+    /// Files that the caller lets it read; `None`: those that the database does.
+    pub(crate) fn files(&self) -> Option<&'w Files> {
+        self.files
+    }
+
+    /// To be asked before what may take longer than some microseconds.
+    ///
+    /// # Errors
+    /// [`Error::WouldBlock`] where it must not.
+    pub fn check_may_block(&self) -> Result<()> {
+        if self.is_non_blocking { Err(Error::WouldBlock) } else { Ok(()) }
+    }
+
+    /// Whether it must not.
+    pub fn is_non_blocking(&self) -> bool {
+        self.is_non_blocking
+    }
+
+    /// Sets the deadline, `seconds` from now; 0 is none.
+    pub fn set_timeout(&self, seconds: f64) {
+        self.deadline_us.store(self.deadline(seconds).min(self.last_us), Relaxed);
+    }
+
+    /// Sets the deadline of a part, which [`QueryLimits::end_part`] ends: of a part of a part none
+    /// that is later than that one's.
+    pub fn begin_part(&self, seconds: f64) -> Earlier {
+        let deadline_us = self.deadline_us.load(Relaxed);
+        let is_inner = self.parts.fetch_add(1, Relaxed) > 0;
+        match is_inner {
+            true => self.deadline_us.store(self.deadline(seconds).min(deadline_us), Relaxed),
+            false => self.set_timeout(seconds),
+        }
+        Earlier { deadline_us, at_us: self.now_us(), is_inner }
+    }
+
+    /// The deadline before the part holds again. What a part took that had its own does not count
+    /// with the others'.
+    pub fn end_part(&self, earlier: Earlier) {
+        let Earlier { deadline_us, at_us, is_inner } = earlier;
+        let took_us = if is_inner { 0 } else { self.now_us().saturating_sub(at_us) };
+        self.deadline_us.store(deadline_us.saturating_add(took_us).min(self.last_us), Relaxed);
+        self.parts.fetch_sub(1, Relaxed);
+    }
+
+    /// Moves the deadline: somebody else took so long.
+    pub(crate) fn postpone(&self, us: u64) {
+        let later = |at: u64| (at != u64::MAX).then(|| at.saturating_add(us));
+        // Where there is no deadline none is moved.
+        let _ = self.deadline_us.fetch_update(Relaxed, Relaxed, later);
+    }
+
+    fn deadline(&self, seconds: f64) -> u64 {
+        match seconds > 0.0 {
+            true => self.env.monotonic_us().saturating_add((seconds * 1e6) as u64),
+            false => u64::MAX,
+        }
+    }
+
+    /// # Errors
+    /// [`Error::Stopped`] once the query has to stop; [`Error::Limit`] where it holds more than it
+    /// may.
+    pub fn check(&self, held_bytes: u64) -> Result<()> {
+        if self.cancelled.load(Relaxed) {
+            return Err(Error::Stopped("the query was killed".to_owned()));
+        }
+        if self.go_on.is_some_and(|go_on| !go_on()) {
+            return Err(Error::Stopped("the query was interrupted".to_owned()));
+        }
+        let deadline = self.deadline_us.load(Relaxed);
+        if deadline != u64::MAX && self.env.monotonic_us() >= deadline {
+            return Err(Error::Stopped("the query ran into its timeout".to_owned()));
+        }
+        if held_bytes > self.memory_bytes_max {
+            return Err(Error::Limit(format!(
+                "the query holds {held_bytes} bytes, more than its limit of {}",
+                self.memory_bytes_max
+            )));
+        }
+        Ok(())
+    }
+
+    /// Keeps in mind how much is held besides the values of the interner, for whoever asks for
+    /// more.
+    pub(crate) fn note_held(&self, bytes: u64, interned_bytes: u64) {
+        self.held_bytes.store(bytes, Relaxed);
+        self.interned_bytes.store(interned_bytes, Relaxed);
+    }
+
+    /// Asks before so many bytes are made besides what is held; those of the interner are among
+    /// them.
+    ///
+    /// # Errors
+    /// As [`QueryLimits::check`].
+    pub fn ask(&self, bytes: u64) -> Result<()> {
+        self.check(self.held_bytes.load(Relaxed).saturating_add(bytes))
+    }
+
+    /// Whether the flag is set or the deadline is over.
+    pub fn is_over(&self) -> bool {
+        self.check(0).is_err()
+    }
+
+    /// Microseconds since 1970-01-01 UTC when this was asked first: of all that is watched one
+    /// moment.
+    pub fn moment_us(&self) -> i64 {
+        let now = || i64::try_from(self.env.wall_us()).unwrap_or(i64::MAX);
+        *self.moment_us.get_or_init(now)
+    }
+
+    /// Microseconds of a clock that only moves on.
+    pub(crate) fn now_us(&self) -> u64 {
+        self.env.monotonic_us()
+    }
+
+    /// Most bytes that the query may hold.
+    pub fn memory_bytes_max(&self) -> u64 {
+        self.memory_bytes_max
+    }
+
+    /// Set where somebody kills it.
+    pub fn cancelled(&self) -> &Arc<AtomicBool> {
+        &self.cancelled
+    }
+
+    /// The machine.
+    pub fn env(&self) -> &Arc<dyn Env> {
+        &self.env
+    }
+}
+
+impl algo::Watch for QueryLimits<'_> {
+    fn go_on(&self) -> bool {
+        !self.is_over()
+    }
+
+    fn may_hold(&self, bytes: u64) -> bool {
+        self.ask(self.interned_bytes.load(Relaxed).saturating_add(bytes)).is_ok()
+    }
+}
+
+/// Waits so many microseconds.
+pub fn wait(env: &dyn Env, us: u64) {
+    env.signal().wait_until_timeout(us, &mut || false);
+}

@@ -1,0 +1,160 @@
+//! Late materialization: conditions behind a scan are evaluated before the other columns are read.
+//!
+//! The same is done for a top-k query: rows that come after the last row wanted are dropped early.
+//!
+//! # Why
+//! A string of more than six bytes is interned when it is read, which takes some 400 ns (a hash, a
+//! lookup, a copy). For a relation with strings of which a numeric condition keeps one row in a
+//! thousand, that was all of the time. (Abadi, Myers, DeWitt and Madden, *Materialization
+//! strategies in a column-oriented DBMS*, ICDE 2007.)
+
+use crate::batch_size::Wanted;
+use crate::context::ExecContext;
+use crate::error::Result;
+use crate::expr::Computer;
+use crate::expr::batch::Bindings;
+use crate::pipeline::Pipeline;
+use crate::sink::Out;
+use crate::sink::top_k::TopK;
+use crate::storage::access_path::StoredPath;
+use crate::value::columns::Columns;
+use base::KeyRange;
+use plan::{Step, Var};
+use std::sync::Arc;
+
+/// What is read before the conditions, and after them.
+pub(crate) struct LateMaterialization {
+    /// Conditions behind the scan.
+    filters: usize,
+    /// Columns that they compare, with their variables.
+    first: Vec<(usize, Var)>,
+    /// The others.
+    rest: Vec<(usize, Var)>,
+    /// Variables of the row that came in that they compare.
+    given: Vec<Var>,
+    /// Where the first rows in an order are wanted: the variable that it begins with.
+    by: Option<(Arc<TopK>, Var)>,
+}
+
+impl Pipeline<'_> {
+    /// How the scan of a step is read, if conditions behind it spare anything: none where somebody
+    /// counts what each step does, or equal rows are made one on the way.
+    pub(crate) fn late_materialization(
+        &self,
+        at: usize,
+        path: &StoredPath,
+    ) -> Option<LateMaterialization> {
+        let Step::Stored { outputs, checks, .. } = &self.steps[at].planned.step else {
+            return None;
+        };
+        let behind = self.steps[at + 1..].iter();
+        let filters =
+            behind.take_while(|ready| matches!(ready.planned.step, Step::Filter(_))).count();
+        let is_plain =
+            |at: usize| self.steps[at].seen.is_none() && self.steps[at].pre_aggregation.is_none();
+        // What comes behind the first rows in an order is told by the column that the order begins
+        // with.
+        let is_read = |(_, var): &(_, Var)| outputs.iter().any(|(_, read)| read == var);
+        let by = self.hints.top_k.clone().filter(is_read);
+        if (filters == 0 && by.is_none())
+            || self.clock.is_some()
+            || !checks.is_empty()
+            || !(at..=at + filters).all(is_plain)
+        {
+            return None;
+        }
+        let mut asked = Vec::new();
+        for ready in &self.steps[at + 1..=at + filters] {
+            if let Step::Filter(expr) = &ready.planned.step {
+                expr.each_var(&mut |var| asked.push(var));
+            }
+        }
+        asked.extend(by.iter().map(|(_, var)| *var));
+        let is_asked = |(_, var): &(usize, Var)| asked.contains(var);
+        let (first, rest): (Vec<_>, Vec<_>) = outputs.iter().copied().partition(is_asked);
+        if first.is_empty() || !rest.iter().any(|(column, _)| path.is_costly(*column)) {
+            return None;
+        }
+        asked.retain(|var| !first.iter().any(|(_, read)| read == var));
+        Some(LateMaterialization { filters, first, rest, given: asked, by })
+    }
+
+    /// Hands on the rows of a scan for which the conditions behind it are true, for the one row
+    /// that came in.
+    #[expect(clippy::too_many_arguments, reason = "a scan, and where its rows go")]
+    pub(crate) fn scan_late_materialized(
+        &mut self,
+        at: usize,
+        input: &Bindings,
+        late_materialization: &LateMaterialization,
+        path: &StoredPath,
+        range: KeyRange,
+        chunk_rows: usize,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        let LateMaterialization { filters, first, rest, given, by } = late_materialization;
+        let last = at + filters;
+        let columns = |of: &[(usize, Var)]| -> Vec<usize> { of.iter().map(|one| one.0).collect() };
+        let filters: Vec<_> = self.steps[at + 1..=last]
+            .iter()
+            .filter_map(|ready| Some((ready.expr.clone()?, ready.planned.span)))
+            .collect();
+        let planned = self.steps[last].planned;
+        let live = &planned.live;
+        let not_compared = self.not_compared_columns(at);
+        // Where a few rows are enough, conditions are asked of a few at first.
+        let piece_rows = self.batch_rows;
+        let (read, interner) = (context.read, context.interner);
+        let parameters = context.parameters.clone();
+        let computer = Computer::new(interner, &parameters, context.ambient);
+        let limits = context.limits;
+        let all: Vec<Var> = given.iter().copied().chain(first.iter().map(|one| one.1)).collect();
+        let mut pick = |found: Columns| -> Result<(Columns, Vec<u32>)> {
+            limits.check(interner.bytes())?;
+            let mut rows = input.gather(&vec![0; found.rows], given);
+            for ((_, var), column) in first.iter().zip(found.columns) {
+                rows.columns[*var] = column;
+            }
+            let mut picked: Vec<u32> = (0..found.rows as u32).collect();
+            let mut keep = |rows: &mut Bindings, kept: &[u32]| {
+                if kept.len() < rows.rows {
+                    picked = kept.iter().map(|&row| picked[row as usize]).collect();
+                    *rows = rows.gather(kept, &all);
+                }
+            };
+            for (expr, span) in &filters {
+                let kept = computer.select(expr, &rows, *span)?;
+                keep(&mut rows, &kept);
+            }
+            if let Some((first, var)) = by
+                && let Some(kept) = first.kept(&rows.columns[*var], interner)
+            {
+                keep(&mut rows, &kept);
+            }
+            let columns = first.iter().map(|(_, var)| std::mem::take(&mut rows.columns[*var]));
+            Ok((Columns { rows: picked.len(), columns: columns.collect() }, picked))
+        };
+        let mark = self.mark(context);
+        let mut wants_more = true;
+        let mut visit = |found: Columns| -> Result<bool> {
+            let vars = first.iter().chain(rest).map(|(_, var)| *var);
+            wants_more = self.hand_on(last, input.with_found(vars, found, live), context, out)?;
+            self.handed_on(mark.as_ref(), context, out);
+            Ok(wants_more)
+        };
+        path.scan_picked(
+            read,
+            range,
+            &columns(first),
+            &columns(rest),
+            &not_compared,
+            chunk_rows,
+            piece_rows,
+            interner,
+            &mut pick,
+            &mut visit,
+        )?;
+        Ok(wants_more)
+    }
+}

@@ -1,0 +1,237 @@
+//! Joins with tries of stored relations: by ranges of one trie, or by the intersection of several
+//! where they bind one variable together.
+
+use crate::batch_size::{BATCH_ROWS, Wanted};
+use crate::context::ExecContext;
+use crate::error::Result;
+use crate::expr::batch::Bindings;
+use crate::operator::trie_build;
+use crate::pipeline::Pipeline;
+use crate::sink::Out;
+use crate::storage::probe_keys::ProbeKeys;
+use crate::storage::relation_source::Readable;
+use crate::trie::{Rows, Trie, intersect};
+use crate::value::cell::Cell;
+use base::prefetch::prefetch_value;
+use plan::{Duplicates, Step};
+use std::sync::Arc;
+
+/// Rows that are looked up in the store without asking for a trie, which would cost as much.
+const FEW_ROWS: usize = 4;
+
+/// Rows whose finds are fetched ahead.
+const FETCHED_ROWS: usize = 32;
+
+/// Cells of a find that are fetched ahead: the processor goes on by itself.
+const FETCHED_CELLS: usize = 24;
+
+/// The first cells of a find.
+#[inline]
+fn front<'t>(trie: &'t Trie, column: usize, there: &Rows) -> &'t [Cell] {
+    let cells = trie.column(column, there);
+    &cells[..cells.len().min(FETCHED_CELLS)]
+}
+
+/// A trie, and what is asked of it.
+pub(crate) struct TrieJoin<'i> {
+    trie: Arc<Trie>,
+    /// Of each column, where it stands in the relation.
+    columns: Vec<usize>,
+    /// What the first columns must be, a column each of the rows that come in.
+    keys: ProbeKeys<'i>,
+}
+
+impl<'i> TrieJoin<'i> {
+    pub(crate) fn key(&self, row: usize) -> impl Iterator<Item = Cell> + use<'_, 'i> {
+        self.keys.cells.iter().map(move |column| column[row])
+    }
+}
+
+impl Pipeline<'_> {
+    /// The trie for a step, if it has one or makes one. `without` is a variable that is not bound
+    /// yet.
+    pub(crate) fn trie_join<'i>(
+        &mut self,
+        at: usize,
+        input: &'i Bindings,
+        without: Option<usize>,
+        context: &ExecContext<'_>,
+    ) -> Result<Option<TrieJoin<'i>>> {
+        let planned = self.steps[at].planned;
+        let Step::Stored { stored, outputs, prefix, negated, range, at: time, .. } = &planned.step
+        else {
+            return Ok(None);
+        };
+        let Readable::Stored(_) = context.relation(*stored) else { return Ok(None) };
+        if input.rows <= FEW_ROWS && !prefix.is_empty() {
+            return Ok(None);
+        }
+        let keys = ProbeKeys::new(&planned.step, input, without, context.plan);
+        if keys.cells.is_empty() || time.is_some() {
+            return Ok(None);
+        }
+        let outputs: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
+        let rows = context.plan.infos[*stored].rows;
+        let (asked, is_needed) = match (prefix.is_empty() && without.is_none(), range) {
+            // No stored order helps: each row would cost a look at all rows. One row is that once,
+            // and the second time it is too often.
+            (true, _) if input.rows > 1 || *negated => (input.rows, true),
+            (true, _) => ((rows / trie_build::ROWS_A_LOOK_UP / 2 + 1) as usize, false),
+            (false, None) => (input.rows, false),
+            // A range of keys is a better way to few of them.
+            (false, Some(_)) => return Ok(None),
+        };
+        let next = keys.without.or_else(|| outputs.first().copied());
+        let mut wanted = trie_build::Wanted {
+            stored: *stored,
+            bound: &keys.columns,
+            next: if planned.together > 0 || without.is_some() { next } else { None },
+            outputs: &outputs,
+            keys: asked,
+            is_needed: is_needed && self.rows_left.is_none(),
+        };
+        let mut found = context.trie(&wanted)?;
+        if found.is_none() && is_needed && !wanted.is_needed && self.spend(rows) {
+            wanted.is_needed = true;
+            found = context.trie(&wanted)?;
+        }
+        Ok(found.map(|(trie, columns)| TrieJoin { trie, columns, keys }))
+    }
+
+    /// Joins with a trie.
+    pub(crate) fn join_trie(
+        &mut self,
+        at: usize,
+        input: &Bindings,
+        join: &TrieJoin<'_>,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        let planned = self.steps[at].planned;
+        let Step::Stored { outputs, negated, .. } = &planned.step else { return Ok(true) };
+        let live = &planned.live;
+        let trie = &*join.trie;
+        let once = *negated || (outputs.is_empty() && self.is_set());
+        let mut rows: Vec<u32> = Vec::new();
+        if once {
+            let is_kept = |row: &u32| trie.find(join.key(*row as usize)).is_empty() == *negated;
+            rows.extend((0..input.rows as u32).filter(is_kept));
+            return self.hand_on(at, input.gather(&rows, live), context, out);
+        }
+        if outputs.is_empty() && self.duplicates == Duplicates::Weigh {
+            let mut weights = Vec::new();
+            for row in 0..input.rows {
+                let found = trie.find(join.key(row)).len() as u64;
+                if found > 0 {
+                    rows.push(row as u32);
+                    weights.push(input.weight(row).saturating_mul(found));
+                }
+            }
+            return self.hand_on(at, input.gather_weighted(&rows, weights, live), context, out);
+        }
+        let place = |column: usize| join.columns.iter().position(|&one| one == column);
+        let from: Vec<(usize, usize)> =
+            outputs.iter().filter_map(|&(column, var)| Some((place(column)?, var))).collect();
+        let mut found: Vec<Vec<Cell>> = vec![Vec::new(); from.len()];
+        let mut all = Vec::with_capacity(input.rows.min(FETCHED_ROWS));
+        for start in (0..input.rows).step_by(FETCHED_ROWS) {
+            // Loops of their own, in which cache misses pass beside each other.
+            all.clear();
+            all.extend(
+                (start..input.rows.min(start + FETCHED_ROWS)).map(|row| trie.find(join.key(row))),
+            );
+            for there in &all {
+                from.iter().for_each(|&(column, _)| prefetch_value(front(trie, column, there)));
+            }
+            let more = all.iter().map(Rows::len).sum::<usize>().min(BATCH_ROWS);
+            rows.reserve(more);
+            found.iter_mut().for_each(|found| found.reserve(more));
+            for (row, there) in (start..).zip(&all) {
+                rows.extend(std::iter::repeat_n(row as u32, there.len()));
+                for (found, &(column, _)) in found.iter_mut().zip(&from) {
+                    match trie.column(column, there) {
+                        // A row by its key: less than the call of a copy.
+                        [cell] => found.push(*cell),
+                        cells => found.extend_from_slice(cells),
+                    }
+                }
+                if rows.len() >= BATCH_ROWS || row + 1 == input.rows {
+                    let mut output = input.gather(&rows, live);
+                    for (found, &(_, var)) in found.iter_mut().zip(&from) {
+                        output.columns[var] = std::mem::take(found);
+                    }
+                    rows.clear();
+                    if !self.hand_on(at, output, context, out)? {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Binds the variable of a step by what it and the `joins` after it agree on; goes on after
+    /// those.
+    pub(crate) fn join_together(
+        &mut self,
+        at: usize,
+        input: &Bindings,
+        joins: &[TrieJoin<'_>],
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        let last = at + joins.len() - 1;
+        let Step::Stored { outputs, .. } = &self.steps[at].planned.step else { return Ok(true) };
+        let Some(&(_, var)) = outputs.first() else { return Ok(true) };
+        let live = &self.steps[last].planned.live;
+        let is_needed = live.contains(&var);
+        let (mut rows, mut found, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        let mut lists: Vec<&[Cell]> = Vec::with_capacity(joins.len());
+        for row in 0..input.rows {
+            lists.clear();
+            for join in joins {
+                let there = join.trie.find(join.key(row));
+                lists.push(join.trie.column(join.keys.columns.len(), &there));
+            }
+            let weight = input.weight(row);
+            match self.duplicates {
+                Duplicates::Weigh if !is_needed => {
+                    let mut all = 0_u64;
+                    intersect(&mut lists, |_, times| all = all.saturating_add(times));
+                    if all > 0 {
+                        rows.push(row as u32);
+                        weights.push(weight.saturating_mul(all));
+                    }
+                }
+                Duplicates::Weigh => intersect(&mut lists, |cell, times| {
+                    rows.push(row as u32);
+                    found.push(cell);
+                    weights.push(weight.saturating_mul(times));
+                }),
+                Duplicates::Merge => intersect(&mut lists, |cell, _| {
+                    rows.push(row as u32);
+                    found.push(cell);
+                }),
+                Duplicates::Keep => intersect(&mut lists, |cell, times| {
+                    for _ in 0..times {
+                        rows.push(row as u32);
+                        found.push(cell);
+                    }
+                }),
+            }
+            if rows.len() >= BATCH_ROWS || row + 1 == input.rows {
+                let weights = std::mem::take(&mut weights);
+                let mut output = input.gather_weighted(&rows, weights, live);
+                if is_needed {
+                    output.columns[var] = std::mem::take(&mut found);
+                }
+                rows.clear();
+                found.clear();
+                if !self.hand_on(last, output, context, out)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,16 @@
+//! The operators of a pipeline: one way to answer a step of a plan in each file.
+//!
+//! Each file adds methods to [`Pipeline`](crate::pipeline::Pipeline), which calls them. They read
+//! the context and change only the state of their own step.
+
+pub(crate) mod filter;
+pub(crate) mod hash_join;
+pub(crate) mod index_join;
+pub(crate) mod late_materialize;
+pub(crate) mod leapfrog_join;
+pub(crate) mod pairs;
+pub(crate) mod project;
+pub(crate) mod scan;
+pub(crate) mod temporal_scan;
+pub(crate) mod trie_build;
+pub(crate) mod unnest;

@@ -1,0 +1,335 @@
+//! Joins with stored relations: chooses the operator for a batch, and scans where no key is bound.
+//!
+//! # Which operator
+//! As of a time: `temporal_scan`. Several relations that bind one variable together, or a trie that
+//! is worth its making: `leapfrog_join`. A bound prefix of a stored order: `index_join`. Otherwise
+//! the relation, or the range of it that a condition leaves, is scanned once for the batch.
+
+use crate::batch_size::{BATCH_ROWS, CHUNK_ROWS, Wanted};
+use crate::context::ExecContext;
+use crate::error::{Error, Result};
+use crate::expr::batch::Bindings;
+use crate::operator::index_join::KeyJoin;
+use crate::operator::leapfrog_join::TrieJoin;
+use crate::operator::pairs::Pairs;
+use crate::pipeline::{Bounds, Pipeline, PreparedStep};
+use crate::sink::Out;
+use crate::storage::access_path::StoredPath;
+use crate::storage::probe_keys::ProbeKeys;
+use crate::storage::relation_source::{Readable, StoredRelation};
+use crate::value::cell::Cell;
+use crate::value::columns::Columns;
+use base::KeyRange;
+use plan::{Duplicates, LOOK_UP_ROWS, Step};
+
+/// Pairs of a row that came in and one that was found that are made at once, but for one row's.
+const PAIRS_MAX: usize = 8 * BATCH_ROWS;
+
+/// As [`LOOK_UP_ROWS`], where the index has all columns: the relation is read by all threads.
+const COVERED_ROWS: u64 = 2;
+
+/// Rows of an index that are read without a question whether there is a better way.
+const FEW_FOUND: u64 = 8;
+
+impl Pipeline<'_> {
+    /// Joins a batch with a relation in the store, by the operator that fits the batch.
+    ///
+    /// # Errors
+    /// Those of the store, and what stops the query.
+    pub(crate) fn join_stored(
+        &mut self,
+        at: usize,
+        input: Bindings,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        let planned = self.steps[at].planned;
+        let Step::Stored {
+            stored, path, prefix, checks, outputs, negated, range, at: time, ..
+        } = &planned.step
+        else {
+            return Ok(true);
+        };
+        let Readable::Stored(relation) = context.relation(*stored) else { return Ok(true) };
+        if let (Some(expr), Some(_)) = (&self.steps[at].expr, time) {
+            let times = context.times(expr, &input).map_err(|error| error.at(planned.span))?;
+            return self.join_history(at, &input, &relation, &times, context, out);
+        }
+        if let Some(joins) = self.joins_together(at, &input, context)? {
+            return self.join_together(at, &input, &joins, context, out);
+        }
+        if self.is_given_up() {
+            return Ok(false);
+        }
+        if let Some(join) = self.trie_join(at, &input, None, context)? {
+            return self.join_trie(at, &input, &join, context, out);
+        }
+        if self.is_given_up() {
+            return Ok(false);
+        }
+        if prefix.is_empty() {
+            return self.scan_stored(at, input, &relation, context, out);
+        }
+        let asked = ProbeKeys::new(&planned.step, &input, None, context.plan);
+        let stored_path = &relation.paths[*path];
+        let mut wanted: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
+        wanted.extend(checks.iter().map(|(column, _)| *column));
+        let once = *negated || (outputs.is_empty() && self.is_set());
+        let has_range = range.is_some() && prefix.len() < stored_path.schema.keys.len();
+        let join = KeyJoin {
+            at,
+            input: &input,
+            asked: &asked,
+            main: &relation.paths[0],
+            path: stored_path,
+            rows_planned: context.plan.infos[*stored].rows,
+            wanted: &wanted,
+            has_range,
+            once,
+            negated: *negated,
+        };
+        self.join_by_key(&join, context, out)
+    }
+
+    /// Scans the relation, or a range of it, once for the batch: nothing ties it to what is bound.
+    /// Every row of the range goes with every row of the batch.
+    fn scan_stored(
+        &mut self,
+        at: usize,
+        input: Bindings,
+        relation: &StoredRelation,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        let planned = self.steps[at].planned;
+        let Step::Stored { stored, checks, outputs, negated, .. } = &planned.step else {
+            return Ok(true);
+        };
+        let asked = ProbeKeys::new(&planned.step, &input, None, context.plan);
+        let mut wanted: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
+        wanted.extend(checks.iter().map(|(column, _)| *column));
+        let once = *negated || (outputs.is_empty() && self.is_set());
+        if !self.spend(context.plan.infos[*stored].rows) {
+            return Ok(false);
+        }
+        let scanned = match (at, &self.part) {
+            // Parts are ranges of the relation's own keys.
+            (0, Some(part)) => Some((&relation.paths[0], part.clone())),
+            _ => self.scanned(at, relation, context)?,
+        };
+        let Some((stored_path, key_range)) = scanned else { return Ok(true) };
+        let main = &relation.paths[0];
+        let main_keys: Vec<usize> = (0..main.schema.keys.len()).collect();
+        let is_covered = stored_path.covers(&wanted);
+        let scanned_columns = if is_covered { &wanted } else { &main_keys };
+        let (read, interner, is_set) = (context.read, context.interner, self.is_set());
+        let mut any = false;
+        let mut wants_more = true;
+        let chunk_rows = (BATCH_ROWS / input.rows).clamp(64, CHUNK_ROWS);
+        let mark = self.mark(context);
+        if is_covered
+            && input.rows == 1
+            && !once
+            && let Some(late_materialization) = self.late_materialization(at, stored_path)
+        {
+            return self.scan_late_materialized(
+                at,
+                &input,
+                &late_materialization,
+                stored_path,
+                key_range,
+                chunk_rows,
+                context,
+                out,
+            );
+        }
+        let not_compared = if is_covered { self.not_compared_columns(at) } else { Vec::new() };
+        let scan = |visit: &mut dyn FnMut(Columns) -> Result<Wanted>| {
+            stored_path.scan_not_comparing(
+                read,
+                key_range,
+                scanned_columns,
+                &not_compared,
+                chunk_rows,
+                interner,
+                visit,
+            )
+        };
+        scan(&mut |mut found| {
+            if !is_covered {
+                let keys: Vec<&[Cell]> = found.columns.iter().map(Vec::as_slice).collect();
+                let mut there = Vec::with_capacity(found.rows);
+                found = main.probe(read, &keys, found.rows, &wanted, interner, &mut there)?;
+            }
+            any |= found.rows > 0;
+            if once && checks.is_empty() {
+                return Ok(false);
+            }
+            if planned.finds_alike && is_set {
+                // In the order of the keys, rows of which a part of them is asked for are often
+                // equal to the one before.
+                found.dedup();
+            }
+            if input.rows == 1 && checks.is_empty() {
+                wants_more = self.hand_on_scanned(at, &input, found, context, out)?;
+                self.handed_on(mark.as_ref(), context, out);
+                return Ok(wants_more);
+            }
+            wants_more = self.hand_on_pairs(at, &input, &found, &asked, context, out)?;
+            self.handed_on(mark.as_ref(), context, out);
+            Ok::<bool, Error>(wants_more)
+        })?;
+        if once && checks.is_empty() && any != *negated {
+            return self.hand_on(at, input.keep(&planned.live), context, out);
+        }
+        Ok(wants_more)
+    }
+
+    /// Makes pairs of all rows of a batch and all rows that a scan found, some at a time.
+    fn hand_on_pairs(
+        &mut self,
+        at: usize,
+        input: &Bindings,
+        found: &Columns,
+        asked: &ProbeKeys<'_>,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        let rows_at_once = (PAIRS_MAX / found.rows.max(1)).max(1);
+        for start in (0..input.rows).step_by(rows_at_once) {
+            let some = start..input.rows.min(start + rows_at_once);
+            let pairs = some.len() * found.rows;
+            let mut rows = Vec::with_capacity(pairs);
+            let mut places = Vec::with_capacity(pairs);
+            for row in some {
+                rows.extend(std::iter::repeat_n(row as u32, found.rows));
+                places.extend(0..found.rows as u32);
+            }
+            let (rows, places) = (&rows, &places);
+            let pairs = Pairs { rows, places, found, asked };
+            if !self.check_and_hand_on(at, input, &pairs, context, out)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Columns of a step's relation whose values are compared with nothing.
+    pub(crate) fn not_compared_columns(&self, at: usize) -> Vec<usize> {
+        let Step::Stored { outputs, .. } = &self.steps[at].planned.step else { return Vec::new() };
+        let not_compared = outputs.iter().filter(|(_, var)| self.hints.not_compared.contains(var));
+        not_compared.map(|(column, _)| *column).collect()
+    }
+
+    /// The tries of a step and of those after it that bind its variable together with it, if there
+    /// are such and all have tries.
+    fn joins_together<'i>(
+        &mut self,
+        at: usize,
+        input: &'i Bindings,
+        context: &ExecContext<'_>,
+    ) -> Result<Option<Vec<TrieJoin<'i>>>> {
+        let together = self.steps[at].planned.together;
+        let Step::Stored { outputs, .. } = &self.steps[at].planned.step else { return Ok(None) };
+        let (1.., Some(&(_, var))) = (together, outputs.first()) else { return Ok(None) };
+        let mut joins = Vec::with_capacity(together + 1);
+        for step in at..=at + together {
+            let without = (step > at).then_some(var);
+            match self.trie_join(step, input, without, context)? {
+                Some(join) => joins.push(join),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(joins))
+    }
+
+    /// Hands on all rows of a scan, for the one row that came in.
+    fn hand_on_scanned(
+        &mut self,
+        at: usize,
+        input: &Bindings,
+        found: Columns,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        let planned = self.steps[at].planned;
+        let Step::Stored { outputs, .. } = &planned.step else { return Ok(true) };
+        if outputs.is_empty() && self.duplicates == Duplicates::Weigh {
+            let weights = vec![input.weight(0).saturating_mul(found.rows as u64)];
+            let output = input.gather_weighted(&[0], weights, &planned.live);
+            return self.hand_on(at, output, context, out);
+        }
+        let vars = outputs.iter().map(|(_, var)| *var);
+        self.hand_on(at, input.with_found(vars, found, &planned.live), context, out)
+    }
+
+    /// Keeps the pairs whose other columns agree, and hands them on.
+    pub(crate) fn check_and_hand_on(
+        &mut self,
+        at: usize,
+        input: &Bindings,
+        pairs: &Pairs<'_>,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        let planned = self.steps[at].planned;
+        let Step::Stored { checks, outputs, .. } = &planned.step else { return Ok(true) };
+        let Pairs { rows, places, found, asked } = *pairs;
+        let make = |rows: &[u32], places: &[u32]| {
+            let mut output = input.gather(rows, &planned.live);
+            for (i, (_, var)) in outputs.iter().enumerate() {
+                if planned.live.contains(var) {
+                    let column = &found.columns[i];
+                    output.columns[*var] =
+                        places.iter().map(|&place| column[place as usize]).collect();
+                }
+            }
+            output
+        };
+        if checks.is_empty() {
+            let output = make(rows, places);
+            return self.hand_on(at, output, context, out);
+        }
+        let kept: (Vec<u32>, Vec<u32>) = rows
+            .iter()
+            .zip(places)
+            .filter(|&(&row, &place)| asked.agree(row, found, outputs.len(), place as usize))
+            .unzip();
+        let output = make(&kept.0, &kept.1);
+        self.hand_on(at, output, context, out)
+    }
+
+    /// The order in which the rows of a step are read that nothing ties to what is bound, and the
+    /// range of its keys; `None` where there can be no row. An index that lacks columns costs a
+    /// look into the relation for each of its rows, and the relation's own keys may be the better
+    /// way: the index is taken where its range is thought to hold so much fewer rows.
+    pub(crate) fn scanned<'r>(
+        &self,
+        at: usize,
+        relation: &'r StoredRelation,
+        context: &ExecContext<'_>,
+    ) -> Result<Option<(&'r StoredPath, KeyRange)>> {
+        let PreparedStep { planned, range, own_range, .. } = &self.steps[at];
+        let Step::Stored { path, outputs, checks, .. } = &planned.step else { return Ok(None) };
+        let narrowed = |path: &StoredPath, bounds: &Bounds| {
+            let mut keys = path.prefix(&[], context.interner)?;
+            bounds.narrow(&mut keys, &[], path, context.interner);
+            Some(keys)
+        };
+        let (main, path) = (&relation.paths[0], &relation.paths[*path]);
+        let Some(keys) = narrowed(path, range) else { return Ok(None) };
+        if path.keyspace == main.keyspace {
+            return Ok(Some((path, keys)));
+        }
+        let Some(own) = narrowed(main, own_range) else { return Ok(None) };
+        let columns: Vec<usize> = outputs.iter().chain(checks).map(|(column, _)| *column).collect();
+        let factor = if path.covers(&columns) { COVERED_ROWS } else { LOOK_UP_ROWS };
+        let found = context.read.estimate(path.keyspace, &keys)?.rows;
+        if found > FEW_FOUND
+            && found.saturating_mul(factor) > context.read.estimate(main.keyspace, &own)?.rows
+        {
+            return Ok(Some((main, own)));
+        }
+        Ok(Some((path, keys)))
+    }
+}

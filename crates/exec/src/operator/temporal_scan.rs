@@ -1,0 +1,83 @@
+//! Joins with a relation that has history, as of a time.
+
+use crate::batch_size::{CHUNK_ROWS, Wanted};
+use crate::context::ExecContext;
+use crate::error::{Error, Result};
+use crate::expr::batch::Bindings;
+use crate::operator::pairs::Pairs;
+use crate::pipeline::{CHECKED_ROWS, Pipeline};
+use crate::sink::Out;
+use crate::storage::probe_keys::ProbeKeys;
+use crate::storage::relation_source::StoredRelation;
+use crate::value::cell::Cell;
+use crate::value::columns::Columns;
+use plan::Step;
+
+impl Pipeline<'_> {
+    /// Joins with what held at a time: of each key without its validity the newest row that is not
+    /// later, if it asserts.
+    pub(crate) fn join_history(
+        &mut self,
+        at: usize,
+        input: &Bindings,
+        relation: &StoredRelation,
+        times: &[i64],
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        let planned = self.steps[at].planned;
+        let Step::Stored { path, checks, outputs, negated, .. } = &planned.step else {
+            return Ok(true);
+        };
+        let asked = ProbeKeys::new(&planned.step, input, None, context.plan);
+        let path = &relation.paths[*path];
+        let keys = relation.paths[0].schema.keys.len();
+        let once = *negated || (outputs.is_empty() && self.is_set());
+        let mut wanted: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
+        wanted.extend(checks.iter().map(|(column, _)| *column));
+        let others = wanted.len();
+        wanted.extend(0..keys);
+        for (row, &time) in times.iter().enumerate() {
+            let prefix: Vec<Cell> =
+                asked.cells[..asked.prefix].iter().map(|column| column[row]).collect();
+            // Where no key can be of such values, nothing is found: what a negation is after.
+            let range = path.prefix(&prefix, context.interner);
+            let (read, interner) = (context.read, context.interner);
+            let mut last: Option<Vec<Cell>> = None;
+            let (mut any, mut wants_more) = (false, true);
+            let mut visit = |found: Columns| {
+                if found.rows >= CHECKED_ROWS {
+                    context.check(found.bytes())?;
+                }
+                let mut places = Vec::new();
+                for place in 0..found.rows {
+                    let keys = &found.columns[others..others + keys];
+                    if crate::value::validity::newest(keys, place, time, &mut last, interner) {
+                        places.push(place as u32);
+                    }
+                }
+                if once {
+                    any |= places.iter().any(|&place| {
+                        asked.agree(row as u32, &found, outputs.len(), place as usize)
+                    });
+                    return Ok(!any);
+                }
+                let rows = vec![row as u32; places.len()];
+                let pairs = Pairs { rows: &rows, places: &places, found: &found, asked: &asked };
+                wants_more = self.check_and_hand_on(at, input, &pairs, context, out)?;
+                Ok::<bool, Error>(wants_more)
+            };
+            if let Some(range) = range {
+                path.scan(read, range, &wanted, CHUNK_ROWS, interner, &mut visit)?;
+            }
+            if once && any != *negated {
+                let output = input.gather(&[row as u32], &planned.live);
+                wants_more = self.hand_on(at, output, context, out)?;
+            }
+            if !wants_more {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

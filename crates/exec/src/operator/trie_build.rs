@@ -1,0 +1,315 @@
+//! Which tries a query has, and when making one pays.
+//!
+//! Joins ask for a trie with the number of keys that they are about to look up.
+//!
+//! # When
+//! Reading a whole relation costs some ten nanoseconds a row, a lookup in the store some hundred.
+//! Once a query has asked for an eighth as many keys as a relation has rows, it reads the relation.
+//! Lookups of earlier queries count, so many small questions to a graph are answered from memory in
+//! the end. A cached trie is patched, group by group, where the store knows which groups changed.
+//! Where no stored order begins with what is bound, there is nothing to look up, and the relation
+//! is read at once.
+//!
+//! # Invariants
+//! 1. A trie is made of what the query's snapshot sees. It is cached for other queries only where
+//!    it holds no cell of an interner. A trie of long strings is made only where there is no other
+//!    way.
+//! 2. A trie that would take more than a quarter of the query's memory is made only where there is
+//!    no other way.
+
+use crate::batch_size::CHUNK_ROWS;
+use crate::context::ExecContext;
+use crate::error::{Error, Result};
+use crate::snapshot_cache::Key;
+use crate::storage::access_path::StoredPath;
+use crate::storage::relation_source::Readable;
+use crate::trie::cache::CachedTries;
+use crate::trie::{ROWS_MAX, Trie};
+use crate::value::cell::{Cell, Interner};
+use crate::value::columns::Columns;
+use base::{KeyShape, SeqNo};
+use model::Type;
+use std::sync::Arc;
+use store::Snapshot;
+
+/// Look-ups that cost as much as reading this many rows.
+pub(crate) const ROWS_A_LOOK_UP: u64 = 8;
+
+/// Rows that are read at first of texts that may be long.
+const FIRST_ROWS: usize = 16;
+
+/// TopK values whose rows are read at once: their texts may be long.
+const MENDED_AT_ONCE: usize = 32;
+
+/// Rows that a trie is patched with.
+struct Changed {
+    firsts: Vec<Cell>,
+    /// Where the rows of each first value begin; one more at the end.
+    offsets: Vec<usize>,
+    /// In the order of the trie's columns.
+    rows: Columns,
+}
+
+/// Columns in the order of a trie, and what is asked of it.
+pub(crate) struct Wanted<'w> {
+    /// The relation, by number.
+    pub stored: usize,
+    /// Columns that are bound.
+    pub bound: &'w [usize],
+    /// The column after them, if it matters which it is.
+    pub next: Option<usize>,
+    /// Other columns that are read.
+    pub outputs: &'w [usize],
+    /// Keys that are looked up now.
+    pub keys: usize,
+    /// There is no other way.
+    pub is_needed: bool,
+}
+
+impl ExecContext<'_> {
+    /// The trie whose columns begin with those that are bound, and the relation's columns in its
+    /// order; `None` where it is not worth making.
+    ///
+    /// # Errors
+    /// Those of the store, and what stops the query.
+    pub(crate) fn trie(&self, wanted: &Wanted<'_>) -> Result<Option<(Arc<Trie>, Vec<usize>)>> {
+        let stored = wanted.stored;
+        let Readable::Stored(relation) = self.relation(stored) else { return Ok(None) };
+        let main = &relation.paths[0];
+        let mut columns = wanted.bound.to_vec();
+        columns.extend(wanted.next);
+        if matches!(main.shape.key, KeyShape::Words(_)) {
+            // The same trie serves whoever needs fewer of its columns.
+            columns.extend(0..main.schema.keys.len());
+        }
+        columns.extend(wanted.outputs);
+        let mut seen = Vec::with_capacity(columns.len());
+        columns.retain(|column| {
+            let is_new = !seen.contains(column);
+            seen.push(*column);
+            is_new
+        });
+        let key = (stored, columns);
+        if let Some(trie) = self.tries.get(&key) {
+            return Ok(Some((trie, key.1)));
+        }
+        let info = &self.plan.infos[stored];
+        // Long texts and the like would be cells of this query's interner. Nor are long values read
+        // that nobody asks for.
+        let may_be_words =
+            key.1.iter().all(|&column| may_be_words(&info.columns[column].column_type));
+        if !may_be_words && !wanted.is_needed {
+            return Ok(None);
+        }
+        let kept = self.cached_tries.filter(|_| may_be_words);
+        let path = relation.read_for(&key.1);
+        let kept_key = Key { keyspace: main.keyspace, path: path.keyspace, columns: key.1.clone() };
+        let kept = match kept {
+            Some(kept) => Some((kept, kept.snapshot.changed_at(path.keyspace)?)),
+            None => None,
+        };
+        if let Some((kept, moment)) = kept
+            && let Some(trie) = self.kept_trie(kept, &kept_key, moment, path)?
+        {
+            self.tries.put(key.clone(), &trie);
+            return Ok(Some((trie, key.1)));
+        }
+        // Texts that turn out to be long are not read on; numbers that are no words by themselves
+        // serve this query at least.
+        let has_texts = key.1.iter().any(|&column| is_text(&info.columns[column].column_type));
+        let only_words = has_texts && !wanted.is_needed;
+        let is_refused = || {
+            let by_others =
+                kept.is_some_and(|(kept, moment)| kept.cache.refuses(&kept_key, moment));
+            by_others || self.tries.known.lock().refused.contains(&key)
+        };
+        if only_words && is_refused() {
+            return Ok(None);
+        }
+        let rows = self.plan.infos[stored].rows;
+        if !wanted.is_needed {
+            let keys = wanted.keys as u64;
+            let asked = match kept {
+                Some((kept, _)) => kept.cache.ask(&kept_key, keys),
+                None => {
+                    let mut known = self.tries.known.lock();
+                    let asked = known.asked.entry(key.clone()).or_default();
+                    *asked += keys;
+                    *asked
+                }
+            };
+            let bytes = rows.saturating_mul(16 * key.1.len() as u64);
+            if asked.saturating_mul(ROWS_A_LOOK_UP) < rows
+                || bytes > self.limits.memory_bytes_max() / 4
+                || rows >= ROWS_MAX as u64
+            {
+                return Ok(None);
+            }
+        }
+        let _making = self.tries.making.lock();
+        if let Some(trie) = self.tries.get(&key) {
+            return Ok(Some((trie, key.1)));
+        }
+        // Another thread may have tried meanwhile.
+        if only_words && is_refused() {
+            return Ok(None);
+        }
+        let made = self.make_trie(path, &key.1, only_words)?;
+        if let Some((kept, moment)) = kept {
+            // What was asked until now has had its reward, be it that long texts were met.
+            kept.cache.settle(&kept_key, moment, made.is_none());
+        }
+        if made.is_none() {
+            self.tries.known.lock().refused.insert(key.clone());
+        }
+        let Some(trie) = made.map(Arc::new) else { return Ok(None) };
+        if let Some((kept, moment)) = kept
+            && trie.are_words()
+        {
+            let bytes = trie.bytes();
+            if path.begins_with(key.1[0]) {
+                // What changes from now on is to be known.
+                kept.snapshot.changed_since(path.keyspace, moment)?;
+            }
+            // Those of relations that are gone are of no use to anybody.
+            kept.cache.kept.retain(|key| kept.snapshot.changed_at(key.path).is_ok());
+            kept.cache.kept.put(kept_key, moment, Arc::clone(&trie), bytes);
+        }
+        self.tries.put(key.clone(), &trie);
+        Ok(Some((trie, key.1)))
+    }
+
+    /// The cached trie, patched where the path has changed since it was made; `moment` is the last
+    /// commit that changed the path.
+    fn kept_trie(
+        &self,
+        tries: CachedTries<'_>,
+        key: &Key,
+        moment: SeqNo,
+        path: &StoredPath,
+    ) -> Result<Option<Arc<Trie>>> {
+        let kept = &tries.cache.kept;
+        if let Some(trie) = kept.get(key, moment) {
+            return Ok(Some(trie));
+        }
+        if kept.up_to(key, moment).is_none() {
+            return Ok(None);
+        }
+        let _mending = tries.cache.mending.lock();
+        if let Some(trie) = kept.get(key, moment) {
+            return Ok(Some(trie));
+        }
+        let Some((since, trie)) = kept.up_to(key, moment) else { return Ok(None) };
+        let changed = match self.changed(tries.snapshot, key, since, &trie, path) {
+            Ok(changed) => changed,
+            Err(error @ Error::Stopped(_)) => return Err(error),
+            // A row that this query may not ask for.
+            Err(_) => None,
+        };
+        // Not copied, unless a query that runs has it too.
+        drop(trie);
+        let (Some(changed), Some((at, trie))) = (changed, kept.take(key, moment)) else {
+            return Ok(None);
+        };
+        // Another may have taken the place of the one that was looked at: an older one lacks more
+        // than was read.
+        if at < since {
+            return Ok(None);
+        }
+        let mut trie = Arc::unwrap_or_clone(trie);
+        let rest = changed.rows.columns.get(1..).unwrap_or_default();
+        if !trie.patch(&changed.firsts, &changed.offsets, rest) {
+            return Ok(None);
+        }
+        let trie = Arc::new(trie);
+        kept.put(key.clone(), moment, Arc::clone(&trie), trie.bytes());
+        Ok(Some(trie))
+    }
+
+    /// The rows of all first values that were changed since a trie was made; `None` where that is
+    /// not known, or too much.
+    fn changed(
+        &self,
+        snapshot: &dyn Snapshot,
+        key: &Key,
+        since: SeqNo,
+        trie: &Trie,
+        path: &StoredPath,
+    ) -> Result<Option<Changed>> {
+        if !path.begins_with(key.columns[0]) {
+            return Ok(None);
+        }
+        let Some(words) = snapshot.changed_since(path.keyspace, since)? else { return Ok(None) };
+        // What is met of long texts is not the query's.
+        let interner = Interner::default();
+        let are_words = |cells: &[Cell]| cells.iter().all(|cell| cell.is_word());
+        let firsts = path.first_cells(&words, &interner)?;
+        if !are_words(&firsts) || trie.is_too_much(words.len() + trie.rows_of(&firsts)) {
+            return Ok(None);
+        }
+        let rows = Columns { rows: 0, columns: vec![Vec::new(); key.columns.len()] };
+        let mut changed = Changed { firsts, offsets: vec![0], rows };
+        for words in words.chunks(MENDED_AT_ONCE) {
+            self.check((changed.rows.rows * 8 * key.columns.len()) as u64)?;
+            let offsets = &mut changed.offsets;
+            let more = path.groups(snapshot, words, &key.columns, &interner, offsets)?;
+            changed.rows.rows += more.rows;
+            if trie.is_too_much(changed.rows.rows)
+                || !more.columns.iter().all(|column| are_words(column))
+            {
+                return Ok(None);
+            }
+            for (own, more) in changed.rows.columns.iter_mut().zip(more.columns) {
+                own.extend(more);
+            }
+        }
+        Ok(Some(changed))
+    }
+
+    /// Reads a relation; `None` where `only_words` and a value is met that is no word by itself.
+    fn make_trie(
+        &self,
+        path: &StoredPath,
+        columns: &[usize],
+        only_words: bool,
+    ) -> Result<Option<Trie>> {
+        let mut cells: Vec<Vec<Cell>> = vec![Vec::new(); columns.len()];
+        // What is met of long texts is not the query's: a thousand rows of them at most.
+        let own = Interner::default();
+        let (interner, chunk_rows) = match only_words {
+            true => (&own, FIRST_ROWS),
+            false => (self.interner, CHUNK_ROWS),
+        };
+        let mut fits = true;
+        path.scan(self.read, path.all(), columns, chunk_rows, interner, &mut |found| {
+            fits = !only_words || found.columns.iter().flatten().all(|cell| cell.is_word());
+            if !fits {
+                return Ok(false);
+            }
+            for (own, more) in cells.iter_mut().zip(found.columns) {
+                own.extend(more);
+            }
+            let rows = cells.first().map_or(0, Vec::len);
+            if rows >= ROWS_MAX {
+                let what = "a join would need more than 4 billion rows in memory".to_owned();
+                return Err(Error::Limit(what));
+            }
+            // What is being sorted is there twice.
+            self.check((rows * (16 * columns.len() + 8)) as u64)?;
+            Ok(true)
+        })?;
+        if !only_words {
+            self.interner.keep();
+        }
+        fits.then(|| Trie::new(cells, &|| self.check(0))).transpose()
+    }
+}
+
+/// Whether values of a type often are words by themselves: of texts the short ones are.
+fn may_be_words(of: &Type) -> bool {
+    of.without_null().is_word() || is_text(of)
+}
+
+fn is_text(of: &Type) -> bool {
+    *of.without_null() == Type::String
+}

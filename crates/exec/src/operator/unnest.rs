@@ -1,0 +1,77 @@
+//! A row for each item of a list.
+
+use crate::batch_size::{BATCH_ROWS, ROWS_A_LOOK, Wanted};
+use crate::context::ExecContext;
+use crate::error::Result;
+use crate::expr::Made;
+use crate::expr::batch::Bindings;
+use crate::pipeline::Pipeline;
+use crate::sink::Out;
+use crate::value::cell::Cell;
+use crate::value::list_items::ListItems;
+use plan::Step;
+
+impl Pipeline<'_> {
+    /// A row for each item of a list, or those rows whose list has what is bound.
+    pub(crate) fn members(
+        &mut self,
+        at: usize,
+        input: &Bindings,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        let planned = self.steps[at].planned;
+        let Step::Member { var, compare, .. } = &planned.step else { return Ok(true) };
+        let Some(expr) = self.steps[at].expr.clone() else { return Ok(true) };
+        let make = |rows: &[u32], items: &[Cell]| {
+            let mut output = input.gather(rows, &planned.live);
+            if !*compare && planned.live.contains(var) {
+                output.columns[*var] = items.to_vec();
+            }
+            output
+        };
+        let (mut rows, mut items) = (Vec::new(), Vec::new());
+        // Most lists are the same in each row: their items are looked up once.
+        let mut last: Option<(Cell, ListItems)> = None;
+        for row in 0..input.rows {
+            if row % ROWS_A_LOOK == ROWS_A_LOOK - 1 {
+                context.check(0)?;
+            }
+            let list = context.computer().make(&expr, input, row)?;
+            let made = match (list, &last) {
+                (Made::Cell(list), Some((of, _))) if *of == list => None,
+                (Made::Cell(list), _) => {
+                    let cells = context.items_of(list, planned.span)?;
+                    last = Some((list, ListItems::new(cells, *compare)));
+                    None
+                }
+                // Of this row alone: it stands in no interner.
+                (Made::Value(list), _) => {
+                    Some(ListItems::new(context.items(list, planned.span)?, *compare))
+                }
+            };
+            let all = made.as_ref().or(last.as_ref().map(|(_, items)| items));
+            let Some(all) = all else { continue };
+            let asked = if *compare { Some(input.columns[*var][row]) } else { None };
+            let found = match &asked {
+                Some(cell) if all.has(*cell) => std::slice::from_ref(cell),
+                Some(_) => &[],
+                None => all.cells.as_slice(),
+            };
+            for piece in found.chunks(BATCH_ROWS) {
+                rows.extend(std::iter::repeat_n(row as u32, piece.len()));
+                items.extend_from_slice(piece);
+                if rows.len() >= BATCH_ROWS {
+                    let output = make(&rows, &items);
+                    if !self.hand_on(at, output, context, out)? {
+                        return Ok(false);
+                    }
+                    rows.clear();
+                    items.clear();
+                }
+            }
+        }
+        let output = make(&rows, &items);
+        self.hand_on(at, output, context, out)
+    }
+}

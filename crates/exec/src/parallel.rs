@@ -1,0 +1,348 @@
+//! Runs one pipeline on several threads.
+//!
+//! The fixpoint calls it for each body where worker threads are free.
+//!
+//! # How
+//! A pipeline runs on the caller's thread until its steps have made many rows. From then on the
+//! batches that leave the first step that makes more than a few are collected; when there are
+//! enough of them, each thread runs the steps after it on a share, into a sink of its own
+//! (morsel-driven parallelism: Leis, Boncz, Kemper and Neumann, SIGMOD 2014). A large relation that
+//! the first step reads whole is partitioned into ranges of keys instead, before anything runs. In
+//! the end the sinks are merged.
+//!
+//! Shares are dealt out in turn, not to whoever is first. A sum of fractions depends on the order
+//! of its parts, and so it is the same each time on the same rows with as many threads.
+//!
+//! # Invariants
+//! 1. While threads run, nothing changes that another thread reads, except the interner and the
+//!    tries, which have locks.
+//! 2. The worker pool of an engine has as many threads as its environment, except the callers' own.
+
+use crate::batch_size::{BATCH_ROWS, Wanted};
+use crate::context::ExecContext;
+use crate::error::Result;
+use crate::expr::batch::Bindings;
+use crate::pipeline::sweep::Sweep;
+use crate::pipeline::{OutputHints, Pipeline};
+use crate::sink::{RowOutput, Serial, Sink};
+use crate::value::cell::Cell;
+use base::KeyRange;
+use plan::BodyPlan;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+
+/// Rows after which threads are worth their start: what takes about a millisecond.
+const ROWS_MIN: usize = 64 << 10;
+
+/// Shares of a thread, so that they end at about the same time.
+const SHARES: usize = 4;
+
+/// Ranges into which a relation is cut, at most, where its texts are more than a query may hold.
+const RANGES_MAX: usize = 512;
+
+/// Rows of a share, at least.
+const SHARE_ROWS_MIN: usize = 256;
+
+/// The worker threads of an engine's queries.
+#[derive(Debug)]
+pub struct WorkerPool {
+    free: AtomicUsize,
+    rows_min: AtomicUsize,
+    times_taken: AtomicU64,
+}
+
+impl WorkerPool {
+    /// As many as an environment of so many threads has besides the caller's.
+    pub fn new(threads: usize) -> Self {
+        let free = threads.saturating_sub(1).into();
+        Self { free, rows_min: ROWS_MIN.into(), times_taken: AtomicU64::new(0) }
+    }
+
+    /// Lets them help once so many rows were made. For tests.
+    pub fn set_rows_min(&self, rows: usize) {
+        self.rows_min.store(rows.max(1), Relaxed);
+    }
+
+    /// Rows after which they help.
+    pub(crate) fn rows_min(&self) -> usize {
+        self.rows_min.load(Relaxed)
+    }
+
+    /// How many do nothing.
+    pub(crate) fn free(&self) -> usize {
+        self.free.load(Relaxed)
+    }
+
+    /// How often some were taken.
+    pub fn times_taken(&self) -> u64 {
+        self.times_taken.load(Relaxed)
+    }
+
+    /// All that do nothing.
+    fn take(&self) -> ReservedWorkers<'_> {
+        let taken = ReservedWorkers { worker_pool: self, count: self.free.swap(0, Relaxed) };
+        self.times_taken.fetch_add(u64::from(taken.count > 0), Relaxed);
+        taken
+    }
+}
+
+/// WorkerPool, until dropped.
+struct ReservedWorkers<'h> {
+    worker_pool: &'h WorkerPool,
+    count: usize,
+}
+
+impl Drop for ReservedWorkers<'_> {
+    fn drop(&mut self) {
+        self.worker_pool.free.fetch_add(self.count, Relaxed);
+    }
+}
+
+/// A pipeline that runs on several threads, and the sink that they fill.
+pub(crate) struct ParallelPipeline<'a, 'p, 's, S> {
+    worker_pool: &'a WorkerPool,
+    context: &'a ExecContext<'a>,
+    plan: &'p BodyPlan,
+    variables: usize,
+    hints: OutputHints,
+    sink: &'s mut S,
+    /// The caller's thread is the first. None before they are needed.
+    workers: Vec<Worker<'a, 'p, S>>,
+    taken: Option<ReservedWorkers<'a>>,
+}
+
+/// What a thread needs for itself.
+struct Worker<'a, 'p, S> {
+    body: Pipeline<'p>,
+    context: ExecContext<'a>,
+    sink: S,
+    /// Ranges that it has not read, for its sink was full.
+    unread: Vec<KeyRange>,
+}
+
+impl<'a, 'p, 's, S: Sink> ParallelPipeline<'a, 'p, 's, S> {
+    /// Nobody helps yet.
+    pub(crate) fn new(
+        worker_pool: &'a WorkerPool,
+        context: &'a ExecContext<'a>,
+        plan: &'p BodyPlan,
+        variables: usize,
+        hints: &OutputHints,
+        sink: &'s mut S,
+    ) -> Self {
+        let hints = hints.clone();
+        Self {
+            worker_pool,
+            context,
+            plan,
+            variables,
+            hints,
+            sink,
+            workers: Vec::new(),
+            taken: None,
+        }
+    }
+
+    /// Runs a body of the plan.
+    ///
+    /// # Errors
+    /// Whatever stops the query.
+    pub(crate) fn run(mut self, body: &mut Pipeline<'p>) -> Result<()> {
+        let context = self.context;
+        let free = self.worker_pool.free();
+        if free == 0 || !self.sink.is_joinable() {
+            return body.run(context, &mut Serial(self.sink)).map(drop);
+        }
+        let rows_min = self.worker_pool.rows_min();
+        let threads = free + 1;
+        let waves = body.waves(context, 2 * rows_min as u64)?;
+        let in_wave = if waves > 1 { threads } else { SHARES * threads };
+        let ranges = (waves * in_wave).min(RANGES_MAX.max(in_wave));
+        match body.ranges(context, 2 * rows_min as u64, ranges)? {
+            Some(ranges) => {
+                self.scan_in_waves(context, ranges, if waves > 1 { in_wave } else { usize::MAX })?
+            }
+            None => {
+                body.exchange_from(rows_min);
+                body.run(context, &mut self)?;
+            }
+        }
+        self.finish(context)
+    }
+
+    /// The same of some ranges of what the first step reads; those that were not read come back,
+    /// for the sink is full, or wants no more.
+    ///
+    /// # Errors
+    /// Whatever stops the query.
+    pub(crate) fn run_over(
+        mut self,
+        ranges: Vec<KeyRange>,
+        body: &mut Pipeline<'p>,
+    ) -> Result<(Wanted, Vec<KeyRange>)> {
+        let context = self.context;
+        if self.sink.is_joinable() {
+            let unread = self.scan(ranges, true)?;
+            let is_done = self.sink.is_done();
+            self.finish(context)?;
+            return Ok((!is_done, unread));
+        }
+        let mut ranges = ranges.into_iter();
+        for range in ranges.by_ref() {
+            body.read_only(range);
+            if !body.step(0, Bindings::unit(self.variables), context, &mut Serial(self.sink))? {
+                return Ok((false, Vec::new()));
+            }
+            if self.sink.is_full(context) {
+                break;
+            }
+        }
+        let wanted = body.hand_on_all_pre_aggregated(context, &mut Serial(self.sink))?;
+        Ok((wanted, ranges.collect()))
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        if !self.workers.is_empty() {
+            return Ok(());
+        }
+        let taken = self.worker_pool.take();
+        for _ in 0..=taken.count {
+            let context = self.context.fork();
+            let mut body = Pipeline::new(self.plan, self.variables, &context.computer())?;
+            body.set_hints(self.hints.clone());
+            let (sink, unread) = (self.sink.fork(), Vec::new());
+            self.workers.push(Worker { body, context, sink, unread });
+        }
+        self.taken = Some(taken);
+        Ok(())
+    }
+
+    /// Reads these ranges, so many at once, and lets go between them what nobody keeps.
+    fn scan_in_waves(
+        &mut self,
+        context: &ExecContext<'_>,
+        ranges: Vec<KeyRange>,
+        in_wave: usize,
+    ) -> Result<()> {
+        self.begin()?;
+        let (mark, mut sweep) = (context.interner.mark(), Sweep::new(context));
+        let mut ranges = ranges.into_iter();
+        loop {
+            let wave: Vec<KeyRange> = ranges.by_ref().take(in_wave).collect();
+            if wave.is_empty() || self.sink.is_done() {
+                return Ok(());
+            }
+            self.scan(wave, false)?;
+            if sweep.is_due(context.interner) {
+                sweep.run(&mark, context.interner, &mut |keep| self.each_cell(keep));
+            }
+        }
+    }
+
+    /// Reads these ranges by the first step. `pauses`: only until the sinks are full; those that
+    /// were not read come back.
+    fn scan(&mut self, ranges: Vec<KeyRange>, pauses: bool) -> Result<Vec<KeyRange>> {
+        self.begin()?;
+        let variables = self.variables;
+        let shares = dealt(ranges, self.workers.len());
+        self.all(shares, |Worker { body, context, sink, unread }, ranges| {
+            let mut ranges = ranges.into_iter();
+            for range in ranges.by_ref() {
+                body.read_only(range);
+                if !body.step(0, Bindings::unit(variables), context, &mut Serial(sink))?
+                    || (pauses && sink.is_full(context))
+                {
+                    break;
+                }
+            }
+            *unread = ranges.collect();
+            Ok(())
+        })?;
+        let unread = self.workers.iter_mut().flat_map(|worker| std::mem::take(&mut worker.unread));
+        Ok(unread.collect())
+    }
+
+    /// Lets each worker do something with its share.
+    fn all<I: Send>(
+        &mut self,
+        shares: Vec<Vec<I>>,
+        work: impl Fn(&mut Worker<'a, 'p, S>, Vec<I>) -> Result<()> + Sync,
+    ) -> Result<()> {
+        let all: u64 = self.workers.iter().map(|worker| worker.sink.bytes()).sum();
+        for worker in &mut self.workers {
+            worker.context.beside_bytes = all - worker.sink.bytes() + self.sink.bytes();
+        }
+        let env = Arc::clone(self.context.limits.env());
+        let shares = self.workers.iter_mut().zip(shares).filter(|(_, share)| !share.is_empty());
+        let done = env::scoped(&*env, shares.collect(), |(worker, share)| work(worker, share));
+        done.into_iter().collect()
+    }
+
+    /// Merges all sinks into one.
+    fn finish(mut self, context: &ExecContext<'_>) -> Result<()> {
+        let shares = self.workers.iter().map(|_| vec![()]).collect();
+        self.all(shares, |Worker { body, context, sink, .. }, _| {
+            body.hand_on_all_pre_aggregated(context, &mut Serial(sink)).map(drop)
+        })?;
+        for Worker { sink, .. } in self.workers.drain(..) {
+            self.sink.join(sink, context)?;
+        }
+        Ok(())
+    }
+}
+
+impl<S: Sink> RowOutput for ParallelPipeline<'_, '_, '_, S> {
+    fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
+        self.sink.take(context, found)
+    }
+
+    fn run_in_parallel(
+        &mut self,
+        _: &ExecContext<'_>,
+        level: usize,
+        waiting: Vec<Bindings>,
+    ) -> Result<Wanted> {
+        self.begin()?;
+        let rows: usize = waiting.iter().map(|batch| batch.rows).sum();
+        let shares = SHARES * self.workers.len();
+        let share = rows.div_ceil(shares).clamp(SHARE_ROWS_MIN, BATCH_ROWS);
+        let mut pieces = Vec::with_capacity(shares);
+        for batch in waiting {
+            if batch.rows <= share {
+                pieces.push(batch);
+                continue;
+            }
+            for start in (0..batch.rows).step_by(share) {
+                pieces.push(batch.slice(start..(start + share).min(batch.rows)));
+            }
+        }
+        let shares = dealt(pieces, self.workers.len());
+        self.all(shares, |Worker { body, context, sink, .. }, pieces| {
+            for piece in pieces {
+                if !body.step(level, piece, context, &mut Serial(sink))? {
+                    break;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(!self.sink.is_done())
+    }
+
+    fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
+        self.sink.each_cell(visit);
+        for Worker { body, sink, .. } in &self.workers {
+            body.each_cell(visit);
+            sink.each_cell(visit);
+        }
+    }
+}
+
+/// Things dealt out in turn.
+fn dealt<T>(things: Vec<T>, to: usize) -> Vec<Vec<T>> {
+    let mut hands: Vec<Vec<T>> = (0..to).map(|_| Vec::new()).collect();
+    for (i, thing) in things.into_iter().enumerate() {
+        hands[i % to].push(thing);
+    }
+    hands
+}

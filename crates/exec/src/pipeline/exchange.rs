@@ -1,0 +1,217 @@
+//! Where a pipeline stops to hand its batches to other threads, and the key ranges that they scan.
+//!
+//! `parallel.rs` asks for both. An exchange collects batches before one step until there are enough
+//! of them for all threads; a scan of a whole relation is partitioned into ranges of keys instead.
+
+use crate::batch_size::Wanted;
+use crate::context::ExecContext;
+use crate::error::Result;
+use crate::expr::batch::Bindings;
+use crate::pipeline::Pipeline;
+use crate::pipeline::sweep::Sweep;
+use crate::sink::Out;
+use crate::storage::relation_source::Readable;
+use base::{Batch, Key, KeyRange, Keys, Projection};
+use plan::Step;
+
+/// A step whose batches wait has made this part of the rows after which any do, at least.
+const LEAST_SHARE: usize = 16;
+
+/// Bytes of keys that are drawn, at most, but for one a range.
+const DRAWN_BYTES: u64 = 4 << 20;
+
+/// Rows that are drawn for each range.
+const DRAWN: usize = 16;
+
+/// The step before which batches wait, once it is known.
+pub(crate) struct Exchange {
+    /// Rows that entered each step, and the head.
+    passed: Vec<usize>,
+    rows_min: usize,
+    level: Option<usize>,
+    waiting: Vec<Bindings>,
+    waiting_rows: usize,
+}
+
+impl Exchange {
+    /// Batches that wait.
+    pub(crate) fn waiting(&self) -> &[Bindings] {
+        &self.waiting
+    }
+
+    /// Counts rows that enter a step until so many have that threads are worth their start.
+    pub(crate) fn note(&mut self, step: usize, rows: usize) {
+        if self.level.is_some() {
+            return;
+        }
+        self.passed[step] += rows;
+        if self.passed[step] >= self.rows_min {
+            let least = (self.rows_min / LEAST_SHARE).max(1);
+            // Before the head nothing is left to be done.
+            let steps = 1..self.passed.len() - 1;
+            self.level = steps.clone().find(|&step| self.passed[step] >= least);
+        }
+    }
+}
+
+impl Pipeline<'_> {
+    /// Batches may wait once `rows_min` rows were made.
+    pub(crate) fn exchange_from(&mut self, rows_min: usize) {
+        self.exchange = Some(Exchange {
+            passed: vec![0; self.steps.len() + 1],
+            rows_min,
+            level: None,
+            waiting: Vec::new(),
+            waiting_rows: 0,
+        });
+    }
+
+    /// Hands a batch to a step, or lets it wait.
+    pub(crate) fn enter(
+        &mut self,
+        at: usize,
+        batch: Bindings,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        let is_sweep_due = self.is_sweep_due(context);
+        if let Some(exchange) = &mut self.exchange {
+            exchange.note(at, batch.rows);
+            if exchange.level == Some(at) {
+                exchange.waiting_rows += batch.rows;
+                exchange.waiting.push(batch);
+                // What waits keeps its values.
+                if exchange.waiting_rows >= 2 * exchange.rows_min || is_sweep_due {
+                    return self.run_waiting_in_parallel(context, out);
+                }
+                return Ok(true);
+            }
+        }
+        self.step(at, batch, context, out)
+    }
+
+    /// Hands what waits to all threads.
+    pub(crate) fn run_waiting_in_parallel(
+        &mut self,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        match &mut self.exchange {
+            Some(Exchange { level: Some(level), waiting, waiting_rows, .. })
+                if *waiting_rows > 0 =>
+            {
+                *waiting_rows = 0;
+                out.run_in_parallel(context, *level, std::mem::take(waiting))
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// Reads only this part of what the first step reads.
+    pub(crate) fn read_only(&mut self, part: KeyRange) {
+        self.part = Some(part);
+    }
+
+    /// How many times as long texts as come between two sweeps the first step reads, if it reads a
+    /// relation of at least `rows_min` rows.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn waves(&self, context: &ExecContext<'_>, rows_min: u64) -> Result<usize> {
+        let Some(Step::Stored { stored, outputs, .. }) =
+            self.steps.first().map(|first| &first.planned.step)
+        else {
+            return Ok(1);
+        };
+        let rows = context.plan.infos[*stored].rows;
+        let Readable::Stored(relation) = context.relation(*stored) else { return Ok(1) };
+        let path = &relation.paths[0];
+        let costly = outputs.iter().map(|(column, _)| *column);
+        let costly: Vec<usize> = costly.filter(|&column| path.is_costly(column)).collect();
+        if rows < rows_min || costly.is_empty() {
+            return Ok(1);
+        }
+        let bytes = path.mean_bytes_of(context.read, &costly, DRAWN)?.saturating_mul(rows);
+        let waves = bytes / Sweep::new(context).share_bytes() + 1;
+        Ok(usize::try_from(waves).unwrap_or(usize::MAX))
+    }
+
+    /// About `count` ranges of keys with about as many rows each, where the first step reads a
+    /// relation of at least `rows_min` rows whole.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn ranges(
+        &self,
+        context: &ExecContext<'_>,
+        rows_min: u64,
+        count: usize,
+    ) -> Result<Option<Vec<KeyRange>>> {
+        let Some(first) = self.steps.first() else { return Ok(None) };
+        let Step::Stored {
+            stored,
+            path,
+            prefix,
+            checks,
+            outputs,
+            negated,
+            range,
+            own_range,
+            at,
+            ..
+        } = &first.planned.step
+        else {
+            return Ok(None);
+        };
+        let is_alone = prefix.is_empty() && checks.is_empty() && at.is_none();
+        // Rows that are only counted are counted at once.
+        if !is_alone
+            || *negated
+            || outputs.is_empty()
+            || first.planned.together > 0
+            || context.plan.infos[*stored].rows < rows_min
+        {
+            return Ok(None);
+        }
+        let Readable::Stored(relation) = context.relation(*stored) else { return Ok(None) };
+        let main = &relation.paths[0];
+        let is_whole = match range {
+            None => true,
+            // In the place of an index that would be asked for much of it.
+            Some(_) if *path > 0 && own_range.is_none() => self
+                .scanned(0, &relation, context)?
+                .is_some_and(|(read, _)| read.keyspace == main.keyspace),
+            Some(_) => false,
+        };
+        if !is_whole {
+            return Ok(None);
+        }
+        let path = main;
+        let mut drawn = Batch::new(&path.shape);
+        let mut random = crate::storage::access_path::words_to_draw_by();
+        let keys = Projection { values: 0, ..Projection::ALL };
+        let sampled = match &drawn.keys {
+            Keys::Words(_) => DRAWN * count,
+            // Long keys are few.
+            Keys::Bytes(_) => {
+                let mean = path.mean_bytes(context.read, keys, DRAWN)?.max(1);
+                let most = usize::try_from(DRAWN_BYTES / mean).unwrap_or(usize::MAX);
+                (DRAWN * count).min(most.max(count))
+            }
+        };
+        context.read.sample_into(path.keyspace, sampled, &mut random, keys, &mut drawn)?;
+        let mut bounds: Vec<Key> = (0..drawn.rows).map(|row| drawn.keys.get(row)).collect();
+        bounds.sort_unstable();
+        let step = (bounds.len() / count).max(1);
+        let mut bounds: Vec<Key> = bounds.into_iter().step_by(step).skip(1).collect();
+        bounds.dedup();
+        let KeyRange { mut lower, upper } = path.all();
+        let mut ranges = Vec::with_capacity(bounds.len() + 1);
+        for bound in bounds {
+            ranges.push(KeyRange { lower, upper: Some(bound.clone()) });
+            lower = bound;
+        }
+        ranges.push(KeyRange { lower, upper });
+        Ok(Some(ranges))
+    }
+}

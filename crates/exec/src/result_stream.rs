@@ -1,0 +1,133 @@
+//! A result stream: rows of the entry rule go to the consumer while the query runs, so that nobody
+//! holds them all.
+//!
+//! # When
+//! Rows are streamable where no two rows of the entry's rule can be equal
+//! ([`plan::BodyPlan::unequal`]) and no order is asked for. `fixpoint/stream.rs` finds them.
+
+use crate::batch_size::Wanted;
+use crate::error::Result;
+use crate::limits::QueryLimits;
+use crate::output::Output;
+use crate::value::cell::Interner;
+use crate::value::columns::Columns;
+use env::sync::Mutex;
+use model::Type;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Rows of the first relation in a range.
+pub const RANGE_ROWS: u64 = 1 << 16;
+
+/// Rows of a result.
+#[derive(Debug)]
+pub struct Part<'p> {
+    /// Some of its rows, or all that there are.
+    pub output: Output,
+    /// Of each column the type of all its values, where that is known; `None` for the whole result,
+    /// which shows its types itself.
+    pub types: Option<&'p [Option<Type>]>,
+}
+
+/// Takes parts of a result as they are found, by one thread at a time; no more are made once it
+/// says false or fails.
+pub type TakePart<'r> = &'r (dyn Fn(Part<'_>) -> Result<bool> + Send + Sync);
+
+/// The consumer of a result stream, and whether it was given a part.
+pub struct Consumer<'r> {
+    take: TakePart<'r>,
+    has_begun: AtomicBool,
+}
+
+impl<'r> Consumer<'r> {
+    /// Nothing was handed out yet.
+    pub fn new(take: TakePart<'r>) -> Self {
+        Self { take, has_begun: AtomicBool::new(false) }
+    }
+
+    /// Whether a part was handed out.
+    pub fn has_begun(&self) -> bool {
+        self.has_begun.load(Relaxed)
+    }
+
+    /// Hands out a part; whether more are wanted.
+    ///
+    /// # Errors
+    /// The caller's.
+    pub fn hand(&self, part: Part<'_>) -> Result<Wanted> {
+        self.has_begun.store(true, Relaxed);
+        (self.take)(part)
+    }
+}
+
+/// Rows on their way to the consumer.
+pub struct ResultStream<'q> {
+    /// The consumer.
+    pub consumer: &'q Consumer<'q>,
+    /// Names of the columns.
+    pub headers: Vec<String>,
+    /// The type of each column, where all of its values have one.
+    pub types: Vec<Option<Type>>,
+    /// Postponed while the consumer works.
+    pub limits: &'q QueryLimits<'q>,
+    /// Rows of the first relation that are read for one part.
+    pub range_rows: u64,
+    /// What is still to go out.
+    pub left: Mutex<Remaining>,
+}
+
+/// What is still to go out.
+pub struct Remaining {
+    /// Rows that are passed over before.
+    pub skipped: usize,
+    /// Rows after them.
+    pub rows: usize,
+}
+
+impl ResultStream<'_> {
+    /// Whether a part went out.
+    pub fn has_begun(&self) -> bool {
+        self.consumer.has_begun()
+    }
+
+    /// Whether no further part is wanted.
+    pub(crate) fn is_done(&self) -> bool {
+        self.has_begun() && self.left.lock().rows == 0
+    }
+
+    /// Hands rows to the caller. The time it takes does not count as the query's.
+    ///
+    /// # Errors
+    /// The caller's.
+    pub(crate) fn hand(
+        &self,
+        Columns { rows, mut columns }: Columns,
+        interner: Interner,
+    ) -> Result<Wanted> {
+        let mut left = self.left.lock();
+        let has_begun = self.has_begun();
+        if left.rows == 0 && has_begun {
+            return Ok(false);
+        }
+        let from = left.skipped.min(rows);
+        let to = from.saturating_add(left.rows).min(rows);
+        if (from, to) != (0, rows) {
+            columns = columns.iter().map(|column| column[from..to].to_vec()).collect();
+        }
+        left.skipped -= from;
+        if from == to && has_begun {
+            return Ok(true);
+        }
+        // Nothing is, if this fails.
+        let rest = std::mem::take(&mut left.rows) - (to - from);
+        let output = Output::new(self.headers.clone(), columns, to - from, Arc::new(interner));
+        let began_us = self.limits.now_us();
+        let wanted = self.consumer.hand(Part { output, types: Some(&self.types) })?;
+        self.limits.postpone(self.limits.now_us().saturating_sub(began_us));
+        if wanted {
+            left.rows = rest;
+        }
+        Ok(left.rows > 0)
+    }
+}

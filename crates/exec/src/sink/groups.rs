@@ -1,0 +1,576 @@
+//! Groups of rows, and the aggregates over them.
+//!
+//! # How
+//! A batch at a time: first the group of each row, then one aggregate after the other, each in a
+//! loop of its own. The last groups are remembered: where there are few, or rows come in order of
+//! their group, the table is not searched.
+
+use crate::error::{Error, Result};
+use crate::expr::one_nan;
+use crate::limits::Check;
+use crate::table::Table;
+use crate::value::cell::{Cell, Interner, bytes_of, small_range, small_sum};
+use base::STEPS;
+use function::Accumulate;
+use model::Value;
+use plan::AggregateUse;
+use std::cmp::Ordering;
+use syntax::Span;
+
+/// Groups that are asked how much they hold.
+const SAMPLED_STATES: usize = 4096;
+
+/// Bytes of a value that is long.
+const LONG_BYTES: usize = 4 << 10;
+
+/// Bytes that groups take in without a question.
+const UNCHECKED_BYTES: usize = 1 << 20;
+
+/// Groups that are found without the table; a power of two.
+const REMEMBERED: usize = 512;
+
+/// Rows of a rule's head on the way to one row a group.
+pub(crate) struct Groups {
+    /// One row a group: the plain columns.
+    keys: Table,
+    /// Places of the plain columns in the head.
+    plain: Vec<usize>,
+    /// Places of the aggregates in the head, and where each stands.
+    aggregates: Vec<(usize, States)>,
+    /// Groups found lately, by their only column.
+    remembered: Vec<(Cell, u32)>,
+    /// Of a batch, the group of each row.
+    numbers: Vec<u32>,
+    arity: usize,
+    /// Where the rule stands.
+    span: Span,
+    /// Where each aggregate stands.
+    spans: Vec<Span>,
+    /// For aggregates that draw.
+    seed: u64,
+}
+
+/// Where an aggregate stands in each group.
+enum States {
+    Count(Vec<u64>),
+    Sum(Vec<Sum>),
+    Mean(Vec<Sum>),
+    Least(Vec<Cell>),
+    Greatest(Vec<Cell>),
+    Other { used: AggregateUse, args: Vec<Value>, states: Vec<Box<dyn Accumulate>> },
+}
+
+/// What groups have come to hold of long values within a batch, after which they are asked what
+/// they hold in all.
+#[derive(Default)]
+struct Grown {
+    bytes: usize,
+    checked_bytes: usize,
+}
+
+impl Grown {
+    /// What a state holds before it takes a value, where that is long.
+    fn before(&self, value: &Value, state: &dyn Accumulate) -> Option<usize> {
+        let is_long = match value {
+            Value::Str(text) => text.len() >= LONG_BYTES,
+            Value::Bytes(bytes) => bytes.len() >= LONG_BYTES,
+            Value::Json(json) => json.as_str().len() >= LONG_BYTES,
+            Value::List(items) => items.len() >= LONG_BYTES / size_of::<Value>(),
+            Value::Vector(_) => bytes_of(value) >= LONG_BYTES as u64,
+            _ => false,
+        };
+        is_long.then(|| state.bytes())
+    }
+
+    /// Whether so much has come that the query should be asked.
+    fn after(&mut self, before: Option<usize>, state: &dyn Accumulate) -> bool {
+        let Some(before) = before else { return false };
+        self.bytes += state.bytes().saturating_sub(before);
+        let is_much = self.bytes - self.checked_bytes >= UNCHECKED_BYTES;
+        if is_much {
+            self.checked_bytes = self.bytes;
+        }
+        is_much
+    }
+}
+
+/// Whole numbers exactly, fractions beside them.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    ints: i128,
+    floats: f64,
+    has_floats: bool,
+    rows: u64,
+}
+
+impl Groups {
+    /// No rows yet. `args` are the further arguments of each aggregate.
+    pub(crate) fn new(
+        aggregates: &[Option<AggregateUse>],
+        args: Vec<Vec<Value>>,
+        span: Span,
+        seed: u64,
+    ) -> Self {
+        let plain: Vec<usize> =
+            (0..aggregates.len()).filter(|&i| aggregates[i].is_none()).collect();
+        let used = aggregates.iter().enumerate().filter_map(|(i, used)| Some((i, used.as_ref()?)));
+        let states = used.zip(args).map(|((i, used), args)| {
+            let states = match used.aggregate.name {
+                "count" => States::Count(Vec::new()),
+                "sum" => States::Sum(Vec::new()),
+                "mean" => States::Mean(Vec::new()),
+                "min" => States::Least(Vec::new()),
+                "max" => States::Greatest(Vec::new()),
+                _ => States::Other { used: used.clone(), args, states: Vec::new() },
+            };
+            (i, states)
+        });
+        Self {
+            keys: Table::new(plain.len(), plain.len()),
+            aggregates: states.collect(),
+            remembered: vec![(Cell::NULL, u32::MAX); REMEMBERED],
+            numbers: Vec::new(),
+            arity: aggregates.len(),
+            plain,
+            span,
+            spans: aggregates.iter().flatten().map(|used| used.span).collect(),
+            seed,
+        }
+    }
+
+    /// Adds rows: `columns` of the head, each row as often as its weight says; no weights are ones.
+    /// Columns that are only counted may be empty.
+    ///
+    /// # Errors
+    /// A value that an aggregate does not take; those of `check`, which is told how much is held
+    /// where values are long.
+    pub(crate) fn add(
+        &mut self,
+        columns: &[&[Cell]],
+        rows: usize,
+        weights: &[u64],
+        interner: &Interner,
+        check: &dyn Fn(u64) -> Result<()>,
+    ) -> Result<()> {
+        if rows == 0 {
+            return Ok(());
+        }
+        if weights.contains(&u64::MAX) {
+            let what = "more rows are aggregated than 64 bits can count";
+            return Err(Error::value(what, self.span));
+        }
+        let is_one_group = self.plain.is_empty() && weights.is_empty();
+        self.find(columns, rows);
+        self.begin()?;
+        // The range of a column, which `min` and `max` may both ask for, each at a place of its own
+        // in the head.
+        let mut seen = None;
+        let weight = |row: usize| weights.get(row).copied().unwrap_or(1);
+        for ((place, states), &span) in self.aggregates.iter_mut().zip(&self.spans) {
+            let cells = columns[*place];
+            let numbered = self.numbers.iter().map(|&number| number as usize).enumerate();
+            let range = || match seen {
+                Some((of, range)) if of == cells.as_ptr() => range,
+                _ => seen.insert((cells.as_ptr(), small_range(cells))).1,
+            };
+            if is_one_group && states.add_all(cells, rows, range, interner, span)? {
+                continue;
+            }
+            match states {
+                States::Count(counts) if weights.is_empty() && counts.len() == 1 => {
+                    counts[0] = counts[0].saturating_add(rows as u64);
+                }
+                States::Count(counts) if weights.is_empty() => {
+                    self.numbers.iter().for_each(|&group| counts[group as usize] += 1);
+                }
+                States::Count(counts) => {
+                    for (row, group) in numbered {
+                        counts[group] = counts[group].saturating_add(weight(row));
+                    }
+                }
+                States::Sum(sums) => {
+                    for (row, group) in numbered {
+                        sums[group].add(cells[row], weight(row), interner, "sum", span)?;
+                    }
+                }
+                States::Mean(sums) => {
+                    for (row, group) in numbered {
+                        sums[group].add(cells[row], weight(row), interner, "mean", span)?;
+                    }
+                }
+                States::Least(least) => {
+                    for (row, group) in numbered {
+                        keep_better(&mut least[group], cells[row], interner, Ordering::Less);
+                    }
+                }
+                States::Greatest(greatest) => {
+                    for (row, group) in numbered {
+                        keep_better(&mut greatest[group], cells[row], interner, Ordering::Greater);
+                    }
+                }
+                States::Other { states, .. } => {
+                    let mut grown = Grown::default();
+                    for (row, group) in numbered {
+                        let state = &mut states[group];
+                        let is_long = interner
+                            .with(cells[row], |value| {
+                                let before = grown.before(value, &**state);
+                                state.add(value)?;
+                                Ok(grown.after(before, &**state))
+                            })
+                            .map_err(|failure| Error::failed(failure, span))?;
+                        if is_long {
+                            check(self.keys.bytes() + grown.bytes as u64)?;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the group of each row into `numbers`.
+    fn find(&mut self, columns: &[&[Cell]], rows: usize) {
+        let Self { keys, plain, remembered, numbers, .. } = self;
+        match plain.as_slice() {
+            [] => {
+                keys.find_or_insert(&[], 0);
+                // What stands there are zeros.
+                numbers.resize(rows, 0);
+            }
+            &[only] => {
+                let key = [columns[only]];
+                numbers.clear();
+                numbers.extend(columns[only][..rows].iter().enumerate().map(|(row, &cell)| {
+                    // Fibonacci hashing: the product's high bits depend on all bits of the cell.
+                    let mixed = cell.word().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+                    let slot = &mut remembered[mixed as usize % REMEMBERED];
+                    if slot.0 != cell || slot.1 == u32::MAX {
+                        *slot = (cell, keys.find_or_insert(&key, row) as u32);
+                    }
+                    slot.1
+                }));
+            }
+            several => {
+                let key: Vec<&[Cell]> = several.iter().map(|&i| columns[i]).collect();
+                let mut last = 0;
+                numbers.clear();
+                for row in 0..rows {
+                    let is_same =
+                        row > 0 && key.iter().all(|column| column[row] == column[row - 1]);
+                    if !is_same {
+                        last = keys.find_or_insert(&key, row) as u32;
+                    }
+                    numbers.push(last);
+                }
+            }
+        }
+    }
+
+    /// Lets each aggregate begin in groups that are new.
+    fn begin(&mut self) -> Result<()> {
+        let groups = self.keys.rows();
+        let several = self.aggregates.len() as u64;
+        let spans = self.spans.iter();
+        for (number, ((_, states), &span)) in self.aggregates.iter_mut().zip(spans).enumerate() {
+            match states {
+                States::Count(counts) => counts.resize(groups, 0),
+                States::Sum(sums) | States::Mean(sums) => sums.resize(groups, Sum::default()),
+                States::Least(cells) | States::Greatest(cells) => cells.resize(groups, Cell::NULL),
+                States::Other { used, args, states } => {
+                    while states.len() < groups {
+                        let started = match &used.own {
+                            Some(own) => own.start(args),
+                            None => (used.aggregate.start)(args),
+                        };
+                        let mut state = started.map_err(|failure| Error::failed(failure, span))?;
+                        // An odd multiplier: each state draws its own.
+                        let place = states.len() as u64 * several + number as u64;
+                        let place = place.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                        state.seed(self.seed.wrapping_add(place));
+                        states.push(state);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// About how many bytes are held.
+    pub(crate) fn bytes(&self) -> u64 {
+        let states: u64 = self.aggregates.iter().map(|(_, states)| states.bytes()).sum();
+        self.keys.bytes() + states
+    }
+
+    /// Calls `visit` with each cell that is held.
+    pub(crate) fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
+        crate::sink::each_cell_of(&self.keys.columns(), visit);
+        for (_, states) in &self.aggregates {
+            if let States::Least(cells) | States::Greatest(cells) = states {
+                cells.iter().for_each(|&cell| visit(cell));
+            }
+        }
+    }
+
+    /// Whether what two of them were given can be made one: not where an aggregate is a function's.
+    pub(crate) fn is_joinable(&self) -> bool {
+        !self.aggregates.iter().any(|(_, states)| matches!(states, States::Other { .. }))
+    }
+
+    /// The same aggregates of no rows, where these are joinable.
+    pub(crate) fn fork(&self) -> Self {
+        let states = |states: &States| match states {
+            States::Count(_) => States::Count(Vec::new()),
+            States::Sum(_) => States::Sum(Vec::new()),
+            States::Mean(_) => States::Mean(Vec::new()),
+            States::Least(_) => States::Least(Vec::new()),
+            States::Greatest(_) => States::Greatest(Vec::new()),
+            States::Other { used, args, .. } => {
+                States::Other { used: used.clone(), args: args.clone(), states: Vec::new() }
+            }
+        };
+        Self {
+            keys: Table::new(self.plain.len(), self.plain.len()),
+            plain: self.plain.clone(),
+            aggregates: self.aggregates.iter().map(|(place, of)| (*place, states(of))).collect(),
+            remembered: vec![(Cell::NULL, u32::MAX); REMEMBERED],
+            numbers: Vec::new(),
+            spans: self.spans.clone(),
+            ..*self
+        }
+    }
+
+    /// Adds what a fork was given.
+    ///
+    /// # Errors
+    /// A sum that leaves its range.
+    pub(crate) fn join(&mut self, other: Self, interner: &Interner) -> Result<()> {
+        let columns = other.keys.columns();
+        let rows = 0..other.keys.rows();
+        let groups: Vec<usize> = rows.map(|row| self.keys.find_or_insert(&columns, row)).collect();
+        self.begin()?;
+        let own = self.aggregates.iter_mut().zip(&self.spans);
+        for (((_, states), &span), (_, others)) in own.zip(other.aggregates) {
+            let groups = groups.iter().copied();
+            match (states, others) {
+                (States::Count(counts), States::Count(others)) => {
+                    for (group, other) in groups.zip(others) {
+                        counts[group] = counts[group].saturating_add(other);
+                    }
+                }
+                (States::Sum(sums), States::Sum(others)) => {
+                    for (group, other) in groups.zip(others) {
+                        sums[group].join(other, "sum", span)?;
+                    }
+                }
+                (States::Mean(sums), States::Mean(others)) => {
+                    for (group, other) in groups.zip(others) {
+                        sums[group].join(other, "mean", span)?;
+                    }
+                }
+                (States::Least(least), States::Least(others)) => {
+                    groups.zip(others).for_each(|(group, other)| {
+                        keep_better(&mut least[group], other, interner, Ordering::Less);
+                    });
+                }
+                (States::Greatest(greatest), States::Greatest(others)) => {
+                    groups.zip(others).for_each(|(group, other)| {
+                        keep_better(&mut greatest[group], other, interner, Ordering::Greater);
+                    });
+                }
+                _ => unreachable!("a fork has the same aggregates, of which none is a function's"),
+            }
+        }
+        Ok(())
+    }
+
+    /// One row a group, in columns; without plain columns one row also of no rows.
+    ///
+    /// # Errors
+    /// An aggregate that has no value; those of `check`.
+    pub(crate) fn finish(
+        mut self,
+        interner: &Interner,
+        check: Check<'_>,
+    ) -> Result<Vec<Vec<Cell>>> {
+        if self.plain.is_empty() {
+            self.keys.find_or_insert(&[], 0);
+            self.begin()?;
+        }
+        let mut columns = vec![Vec::new(); self.arity];
+        for (i, &place) in self.plain.iter().enumerate() {
+            columns[place] = self.keys.column(i).to_vec();
+        }
+        for ((place, states), span) in self.aggregates.into_iter().zip(self.spans) {
+            columns[place] = states.finish(interner, span, check)?;
+        }
+        Ok(columns)
+    }
+}
+
+impl States {
+    /// Adds all cells of a batch to the only group, where that is quicker than one by one: they are
+    /// small integers, whose `range` can be asked for. Whether it did.
+    fn add_all(
+        &mut self,
+        cells: &[Cell],
+        rows: usize,
+        range: impl FnOnce() -> Option<(i64, i64)>,
+        interner: &Interner,
+        span: Span,
+    ) -> Result<bool> {
+        let add = |to: &mut Sum, of: &str| {
+            let Some(sum) = small_sum(cells) else { return Ok(false) };
+            to.rows = to.rows.saturating_add(rows as u64);
+            to.add_ints(sum, 1, of, span).map(|()| true)
+        };
+        let keep = |best: &mut Cell, found: Option<i64>, better| {
+            let Some(cell) = found.and_then(Cell::small_int) else { return false };
+            keep_better(best, cell, interner, better);
+            true
+        };
+        Ok(match self {
+            Self::Sum(sums) => add(&mut sums[0], "sum")?,
+            Self::Mean(sums) => add(&mut sums[0], "mean")?,
+            Self::Least(best) => keep(&mut best[0], range().map(|range| range.0), Ordering::Less),
+            Self::Greatest(best) => {
+                keep(&mut best[0], range().map(|range| range.1), Ordering::Greater)
+            }
+            Self::Count(_) | Self::Other { .. } => false,
+        })
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Count(counts) => 8 * counts.len() as u64,
+            Self::Sum(sums) | Self::Mean(sums) => (size_of::<Sum>() * sums.len()) as u64,
+            Self::Least(cells) | Self::Greatest(cells) => 8 * cells.len() as u64,
+            Self::Other { states, .. } => {
+                // Of very many groups some thousand are asked, all over, what they hold: this is
+                // asked for each batch.
+                let step = states.len() / SAMPLED_STATES + 1;
+                let sampled: usize = states.iter().step_by(step).map(|state| state.bytes()).sum();
+                (sampled * step + 16 * states.len()) as u64
+            }
+        }
+    }
+
+    fn finish(self, interner: &Interner, span: Span, check: Check<'_>) -> Result<Vec<Cell>> {
+        check()?;
+        Ok(match self {
+            Self::Count(counts) => {
+                let cell = |count: u64| match i64::try_from(count) {
+                    Ok(count) => Ok(interner.int(count)),
+                    Err(_) => Err(Error::value("count: more rows than the largest Int says", span)),
+                };
+                counts.into_iter().map(cell).collect::<Result<_>>()?
+            }
+            Self::Sum(sums) => sums.iter().map(|sum| interner.float(sum.whole())).collect(),
+            Self::Mean(sums) => sums
+                .iter()
+                .map(|sum| interner.float(function::mean(sum.ints, sum.floats, sum.rows)))
+                .collect(),
+            Self::Least(cells) | Self::Greatest(cells) => cells,
+            Self::Other { states, .. } => {
+                let cell = |mut state: Box<dyn Accumulate>| match state.finish() {
+                    Ok(Value::Float(float)) => Ok(interner.float(one_nan(float))),
+                    Ok(value) => Ok(interner.take(value)),
+                    Err(failure) => Err(Error::failed(failure, span)),
+                };
+                let mut cells = Vec::with_capacity(states.len());
+                for (group, state) in states.into_iter().enumerate() {
+                    if group % STEPS == STEPS - 1 {
+                        check()?;
+                    }
+                    cells.push(cell(state)?);
+                }
+                cells
+            }
+        })
+    }
+}
+
+impl Sum {
+    #[inline]
+    fn add(
+        &mut self,
+        cell: Cell,
+        weight: u64,
+        interner: &Interner,
+        of: &str,
+        span: Span,
+    ) -> Result<()> {
+        self.rows = self.rows.saturating_add(weight);
+        match cell.as_small_int() {
+            Some(int) => self.add_ints(i128::from(int), weight, of, span),
+            None => match number(cell, interner, of, span)? {
+                Number::Int(int) => self.add_ints(int, weight, of, span),
+                Number::Float(float) => {
+                    self.floats += float * weight as f64;
+                    self.has_floats = true;
+                    Ok(())
+                }
+            },
+        }
+    }
+
+    #[inline]
+    fn add_ints(&mut self, int: i128, weight: u64, of: &str, span: Span) -> Result<()> {
+        // A product of 128 bits that is looked at is a call.
+        let more = if weight == 1 { Some(int) } else { int.checked_mul(i128::from(weight)) };
+        match more.and_then(|more| self.ints.checked_add(more)) {
+            Some(ints) => {
+                self.ints = ints;
+                Ok(())
+            }
+            None => Err(Error::value(format!("{of}: the sum leaves the range of 128 bits"), span)),
+        }
+    }
+
+    fn join(&mut self, other: Self, of: &str, span: Span) -> Result<()> {
+        self.rows = self.rows.saturating_add(other.rows);
+        if other.has_floats {
+            self.floats += other.floats;
+            self.has_floats = true;
+        }
+        self.add_ints(other.ints, 1, of, span)
+    }
+
+    fn whole(&self) -> f64 {
+        let whole = self.ints as f64;
+        if self.has_floats { whole + self.floats } else { whole }
+    }
+}
+
+/// Puts a cell in the place of one that it is better than; nulls are none.
+#[inline]
+fn keep_better(best: &mut Cell, cell: Cell, interner: &Interner, better: Ordering) {
+    if cell != *best
+        && cell != Cell::NULL
+        && (*best == Cell::NULL || interner.cmp(cell, *best) == better)
+    {
+        *best = cell;
+    }
+}
+
+enum Number {
+    Int(i128),
+    Float(f64),
+}
+
+fn number(cell: Cell, interner: &Interner, of: &str, span: Span) -> Result<Number> {
+    interner.with(cell, |value| match *value {
+        Value::Int(int) => Ok(Number::Int(i128::from(int))),
+        Value::Id(id) => Ok(Number::Int(i128::from(id))),
+        Value::Float(float) => Ok(Number::Float(float)),
+        ref other => Err(not_a_number(other, of, span)),
+    })
+}
+
+fn not_a_number(value: &Value, of: &str, span: Span) -> Error {
+    let found = match value {
+        Value::Null => "null".to_owned(),
+        other => format!("{} ({other})", other.kind()),
+    };
+    Error::value(format!("{of}: expected numbers, found {found}"), span)
+}

@@ -1,0 +1,115 @@
+//! A sink for rows that are provably distinct: it compares none of them.
+//!
+//! Where only the first rows in an order are wanted, it drops the others from time to time.
+
+use crate::batch_size::Wanted;
+use crate::context::ExecContext;
+use crate::error::{Error, Result};
+use crate::expr::batch::Bindings;
+use crate::sink::top_k::TopK;
+use crate::sink::{Sink, head_columns};
+use crate::table::ROWS_MAX;
+use crate::value::cell::Cell;
+use crate::value::columns::Columns;
+use crate::value::sort;
+use plan::Var;
+use std::sync::Arc;
+
+/// Rows more than those wanted that are kept before the others are let go.
+const SPARE_ROWS: usize = 8192;
+
+/// Rows none of which can be equal ([`plan::BodyPlan::unequal`]).
+pub(crate) struct ListSink<'q> {
+    /// The rows.
+    pub list: Columns,
+    /// The variable of each column.
+    pub head: &'q [Var],
+    /// So many of the first columns tell the rows apart. Others never decide which comes first, and
+    /// need not have one cell for each value.
+    pub told: usize,
+    /// So many rows are enough, whichever.
+    pub enough: usize,
+    /// Only these are wanted.
+    pub first: Option<Arc<TopK>>,
+}
+
+impl ListSink<'_> {
+    /// Lets go what is not wanted, where there is much of it.
+    fn prune(&mut self, spare: usize, context: &ExecContext<'_>) -> Result<()> {
+        let Some(first) = &self.first else { return Ok(()) };
+        let TopK { order, rows: wanted, .. } = &**first;
+        if self.list.rows <= wanted.saturating_add(spare.max(*wanted)) {
+            return Ok(());
+        }
+        let by = order.iter().copied().chain((0..self.told).map(|column| (column, false)));
+        let by: Vec<(&[Cell], bool)> =
+            by.map(|(column, descends)| (self.list.columns[column].as_slice(), descends)).collect();
+        let mut sorted = sort::order(&by, self.list.rows, context.interner, &|| context.check(0))?;
+        sorted.truncate(*wanted);
+        if let Some(&row) = sorted.last() {
+            first.note(self.list.columns[order[0].0][row as usize], context.interner);
+        }
+        for column in &mut self.list.columns {
+            *column = sorted.iter().map(|&row| column[row as usize]).collect();
+        }
+        self.list.rows = sorted.len();
+        Ok(())
+    }
+}
+
+impl Sink for ListSink<'_> {
+    fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
+        let found_columns = head_columns(self.head, found);
+        let first = self.first.as_ref();
+        let kept =
+            first.and_then(|first| first.kept(found_columns[first.order[0].0], context.interner));
+        if let Some(kept) = kept {
+            for (column, found) in self.list.columns.iter_mut().zip(&found_columns) {
+                column.extend(kept.iter().map(|&row| found[row as usize]));
+            }
+            self.list.rows += kept.len();
+        } else {
+            let rows = found.rows.min(self.enough - self.list.rows);
+            for (column, found) in self.list.columns.iter_mut().zip(&found_columns) {
+                column.extend_from_slice(&found[..rows]);
+            }
+            self.list.rows += rows;
+        }
+        self.prune(SPARE_ROWS, context)?;
+        if self.list.rows >= ROWS_MAX / 2 {
+            return Err(Error::Limit("a rule has more than 2 billion rows".to_owned()));
+        }
+        context.check(self.bytes())?;
+        Ok(self.list.rows < self.enough)
+    }
+
+    fn enough(&self) -> usize {
+        self.enough
+    }
+
+    fn is_joinable(&self) -> bool {
+        self.enough == usize::MAX
+    }
+
+    fn fork(&self) -> Self {
+        let list = Columns::of(self.list.columns.len());
+        Self { list, first: self.first.clone(), ..*self }
+    }
+
+    fn join(&mut self, other: Self, context: &ExecContext<'_>) -> Result<()> {
+        self.list.append(other.list);
+        self.prune(SPARE_ROWS, context)?;
+        context.check(self.bytes())
+    }
+
+    fn bytes(&self) -> u64 {
+        self.list.bytes()
+    }
+
+    fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
+        self.list.each_cell(visit);
+        if let Some(last) = self.first.as_ref().and_then(|first| *first.last.lock()) {
+            visit(last);
+        }
+    }
+}

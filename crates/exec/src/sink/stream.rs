@@ -1,0 +1,130 @@
+//! A sink whose rows go to the consumer while the query runs.
+//!
+//! The fixpoint's `stream.rs` fills it. Rows of one range of keys go out together; where one range
+//! makes many, or rows have waited for half a second, they go out before.
+
+use crate::batch_size::Wanted;
+use crate::context::ExecContext;
+use crate::error::Result;
+use crate::expr::batch::Bindings;
+use crate::result_stream::ResultStream;
+use crate::sink::{Sink, head_columns};
+use crate::value::cell::Cell;
+use crate::value::columns::Columns;
+use plan::Var;
+
+/// What is found in the ranges that are read at once takes this part of what a query may hold.
+pub(crate) const MEMORY_SHARE: u64 = 8;
+
+/// Microseconds after which what was found goes out, however little it is.
+const PATIENCE_US: u64 = 500_000;
+
+/// So many times fewer rows than a range has are worth a part, ...
+const FEWER: u64 = 4;
+
+/// ... and so many times more go out before a range is read to its end.
+const MORE: u64 = 4;
+
+/// Bytes of values that are worth being forgotten.
+const VALUES_BYTES: u64 = 8 << 20;
+
+/// Rows that go out.
+pub(crate) struct StreamingSink<'q> {
+    /// Where to.
+    pub stream: &'q ResultStream<'q>,
+    /// Those that are still here.
+    pub list: Columns,
+    /// The variable of each column.
+    pub head: &'q [Var],
+    /// So many rows are enough, ...
+    pub enough: usize,
+    /// ... and so many were here.
+    pub taken: usize,
+    /// Rows of a range.
+    pub range_rows: u64,
+    /// Bytes of values that stay when rows go out.
+    pub lasting_bytes: u64,
+    /// When rows went out last, or the first came.
+    pub since_us: u64,
+}
+
+impl StreamingSink<'_> {
+    /// Hands all rows on, and nothing is forgotten.
+    ///
+    /// # Errors
+    /// The caller's.
+    pub(crate) fn hand_on(&mut self, context: &ExecContext<'_>) -> Result<Wanted> {
+        let mut list = self.let_go();
+        let interner = context.interner.copied(&mut list.columns);
+        let wanted = self.stream.hand(list, interner);
+        self.since_us = context.limits.now_us();
+        wanted
+    }
+
+    /// Whether there are rows that have waited for long.
+    fn is_late(&self, context: &ExecContext<'_>) -> bool {
+        self.list.rows > 0 && context.limits.now_us().saturating_sub(self.since_us) > PATIENCE_US
+    }
+
+    /// The rows, which are no longer here.
+    pub(crate) fn let_go(&mut self) -> Columns {
+        let none = Columns::of(self.list.columns.len());
+        std::mem::replace(&mut self.list, none)
+    }
+}
+
+impl Sink for StreamingSink<'_> {
+    fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
+        let found_columns = head_columns(self.head, found);
+        for (column, found) in self.list.columns.iter_mut().zip(found_columns) {
+            column.extend_from_slice(found);
+        }
+        self.list.rows += found.rows;
+        self.taken = self.taken.saturating_add(found.rows);
+        context.check(self.bytes())?;
+        let is_much = self.list.rows as u64 >= self.range_rows * MORE || self.is_late(context);
+        if is_much && !self.hand_on(context)? {
+            return Ok(false);
+        }
+        Ok(self.taken < self.enough)
+    }
+
+    fn enough(&self) -> usize {
+        self.enough
+    }
+
+    fn is_done(&self) -> bool {
+        self.stream.is_done()
+    }
+
+    /// There are so many rows, or so many values besides.
+    fn is_full(&self, context: &ExecContext<'_>) -> bool {
+        if self.is_late(context) {
+            return true;
+        }
+        let values = VALUES_BYTES.min(context.limits.memory_bytes_max() / MEMORY_SHARE);
+        self.list.rows as u64 >= self.range_rows / FEWER
+            || context.interner.bytes() > self.lasting_bytes + values
+    }
+
+    fn is_joinable(&self) -> bool {
+        self.enough == usize::MAX
+    }
+
+    fn fork(&self) -> Self {
+        Self { list: Columns::of(self.list.columns.len()), ..*self }
+    }
+
+    fn join(&mut self, other: Self, context: &ExecContext<'_>) -> Result<()> {
+        self.list.append(other.list);
+        context.check(self.bytes())
+    }
+
+    fn bytes(&self) -> u64 {
+        self.list.bytes()
+    }
+
+    fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
+        self.list.each_cell(visit);
+    }
+}

@@ -1,0 +1,674 @@
+//! Rows of stored relations as columns of cells: by ranges of keys, and by many keys at once.
+//!
+//! # Invariants
+//! 1. Columns are named by their place in the relation, whichever path they are read on.
+//! 2. A bound of a range may let in rows that its condition refuses, never the other way round:
+//!    conditions are checked again.
+
+use crate::batch_size::CHUNK_ROWS;
+use crate::storage::decode::Picked;
+use crate::value::cell::{Cell, Interner};
+use crate::value::columns::Columns;
+use base::{Batch, Key, KeyRange, KeyShape, Keys, KeyspaceId, Projection, Shape};
+use model::{Type, Value, encode_value};
+use relation::Schema;
+use std::hash::BuildHasher;
+use store::{Error, Read, Result};
+
+/// Bytes of texts that are read in one piece.
+pub(crate) const SHORT_BYTES: usize = 1 << 20;
+
+/// Rows that are drawn where they may be long.
+const LONG_DRAWN: usize = 4;
+
+/// Rows of a range that is read in one piece.
+pub const SHORT_ROWS: usize = 256;
+
+/// Words for [`Read::sample_into`] that are the same each time, so that what follows from the rows
+/// drawn is.
+pub(crate) fn words_to_draw_by() -> impl FnMut() -> u64 {
+    let (hasher, mut draws) = (foldhash::fast::FixedState::with_seed(0), 0_u64);
+    move || {
+        draws += 1;
+        hasher.hash_one(draws)
+    }
+}
+
+/// One order in which rows are stored.
+#[derive(Clone, Debug)]
+pub struct StoredPath {
+    /// Where.
+    pub keyspace: KeyspaceId,
+    /// What is stored there.
+    pub schema: Schema,
+    /// Its shape.
+    pub shape: Shape,
+    /// Of each column there, its place in the relation.
+    pub columns: Vec<usize>,
+    /// A value column whose null says that the value is stored elsewhere, where scripts do not read
+    /// it.
+    pub kept_elsewhere: Option<usize>,
+    /// The one key column is text, and keys are its bytes, not an encoded tuple.
+    pub has_raw_keys: bool,
+}
+
+impl StoredPath {
+    /// A path whose columns are the relation's own, in order.
+    pub fn of(schema: Schema, keyspace: KeyspaceId) -> Self {
+        let columns = (0..schema.columns()).collect();
+        let shape = schema.shape();
+        Self { keyspace, shape, schema, columns, kept_elsewhere: None, has_raw_keys: false }
+    }
+
+    /// Whether all these columns of the relation are stored here.
+    pub(crate) fn covers(&self, wanted: &[usize]) -> bool {
+        wanted.iter().all(|column| self.columns.contains(column))
+    }
+
+    /// Whether values of a column of the relation are more than words, so that it costs something
+    /// to take them in.
+    pub(crate) fn is_costly(&self, column: usize) -> bool {
+        let place = self.columns.iter().position(|own| *own == column);
+        place.is_some_and(|place| !self.column_type(place).without_null().is_word())
+    }
+
+    pub(crate) fn keys(&self) -> usize {
+        self.schema.keys.len()
+    }
+
+    pub(crate) fn column_type(&self, place: usize) -> &Type {
+        match place.checked_sub(self.keys()) {
+            None => &self.schema.keys[place].column_type,
+            Some(value) => &self.schema.values[value].column_type,
+        }
+    }
+
+    /// Places in this path of columns of the relation.
+    fn places(&self, wanted: &[usize]) -> Vec<usize> {
+        let place = |column: &usize| self.columns.iter().position(|own| own == column);
+        wanted.iter().filter_map(place).collect()
+    }
+
+    fn projection(&self, places: &[usize]) -> Projection {
+        let mut projection = Projection::COUNT;
+        for &place in places {
+            match place.checked_sub(self.keys()) {
+                None if self.shape.key == KeyShape::Bytes => projection.keys |= 1,
+                None => projection.keys |= 1 << place,
+                Some(value) => projection.want_value(value),
+            }
+        }
+        projection
+    }
+
+    /// The range of all keys.
+    pub fn all(&self) -> KeyRange {
+        match self.shape.key {
+            KeyShape::Words(_) => KeyRange::all_words(),
+            KeyShape::Bytes => KeyRange::all_bytes(),
+        }
+    }
+
+    /// The range of keys whose first columns are these cells; `None` where no stored row can be.
+    pub(crate) fn prefix(&self, prefix: &[Cell], interner: &Interner) -> Option<KeyRange> {
+        let mut range = self.all();
+        self.set_prefix(&mut range, prefix, interner, &mut Vec::new()).then_some(range)
+    }
+
+    /// Makes a range that of the keys whose first columns are these cells; `false` where no stored
+    /// row can be. A range of this path keeps its memory, and `encoded` is nothing but memory.
+    fn set_prefix(
+        &self,
+        range: &mut KeyRange,
+        prefix: &[Cell],
+        interner: &Interner,
+        encoded: &mut Vec<u8>,
+    ) -> bool {
+        let found = match self.shape.key {
+            KeyShape::Words(_) => {
+                self.words(prefix, interner).map(|words| KeyRange::prefix_words(&words))
+            }
+            KeyShape::Bytes if self.has_raw_keys => match prefix {
+                [] => Some(self.all()),
+                [cell, ..] => interner.with(*cell, raw_key),
+            },
+            KeyShape::Bytes => {
+                encoded.clear();
+                encode_cells(prefix.iter().copied(), interner, encoded);
+                range.set_prefix_bytes(encoded);
+                return true;
+            }
+        };
+        found.map(|found| *range = found).is_some()
+    }
+
+    /// The key words that the first columns store for these cells; `None` where they hold no such
+    /// values.
+    fn words(&self, prefix: &[Cell], interner: &Interner) -> Option<Vec<u64>> {
+        let words = prefix.iter().enumerate();
+        words.map(|(i, &cell)| word_of(self.column_type(i), cell, interner)).collect()
+    }
+
+    /// Narrows a range that [`StoredPath::prefix`] made of `prefix` to values of the next column
+    /// from `lower` to `upper`.
+    pub(crate) fn narrow(
+        &self,
+        range: &mut KeyRange,
+        prefix: &[Cell],
+        lower: Option<&Value>,
+        upper: Option<&Value>,
+        interner: &Interner,
+    ) {
+        let of = self.column_type(prefix.len());
+        let bound = |value: &Value, up: bool| -> Option<KeyRange> {
+            match self.shape.key {
+                KeyShape::Words(_) => {
+                    let word = bound_word(of, value, up)?;
+                    let mut words = self.words(prefix, interner)?;
+                    words.push(word);
+                    Some(KeyRange::prefix_words(&words))
+                }
+                KeyShape::Bytes if self.has_raw_keys => raw_key(value),
+                KeyShape::Bytes => {
+                    let mut bytes = Vec::new();
+                    encode_cells(prefix.iter().copied(), interner, &mut bytes);
+                    let value = match value {
+                        // 1 and 1.0 are equal to a comparison, and neighbours in the order.
+                        Value::Int(_) | Value::Id(_) | Value::Float(_) => {
+                            let float = number(value)?;
+                            Value::Float(if up { float.next_up() } else { float.next_down() })
+                        }
+                        other => other.clone(),
+                    };
+                    encode_value(&value, &mut bytes);
+                    Some(KeyRange::prefix_bytes(&bytes))
+                }
+            }
+        };
+        if let Some(bound) = lower.and_then(|lower| bound(lower, false)) {
+            range.lower = bound.lower;
+        }
+        if let Some(bound) = upper.and_then(|upper| bound(upper, true))
+            && bound.upper.is_some()
+        {
+            range.upper = bound.upper;
+        }
+    }
+
+    /// The same to texts that begin with `text`, where the column may hold text.
+    pub(crate) fn narrow_to_text(
+        &self,
+        range: &mut KeyRange,
+        prefix: &[Cell],
+        text: &str,
+        interner: &Interner,
+    ) {
+        if self.shape.key != KeyShape::Bytes {
+            return;
+        }
+        if self.has_raw_keys {
+            *range = KeyRange::prefix_bytes(text.as_bytes());
+            return;
+        }
+        let mut bytes = Vec::new();
+        encode_cells(prefix.iter().copied(), interner, &mut bytes);
+        let mut lower = bytes.clone();
+        encode_value(&Value::Str(text.to_owned()), &mut lower);
+        range.lower = Key::bytes(&lower);
+        if let Some(after) = text_after(text) {
+            encode_value(&Value::Str(after), &mut bytes);
+            range.upper = Some(Key::bytes(&bytes));
+        }
+    }
+
+    /// Hands the wanted columns of a range's rows to `visit` until it says `false`: a short range
+    /// at once, of another first `chunk_rows`, then twice as many each time up to 64 times as many,
+    /// some thousand at most.
+    ///
+    /// # Errors
+    /// Those of the store and of `visit`.
+    pub(crate) fn scan<E: From<Error>>(
+        &self,
+        read: &dyn Read,
+        range: KeyRange,
+        wanted: &[usize],
+        chunk_rows: usize,
+        interner: &Interner,
+        visit: &mut dyn FnMut(Columns) -> std::result::Result<bool, E>,
+    ) -> std::result::Result<(), E> {
+        self.scan_not_comparing(read, range, wanted, &[], chunk_rows, interner, visit)
+    }
+
+    /// The same; the values of columns `not_compared` are compared with nothing.
+    ///
+    /// # Errors
+    /// Those of the store and of `visit`.
+    #[expect(clippy::too_many_arguments, reason = "a scan, and how it is read")]
+    pub(crate) fn scan_not_comparing<E: From<Error>>(
+        &self,
+        read: &dyn Read,
+        range: KeyRange,
+        wanted: &[usize],
+        not_compared: &[usize],
+        chunk_rows: usize,
+        interner: &Interner,
+        visit: &mut dyn FnMut(Columns) -> std::result::Result<bool, E>,
+    ) -> std::result::Result<(), E> {
+        let places = self.places(wanted);
+        let visit = &mut |batch: &Batch| {
+            visit(self.cells(
+                batch,
+                &Picked::Range(0..batch.rows),
+                &places,
+                not_compared,
+                interner,
+            )?)
+        };
+        self.batches(read, range, &places, chunk_rows, visit)
+    }
+
+    /// As [`StoredPath::scan`], in two steps: `pick` is handed the columns `first` of some rows and
+    /// says which of the rows are wanted, `visit` gets their columns, `first` and then `rest`. So
+    /// texts that nobody wants are not taken in. Values of columns `not_compared` are compared with
+    /// nothing. The first `piece_rows` rows come by themselves, and then twice as many each time.
+    ///
+    /// # Errors
+    /// Those of the store, of `pick` and of `visit`.
+    #[expect(clippy::too_many_arguments, reason = "a scan, and what is picked of it")]
+    pub(crate) fn scan_picked<E: From<Error>>(
+        &self,
+        read: &dyn Read,
+        range: KeyRange,
+        first: &[usize],
+        rest: &[usize],
+        not_compared: &[usize],
+        chunk_rows: usize,
+        piece_rows: usize,
+        interner: &Interner,
+        pick: &mut dyn FnMut(Columns) -> std::result::Result<(Columns, Vec<u32>), E>,
+        visit: &mut dyn FnMut(Columns) -> std::result::Result<bool, E>,
+    ) -> std::result::Result<(), E> {
+        let (first, rest) = (self.places(first), self.places(rest));
+        let places = [first.as_slice(), &rest].concat();
+        let mut piece = piece_rows.max(1);
+        let visit = &mut |batch: &Batch| {
+            let mut start = 0;
+            while start < batch.rows {
+                // A rest of less than a piece goes with the last.
+                let end = if batch.rows - start > 2 * piece { start + piece } else { batch.rows };
+                piece = (2 * piece).min(CHUNK_ROWS);
+                let looked_at =
+                    self.cells(batch, &Picked::Range(start..end), &first, &[], interner)?;
+                let (mut found, mut picked) = pick(looked_at)?;
+                picked.iter_mut().for_each(|row| *row += start as u32);
+                let more =
+                    self.cells(batch, &Picked::Rows(&picked), &rest, not_compared, interner)?;
+                found.columns.extend(more.columns);
+                if !visit(found)? {
+                    return Ok(false);
+                }
+                start = end;
+            }
+            Ok(true)
+        };
+        self.batches(read, range, &places, chunk_rows, visit)
+    }
+
+    /// Hands the rows of a range, with the columns at these places, to `visit` until it says
+    /// `false`, as [`StoredPath::scan`] says.
+    fn batches<E: From<Error>>(
+        &self,
+        read: &dyn Read,
+        range: KeyRange,
+        places: &[usize],
+        chunk_rows: usize,
+        visit: &mut dyn FnMut(&Batch) -> std::result::Result<bool, E>,
+    ) -> std::result::Result<(), E> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        let projection = self.projection(places);
+        let mut batch = Batch::new(&self.shape);
+        // Most ranges that a query asks for are short: those cost no stream.
+        let (rows, bytes) = (SHORT_ROWS, SHORT_BYTES);
+        let has_more =
+            read.scan_some_into(self.keyspace, &range, projection, rows, bytes, &mut batch)?;
+        if !has_more {
+            if batch.rows > 0 {
+                visit(&batch)?;
+            }
+            return Ok(());
+        }
+        batch.clear();
+        let mut scan = read.scan(self.keyspace, range, projection)?;
+        let mut chunk = chunk_rows.min(CHUNK_ROWS);
+        let chunk_max = CHUNK_ROWS.min(64 * chunk);
+        while scan.next_batch(chunk, &mut batch)? {
+            if !visit(&batch)? {
+                break;
+            }
+            batch.clear();
+            chunk = (2 * chunk).min(chunk_max);
+        }
+        Ok(())
+    }
+
+    /// The first rows, at most so many, whose first columns are these cells; `None` where they are
+    /// too long to be read at once.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn few(
+        &self,
+        read: &dyn Read,
+        prefix: &[Cell],
+        wanted: &[usize],
+        rows_max: usize,
+        interner: &Interner,
+    ) -> Result<Option<Columns>> {
+        let places = self.places(wanted);
+        let mut batch = Batch::new(&self.shape);
+        if let Some(range) = self.prefix(prefix, interner) {
+            let projection = self.projection(&places);
+            if prefix.len() == self.keys() {
+                // The range begins at the one key that it holds.
+                read.get(self.keyspace, range.lower.as_ref(), projection, &mut batch)?;
+            } else {
+                let (of, bytes) = (self.keyspace, SHORT_BYTES);
+                read.scan_some_into(of, &range, projection, rows_max, bytes, &mut batch)?;
+                if batch.rows < rows_max && batch.heap_bytes() >= SHORT_BYTES {
+                    return Ok(None);
+                }
+            }
+        }
+        self.cells(&batch, &Picked::Range(0..batch.rows), &places, &[], interner).map(Some)
+    }
+
+    /// Finds the rows whose first columns are row after row of `keys`; `found` is extended by the
+    /// number of the row of `keys` for each row that is found, in order.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn probe(
+        &self,
+        read: &dyn Read,
+        keys: &[&[Cell]],
+        rows: usize,
+        wanted: &[usize],
+        interner: &Interner,
+        found: &mut Vec<u32>,
+    ) -> Result<Columns> {
+        let places = self.places(wanted);
+        if keys.len() == self.keys() {
+            return self.probe_whole(read, keys, rows, &places, interner, found);
+        }
+        let projection = self.projection(&places);
+        let mut batch = Batch::new(&self.shape);
+        if keys.len() == 1 && matches!(self.shape.key, KeyShape::Words(_)) {
+            let of = self.column_type(0);
+            let mut words = Vec::with_capacity(rows);
+            let mut asked = Vec::with_capacity(rows);
+            for (row, &cell) in keys[0].iter().enumerate().take(rows) {
+                if let Some(word) = word_of(of, cell, interner) {
+                    words.push(word);
+                    asked.push(row as u32);
+                }
+            }
+            let mut offsets = Vec::with_capacity(words.len() + 1);
+            read.prefix_many(self.keyspace, &words, projection, &mut offsets, &mut batch)?;
+            for (pair, &row) in offsets.windows(2).zip(&asked) {
+                found.extend(std::iter::repeat_n(row, (pair[1] - pair[0]) as usize));
+            }
+            return self.cells(&batch, &Picked::Range(0..batch.rows), &places, &[], interner);
+        }
+        let mut key = Vec::with_capacity(keys.len());
+        let (mut range, mut encoded) = (self.all(), Vec::new());
+        for row in 0..rows {
+            key.clear();
+            key.extend(keys.iter().map(|column| column[row]));
+            if !self.set_prefix(&mut range, &key, interner, &mut encoded) {
+                continue;
+            }
+            let before = batch.rows;
+            read.scan_into(self.keyspace, &range, projection, usize::MAX, &mut batch)?;
+            found.extend(std::iter::repeat_n(row as u32, batch.rows - before));
+        }
+        self.cells(&batch, &Picked::Range(0..batch.rows), &places, &[], interner)
+    }
+
+    /// About how many bytes the byte strings of a row take, by some that are drawn: fewer where
+    /// they are long.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn mean_bytes(
+        &self,
+        read: &dyn Read,
+        projection: Projection,
+        drawn: usize,
+    ) -> Result<u64> {
+        let mut batch = Batch::new(&self.shape);
+        let mut random = words_to_draw_by();
+        let mut mean = |rows: usize| {
+            read.sample_into(self.keyspace, rows, &mut random, projection, &mut batch)?;
+            Ok(batch.heap_bytes() as u64 / batch.rows.max(1) as u64)
+        };
+        let first = mean(drawn.min(LONG_DRAWN))?;
+        match drawn.checked_sub(LONG_DRAWN) {
+            Some(more @ 1..) if first * drawn as u64 <= SHORT_BYTES as u64 => mean(more),
+            _ => Ok(first),
+        }
+    }
+
+    /// The same of some columns of the relation.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn mean_bytes_of(
+        &self,
+        read: &dyn Read,
+        wanted: &[usize],
+        drawn: usize,
+    ) -> Result<u64> {
+        self.mean_bytes(read, self.projection(&self.places(wanted)), drawn)
+    }
+
+    /// Whether the first key word of a row is its value of this column.
+    pub(crate) fn begins_with(&self, column: usize) -> bool {
+        matches!(self.shape.key, KeyShape::Words(_)) && self.columns.first() == Some(&column)
+    }
+
+    /// Values of the first column as cells. (Its [`StoredPath::begins_with`] holds.)
+    ///
+    /// # Errors
+    /// A word that is none of its type.
+    pub(crate) fn first_cells(&self, words: &[u64], interner: &Interner) -> Result<Vec<Cell>> {
+        let mut cells = Vec::with_capacity(words.len());
+        self.word_cells(0, words.iter().map(|&word| Some(word)), interner, &mut cells)?;
+        Ok(cells)
+    }
+
+    /// The wanted columns of all rows whose first key word is one of these; `offsets` is extended
+    /// by where the rows of each end.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn groups(
+        &self,
+        read: &dyn Read,
+        words: &[u64],
+        wanted: &[usize],
+        interner: &Interner,
+        offsets: &mut Vec<usize>,
+    ) -> Result<Columns> {
+        let places = self.places(wanted);
+        let mut batch = Batch::new(&self.shape);
+        let mut starts = Vec::with_capacity(words.len() + 1);
+        let projection = self.projection(&places);
+        read.prefix_many(self.keyspace, words, projection, &mut starts, &mut batch)?;
+        let before = offsets.last().copied().unwrap_or(0);
+        offsets.extend(starts.iter().skip(1).map(|&start| before + start as usize));
+        self.cells(&batch, &Picked::Range(0..batch.rows), &places, &[], interner)
+    }
+
+    /// All key columns are known: at most one row a key.
+    fn probe_whole(
+        &self,
+        read: &dyn Read,
+        keys: &[&[Cell]],
+        rows: usize,
+        places: &[usize],
+        interner: &Interner,
+        found: &mut Vec<u32>,
+    ) -> Result<Columns> {
+        let mut asked = Vec::with_capacity(rows);
+        let mut wanted = Keys::new(self.shape.key);
+        let mut encoded = Vec::new();
+        for row in 0..rows {
+            let is_possible = match &mut wanted {
+                Keys::Words(columns) => {
+                    let mut words = [0; base::WORDS_MAX];
+                    let mut all = true;
+                    for (i, column) in keys.iter().enumerate() {
+                        match word_of(self.column_type(i), column[row], interner) {
+                            Some(word) => words[i] = word,
+                            None => all = false,
+                        }
+                    }
+                    if all {
+                        columns.iter_mut().zip(words).for_each(|(column, word)| column.push(word));
+                    }
+                    all
+                }
+                Keys::Bytes(bytes) if self.has_raw_keys => {
+                    interner.with(keys[0][row], |value| match value {
+                        Value::Str(text) => {
+                            bytes.push(Some(text.as_bytes()));
+                            true
+                        }
+                        _ => false,
+                    })
+                }
+                Keys::Bytes(bytes) => {
+                    encoded.clear();
+                    encode_cells(keys.iter().map(|column| column[row]), interner, &mut encoded);
+                    bytes.push(Some(&encoded));
+                    true
+                }
+            };
+            if is_possible {
+                asked.push(row as u32);
+            }
+        }
+        let mut projection = self.projection(places);
+        projection.keys = 0;
+        let mut batch = Batch::new(&self.shape);
+        let mut present = Vec::new();
+        if asked.len() == 1 {
+            let key = wanted.get(0);
+            present.push(read.get(self.keyspace, key.as_ref(), projection, &mut batch)?);
+        } else {
+            read.get_many(self.keyspace, &wanted, projection, &mut present, &mut batch)?;
+        }
+        let first = found.len();
+        let is_single = asked.len() == 1;
+        let mut kept = Vec::new();
+        for (i, (&row, &present)) in asked.iter().zip(&present).enumerate() {
+            if present {
+                found.push(row);
+                kept.push(i);
+            }
+        }
+        let mut out = Columns { rows: kept.len(), columns: Vec::with_capacity(places.len()) };
+        for &place in places {
+            out.columns.push(match place.checked_sub(self.keys()) {
+                None => found[first..].iter().map(|&row| keys[place][row as usize]).collect(),
+                Some(value) => {
+                    let mut column = Vec::with_capacity(kept.len());
+                    for &i in &kept {
+                        let i = if is_single { 0 } else { i };
+                        column.push(self.value_cell(&batch.values[value], value, i, interner)?);
+                    }
+                    column
+                }
+            });
+        }
+        Ok(out)
+    }
+}
+
+/// Appends the key that values stand in, or the begin of one.
+fn encode_cells(cells: impl Iterator<Item = Cell>, interner: &Interner, out: &mut Vec<u8>) {
+    cells.for_each(|cell| interner.with(cell, |value| encode_value(value, out)));
+}
+
+/// The word that a column of this type stores for the value of a cell; `None` where it holds no
+/// such value.
+#[inline]
+fn word_of(of: &Type, cell: Cell, interner: &Interner) -> Option<u64> {
+    match (of, cell.as_small_int()) {
+        (Type::Int, Some(int)) => Some(base::int_to_word(int)),
+        (Type::Id, Some(int)) => u64::try_from(int).ok(),
+        _ => interner.with(cell, |value| model::word_of_value(of, value)),
+    }
+}
+
+/// The range of a text's key, where keys are the texts' bytes.
+fn raw_key(value: &Value) -> Option<KeyRange> {
+    let Value::Str(text) = value else { return None };
+    let after = [text.as_bytes(), &[0]].concat();
+    Some(KeyRange { lower: Key::bytes(text.as_bytes()), upper: Some(Key::Bytes(after)) })
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match *value {
+        Value::Int(int) => Some(int as f64),
+        Value::Id(id) => Some(id as f64),
+        Value::Float(float) if !float.is_nan() => Some(float),
+        _ => None,
+    }
+}
+
+/// A word that no value of this type and side of `value` lies beyond.
+fn bound_word(of: &Type, value: &Value, up: bool) -> Option<u64> {
+    match (of, value) {
+        (Type::Int | Type::Id | Type::Bool, Value::Int(_) | Value::Id(_) | Value::Bool(_)) => {
+            match (of, value) {
+                (Type::Id, Value::Int(int)) if *int < 0 => Some(0),
+                _ => model::word_of_value(of, value),
+            }
+        }
+        (Type::Int | Type::Id, Value::Float(float)) if !float.is_nan() => {
+            let whole = if up { float.ceil() } else { float.floor() };
+            let word = match of {
+                Type::Int => base::int_to_word(whole as i64),
+                _ => whole as u64,
+            };
+            Some(word)
+        }
+        (Type::Float, _) => {
+            let float = number(value)?;
+            // Integers past 2^53 are rounded; the neighbours are on the safe side, of both zeros
+            // too.
+            let float = if up { float.next_up() } else { float.next_down() };
+            Some(base::float_to_word(float))
+        }
+        _ => None,
+    }
+}
+
+/// The least text above all that begin with `text`.
+fn text_after(text: &str) -> Option<String> {
+    let mut chars: Vec<char> = text.chars().collect();
+    while let Some(last) = chars.pop() {
+        let next = match u32::from(last) + 1 {
+            0xD800 => Some('\u{E000}'),
+            code => char::from_u32(code),
+        };
+        if let Some(next) = next {
+            chars.push(next);
+            return Some(chars.into_iter().collect());
+        }
+    }
+    None
+}

@@ -1,0 +1,264 @@
+//! Rows of the store as cells.
+
+use crate::storage::access_path::StoredPath;
+use crate::value::cell::{Cell, Interner, push_small_ints};
+use crate::value::columns::Columns;
+use base::{Batch, BytesColumn, Column, Keys, word_to_float, word_to_int};
+use model::{Lent, Type, Value, decode_next};
+use store::{Error, ErrorKind, Result};
+
+/// Rows of a batch.
+pub(crate) enum Picked<'p> {
+    Range(std::ops::Range<usize>),
+    Rows(&'p [u32]),
+}
+
+impl Picked<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Range(rows) => rows.len(),
+            Self::Rows(rows) => rows.len(),
+        }
+    }
+
+    /// Calls `visit` for each, until it fails.
+    fn each(&self, mut visit: impl FnMut(usize) -> Result<()>) -> Result<()> {
+        match self {
+            Self::Range(rows) => rows.clone().try_for_each(visit),
+            Self::Rows(rows) => rows.iter().try_for_each(|&row| visit(row as usize)),
+        }
+    }
+}
+
+impl StoredPath {
+    /// Cells of these places of some rows; those of the relation's columns `not_compared` are
+    /// compared with nothing ([`Interner::intern_not_compared`]).
+    pub(crate) fn cells(
+        &self,
+        batch: &Batch,
+        rows: &Picked<'_>,
+        places: &[usize],
+        not_compared: &[usize],
+        interner: &Interner,
+    ) -> Result<Columns> {
+        let mut out = Columns { rows: rows.len(), columns: vec![Vec::new(); places.len()] };
+        let keyed = match &batch.keys {
+            Keys::Bytes(keys) if places.iter().any(|&place| place < self.keys()) => {
+                self.key_cells(keys, rows, places, interner)?
+            }
+            _ => Vec::new(),
+        };
+        for (column, &place) in out.columns.iter_mut().zip(places) {
+            column.reserve(rows.len());
+            match place.checked_sub(self.keys()) {
+                None => match &batch.keys {
+                    Keys::Words(words) => {
+                        let words = &words[place];
+                        match rows {
+                            Picked::Range(rows) => {
+                                let words = &words[rows.clone()];
+                                self.piece_cells(place, words, |_| u64::MAX, interner, column)?;
+                            }
+                            Picked::Rows(rows) => {
+                                let words = rows.iter().map(|&row| Some(words[row as usize]));
+                                self.word_cells(place, words, interner, column)?;
+                            }
+                        }
+                    }
+                    // A place may be asked for twice.
+                    Keys::Bytes(_) => column.extend_from_slice(&keyed[place]),
+                },
+                Some(value) => match (&batch.values[value], rows) {
+                    (Column::Words(found), Picked::Range(rows))
+                        if self.schema.values[value].merge.is_none() =>
+                    {
+                        let words = &found.words[rows.clone()];
+                        let valid = |row| found.validity.bits(rows.start + row);
+                        self.piece_cells(place, words, valid, interner, column)?;
+                    }
+                    (Column::Bytes(texts), rows)
+                        if self.schema.values[value].column_type == Type::String
+                            && self.kept_elsewhere != Some(value)
+                            && not_compared.contains(&self.columns[place]) =>
+                    {
+                        interner.intern_not_compared(|cell_of| {
+                            rows.each(|i| {
+                                column.push(match texts.validity.is_valid(i) {
+                                    true => cell_of(self.text(texts.get(i))?),
+                                    false => Cell::NULL,
+                                });
+                                Ok(())
+                            })
+                        })?;
+                    }
+                    (values, rows) => rows.each(|i| {
+                        column.push(self.value_cell(values, value, i, interner)?);
+                        Ok(())
+                    })?,
+                },
+            }
+        }
+        Ok(out)
+    }
+
+    /// Of each key column, the cells of some rows; none where no place asks for it.
+    fn key_cells(
+        &self,
+        keys: &BytesColumn,
+        rows: &Picked<'_>,
+        places: &[usize],
+        interner: &Interner,
+    ) -> Result<Vec<Vec<Cell>>> {
+        let mut columns = vec![Vec::new(); self.keys()];
+        let wanted: Vec<bool> = (0..self.keys()).map(|place| places.contains(&place)).collect();
+        for (column, _) in columns.iter_mut().zip(&wanted).filter(|(_, wanted)| **wanted) {
+            column.reserve(rows.len());
+        }
+        rows.each(|i| {
+            let mut key = keys.get(i);
+            if self.has_raw_keys {
+                columns[0].push(interner.text(self.text(key)?));
+                return Ok(());
+            }
+            for (column, &wanted) in columns.iter_mut().zip(&wanted) {
+                if key.is_empty() {
+                    return Err(self.wrong("the key has another number of columns"));
+                }
+                let value =
+                    decode_next(&mut key).map_err(|error| self.wrong(&error.to_string()))?;
+                if wanted {
+                    column.push(match value {
+                        Lent::Text(text) => interner.text(text),
+                        Lent::Value(value) => interner.take(value),
+                    });
+                }
+            }
+            match key.is_empty() {
+                true => Ok(()),
+                false => Err(self.wrong("the key has another number of columns")),
+            }
+        })?;
+        Ok(columns)
+    }
+
+    /// Cells of words of the column at a place, which stand one after the other; `valid` says of 64
+    /// rows which of them are not null.
+    fn piece_cells(
+        &self,
+        place: usize,
+        words: &[u64],
+        valid: impl Fn(usize) -> u64,
+        interner: &Interner,
+        out: &mut Vec<Cell>,
+    ) -> Result<()> {
+        let is_int = *self.column_type(place) == Type::Int;
+        for (words, from) in words.chunks(64).zip((0..).step_by(64)) {
+            let valid = valid(from);
+            let ints = words.iter().map(|&word| word_to_int(word));
+            if is_int && push_small_ints(ints, valid, out) {
+                continue;
+            }
+            let words = words.iter().enumerate();
+            let words = words.map(|(i, &word)| (valid >> i & 1 == 1).then_some(word));
+            self.word_cells(place, words, interner, out)?;
+        }
+        Ok(())
+    }
+
+    /// Cells of words of the column at a place.
+    #[inline]
+    pub(crate) fn word_cells(
+        &self,
+        place: usize,
+        words: impl Iterator<Item = Option<u64>>,
+        interner: &Interner,
+        out: &mut Vec<Cell>,
+    ) -> Result<()> {
+        let of = self.column_type(place);
+        if *of == Type::Int {
+            out.extend(words.map(|word| match word {
+                Some(word) => interner.int(word_to_int(word)),
+                None => Cell::NULL,
+            }));
+            return Ok(());
+        }
+        for word in words {
+            out.push(match word {
+                Some(word) => self.word_cell(of, word, interner)?,
+                None => Cell::NULL,
+            });
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn word_cell(&self, of: &Type, word: u64, interner: &Interner) -> Result<Cell> {
+        Ok(match of {
+            Type::Int => interner.int(word_to_int(word)),
+            Type::Id => match i64::try_from(word) {
+                Ok(id) => interner.int(id),
+                Err(_) => interner.take(Value::Id(word)),
+            },
+            Type::Float => interner.float(word_to_float(word)),
+            Type::Bool if word <= 1 => Cell::bool(word == 1),
+            _ => return Err(self.wrong("not a word of its type")),
+        })
+    }
+
+    pub(crate) fn value_cell(
+        &self,
+        column: &Column,
+        value: usize,
+        i: usize,
+        interner: &Interner,
+    ) -> Result<Cell> {
+        let of = &self.schema.values[value];
+        match column {
+            Column::Words(words) => match words.get(i) {
+                Some(word) => {
+                    let is_past = of.merge.is_some_and(|merge| merge.is_past(word));
+                    if is_past {
+                        let what = format!(
+                            "a sum in column {:?} of relation {:?} is past the range of Int",
+                            of.name, self.schema.name
+                        );
+                        return Err(Error::new(ErrorKind::Limit, what));
+                    }
+                    self.word_cell(&of.column_type, word, interner)
+                }
+                None => Ok(Cell::NULL),
+            },
+            Column::Bytes(bytes) => {
+                if !bytes.validity.is_valid(i) {
+                    if self.kept_elsewhere == Some(value) {
+                        let what = format!(
+                            "a value of {:?} is too long for scripts\nhint: read it by its key as a blob",
+                            self.schema.name
+                        );
+                        return Err(Error::new(ErrorKind::Limit, what));
+                    }
+                    return Ok(Cell::NULL);
+                }
+                let stored = bytes.get(i);
+                Ok(match of.column_type {
+                    Type::String => interner.text(self.text(stored)?),
+                    Type::Bytes => interner.take(Value::Bytes(stored.to_vec())),
+                    _ => {
+                        let mut rest = stored;
+                        let value = model::decode_value(&mut rest);
+                        interner.take(value.map_err(|error| self.wrong(&error.to_string()))?)
+                    }
+                })
+            }
+        }
+    }
+
+    fn text<'s>(&self, stored: &'s [u8]) -> Result<&'s str> {
+        std::str::from_utf8(stored).map_err(|_| self.wrong("it is not UTF-8"))
+    }
+
+    fn wrong(&self, why: &str) -> Error {
+        let what = format!("relation {:?} holds what is no row of it: {why}", self.schema.name);
+        Error::new(ErrorKind::Corruption, what)
+    }
+}

@@ -1,0 +1,7 @@
+//! Stored relations as the executor sees them: the only door to the rows of the store.
+
+pub mod access_path;
+pub(crate) mod decode;
+pub(crate) mod probe_keys;
+pub mod relation_source;
+pub mod statistics;

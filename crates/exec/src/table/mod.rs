@@ -1,0 +1,642 @@
+//! Rows of a derived relation: a set in the order in which they were found, with indexes that grow
+//! with it.
+//!
+//! # Invariants
+//! 1. Rows are only appended. What a round of semi-naive evaluation found is therefore a range of
+//!    row numbers.
+//! 2. A live row is there once. A row that a meet aggregate bettered is dead: it stays, and no
+//!    look-up gives it.
+//! 3. An index's chain for a key goes from the newest row to the oldest, so that what is new is
+//!    found without passing what is old.
+
+pub(crate) mod derived;
+pub mod owned;
+
+mod bits;
+mod dense;
+
+use crate::error::Result;
+use crate::limits::Check;
+use crate::value::cell::Cell;
+use base::STEPS;
+use bits::Bits;
+use dense::Dense;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+use std::ops::Range;
+
+const NONE: u32 = u32::MAX;
+
+/// Rows that a table may have.
+pub(crate) const ROWS_MAX: usize = NONE as usize;
+
+/// Rows that room is made for at once.
+const EXPECTED_ROWS_MAX: usize = 1024;
+
+/// The same of the hash table, where a single column may hold numbers that lie close together:
+/// those leave it soon.
+const EXPECTED_KEYS_MAX: usize = 112;
+
+/// Rows of a table from which on its hash table grows while somebody asks whether to go on.
+const GROWN_ASKING_MIN: usize = 1 << 17;
+
+/// Rows of cells, each once.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    columns: Vec<Vec<Cell>>,
+    rows: usize,
+    /// By the first `keys` columns, which are all unless a meet aggregate keeps one row a key.
+    set: HashTable<u32>,
+    keys: usize,
+    /// In the place of `set`, where the only key column holds numbers that lie close together.
+    dense: Option<Dense>,
+    /// In the place of both, where the only column of a set holds such numbers: nobody asks which
+    /// row a key has.
+    bits: Option<Bits>,
+    /// There were such bits, and then a number that lay too far from the others.
+    is_spread: bool,
+    is_set: bool,
+    /// Its rows ascend, and are asked for in that order.
+    is_sorted: bool,
+    dead: Vec<u64>,
+    dead_rows: usize,
+    indexes: Vec<Index>,
+    hasher: foldhash::fast::FixedState,
+}
+
+#[derive(Clone, Debug)]
+struct Index {
+    columns: Vec<usize>,
+    /// The newest row of each key.
+    newest: HashTable<u32>,
+    /// Of each row, the one before it with its key.
+    before: Vec<u32>,
+}
+
+impl Table {
+    /// An empty table whose rows differ in their first `keys` columns.
+    pub fn new(arity: usize, keys: usize) -> Self {
+        Self { columns: vec![Vec::new(); arity], keys, ..Self::default() }
+    }
+
+    /// An empty set of rows: nothing is asked of it by key, or replaced.
+    pub(crate) fn set(arity: usize) -> Self {
+        Self { is_set: true, ..Self::new(arity, arity) }
+    }
+
+    /// The same, to be asked for its rows in their order, which is ascending.
+    pub(crate) fn sorted(self) -> Self {
+        Self { is_sorted: true, ..self }
+    }
+
+    /// Whether they are to be found in ascending order.
+    pub(crate) fn is_sorted(&self) -> bool {
+        self.is_sorted
+    }
+
+    /// Rows ever appended, dead ones too: the numbers rows have.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Rows that are alive.
+    pub fn live_rows(&self) -> usize {
+        self.rows - self.dead_rows
+    }
+
+    /// How many of the first columns tell rows apart.
+    pub(crate) fn keys(&self) -> usize {
+        self.keys
+    }
+
+    /// Columns.
+    pub fn arity(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Column `i` of all rows.
+    pub fn column(&self, i: usize) -> &[Cell] {
+        &self.columns[i]
+    }
+
+    /// All columns.
+    pub fn columns(&self) -> Vec<&[Cell]> {
+        self.columns.iter().map(Vec::as_slice).collect()
+    }
+
+    /// Its columns, where no row is dead.
+    pub(crate) fn into_columns(self) -> Vec<Vec<Cell>> {
+        self.columns
+    }
+
+    /// The same, in the order of their values where that costs nothing.
+    pub(crate) fn into_sorted_columns(mut self) -> Vec<Vec<Cell>> {
+        if let Some(bits) = &self.bits {
+            let column = &mut self.columns[0];
+            column.clear();
+            bits.append_to(column);
+        }
+        self.columns
+    }
+
+    /// Makes room for so many more rows where they would make a large hash table grow: that is a
+    /// step which nobody asks whether to take, of a fifth of a second for some millions of rows.
+    ///
+    /// # Errors
+    /// Those of `check`.
+    pub(crate) fn make_room(&mut self, rows: usize, check: Check<'_>) -> Result<()> {
+        if self.rows < GROWN_ASKING_MIN || self.set.capacity() - self.set.len() >= rows {
+            return Ok(());
+        }
+        if self.set.is_empty() {
+            // There are other ways to the rows.
+            return Ok(());
+        }
+        let Self { columns, hasher, keys, .. } = &*self;
+        let hash = |row: u32| {
+            hash_cells(hasher, columns.iter().take(*keys).map(|column| column[row as usize]))
+        };
+        let mut grown = HashTable::with_capacity(2 * self.set.capacity().max(rows));
+        // In the order of the rows, which are then read one after the other.
+        for row in 0..self.rows {
+            if row.is_multiple_of(STEPS) {
+                check()?;
+            }
+            if self.is_live(row) {
+                grown.insert_unique(hash(row as u32), row as u32, |&row| hash(row));
+            }
+        }
+        self.set = grown;
+        Ok(())
+    }
+
+    /// Makes room for these rows, or for some of them where they are many: they may be the same
+    /// again and again.
+    pub(crate) fn expect(&mut self, columns: &[&[Cell]], rows: usize) {
+        let mut may_be_close = self.keys == 1;
+        if let ([column], [own], None) = (columns, &self.columns[..], &self.bits)
+            && self.is_set
+            && !self.is_spread
+            && Bits::is_worth(rows)
+            && own.len() < rows
+        {
+            let mut bits = Bits::around(&column[..rows]);
+            for &cell in own {
+                bits = bits.and_then(|mut bits| bits.put(cell, rows).map(|_| bits));
+            }
+            self.bits = bits;
+            if self.bits.is_some() {
+                self.set = HashTable::new();
+            }
+            may_be_close = false;
+        }
+        let rows = rows.min(EXPECTED_ROWS_MAX);
+        self.columns.iter_mut().for_each(|column| column.reserve(rows));
+        if self.bits.is_some() || self.dense.is_some() {
+            return;
+        }
+        let keys = if may_be_close { rows.min(EXPECTED_KEYS_MAX) } else { rows };
+        let Self { columns, set, hasher, keys: key_columns, .. } = self;
+        set.reserve(keys, |&there| {
+            hash_cells(hasher, (0..*key_columns).map(|i| columns[i][there as usize]))
+        });
+    }
+
+    /// Whether a row is alive.
+    #[inline]
+    pub fn is_live(&self, row: usize) -> bool {
+        self.dead_rows == 0
+            || self.dead.get(row / 64).is_none_or(|word| word >> (row % 64) & 1 == 0)
+    }
+
+    /// The columns of the live rows.
+    pub(crate) fn live_columns(&self) -> Vec<Vec<Cell>> {
+        let live = |column: usize| {
+            let cells = self.column(column).iter().enumerate();
+            cells.filter(|(row, _)| self.is_live(*row)).map(|(_, cell)| *cell).collect()
+        };
+        (0..self.arity()).map(live).collect()
+    }
+
+    /// About how many bytes it takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let index = |index: &Index| 4 * index.before.capacity() + 5 * index.newest.capacity();
+        let indexes: usize = self.indexes.iter().map(index).sum();
+        let columns: usize = self.columns.iter().map(|column| 8 * column.capacity()).sum();
+        let set = 5 * self.set.capacity()
+            + self.dense.as_ref().map_or(0, Dense::bytes)
+            + self.bits.as_ref().map_or(0, Bits::bytes);
+        (columns + set + indexes + self.dead.len() * 8) as u64
+    }
+
+    /// Appends row `row` of other columns unless it is there; whether it was appended.
+    #[inline]
+    pub fn insert(&mut self, columns: &[&[Cell]], row: usize) -> bool {
+        if let Some(bits) = &mut self.bits {
+            match bits.put(columns[0][row], self.rows) {
+                Some(true) => {
+                    self.push(columns, row);
+                    return true;
+                }
+                Some(false) => return false,
+                None => {
+                    self.bits = None;
+                    self.is_spread = true;
+                    self.fill_set();
+                }
+            }
+        }
+        let before = self.rows;
+        self.find_or_insert(columns, row);
+        let is_new = self.rows > before;
+        if is_new && self.is_set && self.columns.len() == 1 && Bits::is_time(self.rows) {
+            self.bits = Bits::of(&self.columns[0]);
+            if self.bits.is_some() {
+                (self.set, self.dense) = (HashTable::new(), None);
+            }
+        }
+        is_new
+    }
+
+    /// Appends the first `rows` rows of other columns that are not there.
+    pub(crate) fn insert_rows(&mut self, columns: &[&[Cell]], rows: usize) {
+        let mut row = 0;
+        if let ([column], Some(bits)) = (columns, &mut self.bits) {
+            let own = &mut self.columns[0];
+            while let Some(&cell) = column[..rows].get(row) {
+                match bits.put(cell, own.len()) {
+                    Some(true) => own.push(cell),
+                    Some(false) => {}
+                    None => break,
+                }
+                row += 1;
+            }
+            self.rows = own.len();
+        }
+        for row in row..rows {
+            self.insert(columns, row);
+        }
+    }
+
+    /// The same with these rows, each once.
+    ///
+    /// # Errors
+    /// Those of `check`.
+    pub fn with_rows(
+        mut self,
+        columns: &[Vec<Cell>],
+        rows: usize,
+        check: Check<'_>,
+    ) -> Result<Self> {
+        let slices: Vec<&[Cell]> = columns.iter().map(Vec::as_slice).collect();
+        self.insert_checking(&slices, rows, check)?;
+        Ok(self)
+    }
+
+    /// Appends the rows of a set that are not there.
+    ///
+    /// # Errors
+    /// Those of `check`.
+    pub(crate) fn insert_all(&mut self, set: &Self, check: Check<'_>) -> Result<()> {
+        self.insert_checking(&set.columns(), set.rows, check)
+    }
+
+    fn insert_checking(
+        &mut self,
+        columns: &[&[Cell]],
+        rows: usize,
+        check: Check<'_>,
+    ) -> Result<()> {
+        for start in (0..rows).step_by(STEPS) {
+            let end = rows.min(start + STEPS);
+            let piece: Vec<&[Cell]> = columns.iter().map(|column| &column[start..end]).collect();
+            self.make_room(end - start, check)?;
+            self.insert_rows(&piece, end - start);
+            if end < rows {
+                check()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of the row that has the key of row `row` of other columns, which is appended
+    /// unless it is there.
+    pub(crate) fn find_or_insert(&mut self, columns: &[&[Cell]], row: usize) -> usize {
+        if let Some(dense) = &mut self.dense {
+            let cell = columns[0][row];
+            if let Some(there) = dense.get(cell) {
+                return there;
+            }
+            if dense.put(cell, self.rows) {
+                return self.push(columns, row);
+            }
+            self.dense = None;
+            self.fill_set();
+        }
+        let hash = self.hash_of(columns.iter().take(self.keys).map(|column| column[row]));
+        let Self { columns: own, set, keys, hasher, .. } = self;
+        let is_there = |&there: &u32| (0..*keys).all(|i| own[i][there as usize] == columns[i][row]);
+        let entry = set.entry(hash, is_there, |&there| {
+            hash_cells(hasher, (0..*keys).map(|i| own[i][there as usize]))
+        });
+        let entry = match entry {
+            hashbrown::hash_table::Entry::Occupied(entry) => return *entry.get() as usize,
+            hashbrown::hash_table::Entry::Vacant(entry) => entry,
+        };
+        entry.insert(self.rows as u32);
+        let row = self.push(columns, row);
+        if self.keys == 1 && !self.is_set && Dense::is_time(self.rows) {
+            self.dense = match self.dead_rows {
+                0 => Dense::of(&self.columns[0]),
+                _ => None,
+            };
+            if self.dense.is_some() {
+                self.set = HashTable::new();
+            }
+        }
+        row
+    }
+
+    fn push(&mut self, columns: &[&[Cell]], row: usize) -> usize {
+        for (own, column) in self.columns.iter_mut().zip(columns) {
+            own.push(column[row]);
+        }
+        self.rows += 1;
+        self.rows - 1
+    }
+
+    /// Goes back to the hash table: the keys are not close together any more.
+    fn fill_set(&mut self) {
+        let Self { columns, rows, set, hasher, .. } = self;
+        let hash = |row: usize| hash_cells(hasher, std::iter::once(columns[0][row]));
+        let dead = std::mem::take(&mut self.dead);
+        let is_dead =
+            |row: usize| dead.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1);
+        for row in (0..*rows).filter(|&row| !is_dead(row)) {
+            set.insert_unique(hash(row), row as u32, |&there| hash(there as usize));
+        }
+        self.dead = dead;
+    }
+
+    /// Whether row `row` of other columns is there.
+    pub fn contains(&self, columns: &[&[Cell]], row: usize) -> bool {
+        if let Some(bits) = &self.bits {
+            return bits.has(columns[0][row]);
+        }
+        if let Some(dense) = &self.dense {
+            return dense.get(columns[0][row]).is_some();
+        }
+        let hash = self.hash_of(columns.iter().take(self.keys).map(|column| column[row]));
+        let is_there = |&there: &u32| {
+            (0..self.keys).all(|i| self.columns[i][there as usize] == columns[i][row])
+        };
+        self.set.find(hash, is_there).is_some()
+    }
+
+    /// The live row whose key these cells are.
+    pub fn find(&self, key: &[Cell]) -> Option<usize> {
+        if let Some(dense) = &self.dense {
+            return dense.get(key[0]);
+        }
+        let hash = self.hash_of(key.iter().copied());
+        let is_it = |&row: &u32| {
+            key.iter().zip(&self.columns).all(|(cell, column)| column[row as usize] == *cell)
+        };
+        self.set.find(hash, is_it).map(|&row| row as usize)
+    }
+
+    /// Puts a row in the place of the one that has its key, which dies.
+    pub fn replace(&mut self, old: usize, row: &[Cell]) {
+        let hash = self.hash_of(row.iter().take(self.keys).copied());
+        match &mut self.dense {
+            // The cell is there: nothing has to grow.
+            Some(dense) => {
+                dense.put(row[0], self.rows);
+            }
+            None => {
+                if let Some(place) = self.set.find_mut(hash, |&there| there as usize == old) {
+                    *place = self.rows as u32;
+                }
+            }
+        }
+        self.dead.resize(self.rows / 64 + 1, 0);
+        self.dead[old / 64] |= 1 << (old % 64);
+        self.dead_rows += 1;
+        for (own, &cell) in self.columns.iter_mut().zip(row) {
+            own.push(cell);
+        }
+        self.rows += 1;
+    }
+
+    /// Makes an index on these columns unless there is one, and brings it up to date.
+    ///
+    /// # Errors
+    /// Those of `check`. The index then lacks rows, and takes them in the next time.
+    pub(crate) fn index(&mut self, columns: &[usize], check: Check<'_>) -> Result<()> {
+        let place = self.indexes.iter().position(|index| index.columns == columns);
+        let place = place.unwrap_or_else(|| {
+            let (newest, before) = (HashTable::new(), Vec::new());
+            self.indexes.push(Index { columns: columns.to_vec(), newest, before });
+            self.indexes.len() - 1
+        });
+        let Index { newest, before, .. } = &mut self.indexes[place];
+        let (own, hasher) = (&self.columns, &self.hasher);
+        let hash = |row: usize| hash_cells(hasher, columns.iter().map(|&i| own[i][row]));
+        for row in before.len()..self.rows {
+            if row.is_multiple_of(STEPS) {
+                check()?;
+            }
+            let same =
+                |&there: &u32| columns.iter().all(|&i| own[i][there as usize] == own[i][row]);
+            match newest.entry(hash(row), same, |&there| hash(there as usize)) {
+                hashbrown::hash_table::Entry::Occupied(mut entry) => {
+                    before.push(*entry.get());
+                    *entry.get_mut() = row as u32;
+                }
+                hashbrown::hash_table::Entry::Vacant(entry) => {
+                    before.push(NONE);
+                    entry.insert(row as u32);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is an index on these columns that has all rows.
+    pub(crate) fn is_indexed(&self, columns: &[usize]) -> bool {
+        let index = self.indexes.iter().find(|index| index.columns == columns);
+        index.is_some_and(|index| index.before.len() == self.rows)
+    }
+
+    /// Calls `found` for each live row of a range whose `columns` are these cells, the newest
+    /// first, until it says `false`. The index must have been made, and be up to date.
+    pub(crate) fn each_match(
+        &self,
+        columns: &[usize],
+        key: &[Cell],
+        rows: &Range<usize>,
+        mut found: impl FnMut(usize) -> bool,
+    ) {
+        let Some(index) = self.indexes.iter().find(|index| index.columns == columns) else {
+            return;
+        };
+        let hash = self.hash_of(key.iter().copied());
+        let is_it = |&row: &u32| {
+            columns.iter().zip(key).all(|(&i, cell)| self.columns[i][row as usize] == *cell)
+        };
+        let mut next = index.newest.find(hash, is_it).copied().unwrap_or(NONE);
+        while next != NONE && next as usize >= rows.start {
+            let row = next as usize;
+            if row < rows.end && self.is_live(row) && !found(row) {
+                return;
+            }
+            next = index.before[row];
+        }
+    }
+
+    fn hash_of(&self, cells: impl Iterator<Item = Cell>) -> u64 {
+        hash_cells(&self.hasher, cells)
+    }
+}
+
+#[inline]
+fn hash_cells(hasher: &foldhash::fast::FixedState, cells: impl Iterator<Item = Cell>) -> u64 {
+    use std::hash::Hasher;
+    let mut state = hasher.build_hasher();
+    cells.for_each(|cell| state.write_u64(cell.word()));
+    state.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn cell(i: i64) -> Cell {
+        Cell::small_int(i).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn a_table_is_a_set_whose_indexes_find_what_is_in_a_range(
+            rows in prop::collection::vec((0_i64..6, 0_i64..6), 0..60),
+            asked in 0_i64..6,
+            from in 0_usize..40,
+            len in 0_usize..40,
+        ) {
+            let mut table = Table::new(2, 2);
+            let mut want = Vec::new();
+            for (i, &(a, b)) in rows.iter().enumerate() {
+                let columns = [[cell(a)], [cell(b)]];
+                let is_new = table.insert(&[&columns[0], &columns[1]], 0);
+                prop_assert_eq!(is_new, !want.contains(&(a, b)));
+                if is_new {
+                    want.push((a, b));
+                }
+                if i == 20 {
+                    table.index(&[1], &|| Ok(())).unwrap();
+                }
+            }
+            table.index(&[1], &|| Ok(())).unwrap();
+            prop_assert_eq!(table.rows(), want.len());
+            let range = from.min(want.len())..(from + len).min(want.len());
+            let mut found = Vec::new();
+            table.each_match(&[1], &[cell(asked)], &range, |row| { found.push(row); true });
+            let all = range.clone().rev().filter(|&row| want[row].1 == asked);
+            prop_assert_eq!(found, all.collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_set_of_numbers_is_one_whether_they_lie_close_together_or_not() {
+        let close: Vec<i64> = (-100..100).collect();
+        let far: Vec<i64> = (0..100).map(|i| i * 1_000_003).collect();
+        for expected in [&[][..], &close[..10], &close, &far] {
+            let mut table = Table::set(1);
+            let expected: Vec<Cell> = expected.iter().map(|&key| cell(key)).collect();
+            table.expect(&[&expected], expected.len());
+            let mut seen = std::collections::BTreeSet::new();
+            let keys = (0..5000).chain((0..3000).map(|i| i * 1_000_003)).chain(-4000..0);
+            let mut by_batches = table.clone();
+            let all: Vec<Cell> = keys.clone().chain(-20..20).map(cell).collect();
+            all.chunks(700).for_each(|batch| by_batches.insert_rows(&[batch], batch.len()));
+            for key in keys {
+                let column = [cell(key)];
+                assert_eq!(table.contains(&[&column], 0), seen.contains(&key));
+                assert_eq!(table.insert(&[&column], 0), seen.insert(key));
+                assert!(!table.insert(&[&column], 0));
+            }
+            assert_eq!(table.rows(), seen.len());
+            assert_eq!((by_batches.rows(), by_batches.column(0)), (table.rows(), table.column(0)));
+        }
+    }
+
+    #[test]
+    fn many_rows_are_a_set_whether_their_keys_lie_close_together_or_not() {
+        let mut table = Table::new(2, 1);
+        // Close together, then far apart, then close together again; each row twice, and one of two
+        // bettered.
+        let keys = (0..5000).chain((0..3000).map(|i| i * 1_000_003)).chain(-4000..0);
+        let mut seen = std::collections::BTreeMap::new();
+        for key in keys {
+            for value in [1, 2] {
+                let (key, value) = (cell(key), cell(value));
+                let there = table.find(&[key]);
+                assert_eq!(there, seen.get(&key.word()).copied());
+                assert_eq!(table.contains(&[&[key]], 0), there.is_some());
+                match there {
+                    Some(there) if key.word() % 2 == 0 => table.replace(there, &[key, value]),
+                    Some(there) => {
+                        assert_eq!(table.find_or_insert(&[&[key], &[value]], 0), there);
+                        continue;
+                    }
+                    None => assert!(table.insert(&[&[key], &[value]], 0)),
+                }
+                seen.insert(key.word(), table.rows() - 1);
+            }
+        }
+        assert_eq!(table.live_rows(), seen.len());
+    }
+
+    #[test]
+    fn a_large_table_grows_while_it_asks_and_finds_its_rows_as_before() {
+        let rows = 3 * GROWN_ASKING_MIN as i64;
+        let column = |times: i64| (0..rows).map(|i| cell(i * times)).collect::<Vec<_>>();
+        let columns = [column(1_000_003), column(1)];
+        let asked = std::cell::Cell::new(0);
+        let check = || {
+            asked.set(asked.get() + 1);
+            Ok(())
+        };
+        let mut table = Table::new(2, 1);
+        table.insert(&[&[cell(-1)], &[cell(1)]], 0);
+        table.replace(0, &[cell(-1), cell(2)]);
+        let mut table = table.with_rows(&columns, rows as usize, &check).unwrap();
+        assert!(asked.get() > rows as usize / STEPS + GROWN_ASKING_MIN / STEPS);
+        assert_eq!(table.rows(), rows as usize + 2);
+        assert_eq!(table.find(&[cell(-1)]), Some(1));
+        for row in [0, 1, 77, GROWN_ASKING_MIN, rows as usize - 1] {
+            assert_eq!(table.find(&[columns[0][row]]), Some(row + 2));
+            assert!(!table.insert(&[&columns[0], &columns[1]], row));
+        }
+        let never = || Err(crate::error::Error::Stopped("told".to_owned()));
+        assert!(table.make_room(GROWN_ASKING_MIN * 64, &never).is_err());
+    }
+
+    #[test]
+    fn a_bettered_row_is_found_no_more() {
+        let mut table = Table::new(2, 1);
+        table.insert(&[&[cell(1)], &[cell(9)]], 0);
+        table.insert(&[&[cell(2)], &[cell(9)]], 0);
+        let old = table.find(&[cell(1)]).unwrap();
+        table.replace(old, &[cell(1), cell(5)]);
+        table.index(&[1], &|| Ok(())).unwrap();
+        assert_eq!((table.rows(), table.live_rows(), table.find(&[cell(1)])), (3, 2, Some(2)));
+        let mut found = Vec::new();
+        table.each_match(&[1], &[cell(9)], &(0..3), |row| {
+            found.push(row);
+            true
+        });
+        assert_eq!(found, [1]);
+    }
+}

@@ -1,0 +1,165 @@
+//! Cells beside the interner that says what they mean.
+//!
+//! # Why
+//! A cell of a long string, a list or a large number is a place in one [`Interner`]. In another
+//! interner the same word is another value, or none. So cells that outlive their query never travel
+//! alone.
+//!
+//! # Invariants
+//! 1. Temporary relations of a script and results of queries are of the types of this file. Nobody
+//!    else reads their fields.
+//! 2. Cells come out for one interner: as they are where it is their own, and otherwise as its
+//!    cells of the same values.
+
+use crate::error::Result;
+use crate::limits::Check;
+use crate::table::Table;
+use crate::value::cell::{Cell, Interner};
+use hashbrown::HashMap;
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Columns of cells.
+#[derive(Clone, Debug)]
+pub struct OwnedCells {
+    columns: Vec<Vec<Cell>>,
+    interner: Arc<Interner>,
+}
+
+impl OwnedCells {
+    /// Cells that `interner` made.
+    pub fn new(columns: Vec<Vec<Cell>>, interner: Arc<Interner>) -> Self {
+        Self { columns, interner }
+    }
+
+    /// Their interner.
+    pub fn interner(&self) -> &Arc<Interner> {
+        &self.interner
+    }
+
+    /// The cells, for their own interner.
+    pub fn columns(&self) -> &[Vec<Cell>] {
+        &self.columns
+    }
+
+    /// The cells that `interner` has for the values of a column.
+    pub fn column_for(&self, column: usize, interner: &Interner) -> Cow<'_, [Cell]> {
+        let cells = self.columns[column].as_slice();
+        match is_same(&self.interner, interner) {
+            true => Cow::Borrowed(cells),
+            false => Cow::Owned(moved(cells, &self.interner, interner)),
+        }
+    }
+
+    /// The same of all columns.
+    pub fn cells_for(&self, interner: &Interner) -> Cow<'_, [Vec<Cell>]> {
+        match is_same(&self.interner, interner) {
+            true => Cow::Borrowed(&self.columns),
+            false => {
+                let column = |cells: &Vec<Cell>| moved(cells, &self.interner, interner);
+                Cow::Owned(self.columns.iter().map(column).collect())
+            }
+        }
+    }
+
+    /// Some of the rows.
+    pub(crate) fn slice(&self, rows: Range<usize>) -> Self {
+        let columns = self.columns.iter().map(|column| column[rows.clone()].to_vec()).collect();
+        Self { columns, interner: Arc::clone(&self.interner) }
+    }
+}
+
+/// The rows of a relation of a script.
+#[derive(Clone, Debug)]
+pub struct OwnedTable {
+    table: Arc<Table>,
+    interner: Arc<Interner>,
+}
+
+impl OwnedTable {
+    /// A table whose cells `interner` made.
+    pub fn new(table: Table, interner: &Arc<Interner>) -> Self {
+        Self { table: Arc::new(table), interner: Arc::clone(interner) }
+    }
+
+    /// Rows that are alive.
+    pub fn live_rows(&self) -> usize {
+        self.table.live_rows()
+    }
+
+    /// The table with the cells that `interner` has for its values.
+    ///
+    /// # Errors
+    /// Those of `check`.
+    pub fn table_for(&self, interner: &Interner, check: Check<'_>) -> Result<Arc<Table>> {
+        if is_same(&self.interner, interner) {
+            return Ok(Arc::clone(&self.table));
+        }
+        let columns: Vec<Vec<Cell>> = self
+            .table
+            .live_columns()
+            .iter()
+            .map(|column| moved(column, &self.interner, interner))
+            .collect();
+        let table = Table::new(self.table.arity(), self.table.keys());
+        table.with_rows(&columns, self.live_rows(), check).map(Arc::new)
+    }
+
+    /// The same, taken out: it may be changed without a copy where nobody else has it.
+    ///
+    /// # Errors
+    /// Those of `check`. The table is as it was then.
+    pub fn take_for(&mut self, interner: &Interner, check: Check<'_>) -> Result<Arc<Table>> {
+        let table = self.table_for(interner, check)?;
+        self.table = Arc::default();
+        Ok(table)
+    }
+}
+
+fn is_same(own: &Arc<Interner>, interner: &Interner) -> bool {
+    std::ptr::eq(Arc::as_ptr(own), interner)
+}
+
+/// The cells that another interner has for the values of cells. The one place where cells pass from
+/// one to another.
+fn moved(cells: &[Cell], from: &Interner, to: &Interner) -> Vec<Cell> {
+    let mut known: HashMap<Cell, Cell, foldhash::fast::FixedState> = HashMap::default();
+    let cell = |&cell: &Cell| match cell.is_word() {
+        true => cell,
+        false => *known.entry(cell).or_insert_with(|| from.with(cell, |value| to.cell(value))),
+    };
+    cells.iter().map(cell).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Value;
+
+    #[test]
+    fn cells_come_out_of_their_owner_as_cells_of_the_interner_that_asks() {
+        let (own, other) = (Arc::<Interner>::default(), Arc::<Interner>::default());
+        other.cell(&Value::Str("some other text".to_owned()));
+        let values =
+            [Value::Str("a text of some length".to_owned()), Value::Int(i64::MAX), Value::Null];
+        let column: Vec<Cell> = values.iter().map(|value| own.cell(value)).collect();
+        let owned = OwnedCells::new(vec![column.clone()], Arc::clone(&own));
+        assert!(matches!(owned.cells_for(&own), Cow::Borrowed(_)));
+        let table = Table::new(1, 1).with_rows(&[column], 3, &|| Ok(())).unwrap();
+        let table = OwnedTable::new(table, &own).table_for(&other, &|| Ok(())).unwrap();
+        for cells in [&owned.cells_for(&other)[0][..], table.column(0)] {
+            let found: Vec<Value> = cells.iter().map(|&cell| other.value(cell)).collect();
+            assert_eq!(found, values);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "a cell met an interner that did not make it")]
+    fn a_cell_has_no_value_in_another_interner() {
+        let text = Value::Str("a text of some length".to_owned());
+        let (own, other) = (Interner::default(), Interner::default());
+        let (cell, _) = (own.cell(&text), other.cell(&text));
+        other.value(cell);
+    }
+}

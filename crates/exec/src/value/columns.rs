@@ -1,0 +1,57 @@
+//! Columns of cells: what is read of a stored relation, and what a query returns.
+
+use crate::value::cell::Cell;
+
+/// Columns of cells, as many as were asked for, of one length.
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
+    /// Rows, also where no column was asked for.
+    pub rows: usize,
+    /// In the order asked for.
+    pub columns: Vec<Vec<Cell>>,
+}
+
+impl Columns {
+    /// So many without rows.
+    pub(crate) fn of(count: usize) -> Self {
+        Self { rows: 0, columns: vec![Vec::new(); count] }
+    }
+
+    /// Adds the rows of others of as many columns.
+    pub(crate) fn append(&mut self, other: Self) {
+        for (column, more) in self.columns.iter_mut().zip(other.columns) {
+            if column.is_empty() { *column = more } else { column.extend(more) }
+        }
+        self.rows += other.rows;
+    }
+
+    /// Leaves one of equal rows that follow each other.
+    pub(crate) fn dedup(&mut self) {
+        let columns = &self.columns;
+        let starts: Vec<bool> = (0..self.rows)
+            .map(|row| row == 0 || columns.iter().any(|column| column[row] != column[row - 1]))
+            .collect();
+        let rows = starts.iter().filter(|&&starts| starts).count();
+        if rows == self.rows {
+            return;
+        }
+        for column in &mut self.columns {
+            let mut row = 0;
+            column.retain(|_| {
+                row += 1;
+                starts[row - 1]
+            });
+        }
+        self.rows = rows;
+    }
+
+    /// Calls `visit` with each cell.
+    pub(crate) fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
+        self.columns.iter().flatten().for_each(|&cell| visit(cell));
+    }
+
+    /// About how many bytes they take.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.columns.iter().map(|column| (column.capacity() * size_of::<Cell>()) as u64).sum()
+    }
+}

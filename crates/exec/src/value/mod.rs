@@ -1,0 +1,7 @@
+//! Values of queries: one word each, and what is done with columns of them.
+
+pub mod cell;
+pub mod columns;
+pub mod list_items;
+pub mod sort;
+pub mod validity;

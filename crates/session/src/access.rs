@@ -1,0 +1,88 @@
+//! Levels of access: every door to a relation asks here.
+//!
+//! # Invariant
+//! What belongs to a relation (an index, the reverse of a graph, its dictionary) is named
+//! `relation:part` and has the relation's level. A part has no settings of its own.
+
+use exec::error::{Error, Result};
+use relation::{Access, Catalog, CombinedDef, CountersDef, Entry, Names, Settings};
+use store::Read;
+use syntax::{Ident, Span};
+
+/// The relation that a name belongs to.
+pub(crate) fn owner(name: &str) -> &str {
+    name.split_once(':').map_or(name, |(relation, _)| relation)
+}
+
+/// What is set of the relation that a name belongs to, unless its level forbids what is to be done.
+///
+/// # Errors
+/// [`store::ErrorKind::InvalidInput`] where it does; settings that are not to be read.
+pub(crate) fn check(
+    catalog: &Catalog,
+    read: &dyn Read,
+    name: &str,
+    forbidden_from: Access,
+) -> store::Result<Settings> {
+    let owner = owner(name);
+    let settings = catalog.settings(read, owner)?;
+    relation::check_access(owner, &settings, forbidden_from)?;
+    Ok(settings)
+}
+
+/// Refuses the name of a part where a relation is needed; `what` says how the part follows its
+/// relation.
+///
+/// # Errors
+/// It is the name of a part.
+pub(crate) fn refuse_part(name: &Ident, what: &str) -> Result<()> {
+    match name.text.split_once(':') {
+        Some((relation, _)) => {
+            let what = format!("`{}` is {what} `{relation}`", name.text);
+            let hint = "indexes, and the reverse of a graph, are kept with their relation";
+            Err(Error::hinted(what, name.span, hint))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What writes an entry besides scripts and changes by rows: nobody runs triggers then, or tells
+/// callbacks.
+pub(crate) fn other_writers(entry: &Entry) -> Option<&'static str> {
+    match entry {
+        Entry::Graph(..) => Some("graph"),
+        Entry::Blobs(..) => Some("blobs"),
+        Entry::Relation(schema, _) if CountersDef::of_schema(schema).is_some() => Some("counters"),
+        Entry::Relation(schema, _) if CombinedDef::of_schema(schema).is_some() => {
+            Some("combined values")
+        }
+        Entry::Relation(..) => None,
+    }
+}
+
+/// What is called so in a transaction.
+///
+/// # Errors
+/// There is nothing of this name.
+pub(crate) fn find(catalog: &Catalog, names: &Names, name: &Ident) -> Result<Entry> {
+    // What begins so is the database's own.
+    let is_named = !name.text.starts_with(':');
+    if is_named && let Some(found) = catalog.find_in(names, &name.text)? {
+        return Ok(found);
+    }
+    let known = catalog.list_in(names)?;
+    let near = syntax::closest(&name.text, known.iter().map(|(name, _)| name.as_str()));
+    Err(Error::unknown(format!("no relation `{}`", name.text), name.span, near))
+}
+
+/// What scripts only read. Long values of blobs lie elsewhere: a script would leave them there
+/// without an owner.
+pub(crate) fn refuse_read_only(entry: &Entry, span: Span) -> Result<()> {
+    match entry {
+        Entry::Blobs(def, _) => {
+            let what = format!("`{}` holds blobs, which scripts only read", def.name);
+            Err(Error::hinted(what, span, "put and delete them by the calls for blobs"))
+        }
+        Entry::Relation(..) | Entry::Graph(..) => Ok(()),
+    }
+}

@@ -1,0 +1,270 @@
+//! The catalog as a script sees it: stored relations, and its own temporary ones.
+//!
+//! The planner asks it for names; it remembers what was asked for.
+
+use exec::fixed_rule::registry::UserDefined;
+use exec::storage::access_path::StoredPath;
+use exec::storage::relation_source::{Relation, StoredRelation};
+use exec::storage::statistics::PathStatistics;
+use exec::table::owned::OwnedTable;
+use function::OwnAggregate;
+use model::Type;
+use plan::{AccessPath, ColumnInfo, RelationInfo, Spelled};
+use relation::{Access, Catalog, Dictionary, Entry, GraphPart, Names, Schema};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use store::{ErrorKind, Read};
+
+/// A relation that lives as long as its script.
+#[derive(Clone, Debug)]
+pub(crate) struct TempRelation {
+    /// Its columns.
+    pub columns: Vec<ColumnInfo>,
+    /// Defaults of its columns, by name.
+    pub defaults: Vec<(String, plan::Expr)>,
+    /// How many of them are keys.
+    pub keys: usize,
+    /// Its rows.
+    pub table: OwnedTable,
+}
+
+/// How the values of a relation of so many rows are spread, by path.
+type SpreadOf<'s> = dyn Fn(&StoredRelation, u64) -> store::Result<Vec<Arc<PathStatistics>>> + 's;
+
+/// The catalog for planning one query; remembers what was asked for.
+pub(crate) struct CatalogView<'s> {
+    catalog: &'s Catalog,
+    read: &'s dyn Read,
+    temp_relations: &'s BTreeMap<String, TempRelation>,
+    names: &'s Names,
+    found: RefCell<Vec<Relation>>,
+    spread: &'s SpreadOf<'s>,
+    own: &'s UserDefined,
+    /// The first failure of the store. The planner sees texts, which have no kind.
+    failure: RefCell<Option<store::Error>>,
+}
+
+impl<'s> CatalogView<'s> {
+    /// The catalog at a moment.
+    pub(crate) fn new(
+        catalog: &'s Catalog,
+        read: &'s dyn Read,
+        temp_relations: &'s BTreeMap<String, TempRelation>,
+        names: &'s Names,
+        spread: &'s SpreadOf<'s>,
+        own: &'s UserDefined,
+    ) -> Self {
+        let (found, failure) = (RefCell::default(), RefCell::default());
+        Self { catalog, read, temp_relations, names, found, spread, own, failure }
+    }
+
+    /// What was asked for, by handle.
+    ///
+    /// # Errors
+    /// What failed while it was looked up, other than a mistake of the query: whatever the plan is
+    /// then, it is not to be used.
+    pub(crate) fn into_relations(self) -> store::Result<Vec<Relation>> {
+        match self.failure.into_inner() {
+            Some(error) => Err(error),
+            None => Ok(self.found.into_inner()),
+        }
+    }
+
+    /// The text for the planner; the error itself is kept where the query is not to blame.
+    fn failed(&self, error: store::Error) -> String {
+        let message = error.to_string();
+        if error.kind() != ErrorKind::InvalidInput {
+            self.failure.borrow_mut().get_or_insert(error);
+        }
+        message
+    }
+
+    fn keep(&self, relation: Relation) -> usize {
+        let mut found = self.found.borrow_mut();
+        found.push(relation);
+        found.len() - 1
+    }
+
+    fn stored(&self, name: &str) -> Result<Option<RelationInfo>, String> {
+        let failed = |error: store::Error| self.failed(error);
+        let found = self.catalog.find_in(self.names, name).map_err(failed)?;
+        let Some(entry) = found else { return Ok(None) };
+        crate::access::check(self.catalog, self.read, name, Access::Hidden).map_err(failed)?;
+        let paths = stored_paths(self.catalog, self.read, &entry).map_err(failed)?;
+        let Some(main) = paths.first() else { return Ok(None) };
+        let rows = self.read.estimate(main.keyspace, &main.all()).map_err(failed)?.rows;
+        let schema = &main.schema;
+        let columns = columns_of(schema);
+        let is_historical = schema.keys.last().is_some_and(|key| key.column_type == Type::Validity);
+        let keys = schema.keys.len();
+        let own = main.keyspace;
+        let relation = StoredRelation { paths };
+        let spread = (self.spread)(&relation, rows).map_err(failed)?;
+        let repeat_rates = spread.first().map(|own| own.repeat_rates.clone()).unwrap_or_default();
+        let info_paths = relation.paths.iter().zip(&spread).map(|(path, spread)| AccessPath {
+            name: if path.keyspace == own { String::new() } else { path.schema.name.clone() },
+            keys: path.columns[..path.schema.keys.len()].to_vec(),
+            covers: path.columns.clone(),
+            prefixes: spread.prefixes.clone(),
+        });
+        let info_paths = info_paths.collect();
+        let handle = self.keep(Relation::Stored(Arc::new(relation)));
+        let spelled = entry.text_graph().map(|_| Spelled {
+            columns: vec![0, 1],
+            names: format!("{name}{}", GraphPart::Names.suffix()),
+        });
+        let paths = info_paths;
+        Ok(Some(RelationInfo {
+            handle,
+            columns,
+            keys,
+            rows,
+            paths,
+            repeat_rates,
+            is_historical,
+            spelled,
+        }))
+    }
+}
+
+/// A schema's columns with their types; those that may hold nothing are nullable.
+pub(crate) fn columns_of(schema: &Schema) -> Vec<ColumnInfo> {
+    let keys = schema
+        .keys
+        .iter()
+        .map(|key| ColumnInfo { name: key.name.clone(), column_type: key.column_type.clone() });
+    let values = schema.values.iter().map(|value| ColumnInfo {
+        name: value.name.clone(),
+        column_type: match value.nullable {
+            true => Type::Nullable(Box::new(value.column_type.clone())),
+            false => value.column_type.clone(),
+        },
+    });
+    keys.chain(values).collect()
+}
+
+/// The orders in which an entry's rows are stored; the first is its own.
+///
+/// # Errors
+/// A definition that is not to be read.
+pub(crate) fn stored_paths(
+    catalog: &Catalog,
+    read: &dyn Read,
+    entry: &Entry,
+) -> store::Result<Vec<StoredPath>> {
+    let mut paths = vec![StoredPath::of(entry.schema(), entry.keyspace())];
+    if let Entry::Blobs(..) = entry {
+        // The first value column: long values are in another keyspace.
+        paths[0].kept_elsewhere = Some(0);
+    }
+    if let Entry::Graph(def, _) = entry {
+        if let Some(reverse) = catalog.find(&def.keyspace_name(GraphPart::Reverse))? {
+            let mut path = StoredPath::of(reverse.schema(), reverse.keyspace());
+            path.columns = vec![1, 0, 2];
+            path.columns.truncate(path.schema.columns());
+            paths.push(path);
+        }
+        return Ok(paths);
+    }
+    if !entry.name().contains(':') {
+        for (schema, keyspace) in catalog.indexes_of(read, entry.name())? {
+            let columns = columns_of(&paths[0].schema);
+            let place = |key: &relation::KeyColumn| columns.iter().position(|c| c.name == key.name);
+            let places: Option<Vec<usize>> = schema.keys.iter().map(place).collect();
+            if let Some(columns) = places {
+                let path = StoredPath::of(schema, keyspace);
+                paths.push(StoredPath { columns, ..path });
+            }
+        }
+    } else if let Some((graph, part)) = dictionary_of(entry.name())
+        && let Some(def) = catalog.find(graph)?.as_ref().and_then(Entry::text_graph)
+    {
+        if part == GraphPart::Ids {
+            paths[0].has_raw_keys = true;
+        } else if let Some(ids) = catalog.find(&def.keyspace_name(GraphPart::Ids))? {
+            // A name is found by its id, and an id by its name.
+            let mut path = StoredPath::of(ids.schema(), ids.keyspace());
+            (path.columns, path.has_raw_keys) = (vec![1, 0], true);
+            paths.push(path);
+        }
+    }
+    Ok(paths)
+}
+
+/// Where the numbers of a graph's texts are, if its vertices are text.
+///
+/// # Errors
+/// A definition that is not to be read, or a graph that has lost its dictionary.
+pub(crate) fn dictionary(catalog: &Catalog, entry: &Entry) -> store::Result<Option<Dictionary>> {
+    let Some(def) = entry.text_graph() else { return Ok(None) };
+    let part = |part| -> store::Result<_> {
+        let name = def.keyspace_name(part);
+        if let Some(found) = catalog.find(&name)? {
+            return Ok(found.keyspace());
+        }
+        // A graph that is dropped meanwhile loses all parts at once.
+        let is_there = catalog.find(&def.name)?.is_some_and(|now| now == *entry);
+        let kind = if is_there { ErrorKind::Corruption } else { ErrorKind::InvalidInput };
+        Err(store::Error::new(kind, format!("the graph {:?} has no part {name:?}", def.name)))
+    };
+    let (ids, names) = (part(GraphPart::Ids)?, part(GraphPart::Names)?);
+    Ok(Some(Dictionary { ids, names }))
+}
+
+/// The name of the graph whose dictionary has this name, if one has, and which half of it.
+fn dictionary_of(name: &str) -> Option<(&str, GraphPart)> {
+    let half = |part: GraphPart| Some((name.strip_suffix(part.suffix())?, part));
+    [GraphPart::Ids, GraphPart::Names].into_iter().find_map(half)
+}
+
+impl plan::Catalog for CatalogView<'_> {
+    fn relation(&self, name: &str) -> Result<Option<RelationInfo>, String> {
+        let Some(temp_relations) = self.temp_relations.get(name) else { return self.stored(name) };
+        let columns = temp_relations
+            .columns
+            .iter()
+            .map(|column| ColumnInfo { name: column.name.clone(), column_type: Type::Any })
+            .collect();
+        let all: Vec<usize> = (0..temp_relations.columns.len()).collect();
+        let path = AccessPath {
+            name: String::new(),
+            keys: all[..temp_relations.keys].to_vec(),
+            covers: all,
+            prefixes: Vec::new(),
+        };
+        Ok(Some(RelationInfo {
+            handle: self.keep(Relation::Script(temp_relations.table.clone())),
+            columns,
+            keys: temp_relations.keys,
+            rows: temp_relations.table.live_rows() as u64,
+            paths: vec![path],
+            repeat_rates: Vec::new(),
+            is_historical: false,
+            spelled: None,
+        }))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let listed = self.catalog.list_in(self.names);
+        let stored = listed.map_err(|error| self.failed(error)).unwrap_or_default();
+        let stored = stored.into_iter().map(|(name, _)| name);
+        stored.chain(self.temp_relations.keys().cloned()).collect()
+    }
+
+    fn algorithm(
+        &self,
+        name: &syntax::Ident,
+        options: &[(syntax::Ident, syntax::Expr)],
+    ) -> Result<Option<usize>, syntax::Diagnostic> {
+        exec::fixed_rule::columns(name, options, self.own)
+    }
+
+    fn aggregate(&self, name: &str) -> Option<Arc<OwnAggregate>> {
+        self.own.aggregate(name)
+    }
+
+    fn aggregates(&self) -> Vec<String> {
+        self.own.aggregate_names()
+    }
+}

@@ -1,0 +1,60 @@
+//! Values as a column holds them.
+
+use exec::error::Result;
+use model::{Type, Value};
+
+/// A value as a column of this type holds it, or why it holds none such.
+pub(crate) fn coerced(
+    of: &Type,
+    value: Value,
+    ambient: &dyn function::Ambient,
+) -> std::result::Result<Value, String> {
+    if has_stray_null(of, &value) {
+        return Err("expected a value, found null".to_owned());
+    }
+    if *of.without_null() == Type::Validity
+        && let Some(validity) = validity(&value, ambient).map_err(|error| error.to_string())?
+    {
+        return Ok(validity);
+    }
+    of.coerce(value).map_err(|error| error.to_string())
+}
+
+/// What may be written for a validity: a time that asserts, `'ASSERT'` and `'RETRACT'` for now, `~`
+/// before a time that retracts, and a list of microseconds and a truth value.
+fn validity(value: &Value, ambient: &dyn function::Ambient) -> Result<Option<Value>> {
+    let make =
+        |timestamp_us, assert| Ok(Some(Value::Validity(model::Validity { timestamp_us, assert })));
+    match value {
+        Value::Str(text) => match text.as_str() {
+            "ASSERT" => make(ambient.moment_us(), true),
+            "RETRACT" => make(ambient.moment_us(), false),
+            text => match text.strip_prefix('~') {
+                Some(text) => make(exec::value::validity::microseconds(text, ambient)?, false),
+                None => make(exec::value::validity::microseconds(text, ambient)?, true),
+            },
+        },
+        Value::List(items) => match items.as_slice() {
+            [Value::Int(timestamp_us), Value::Bool(assert)] => make(*timestamp_us, *assert),
+            _ => Ok(None),
+        },
+        Value::Int(timestamp_us) => make(*timestamp_us, true),
+        _ => Ok(None),
+    }
+}
+
+/// Whether there is a null where the type does not say that it may stand. The types themselves take
+/// one for `Any` and for JSON.
+fn has_stray_null(of: &Type, value: &Value) -> bool {
+    match (of, value) {
+        (Type::Any | Type::Json, Value::Null) => true,
+        (Type::Nullable(of), value) => *value != Value::Null && has_stray_null(of, value),
+        (Type::List(of, _), Value::List(items)) => {
+            items.iter().any(|item| has_stray_null(of, item))
+        }
+        (Type::Tuple(types), Value::List(items)) => {
+            types.iter().zip(items).any(|(of, item)| has_stray_null(of, item))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,228 @@
+//! The engine: what all scripts over one store share.
+
+use crate::admin::Admin;
+use crate::catalog_view::{CatalogView, TempRelation};
+use crate::dml::change_feed::Callbacks;
+use crate::index_check::IndexCheck;
+use crate::plan_cache::PlanCache;
+use crate::run_options::Run;
+use crate::running::{Registered, RunningScripts};
+use crate::schema_epoch::SchemaEpoch;
+use env::Env;
+use env::sync::{Mutex, RwLock};
+use exec::error::Result;
+use exec::files::Files;
+use exec::fixed_rule::Projections;
+use exec::fixed_rule::registry::UserDefined;
+use exec::host::Host;
+use exec::limits::QueryLimits;
+use exec::parallel::WorkerPool;
+use exec::storage::relation_source::{Relation, StoredRelation};
+use exec::storage::statistics::Statistics;
+use exec::trie::cache::TrieCache;
+use plan::Plan;
+use relation::{Catalog, Names};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use store::{Read, Store};
+
+/// Seconds that a query may take where neither it nor the caller says otherwise.
+const TIMEOUT_S: f64 = 300.0;
+
+/// Graph projections that are cached from query to query take as much as a query may,
+/// divided by this.
+const PROJECTIONS_SHARE: u64 = 4;
+
+/// Runs scripts over a store.
+pub struct Engine {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) env: Arc<dyn Env>,
+    pub(crate) catalog: Catalog,
+    pub(crate) plan_cache: PlanCache,
+    pub(crate) statistics: Statistics,
+    pub(crate) running: RunningScripts,
+    /// Shared by scripts that change rows; held alone while an index is made or dropped.
+    pub(crate) changing: RwLock<()>,
+    /// Held while a commit changes what names stand for.
+    pub(crate) naming: Mutex<()>,
+    /// Transactions begun before a schema change must retry (`schema_epoch.rs`).
+    pub(crate) schema_epoch: SchemaEpoch,
+    pub(crate) memory_bytes_max: u64,
+    pub(crate) projections: Projections,
+    pub(crate) tries: TrieCache,
+    pub(crate) worker_pool: WorkerPool,
+    pub(crate) host: Option<Arc<dyn Host>>,
+    /// Files that scripts may read.
+    pub(crate) files: Files,
+    pub(crate) callbacks: Callbacks,
+    pub(crate) user_defined: UserDefined,
+    pub(crate) pauses: env::Pauses,
+    /// Rows of a range of a relation that goes out in parts.
+    pub(crate) range_rows: AtomicU64,
+}
+
+impl Engine {
+    /// An engine whose queries hold at most so many bytes each.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, env: Arc<dyn Env>, memory_bytes_max: u64) -> Self {
+        Self {
+            catalog: Catalog::new(Arc::clone(&store)),
+            store,
+            worker_pool: WorkerPool::new(env.parallelism()),
+            env,
+            plan_cache: PlanCache::default(),
+            statistics: Statistics::default(),
+            running: RunningScripts::default(),
+            changing: RwLock::default(),
+            naming: Mutex::default(),
+            schema_epoch: SchemaEpoch::default(),
+            memory_bytes_max,
+            projections: Projections::new(memory_bytes_max / PROJECTIONS_SHARE),
+            tries: TrieCache::new(memory_bytes_max / PROJECTIONS_SHARE),
+            host: None,
+            files: Files::default(),
+            callbacks: Callbacks::default(),
+            user_defined: UserDefined::default(),
+            pauses: env::Pauses::new(),
+            range_rows: exec::result_stream::RANGE_ROWS.into(),
+        }
+    }
+
+    /// Of a database that keeps something beside the store.
+    #[must_use]
+    pub fn with_host(mut self, host: Arc<dyn Host>) -> Self {
+        self.host = Some(host);
+        self
+    }
+
+    /// Whose scripts read these files of the machine, and no others.
+    #[must_use]
+    pub fn with_files(mut self, files: Files) -> Self {
+        self.files = files;
+        self
+    }
+
+    pub(crate) fn host(&self) -> Option<&dyn Host> {
+        self.host.as_deref()
+    }
+
+    /// Lets other threads help a query once it has made so many rows, in the place of some ten
+    /// thousand: so that tests see them help.
+    #[doc(hidden)]
+    pub fn set_parallel_rows(&self, rows: usize) {
+        self.worker_pool.set_rows_min(rows);
+    }
+
+    /// Lets statistics of relations with so many rows or more say how joins run, in the place of
+    /// some thousand: so that tests of small ones see it.
+    #[doc(hidden)]
+    pub fn set_sampled_rows(&self, rows: u64) {
+        self.statistics.set_sampled_min(rows);
+    }
+
+    /// Lets relations that go out in parts be read so many rows at once. For tests.
+    #[doc(hidden)]
+    pub fn set_range_rows(&self, rows: u64) {
+        self.range_rows.store(rows.max(1), Relaxed);
+    }
+
+    /// How often other threads were let help. For tests.
+    #[doc(hidden)]
+    pub fn times_parallel(&self) -> u64 {
+        self.worker_pool.times_taken()
+    }
+
+    /// Invalidates all plans: what they depend on may have changed otherwise than by scripts.
+    pub fn invalidate_plans(&self) {
+        self.plan_cache.clear();
+    }
+
+    pub(crate) fn limits<'r>(&self, run: &Run<'r>, cancelled: &Arc<AtomicBool>) -> QueryLimits<'r> {
+        let memory_bytes_max = run.memory_bytes_max.unwrap_or(u64::MAX).min(self.memory_bytes_max);
+        let limits =
+            QueryLimits::new(Arc::clone(&self.env), Arc::clone(cancelled), memory_bytes_max)
+                .with_caller(run.go_on, run.timeout_s)
+                .with_files(run.files)
+                .non_blocking(run.non_blocking.is_some());
+        // Who says how long it may take, says so for longer than the default too.
+        limits.set_timeout(if run.timeout_s.is_some() { 0.0 } else { TIMEOUT_S });
+        limits
+    }
+
+    /// A watch of what nobody stops.
+    pub(crate) fn no_limits(&self) -> QueryLimits<'static> {
+        QueryLimits::new(Arc::clone(&self.env), Arc::default(), self.memory_bytes_max)
+    }
+
+    pub(crate) fn register(&self, text: &Arc<str>, cancelled: &Arc<AtomicBool>) -> Registered<'_> {
+        self.running.register(text, cancelled, self.env.wall_us())
+    }
+
+    pub(crate) fn plan(
+        &self,
+        query: &syntax::Query,
+        read: &dyn Read,
+        temp_relations: &BTreeMap<String, TempRelation>,
+        names: &Names,
+    ) -> Result<(Plan, Vec<Relation>)> {
+        let spread = |relation: &StoredRelation, rows: u64| {
+            self.statistics.of(relation, rows, &*self.store, &*self.env)
+        };
+        let view = CatalogView::new(
+            &self.catalog,
+            read,
+            temp_relations,
+            names,
+            &spread,
+            &self.user_defined,
+        );
+        let plan = plan::plan(query, &view);
+        let found = view.into_relations()?;
+        let plan = plan?;
+        let relations =
+            plan.program.stored.iter().map(|stored| found[stored.handle].clone()).collect();
+        Ok((plan, relations))
+    }
+
+    /// Scripts that run: id, microseconds since 1970 when they began, text.
+    #[must_use]
+    pub fn running(&self) -> Vec<(u64, u64, String)> {
+        self.running.list()
+    }
+
+    /// Stops a script; whether it was there.
+    pub fn kill(&self, id: u64) -> bool {
+        self.running.kill(id)
+    }
+
+    /// What system ops and indexes need of the engine.
+    pub(crate) fn admin(&self) -> Admin<'_> {
+        Admin {
+            catalog: &self.catalog,
+            store: &self.store,
+            running: &self.running,
+            host: self.host(),
+            user_defined: &self.user_defined,
+        }
+    }
+
+    /// Compares the indexes of all relations with their relations; gives the sound ones, and what
+    /// is wrong with the others.
+    ///
+    /// # Errors
+    /// Failures of the store.
+    pub fn check_indexes(&self) -> store::Result<(Vec<IndexCheck>, Vec<String>)> {
+        self.admin().check_indexes()
+    }
+
+    /// Makes the indexes anew that do not hold what their relations say; gives their names. Nobody
+    /// else may change relations meanwhile.
+    ///
+    /// # Errors
+    /// Failures of the store.
+    pub fn mend_indexes(&self) -> store::Result<Vec<String>> {
+        self.admin().mend_indexes(&self.no_limits())
+    }
+}

@@ -1,0 +1,249 @@
+//! Secondary indexes: filled from what is there, maintained by the writer, dropped.
+//!
+//! # How an index is filled
+//! Its keyspace is created empty, and no reader uses it. Its rows are bulk-loaded, at most a
+//! quarter of a query's memory at a time; with the last of them comes the row that says that the
+//! index is whole. No script that changes relations runs meanwhile (the engine's lock), so the
+//! index misses no change.
+
+use crate::admin::Admin;
+use crate::catalog_view::{columns_of, stored_paths};
+use crate::dml::writer::index_rows;
+use base::{Batch, Key, KeyspaceId, Kind, Projection};
+use exec::error::{Error, Result};
+use exec::limits::{Check, QueryLimits};
+use exec::output::Output;
+use exec::storage::access_path::StoredPath;
+use model::Value;
+use relation::{CombinedDef, CountersDef, Entry, Schema};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use store::{Read, SortedRows, TableWrites};
+use syntax::Ident;
+
+/// Rows that are read and turned at once.
+const CHUNK_ROWS: usize = 65_536;
+
+/// Creates an index and fills it.
+///
+/// # Errors
+/// An index of this name, unknown columns, failures of the store, and what stops it: then there is
+/// no index.
+pub(crate) fn create(
+    admin: &Admin<'_>,
+    entry: &Entry,
+    name: &Ident,
+    columns: &[Ident],
+    limits: &QueryLimits<'_>,
+) -> Result<Output> {
+    let Entry::Relation(schema, keyspace) = entry else {
+        let what = format!("`{}` is no relation of scripts, so it has no indexes", entry.name());
+        let hint = "a graph is found from both ends without one";
+        return Err(Error::hinted(what, name.span, hint));
+    };
+    if CountersDef::of_schema(schema).is_some() || CombinedDef::of_schema(schema).is_some() {
+        let what = format!("the rows of `{}` may change beside scripts", schema.name);
+        let hint = "counters and combined values would leave an index behind";
+        return Err(Error::hinted(what, name.span, hint));
+    }
+    let names: Vec<String> = columns.iter().map(|column| column.text.clone()).collect();
+    let refused = |error: store::Error| Error::refused(error, name.span);
+    let catalog = admin.catalog;
+    let (index, id) = catalog.create_index(schema, &name.text, &names).map_err(refused)?;
+    let all = columns_of(schema);
+    let place = |key: &relation::KeyColumn| all.iter().position(|column| column.name == key.name);
+    let path = StoredPath::of(index.clone(), id);
+    let path = StoredPath { columns: index.keys.iter().filter_map(place).collect(), ..path };
+    let main = StoredPath::of(schema.clone(), *keyspace);
+    let filled = fill(admin, schema, &main, &path, &index.name, limits);
+    if filled.is_err() {
+        // Nobody sees it, and what it holds would stay. A failure of that is less than the one that
+        // is told.
+        let _ = admin.store.drop_keyspaces(&[id]);
+    }
+    filled
+}
+
+/// Loads the keys of an index, and says with the last of them that it is whole.
+fn fill(
+    admin: &Admin<'_>,
+    schema: &Schema,
+    main: &StoredPath,
+    path: &StoredPath,
+    name: &str,
+    limits: &QueryLimits<'_>,
+) -> Result<Output> {
+    let snapshot = admin.store.snapshot();
+    let mut scan = snapshot.scan(main.keyspace, main.all(), Projection::ALL)?;
+    let mut rows = Batch::new(&main.shape);
+    let mut load = Load { admin, id: path.keyspace, limits, pieces: Vec::new(), bytes: 0 };
+    while scan.next_batch(CHUNK_ROWS, &mut rows)? {
+        let more = index_rows(schema, &rows, path)?;
+        load.add((0..more.rows).map(|row| more.keys.get(row)).collect())?;
+        rows.clear();
+    }
+    drop(scan);
+    load.commit(Some(admin.catalog.ready_row(name, Kind::Put)?))?;
+    Ok(Output::status("OK"))
+}
+
+/// Drops an index.
+///
+/// # Errors
+/// There is none of this name.
+pub(crate) fn remove(admin: &Admin<'_>, relation: &Ident, name: &Ident) -> Result<Output> {
+    let full = format!("{}:{}", relation.text, name.text);
+    match admin.catalog.drop_index(&full)? {
+        true => Ok(Output::status("OK")),
+        false => Err(Error::value(format!("no index `{full}`"), name.span)),
+    }
+}
+
+/// The indexes of a relation.
+///
+/// # Errors
+/// Failures of the store.
+pub(crate) fn list(admin: &Admin<'_>, read: &dyn Read, entry: &Entry) -> Result<Output> {
+    let paths = stored_paths(admin.catalog, read, entry)?;
+    let names = columns_of(&paths[0].schema);
+    let rows = paths[1..].iter().map(|path| {
+        let full = path.schema.name.clone();
+        let name = full.split_once(':').map_or(full.as_str(), |(_, name)| name).to_owned();
+        let columns = path.columns.iter().map(|&column| Value::Str(names[column].name.clone()));
+        let text = |text: &str| Value::Str(text.to_owned());
+        let columns = Value::List(columns.collect());
+        vec![Value::Str(name), text("normal"), Value::List(vec![Value::Str(full)]), columns]
+    });
+    Ok(Output::of_values(&["name", "type", "relations", "config"], rows.collect()))
+}
+
+/// Keys of an index on their way to its keyspace.
+struct Load<'e, 'w> {
+    admin: &'e Admin<'e>,
+    id: KeyspaceId,
+    limits: &'e QueryLimits<'w>,
+    /// Each in order.
+    pieces: Vec<Vec<Key>>,
+    bytes: u64,
+}
+
+impl Load<'_, '_> {
+    fn add(&mut self, mut piece: Vec<Key>) -> Result<()> {
+        piece.sort_unstable();
+        self.bytes += piece.iter().map(bytes_of).sum::<u64>();
+        self.pieces.push(piece);
+        self.limits.check(0)?;
+        // Merging takes as much again.
+        match self.bytes > self.limits.memory_bytes_max() / 4 {
+            true => self.commit(None),
+            false => Ok(()),
+        }
+    }
+
+    /// Loads what there is, with a row that says that it was the last.
+    fn commit(&mut self, last: Option<TableWrites>) -> Result<()> {
+        let pieces = std::mem::take(&mut self.pieces);
+        let keys = merged(pieces, &|| self.limits.check(0))?.into_iter();
+        self.bytes = 0;
+        let mut bulk = self.admin.store.begin_bulk()?;
+        let cancelled = Some(Arc::clone(self.limits.cancelled()));
+        let written = bulk.write(self.id, vec![Box::new(Sorted { keys, cancelled })]);
+        // Whoever was told to stop says so himself.
+        self.limits.check(0)?;
+        written?;
+        if let Some(TableWrites { keyspace, rows, .. }) = last {
+            let keys: Vec<Key> = (0..rows.rows).map(|row| rows.keys.get(row)).collect();
+            let keys = keys.into_iter();
+            bulk.write(keyspace, vec![Box::new(Sorted { keys, cancelled: None })])?;
+        }
+        bulk.commit()?;
+        Ok(())
+    }
+}
+
+/// Memory that a key takes, about.
+fn bytes_of(key: &Key) -> u64 {
+    let heap = match key {
+        Key::Words { .. } => 0,
+        Key::Bytes(bytes) => bytes.len(),
+    };
+    (size_of::<Key>() + heap) as u64
+}
+
+/// Merges pieces in order, two and two, so that it can be stopped in between.
+fn merged(mut pieces: Vec<Vec<Key>>, check: Check<'_>) -> Result<Vec<Key>> {
+    while pieces.len() > 1 {
+        let mut longer = Vec::with_capacity(pieces.len().div_ceil(2));
+        let mut shorter = pieces.into_iter();
+        while let Some(one) = shorter.next() {
+            let Some(other) = shorter.next() else {
+                longer.push(one);
+                break;
+            };
+            let mut both = Vec::with_capacity(one.len() + other.len());
+            let (mut one, mut other) = (one.into_iter().peekable(), other.into_iter().peekable());
+            while let (Some(a), Some(b)) = (one.peek(), other.peek()) {
+                if both.len().is_multiple_of(CHUNK_ROWS) {
+                    check()?;
+                }
+                both.extend(if a <= b { one.next() } else { other.next() });
+            }
+            both.extend(one);
+            both.extend(other);
+            longer.push(both);
+        }
+        pieces = longer;
+    }
+    Ok(pieces.pop().unwrap_or_default())
+}
+
+/// Keys in order, as rows without values.
+struct Sorted {
+    keys: std::vec::IntoIter<Key>,
+    cancelled: Option<Arc<AtomicBool>>,
+}
+
+impl SortedRows for Sorted {
+    fn next_rows(&mut self, out: &mut Batch) -> store::Result<bool> {
+        if self.cancelled.as_ref().is_some_and(|cancelled| cancelled.load(Relaxed)) {
+            return Err(store::Error::new(store::ErrorKind::Cancelled, "the index was stopped"));
+        }
+        let before = out.rows;
+        for key in self.keys.by_ref().take(CHUNK_ROWS) {
+            out.keys.push(key.as_ref());
+            out.rows += 1;
+        }
+        Ok(out.rows > before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn pieces_in_order_are_merged_in_order() {
+        for pieces in 0..9_u64 {
+            let key = |i: u64| Key::words(&[i * 7919 % 1009]);
+            let piece = |p: u64| {
+                let mut keys: Vec<Key> = (p * 100..p * 100 + 20 * p).map(key).collect();
+                keys.sort_unstable();
+                keys
+            };
+            let mut wanted: Vec<Key> = (0..pieces).flat_map(piece).collect();
+            wanted.sort_unstable();
+            let found = merged((0..pieces).map(piece).collect(), &|| Ok(()));
+            assert!(found.is_ok_and(|found| found == wanted), "{pieces} pieces");
+        }
+        let checks = Cell::new(0);
+        let stop = || {
+            checks.set(checks.get() + 1);
+            Err(exec::error::Error::Stopped("enough".to_owned()))
+        };
+        let keys = || vec![Key::words(&[1])];
+        assert!(merged(vec![keys(), keys(), keys()], &stop).is_err());
+        assert_eq!(checks.get(), 1, "it stops where it is told to");
+    }
+}

@@ -1,0 +1,180 @@
+//! Whether an index holds what its relation says it holds.
+//!
+//! # How
+//! Both are read once, in one snapshot: what the rows of the relation should be in the index, and
+//! what is there. Two sums of hashes of the keys say whether the two are the same set, in whatever
+//! order they come and without holding them. Two indexes that differ in many rows pass with a
+//! chance of 2⁻¹²⁸; one that differs in one row never does, unless two of its keys have both hashes
+//! in common.
+
+use crate::admin::Admin;
+use crate::catalog_view::stored_paths;
+use crate::dml::writer::index_rows;
+use base::{Batch, KeyRef, Keys, KeyspaceId, Projection};
+use exec::error::Error;
+use exec::limits::QueryLimits;
+use exec::storage::access_path::StoredPath;
+use relation::Entry;
+use std::hash::{BuildHasher, Hasher};
+use store::{ErrorKind, Read, Result};
+use syntax::{Ident, Span};
+
+/// Rows that are read at once.
+const CHUNK_ROWS: usize = 65_536;
+
+/// A set of keys, told apart from others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sums {
+    rows: u64,
+    hashes: [u64; 2],
+}
+
+/// What an index holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexCheck {
+    /// `relation:index`.
+    pub name: String,
+    /// Its rows.
+    pub rows: u64,
+}
+
+impl Admin<'_> {
+    /// Compares the indexes of all relations with their relations; gives the sound ones, and what
+    /// is wrong with the others.
+    ///
+    /// # Errors
+    /// Failures of the store.
+    pub(crate) fn check_indexes(&self) -> Result<(Vec<IndexCheck>, Vec<String>)> {
+        let (mut sound, mut problems) = (Vec::new(), Vec::new());
+        self.compare_indexes(&mut |_, path, wanted, found| {
+            let name = path.schema.name.clone();
+            if found == wanted {
+                sound.push(IndexCheck { name, rows: found.rows });
+                return;
+            }
+            let rows = match found.rows == wanted.rows {
+                true => format!("{} rows, and so does the relation, but others", found.rows),
+                false => format!("{} rows, the relation {}", found.rows, wanted.rows),
+            };
+            let hint = format!(
+                "::index drop {name}, then ::index create, makes it anew from the relation"
+            );
+            problems.push(format!("index {name:?} holds {rows}\nhint: {hint}"));
+        })?;
+        Ok((sound, problems))
+    }
+
+    /// Makes the indexes anew that do not hold what their relations say; gives their names. Nobody
+    /// else may change relations meanwhile.
+    ///
+    /// # Errors
+    /// Failures of the store.
+    pub(crate) fn mend_indexes(&self, limits: &QueryLimits<'_>) -> Result<Vec<String>> {
+        let mut wrong = Vec::new();
+        self.compare_indexes(&mut |entry, path, wanted, found| {
+            if found != wanted {
+                wrong.push((entry.clone(), path.schema.clone()));
+            }
+        })?;
+        let mut mended = Vec::with_capacity(wrong.len());
+        let ident = |text: &str| Ident { text: text.to_owned(), span: Span::default() };
+        for (entry, index) in wrong {
+            let Some((relation, name)) = index.name.split_once(':') else { continue };
+            let columns: Vec<Ident> = index.keys.iter().map(|key| ident(&key.name)).collect();
+            crate::index::remove(self, &ident(relation), &ident(name)).map_err(of_store)?;
+            let name = ident(name);
+            crate::index::create(self, &entry, &name, &columns, limits).map_err(of_store)?;
+            mended.push(index.name);
+        }
+        Ok(mended)
+    }
+
+    /// Tells of each index what its relation says it holds, and what it holds. What is dropped
+    /// meanwhile is left out.
+    fn compare_indexes(&self, tell: &mut dyn FnMut(&Entry, &StoredPath, Sums, Sums)) -> Result<()> {
+        for entry in self.catalog.list()? {
+            let compared = self
+                .catalog
+                .if_there(entry.name(), |now| Ok((now.clone(), self.sums_of_indexes(now)?)))?;
+            let Some((entry, all)) = compared else { continue };
+            for (path, wanted, found) in all {
+                tell(&entry, &path, wanted, found);
+            }
+        }
+        Ok(())
+    }
+
+    /// Of each index of a relation what the relation says it holds, and what it holds.
+    fn sums_of_indexes(&self, entry: &Entry) -> Result<Vec<(StoredPath, Sums, Sums)>> {
+        let Entry::Relation(schema, keyspace) = entry else { return Ok(Vec::new()) };
+        if schema.name.contains(':') {
+            return Ok(Vec::new());
+        }
+        let snapshot = self.store.snapshot();
+        let paths = stored_paths(self.catalog, &*snapshot, entry)?;
+        let indexes = &paths[1..];
+        if indexes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut all: Vec<_> =
+            indexes.iter().map(|path| (path.clone(), Sums::default(), Sums::default())).collect();
+        each_batch(&*snapshot, *keyspace, &paths[0], &mut |rows| {
+            for (path, wanted, _) in &mut all {
+                wanted.add(&index_rows(schema, rows, path).map_err(of_store)?);
+            }
+            Ok(())
+        })?;
+        for (path, _, found) in &mut all {
+            each_batch(&*snapshot, path.keyspace, path, &mut |rows| {
+                found.add(rows);
+                Ok(())
+            })?;
+        }
+        Ok(all)
+    }
+}
+
+fn each_batch(
+    read: &dyn Read,
+    keyspace: KeyspaceId,
+    path: &StoredPath,
+    visit: &mut dyn FnMut(&Batch) -> Result<()>,
+) -> Result<()> {
+    let mut scan = read.scan(keyspace, path.all(), Projection::ALL)?;
+    let mut rows = Batch::new(&path.shape);
+    while scan.next_batch(CHUNK_ROWS, &mut rows)? {
+        visit(&rows)?;
+        rows.clear();
+    }
+    Ok(())
+}
+
+fn of_store(error: Error) -> store::Error {
+    match error {
+        Error::Store(error) => error,
+        Error::Limit(what) => store::Error::new(ErrorKind::Limit, what),
+        Error::Stopped(what) => store::Error::new(ErrorKind::Cancelled, what),
+        other => store::Error::new(ErrorKind::Corruption, other.to_string()),
+    }
+}
+
+impl Sums {
+    fn add(&mut self, rows: &Batch) {
+        self.rows += rows.rows as u64;
+        let seeds = [0x51_49_50_55, 0x6b_6e_6f_74].map(foldhash::fast::FixedState::with_seed);
+        for row in 0..rows.rows {
+            for (sum, seed) in self.hashes.iter_mut().zip(&seeds) {
+                *sum = sum.wrapping_add(hash(&rows.keys, row, seed));
+            }
+        }
+    }
+}
+
+fn hash(keys: &Keys, row: usize, seed: &foldhash::fast::FixedState) -> u64 {
+    let mut state = seed.build_hasher();
+    match keys.get(row).as_ref() {
+        KeyRef::Words(words) => words.iter().for_each(|&word| state.write_u64(word)),
+        KeyRef::Bytes(bytes) => state.write(bytes),
+    }
+    state.finish()
+}

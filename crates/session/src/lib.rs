@@ -1,0 +1,76 @@
+//! Scripts, transactions and changes over the executor.
+//!
+//! # Who calls whom
+//! [`Engine`] takes text, looks for a plan of it in the plan cache, and gives it a snapshot or a
+//! transaction. A session runs the statements of a script: queries go to the executor ([`exec`]),
+//! changes to `dml`, system ops to `system`. What a transaction changed is told and made visible
+//! when it is committed.
+//!
+//! # Floors
+//! A module imports only from modules that are named before it (`tests/floors.rs` checks that).
+//!
+//! 1. `nesting`, `caught`, `cheap_plan`, `run_options`, `ambient`: what everything else uses.
+//! 2. `script_kind`, `access`, `query_options`: questions about a script, its names and its
+//!    options.
+//! 3. `schema_epoch`, `running`, `catalog_view`: what scripts share.
+//! 4. `dml::changed_rows`, `dml::coerce`, `dml::dictionary_ids`, `dml::target`, `dml::encode`,
+//!    `dml::bulk_load`, `dml::writer`, `dml::trigger`, `dml::change_feed`: changes of rows.
+//! 5. `dml`: the folder itself.
+//! 6. `plan_cache::cached_script`, `plan_cache`: plans and scripts by their text.
+//! 7. `admin`, `index`, `index_check`, `system`, `script`: system ops, and scripts of several
+//!    steps.
+//! 8. `transaction_state`, `engine`: what outlives a script.
+//! 9. `user_defined`, `reentrancy`, `frames`, `query`: what an engine does without a transaction.
+//! 10. `session`, `ddl`, `dml::temp_relation`, `dml::change_rows`: a script in its transaction.
+//! 11. `transaction`, `run`, `stream`, `nonblocking`: what the crate above calls.
+
+mod access;
+mod admin;
+mod ambient;
+mod catalog_view;
+mod caught;
+mod cheap_plan;
+mod ddl;
+mod dml;
+mod engine;
+mod frames;
+mod index;
+mod index_check;
+mod nesting;
+mod nonblocking;
+mod plan_cache;
+mod query;
+mod query_options;
+mod reentrancy;
+mod run;
+mod run_options;
+mod running;
+mod schema_epoch;
+mod script;
+mod script_kind;
+mod session;
+mod stream;
+mod system;
+mod transaction;
+mod transaction_state;
+#[cfg(test)]
+mod trie_tests;
+mod user_defined;
+
+pub use dml::change_feed::{Callback, Changed, ChangedBy};
+pub use dml::change_rows::{Change, ChangeKind};
+pub use engine::Engine;
+pub use exec::error::{Error, Result};
+pub use exec::files::Files;
+pub use exec::fixed_rule::registry::{FixedRule, RuleCall};
+pub use exec::host::Host;
+pub use exec::limits::GoOn;
+pub use exec::output::Output;
+pub use exec::result_stream::{Consumer, Part, TakePart};
+pub use exec::value::cell::{Cell, Interner, ShortText};
+pub use exec::words::{Words, words};
+pub use frames::{ColumnOf, Frames};
+pub use index_check::IndexCheck;
+pub use run_options::{Debug, NonBlocking, Parameters, Run};
+pub use script_kind::may_change;
+pub use transaction_state::TransactionState;

@@ -1,0 +1,326 @@
+//! One query by its plan: options, fast paths, execution, order and limit.
+
+use crate::ambient::EnvAmbient;
+use crate::engine::Engine;
+use crate::query_options::{Options, cells_of};
+use crate::run_options::Parameters;
+use env::sync::Mutex;
+use exec::context::ExecContext;
+use exec::error::{Error, Result};
+use exec::explain::Analysis;
+use exec::expr::Computer;
+use exec::fast_path::depth_first::DepthFirst;
+use exec::fast_path::point_lookup::PointLookup;
+use exec::fixpoint::Fixpoint;
+use exec::limits::QueryLimits;
+use exec::output::Output;
+use exec::result_stream::{Consumer, Remaining, ResultStream};
+use exec::sink::top_k::TopK;
+use exec::storage::access_path::SHORT_ROWS;
+use exec::storage::relation_source::Relation;
+use exec::trie::cache::CachedTries;
+use exec::value::cell::{Cell, Interner};
+use exec::value::columns::Columns;
+use plan::{Constant, Plan, Wanted};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use store::{Read, Snapshot};
+
+/// What a query reads, and the consumer of its rows.
+pub(crate) struct QueryInput<'g> {
+    pub(crate) read: &'g dyn Read,
+    /// The same, where it may be kept beyond the query.
+    pub(crate) lasting: Option<&'g dyn Snapshot>,
+    /// To the caller, as they are.
+    pub(crate) streamable: bool,
+    /// To the caller while they are found, where they can.
+    pub(crate) consumer: Option<&'g Consumer<'g>>,
+}
+
+/// Columns of the entry that `:order` names, and whether each descends; what is no column is left
+/// out.
+fn order_of(query: &syntax::Query, plan: &Plan) -> Vec<(usize, bool)> {
+    let headers = &plan.program.predicates[plan.program.entry].columns;
+    let by = query.options.order.iter().filter_map(|(name, descends)| {
+        let place = headers.iter().position(|header| *header == name.text)?;
+        Some((place, *descends))
+    });
+    by.collect()
+}
+
+/// Names of the result's columns, of which there are so many.
+fn headers_of(plan: &Plan, columns: usize) -> Vec<String> {
+    let headers = &plan.program.predicates[plan.program.entry].columns;
+    match headers.is_empty() {
+        true => (0..columns).map(|i| format!("_{i}")).collect(),
+        false => headers.clone(),
+    }
+}
+
+impl Engine {
+    #[expect(clippy::too_many_arguments, reason = "what a query reads")]
+    pub(crate) fn run_query(
+        &self,
+        query: &syntax::Query,
+        plan: &Plan,
+        relations: Vec<Relation>,
+        input: QueryInput<'_>,
+        interner: &Arc<Interner>,
+        parameters: &Parameters,
+        limits: &QueryLimits<'_>,
+        analysis: Option<&mut Analysis>,
+    ) -> Result<Output> {
+        let ambient = EnvAmbient(limits);
+        let options = Options::new(&query.options, parameters, interner, &ambient)?;
+        let earlier = options.timeout_s.map(|seconds| limits.begin_part(seconds));
+        let outcome = self.run_options(
+            query, &options, plan, relations, input, interner, parameters, limits, analysis,
+        );
+        earlier.into_iter().for_each(|earlier| limits.end_part(earlier));
+        outcome
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what a query reads")]
+    pub(crate) fn run_options(
+        &self,
+        query: &syntax::Query,
+        options: &Options,
+        plan: &Plan,
+        relations: Vec<Relation>,
+        QueryInput { read, lasting, streamable, consumer }: QueryInput<'_>,
+        interner: &Arc<Interner>,
+        parameters: &Parameters,
+        limits: &QueryLimits<'_>,
+        analysis: Option<&mut Analysis>,
+    ) -> Result<Output> {
+        let ambient = EnvAmbient(limits);
+        let given = cells_of(&plan.program.parameters, parameters, interner, |name| {
+            query.place_of_parameter(name)
+        })?;
+        if let Some(seconds) = options.sleep_s {
+            limits.check_may_block()?;
+            self.sleep(seconds, limits)?;
+        }
+        let kept = lasting.map(|snapshot| exec::fixed_rule::CachedProjections {
+            cache: &self.projections,
+            snapshot,
+        });
+        let (own, host, files) = (&self.user_defined, self.host(), &self.files);
+        let algorithms = exec::fixed_rule::Library { kept, own, host, files };
+        let is_ordered = !query.options.order.is_empty();
+        // One row at least: an assertion may ask whether there are any.
+        let wanted = options.limit.map(|limit| limit.saturating_add(options.offset).max(1));
+        let enough = wanted.filter(|_| !is_ordered).unwrap_or(usize::MAX);
+        let computer = Computer::new(interner, &given, &ambient);
+        check_constants(plan, &computer, limits)?;
+        let short = match &analysis {
+            None => short(plan, &relations, read, &computer, enough, limits)?,
+            Some(_) => None,
+        };
+        let stream = consumer.filter(|_| !is_ordered && query.options.assert_some.is_none());
+        let stream = stream.map(|consumer| self.result_stream(consumer, options, plan, limits));
+        let mut running = None;
+        let (Columns { rows, columns }, told) = match short {
+            Some(found) => {
+                let all = found.columns.len();
+                (found, all)
+            }
+            None => {
+                limits.check_may_block()?;
+                let mut context = ExecContext::new(
+                    plan,
+                    read,
+                    interner,
+                    relations,
+                    given,
+                    limits,
+                    &ambient,
+                    &algorithms,
+                )?;
+                context.cached_tries =
+                    lasting.map(|snapshot| CachedTries { cache: &self.tries, snapshot });
+                let fixpoint = Fixpoint::new(context);
+                let running = running.insert(match &analysis {
+                    Some(_) => fixpoint.profiled(),
+                    None => fixpoint,
+                });
+                running.worker_pool = Some(&self.worker_pool);
+                let order = order_of(query, plan);
+                running.streamable =
+                    streamable.then(|| order.iter().map(|(column, _)| *column).collect());
+                if let Some(rows) = wanted.filter(|_| !order.is_empty()) {
+                    running.first = Some(Arc::new(TopK { order, rows, last: Mutex::default() }));
+                }
+                running.stream = stream.as_ref();
+                running.run(enough)?;
+                if let Some(stream) = &stream
+                    && stream.has_begun()
+                {
+                    // All rows went out; what is returned beside them nobody looks at.
+                    return Ok(Output::status("OK"));
+                }
+                running.take_result()
+            }
+        };
+        let headers = headers_of(plan, columns.len());
+        let order = order(query, &headers, &columns[..], rows, told, interner, limits)?;
+        let from = options.offset.min(rows);
+        let to = options.limit.map_or(rows, |limit| from.saturating_add(limit).min(rows));
+        check_assertion(query, rows)?;
+        if let (Some(analysis), Some(running)) = (analysis, &running) {
+            analysis.end(running, to - from);
+        }
+        let columns = picked(columns, rows, order.as_deref(), from..to, limits)?;
+        let output = Output::new(headers, columns, to - from, Arc::clone(interner));
+        Ok(output.with_types(|| plan::entry_types(plan)))
+    }
+
+    /// A stream of the rows that the options ask for.
+    fn result_stream<'q>(
+        &self,
+        consumer: &'q Consumer<'q>,
+        options: &Options,
+        plan: &Plan,
+        limits: &'q QueryLimits<'q>,
+    ) -> ResultStream<'q> {
+        let columns = plan.program.predicates[plan.program.entry].columns.len();
+        let rows = options.limit.unwrap_or(usize::MAX);
+        ResultStream {
+            consumer,
+            headers: headers_of(plan, columns),
+            types: plan::entry_types(plan),
+            limits,
+            range_rows: self.range_rows.load(Relaxed),
+            left: Mutex::new(Remaining { skipped: options.offset, rows }),
+        }
+    }
+
+    pub(crate) fn sleep(&self, seconds: f64, limits: &QueryLimits<'_>) -> Result<()> {
+        let until = self.env.monotonic_us().saturating_add((seconds.clamp(0.0, 1e6) * 1e6) as u64);
+        while self.env.monotonic_us() < until {
+            limits.check(0)?;
+            let left = until.saturating_sub(self.env.monotonic_us()).min(20_000);
+            exec::limits::wait(&*self.env, left);
+        }
+        Ok(())
+    }
+}
+
+/// The rows in the order that the query asks for; `None` where they are in it. The first `told`
+/// columns tell rows apart.
+fn order(
+    query: &syntax::Query,
+    headers: &[String],
+    columns: &[Vec<Cell>],
+    rows: usize,
+    told: usize,
+    interner: &Interner,
+    limits: &QueryLimits<'_>,
+) -> Result<Option<Vec<u32>>> {
+    let mut order_by: Vec<(&[Cell], bool)> = Vec::new();
+    for (name, descends) in &query.options.order {
+        let Some(place) = headers.iter().position(|header| *header == name.text) else {
+            let near = syntax::closest(&name.text, headers.iter().map(String::as_str));
+            let what = format!("`:order` names `{}`, which is no column of the result", name.text);
+            return Err(Error::unknown(what, name.span, near));
+        };
+        order_by.push((&columns[place], *descends));
+    }
+    order_by.extend(columns[..told].iter().map(|column| (column.as_slice(), false)));
+    if exec::value::sort::is_in_order(&order_by, rows) {
+        return Ok(None);
+    }
+    let check = || limits.check(interner.bytes());
+    exec::value::sort::order(&order_by, rows, interner, &check).map(Some)
+}
+
+/// # Errors
+/// The query is asserted to give rows, and gives none, or the other way round.
+fn check_assertion(query: &syntax::Query, rows: usize) -> Result<()> {
+    let Some(wants_some) = query.options.assert_some else { return Ok(()) };
+    let what = match (wants_some, rows == 0) {
+        (true, true) => "the query is asserted to give rows, and gives none",
+        (false, false) => "the query is asserted to give no rows, and gives some",
+        _ => return Ok(()),
+    };
+    Err(Error::value(what, query.span))
+}
+
+/// Some of the rows, in an order.
+fn picked(
+    columns: Vec<Vec<Cell>>,
+    rows: usize,
+    order: Option<&[u32]>,
+    wanted: Range<usize>,
+    limits: &QueryLimits<'_>,
+) -> Result<Vec<Vec<Cell>>> {
+    Ok(match order {
+        None if wanted == (0..rows) => columns,
+        None => columns.iter().map(|column| column[wanted.clone()].to_vec()).collect(),
+        Some(order) => {
+            let order = &order[wanted];
+            let sorted = |column: &Vec<Cell>| {
+                limits.check(0)?;
+                Ok(order.iter().map(|&row| column[row as usize]).collect())
+            };
+            columns.iter().map(sorted).collect::<Result<_>>()?
+        }
+    })
+}
+
+/// Computes what needs no rows, so that whether it fails does not depend on whether rows come to
+/// it.
+fn check_constants(plan: &Plan, computer: &Computer<'_>, limits: &QueryLimits<'_>) -> Result<()> {
+    if !plan.constants.is_empty()
+        && limits.is_non_blocking()
+        && !crate::cheap_plan::computes_little(plan)
+    {
+        return Err(Error::WouldBlock);
+    }
+    for Constant { expr, wanted, span } in &plan.constants {
+        let cell = computer.known_cell(expr)?;
+        match wanted {
+            Wanted::Any => {}
+            Wanted::List => {
+                computer
+                    .interner
+                    .with(cell, |value| exec::value::list_items::check_list(value, *span))?;
+            }
+            Wanted::Bool => {
+                computer.truth(cell, "a condition", *span)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The rows of a plan that needs neither tables nor batches; `None` where it is none such.
+fn short(
+    plan: &Plan,
+    relations: &[Relation],
+    read: &dyn Read,
+    computer: &Computer<'_>,
+    enough: usize,
+    limits: &QueryLimits<'_>,
+) -> Result<Option<Columns>> {
+    limits.check(0)?;
+    if limits.is_non_blocking() && !crate::cheap_plan::computes_little(plan) {
+        return Err(Error::WouldBlock);
+    }
+    let mut found = match PointLookup::of(plan, relations) {
+        Some(lookup) => lookup.rows(read, computer, enough)?,
+        None => exec::fast_path::values::rows_of(plan, computer, limits)?,
+    };
+    if found.is_none()
+        && enough <= SHORT_ROWS
+        && let Some(walk) = DepthFirst::of(plan, relations, computer)?
+    {
+        found = walk.rows(read, computer, enough, limits)?;
+    }
+    if found.as_ref().is_some_and(|found| found.rows > SHORT_ROWS) {
+        limits.check_may_block()?;
+    }
+    limits.check(computer.interner.bytes())?;
+    Ok(found)
+}

@@ -1,0 +1,69 @@
+//! Whether a thread runs a script of an engine inside of another one, as a user-defined rule may.
+//!
+//! # Why it matters
+//! Scripts that change rows share a lock, which `::index create` takes alone. A script inside of
+//! another one would wait for an index that waits for the outer script; an index inside of a script
+//! would wait forever.
+
+use crate::engine::Engine;
+use env::sync::RwLockReadGuard;
+use exec::error::{Error, Result};
+use std::cell::RefCell;
+use syntax::Span;
+
+thread_local! {
+    /// Addresses of the engines whose scripts this thread runs, the outermost first.
+    static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A share of the lock, as long as a script runs; inside of another one that one's serves.
+pub(crate) struct Changing<'e> {
+    _shared: Option<RwLockReadGuard<'e, ()>>,
+}
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        INSIDE.with_borrow_mut(Vec::pop);
+    }
+}
+
+impl Engine {
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    fn is_inside(&self) -> bool {
+        INSIDE.with_borrow(|inside| inside.contains(&self.address()))
+    }
+
+    /// Takes a share of the lock.
+    pub(crate) fn share(&self) -> Changing<'_> {
+        self.enter((!self.is_inside()).then(|| self.changing.read()))
+    }
+
+    /// The same, unless it would have to be waited for.
+    pub(crate) fn try_share(&self) -> Option<Changing<'_>> {
+        let shared = match self.is_inside() {
+            true => None,
+            false => Some(self.changing.try_read()?),
+        };
+        Some(self.enter(shared))
+    }
+
+    fn enter<'e>(&'e self, shared: Option<RwLockReadGuard<'e, ()>>) -> Changing<'e> {
+        INSIDE.with_borrow_mut(|inside| inside.push(self.address()));
+        Changing { _shared: shared }
+    }
+
+    /// # Errors
+    /// Where a script of this engine runs on this thread.
+    pub(crate) fn check_outside(&self) -> Result<()> {
+        match self.is_inside() {
+            true => {
+                let what = "an index is neither made nor dropped inside of a script";
+                Err(Error::hinted(what, Span::default(), "do it when the script is done"))
+            }
+            false => Ok(()),
+        }
+    }
+}

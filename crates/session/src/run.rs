@@ -1,0 +1,161 @@
+//! Scripts from text to rows: what the crate above calls.
+
+use crate::caught::caught;
+use crate::engine::Engine;
+use crate::plan_cache::CachedQuery;
+use crate::plan_cache::cached_script::{CachedScript, PLAN_AGE_US};
+use crate::query::QueryInput;
+use crate::run_options::{Parameters, Run};
+use exec::error::{Error, Result};
+use exec::output::Output;
+use exec::result_stream::Consumer;
+use exec::storage::relation_source::Relation;
+use exec::value::cell::Interner;
+use relation::Names;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use store::{ErrorKind, Read};
+use syntax::{Script, SystemOp};
+
+impl Engine {
+    /// Runs a script in a transaction of its own.
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing was changed then.
+    pub fn run(&self, text: &str, parameters: &Parameters) -> Result<Output> {
+        self.run_with(text, &Run::new(parameters))
+    }
+
+    /// The same, with limits of the caller's.
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing was changed then. [`Error::WouldBlock`] only where
+    /// [`Run::non_blocking`] is asked for.
+    pub fn run_with(&self, text: &str, run: &Run<'_>) -> Result<Output> {
+        caught(|| self.run_uncaught(text, run))
+    }
+
+    fn run_uncaught(&self, text: &str, run: &Run<'_>) -> Result<Output> {
+        self.store.check_open()?;
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let epoch = self.present(run)?;
+        let known = self.plan_cache.get(text);
+        if let Some(planned) = known
+            && self.env.monotonic_us().saturating_sub(planned.made_us) < PLAN_AGE_US
+        {
+            let _running = self.register(&planned.text, &cancelled);
+            match self.run_planned(&planned, run, &cancelled, epoch) {
+                // A relation may have gone since the plan was made.
+                // Of a result that is handed out in parts, some may have been.
+                Err(Error::Store(error))
+                    if error.kind() == ErrorKind::InvalidInput
+                        && !run.consumer.is_some_and(Consumer::has_begun) =>
+                {
+                    self.plan_cache.remove(text);
+                }
+                Ok(None) => {}
+                Ok(Some(output)) => return Ok(output),
+                Err(error) => return Err(error),
+            }
+        }
+        let parsed = match run.non_blocking {
+            Some(non_blocking) => self.cached_script_without_blocking(text, non_blocking)?,
+            None => self.plan_cache.parse(text)?,
+        };
+        let script = &parsed.script;
+        let _running = self.register(&parsed.text, &cancelled);
+        if let Script::Query(query) = script
+            && query.options.mutation.is_none()
+        {
+            loop {
+                if let Some(output) = self.ask_planned(query, &parsed, run, &cancelled)? {
+                    return Ok(output);
+                }
+            }
+        }
+        if run.read_only
+            && let Script::System(op) = script
+        {
+            crate::script_kind::refuse_change(op)?;
+        }
+        if let Some(host) = &self.host {
+            host.write_waiting(None)?;
+        }
+        if let Script::System(op @ (SystemOp::IndexCreate(..) | SystemOp::IndexDrop(..))) = script {
+            self.check_outside()?;
+            let _alone = self.changing.write();
+            let limits = self.limits(run, &cancelled);
+            // Of a large relation it takes as long as it takes.
+            limits.set_timeout(0.0);
+            let output = crate::system::index(&self.admin(), op, &limits);
+            self.plan_cache.clear();
+            self.schema_epoch.pass();
+            return output;
+        }
+        self.in_transaction(Some(&parsed), run, &cancelled, |session| session.run(script))
+    }
+
+    /// PlanCache a query, keeps the plan and runs it; `None` where what names stand for has changed
+    /// meanwhile.
+    fn ask_planned(
+        &self,
+        query: &syntax::Query,
+        parsed: &CachedScript,
+        run: &Run<'_>,
+        cancelled: &Arc<AtomicBool>,
+    ) -> Result<Option<Output>> {
+        let epoch = self.schema_epoch.now(&*self.env);
+        let generation = self.plan_cache.generation();
+        let snapshot = self.store.snapshot();
+        let planned = self.plan(query, &*snapshot, &BTreeMap::new(), &Names::default());
+        if !self.schema_epoch.is(epoch) {
+            return Ok(None);
+        }
+        let (plan, relations) = planned?;
+        drop(snapshot);
+        let planned = Arc::new(CachedQuery {
+            text: Arc::clone(&parsed.text),
+            levels: parsed.levels,
+            query: query.clone(),
+            plan,
+            relations,
+            made_us: self.env.monotonic_us(),
+        });
+        self.plan_cache.put(&planned, generation);
+        self.run_planned(&planned, run, cancelled, epoch)
+    }
+
+    /// Runs a query by its plan; `None` where what names stand for has changed since `moment`,
+    /// which was asked for before the plan.
+    pub(crate) fn run_planned(
+        &self,
+        planned: &CachedQuery,
+        run: &Run<'_>,
+        cancelled: &Arc<AtomicBool>,
+        epoch: u64,
+    ) -> Result<Option<Output>> {
+        let CachedQuery { query, plan, relations, .. } = planned;
+        if let Some(host) = &self.host {
+            for keyspace in relations.iter().filter_map(Relation::keyspace) {
+                if run.non_blocking.is_some() && host.is_waiting(Some(keyspace)) {
+                    return Err(Error::WouldBlock);
+                }
+                host.write_waiting(Some(keyspace))?;
+            }
+        }
+        let snapshot = self.store.snapshot();
+        if !self.schema_epoch.is(epoch) {
+            return Ok(None);
+        }
+        let read: &dyn Read = &*snapshot;
+        let interner = Arc::<Interner>::default();
+        let limits = self.limits(run, cancelled);
+        // A follower's snapshot that is taken while it moves on may see less than its number says.
+        let lasting = (!self.store.is_read_only()).then_some(&*snapshot);
+        let relations = relations.clone();
+        let input = QueryInput { read, lasting, streamable: true, consumer: run.consumer };
+        self.run_query(query, plan, relations, input, &interner, run.parameters, &limits, None)
+            .map(Some)
+    }
+}

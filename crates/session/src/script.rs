@@ -1,0 +1,185 @@
+//! Scripts of several statements: blocks, conditions, loops.
+
+use exec::error::{Error, Result};
+use exec::output::Output;
+use syntax::{Block, Condition, Ident, Query, Span, Statement, SystemOp};
+
+/// What statements are made of.
+pub(crate) trait Blocks {
+    /// Runs a query.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn query(&mut self, query: &Query) -> Result<Output>;
+    /// Runs a system op.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn system(&mut self, op: &SystemOp) -> Result<Output>;
+    /// Keeps rows as a relation of the script's own.
+    ///
+    /// # Errors
+    /// What stops the script.
+    fn keep(&mut self, name: &str, output: &Output) -> Result<()>;
+    /// The rows of one, if it is there.
+    ///
+    /// # Errors
+    /// What stops the script.
+    fn kept(&self, name: &str) -> Result<Option<Output>>;
+    /// Exchanges two relations, both the script's own or both stored.
+    ///
+    /// # Errors
+    /// One is not there or may not be renamed; one is stored, the other is not.
+    fn swap(&mut self, a: &Ident, b: &Ident) -> Result<()>;
+    /// Tells the host of a relation's rows.
+    fn debug(&self, name: &str, output: &Output);
+    /// # Errors
+    /// Once the script has to stop.
+    fn check(&self) -> Result<()>;
+    /// Does something of which nothing is left behind where it fails.
+    ///
+    /// # Errors
+    /// Those of `act`.
+    fn whole(&mut self, act: &mut dyn FnMut(&mut dyn Blocks) -> Result<Output>) -> Result<Output>;
+    /// Whether an error may come of what is cached of the script, and would not without it.
+    fn may_be_stale(&self, error: &Error) -> bool;
+}
+
+/// Where a statement leads.
+enum Flow {
+    Next,
+    Break(Option<String>, Span),
+    Continue(Option<String>, Span),
+    Return,
+}
+
+/// Runs statements; the rows of the last block, or those returned, are the result.
+///
+/// # Errors
+/// See [`Error`].
+pub(crate) fn run(blocks: &mut dyn Blocks, statements: &[Statement]) -> Result<Output> {
+    let mut last = Output::status("OK");
+    match run_all(blocks, statements, &mut last)? {
+        Flow::Next | Flow::Return => Ok(last),
+        Flow::Break(None, span) | Flow::Continue(None, span) => {
+            Err(Error::value("there is no loop to leave or to go on with", span))
+        }
+        Flow::Break(Some(name), span) | Flow::Continue(Some(name), span) => {
+            Err(Error::value(format!("no loop around this is marked `{name}`"), span))
+        }
+    }
+}
+
+fn run_all(blocks: &mut dyn Blocks, statements: &[Statement], last: &mut Output) -> Result<Flow> {
+    for statement in statements {
+        blocks.check()?;
+        let flow = run_one(blocks, statement, last)?;
+        if !matches!(flow, Flow::Next) {
+            return Ok(flow);
+        }
+    }
+    Ok(Flow::Next)
+}
+
+fn run_one(blocks: &mut dyn Blocks, statement: &Statement, last: &mut Output) -> Result<Flow> {
+    match statement {
+        Statement::Run(block, name) => {
+            *last = run_block(blocks, block)?;
+            if let Some(name) = name {
+                blocks.keep(&name.text, last)?;
+            }
+        }
+        Statement::If { negated, condition, then, otherwise } => {
+            // A condition holds where there are rows, whatever is in them.
+            let is_true = (rows_of(blocks, condition)?.rows > 0) != *negated;
+            return run_all(blocks, if is_true { then } else { otherwise }, last);
+        }
+        Statement::Loop { label, body } => loop {
+            blocks.check()?;
+            let is_mine = |name: &Option<String>| match (name, label) {
+                (None, _) => true,
+                (Some(name), Some(label)) => *name == label.text,
+                (Some(_), None) => false,
+            };
+            match run_all(blocks, body, last)? {
+                Flow::Next => {}
+                Flow::Continue(name, _) if is_mine(&name) => {}
+                Flow::Break(name, _) if is_mine(&name) => break,
+                other => return Ok(other),
+            }
+        },
+        Statement::Break(label, span) => {
+            return Ok(Flow::Break(label.as_ref().map(|label| label.text.clone()), *span));
+        }
+        Statement::Continue(label, span) => {
+            return Ok(Flow::Continue(label.as_ref().map(|label| label.text.clone()), *span));
+        }
+        Statement::Return(items, _) => {
+            // All are computed; the rows of the first are the result.
+            let mut outputs = Vec::with_capacity(items.len());
+            for item in items {
+                outputs.push(rows_of(blocks, item)?);
+            }
+            *last = outputs.into_iter().next().unwrap_or_else(|| Output::status("OK"));
+            return Ok(Flow::Return);
+        }
+        Statement::Debug(name) => {
+            let output = relation(blocks, name)?;
+            blocks.debug(&name.text, &output);
+        }
+        Statement::IgnoreError(block, name) => {
+            match blocks.whole(&mut |blocks| run_block(blocks, block)) {
+                Ok(output) => {
+                    *last = output;
+                    if let Some(name) = name {
+                        blocks.keep(&name.text, last)?;
+                    }
+                }
+                // What went wrong below is no mistake of the block: what follows would read less
+                // than there is.
+                Err(error) if !error.is_mistake() => return Err(error),
+                Err(error) if blocks.may_be_stale(&error) => return Err(error),
+                // A relation that has the name already stays as it is.
+                Err(_) => *last = Output::status("FAILED"),
+            }
+        }
+        Statement::Swap(a, b) => blocks.swap(a, b)?,
+    }
+    Ok(Flow::Next)
+}
+
+fn run_block(blocks: &mut dyn Blocks, block: &Block) -> Result<Output> {
+    match block {
+        Block::Query(query) => blocks.query(query),
+        Block::System(op) => blocks.system(op),
+    }
+}
+
+fn rows_of(blocks: &mut dyn Blocks, condition: &Condition) -> Result<Output> {
+    match condition {
+        Condition::Query(query) => blocks.query(query),
+        Condition::Relation(name) => relation(blocks, name),
+    }
+}
+
+fn relation(blocks: &dyn Blocks, name: &Ident) -> Result<Output> {
+    let kept = blocks.kept(&name.text).map_err(|error| error.at(name.span))?;
+    kept.ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &Ident) -> Error {
+    match name.text.starts_with('_') {
+        true => no_temporary(name),
+        false => Error::value(format!("no relation `{}`", name.text), name.span),
+    }
+}
+
+/// That a relation of the script's own is wanted, and there is none of this name.
+pub(crate) fn no_temporary(name: &Ident) -> Error {
+    let what = format!("the script has no relation `{}`", name.text);
+    let hint = match name.text.starts_with('_') {
+        true => "a block's rows are kept by `as _name`, or by `:create _name {…}` in it",
+        false => "two relations of the script, or two stored ones, are exchanged",
+    };
+    Error::hinted(what, name.span, hint)
+}

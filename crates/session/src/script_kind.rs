@@ -1,0 +1,110 @@
+//! Whether a script may change the database, told from its syntax tree alone.
+
+use exec::error::{Error, Result};
+use syntax::{Block, Condition, Query, Script, Span, Statement, SystemOp};
+
+/// Whether a script may change the database. One whose text is wrong does not, nor one that keeps
+/// rows in relations of its own; of several steps all are looked at, also those that may never run.
+#[must_use]
+pub fn may_change(text: &str) -> bool {
+    let script = crate::nesting::parse(text).map(|(script, _)| script);
+    match script {
+        Ok(Script::Query(query)) => changes(&query),
+        Ok(Script::System(op)) => is_system_change(&op),
+        Ok(Script::Imperative(statements)) => statements.iter().any(is_change),
+        Err(_) => false,
+    }
+}
+
+fn is_change(statement: &Statement) -> bool {
+    match statement {
+        Statement::Run(block, _) | Statement::IgnoreError(block, _) => match block {
+            Block::Query(query) => changes(query),
+            Block::System(op) => is_system_change(op),
+        },
+        Statement::If { condition, then, otherwise, .. } => {
+            asks_by_change(condition) || then.iter().chain(otherwise).any(is_change)
+        }
+        Statement::Loop { body, .. } => body.iter().any(is_change),
+        Statement::Return(returned, _) => returned.iter().any(asks_by_change),
+        // Those of a script's own are no change.
+        Statement::Swap(one, _) => !one.text.starts_with('_'),
+        Statement::Debug(_) | Statement::Break(..) | Statement::Continue(..) => false,
+    }
+}
+
+fn asks_by_change(condition: &Condition) -> bool {
+    match condition {
+        Condition::Query(query) => changes(query),
+        Condition::Relation(_) => false,
+    }
+}
+
+/// Relations whose names begin with `_` are the script's own.
+fn changes(query: &Query) -> bool {
+    let mutation = query.options.mutation.as_ref();
+    mutation.is_some_and(|mutation| !mutation.relation.text.starts_with('_'))
+}
+
+/// Whether it changes what a transaction does not hold back: the catalog, or the files.
+pub(crate) fn is_system_change(op: &SystemOp) -> bool {
+    !matches!(
+        op,
+        SystemOp::Relations
+            | SystemOp::Columns(_)
+            | SystemOp::Explain(_)
+            | SystemOp::Analyze(_)
+            | SystemOp::Running
+            | SystemOp::Kill(_)
+            | SystemOp::FixedRules
+            | SystemOp::Indices(_)
+            | SystemOp::ShowTriggers(_)
+    )
+}
+
+/// Why nothing is changed.
+pub(crate) const READ_ONLY: &str = "the script is run for reading only";
+
+/// # Errors
+/// It changes something.
+pub(crate) fn refuse_change(op: &SystemOp) -> Result<()> {
+    match is_system_change(op) {
+        true => Err(Error::read_only(READ_ONLY, Span::default())),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Found by an audit: whatever had braces counted as a change.
+    #[test]
+    fn a_script_may_change_something_where_one_of_its_steps_does() {
+        for (text, want) in [
+            ("?[a] := *r[a]", false),
+            ("?[a] <- [[1]] :put r {a}", true),
+            ("?[a] <- [[1]] :create _r {a}", false),
+            ("::relations", false),
+            ("::remove r", true),
+            ("{ ?[a] := *r[a] }", false),
+            ("{ ?[a] := *r[a] :create _r {a} } { ?[a] := *_r[a] } %debug _r", false),
+            ("{ ?[a] := *r[a] } { ?[a] <- [[1]] :rm r {a} }", true),
+            ("{ ::columns r }", false),
+            ("{ ::rename r -> s }", true),
+            ("%ignore_error { ?[a] <- [[1]] :put r {a} }", true),
+            ("%if { ?[a] := *r[a] } %then %return { ?[a] := *r[a] } %end", false),
+            ("%if { ?[a] := *r[a] } %then { ?[a] <- [[1]] :put r {a} } %end", true),
+            ("%if { ?[a] := *r[a] } %then %return r %else { ::remove r } %end", true),
+            ("%if { ?[a] <- [[1]] :put r {a} } %then %return r %end", true),
+            ("%loop { ?[a] <- [[1]] :put r {a} } %break %end", true),
+            ("%loop { ?[a] := *r[a] } %break %end", false),
+            ("%return { ?[a] <- [[1]] :put r {a} }", true),
+            ("%swap r s", true),
+            ("%swap _r _s", false),
+            ("{ ?[a] := }", false),
+        ] {
+            assert_eq!(may_change(text), want, "{text}");
+        }
+    }
+}

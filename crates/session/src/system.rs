@@ -1,0 +1,244 @@
+//! Scripts that begin with `::`.
+
+use crate::admin::Admin;
+use crate::catalog_view::columns_of;
+use exec::error::{Error, Result};
+use exec::limits::QueryLimits;
+use exec::output::Output;
+use model::Value;
+use relation::{Access, Catalog, Entry, Names, Settings};
+use store::{ErrorKind, Read, Transaction, WriteBatch};
+use syntax::{Ident, Span, SystemOp};
+
+/// Runs one.
+///
+/// # Errors
+/// See [`Error`].
+pub(crate) fn run(
+    admin: &Admin<'_>,
+    names: &Names,
+    read: &dyn Read,
+    op: &SystemOp,
+    limits: &QueryLimits<'_>,
+    known: impl Fn(&syntax::Expr) -> Result<Value>,
+) -> Result<Output> {
+    let catalog = admin.catalog;
+    match op {
+        SystemOp::Relations => relations(catalog, names, read),
+        SystemOp::Columns(name) => columns(catalog, names, name),
+        SystemOp::Running => {
+            let rows = admin.running.list().into_iter().map(|(id, started_us, text)| {
+                let seconds = started_us as f64 / 1e6;
+                vec![Value::Int(id as i64), Value::Float(seconds), Value::Str(text)]
+            });
+            Ok(Output::of_values(&["id", "started_at", "script"], rows.collect()))
+        }
+        SystemOp::Kill(id) => {
+            let span = id.span();
+            let Value::Int(id) = known(id)? else {
+                return Err(Error::value("`::kill` expects the number of a script", span));
+            };
+            let was_there = u64::try_from(id).is_ok_and(|id| admin.running.kill(id));
+            Ok(Output::status(if was_there { "KILLING" } else { "NOT_FOUND" }))
+        }
+        SystemOp::Compact => {
+            let go_on = || !limits.is_over();
+            let done = match admin.host {
+                Some(host) => host.compact_while(&go_on),
+                None => admin.store.compact_while(&go_on),
+            };
+            match done {
+                Err(error) if error.kind() == ErrorKind::Cancelled => {
+                    // Says who stopped it.
+                    limits.check(0)?;
+                    Err(error.into())
+                }
+                done => Ok(done.map(|()| Output::status("OK"))?),
+            }
+        }
+        SystemOp::FixedRules => {
+            let mut rules = exec::fixed_rule::names();
+            rules.append(&mut admin.user_defined.rule_names());
+            rules.sort_unstable();
+            let rows = rules.into_iter().map(|name| vec![Value::Str(name)]);
+            Ok(Output::of_values(&["rule"], rows.collect()))
+        }
+        SystemOp::Indices(name) => {
+            crate::index::list(admin, read, &crate::access::find(catalog, names, name)?)
+        }
+        SystemOp::SearchIndex(name, _) => Err(not_yet("search indexes", name.span)),
+        SystemOp::IndexCreate(name, ..) | SystemOp::IndexDrop(name, ..) => {
+            let what = "indexes are made and dropped by a script of their own";
+            Err(Error::value(what, name.span))
+        }
+        SystemOp::ShowTriggers(name) => {
+            crate::access::find(catalog, names, name)?;
+            let Settings { on_put, on_rm, on_replace, .. } = catalog.settings(read, &name.text)?;
+            let rows = [("put", on_put), ("rm", on_rm), ("replace", on_replace)];
+            let rows = rows.into_iter().flat_map(|(kind, triggers)| {
+                (0..).zip(triggers).map(move |(place, trigger)| {
+                    vec![Value::Str(kind.to_owned()), Value::Int(place), Value::Str(trigger)]
+                })
+            });
+            Ok(Output::of_values(&["type", "idx", "trigger"], rows.collect()))
+        }
+        // The session has done these.
+        SystemOp::Rename(_)
+        | SystemOp::Remove(_)
+        | SystemOp::SetTriggers { .. }
+        | SystemOp::AccessLevel(..)
+        | SystemOp::Describe(..)
+        | SystemOp::Explain(_)
+        | SystemOp::Analyze(_) => Ok(Output::status("OK")),
+    }
+}
+
+/// Ops that set something of a relation, in the script's transaction; `None` for others.
+///
+/// # Errors
+/// See [`Error`].
+pub(crate) fn set(
+    catalog: &Catalog,
+    names: &Names,
+    transaction: &dyn Transaction,
+    op: &SystemOp,
+) -> Result<Option<Output>> {
+    let relations: &[Ident] = match op {
+        SystemOp::SetTriggers { relation, .. } | SystemOp::Describe(relation, _) => {
+            std::slice::from_ref(relation)
+        }
+        SystemOp::AccessLevel(_, relations) => relations,
+        _ => return Ok(None),
+    };
+    for name in relations {
+        crate::access::refuse_part(name, "set up with")?;
+        let entry = crate::access::find(catalog, names, name)?;
+        let forbidden = match op {
+            SystemOp::SetTriggers { .. } => Some(Access::Protected),
+            SystemOp::Describe(..) => Some(Access::ReadOnly),
+            // So a level can be taken back.
+            _ => None,
+        };
+        let mut settings = match forbidden {
+            Some(level) => crate::access::check(catalog, transaction, &name.text, level)
+                .map_err(|error| Error::refused(error, name.span))?,
+            None => catalog.settings(transaction, &name.text)?,
+        };
+        match op {
+            SystemOp::SetTriggers { put, rm, replace, .. } => {
+                let is_set = !put.is_empty() || !rm.is_empty() || !replace.is_empty();
+                if let (true, Some(kind)) = (is_set, crate::access::other_writers(&entry)) {
+                    let what = format!(
+                        "calls that change {kind} set off no trigger, and `{name}` is {kind}"
+                    );
+                    let hint = "keep what sets off triggers in a relation of its own";
+                    return Err(Error::hinted(what, name.span, hint));
+                }
+                for text in put.iter().chain(rm).chain(replace) {
+                    // A trigger that cannot be read is told now, not when rows change.
+                    crate::nesting::parse(text).map_err(|problems| {
+                        let what = problems.first().map_or("", |problem| problem.message.as_str());
+                        Error::value(format!("a trigger cannot be read: {what}"), name.span)
+                    })?;
+                }
+                settings.on_put.clone_from(put);
+                settings.on_rm.clone_from(rm);
+                settings.on_replace.clone_from(replace);
+            }
+            SystemOp::Describe(_, text) => settings.description.clone_from(text),
+            SystemOp::AccessLevel(level, _) => {
+                settings.access = Access::of_name(&level.text).ok_or_else(|| {
+                    let hint = "levels are normal, protected, read_only and hidden";
+                    Error::hinted(format!("no access level `{}`", level.text), level.span, hint)
+                })?;
+            }
+            _ => {}
+        }
+        let row = catalog.settings_row(&name.text, &settings)?;
+        transaction.write(&WriteBatch { tables: vec![row] })?;
+    }
+    Ok(Some(Output::status("OK")))
+}
+
+/// Makes or drops an index; no script that changes rows may run.
+///
+/// # Errors
+/// See [`Error`].
+pub(crate) fn index(admin: &Admin<'_>, op: &SystemOp, limits: &QueryLimits<'_>) -> Result<Output> {
+    match op {
+        SystemOp::IndexCreate(relation, name, columns) => {
+            let entry = indexable(admin, relation)?;
+            crate::index::create(admin, &entry, name, columns, limits)
+        }
+        SystemOp::IndexDrop(relation, name) => {
+            indexable(admin, relation)?;
+            crate::index::remove(admin, relation, name)
+        }
+        _ => Ok(Output::status("OK")),
+    }
+}
+
+/// A relation whose indexes may be made and dropped.
+///
+/// # Errors
+/// There is none of this name, or its level forbids it.
+fn indexable(admin: &Admin<'_>, relation: &Ident) -> Result<Entry> {
+    let entry = crate::access::find(admin.catalog, &Names::default(), relation)?;
+    crate::access::check(admin.catalog, &**admin.store, &relation.text, Access::Protected)
+        .map_err(|error| Error::refused(error, relation.span))?;
+    Ok(entry)
+}
+
+fn not_yet(what: &str, span: Span) -> Error {
+    Error::hinted(format!("{what}: not yet"), span, "a later version has this")
+}
+
+fn relations(catalog: &Catalog, names: &Names, read: &dyn Read) -> Result<Output> {
+    let headers = [
+        "name",
+        "arity",
+        "access_level",
+        "n_keys",
+        "n_non_keys",
+        "n_put_triggers",
+        "n_rm_triggers",
+        "n_replace_triggers",
+        "description",
+    ];
+    let int = |n: usize| Value::Int(n as i64);
+    let mut rows = Vec::new();
+    for (name, entry) in catalog.list_in(names)? {
+        let schema = entry.schema();
+        let settings = catalog.settings(read, &name)?;
+        let text = |text: &str| Value::Str(text.to_owned());
+        rows.push(vec![
+            text(&name),
+            int(schema.columns()),
+            text(if name.contains(':') { "index" } else { settings.access.name() }),
+            int(schema.keys.len()),
+            int(schema.values.len()),
+            int(settings.on_put.len()),
+            int(settings.on_rm.len()),
+            int(settings.on_replace.len()),
+            text(&settings.description),
+        ]);
+    }
+    Ok(Output::of_values(&headers, rows))
+}
+
+fn columns(catalog: &Catalog, names: &Names, name: &Ident) -> Result<Output> {
+    let schema = crate::access::find(catalog, names, name)?.shown_schema();
+    let keys = schema.keys.len();
+    let defaults: Vec<bool> = schema.defaults().map(|default| default.is_some()).collect();
+    let rows = columns_of(&schema).into_iter().enumerate().map(|(place, column)| {
+        vec![
+            Value::Str(column.name),
+            Value::Bool(place < keys),
+            Value::Int(place as i64),
+            Value::Str(column.column_type.to_string()),
+            Value::Bool(defaults[place]),
+        ]
+    });
+    let headers = ["column", "is_key", "index", "type", "has_default"];
+    Ok(Output::of_values(&headers, rows.collect()))
+}

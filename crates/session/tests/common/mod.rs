@@ -1,0 +1,14 @@
+//! What the tests here run scripts on.
+
+use env::MemoryEnv;
+use kv::{Kv, KvOptions};
+use quipu_session::Engine;
+use std::path::Path;
+use std::sync::Arc;
+
+/// An engine over a store in memory, whose queries hold at most so many bytes each.
+pub(crate) fn engine_of(threads: usize, memory_bytes_max: u64) -> Engine {
+    let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(threads));
+    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
+    Engine::new(Arc::new(store), env, memory_bytes_max)
+}
