@@ -1,7 +1,9 @@
-//! How long queries take on a generated social network: users with ages, and friendships whose targets follow a power law.
+//! How long queries take on a generated social network: users with ages, and friendships whose
+//! targets follow a power law.
 //!
-//! Run with `cargo run --release -p quipu-session --example latency -- [users] [friendships] [part of a name] [times as many calls] [threads]`. Prints the
-//! median of many calls of each query of the Pokec set (Memgraph's, as Cozo measured it). Everything is in memory.
+//! Run with `cargo run --release -p quipu-session --example latency -- [users] [friendships] [part
+//! of a name] [times as many calls] [threads]`. Prints the median of many calls of each query of
+//! the Pokec set (Memgraph's, as Cozo measured it). Everything is in memory.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark tells the time itself")]
 

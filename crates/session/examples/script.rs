@@ -1,10 +1,11 @@
 //! Runs scripts from standard input on databases in memory; prints each result as a line of JSON.
 //!
-//! For comparing answers with other engines of the same language. Without arguments, standard input is scripts separated by
-//! lines of `---`, for one database. With `--programs`, each line is `[way, [[script, parameters], …]]`, for a
-//! database of its own, and the answer is a line with the list of their results: `fuzz/datalog/differ.py` talks to that. Of
-//! the way's bits the first lets several threads answer wherever they can, the second lets statistics of however small
-//! relations steer joins, and the third takes results in parts.
+//! For comparing answers with other engines of the same language. Without arguments, standard input
+//! is scripts separated by lines of `---`, for one database. With `--programs`, each line is `[way,
+//! [[script, parameters], …]]`, for a database of its own, and the answer is a line with the list
+//! of their results: `fuzz/datalog/differ.py` talks to that. Of the way's bits the first lets
+//! several threads answer wherever they can, the second lets statistics of however small relations
+//! steer joins, and the third takes results in parts.
 
 use env::MemoryEnv;
 use env::sync::Mutex;

@@ -1,4 +1,5 @@
-//! Answers queries over one graph and tells how long each call took: our end of `fuzz/datalog/times.py` without Python.
+//! Answers queries over one graph and tells how long each call took: our end of
+//! `fuzz/datalog/times.py` without Python.
 //!
 //! The first line of standard input says what to load, each other one what to ask; see there.
 

@@ -1,4 +1,5 @@
-//! How many rows a query touches: what is bound is looked up first, and a plan goes by what it finds.
+//! How many rows a query touches: what is bound is looked up first, and a plan goes by what it
+//! finds.
 
 mod common;
 
@@ -128,7 +129,8 @@ fn a_question_that_goes_back_along_a_chain_takes_a_step_a_round() {
     assert!(rows < 30_000, "{rows} rows");
 }
 
-/// The planner knew that equal rows become one, so few rows seemed to come later, and so they were not made one.
+/// The planner knew that equal rows become one, so few rows seemed to come later, and so they were
+/// not made one.
 #[test]
 fn walks_that_meet_are_counted_together() {
     let engine = engine(&[

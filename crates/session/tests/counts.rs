@@ -1,5 +1,5 @@
-//! Rules whose equal rows are merged or weighed, whose joins are answered from memory, and whose atoms bind a variable together, give what
-//! nested loops give.
+//! Rules whose equal rows are merged or weighed, whose joins are answered from memory, and whose
+//! atoms bind a variable together, give what nested loops give.
 
 mod common;
 
@@ -35,7 +35,8 @@ fn count(engine: &Engine, body: &str) -> usize {
     }
 }
 
-/// Edges among few vertices, some of them negative, so that the order of words is not the order of values.
+/// Edges among few vertices, some of them negative, so that the order of words is not the order of
+/// values.
 fn edges() -> impl Strategy<Value = BTreeSet<(i64, i64)>> {
     prop::collection::btree_set((-3_i64..9, -3_i64..9), 0..60)
 }
@@ -176,7 +177,8 @@ fn more_rows_than_can_be_counted_are_an_error() {
     assert!(error.contains("count: more rows than the largest Int says"), "{error}");
 }
 
-/// They are two values to joins, in whatever order these run; what the script says itself is looked for as the column's kind.
+/// They are two values to joins, in whatever order these run; what the script says itself is looked
+/// for as the column's kind.
 #[test]
 fn an_integer_and_a_float_of_one_size_are_joined_by_no_order_of_joins() {
     let engine = engine();

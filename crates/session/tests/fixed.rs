@@ -1,4 +1,5 @@
-//! Fixed rules from script to rows: each algorithm on a small graph of words and on one of numbers, its options, its mistakes.
+//! Fixed rules from script to rows: each algorithm on a small graph of words and on one of numbers,
+//! its options, its mistakes.
 
 mod common;
 

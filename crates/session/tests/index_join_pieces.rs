@@ -1,4 +1,5 @@
-//! What a join asks of the store with one call is bounded, however much begins with a key: between calls it is asked whether to go on.
+//! What a join asks of the store with one call is bounded, however much begins with a key: between
+//! calls it is asked whether to go on.
 
 use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo};
 use env::{Env, MemoryEnv};
@@ -16,7 +17,8 @@ use store::{
 /// Rows of one key.
 const LONG: i64 = 400_000;
 
-/// What one call may find where a query holds 16 MiB: a sixteenth of it, by the words that are read and their cells.
+/// What one call may find where a query holds 16 MiB: a sixteenth of it, by the words that are read
+/// and their cells.
 const CALL_ROWS_MAX: usize = 64 << 10;
 
 /// The most rows that one call gave, and all rows that were given.

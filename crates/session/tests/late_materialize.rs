@@ -1,4 +1,5 @@
-//! Relations that are read whole: conditions are asked before texts are read, and rows that cannot be equal are not compared. Answers are those of plain loops.
+//! Relations that are read whole: conditions are asked before texts are read, and rows that cannot
+//! be equal are not compared. Answers are those of plain loops.
 
 mod common;
 
@@ -6,7 +7,8 @@ use common::engine_of;
 use proptest::prelude::*;
 use quipu_session::{Engine, Parameters};
 
-/// A row: `{k: Int, s: String => a: Int, t: String?, f: Float}`, of which `plain` has `k` and `s` as key and `one` only `k`.
+/// A row: `{k: Int, s: String => a: Int, t: String?, f: Float}`, of which `plain` has `k` and `s`
+/// as key and `one` only `k`.
 type Row = (i64, String, i64, Option<String>, f64);
 
 fn row(drawn: (i64, u8)) -> Row {

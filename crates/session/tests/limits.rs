@@ -1,4 +1,5 @@
-//! What a query holds stays within its limit whatever one value, one batch or one expression is: by the allocator's count.
+//! What a query holds stays within its limit whatever one value, one batch or one expression is: by
+//! the allocator's count.
 
 #[path = "../../hostile/tests/capped/mod.rs"]
 mod capped;

@@ -95,7 +95,8 @@ fn what_is_brief_does_the_same_briefly() {
     for script in SHORT {
         for id in [3, 5, 1001] {
             let usual = other.run(script, &parameters(id));
-            // Of what has run, with another id, everything is kept: for two seconds, which may be over.
+            // Of what has run, with another id, everything is kept: for two seconds, which may be
+            // over.
             let mut found = Ok(None);
             for _ in 0..20 {
                 one.run(script, &parameters(2000)).ok();

@@ -38,8 +38,8 @@ fn edges(of: std::ops::Range<usize>) -> impl Strategy<Value = BTreeSet<(i64, i64
     prop::collection::btree_set((-5_i64..25, -5_i64..25), of)
 }
 
-/// What is asked: sets, counts, sums of whole numbers, least and greatest, recursion, meet aggregates, negation, cycles, ranges, expressions,
-/// lists, several definitions, own relations.
+/// What is asked: sets, counts, sums of whole numbers, least and greatest, recursion, meet
+/// aggregates, negation, cycles, ranges, expressions, lists, several definitions, own relations.
 const QUESTIONS: &[&str] = &[
     "?[a, b] := *e[a, b, _]",
     "?[c] := *e[a, b, _], *e[b, c, _]",

@@ -1,10 +1,12 @@
-//! What scripts answer, where it once went wrong: found by comparing answers with other engines of the language.
+//! What scripts answer, where it once went wrong: found by comparing answers with other engines of
+//! the language.
 
 mod common;
 
 use quipu_session::Parameters;
 
-/// Runs scripts that are separated by lines of `---` on one database; the rows or the error of the last are as expected.
+/// Runs scripts that are separated by lines of `---` on one database; the rows or the error of the
+/// last are as expected.
 #[track_caller]
 fn check(scripts: &str, expected: &str) {
     let engine = common::engine_of(2, 1 << 30);
@@ -240,7 +242,8 @@ fn what_debug_names_is_handed_to_the_host() {
 fn what_is_written_as_a_cross_product_ends_long_before_that_would() {
     let data = "?[a, b] := a in int_range(20000), b = a + 1 :create edge {a: Int, b: Int}
         --- ?[a, n] := a in int_range(20000), n = mod(a, 7) :create user {a: Int => n: Int}";
-    // Twenty thousand to the fourth rows would take centuries: it is the timeout that fails if they are made.
+    // Twenty thousand to the fourth rows would take centuries: it is the timeout that fails if they
+    // are made.
     let atoms = "?[e] := *edge[d, e], *edge[b, c], *edge[c, d], *user[a, _], *edge[a, b], a = 7 :timeout 10";
     check(&format!("{data} --- {atoms}"), "e: 11");
     let rules = "last[d, e] := *edge[d, e]  second[b, c] := *edge[b, c]  third[c, d] := *edge[c, d]
@@ -253,7 +256,8 @@ fn what_is_written_as_a_cross_product_ends_long_before_that_would() {
 #[test]
 fn a_cross_product_of_parts_of_keys_makes_equal_rows_one_first() {
     let data = "?[a, b] := a in int_range(60), b in int_range(3000) :create e {a: Int, b: Int}";
-    // A hundred and eighty thousand to the third rows would take days: it is the timeout that fails if they are made.
+    // A hundred and eighty thousand to the third rows would take days: it is the timeout that fails
+    // if they are made.
     let set = "r[a, c, x] := *e[a, _], *e[c, _], *e[x, _]  ?[count(a)] := r[a, c, x] :timeout 10";
     check(&format!("{data} --- {set}"), "count(a): 216000");
     // What counts rows counts all of them.
@@ -495,7 +499,8 @@ fn a_change_writes_the_same_column_by_column_and_row_by_row() {
     );
 }
 
-/// More rows than are written at once: each sees what those before it did, whichever piece they came in.
+/// More rows than are written at once: each sees what those before it did, whichever piece they
+/// came in.
 #[test]
 fn a_change_that_looks_sees_what_its_earlier_rows_did_however_many_they_are() {
     // Each key comes twice, 70,000 rows apart.

@@ -102,7 +102,8 @@ proptest! {
             for question in QUESTIONS {
                 let question = question.replace("COND", &condition(kind, column, x, y));
                 let plain = run(&engine, &question.replace("REL", "plain"));
-                // What is compared with what has no common order is an error, unless it is not read at all.
+                // What is compared with what has no common order is an error, unless it is not read
+                // at all.
                 let Ok(plain) = plain else { continue };
                 let indexed = run(&engine, &question.replace("REL", "indexed"));
                 prop_assert_eq!(Ok(plain), indexed, "{}", question);
@@ -152,7 +153,8 @@ fn what_a_rule_s_text_begins_with_is_asked_within_the_rule() {
     assert_eq!(run(&engine, mixed).unwrap().len(), 1);
 }
 
-/// Found by a review (bounds are read as if they were themselves asked for): with an index by `level` all of its rows were read for the ten of the key.
+/// Found by a review (bounds are read as if they were themselves asked for): with an index by
+/// `level` all of its rows were read for the ten of the key.
 #[test]
 fn an_index_is_not_taken_where_the_relation_s_own_key_leaves_less() {
     let engine = engine_of(1, 1 << 30);

@@ -1,4 +1,5 @@
-//! Rules that are unfolded, orders that are tried first and rules that are only asked for a part answer as plain loops do.
+//! Rules that are unfolded, orders that are tried first and rules that are only asked for a part
+//! answer as plain loops do.
 
 mod common;
 
@@ -119,7 +120,8 @@ impl Loops {
         self.relations.remove("?").map(Rc::unwrap_or_clone)
     }
 
-    /// Calls `each` with every way to give values to a body's variables, one for each choice of rows.
+    /// Calls `each` with every way to give values to a body's variables, one for each choice of
+    /// rows.
     fn extend(
         &mut self,
         body: &[Literal],

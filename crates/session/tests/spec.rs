@@ -1,8 +1,11 @@
-//! Runs the scripts in the pages of `tests/spec`, `docs/guides` and `docs/reference`, and compares their answers with those that stand there.
+//! Runs the scripts in the pages of `tests/spec`, `docs/guides` and `docs/reference`, and compares
+//! their answers with those that stand there.
 //!
-//! A page has one database. A block `datalog` is a script, run in the order of the page; a block `result` or `error` behind it is
-//! what it must answer; a block `parameters` before it gives values to its parameters, `$name = expression` a line. A block with a path behind its
-//! kind, `csv /data/people.csv`, is a file that scripts read. With `UPDATE_SPEC=1` the answers are written into the pages: read them before you keep them.
+//! A page has one database. A block `datalog` is a script, run in the order of the page; a block
+//! `result` or `error` behind it is what it must answer; a block `parameters` before it gives
+//! values to its parameters, `$name = expression` a line. A block with a path behind its kind, `csv
+//! /data/people.csv`, is a file that scripts read. With `UPDATE_SPEC=1` the answers are written
+//! into the pages: read them before you keep them.
 #![allow(clippy::disallowed_methods, reason = "the pages are the test's own files")]
 
 use env::{Env, MemoryEnv};
@@ -78,7 +81,8 @@ fn parameters(engine: &Engine, text: &str) -> Parameters {
     text.lines().map(|line| value(line).unwrap_or_else(|| panic!("no parameter: {line}"))).collect()
 }
 
-/// Runs a page; the page with the answers that were given, and what differs. `help_rows`: after how many rows other threads help.
+/// Runs a page; the page with the answers that were given, and what differs. `help_rows`: after how
+/// many rows other threads help.
 fn run(page: &str, help_rows: Option<usize>) -> (String, Vec<String>) {
     let blocks = blocks(page);
     let engine = engine(&blocks);
@@ -202,7 +206,8 @@ fn every_function_and_aggregate_has_its_entry_with_an_example() {
     }
 }
 
-/// What no example of the reference runs: there are no search indexes yet, and a Parquet file is no text.
+/// What no example of the reference runs: there are no search indexes yet, and a Parquet file is no
+/// text.
 const NOT_RUN: &[&str] = &["::fts", "::hnsw", "::lsh", "ParquetReader"];
 
 /// The scripts of a page.

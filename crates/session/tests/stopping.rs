@@ -161,7 +161,8 @@ fn an_index_of_more_rows_than_memory_holds_is_whole() {
     assert_eq!(rows, Some(300_000));
 }
 
-/// What held at a time is found among all that the key ever was, and nothing may be handed on until it is.
+/// What held at a time is found among all that the key ever was, and nothing may be handed on until
+/// it is.
 #[test]
 fn what_held_at_a_time_is_looked_for_no_longer_than_it_may() {
     let engine = engine();

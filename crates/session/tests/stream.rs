@@ -1,4 +1,5 @@
-//! Rows that are handed out while they are found: they are those of the same script run as a whole, and nobody holds them all.
+//! Rows that are handed out while they are found: they are those of the same script run as a whole,
+//! and nobody holds them all.
 
 mod common;
 
@@ -181,7 +182,8 @@ fn much_after_little_goes_out_in_parts_too() {
     let (parts, _) = parts(&engine, script);
     assert_eq!(parts.iter().map(Vec::len).sum::<usize>(), 12_999);
     assert!(parts.len() > 100, "{} parts", parts.len());
-    // The long wave ends when it gives much: none has grown until it goes out in the middle of a range, at four times the rows of one.
+    // The long wave ends when it gives much: none has grown until it goes out in the middle of a
+    // range, at four times the rows of one.
     let longest = parts.iter().map(Vec::len).max();
     assert!(longest < Some(200), "{longest:?} rows");
 }

@@ -1,4 +1,5 @@
-//! Queries between changes: what an engine keeps from query to query is mended or let go, never stale.
+//! Queries between changes: what an engine keeps from query to query is mended or let go, never
+//! stale.
 
 use env::MemoryEnv;
 use kv::{Kv, KvOptions};
@@ -11,7 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const VALUES: i64 = 60;
 
-/// Some need many look-ups, so that tries are made; some bind what no key begins with; one is answered by an index.
+/// Some need many look-ups, so that tries are made; some bind what no key begins with; one is
+/// answered by an index.
 const QUERIES: [&str; 9] = [
     "?[a, b, c] := a in int_range(70), *f[a, b, c]",
     "?[a, b, d] := a in int_range(70), *e[a, b], *f[b, _, d]",
@@ -140,7 +142,8 @@ impl Drop for Tell<'_> {
     }
 }
 
-/// Each commit moves something from one row to another, so the sum of all stays: of any mixture of two moments it would not.
+/// Each commit moves something from one row to another, so the sum of all stays: of any mixture of
+/// two moments it would not.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "the threads are the test's own")]
 fn queries_beside_a_writer_see_one_moment_each() {

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 /// changes write. `None` where the plan is more.
 ///
 /// # Errors
-/// As [`columns`]; what stops the query.
+/// As `columns`; what stops the query.
 pub fn rows_of(
     plan: &Plan,
     computer: &Computer<'_>,

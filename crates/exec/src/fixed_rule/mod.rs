@@ -1,7 +1,7 @@
 //! Fixed rules: what `<~` applies to relations.
 //!
 //! # How one is made
-//! A line in [`TABLE`] says what it is called, what it reads, which options it has and how many
+//! A line in `TABLE` says what it is called, what it reads, which options it has and how many
 //! columns it gives; a function of its family's file does it. What the line says is checked before
 //! the function is called, so a function only asks for what may be there.
 

@@ -1,6 +1,6 @@
 //! The operators of a pipeline: one way to answer a step of a plan in each file.
 //!
-//! Each file adds methods to [`Pipeline`](crate::pipeline::Pipeline), which calls them. They read
+//! Each file adds methods to `Pipeline`, which calls them. They read
 //! the context and change only the state of their own step.
 
 pub(crate) mod filter;

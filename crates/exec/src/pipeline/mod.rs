@@ -1,6 +1,6 @@
 //! One rule body as a pipeline: batches of rows move from operator to operator into a sink.
 //!
-//! The fixpoint makes a [`Pipeline`] of a body plan, on each thread one, and runs it. `operator`
+//! The fixpoint makes a `Pipeline` of a body plan, on each thread one, and runs it. `operator`
 //! adds the operators as methods; this file prepares the steps, dispatches to the operators and
 //! hands on what they make.
 //!
@@ -15,9 +15,9 @@
 //! 2. Where rows are counted, equal rows that are collected go on when all that comes before has
 //!    run.
 //! 3. A step that computes or reads values hands on what it has when they take
-//!    [`batch_bytes`](sweep::batch_bytes), and values of batches that are done are released
+//!    `batch_bytes`, and values of batches that are done are released
 //!    (`sweep.rs`).
-//! 4. A join hands on its rows before much more than [`BATCH_ROWS`] of them are collected, but for
+//! 4. A join hands on its rows before much more than `BATCH_ROWS` of them are collected, but for
 //!    one row that finds more by itself in memory. What one call to the store may find is bounded
 //!    by the memory limit of the query (`index_join.rs`).
 

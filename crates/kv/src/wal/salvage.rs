@@ -16,7 +16,7 @@ use env::Env;
 
 use super::record::{ALIGN_BYTES, HEADER_BYTES, RecordKind};
 use super::segment::{SegmentReader, list_segments, segment_path};
-use super::{Place, Position, Result};
+use super::{Place, Position, Result, WalError};
 
 /// Memory for reading one segment, unless a record is longer.
 const WINDOW_BYTES: usize = 1 << 20;
@@ -144,6 +144,14 @@ fn read_segment(
 ) -> Result<()> {
     let mut reader = SegmentReader::open(env, folder, live.number, WINDOW_BYTES)?;
     let path = reader.path().to_owned();
+    if live.end.is_none() {
+        // As an opening does: what the cut took may have been acknowledged.
+        match reader.check_length() {
+            Ok(()) => {}
+            Err(WalError::Corruption(cut)) => log.damages.push(cut),
+            Err(error) => return Err(error),
+        }
+    }
     let mut limit = live.end.unwrap_or(reader.len_bytes);
     let mut offset = 0;
     while offset < limit {

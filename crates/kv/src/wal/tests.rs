@@ -318,6 +318,27 @@ fn a_cut_segment_costs_a_salvage_its_own_payloads_alone() {
 }
 
 #[test]
+fn a_salvage_is_told_of_a_last_segment_that_was_cut_between_two_records() {
+    let log = Log::new(1024);
+    let (mut wal, ..) = log.open(0).unwrap();
+    let _first = wal.append(&[b"kept"]).unwrap();
+    let last = wal.append(&[b"lost"]).unwrap();
+    drop(wal);
+    for bytes in [last.offset, last.offset + 3] {
+        let damaged = log.fork();
+        drop(damaged.env.open_append(&damaged.path(last.segment), bytes).unwrap());
+        let mut kept = Vec::new();
+        let mut keep = |_: &Place, payload: &[u8]| {
+            kept.push(payload.to_vec());
+            Ok(())
+        };
+        let report = salvage(damaged.env.as_ref(), &damaged.folder, 0, &mut keep).unwrap();
+        assert_eq!(kept, [b"kept"], "cut at {bytes}");
+        assert!(!report.damages.is_empty(), "cut at {bytes}");
+    }
+}
+
+#[test]
 fn unsynced_records_written_back_out_of_order_end_the_log_at_the_first_hole() {
     // A power cut without a sync: a later page reached the disk, an earlier one did not.
     let log = Log::new(1024);
