@@ -251,7 +251,7 @@ impl Rewriter<'_> {
         self.out.rules.push(Rule { predicate: set, head, variables, body, span });
     }
 
-    /// A predicate with meet aggregates one copy of which reads another.
+    /// A predicate with meet aggregates that has a copy which reads another copy.
     fn meet_of_other_copy(&self) -> Option<usize> {
         let copy_of: HashMap<usize, usize> =
             self.copies.iter().map(|((of, _), (copy, _))| (*copy, *of)).collect();

@@ -69,7 +69,7 @@ pub enum Rule {
         name: Ident,
         /// Column names; if empty, the rows determine the number of columns.
         head: Vec<Ident>,
-        /// A list of rows, each of which is a list.
+        /// A list of rows. Each row is a list.
         data: Expr,
         /// Position of the whole rule.
         span: Span,
