@@ -1,10 +1,10 @@
-//! Runs algorithms on small graphs given as text, and prints their rows as JSON: for comparing with
-//! other systems, by eye or by a script.
+//! Runs algorithms on small graphs given as text and prints the resulting rows as JSON, to compare
+//! them with other systems.
 //!
-//! Each line of the input is a name, options, a semicolon and the edges of one graph, and gives one
-//! line of output: `echo "dijkstra starts=0 goals=2,3 ties=1; 0-1:2.5 1-2 0-3" | cargo run -p
-//! quipu-algo --example rows`. Lists of vertices are written with commas. Vertices are as many as
-//! the greatest number says, or `n`.
+//! Each line of the input has a name, options, a semicolon and the edges of a graph. It produces
+//! one line of output: `echo "dijkstra starts=0 goals=2,3 ties=1; 0-1:2.5 1-2 0-3" | cargo run -p
+//! quipu-algo --example rows`. Lists of vertices are separated by commas. The number of vertices
+//! follows from the largest number, or is given as `n`.
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -1,8 +1,8 @@
-//! A*: a shortest path found with the help of an estimate of what remains.
+//! A*: shortest paths with an estimate of the remaining cost.
 //!
 //! Hart, Nilsson, Raphael, "A formal basis for the heuristic determination of minimum cost paths"
-//! (1968). A vertex is opened again when a cheaper way to it turns up, so the estimate must never
-//! be too high, but need not fit together along edges.
+//! (1968). A vertex is reopened when a cheaper path to it is found. So the estimate must be
+//! admissible (never too high) but need not be consistent.
 
 use std::collections::BinaryHeap;
 
@@ -11,15 +11,15 @@ use crate::nearest::{Reached, refuse_negative};
 use crate::watch::Ticker;
 use crate::{Csr, Error, NO_VERTEX, Stopped, Watch};
 
-/// Estimates the cost of the way from a vertex to a goal. An error ends the search.
+/// Estimates the cost of the shortest path from a vertex to a goal. An error ends the search.
 pub type Estimate<'a> = dyn FnMut(u32, u32) -> Result<f64, Stopped> + 'a;
 
-/// Gives `emit` a shortest path from each of `starts` to each of `goals`.
+/// Passes a shortest path from each of `starts` to each of `goals` to `emit`.
 ///
-/// `estimate` is asked once for each vertex that a search reaches, but for the start. If it is ever
-/// higher than the true cost, the path may not be the shortest. A goal that cannot be reached, and
-/// one that is not in the graph, gets a path without vertices at an infinite cost. A start reaches
-/// itself at cost zero.
+/// `estimate` is called once for each vertex that a search reaches, except the start. If it exceeds
+/// the true cost, the path may not be the shortest. A goal that is unreachable or not in the graph
+/// results in a path without vertices at infinite cost. The path from a vertex to itself has cost
+/// zero.
 ///
 /// # Errors
 /// [`Error::NegativeWeight`], [`Error::EstimateNotANumber`], [`Error::Stopped`].
@@ -48,19 +48,19 @@ pub fn a_star(
     Ok(())
 }
 
-/// What a search knows of a vertex.
+/// State of a vertex in the search.
 #[derive(Clone, Copy)]
 struct Seen {
-    /// The cheapest way to it so far.
+    /// Cost of the cheapest path so far.
     cost: f64,
-    /// What remains from it, by estimate.
+    /// Estimated remaining cost.
     rest: f64,
     parent: u32,
 }
 
 const UNSEEN: Seen = Seen { cost: f64::INFINITY, rest: 0.0, parent: NO_VERTEX };
 
-/// One search after the other over the same columns; see [`crate::nearest`].
+/// Buffers reused by consecutive searches; see [`crate::nearest`].
 struct Search {
     seen: Vec<Seen>,
     touched: Vec<u32>,
@@ -68,7 +68,7 @@ struct Search {
 }
 
 impl Search {
-    /// The cost of the way found.
+    /// Runs a search and returns the cost of the path.
     fn run(
         &mut self,
         graph: &Csr,
@@ -166,7 +166,8 @@ mod tests {
 
     #[test]
     fn an_estimate_leads_past_what_is_far_away() {
-        // A line of 1000 vertices; the estimate is the distance. Backwards nothing is looked at.
+        // A line of 1000 vertices; the estimate is the distance. No vertex behind the start is
+        // visited.
         let line: String = (0..999).map(|v| format!("{v}-{} {}-{v} ", v + 1, v + 1)).collect();
         let asked = std::cell::RefCell::new(Vec::new());
         let found = paths(&graph(1000, &line), &[500], &[510], |v, goal| {
@@ -210,8 +211,8 @@ mod tests {
             let distances = edges.distances();
             let all: Vec<u32> = (0..edges.vertices).collect();
             let found = paths(&edges.graph(), &all, &all, |v, goal| {
-                // A part of the truth, and a different part for each vertex. Never to be reached is
-                // estimated at infinity.
+                // An admissible estimate: the true distance times a factor that differs by vertex.
+                // If the goal is unreachable, it is infinite.
                 let truth = distances[v as usize][goal as usize];
                 if truth.is_infinite() { truth } else { truth * part[v as usize] }
             });

@@ -1,23 +1,23 @@
-//! Betweenness centrality: how many shortest paths lead through a vertex.
+//! Betweenness centrality: the number of shortest paths through a vertex.
 //!
 //! Brandes, "A faster algorithm for betweenness centrality" (2001): one search from each vertex,
-//! then the vertices from far to near, each handing its dependency back over the edges that led to
-//! it.
+//! then dependencies are accumulated from the farthest vertices to the nearest, over the edges of
+//! shortest paths.
 //!
 //! # Edges of weight zero
-//! They join vertices at equal cost, and may close cycles, so "the edges that led to it" is no
-//! order by itself. Here an edge leads from what was settled earlier to what was settled later; a
-//! shortest path that would go against that order along an edge of weight zero is not counted.
+//! They connect vertices at equal cost and may form cycles, so the edges of shortest paths alone
+//! define no order. Here an edge counts only if its source was settled before its target. A
+//! shortest path that violates this order on an edge of weight zero is not counted.
 
 use crate::nearest::{Search, refuse_negative};
 use crate::watch::Ticker;
 use crate::{Csr, Error, Stopped, Watch};
 
-/// For each vertex, the shortest paths between two others that lead through it: of each ordered
-/// pair, the part of its shortest paths that do. Not divided by the number of pairs.
+/// For each vertex, the sum over all ordered pairs of other vertices of the fraction of their
+/// shortest paths that go through it. Not normalized.
 ///
-/// Parallel edges that tie make paths of their own. In the [`Csr::symmetric`] of an undirected
-/// graph each pair counts from both its ends. As in CozoDB.
+/// Parallel edges of equal weight form separate paths. In the [`Csr::symmetric`] of an undirected
+/// graph each pair counts in both directions, as in CozoDB.
 ///
 /// # Errors
 /// [`Error::NegativeWeight`], [`Error::Stopped`].
@@ -36,14 +36,13 @@ pub fn betweenness(graph: &Csr, watch: &dyn Watch) -> Result<Vec<f64>, Error> {
     Ok(found)
 }
 
-/// What is summed up along the shortest paths from one start. Between starts every place is
-/// `u32::MAX`.
+/// Sums over the shortest paths from one start. Between starts every place is `u32::MAX`.
 struct Sums {
-    /// When a vertex was settled.
+    /// Position in which each vertex was settled.
     place: Vec<u32>,
-    /// Shortest paths from the start.
+    /// Number of shortest paths from the start.
     paths: Vec<Paths>,
-    /// Dependency of the start on a vertex.
+    /// Dependency of the start on each vertex.
     through: Vec<f64>,
 }
 
@@ -91,7 +90,7 @@ impl Sums {
         Ok(())
     }
 
-    /// Whether shortest paths lead along this edge.
+    /// Whether the edge is on shortest paths.
     #[inline]
     fn leads(&self, search: &Search, v: u32, to: u32, weight: f64) -> bool {
         self.place[v as usize] < self.place[to as usize]
@@ -99,13 +98,13 @@ impl Sums {
     }
 }
 
-/// A number of paths. There can be more of them than an `f64` can tell: a thousand diamonds in a
-/// row have 2^1000, and infinity divided by infinity would be no number.
+/// A number of paths that may exceed the range of `f64`: a chain of a thousand diamonds has 2^1000
+/// paths, and infinity divided by infinity would be NaN.
 #[derive(Clone, Copy, Debug)]
 struct Paths {
-    /// Below [`Paths::STEP`], after each addition.
+    /// Less than [`Paths::STEP`] after each addition.
     count: f64,
-    /// How often the count was divided by [`Paths::STEP`].
+    /// Number of times that the count was divided by [`Paths::STEP`].
     steps: u32,
 }
 
@@ -125,13 +124,13 @@ impl Paths {
         }
     }
 
-    /// What part of `all` these are.
+    /// The fraction of `all` that these are.
     #[inline]
     fn part_of(self, all: Self) -> f64 {
         self.scaled(all.steps.saturating_sub(self.steps)) / all.count
     }
 
-    /// The count after as many divisions more.
+    /// The count divided by `STEP` a number of times more.
     #[inline]
     fn scaled(self, steps: u32) -> f64 {
         match steps {
@@ -167,7 +166,8 @@ mod tests {
 
     #[test]
     fn more_paths_than_a_float_can_tell_are_still_shared() {
-        // 1100 diamonds in a row, one vertex between two: 2^1100 paths from end to end.
+        // A chain of 1100 diamonds with one vertex between two of them: 2^1100 paths from end to
+        // end.
         let count = 1100;
         let diamonds: String = (0..count)
             .map(|i| 3 * i)
@@ -184,7 +184,7 @@ mod tests {
         let mut sums =
             Sums { place: vec![u32::MAX; n], paths: vec![Paths::NONE; n], through: vec![0.0; n] };
         sums.add(&graph, &search, &mut found, ticker).unwrap();
-        // Between the first two joints: half of the paths to every later vertex.
+        // Of the first diamond: it is on half of the paths to every later vertex.
         assert_eq!(found[1], (n - 3) as f64 / 2.0);
         assert!(found.iter().all(|value| value.is_finite()));
     }
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(betweenness(&long_path(10_000), &stop_after(9)), Err(Error::Stopped));
     }
 
-    /// Shortest paths from `from` to `to`, counted by the last edge.
+    /// Number of shortest paths from `from` to `to`, by recursion over the last edge.
     fn count(edges: &Edges, distances: &[Vec<f64>], from: usize, to: usize) -> f64 {
         if from == to {
             return 1.0;

@@ -1,15 +1,15 @@
-//! Closeness centrality: how near a vertex is to all that it reaches.
+//! Closeness centrality: how near a vertex is to those that it reaches.
 //!
-//! Wasserman and Faust's form for graphs that do not hang together (1994), as CozoDB computes it.
+//! In the form of Wasserman and Faust (1994) for disconnected graphs, as in CozoDB.
 
 use crate::nearest::{Search, refuse_negative};
 use crate::watch::Ticker;
 use crate::{Csr, Error, Watch};
 
-/// The closeness of each vertex: `c² / (s · (n − 1))`, where `c` vertices, itself among them, are
-/// reached from it at costs that sum up to `s`, and the graph has `n`.
+/// The closeness of each vertex: `c² / (s · (n − 1))`. Here `c` is the number of vertices that it
+/// reaches, including itself, `s` the sum of the costs, and `n` the number of vertices.
 ///
-/// A vertex that reaches no other, or only at no cost, has an infinite closeness. Costs are along
+/// If a vertex reaches no other, or only at cost zero, its closeness is infinite. Costs are along
 /// outgoing edges.
 ///
 /// # Errors

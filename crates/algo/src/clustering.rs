@@ -1,30 +1,29 @@
-//! Clustering coefficients: how many of a vertex's neighbours are neighbours of each other.
+//! Clustering coefficients: the share of a vertex's neighbors that are neighbors of each other.
 //!
-//! Watts and Strogatz (1998). Triangles are counted by Schank and Wagner's forward algorithm
+//! Watts and Strogatz (1998). Triangles are counted with the forward algorithm of Schank and Wagner
 //! ("Finding, counting and listing all triangles in large graphs", 2005): every edge points to its
-//! end of higher degree, so no list is longer than the root of twice the edges and each triangle is
-//! found once.
+//! end of higher degree. So no list is longer than the square root of twice the number of edges,
+//! and each triangle is found once.
 
 use crate::watch::Ticker;
 use crate::{Csr, NO_VERTEX, Stopped, Watch};
 
-/// How the neighbours of a vertex hang together.
+/// Clustering of one vertex.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Clustering {
-    /// Triangles as a part of those that there could be; 0 where there are fewer than two
-    /// neighbours.
+    /// Number of triangles divided by the possible number; 0 with fewer than two neighbors.
     pub coefficient: f64,
-    /// Pairs of neighbours that are neighbours of each other.
+    /// Number of pairs of neighbors that are neighbors of each other.
     pub triangles: u64,
-    /// Neighbours.
+    /// Number of neighbors.
     pub degree: u64,
 }
 
-/// The clustering of each vertex of `both`, the [`Csr::symmetric`] of a graph.
+/// The clustering of each vertex of `both`, which must be the [`Csr::symmetric`] of a graph.
 ///
-/// Neighbours are other vertices, each counted once: parallel edges, edges in both directions and
-/// self loops change nothing. (CozoDB counts each edge, so that a triangle given in both directions
-/// has coefficients below 1.)
+/// Neighbors are distinct other vertices: parallel edges, edges in both directions and self-loops
+/// have no effect. (CozoDB counts each edge, so a triangle with edges in both directions has
+/// coefficients below 1.)
 ///
 /// # Errors
 /// [`Stopped`].
@@ -41,12 +40,13 @@ pub fn clustering_coefficients(both: &Csr, watch: &dyn Watch) -> Result<Vec<Clus
     Ok((0..).zip(triangles).map(row).collect())
 }
 
-/// The triangles at each vertex of a graph that has each edge once in each direction, and no loops.
+/// Number of triangles at each vertex. The graph must have each edge once in each direction and no
+/// self-loops.
 fn triangles(simple: &Csr, ticker: &mut Ticker<'_>) -> Result<Vec<u64>, Stopped> {
     let rank = |v: u32| (simple.degree(v), v);
     let upward = simple.filtered(|v, to| rank(v) < rank(to), ticker)?;
     let mut found = vec![0; simple.vertices() as usize];
-    // The vertex at hand, written at each of its neighbours.
+    // For each vertex, the last `v` that has it as a neighbor.
     let mut marked_by = vec![NO_VERTEX; simple.vertices() as usize];
     for v in 0..upward.vertices() {
         let row = upward.neighbors(v);

@@ -1,16 +1,16 @@
-//! Connected components: which vertices hang together, whatever the direction of the edges.
+//! Connected components, ignoring the direction of edges.
 //!
-//! Union by the smaller number with path halving (Tarjan and van Leeuwen, "Worst-case analysis of
-//! set union algorithms", 1984). One pass over the rows as they are: no reverse graph is needed,
-//! and no queue.
+//! Union-find by smaller number with path halving (Tarjan and van Leeuwen, "Worst-case analysis of
+//! set union algorithms", 1984). It takes one pass over the rows and needs neither a reverse graph
+//! nor a queue.
 
 use crate::watch::{STRIDE, Ticker};
 use crate::{Csr, NO_VERTEX, Stopped, Watch};
 
-/// The component of each vertex, from 0.
+/// The component of each vertex, numbered from 0.
 ///
-/// Components are numbered as a scan of the edges by source meets them, and vertices without an
-/// edge each have one of their own after all others. That is CozoDB's numbering.
+/// Components are numbered in the order in which a scan of the edges by source reaches them. After
+/// them, each vertex without edges is a component of its own. This is CozoDB's numbering.
 ///
 /// # Errors
 /// [`Stopped`].
@@ -41,7 +41,7 @@ pub fn connected_components(graph: &Csr, watch: &dyn Watch) -> Result<Vec<u32>, 
     Ok(label)
 }
 
-/// Disjoint sets of vertices, each known by one of its members.
+/// Disjoint sets of vertices. One member represents each set.
 pub(crate) struct Sets {
     parent: Vec<u32>,
 }
@@ -51,7 +51,7 @@ impl Sets {
         Self { parent: (0..vertices).collect() }
     }
 
-    /// The member that names the set of `v`.
+    /// The representative of the set of `v`.
     #[inline]
     pub(crate) fn root(&mut self, mut v: u32) -> u32 {
         loop {
@@ -59,18 +59,18 @@ impl Sets {
             if parent == v {
                 return v;
             }
-            // Halving: each second vertex on the way skips one.
+            // Path halving: every other vertex on the path skips its parent.
             let above = self.parent[parent as usize];
             self.parent[v as usize] = above;
             v = above;
         }
     }
 
-    /// False if `a` and `b` were in one set before.
+    /// Merges two sets. Returns false if `a` and `b` were already in the same one.
     #[inline]
     pub(crate) fn unite(&mut self, a: u32, b: u32) -> bool {
         let (a, b) = (self.root(a), self.root(b));
-        // The smaller number names the set: it needs no ranks, and the name is determined.
+        // The smaller number becomes the representative: it needs no ranks and is deterministic.
         let (low, high) = (a.min(b), a.max(b));
         self.parent[high as usize] = low;
         low != high

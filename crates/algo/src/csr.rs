@@ -1,23 +1,23 @@
-//! A graph as compressed sparse rows: for each vertex its neighbours, one after the other.
+//! A graph as compressed sparse rows (CSR): the neighbors of each vertex, one vertex after another.
 //!
-//! # Why built by counting
-//! Both ends are dense numbers, so a stable counting sort by target and then by source gives rows
-//! that are sorted, in time and memory linear in the edges. Scans of a relation already come in
-//! that order; then the columns are the rows, and nothing is moved.
+//! # Why counting sort
+//! Vertices are dense numbers. So a stable counting sort by target and then by source produces
+//! sorted rows in time and memory linear in the edges. A scan of a relation already returns that
+//! order; then the columns are copied without sorting.
 //!
 //! # Invariants
-//! 1. `offsets` has one entry more than there are vertices, begins with 0, ends with the number of
-//!    edges, and never falls.
+//! 1. `offsets` has one more entry than there are vertices, starts with 0, ends with the number of
+//!    edges, and never decreases.
 //! 2. Every target is less than the number of vertices.
-//! 3. Each row is sorted by target; parallel edges are in the order in which they came.
-//! 4. `weights`, where present, is as long as `targets`, and every weight is finite.
+//! 3. Each row is sorted by target. Parallel edges keep their original order.
+//! 4. `weights`, if present, is as long as `targets`, and every weight is finite.
 
 use std::ops::Range;
 
 use crate::watch::{STRIDE, Ticker};
 use crate::{Error, NO_VERTEX, Stopped, Watch};
 
-/// A directed graph, possibly weighted. Parallel edges and self loops are kept.
+/// A directed graph, optionally weighted. May have parallel edges and self-loops.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Csr {
     offsets: Vec<u64>,
@@ -32,10 +32,10 @@ impl Default for Csr {
 }
 
 impl Csr {
-    /// Makes the graph of `vertices` vertices with an edge for each row of the columns.
+    /// Creates a graph of `vertices` vertices with an edge for each row of the columns.
     ///
-    /// Memory: eight bytes a vertex and four an edge, eight more with weights; twice that for a
-    /// moment where the rows do not come sorted by source and target.
+    /// Memory: eight bytes per vertex, four per edge, and eight more per edge with weights.
+    /// Temporarily twice that if the rows are not sorted by source and target.
     ///
     /// # Errors
     /// [`Error::TooManyVertices`], [`Error::UnequalColumns`], [`Error::VertexOutOfRange`],
@@ -65,7 +65,7 @@ impl Csr {
         Ok(by_target.transposed(Some(count(vertices, sources, &mut ticker)?), &mut ticker)?)
     }
 
-    /// [`Csr::from_edges`] for columns that an algorithm made itself: unweighted, and known to be right.
+    /// As [`Csr::from_edges`] for unweighted columns that are known to be valid.
     pub(crate) fn from_columns(
         vertices: u32,
         sources: &[u32],
@@ -78,45 +78,46 @@ impl Csr {
         by_target.transposed(Some(count(n, sources, ticker)?), ticker)
     }
 
-    /// Vertices, with and without edges.
+    /// Number of vertices, including those without edges.
     pub fn vertices(&self) -> u32 {
         (self.offsets.len() - 1) as u32
     }
 
-    /// Edges; parallel ones each by itself.
+    /// Number of edges. Parallel edges count separately.
     pub fn edges(&self) -> u64 {
         self.targets.len() as u64
     }
 
-    /// Where the rows begin: row `v` is `offsets()[v]..offsets()[v + 1]` of [`Csr::targets`].
+    /// Offsets of the rows: row `v` is `offsets()[v]..offsets()[v + 1]` of [`Csr::targets`].
     pub fn offsets(&self) -> &[u64] {
         &self.offsets
     }
 
-    /// The targets of all rows, one row after the other.
+    /// The targets of all rows, concatenated.
     pub fn targets(&self) -> &[u32] {
         &self.targets
     }
 
-    /// The weights of all rows, as long as [`Csr::targets`]; `None` where every edge weighs 1.
+    /// The weights of all edges, in the order of [`Csr::targets`]. `None` if every edge has weight
+    /// 1.
     pub fn weights(&self) -> Option<&[f64]> {
         self.weights.as_deref()
     }
 
-    /// The targets of the edges that leave `v`, ascending. Empty for a vertex that is not there.
+    /// Targets of the outgoing edges of `v`, in ascending order. Empty if `v` is not in the graph.
     #[inline]
     pub fn neighbors(&self, v: u32) -> &[u32] {
         self.targets.get(self.row(v)).unwrap_or_default()
     }
 
-    /// Edges that leave `v`.
+    /// Number of outgoing edges of `v`.
     #[inline]
     pub fn degree(&self, v: u32) -> usize {
         self.row(v).len()
     }
 
-    /// The edges that leave `v` as target and weight, ascending by target. A weight is 1 where the
-    /// graph has none.
+    /// The outgoing edges of `v` as pairs of target and weight, in ascending order of targets. The
+    /// weight is 1 in an unweighted graph.
     #[inline]
     pub fn weighted(&self, v: u32) -> impl Iterator<Item = (u32, f64)> + '_ {
         let weights = self.weights.as_deref().and_then(|all| all.get(self.row(v)));
@@ -124,7 +125,7 @@ impl Csr {
         self.neighbors(v).iter().enumerate().map(move |(i, &to)| (to, weight(i)))
     }
 
-    /// Where the edges of `v` lie in the columns.
+    /// The range of `v`'s edges in the columns.
     #[inline]
     pub(crate) fn row(&self, v: u32) -> Range<usize> {
         let v = v as usize;
@@ -134,7 +135,7 @@ impl Csr {
         }
     }
 
-    /// The same edges, each turned around.
+    /// The graph with all edges reversed.
     ///
     /// # Errors
     /// [`Stopped`].
@@ -142,8 +143,8 @@ impl Csr {
         self.transposed(None, &mut Ticker::new(watch)?)
     }
 
-    /// Each edge in both directions. So a self loop, and an edge whose reverse is there already, is
-    /// there twice.
+    /// The graph with each edge in both directions. So self-loops, and edges whose reverse exists,
+    /// occur twice.
     ///
     /// # Errors
     /// [`Stopped`].
@@ -173,9 +174,9 @@ impl Csr {
         Ok(Self { offsets, targets, weights })
     }
 
-    /// The vertices in the order in which a scan of the edges meets them: row by row, the source,
-    /// then the targets. Vertices without an edge come last. CozoDB numbers vertices so; where an
-    /// order among equals shows in an answer, it is this one.
+    /// The vertices in the order in which a scan of the edges reaches them: row by row, the source
+    /// and then the targets. Vertices without edges come last. CozoDB numbers vertices this way, so
+    /// results that depend on an order use this one.
     ///
     /// # Errors
     /// [`Stopped`].
@@ -203,7 +204,7 @@ impl Csr {
         Ok(order)
     }
 
-    /// The same graph with `order[i]` called `i`. `order` names every vertex once.
+    /// The graph with vertex `order[i]` renamed to `i`. `order` must be a permutation.
     pub(crate) fn renumbered(
         &self,
         order: &[u32],
@@ -213,8 +214,8 @@ impl Csr {
         for (new, &old) in order.iter().enumerate() {
             number[old as usize] = new as u32;
         }
-        // Written row by row in the new order the targets are out of order; turning the edges
-        // around twice sorts them.
+        // Writing rows in the new order leaves their targets unsorted. Reversing the edges twice
+        // sorts them.
         let mut offsets = vec![0; self.offsets.len()];
         for part in self.targets.chunks(STRIDE) {
             for &to in part {
@@ -240,8 +241,7 @@ impl Csr {
         Self { offsets, targets: sources, weights }.transposed(None, ticker)
     }
 
-    /// The edges that `keep` lets through, without their weights. It is asked about source and
-    /// target.
+    /// The edges for which `keep(source, target)` returns true, without weights.
     pub(crate) fn filtered(
         &self,
         mut keep: impl FnMut(u32, u32) -> bool,
@@ -261,14 +261,15 @@ impl Csr {
         Ok(Self { offsets, targets, weights: None })
     }
 
-    /// Each edge once, whatever its weight, and no self loops.
+    /// Distinct edges without weights and self-loops.
     pub(crate) fn simple(&self, ticker: &mut Ticker<'_>) -> Result<Self, Stopped> {
         let mut last = None;
         let keep = |v, to| v != to && last.replace((v, to)) != Some((v, to));
         self.filtered(keep, ticker)
     }
 
-    /// The edges turned around. `offsets` are those of the result, where they are known already.
+    /// The graph with all edges reversed. `offsets` are those of the result, if they are already
+    /// known.
     fn transposed(
         &self,
         offsets: Option<Vec<u64>>,
@@ -287,7 +288,7 @@ impl Csr {
         )
     }
 
-    /// Puts each of `edges` (row, other end) at the next free place of its row.
+    /// Puts each of `edges` (row, other end) in the next free slot of its row.
     fn scatter(
         offsets: Vec<u64>,
         edges: impl Iterator<Item = (u32, u32)>,
@@ -311,7 +312,7 @@ impl Csr {
     }
 }
 
-/// Makes a weighted graph row by row. Whoever pushes keeps the invariants of [`Csr`].
+/// Builds a weighted graph row by row. The caller is responsible for the invariants of [`Csr`].
 pub(crate) struct Rows {
     offsets: Vec<u64>,
     targets: Vec<u32>,
@@ -319,8 +320,8 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Room for `edges_max` is made at once: to grow is to copy everything, and that cannot be
-    /// stopped.
+    /// Allocates space for `edges_max` edges: growing would copy everything, which cannot be
+    /// cancelled.
     pub(crate) fn new(vertices: usize, edges_max: usize) -> Self {
         let mut offsets = Vec::with_capacity(vertices + 1);
         offsets.push(0);
@@ -328,7 +329,8 @@ impl Rows {
         Self { offsets, targets, weights: Vec::with_capacity(edges_max) }
     }
 
-    /// The row of the next vertex: targets, ascending, and weights.
+    /// Appends the row of the next vertex: pairs of target and weight, in ascending order of
+    /// targets.
     pub(crate) fn push(&mut self, row: impl Iterator<Item = (u32, f64)>) {
         for (target, weight) in row {
             self.targets.push(target);
@@ -342,7 +344,7 @@ impl Rows {
     }
 }
 
-/// Checks all that [`Csr::from_edges`] promises to; true if the edges come sorted.
+/// Checks the conditions of [`Csr::from_edges`]. Returns whether the edges are sorted.
 fn check_columns(
     vertices: usize,
     sources: &[u32],
@@ -385,7 +387,7 @@ fn check_columns(
     Ok(sorted)
 }
 
-/// A copy, made in parts: a hundred million edges take long enough to be stopped.
+/// Copies a column in parts, because copying a hundred million edges must be cancellable.
 fn copy<T: Copy>(column: &[T], ticker: &mut Ticker<'_>) -> Result<Vec<T>, Stopped> {
     let mut copied = Vec::with_capacity(column.len());
     for part in column.chunks(STRIDE) {
@@ -395,7 +397,7 @@ fn copy<T: Copy>(column: &[T], ticker: &mut Ticker<'_>) -> Result<Vec<T>, Stoppe
     Ok(copied)
 }
 
-/// Where each row begins, if row `v` gets an entry for each `v` in `rows`.
+/// Offsets of the rows, if row `v` gets one entry for each `v` in `rows`.
 fn count(vertices: usize, rows: &[u32], ticker: &mut Ticker<'_>) -> Result<Vec<u64>, Stopped> {
     let mut offsets = vec![0; vertices + 1];
     for part in rows.chunks(STRIDE) {

@@ -1,26 +1,25 @@
-//! Degree centrality: how many edges touch a vertex. After CozoDB's rule of that name: counts, not
-//! fractions of the vertices.
+//! Degree centrality: the number of edges at a vertex. As in CozoDB, counts are not normalized.
 
 use crate::watch::{STRIDE, Ticker};
 use crate::{Csr, Stopped, Watch};
 
-/// Edges at a vertex. A self loop is in both counts.
+/// Numbers of edges at a vertex. A self-loop is in both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Degree {
-    /// Edges that leave it.
+    /// Number of outgoing edges.
     pub out_edges: u64,
-    /// Edges that enter it.
+    /// Number of incoming edges.
     pub in_edges: u64,
 }
 
 impl Degree {
-    /// Edges that leave it and edges that enter it.
+    /// Sum of outgoing and incoming edges.
     pub fn total(self) -> u64 {
         self.out_edges + self.in_edges
     }
 }
 
-/// The degree of each vertex.
+/// The degrees of each vertex.
 ///
 /// # Errors
 /// [`Stopped`].

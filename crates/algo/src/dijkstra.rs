@@ -1,45 +1,45 @@
-//! Shortest paths by weight, one for each pair of vertices or all that tie.
+//! Shortest paths by weight: one for each pair of vertices, or all of equal cost.
 //!
-//! The search is in `nearest.rs`. All shortest paths are read off the *tight* edges, those that
-//! make up the whole difference in cost between their ends: every way back over tight edges from
-//! the goal to the start is a shortest path. Edges of weight zero can close a tight cycle, so a way
-//! back never takes a vertex twice: only paths are given, not walks.
+//! The search is in `nearest.rs`. All shortest paths are found with the *tight* edges, whose weight
+//! equals the difference in cost between their ends: every path from the goal back to the start
+//! over tight edges is a shortest path. Edges of weight zero can form tight cycles. So no vertex is
+//! taken twice, and results are paths, not walks.
 
 use crate::nearest::{Goals, Search, refuse_negative};
 use crate::watch::Ticker;
 use crate::{Csr, Error, Stopped, Watch};
 
-/// A way from one vertex to another.
+/// A path between two vertices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path<'a> {
-    /// Where it begins.
+    /// First vertex.
     pub start: u32,
-    /// Where it ends.
+    /// Last vertex.
     pub goal: u32,
-    /// The sum of its weights; infinite where there is no way.
+    /// Sum of the weights; infinite if there is no path.
     pub cost: f64,
-    /// Its vertices, both ends included; none where there is no way.
+    /// The vertices, including both ends; empty if there is no path.
     pub vertices: &'a [u32],
 }
 
-/// Takes the paths as they are found. An error ends the search.
+/// Receives paths as they are found. An error ends the search.
 pub type Emit<'a> = dyn FnMut(Path<'_>) -> Result<(), Stopped> + 'a;
 
-/// Which of several shortest paths are given.
+/// Which of several shortest paths to return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ties {
-    /// One for each goal: the same each time, otherwise any.
+    /// One path per goal. The choice is arbitrary but deterministic.
     One,
-    /// All of them. There can be exponentially many.
+    /// All of them. Their number can be exponential.
     All,
 }
 
-/// Gives `emit` the shortest paths from each of `starts` to each of `goals`; without goals, to
+/// Passes the shortest paths from each of `starts` to each of `goals` to `emit`; without goals, to
 /// every vertex.
 ///
-/// Starts and goals that are not in the graph are passed over. A goal that cannot be reached gets a
-/// path without vertices at an infinite cost. A start reaches itself at cost zero. Parallel edges
-/// make one path, at the least of their weights.
+/// Starts and goals that are not in the graph are ignored. An unreachable goal results in a path
+/// without vertices at infinite cost. The path from a vertex to itself has cost zero. Parallel
+/// edges form one path, with the least of their weights.
 ///
 /// # Errors
 /// [`Error::NegativeWeight`], [`Error::Stopped`].
@@ -61,8 +61,8 @@ pub fn dijkstra(
         if missing == 0 {
             break;
         }
-        // With ties the search goes on as long as vertices are as near as the last goal: an edge of
-        // weight zero may still come from one of them.
+        // For all ties, the search continues through vertices at the cost of the last goal, because
+        // an edge of weight zero may lead from them to it.
         let mut last_cost = f64::INFINITY;
         let enough = |v: u32, cost: f64| {
             if marks.as_ref().is_some_and(|goals| goals.contains(v)) {
@@ -98,7 +98,7 @@ pub fn dijkstra(
     Ok(())
 }
 
-/// The tight edges of a search, turned around, and the marks of the way at hand.
+/// The tight edges of a search, reversed, and marks for the vertices of the current path.
 struct Tight {
     back: Csr,
     on_way: Vec<bool>,
@@ -111,7 +111,7 @@ impl Tight {
             let cost = search.cost(v);
             for (to, weight) in graph.weighted(v) {
                 ticker.tick(1)?;
-                // The same sum as in the search, so equality is exact.
+                // The same sum as in the search, so comparing for equality is exact.
                 let known = targets.last() == Some(&v) && sources.last() == Some(&to);
                 if to != v && !known && cost + weight == search.cost(to) {
                     targets.push(v);
@@ -123,7 +123,7 @@ impl Tight {
         Ok(Self { back, on_way: vec![false; graph.vertices() as usize] })
     }
 
-    /// Emits every way from `start` to `goal`, found from its end.
+    /// Emits every path from `start` to `goal`, searching backwards from `goal`.
     fn walk_back(
         &mut self,
         start: u32,
@@ -172,7 +172,7 @@ pub(crate) mod tests {
 
     pub(crate) type Found = (u32, u32, f64, Vec<u32>);
 
-    /// Keeps what is emitted.
+    /// Collects emitted paths.
     pub(crate) fn keep(found: &mut Vec<Found>) -> impl FnMut(Path<'_>) -> Result<(), Stopped> {
         |path| {
             found.push((path.start, path.goal, path.cost, path.vertices.to_vec()));
@@ -180,7 +180,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The cheapest sum along `path`; infinite if it is no path of the graph.
+    /// The least cost of `path`; infinite if it is not a path of the graph.
     pub(crate) fn cost_along(edges: &Edges, path: &[u32]) -> f64 {
         let step = |ends: &[u32]| {
             let between = edges.list.iter().filter(|e| e.0 == ends[0] && e.1 == ends[1]);
@@ -189,7 +189,7 @@ pub(crate) mod tests {
         path.windows(2).map(step).sum()
     }
 
-    /// Every path without a repeated vertex, with its cost.
+    /// Every path without repeated vertices, with its cost.
     pub(crate) fn simple_paths(edges: &Edges, start: u32, goal: u32) -> Vec<(f64, Vec<u32>)> {
         let mut ways = vec![vec![start]];
         let mut found = Vec::new();
@@ -242,7 +242,7 @@ pub(crate) mod tests {
 
     #[test]
     fn ties_without_end_can_be_stopped() {
-        // Sixty diamonds in a row have 2^60 shortest paths.
+        // A chain of sixty diamonds has 2^60 shortest paths.
         let diamonds: String = (0..60)
             .map(|i| 3 * i)
             .map(|v| {
@@ -301,7 +301,7 @@ pub(crate) mod tests {
                         want.push((f64::INFINITY, vec![]));
                     }
                     got.sort_by(|a, b| a.partial_cmp(b).unwrap());
-                    // The same start, or goal, may be asked for twice.
+                    // Starts and goals may contain duplicates.
                     got.dedup();
                     prop_assert_eq!(got, want);
                 }

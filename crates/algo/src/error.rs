@@ -1,8 +1,8 @@
-//! What can go wrong: the caller said stop, or a graph is not one that an algorithm can take.
+//! Errors: cancellation, and graphs that an algorithm does not accept.
 
 use std::fmt;
 
-/// The watch said stop, or a closure of the caller refused. The caller knows why.
+/// The watch or a callback ended the algorithm. The caller knows the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped;
 
@@ -14,62 +14,62 @@ impl fmt::Display for Stopped {
 
 impl std::error::Error for Stopped {}
 
-/// Why a graph was not made, or an algorithm gave no answer.
+/// The reason why a graph could not be created or an algorithm failed.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Error {
     /// See [`Stopped`].
     Stopped,
-    /// What is asked for takes more memory than the watch allows.
+    /// The result would take more memory than the watch allows.
     TooLarge {
-        /// Bytes that it would take.
+        /// Required bytes.
         bytes: u64,
     },
-    /// A graph has at most `u32::MAX` vertices.
+    /// The graph would have more than `u32::MAX` vertices.
     TooManyVertices {
-        /// Vertices asked for.
+        /// Requested number of vertices.
         vertices: usize,
     },
-    /// The columns of the edges are not equally long.
+    /// The columns of the edges differ in length.
     UnequalColumns {
-        /// Rows in the column of sources.
+        /// Length of the column of sources.
         sources: usize,
-        /// Rows in the column of targets.
+        /// Length of the column of targets.
         targets: usize,
-        /// Rows in the column of weights, if there is one.
+        /// Length of the column of weights, if there is one.
         weights: Option<usize>,
     },
-    /// An edge names a vertex that the graph does not have.
+    /// An edge contains a vertex that is not in the graph.
     VertexOutOfRange {
-        /// Row of the edge in the columns, from zero.
+        /// Row of the edge in the columns, from 0.
         row: usize,
         /// The vertex.
         vertex: u32,
-        /// Vertices in the graph.
+        /// Number of vertices in the graph.
         vertices: usize,
     },
-    /// A weight is not a number, or infinite.
+    /// A weight is NaN or infinite.
     WeightNotFinite {
-        /// Where the edge begins.
+        /// Source of the edge.
         source: u32,
-        /// Where the edge ends.
+        /// Target of the edge.
         target: u32,
         /// Its weight.
         weight: f64,
     },
-    /// Shortest paths are found by settling the nearest vertex first, which a negative weight
-    /// breaks.
+    /// A weight is negative. The search settles the nearest vertex first, which requires weights
+    /// that are not negative.
     NegativeWeight {
-        /// Where the edge begins.
+        /// Source of the edge.
         source: u32,
-        /// Where the edge ends.
+        /// Target of the edge.
         target: u32,
         /// Its weight.
         weight: f64,
     },
-    /// An estimate of the remaining cost is not a number.
+    /// An estimate of the remaining cost is NaN.
     EstimateNotANumber {
-        /// The vertex whose estimate was asked for.
+        /// The vertex of the estimate.
         vertex: u32,
     },
 }

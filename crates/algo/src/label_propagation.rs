@@ -1,21 +1,22 @@
-//! Communities by label propagation: each vertex takes the label that weighs most among its
-//! neighbours.
+//! Communities by label propagation: each vertex takes the label with the greatest total weight
+//! among its neighbors.
 //!
 //! Raghavan, Albert, Kumara, "Near linear time algorithm to detect community structures in
-//! large-scale networks" (2007). There, and in CozoDB, vertices come in random order and ties are
-//! broken by chance. Here vertices come ascending, and of labels that tie a vertex keeps its own,
-//! or else takes the greatest: the same graph gives the same communities, and rounds end where
-//! chance would go on. The greatest, because in the first round it is that of a vertex whose turn
-//! is still to come; the smallest has already spread, and would flood the graph over every bridge.
+//! large-scale networks" (2007). There, and in CozoDB, vertices are visited in random order and
+//! ties are broken randomly. Here vertices are visited in ascending order. In a tie a vertex keeps
+//! its label if possible, and otherwise takes the greatest label. So results are deterministic, and
+//! the rounds end where random choices might continue. The greatest label is better than the
+//! smallest: in the first round it belongs to a vertex that was not visited yet, while the smallest
+//! has already spread and would flood the graph over every bridge.
 
 use crate::watch::Ticker;
 use crate::{Csr, Stopped, Watch};
 
-/// The label of each vertex: the number of some vertex, whose label spread.
+/// The label of each vertex, which is the number of some vertex in its community.
 ///
-/// Labels travel against the edges: a vertex looks at those it points to. For an undirected graph
-/// pass its [`Csr::symmetric`]. Ends when no label changes, or after `max_iter` rounds. Weights may
-/// be negative.
+/// Labels move against the edges: a vertex reads the labels of its successors. For an undirected
+/// graph pass its [`Csr::symmetric`]. Ends when no label changes, or after `max_iter` rounds.
+/// Weights may be negative.
 ///
 /// # Errors
 /// [`Stopped`].
@@ -108,7 +109,7 @@ mod tests {
         #[test]
         fn at_rest_each_label_is_among_the_heaviest_around(edges in edges()) {
             let both = edges.graph().symmetric(&go).unwrap();
-            // Long enough to come to rest: each change lets more weight agree.
+            // Enough rounds to converge: each change increases the total weight of agreeing edges.
             let labels = label_propagation(&both, 10_000, &go).unwrap();
             for v in 0..edges.vertices {
                 let weigh = |label: u32| {

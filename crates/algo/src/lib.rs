@@ -1,18 +1,18 @@
 //! Graphs as compressed sparse rows, and algorithms on them.
 //!
 //! # What is deliberately absent
-//! Values, relations and storage. Whoever calls numbers its vertices densely from zero, ascending
-//! in the order of their values, and turns numbers back into values afterwards. So an algorithm
-//! here is a function of numbers alone, is tested against a matrix, and can run on another machine.
+//! Values, relations and storage. Callers number their vertices densely from zero, in ascending
+//! order of their values, and translate the results back. So an algorithm is a function of numbers,
+//! is tested against simple models, and could run on another machine.
 //!
 //! # What all algorithms share
-//! 1. They ask a [`Watch`] whether to go on, at least every hundred thousand steps or so.
-//! 2. They never recurse on the graph: a path of a hundred million edges is a graph like any other.
-//! 3. The same graph gives the same answer, bit for bit: nothing depends on a hash or on a clock,
-//!    and random words come from the caller.
-//! 4. An empty graph gives an empty answer, and so does a vertex that is not in the graph.
-//! 5. Parallel edges count as often as they are there and a self loop is an edge like any other,
-//!    where the page of an algorithm does not say otherwise.
+//! 1. They call a [`Watch`] at least every hundred thousand steps or so, to check for cancellation.
+//! 2. They do not recurse over the graph, so a path of a hundred million edges is not a problem.
+//! 3. Results are deterministic, bit for bit. Nothing depends on hashing or the clock, and random
+//!    numbers come from the caller.
+//! 4. An empty graph gives an empty result, and so does a vertex that is not in the graph.
+//! 5. Unless an algorithm says otherwise, parallel edges count separately, and a self-loop is an
+//!    ordinary edge.
 //!
 //! ```
 //! use quipu_algo::{Csr, components::connected_components, paths::shortest_paths};
@@ -29,9 +29,8 @@
 //! # Ok::<(), quipu_algo::Error>(())
 //! ```
 //!
-//! Where a choice is free (the number of a component, the order among ties) it is the choice of
-//! CozoDB where that is determined, since scripts that were written for it are to give the same
-//! rows.
+//! Where an algorithm leaves a choice open (the numbers of components, the order of ties), it
+//! follows CozoDB if CozoDB is deterministic, so that existing scripts return the same rows.
 
 pub mod astar;
 pub mod betweenness;
@@ -64,5 +63,5 @@ pub use csr::Csr;
 pub use error::{Error, Stopped};
 pub use watch::Watch;
 
-/// No vertex has this number. It marks "none" in columns of vertices.
+/// Not a valid vertex. Means "none" in columns of vertices.
 pub const NO_VERTEX: u32 = u32::MAX;

@@ -1,25 +1,26 @@
-//! Communities by the Louvain method: vertices that have more edges among themselves than chance
-//! would give.
+//! Communities by the Louvain method: groups of vertices with more edges between them than random
+//! ones would have.
 //!
 //! Blondel, Guillaume, Lambiotte, Lefebvre, "Fast unfolding of communities in large networks"
-//! (2008), with the modularity of directed graphs (Leicht and Newman, 2008), as CozoDB has it.
-//! Vertices move one after the other into the community of a vertex that they point to, as long as
-//! that raises the modularity; then each community becomes a vertex, and the same begins anew.
+//! (2008), with modularity for directed graphs (Leicht and Newman, 2008), as in CozoDB. Vertices
+//! move one after the other to the community of a successor as long as that increases the
+//! modularity. Then each community becomes a vertex of a new graph, and the process repeats.
 //!
-//! The order in which vertices move, and so the result, is CozoDB's; but sums are kept for each
-//! community instead of being made again for each question, so a round is linear in the edges.
+//! Vertices move in the same order as in CozoDB, so the result is the same. But the sums of each
+//! community are kept up to date and not recomputed for each move, so a round is linear in the
+//! edges.
 
 use crate::csr::Rows;
 use crate::nearest::refuse_negative;
 use crate::watch::Ticker;
 use crate::{Csr, Error, Stopped, Watch};
 
-/// The knobs; the defaults are CozoDB's.
+/// Parameters. The defaults are those of CozoDB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// Rounds of moves at most, on each level.
+    /// Maximum number of rounds per level.
     pub max_iter: u32,
-    /// A level ends when a round raised the modularity by no more than this.
+    /// A level ends when a round increases the modularity by at most this.
     pub delta: f64,
 }
 
@@ -29,26 +30,26 @@ impl Default for Options {
     }
 }
 
-/// Communities within communities.
+/// A hierarchy of communities.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Communities {
     levels: Vec<Vec<u32>>,
 }
 
 impl Communities {
-    /// The community of each vertex on each level, the finest level first. There is no level where
-    /// nothing could be joined. On each level communities are numbered from 0.
+    /// For each level, the community of each vertex, numbered from 0. The finest level is first. A
+    /// level that would merge nothing is omitted.
     pub fn levels(&self) -> &[Vec<u32>] {
         &self.levels
     }
 
-    /// The communities of a vertex, the largest first: what CozoDB gives as its labels.
+    /// The communities of a vertex, the coarsest first, as in CozoDB's labels.
     pub fn labels(&self, v: u32) -> impl Iterator<Item = u32> + '_ {
         self.levels.iter().rev().filter_map(move |level| level.get(v as usize).copied())
     }
 }
 
-/// Finds communities in a directed graph, or, if `undirected`, in its [`Csr::symmetric`].
+/// Finds communities in a directed graph, or in its [`Csr::symmetric`] if `undirected`.
 ///
 /// # Errors
 /// [`Error::NegativeWeight`], [`Error::Stopped`].
@@ -67,7 +68,7 @@ pub fn louvain(
         graph.renumbered(&order, ticker)?
     };
     let mut communities = Communities::default();
-    // Where each vertex, in the order of moving, is on the level at hand.
+    // For each original vertex, in moving order, its vertex on the current level.
     let mut place: Vec<u32> = (0..current.vertices()).collect();
     while current.vertices() > 2 {
         let back = if undirected { None } else { Some(current.reverse(watch)?) };
@@ -88,32 +89,31 @@ pub fn louvain(
     Ok(communities)
 }
 
-/// Weights that leave and enter.
+/// Total weights of outgoing and incoming edges.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     leaving: f64,
     entering: f64,
 }
 
-/// One level: a graph and which of its vertices are together.
+/// One level: a graph and the communities of its vertices.
 struct Level<'a> {
     graph: &'a Csr,
-    /// The edges turned around, unless they are the same.
+    /// The reversed edges; `None` if the graph is symmetric.
     back: Option<Csr>,
     community: Vec<u32>,
-    /// Of each vertex.
+    /// For each vertex.
     flow: Vec<Flow>,
-    /// Of each community: the sum over its members.
+    /// For each community, the sum over its members.
     sums: Vec<Flow>,
     total: f64,
-    /// Weights between the vertex at hand and each community, both directions; zero between
-    /// questions.
+    /// For each community, the weight of edges to and from the current vertex. Zero between calls.
     between: Vec<f64>,
-    /// The communities that have such weights.
+    /// Communities with an entry in `between`.
     met: Vec<u32>,
 }
 
-/// Counts a weight towards a community. One that has met only weights of zero may be met again.
+/// Adds a weight to a community. A community whose weights are all zero may be listed repeatedly.
 #[inline]
 fn meet(community: u32, weight: f64, between: &mut [f64], met: &mut Vec<u32>) {
     let sum = &mut between[community as usize];
@@ -147,12 +147,12 @@ impl<'a> Level<'a> {
         })
     }
 
-    /// Moves vertices until that gains no more.
+    /// Moves vertices until the modularity no longer increases.
     fn settle(&mut self, options: Options, ticker: &mut Ticker<'_>) -> Result<(), Stopped> {
         let mut last = f64::NEG_INFINITY;
         for _ in 0..options.max_iter {
             let modularity = self.modularity(ticker)?;
-            // So written, what is no number ends the rounds too: a graph that weighs nothing.
+            // Written so that NaN ends the rounds too, as in a graph with total weight zero.
             let gained = modularity > last + options.delta;
             if !gained {
                 break;
@@ -183,11 +183,12 @@ impl<'a> Level<'a> {
         Ok((inside * self.total - by_chance) / (self.total * self.total))
     }
 
-    /// Moves `v` to where it gains most, if it gains at all.
+    /// Moves `v` to the community with the greatest gain, if there is a gain. Returns whether it
+    /// moved.
     fn consider(&mut self, v: u32, ticker: &mut Ticker<'_>) -> Result<bool, Stopped> {
         let home = self.community[v as usize];
         let flow = self.flow[v as usize];
-        // Without edges of their own, those that enter weigh as much as those that leave.
+        // In a symmetric graph, incoming edges have the same weights as outgoing ones.
         let times = if self.back.is_none() { 2.0 } else { 1.0 };
         for (to, weight) in self.graph.weighted(v).filter(|&(to, _)| to != v) {
             ticker.tick(1)?;
@@ -219,16 +220,17 @@ impl<'a> Level<'a> {
         Ok(best != home)
     }
 
-    /// What a vertex of `flow` adds by being in `community`, which it is not counted in; times the
-    /// total weight. Without the division, whole weights give whole gains: ties are exact, and
-    /// nothing moves for the sake of a rounding error.
+    /// The contribution of a vertex with `flow` to the modularity as a member of `community`, whose
+    /// sums must not include it. Multiplied by the total weight: then integral weights give
+    /// integral gains, so ties are exact and no vertex moves because of rounding.
     fn gain(&self, flow: Flow, community: u32) -> f64 {
         let sum = self.sums[community as usize];
         let by_chance = sum.leaving * flow.entering + sum.entering * flow.leaving;
         self.between[community as usize] * self.total - by_chance
     }
 
-    /// Numbers the communities as the vertices name them, and makes each a vertex of a new graph.
+    /// Numbers the communities in the order of their vertices, and makes each a vertex of a new
+    /// graph.
     fn joined(&mut self, ticker: &mut Ticker<'_>) -> Result<Csr, Stopped> {
         const NONE: u32 = u32::MAX;
         let mut number = vec![NONE; self.community.len()];

@@ -1,9 +1,10 @@
-//! The search that settles the nearest vertex first: what shortest paths and centralities stand on.
+//! Dijkstra's search, which settles the nearest vertex first. Shortest paths and centralities use
+//! it.
 //!
-//! Dijkstra, "A note on two problems in connexion with graphs" (1959), on a heap from which stale
-//! entries are dropped as they come up, instead of one that can lower a key: fewer writes, and the
-//! heap stays a plain array. Where no edge has a weight of its own a queue does the same in linear
-//! time.
+//! Dijkstra, "A note on two problems in connexion with graphs" (1959). Instead of decreasing keys,
+//! the heap may contain stale entries, which are skipped when they are popped. This takes fewer
+//! writes, and the heap stays a plain array. In an unweighted graph a queue gives the same result
+//! in linear time.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -11,8 +12,8 @@ use std::collections::BinaryHeap;
 use crate::watch::Ticker;
 use crate::{Csr, Error, NO_VERTEX, Stopped};
 
-/// A vertex that can be reached at a cost. The greatest is the nearest, of equals the smallest
-/// number.
+/// A vertex reached at a cost. Greater means nearer; among equal costs, the smaller vertex is
+/// greater.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reached {
     pub(crate) cost: f64,
@@ -39,13 +40,13 @@ impl PartialEq for Reached {
 
 impl Eq for Reached {}
 
-/// One search after the other over the same columns.
+/// Buffers reused by consecutive searches.
 ///
 /// # Invariants
-/// 1. Between searches `cost` is infinite and `parent` is [`NO_VERTEX`] but for the vertices in
-///    `touched`, so a search that ends early costs what it saw, not what the graph has.
-/// 2. Costs never fall along `settled`, and it holds no vertex twice.
-/// 3. The parent of a settled vertex stands before it in `settled`; that of the start is itself.
+/// 1. Between searches, `cost` is infinite and `parent` is [`NO_VERTEX`] except for the vertices in
+///    `touched`. So the cost of a search that ends early does not depend on the size of the graph.
+/// 2. Costs never decrease along `settled`, which contains no vertex twice.
+/// 3. The parent of a settled vertex comes before it in `settled`. The start is its own parent.
 pub(crate) struct Search {
     cost: Vec<f64>,
     parent: Vec<u32>,
@@ -66,11 +67,11 @@ impl Search {
         }
     }
 
-    /// Searches from `start` along the edges that `allowed` lets through, until `enough` says so of
-    /// a vertex that is being settled at a cost. That vertex is settled, its edges are not looked
-    /// at.
+    /// Searches from `start` over edges for which `allowed` returns true. Ends when `enough`
+    /// returns true for a vertex and its cost; that vertex is settled, but its edges are not
+    /// followed.
     ///
-    /// The weights must not be negative: see [`refuse_negative`].
+    /// Weights must not be negative; see [`refuse_negative`].
     pub(crate) fn run(
         &mut self,
         graph: &Csr,
@@ -109,7 +110,8 @@ impl Search {
         Ok(())
     }
 
-    /// Every edge weighs 1: the order of reaching is the order of settling.
+    /// The search in an unweighted graph: vertices are settled in the order in which they are
+    /// reached.
     fn run_by_hops(
         &mut self,
         graph: &Csr,
@@ -151,23 +153,22 @@ impl Search {
         }
     }
 
-    /// What it costs to reach `v`, as far as the last search saw: infinite where it did not come.
+    /// The cost of `v` as far as the last search explored; infinite if it did not reach `v`.
     pub(crate) fn cost(&self, v: u32) -> f64 {
         self.cost.get(v as usize).copied().unwrap_or(f64::INFINITY)
     }
 
-    /// The vertices that the last search settled, nearest first.
+    /// The vertices settled by the last search, nearest first.
     pub(crate) fn settled(&self) -> &[u32] {
         &self.settled
     }
 
-    /// The vertices that the last search saw, settled or not.
+    /// The vertices reached by the last search, settled or not.
     pub(crate) fn touched(&self) -> &[u32] {
         &self.touched
     }
 
-    /// Writes the way from the start to `goal` into `path`, both included; nothing if there is
-    /// none.
+    /// Writes the path from the start to `goal`, including both, to `path`. Empty if there is none.
     pub(crate) fn path(&self, goal: u32, path: &mut Vec<u32>) {
         path.clear();
         let parent = |v: u32| self.parent.get(v as usize).copied().filter(|&p| p != NO_VERTEX);
@@ -183,7 +184,7 @@ impl Search {
     }
 }
 
-/// Refuses a graph with a weight below zero, naming the first such edge.
+/// Fails if a weight is negative. The error names the first such edge.
 pub(crate) fn refuse_negative(graph: &Csr, ticker: &mut Ticker<'_>) -> Result<(), Error> {
     for (edge, &weight) in graph.weights().unwrap_or_default().iter().enumerate() {
         ticker.tick(1)?;
@@ -196,14 +197,14 @@ pub(crate) fn refuse_negative(graph: &Csr, ticker: &mut Ticker<'_>) -> Result<()
     Ok(())
 }
 
-/// The vertices that a search is after.
+/// The goals of a search.
 pub(crate) struct Goals {
     is_goal: Vec<bool>,
     count: usize,
 }
 
 impl Goals {
-    /// Goals that are not in the graph, or twice in the list, do not count.
+    /// Duplicate goals, and goals that are not in the graph, are ignored.
     pub(crate) fn new(graph: &Csr, goals: &[u32]) -> Self {
         let mut is_goal = vec![false; graph.vertices() as usize];
         let mut count = 0;
@@ -215,7 +216,7 @@ impl Goals {
         Self { is_goal, count }
     }
 
-    /// Different goals in the graph.
+    /// Number of distinct goals in the graph.
     pub(crate) fn count(&self) -> usize {
         self.count
     }

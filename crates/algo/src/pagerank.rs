@@ -1,28 +1,29 @@
 //! PageRank: the share of time that a random surfer spends at each vertex.
 //!
-//! Page, Brin, Motwani, Winograd, "The PageRank Citation Ranking" (1999), pulled along incoming
-//! edges as in the GAP benchmark suite (Beamer, Asanović, Patterson, 2015). As CozoDB has it, ranks
-//! start at `1 / n`, what a vertex without outgoing edges holds is not handed on, and so the sum
-//! falls below 1.
+//! Page, Brin, Motwani, Winograd, "The PageRank Citation Ranking" (1999), computed by pulling along
+//! incoming edges as in the GAP benchmark suite (Beamer, Asanović, Patterson, 2015). As in CozoDB,
+//! ranks start at `1 / n`, and a vertex without outgoing edges passes on nothing, so the sum falls
+//! below 1.
 //!
-//! # Why two ways to make a round
-//! CozoDB's rounds take new ranks into account at once, in the order in which its scan met the
-//! vertices: after ten rounds that shows, and it converges in fewer. But what a round gives then
-//! depends on that order, so it cannot be cut among threads. Rounds from the old ranks alone can.
+//! # Why there are two kinds of rounds
+//! CozoDB's rounds use new ranks immediately, in the order in which its scan met the vertices. They
+//! converge faster, and after ten rounds the difference is visible. But then a round depends on
+//! that order and cannot be parallelized. Rounds that use only the old ranks can.
 
 use std::ops::Range;
 
 use crate::watch::{STRIDE, Ticker};
 use crate::{Csr, NO_VERTEX, Stopped, Watch};
 
-/// The knobs; the defaults are CozoDB's.
+/// Parameters. The defaults are those of CozoDB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// How often the surfer follows an edge instead of jumping anywhere. From 0 to 1.
+    /// Damping factor: the probability of following an edge and not jumping to a random vertex.
+    /// From 0 to 1.
     pub theta: f64,
-    /// Ends when the ranks change by less than this in a round, all changes summed up.
+    /// Ends when the sum of all changes in a round is less than this.
     pub epsilon: f64,
-    /// Rounds at most.
+    /// Maximum number of rounds.
     pub iterations: u32,
 }
 
@@ -32,16 +33,15 @@ impl Default for Options {
     }
 }
 
-/// The rank of each vertex. Weights are not looked at; parallel edges count as often as they are
-/// there.
+/// The rank of each vertex. Weights are ignored; parallel edges count separately.
 ///
-/// `incoming` is [`Csr::reverse`] of `graph`; for an undirected graph both are its
-/// [`Csr::symmetric`]. Should `incoming` have vertices that `graph` does not have, they hand on
-/// nothing. At least one round is made.
+/// `incoming` must be the [`Csr::reverse`] of `graph`; for an undirected graph both are its
+/// [`Csr::symmetric`]. Vertices of `incoming` that are not in `graph` pass on nothing. There is at
+/// least one round.
 ///
-/// With an `order`, which names every vertex once, a rank is used as soon as it is made, in that
-/// order; CozoDB's is the [`Csr::order_met`] of the directed graph. Without one, every rank is made
-/// from those of the round before.
+/// With an `order`, which must be a permutation, ranks are computed in that order and used
+/// immediately; CozoDB uses [`Csr::order_met`] of the directed graph. Without one, every rank is
+/// computed from those of the previous round.
 ///
 /// # Errors
 /// [`Stopped`].
@@ -93,14 +93,15 @@ pub fn pagerank(
     Ok(found)
 }
 
-/// What a vertex hands along each of its edges. A vertex without any is asked by nobody.
+/// The rank that a vertex passes along each outgoing edge. Not used for vertices without such
+/// edges.
 #[inline]
 fn share(rank: f64, degree: f64) -> f64 {
     rank / degree.max(1.0)
 }
 
-/// The incoming edges, vertices numbered by an order, so that rounds in that order read straight
-/// on. Rows are not sorted again: a sum needs no order.
+/// The incoming edges with vertices renumbered by an order, so that a round in this order reads
+/// memory sequentially. Rows are not sorted, because a sum does not need it.
 struct Ordered {
     offsets: Vec<u64>,
     sources: Vec<u32>,
@@ -129,7 +130,7 @@ impl Ordered {
     }
 }
 
-/// What a round reads.
+/// The input of a round.
 struct Pull<'a> {
     offsets: &'a [u64],
     sources: &'a [u32],
@@ -156,8 +157,9 @@ impl Pull<'_> {
         Ok(self.base + self.theta * sum)
     }
 
-    /// Makes the ranks of `range` into `ranks`, which begins at its first vertex. Returns the
-    /// change. It writes to `ranks` alone, so ranges can go to threads.
+    /// Computes the ranks of `range` into `ranks`, whose first item belongs to the first vertex of
+    /// the range. Returns the total change. Writes nothing else, so ranges can run on different
+    /// threads.
     fn range(
         &self,
         range: Range<usize>,
@@ -174,7 +176,7 @@ impl Pull<'_> {
         Ok(change)
     }
 
-    /// Makes all ranks, each from those before it in this round. Returns the change.
+    /// Computes all ranks, using new ranks immediately. Returns the total change.
     fn in_place(
         &self,
         ranks: &mut [f64],
@@ -216,7 +218,7 @@ mod tests {
         }
     }
 
-    /// Rounds of a dense matrix.
+    /// The same rounds with a dense matrix.
     fn dense(edges: &Edges, theta: f64, rounds: u32) -> Vec<f64> {
         let n = edges.vertices as usize;
         let mut matrix = vec![vec![0.0; n]; n];
@@ -242,7 +244,8 @@ mod tests {
         let one = Options { iterations: 1, ..Options::default() };
         let want = [0.037_499_994, 0.069_374_993, 0.096_468_739, 0.119_498_424];
         close(&in_place(&graph(4, "0-1 1-2 2-3"), one), &want);
-        // Against the order of the vertices it takes three rounds. Both were measured on CozoDB.
+        // Against the order of the vertices it takes three rounds. Both results were measured with
+        // CozoDB.
         let against = graph(4, "3-2 2-1 1-0");
         close(&in_place(&against, one), &[0.25, 0.25, 0.25, 0.0375]);
         let three = Options { iterations: 3, ..one };

@@ -1,23 +1,24 @@
-//! Shortest paths by the number of edges, found by breadth first search.
+//! Shortest paths by number of edges, with breadth-first search.
 //!
-//! Moore, "The shortest path through a maze" (1959). Neighbours are taken in ascending order and a
-//! vertex keeps the parent that came first: the paths are those of CozoDB's `ShortestPathBFS`.
+//! Moore, "The shortest path through a maze" (1959). Neighbors are visited in ascending order, and
+//! a vertex keeps its first parent. The paths are the same as those of CozoDB's `ShortestPathBFS`.
 
 use crate::nearest::Goals;
 use crate::watch::Ticker;
 use crate::{Csr, NO_VERTEX, Stopped, Watch};
 
-/// The number of edges to a vertex that cannot be reached.
+/// The number of edges to an unreachable vertex.
 pub const UNREACHED: u32 = u32::MAX;
 
-/// Takes the answers: start, goal, and the vertices of the path, both ends included; `None` where
-/// there is no path. An error ends the search.
+/// Receives the results: start, goal, and the vertices of the path including both; `None` if there
+/// is no path. An error ends the search.
 pub type Emit<'a> = dyn FnMut(u32, u32, Option<&[u32]>) -> Result<(), Stopped> + 'a;
 
-/// Gives `emit` a shortest path, or its absence, for each start and each goal, in that order.
+/// Calls `emit` for each pair of a start and a goal, in order, with a shortest path if there is
+/// one.
 ///
-/// As in CozoDB there is no path from a vertex to itself, not even along a cycle. A start or a goal
-/// that is not in the graph is on no path either.
+/// As in CozoDB there is no path from a vertex to itself, not even along a cycle. Vertices that are
+/// not in the graph have no paths.
 ///
 /// # Errors
 /// [`Stopped`].
@@ -42,7 +43,7 @@ pub fn shortest_paths(
     Ok(())
 }
 
-/// The number of edges from `start` to each vertex, [`UNREACHED`] where there is no way.
+/// The number of edges from `start` to each vertex; [`UNREACHED`] if there is no path.
 ///
 /// # Errors
 /// [`Stopped`].
@@ -71,11 +72,11 @@ pub fn hops(graph: &Csr, start: u32, watch: &dyn Watch) -> Result<Vec<u32>, Stop
     Ok(hops)
 }
 
-/// One search after the other over the same columns.
+/// Buffers reused by consecutive searches.
 ///
 /// # Invariant
-/// Between searches `parent` is [`NO_VERTEX`] but for the vertices in `reached`, so a search that
-/// ends early costs what it saw, not what the graph has.
+/// Between searches, `parent` is [`NO_VERTEX`] except for the vertices in `reached`. So the cost of
+/// a search that ends early does not depend on the size of the graph.
 struct Search {
     parent: Vec<u32>,
     reached: Vec<u32>,
@@ -118,7 +119,8 @@ impl Search {
         Ok(())
     }
 
-    /// Writes the path from `start` to `goal`; false, and an empty path, if there is none.
+    /// Writes the path from `start` to `goal` to `path`. Returns false and leaves it empty if there
+    /// is none.
     fn path(&self, start: u32, goal: u32, path: &mut Vec<u32>) -> bool {
         path.clear();
         let mut v = goal;

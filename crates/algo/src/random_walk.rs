@@ -1,44 +1,46 @@
-//! Random walks along the edges, each step by equal chances or by weights that the caller gives.
+//! Random walks along edges, uniform or with weights from a callback.
 //!
-//! Chance comes from the caller as words, so that a seed replays a walk.
+//! Random numbers come from the caller, so that a seed reproduces a walk.
 
 use crate::watch::Ticker;
 use crate::{Csr, Error, Stopped, Watch};
 
-/// Vertices of a walk between two questions for memory.
+/// Number of vertices in a walk between two checks of the memory limit.
 const ASKED_VERTICES: usize = 1 << 12;
 
-/// Bytes of a vertex of a walk: its number here, where half of the room may be free, and a value
-/// where it goes.
+/// Bytes per vertex of a walk: its number here, with up to half of the capacity unused, and a value
+/// in the result.
 const VERTEX_BYTES: u64 = 2 * 4 + 40;
 
-/// Gives a random word, all of whose bits are independent.
+/// Returns 64 independent random bits.
 pub type Words<'a> = dyn FnMut() -> u64 + 'a;
 
-/// Weighs a step: from, to, and the place of its edge in [`Csr::targets`]. An error ends the walks.
+/// Returns the weight of a step: source, target, and index of the edge in [`Csr::targets`]. An
+/// error ends the walks.
 pub type Weigh<'a> = dyn FnMut(u32, u32, usize) -> Result<f64, Stopped> + 'a;
 
-/// Takes a walk: its number, from 1, its start and its vertices, the start included. An error ends
-/// the walks.
+/// Receives a walk: its number, from 1, its start, and its vertices including the start. An error
+/// ends the walks.
 pub type Emit<'a> = dyn FnMut(u64, u32, &[u32]) -> Result<(), Stopped> + 'a;
 
-/// How many walks there are, and how long they get.
+/// Number and length of the walks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Steps of a walk at most. It ends earlier where no edge leads on.
+    /// Maximum number of steps. A walk ends earlier at a vertex without outgoing edges.
     pub steps: usize,
-    /// Walks from each start.
+    /// Number of walks from each start.
     pub iterations: u64,
 }
 
-/// Walks from each of `starts`; those that are not in the graph are passed over.
+/// Random walks from each of `starts`. Starts that are not in the graph are ignored.
 ///
-/// Without `weigh` each edge is as likely as each other: weights of the graph are not looked at,
-/// parallel edges are. A step of weight zero is never taken; where all weigh zero, the walk ends.
+/// Without `weigh` all outgoing edges are equally likely; parallel edges count separately, and the
+/// graph's weights are ignored. A step of weight zero is never taken. If all weights are zero, the
+/// walk ends.
 ///
 /// # Errors
-/// [`Error::NegativeWeight`] and [`Error::WeightNotFinite`] for what `weigh` gives, [`Error::TooLarge`] for a walk that the watch does not let
-/// hold all of its vertices, [`Error::Stopped`].
+/// [`Error::NegativeWeight`] and [`Error::WeightNotFinite`] for results of `weigh`,
+/// [`Error::TooLarge`] if a walk exceeds the watch's memory limit, [`Error::Stopped`].
 pub fn random_walks(
     graph: &Csr,
     starts: &[u32],
@@ -99,19 +101,18 @@ fn checked(source: u32, target: u32, weight: f64) -> Result<f64, Error> {
     }
 }
 
-/// One of `count` with equal chances, as near as 64 bits allow; `None` if there is nothing to
-/// choose from.
+/// A uniform index below `count`, as exactly as 64 bits allow. `None` if `count` is 0.
 fn even(count: usize, words: &mut Words<'_>) -> Option<usize> {
     (count > 0).then(|| ((u128::from(words()) * count as u128) >> 64) as usize)
 }
 
-/// One of the weights, by weight; `None` if all are zero.
+/// An index chosen with probability proportional to its weight. `None` if all weights are zero.
 fn weighted(weights: &[f64], words: &mut Words<'_>) -> Option<usize> {
     let most = weights.iter().copied().fold(0.0, f64::max);
     if most == 0.0 {
         return None;
     }
-    // In parts of the greatest, so that the sum of very large weights is still finite.
+    // Relative to the greatest weight, so that the sum of very large weights stays finite.
     let total: f64 = weights.iter().map(|weight| weight / most).sum();
     const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
     let mut rest = (words() >> 11) as f64 * UNIT * total;
@@ -133,7 +134,7 @@ mod tests {
     use super::*;
     use crate::testing::{edges, go, graph, long_path, stop_after};
 
-    /// Words as random as a test needs them (Steele, Lea, Flood: SplitMix, 2014).
+    /// Pseudorandom numbers for tests (Steele, Lea, Flood: SplitMix, 2014).
     fn words(mut state: u64) -> impl FnMut() -> u64 {
         move || {
             state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);

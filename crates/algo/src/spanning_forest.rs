@@ -1,29 +1,30 @@
-//! Minimum spanning forest: the cheapest edges that still join all that hangs together.
+//! Minimum spanning forest: the cheapest edges that keep every component connected.
 //!
-//! CozoDB names its rule after Kruskal, who takes the edges from light to heavy. With ties broken
-//! by a total order the forest is unique, so it can as well be found by Borůvka's rounds (1926):
-//! each component takes the lightest edge that leaves it. No sort, every step can be stopped, and a
-//! round reads rows in order.
+//! CozoDB names its rule after Kruskal's algorithm, which takes edges in order of weight. If a
+//! total order breaks ties, the forest is unique, so Borůvka's algorithm (1926) finds the same: in
+//! each round every component takes the lightest edge that leaves it. It needs no sort, can be
+//! cancelled at every step, and reads rows in order.
 
 use crate::components::Sets;
 use crate::watch::Ticker;
 use crate::{Csr, Stopped, Watch};
 
-/// An edge of the graph that was chosen.
+/// An edge of the tree or forest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TreeEdge {
-    /// Where it begins.
+    /// Source of the edge.
     pub source: u32,
-    /// Where it ends.
+    /// Target of the edge.
     pub target: u32,
     /// Its weight.
     pub weight: f64,
 }
 
-/// The edges of the forest of least weight, directions disregarded.
+/// The edges of the minimum spanning forest, ignoring directions.
 ///
-/// Takes the directed graph as it is: an edge comes out as it went in. Of edges that weigh the same
-/// the one with the smaller source, then the smaller target, goes first. Weights may be negative.
+/// Takes the directed graph, and returns edges in their original direction. Among edges of equal
+/// weight, the one with the smaller source, then the smaller target, is preferred. Weights may be
+/// negative.
 ///
 /// # Errors
 /// [`Stopped`].
@@ -50,8 +51,8 @@ pub fn minimum_spanning_forest(graph: &Csr, watch: &dyn Watch) -> Result<Vec<Tre
         let before = forest.len();
         for edge in best.iter_mut().filter_map(Option::take) {
             ticker.tick(1)?;
-            // Two components may have chosen the same edge. No longer cycle can come up: along it
-            // each edge would go before the one before it.
+            // Two components may have chosen the same edge. A longer cycle is impossible: each of
+            // its edges would precede the previous one in the total order.
             if sets.unite(edge.source, edge.target) {
                 forest.push(edge);
             }
@@ -66,8 +67,8 @@ pub fn minimum_spanning_forest(graph: &Csr, watch: &dyn Watch) -> Result<Vec<Tre
     }
 }
 
-/// Keeps the lighter edge. Edges are offered in the order that breaks ties, so of equals the first
-/// stays.
+/// Keeps the lighter edge. Edges are offered in the order that breaks ties, so the first of equal
+/// ones is kept.
 #[inline]
 fn offer(best: &mut Option<TreeEdge>, edge: TreeEdge) {
     if best.is_none_or(|known| edge.weight < known.weight) {

@@ -1,7 +1,7 @@
-//! Minimum spanning tree of what hangs together with one vertex.
+//! Minimum spanning tree of the component of a vertex.
 //!
-//! Prim, "Shortest connection networks and some generalizations" (1957): the tree grows by the
-//! lightest edge that leaves it.
+//! Prim, "Shortest connection networks and some generalizations" (1957): the tree repeatedly takes
+//! the lightest edge that leaves it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,12 +10,13 @@ use crate::spanning_forest::TreeEdge;
 use crate::watch::Ticker;
 use crate::{Csr, Stopped, Watch};
 
-/// The edges of a least tree in the order in which it grows from `start`, each from inside to
-/// outside.
+/// The edges of the minimum spanning tree in the order in which it grows from `start`. Each edge
+/// points away from the start.
 ///
-/// `both` is the [`Csr::symmetric`] of a graph. CozoDB, given no start, takes the first vertex that
-/// an edge leaves: the first in [`Csr::order_met`] of the directed graph. Weights may be negative.
-/// Of edges that weigh the same the one with the smaller end inside, then outside, goes first.
+/// `both` must be the [`Csr::symmetric`] of a graph. Without a given start, CozoDB uses the first
+/// vertex with an outgoing edge, which is the first in [`Csr::order_met`] of the directed graph.
+/// Weights may be negative. Among edges of equal weight, the one with the smaller end inside the
+/// tree, then the smaller end outside, is preferred.
 ///
 /// # Errors
 /// [`Stopped`].
@@ -26,8 +27,8 @@ pub fn minimum_spanning_tree(
 ) -> Result<Vec<TreeEdge>, Stopped> {
     let ticker = &mut Ticker::new(watch)?;
     let mut inside = vec![false; both.vertices() as usize];
-    // The lightest edge that leads to each vertex so far. What is no lighter need not wait in the
-    // heap, which most edges so never enter.
+    // The lightest edge to each vertex so far. Heavier edges are not pushed to the heap, which
+    // keeps it small.
     let mut lightest = vec![i64::MAX; inside.len()];
     let mut tree = Vec::new();
     let mut leaving = BinaryHeap::new();
@@ -56,7 +57,7 @@ pub fn minimum_spanning_tree(
     Ok(tree)
 }
 
-/// Integers that order as the weights do, zero having one sign.
+/// Maps weights to integers with the same order. Both zeros map to the same integer.
 fn order_bits(weight: f64) -> i64 {
     let bits = (weight + 0.0).to_bits() as i64;
     bits ^ ((bits >> 63) as u64 >> 1) as i64
@@ -114,7 +115,7 @@ mod tests {
             let forest = minimum_spanning_forest(&graph, &go).unwrap();
             let want: f64 = forest.iter().filter(|e| near(e.source)).map(|e| e.weight).sum();
             prop_assert_eq!(got.iter().map(|e| e.2).sum::<f64>(), want);
-            // Each edge is one of the graph's and reaches a vertex that the tree did not have.
+            // Each edge is in the graph and reaches a vertex that was not in the tree.
             let mut inside = vec![0];
             for (source, target, weight) in got {
                 prop_assert!(inside.contains(&source) && !inside.contains(&target));

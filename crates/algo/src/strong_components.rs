@@ -1,16 +1,16 @@
-//! Strongly connected components: vertices that all reach each other.
+//! Strongly connected components: vertices that reach each other.
 //!
-//! Tarjan, "Depth-first search and linear graph algorithms" (1972), with its recursion on a stack
-//! of our own. A component is numbered by when the search first entered it, as in CozoDB; Tarjan's
-//! own order is by when it was left.
+//! Tarjan, "Depth-first search and linear graph algorithms" (1972), with an explicit stack.
+//! Components are numbered by when the search first entered them, as in CozoDB; Tarjan's algorithm
+//! numbers them by when they were completed.
 
 use crate::watch::Ticker;
 use crate::{Csr, NO_VERTEX, Stopped, Watch};
 
-/// The strongly connected component of each vertex, from 0.
+/// The strongly connected component of each vertex, numbered from 0.
 ///
-/// The search takes vertices in the order of [`Csr::order_met`], and components are numbered as it
-/// enters them. Vertices without an edge come last.
+/// The search visits vertices in the order of [`Csr::order_met`] and numbers components as it
+/// enters them. Vertices without edges come last.
 ///
 /// # Errors
 /// [`Stopped`].
@@ -25,7 +25,7 @@ pub fn strong_components(graph: &Csr, watch: &dyn Watch) -> Result<Vec<u32>, Sto
             search.run(ticker)?;
         }
     }
-    // A component is known by the moment at which its first vertex was entered.
+    // A component is identified by the time at which its first vertex was entered.
     let mut first = vec![false; order.len()];
     search.low.iter().for_each(|&moment| first[moment as usize] = true);
     let mut labels = 0;
@@ -46,11 +46,11 @@ pub fn strong_components(graph: &Csr, watch: &dyn Watch) -> Result<Vec<u32>, Sto
 /// The state of the search.
 ///
 /// # Invariants
-/// 1. `calls` is the path from the root to the vertex at hand, each with the place of its next
-///    edge.
-/// 2. `open` holds the vertices that were entered and have no component yet, in the order of entry.
-/// 3. `low[v]` is, for a vertex in `open`, the earliest moment that it is known to reach; for one
-///    that has left `open`, the moment at which its component was entered.
+/// 1. `calls` is the path from the root to the current vertex. Each entry has the index of the
+///    vertex's next edge.
+/// 2. `open` contains the vertices that were entered but have no component yet, in order of entry.
+/// 3. For a vertex in `open`, `low[v]` is the earliest time of entry that it is known to reach. For
+///    a vertex that has left `open`, it is the time at which its component was entered.
 struct Search<'a> {
     graph: &'a Csr,
     entered: Vec<u32>,
@@ -106,8 +106,8 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Takes back what `v` learned to the vertex it was entered from, and closes its component if
-    /// `v` is the first of it.
+    /// Propagates the result of `v` to the vertex it was entered from, and completes the component
+    /// if `v` is its first vertex.
     fn leave(&mut self, v: u32) {
         let low = self.low[v as usize];
         if low == self.entered[v as usize] {

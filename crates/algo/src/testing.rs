@@ -1,4 +1,4 @@
-//! Small graphs for the tests, and models that are too simple to be wrong.
+//! Small graphs for the tests, and simple models to compare with.
 
 use proptest::prelude::*;
 
@@ -33,7 +33,7 @@ impl Edges {
         (sources, targets, self.list.iter().map(|e| e.2).collect())
     }
 
-    /// The shortest distances between all pairs, by Floyd and Warshall.
+    /// The shortest distances between all pairs (Floyd-Warshall).
     pub(crate) fn distances(&self) -> Vec<Vec<f64>> {
         let n = self.vertices as usize;
         let mut dist = vec![vec![f64::INFINITY; n]; n];
@@ -54,21 +54,21 @@ impl Edges {
         dist
     }
 
-    /// The same edges, all of weight 1.
+    /// The same edges with weight 1.
     pub(crate) fn hops(&self) -> Self {
         let list = self.list.iter().map(|&(from, to, _)| (from, to, 1.0)).collect();
         Self { vertices: self.vertices, list }
     }
 
-    /// The edges and their reverse.
+    /// The edges and their reverses.
     pub(crate) fn both_ways(&self) -> Self {
         let back = self.list.iter().map(|&(from, to, weight)| (to, from, weight));
         Self { vertices: self.vertices, list: self.list.iter().copied().chain(back).collect() }
     }
 }
 
-/// Graphs of up to 12 vertices with loops, parallel edges and lone vertices. Weights are small
-/// whole numbers, so that sums are exact and ties are many.
+/// Graphs with up to 12 vertices, including self-loops, parallel edges and isolated vertices.
+/// Weights are small integers, so that sums are exact and ties are frequent.
 pub(crate) fn edges() -> impl Strategy<Value = Edges> {
     (1..12_u32).prop_flat_map(|vertices| {
         let edge = (0..vertices, 0..vertices, (0..5_u32).prop_map(f64::from));
@@ -76,14 +76,14 @@ pub(crate) fn edges() -> impl Strategy<Value = Edges> {
     })
 }
 
-/// A path from 0 through all `vertices`: what kills whoever recurses.
+/// A path from 0 through all `vertices`, which would overflow the stack of a recursive algorithm.
 pub(crate) fn long_path(vertices: u32) -> Csr {
     let sources: Vec<u32> = (0..vertices - 1).collect();
     let targets: Vec<u32> = (1..vertices).collect();
     Csr::from_edges(vertices as usize, &sources, &targets, None, &go).unwrap()
 }
 
-/// A graph from "0-1 1-2:2.5": edges with an optional weight.
+/// Parses a graph such as "0-1 1-2:2.5": edges with optional weights.
 pub(crate) fn graph(vertices: u32, text: &str) -> Csr {
     let number = |text: &str| text.parse::<u32>().unwrap();
     let list = text
@@ -97,7 +97,7 @@ pub(crate) fn graph(vertices: u32, text: &str) -> Csr {
     Edges { vertices, list }.graph()
 }
 
-/// A watch that lets an algorithm begin and then stops it.
+/// A watch that stops after a number of checks.
 pub(crate) fn stop_after(questions: u32) -> impl Watch {
     let left = std::sync::atomic::AtomicU32::new(questions);
     move || {

@@ -1,15 +1,15 @@
 //! Topological order: every edge points from an earlier vertex to a later one.
 //!
-//! Kahn, "Topological sorting of large networks" (1962). Of the vertices that may come next the one
-//! that became free last is taken, as in CozoDB.
+//! Kahn, "Topological sorting of large networks" (1962). Among the vertices that may come next, the
+//! one that became available last is taken, as in CozoDB.
 
 use crate::watch::Ticker;
 use crate::{Csr, Stopped, Watch};
 
 /// The vertices in topological order.
 ///
-/// What lies on a cycle, or behind one, is not in it: a graph has a full order only if the result
-/// is as long as the graph has vertices.
+/// Vertices on a cycle, or reachable from one, are left out. So the order is complete only if its
+/// length is the number of vertices.
 ///
 /// # Errors
 /// [`Stopped`].
@@ -71,7 +71,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_edge_points_back(mut edges in edges()) {
-            // Without the edges that point down there is no cycle.
+            // Without edges to smaller vertices there is no cycle.
             edges.list.retain(|e| e.0 < e.1);
             let order = topological_order(&edges.graph(), &go).unwrap();
             prop_assert_eq!(order.len(), edges.vertices as usize);

@@ -1,21 +1,21 @@
-//! Breadth first and depth first search for the vertices that meet a condition.
+//! Breadth-first and depth-first search for vertices that meet a condition.
 //!
-//! The orders are those of CozoDB's `BreadthFirstSearch` and `DepthFirstSearch`, since a limit lets
-//! them show: breadth first takes the neighbours of a vertex ascending and does not ask about the
-//! start itself; depth first takes them descending and does. What one start has visited, a later
-//! one does not visit again.
+//! The orders are those of CozoDB's `BreadthFirstSearch` and `DepthFirstSearch`, because a limit
+//! makes them visible. Breadth-first search visits neighbors in ascending order and does not test
+//! the start. Depth-first search visits them in descending order and tests it. A vertex that was
+//! visited from one start is not visited again from a later one.
 
 use crate::watch::Ticker;
 use crate::{Csr, NO_VERTEX, Stopped, Watch};
 
-/// Says whether a vertex is one of those looked for. An error ends the search.
+/// Returns whether a vertex meets the condition. An error ends the search.
 pub type Condition<'a> = dyn FnMut(u32) -> Result<bool, Stopped> + 'a;
 
-/// Takes what is found: the start, the vertex, and the way there with both ends. An error ends the
-/// search.
+/// Receives results: the start, the vertex, and the path between them including both. An error ends
+/// the search.
 pub type Emit<'a> = dyn FnMut(u32, u32, &[u32]) -> Result<(), Stopped> + 'a;
 
-/// Searches breadth first from each of `starts`, until `limit` vertices were found.
+/// Searches breadth-first from each of `starts`, until `limit` vertices were found.
 ///
 /// # Errors
 /// [`Stopped`].
@@ -60,7 +60,7 @@ pub fn breadth_first(
     Ok(())
 }
 
-/// Searches depth first from each of `starts`, until `limit` vertices were found.
+/// Searches depth-first from each of `starts`, until `limit` vertices were found.
 ///
 /// # Errors
 /// [`Stopped`].
@@ -74,7 +74,8 @@ pub fn depth_first(
 ) -> Result<(), Stopped> {
     let ticker = &mut Ticker::new(watch)?;
     let mut visits = Visits::new(graph, limit);
-    // The vertices on the way, each with how many of its neighbours are still to be taken.
+    // The vertices of the current path, each with the number of neighbors that are still to be
+    // visited.
     let mut way: Vec<(u32, usize)> = Vec::new();
     for &start in starts {
         let mut entered = visits.enter(start, start).then_some(start);
@@ -102,7 +103,7 @@ pub fn depth_first(
     Ok(())
 }
 
-/// Which vertices were visited, and from where.
+/// The visited vertices and their parents.
 struct Visits {
     parent: Vec<u32>,
     left: usize,
@@ -119,7 +120,7 @@ impl Visits {
         self.left == 0
     }
 
-    /// False if `v` was visited before, or is not in the graph.
+    /// Visits `v`. Returns false if it was visited before or is not in the graph.
     fn enter(&mut self, v: u32, from: u32) -> bool {
         match self.parent.get_mut(v as usize) {
             Some(parent) if *parent == NO_VERTEX => {
@@ -192,7 +193,7 @@ mod tests {
 
     #[test]
     fn depth_first_asks_about_the_start_and_goes_down() {
-        // Measured on CozoDB.
+        // The order was measured with CozoDB.
         let found = all(depth_first, &graph(4, "0-1 0-2 0-3 3-1 1-2"), &[0], 10, |_| true);
         let want =
             [(0, 0, vec![0]), (0, 3, vec![0, 3]), (0, 1, vec![0, 3, 1]), (0, 2, vec![0, 3, 1, 2])];

@@ -1,16 +1,17 @@
-//! Who may stop an algorithm, and how often it is asked.
+//! Cancellation and limits of algorithms.
 
 use crate::Stopped;
 
-/// Says whether an algorithm goes on: a deadline, a cancelled query, a spent budget.
+/// Decides whether an algorithm continues. It represents a deadline, a cancelled query or a memory
+/// limit.
 ///
-/// It is asked from inside loops, so it should be as cheap as reading an atomic; and from whichever
-/// thread runs them. A closure `|| bool` is one.
+/// It is called from inner loops on any thread, so it should be as cheap as reading an atomic. A
+/// closure `|| bool` implements it.
 pub trait Watch: Sync {
-    /// False ends the algorithm with [`Stopped`].
+    /// Returns false to end the algorithm with [`Stopped`].
     fn go_on(&self) -> bool;
 
-    /// Whether a result that grows may take so many bytes.
+    /// Whether a growing result may take this many bytes.
     fn may_hold(&self, _bytes: u64) -> bool {
         true
     }
@@ -22,29 +23,29 @@ impl<F: Fn() -> bool + Sync> Watch for F {
     }
 }
 
-/// Steps between two questions. A step is an edge looked at or a vertex taken: some nanoseconds, so
-/// a question comes each millisecond or less, and its cost is lost among the steps.
+/// Number of steps between two checks. A step is an edge or a vertex and takes a few nanoseconds,
+/// so a check comes at least every millisecond and its cost does not matter.
 const STEPS: u32 = 1 << 16;
 
-/// How many neighbours a tight loop may take before it counts them. A hub can have a hundred
-/// million.
+/// Maximum number of neighbors that a tight loop processes before it counts them as steps. A hub
+/// can have a hundred million.
 pub(crate) const STRIDE: usize = 1 << 14;
 
-/// Counts steps and asks the watch when enough were made.
+/// Counts steps and calls the watch regularly.
 pub(crate) struct Ticker<'a> {
     watch: &'a dyn Watch,
     left: u32,
 }
 
 impl<'a> Ticker<'a> {
-    /// Asks at once, so that a call under a spent budget does nothing.
+    /// Calls the watch immediately, so that an expired deadline starts nothing.
     pub(crate) fn new(watch: &'a dyn Watch) -> Result<Self, Stopped> {
         let mut ticker = Self { watch, left: 0 };
         ticker.ask()?;
         Ok(ticker)
     }
 
-    /// Counts `steps`, at most [`STRIDE`] of them or so.
+    /// Counts `steps`, which should be at most about [`STRIDE`].
     #[inline]
     pub(crate) fn tick(&mut self, steps: usize) -> Result<(), Stopped> {
         match self.left.checked_sub(u32::try_from(steps).unwrap_or(u32::MAX)) {
@@ -56,7 +57,7 @@ impl<'a> Ticker<'a> {
         }
     }
 
-    /// Asks now: before work that is long and has no steps of its own.
+    /// Calls the watch now. Used before long work that counts no steps.
     #[cold]
     pub(crate) fn ask(&mut self) -> Result<(), Stopped> {
         self.left = STEPS;

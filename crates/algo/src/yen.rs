@@ -1,8 +1,8 @@
-//! The k shortest paths that take no vertex twice.
+//! The k shortest paths without repeated vertices.
 //!
-//! Yen, "Finding the k shortest loopless paths in a network" (1971), with Lawler's observation
-//! (1972) that a path need only be left where it left the one it came from, or later: what leaves
-//! earlier was already a candidate.
+//! Yen, "Finding the k shortest loopless paths in a network" (1971), with Lawler's improvement
+//! (1972): a path needs to be varied only from the vertex at which it left its own predecessor.
+//! Earlier deviations already are candidates.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,11 @@ use crate::nearest::{Search, refuse_negative};
 use crate::watch::Ticker;
 use crate::{Csr, Error, Stopped, Watch};
 
-/// Gives `emit` up to `k` paths from each of `starts` to each of `goals`, cheapest first.
+/// Passes up to `k` paths from each of `starts` to each of `goals` to `emit`, cheapest first.
 ///
-/// Paths that cost the same come in the order of their vertices, but for the first of all. A pair
-/// without a way gets none, a vertex reaches itself by the path of itself alone. Parallel edges
-/// make one path, at the least of their weights.
+/// Paths of equal cost are in the order of their vertices, except for the first path. A pair
+/// without a path has no results. The path from a vertex to itself consists of that vertex.
+/// Parallel edges form one path, with the least of their weights.
 ///
 /// # Errors
 /// [`Error::NegativeWeight`], [`Error::Stopped`].
@@ -40,15 +40,15 @@ pub fn k_shortest_paths(
     Ok(())
 }
 
-/// A path that may be the next one.
+/// A candidate for the next path.
 ///
-/// The bits of a cost that is not negative order like the cost, so candidates order by cost, then
-/// by vertices.
+/// The derived order is by cost and then by vertices: the bits of a non-negative float have the
+/// order of its value.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     cost_bits: u64,
     vertices: Vec<u32>,
-    /// Where it left the path that it was made from.
+    /// Index of the vertex at which it left the path that it was derived from.
     left_at: usize,
 }
 
@@ -106,7 +106,7 @@ impl Pair<'_> {
         Ok(())
     }
 
-    /// The vertices by which found paths that begin with `root` go on.
+    /// The next vertices of found paths that start with `root`.
     fn ways_taken(
         &self,
         found: &[Vec<u32>],
@@ -132,8 +132,8 @@ impl Pair<'_> {
             let weights = self.graph.weights().and_then(|all| all.get(from..to));
             weights.map_or(1.0, |all| all.iter().copied().fold(f64::INFINITY, f64::min))
         };
-        // Summed in the order of the search, so that equal ways cost the same to the last bit.
-        // Adding zero turns -0.0 into 0.0, whose bits are the least.
+        // Summed in the order of the search, so that paths of equal cost have equal bits. Adding
+        // zero turns -0.0 into 0.0, whose bits are the smallest.
         let cost = vertices.windows(2).map(step).fold(0.0, |sum, weight| sum + weight);
         Candidate { cost_bits: (cost + 0.0).to_bits(), vertices, left_at }
     }
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn paths_come_cheapest_first_and_take_no_vertex_twice() {
-        // Yen's own example of the kind: C-E-F-H, C-E-G-H, C-D-F-H.
+        // Yen's example of this kind: C-E-F-H, C-E-G-H, C-D-F-H.
         let graph = graph(6, "0-1:3 0-2:2 1-3:4 2-1:1 2-3:2 2-4:3 3-4:2 3-5:1 4-5:2");
         assert_eq!(
             paths(&graph, &[0], &[5], 3),

@@ -1,18 +1,18 @@
-//! The one checksum of every file kind.
+//! The checksum that all file formats share.
 
 #[cfg(feature = "sabotage")]
 static ALL_ZERO: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
-/// From now on every checksum in this process is 0, written or compared: fuzzing gets past them to
-/// the decoders behind. With the feature `sabotage` alone.
+/// Makes every checksum in this process 0 from now on, computed or compared, so that fuzzing
+/// reaches the decoders behind the checks. Only with the feature `sabotage`.
 #[cfg(feature = "sabotage")]
 pub fn make_all_zero() {
     ALL_ZERO.store(true, std::sync::atomic::Ordering::Relaxed);
 }
 
-/// XXH3-64 of `bytes`: guards each block, log record and manifest edit.
+/// XXH3-64 of `bytes`. Guards each block, log record and manifest edit.
 ///
-/// Not cryptographic: it finds accidents, not attackers.
+/// Not cryptographic: it detects accidental damage, not manipulation.
 #[must_use]
 pub fn checksum(bytes: &[u8]) -> u64 {
     #[cfg(feature = "sabotage")]
@@ -22,12 +22,12 @@ pub fn checksum(bytes: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(bytes)
 }
 
-/// [`checksum`] of bytes that come in pieces: of a file longer than memory should hold.
+/// Computes [`checksum`] incrementally, for files that should not be held in memory.
 #[derive(Clone, Default)]
 pub struct Checksummer(xxhash_rust::xxh3::Xxh3);
 
 impl Checksummer {
-    /// Takes the next bytes.
+    /// Adds the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }

@@ -1,15 +1,16 @@
-//! Columns of words and byte strings, and batches of rows made of them.
+//! Columns of words and byte strings, and batches of rows in columns.
 
 use crate::{ColumnShape, Key, KeyRef, KeyShape, Shape};
 
-/// Which rows of a column hold a value. `None`: all do. Otherwise bit `i % 64` of word `i / 64`
-/// is set for a valid row `i`; the words cover at least the column's rows.
+/// Which rows of a column hold a value. `None` if all do. Otherwise bit `i % 64` of word `i / 64`
+/// is set if row `i` is valid, and there are words for at least all rows of the column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Validity(pub Option<Vec<u64>>);
 
 impl Validity {
-    /// Appends rows from row `first` on, which is as many as there are; `bits` is asked, from 0,
-    /// which of 64 rows hold a value, one bit each, and may say anything of rows past the last.
+    /// Appends `rows` rows; `first` must be the number of rows so far. `bits(i)` returns the
+    /// validity of 64 of the new rows from the `i`-th on, one bit each. Bits past the last row are
+    /// ignored.
     pub fn extend(&mut self, first: usize, rows: usize, bits: impl Fn(usize) -> u64) {
         for from in (0..rows).step_by(64) {
             let some = (rows - from).min(64);
@@ -17,7 +18,7 @@ impl Validity {
         }
     }
 
-    /// The same of 1 to 64 rows; bits past them are zero.
+    /// As [`Validity::extend`] for 1 to 64 rows. Bits past them must be zero.
     fn extend_some(&mut self, first: usize, rows: usize, bits: u64) {
         if self.0.is_none() && bits.count_ones() as usize == rows {
             return;
@@ -27,12 +28,12 @@ impl Validity {
         words.resize((first + rows).div_ceil(64), 0);
         words[word] |= bits << bit;
         if let Some(next) = words.get_mut(word + 1) {
-            // In two steps: a shift by 64 is none.
+            // In two steps, because a shift by 64 bits overflows.
             *next |= bits >> 1 >> (63 - bit);
         }
     }
 
-    /// The words, also where the `rows` rows so far needed none, for all of them are valid.
+    /// The words; created for `rows` valid rows if there are none yet.
     fn told(&mut self, rows: usize) -> &mut Vec<u64> {
         self.0.get_or_insert_with(|| {
             let mut words = vec![u64::MAX; rows / 64];
@@ -41,8 +42,8 @@ impl Validity {
         })
     }
 
-    /// Which of the 64 rows from `first` on hold a value, one bit each; rows that there are not may
-    /// count as any.
+    /// Validity of the 64 rows from `first` on, one bit each. Bits past the last row are
+    /// unspecified.
     #[must_use]
     pub fn bits(&self, first: usize) -> u64 {
         let Some(words) = &self.0 else { return u64::MAX };
@@ -60,7 +61,7 @@ impl Validity {
         }
     }
 
-    /// Records row `i`, the next row after those recorded.
+    /// Appends the validity of row `i`, which must be the next row.
     pub fn push(&mut self, i: usize, valid: bool) {
         if valid && self.0.is_none() {
             return;
@@ -81,7 +82,7 @@ impl Validity {
 /// A column of words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordColumn {
-    /// One word a row; a filler where the row is not valid.
+    /// One word per row. Invalid rows have a filler.
     pub words: Vec<u64>,
     /// Which rows hold a value.
     pub validity: Validity,
@@ -92,7 +93,7 @@ pub struct WordColumn {
 pub struct BytesColumn {
     /// `rows + 1` offsets into `heap`, the first 0.
     pub offsets: Vec<u64>,
-    /// The strings, one after the other.
+    /// The concatenated strings.
     pub heap: Vec<u8>,
     /// Which rows hold a value.
     pub validity: Validity,
@@ -105,25 +106,25 @@ impl Default for BytesColumn {
 }
 
 impl BytesColumn {
-    /// Rows.
+    /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// Whether there are no rows.
+    /// Whether the column has no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The string of row `i`, valid or filler.
+    /// The string of row `i`. Invalid rows return a filler.
     #[must_use]
     pub fn get(&self, i: usize) -> &[u8] {
         &self.heap[self.offsets[i] as usize..self.offsets[i + 1] as usize]
     }
 
-    /// Appends a row; `None` is a row without a value.
+    /// Appends a row, or a null for `None`.
     pub fn push(&mut self, bytes: Option<&[u8]>) {
         let row = self.len();
         self.validity.push(row, bytes.is_some());
@@ -131,7 +132,7 @@ impl BytesColumn {
         self.offsets.push(self.heap.len() as u64);
     }
 
-    /// Forgets all rows, keeps the memory.
+    /// Removes all rows and keeps the allocated memory.
     pub fn clear(&mut self) {
         self.offsets.truncate(1);
         self.heap.clear();
@@ -140,13 +141,13 @@ impl BytesColumn {
 }
 
 impl WordColumn {
-    /// Appends a row; `None` is a row without a value.
+    /// Appends a row, or a null for `None`.
     pub fn push(&mut self, word: Option<u64>) {
         self.validity.push(self.words.len(), word.is_some());
         self.words.push(word.unwrap_or_default());
     }
 
-    /// The word of row `i`, if it holds one.
+    /// The word of row `i`; `None` if it is null.
     #[must_use]
     pub fn get(&self, i: usize) -> Option<u64> {
         self.validity.is_valid(i).then(|| self.words[i])
@@ -156,9 +157,9 @@ impl WordColumn {
 /// A value column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// Words.
+    /// A column of words.
     Words(WordColumn),
-    /// Byte strings.
+    /// A column of byte strings.
     Bytes(BytesColumn),
 }
 
@@ -172,7 +173,7 @@ impl Column {
         }
     }
 
-    /// Rows.
+    /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -181,13 +182,13 @@ impl Column {
         }
     }
 
-    /// Whether there are no rows.
+    /// Whether the column has no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The words, where it is a column of words.
+    /// The words; `None` if the column holds byte strings.
     #[must_use]
     pub fn as_words(&self) -> Option<&WordColumn> {
         match self {
@@ -196,7 +197,7 @@ impl Column {
         }
     }
 
-    /// The byte strings, where it is a column of those.
+    /// The byte strings; `None` if the column holds words.
     #[must_use]
     pub fn as_bytes(&self) -> Option<&BytesColumn> {
         match self {
@@ -205,7 +206,7 @@ impl Column {
         }
     }
 
-    /// Appends a row without a value.
+    /// Appends a null.
     pub fn push_null(&mut self) {
         match self {
             Self::Words(column) => column.push(None),
@@ -213,7 +214,10 @@ impl Column {
         }
     }
 
-    /// Appends row `i` of `other`, which must have the same shape.
+    /// Appends row `i` of `other`. Both must have the same shape.
+    ///
+    /// # Panics
+    /// If one column holds words and the other byte strings.
     pub fn push_from(&mut self, other: &Self, i: usize) {
         match (self, other) {
             (Self::Words(to), Self::Words(from)) => to.push(from.get(i)),
@@ -224,7 +228,7 @@ impl Column {
         }
     }
 
-    /// Forgets all rows, keeps the memory.
+    /// Removes all rows and keeps the allocated memory.
     pub fn clear(&mut self) {
         match self {
             Self::Words(column) => {
@@ -239,14 +243,15 @@ impl Column {
 /// A column of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Keys {
-    /// One vector a word position, all of one length (under a projection some stay empty).
+    /// One vector for each word of the key. All have the same length, except that vectors outside
+    /// of the projection are empty.
     Words(Vec<Vec<u64>>),
     /// Byte strings.
     Bytes(BytesColumn),
 }
 
 impl Keys {
-    /// No keys of this shape.
+    /// An empty column of keys of this shape.
     #[must_use]
     pub fn new(shape: KeyShape) -> Self {
         match shape {
@@ -255,7 +260,7 @@ impl Keys {
         }
     }
 
-    /// Rows, counted on the longest column.
+    /// Number of rows: the length of the longest vector.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -264,13 +269,13 @@ impl Keys {
         }
     }
 
-    /// Whether there are no rows.
+    /// Whether the column has no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Key of row `i`, copied (word keys without an allocation).
+    /// The key of row `i`. Copying a key of words needs no allocation.
     #[must_use]
     pub fn get(&self, i: usize) -> Key {
         match self {
@@ -285,7 +290,7 @@ impl Keys {
         }
     }
 
-    /// Appends a whole key.
+    /// Appends a complete key.
     pub fn push(&mut self, key: KeyRef<'_>) {
         match (self, key) {
             (Self::Words(columns), KeyRef::Words(words)) => {
@@ -298,7 +303,7 @@ impl Keys {
         }
     }
 
-    /// Forgets all rows, keeps the memory.
+    /// Removes all rows and keeps the allocated memory.
     pub fn clear(&mut self) {
         match self {
             Self::Words(columns) => columns.iter_mut().for_each(Vec::clear),
@@ -307,43 +312,43 @@ impl Keys {
     }
 }
 
-/// Which columns a read wants. Columns left out stay empty in the batch, but for those that share a
-/// bit.
+/// The columns that a read fills. Other columns stay empty in the batch, except those that share a
+/// bit with a requested one.
 ///
 /// # Why bits are shared
-/// A read carries its projection by value, through every layer. One word of bits tells all columns
-/// apart where there are at most 64; of more columns some share a bit, and a read that wants one of
-/// them finds the others filled as well. So a relation of `n` columns is read by parts of `n / 64`
-/// columns, and narrow ones pay nothing for wide ones.
+/// Each read passes its projection by value through all layers. One word has a bit for each of up
+/// to 64 columns. With more columns some share a bit, and a read of one of them also fills the
+/// others. So reads of a relation of `n` columns fill groups of `n / 64` columns, and narrow
+/// relations do not pay for wide ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Projection {
-    /// Bit `i`: word `i` of the key; for byte-string keys bit 0.
+    /// Bit `i` stands for word `i` of the key, bit 0 for a byte-string key.
     pub keys: u8,
-    /// Bit `i % 64`: value column `i`.
+    /// Bit `i % 64` stands for value column `i`.
     pub values: u64,
 }
 
 impl Projection {
     /// Every column.
     pub const ALL: Self = Self { keys: u8::MAX, values: u64::MAX };
-    /// No column: only the number of rows.
+    /// No columns: only the number of rows.
     pub const COUNT: Self = Self { keys: 0, values: 0 };
-    /// Every key column, no value.
+    /// All key columns and no value columns.
     pub const KEYS: Self = Self { keys: u8::MAX, values: 0 };
 
-    /// Whether word `i` of the key is wanted.
+    /// Whether word `i` of the key is requested.
     #[must_use]
     pub fn key(self, i: usize) -> bool {
         self.keys >> i & 1 == 1
     }
 
-    /// Whether value column `i` is wanted, or one that shares its bit.
+    /// Whether value column `i` is requested, or another one that shares its bit.
     #[must_use]
     pub fn value(self, i: usize) -> bool {
         self.values >> (i % 64) & 1 == 1
     }
 
-    /// Wants value column `i` too.
+    /// Requests value column `i` too.
     pub fn want_value(&mut self, i: usize) {
         self.values |= 1 << (i % 64);
     }
@@ -352,16 +357,16 @@ impl Projection {
 /// Rows in columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// Rows, also under a projection that left every column out.
+    /// Number of rows, even if the projection left out every column.
     pub rows: usize,
     /// Key columns.
     pub keys: Keys,
-    /// Value columns, one for each of the shape.
+    /// Value columns, in the order of the shape.
     pub values: Vec<Column>,
 }
 
 impl Batch {
-    /// No rows of this shape.
+    /// An empty batch of this shape.
     #[must_use]
     pub fn new(shape: &Shape) -> Self {
         Self {
@@ -371,14 +376,14 @@ impl Batch {
         }
     }
 
-    /// Forgets all rows, keeps the memory.
+    /// Removes all rows and keeps the allocated memory.
     pub fn clear(&mut self) {
         self.rows = 0;
         self.keys.clear();
         self.values.iter_mut().for_each(Column::clear);
     }
 
-    /// Bytes of its byte strings, keys and values.
+    /// Total length of the byte strings in keys and values, in bytes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         let keys = match &self.keys {
@@ -392,7 +397,7 @@ impl Batch {
         keys + values.sum::<usize>()
     }
 
-    /// Word column `i` of the key; empty for byte-string keys.
+    /// Word `i` of the keys; empty for byte-string keys.
     #[must_use]
     pub fn key_words(&self, i: usize) -> &[u64] {
         match &self.keys {
@@ -401,7 +406,7 @@ impl Batch {
         }
     }
 
-    /// Words of value column `i`; empty where it holds byte strings.
+    /// Words of value column `i`; empty if it holds byte strings.
     #[must_use]
     pub fn value_words(&self, i: usize) -> &[u64] {
         match self.values.get(i) {

@@ -1,9 +1,9 @@
-//! Bytes on disk that are not what was written.
+//! The description of damaged bytes in a file.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where a file failed its checksum or its format, and how.
+/// The position in a file at which its checksum or format is wrong, and what is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Corruption {
     /// The damaged file.
@@ -15,7 +15,7 @@ pub struct Corruption {
 }
 
 impl Corruption {
-    /// Names the damage.
+    /// Describes damage at byte `offset` of `file`.
     #[must_use]
     pub fn new(file: &Path, offset: u64, what: impl Into<String>) -> Self {
         Self { file: file.to_owned(), offset, what: what.into() }

@@ -1,4 +1,4 @@
-//! Identifiers as types, so that one is never taken for another.
+//! Identifiers as types, so that they cannot be confused.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use std::fmt;
 pub struct SeqNo(pub u64);
 
 impl SeqNo {
-    /// The number no write ever carries: a snapshot at `ZERO` sees only rows whose number has
-    /// vanished at compaction, which is nothing in a new database.
+    /// A number that no write has. A snapshot at `ZERO` sees only rows whose sequence number was
+    /// removed by compaction. A new database has none.
     pub const ZERO: Self = Self(0);
-    /// Sees everything, a transaction's own unnumbered writes included.
+    /// Sees everything, including a transaction's own writes, which have no number yet.
     pub const MAX: Self = Self(u64::MAX);
 }
 
-/// A keyspace of the store: one tree. Never reused within a database.
+/// A keyspace of the store, which is one LSM tree. Not reused within a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyspaceId(pub u32);
 
-/// An SSTable. Unique within a database, never reused.
+/// An SSTable. Unique within a database and not reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub u64);
 

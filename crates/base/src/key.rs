@@ -1,27 +1,27 @@
-//! One key, borrowed or owned, and half-open ranges of keys.
+//! Keys, borrowed or owned, and half-open ranges of keys.
 
 use std::cmp::Ordering;
 
-/// Most words in a key.
+/// Maximum number of words in a key.
 pub const WORDS_MAX: usize = 4;
 
-/// A borrowed key or key prefix. Compares in key order; a prefix sorts before its extensions.
+/// A borrowed key or key prefix. Its `Ord` is the key order; a prefix sorts before its extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KeyRef<'a> {
-    /// Words, first word first.
+    /// Words, most significant first.
     Words(&'a [u64]),
     /// A byte string.
     Bytes(&'a [u8]),
 }
 
-/// An owned key or key prefix; word keys need no allocation.
+/// An owned key or key prefix. Keys of words need no allocation.
 #[derive(Clone, Debug)]
 pub enum Key {
     /// The first `len` of `words`.
     Words {
         /// Padded with zeros past `len`.
         words: [u64; WORDS_MAX],
-        /// Words in use.
+        /// Number of words in use.
         len: u8,
     },
     /// A byte string.
@@ -29,7 +29,10 @@ pub enum Key {
 }
 
 impl Key {
-    /// A key of words; at most [`WORDS_MAX`].
+    /// A key of up to [`WORDS_MAX`] words.
+    ///
+    /// # Panics
+    /// If there are more.
     #[must_use]
     pub fn words(words: &[u64]) -> Self {
         let mut padded = [0; WORDS_MAX];
@@ -37,13 +40,13 @@ impl Key {
         Self::Words { words: padded, len: words.len() as u8 }
     }
 
-    /// A key of bytes.
+    /// A key that copies a byte string.
     #[must_use]
     pub fn bytes(bytes: &[u8]) -> Self {
         Self::Bytes(bytes.to_vec())
     }
 
-    /// Borrows it.
+    /// Borrows the key.
     #[must_use]
     pub fn as_ref(&self) -> KeyRef<'_> {
         match self {
@@ -79,36 +82,35 @@ impl Ord for Key {
     }
 }
 
-/// Keys from `lower` (inclusive) to `upper` (exclusive; `None` is no bound). Bounds may be
-/// prefixes.
+/// The keys from `lower` (inclusive) to `upper` (exclusive). Bounds may be prefixes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRange {
-    /// First key inside. An empty prefix is the smallest key of all.
+    /// First key in the range. The empty prefix is below all keys.
     pub lower: Key,
-    /// First key outside.
+    /// First key after the range; `None` if it has no upper bound.
     pub upper: Option<Key>,
 }
 
 impl KeyRange {
-    /// Every key of a keyspace of words.
+    /// All keys of a keyspace with keys of words.
     #[must_use]
     pub fn all_words() -> Self {
         Self { lower: Key::words(&[]), upper: None }
     }
 
-    /// Every key of a keyspace of byte strings.
+    /// All keys of a keyspace with byte-string keys.
     #[must_use]
     pub fn all_bytes() -> Self {
         Self { lower: Key::Bytes(Vec::new()), upper: None }
     }
 
-    /// Every key that starts with these words.
+    /// All keys that start with these words.
     #[must_use]
     pub fn prefix_words(prefix: &[u64]) -> Self {
         Self { lower: Key::words(prefix), upper: next_words(prefix) }
     }
 
-    /// Every key that starts with these bytes.
+    /// All keys that start with these bytes.
     #[must_use]
     pub fn prefix_bytes(prefix: &[u8]) -> Self {
         let mut range = Self::all_bytes();
@@ -116,8 +118,8 @@ impl KeyRange {
         range
     }
 
-    /// Makes it the range of every key that starts with these bytes. A range of byte strings keeps
-    /// the memory that it has.
+    /// Sets the range to all keys that start with these bytes. Reuses the memory of byte-string
+    /// bounds.
     pub fn set_prefix_bytes(&mut self, prefix: &[u8]) {
         let own = |key: &mut Key| match key {
             Key::Bytes(bytes) => std::mem::take(bytes),
@@ -136,19 +138,19 @@ impl KeyRange {
         (self.lower, self.upper) = (Key::Bytes(lower), upper.map(Key::Bytes));
     }
 
-    /// Whether `key` lies inside.
+    /// Whether `key` is in the range.
     #[must_use]
     pub fn contains(&self, key: KeyRef<'_>) -> bool {
         self.lower.as_ref() <= key && self.upper.as_ref().is_none_or(|upper| key < upper.as_ref())
     }
 
-    /// Whether a key could lie between the bounds.
+    /// Whether the bounds exclude every key.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.upper.as_ref().is_some_and(|upper| upper.as_ref() <= self.lower.as_ref())
     }
 
-    /// Whether keys from `first` to `last` (both inclusive) reach into the range.
+    /// Whether the keys from `first` to `last` (both inclusive) overlap the range.
     #[must_use]
     pub fn overlaps(&self, first: KeyRef<'_>, last: KeyRef<'_>) -> bool {
         self.upper.as_ref().is_none_or(|upper| first < upper.as_ref())
@@ -156,7 +158,7 @@ impl KeyRange {
     }
 }
 
-/// The smallest key above every key that starts with `prefix`; `None` where there is none.
+/// The smallest key above all keys that start with `prefix`; `None` if there is none.
 #[must_use]
 pub fn next_words(prefix: &[u64]) -> Option<Key> {
     let mut len = prefix.len();
@@ -170,8 +172,8 @@ pub fn next_words(prefix: &[u64]) -> Option<Key> {
     Some(Key::Words { words, len: len as u8 })
 }
 
-/// The first eight bytes as a word, so that the order of words is that of the bytes as far as they
-/// go; shorter ones count as if zeros followed.
+/// The first eight bytes as a big-endian word, padded with zeros. Words compare as the first eight
+/// bytes do.
 #[must_use]
 pub fn leading_word(bytes: &[u8]) -> u64 {
     match bytes.first_chunk() {

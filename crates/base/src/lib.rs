@@ -1,9 +1,9 @@
-//! Ids, checksums, varints, and columns of words and bytes: the vocabulary of every engine crate.
+//! Basic types of all engine crates: ids, checksums, varints, and columns of words and bytes.
 //!
 //! # Why here
-//! An engine stores rows of *words* (`u64`) and *bytes* and knows nothing else. Those rows travel
-//! in columns from the faces down to the disk and back, so the column types stand below everything.
-//! There is no I/O here and no word of graphs or Datalog.
+//! The storage engine stores rows of *words* (`u64`) and *bytes* and knows no other types. These
+//! rows travel in columns from the API to the disk and back, so the column types are in the lowest
+//! crate. This crate does no I/O and contains nothing specific to graphs or Datalog.
 
 pub mod checksum;
 pub mod column;

@@ -1,17 +1,17 @@
-//! Marks at rare branches, so that a test can show that it reached them.
+//! Coverage marks: counters at rare branches, so that a test can prove that it reached them.
 //!
 //! # Why
-//! A random test that never stalls a writer proves nothing about stalled writers, and nobody
-//! notices. Each mark stands at a branch that is far from the test that should reach it; the
-//! simulator prints which were hit, and a test asserts it.
+//! A random test that never stalls a writer says nothing about stalled writers, and nobody notices.
+//! Each mark is at a branch that is far from the test that should reach it. The simulator prints
+//! the marks that were hit, and a test asserts them.
 //!
 //! # Invariants
-//! 1. Without the feature `marks`, [`hit`] is empty: the compiler removes it.
-//! 2. Counts are the process's, of all threads together.
+//! 1. Without the feature `marks`, [`hit`] is empty and the compiler removes it.
+//! 2. Counts are global to the process, over all threads.
 
 macro_rules! marks {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
-        /// A rare branch.
+        /// A rare branch that tests must reach.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         #[repr(usize)]
         pub enum Mark {
@@ -19,105 +19,105 @@ macro_rules! marks {
         }
 
         impl Mark {
-            /// All of them.
+            /// All marks, in the order of their declaration.
             pub const ALL: &[Self] = &[$(Self::$name),+];
         }
     };
 }
 
 marks! {
-    /// A writer waited until a sealed generation was in tables.
+    /// A writer waited until sealed memtables were flushed.
     WriterStalled,
-    /// A writer was slowed because it outran the flush of a sealed generation.
+    /// A writer was slowed because it outran the flush of sealed memtables.
     WriterPaced,
-    /// Scans had passed so much of memtables and level 0 that these were flushed and merged.
+    /// Memtables and level 0 were flushed and merged because of scan debt.
     FlushedForScans,
-    /// A writer was slowed because level 0 is deep.
+    /// A writer was slowed because level 0 had too many runs.
     WriterSlowed,
-    /// A flush found that a commit had sealed a generation meanwhile.
+    /// A flush found that a commit had sealed the memtables meanwhile.
     SealedMeanwhile,
-    /// A commit found the log synced by another's sync.
+    /// A commit found the log already synced by another commit's sync.
     SyncShared,
-    /// The newest state was read again, since a compaction had outrun the number first read.
+    /// A read of the newest state started again, since a compaction had overtaken its sequence
+    /// number.
     LatestReadAgain,
-    /// Recovery ended the log at a commit that a crash had cut short.
+    /// Recovery ended the log at a commit that a crash had torn.
     TornTail,
-    /// Recovery left out a commit to a keyspace that was dropped since.
+    /// Recovery skipped a commit to a keyspace that was dropped later.
     ReplayWithoutKeyspace,
-    /// Recovery sealed what it had replayed.
+    /// Recovery sealed the memtables that it had replayed.
     ReplayFlushed,
-    /// A segment of the log was used again.
+    /// A segment of the log was recycled.
     SegmentRecycled,
-    /// A payload was cut over two segments.
+    /// A payload was split over two segments.
     PayloadCut,
-    /// Recovery removed segments that lead nowhere.
+    /// Recovery removed segments that were not part of the log.
     SegmentsGivenUp,
-    /// The opening removed tables that the manifest does not name.
+    /// Opening removed tables that the manifest does not contain.
     StrayTable,
-    /// The manifest began a new file.
+    /// The manifest started a new file.
     ManifestRotated,
-    /// The opening cut an edit off that a crash had left half written.
+    /// Opening truncated a manifest edit that a crash had torn.
     ManifestTail,
-    /// The opening began a new manifest, because what it found was not acknowledged as durable.
+    /// Opening started a new manifest, because the old one was not known to be durable.
     ManifestRewritten,
-    /// The opening wrote records of the log anew, because nothing told that they were durable.
+    /// Opening wrote log records again, because they were not known to be durable.
     LogRewritten,
-    /// After a failed sync the database was opened again on the running machine; then the power
-    /// went.
+    /// After a failed sync the database was reopened on the running machine; then the power failed.
     ReopenedThenCut,
-    /// A follower read something again because the writer had moved on.
+    /// A follower started over because the writer had moved on.
     FollowerBeganAgain,
-    /// A follower met a commit to a keyspace that it does not know yet.
+    /// A follower read a commit to a keyspace that it does not know yet.
     FollowerAhead,
-    /// A compaction found nothing to do.
+    /// A compaction had nothing to do.
     CompactionFoundNothing,
     /// A compaction ended after its keyspace was dropped.
     CompactedDropped,
-    /// A tombstone ended at the bottom.
+    /// A tombstone was dropped at the bottom.
     TombstoneDropped,
     /// A compaction kept several versions of a key for snapshots.
     VersionsKept,
-    /// A compaction folded a merge.
+    /// A compaction combined the operands of a merge.
     MergeFolded,
-    /// A compaction kept two versions of a key because no word holds their sum.
+    /// A compaction kept two versions of a key because their sum does not fit in a word.
     SumKeptApart,
     /// A range tombstone hid a row in a compaction.
     RangeHidRow,
-    /// A range tombstone ended at the bottom.
+    /// A range tombstone was dropped at the bottom.
     RangeTombstoneDropped,
-    /// A transaction that merges lost against a commit that does not, or the other way round.
+    /// A merge conflicted with a put or delete of another transaction, or the other way round.
     ConflictWithMerge,
-    /// A transaction lost against a range that was deleted.
+    /// A transaction conflicted with a range deletion.
     ConflictWithRange,
-    /// A serializable transaction lost because of what it read.
+    /// A serializable transaction conflicted because of a read.
     ConflictOfRead,
     /// A bulk load went to the bottom of an empty tree.
     BulkAtBottom,
-    /// A bulk load went on top of other tables.
+    /// A bulk load went to a run above other tables.
     BulkOnTop,
     /// A bulk load went to the bottom between other tables.
     BulkBeside,
-    /// A file waited for its last reader.
+    /// An obsolete file waited for its last reader.
     ObsoleteWaits,
-    /// A backup has a table as a link to the database's.
+    /// A backup hard-linked a table of the database.
     BackupLinked,
-    /// A backup has a table from an earlier one.
+    /// A backup reused a table of an earlier backup.
     BackupReused,
-    /// A backup found that a table of the earlier one is not as it was.
+    /// A backup found that a table of the earlier backup was damaged or changed.
     BackupEarlierUnsound,
-    /// A backup copied a table because it has no name of its own any more, or never had.
+    /// A backup copied a table because its file had no name that could be linked.
     BackupCopied,
-    /// A backup failed, and was cleared away.
+    /// A backup failed and was removed.
     BackupClearedAway,
-    /// A folder was refused as a backup that did not finish.
+    /// A folder was refused because its backup did not finish.
     BackupUnfinished,
     /// A restore replaced a database.
     RestoreReplaced,
-    /// A restore that was cut short was carried to its end: the new database came to its place.
+    /// An interrupted restore was completed: the new database moved into place.
     RestoreCarriedOn,
-    /// A restore that was cut short was undone: the old database came back to its place.
+    /// An interrupted restore was undone: the old database moved back.
     RestoreUndone,
-    /// An opening found what a restore that was cut short had left.
+    /// Opening found the remains of an interrupted restore.
     RestoreFound,
 }
 
@@ -128,13 +128,13 @@ mod counted {
 
     static COUNTS: [AtomicU64; Mark::ALL.len()] = [const { AtomicU64::new(0) }; Mark::ALL.len()];
 
-    /// The branch was reached. Without the feature `marks`: nothing.
+    /// Counts one visit of the branch. Does nothing without the feature `marks`.
     #[inline]
     pub fn hit(mark: Mark) {
         COUNTS[mark as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often the branch was reached by this process. Without the feature `marks`: 0.
+    /// Number of visits by this process. Always 0 without the feature `marks`.
     #[must_use]
     pub fn hits(mark: Mark) -> u64 {
         COUNTS[mark as usize].load(Ordering::Relaxed)
@@ -145,11 +145,11 @@ mod counted {
 mod counted {
     use super::Mark;
 
-    /// The branch was reached. Without the feature `marks`: nothing.
+    /// Counts one visit of the branch. Does nothing without the feature `marks`.
     #[inline(always)]
     pub const fn hit(_: Mark) {}
 
-    /// How often the branch was reached by this process. Without the feature `marks`: 0.
+    /// Number of visits by this process. Always 0 without the feature `marks`.
     #[inline(always)]
     #[must_use]
     pub const fn hits(_: Mark) -> u64 {

@@ -1,65 +1,65 @@
-//! Switches that break the engine on purpose, so that tests can show that they would notice.
+//! Fault switches: bugs that tests turn on to prove that they would be found (mutation testing).
 //!
 //! # Why in the engine
-//! A checker that never complains proves nothing. Each switch takes out one thing that a promise
-//! rests on; a test turns it on, runs the very checker that passes on the sound engine, and asserts
-//! that it complains.
+//! A checker that never complains proves nothing. Each switch removes one thing that a guarantee
+//! depends on. A test turns it on, runs the same checker that passes on the correct engine, and
+//! asserts that it fails.
 //!
 //! # Invariants
-//! 1. Without the feature `sabotage`, [`is_on`] is the constant `false`: the compiler removes the
-//!    switches.
-//! 2. No release can carry them: the feature does not compile without debug assertions, which the
-//!    release profile lacks, and neither the Python module nor the command ever enables it.
-//! 3. A switch is on only while the guard that `on` returned lives, and one at a time in a process.
+//! 1. Without the feature `sabotage`, [`is_on`] is the constant `false` and the compiler removes
+//!    the switches.
+//! 2. No release can contain them: the feature does not compile without debug assertions, which the
+//!    release profile disables, and neither the Python module nor the command line enables it.
+//! 3. A switch is on only during the lifetime of the guard that `on` returned. One switch at a time
+//!    can be on in a process.
 
 #[cfg(all(feature = "sabotage", not(debug_assertions)))]
 compile_error!(
     "the feature `sabotage` breaks the engine on purpose; it is for tests, never for a release"
 );
 
-/// What can be broken.
+/// A bug that can be turned on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Switch {
-    /// A commit does not look whether rows it writes have changed since its snapshot.
+    /// A commit does not check whether the rows it writes have changed since its snapshot.
     SkipConflictCheck = 1 << 0,
-    /// A serializable commit does not look whether rows and ranges it read have changed.
+    /// A serializable commit does not check whether the rows and ranges it read have changed.
     SkipReadValidation = 1 << 1,
-    /// Snapshots and transactions read the newest state instead of their moment.
+    /// Snapshots and transactions read the newest state instead of their snapshot.
     ReadLatestInsteadOfSnapshot = 1 << 2,
-    /// The log is not synced where a commit promises it.
+    /// The log is not synced when a commit guarantees it.
     SkipSync = 1 << 3,
     /// A commit is visible before it is in the log.
     PublishBeforeLog = 1 << 4,
-    /// Flush and compaction drop a delete although deeper levels may hold its key.
+    /// Flush and compaction drop a tombstone although deeper levels may hold its key.
     ForgetTombstone = 1 << 5,
-    /// Recovery leaves the last commit of the log out.
+    /// Recovery skips the last commit of the log.
     DropLastRecordOnReplay = 1 << 6,
     /// A graph writes its edges in one direction only.
     ForgetReverseDirection = 1 << 7,
-    /// Blocks of tables are used whatever their checksum says.
+    /// Blocks of tables are used even if their checksum is wrong.
     IgnoreChecksum = 1 << 8,
     /// The rows of a commit become visible one by one.
     HalfCommitVisible = 1 << 9,
-    /// Rolling a transaction back commits it.
+    /// Rolling back a transaction commits it.
     CommitOnRollback = 1 << 10,
-    /// What a transaction writes is visible to others at once.
+    /// Writes of a transaction are visible to others before it commits.
     ReadUncommitted = 1 << 11,
-    /// A long blob that is put whole loses its last piece.
+    /// A long blob that is written with one call loses its last chunk.
     ForgetPiece = 1 << 12,
-    /// A blob that is written in pieces leaves no note of them.
+    /// A blob that is written in chunks leaves no note of them.
     ForgetNote = 1 << 13,
-    /// Increments that waited are written twice.
+    /// Sums from the write buffer are written twice.
     CountTwice = 1 << 14,
-    /// A number that is set does not take away the increments that are being written.
+    /// Setting a counter does not discard the increments that are being written.
     KeepIncrements = 1 << 15,
-    /// A sync of the log leaves out what lies in its older segments and was not synced when they
-    /// were full.
+    /// A sync of the log skips unsynced bytes in older segments.
     SyncNewestSegment = 1 << 16,
 }
 
 impl Switch {
-    /// All.
+    /// All switches.
     pub const ALL: [Self; 17] = [
         Self::SkipConflictCheck,
         Self::SkipReadValidation,
@@ -85,14 +85,14 @@ impl Switch {
 mod switched {
     use super::Switch;
 
-    /// Whether the switch is on. Without the feature `sabotage`: never.
+    /// Whether the switch is on. Always false without the feature `sabotage`.
     #[inline(always)]
     #[must_use]
     pub const fn is_on(_: Switch) -> bool {
         false
     }
 
-    /// Gives other threads a moment where a switch has opened a gap. Without the feature: nothing.
+    /// Yields to other threads at a gap that a switch opens. Does nothing without the feature.
     #[inline(always)]
     pub const fn pause() {}
 }
@@ -102,23 +102,23 @@ mod switched {
     use super::Switch;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// Set by the one guard alive.
+    /// The switch of the living guard; 0 without one.
     static ON: AtomicU32 = AtomicU32::new(0);
 
-    /// Whether the switch is on. Without the feature `sabotage`: never.
+    /// Whether the switch is on. Always false without the feature `sabotage`.
     #[inline]
     #[must_use]
     pub fn is_on(switch: Switch) -> bool {
         ON.load(Ordering::Relaxed) == switch as u32
     }
 
-    /// Gives other threads a moment where a switch has opened a gap. Without the feature: nothing.
+    /// Yields to other threads at a gap that a switch opens. Does nothing without the feature.
     pub fn pause() {
         (0..64).for_each(|_| std::thread::yield_now());
     }
 
-    /// Turns `switch` on for the whole process until the guard is dropped. While another guard
-    /// lives, waits for it: tests of one process take turns.
+    /// Turns `switch` on for the whole process until the guard is dropped. Waits while another
+    /// guard exists, so tests of one process take turns.
     #[must_use]
     pub fn on(switch: Switch) -> Sabotaged {
         while ON.compare_exchange(0, switch as u32, Ordering::AcqRel, Ordering::Relaxed).is_err() {
@@ -127,7 +127,7 @@ mod switched {
         Sabotaged(())
     }
 
-    /// A switch is on while this lives.
+    /// A guard that keeps a switch on.
     #[derive(Debug)]
     pub struct Sabotaged(());
 

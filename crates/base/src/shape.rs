@@ -1,24 +1,24 @@
-//! Shapes: all that an engine knows of a relation.
+//! The shape of a keyspace: the types of its keys and value columns, as storage knows them.
 
-/// What a key is made of.
+/// The type of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyShape {
-    /// 1 to [`crate::WORDS_MAX`] words, compared as unsigned, first word first.
+    /// 1 to [`crate::WORDS_MAX`] words. Compared as unsigned integers, the first word first.
     Words(u8),
     /// One byte string, compared bytewise.
     Bytes,
 }
 
-/// How two writes of one word column combine. A write of such a column is a delta.
+/// The operator that combines writes of a word column. Each write of such a column is an operand.
 ///
-/// Words of signed integers and floats are the order-keeping images that crate `model` makes; the
-/// operator undoes and redoes the image.
+/// Signed integers and floats are stored as their order-preserving words ([`int_to_word`],
+/// [`float_to_word`]). The operator converts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Merge {
-    /// Adds signed 64-bit integers (`word = int ^ 1 << 63`). The ends of the range are no numbers,
-    /// see [`Merge::is_past`].
+    /// Adds signed 64-bit integers (`word = int ^ 1 << 63`). The two ends of the range are not
+    /// valid sums; see [`Merge::is_past`].
     AddInt,
-    /// Adds floats (order-keeping image).
+    /// Adds floats.
     AddFloat,
     /// Keeps the smaller word.
     Min,
@@ -62,58 +62,58 @@ impl Merge {
     }
 }
 
-/// Order-keeping image of a signed integer: the sign bit flipped.
+/// Order-preserving word of a signed integer: the sign bit is flipped.
 #[must_use]
 pub fn int_to_word(int: i64) -> u64 {
     int.cast_unsigned() ^ (1 << 63)
 }
 
-/// Undoes [`int_to_word`].
+/// Inverse of [`int_to_word`].
 #[must_use]
 pub fn word_to_int(word: u64) -> i64 {
     (word ^ (1 << 63)).cast_signed()
 }
 
-/// Order-keeping image of a float: IEEE total order, negative NaN first, positive NaN last.
+/// Order-preserving word of a float, in IEEE total order: negative NaN first, positive NaN last.
 #[must_use]
 pub fn float_to_word(float: f64) -> u64 {
     let bits = float.to_bits();
     bits ^ (((bits.cast_signed() >> 63).cast_unsigned()) | (1 << 63))
 }
 
-/// Undoes [`float_to_word`].
+/// Inverse of [`float_to_word`].
 #[must_use]
 pub fn word_to_float(word: u64) -> f64 {
     let mask = (!word).cast_signed() >> 63;
     f64::from_bits(word ^ (mask.cast_unsigned() | (1 << 63)))
 }
 
-/// One value column.
+/// The type of a value column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ColumnShape {
-    /// A word, with the operator that combines writes if there is one.
+    /// One word.
     Word {
-        /// `None`: the newest write replaces.
+        /// The operator that combines writes. With `None` the newest write replaces older ones.
         merge: Option<Merge>,
     },
     /// A byte string.
     Bytes,
 }
 
-/// Value columns of a keyspace, at most.
+/// Maximum number of value columns in a keyspace.
 pub const VALUES_MAX: usize = 4096;
 
 /// Key and value columns of a keyspace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// What keys are made of.
+    /// The type of the keys.
     pub key: KeyShape,
-    /// Value columns, at most [`VALUES_MAX`]; possibly none.
+    /// Value columns: up to [`VALUES_MAX`], possibly none.
     pub values: Vec<ColumnShape>,
 }
 
 impl Shape {
-    /// Words in a key, 0 for byte-string keys.
+    /// Number of words in a key; 0 for byte-string keys.
     #[must_use]
     pub fn key_words(&self) -> usize {
         match self.key {
@@ -123,21 +123,21 @@ impl Shape {
     }
 }
 
-/// What a stored version of a row says.
+/// The kind of a stored version of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// The row is gone. Its value columns hold fillers.
+    /// A tombstone. Its value columns hold fillers.
     Delete = 0,
-    /// The row is exactly this.
+    /// A complete row.
     Put = 1,
-    /// Columns with a merge operator hold deltas on the next older version; the others replace.
-    /// On an absent row a merge is a put.
+    /// Columns with a merge operator hold operands for the next older version; other columns
+    /// replace it. If the row does not exist, a merge is a put.
     Merge = 2,
 }
 
 impl Kind {
-    /// From its number on disk.
+    /// Decodes the number that is stored on disk; `None` if it is unknown.
     #[must_use]
     pub fn from_u8(byte: u8) -> Option<Self> {
         match byte {

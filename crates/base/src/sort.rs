@@ -1,37 +1,39 @@
-//! Sorts that can be given up.
+//! Sorts that can be cancelled.
 //!
-//! # Why not the standard library's alone
-//! Millions of values take it longer than a query may go on once it was told to stop, and it cannot
-//! be left. So very many are dealt out to buckets first, by values drawn from them (samplesort:
-//! Frazer and McKellar, JACM 1970), and each bucket is sorted by itself: what dealing costs, the
-//! shorter sorts save. What is equal to a drawn value has a bucket of its own, which needs no sort.
+//! # Why the standard library is not enough
+//! It takes longer for millions of values than a cancelled query may continue, and cannot be
+//! interrupted. So large inputs are first distributed over buckets by sampled splitters
+//! (samplesort: Frazer and McKellar, JACM 1970), and each bucket is sorted separately. The shorter
+//! sorts save the time that distributing costs. Values equal to a splitter get a bucket of their
+//! own, which needs no sort.
 
 use std::cmp::Ordering;
 
-/// Steps, of some nanoseconds each, that a long loop makes between two questions whether to go on.
+/// Number of steps, of a few nanoseconds each, that a long loop makes between two checks for
+/// cancellation.
 pub const STEPS: usize = 1 << 14;
 
-/// Values that are sorted without a question.
+/// Maximum number of values that are sorted without a check.
 const SORTED_AT_ONCE: usize = 1 << 16;
 
-/// The same of words, which are compared in no time.
+/// As [`SORTED_AT_ONCE`], for words, whose comparison is cheaper.
 const WORDS_SORTED_AT_ONCE: usize = 1 << 20;
 
-/// Drawn values that part the buckets, at most; twice as many and one more are numbered in 16 bits.
+/// Maximum number of splitters. The `2 * SPLITTERS_MAX + 1` buckets must be numbered in 16 bits.
 const SPLITTERS_MAX: usize = 1 << 9;
 
-/// Values that are drawn for each that parts the buckets.
+/// Number of sampled values per splitter.
 const DRAWN: usize = 8;
 
-/// Times that values are dealt out. What is then still too much was drawn very badly, and is sorted
-/// as it is.
+/// Maximum number of times that values are distributed. A bucket that is still too large had a very
+/// bad sample, and is sorted as it is.
 const DEALS_MAX: usize = 4;
 
-/// Sorts values; equal ones keep their order. `go_on` is asked at least once in [`STEPS`] steps,
-/// or before each short sort; not at all where one is enough.
+/// Sorts values; the sort is stable. `go_on` is called at least once every [`STEPS`] steps and
+/// before each short sort, but not if a single short sort is enough.
 ///
 /// # Errors
-/// Those of `go_on`, which end the sort: the values are gone then.
+/// Those of `go_on`, which end the sort. The values are dropped then.
 pub fn sort_in_pieces<T, E>(
     mut values: Vec<T>,
     compare: impl Fn(&T, &T) -> Ordering,
@@ -41,7 +43,8 @@ pub fn sort_in_pieces<T, E>(
         values.sort_by(compare);
         return Ok(values);
     }
-    // Whatever is in order already, the standard library would leave as it is or turn around.
+    // As the standard library does, sorted input is returned as it is and strictly descending input
+    // is reversed.
     if is_sorted_by(&values, |a, b| compare(a, b).is_le(), &mut go_on)? {
         return Ok(values);
     }
@@ -52,7 +55,7 @@ pub fn sort_in_pieces<T, E>(
     let len = values.len();
     let mut sorted = Vec::new();
     let mut deals = vec![(values, DEALS_MAX)];
-    // The first bucket is on top.
+    // The first bucket is on top of the stack.
     while let Some((mut values, times)) = deals.pop() {
         go_on()?;
         if values.len() > SORTED_AT_ONCE && times > 0 {
@@ -69,9 +72,9 @@ pub fn sort_in_pieces<T, E>(
     Ok(sorted)
 }
 
-/// Sorts words, of which it does not matter which of equal ones comes first. They are parted at
-/// their median (quickselect) until so few are left that the standard library sorts them at once,
-/// which costs a tenth more than if it sorted all of them.
+/// Sorts words; the sort is unstable. Words are split at their median (quickselect) until the parts
+/// are small enough for the standard library. This takes a tenth longer than sorting all of them
+/// with it.
 ///
 /// # Errors
 /// Those of `go_on`, which end the sort.
@@ -111,7 +114,8 @@ fn is_sorted_by<T, E>(
     Ok(true)
 }
 
-/// The values in buckets that ascend; those in one of an odd number are equal.
+/// Distributes values over buckets in ascending order. All values in a bucket with an odd index are
+/// equal.
 fn deal<T, E>(
     values: Vec<T>,
     compare: &impl Fn(&T, &T) -> Ordering,
@@ -119,7 +123,7 @@ fn deal<T, E>(
 ) -> Result<Vec<Vec<T>>, E> {
     let parts = (2 * values.len() / SORTED_AT_ONCE).clamp(2, SPLITTERS_MAX);
     let step = values.len() / (parts * DRAWN);
-    // Not at even distances: values often repeat at some.
+    // At irregular distances, because values often repeat at regular ones.
     let draw = |i: usize| i * step + i.wrapping_mul(0x9E37_79B9) % step;
     let mut drawn: Vec<&T> = (0..parts * DRAWN).map(|i| &values[draw(i)]).collect();
     drawn.sort_by(|a, b| compare(a, b));
@@ -153,7 +157,7 @@ fn deal<T, E>(
 mod tests {
     use super::*;
 
-    /// Numbers without an order to speak of, below `below`, and the place of each.
+    /// Pairs of a pseudorandom number less than `below` and the pair's index.
     fn values(len: u64, below: u64) -> Vec<(u64, u64)> {
         (0..len).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % below, i)).collect()
     }

@@ -1,26 +1,26 @@
-//! The result of merging all operands of one column.
+//! The result of merging all operands of a column.
 //!
 //! # Why wider than a word
-//! Storage keeps operands apart whose sum does not fit into a word ([`Merge::apply`]). An answer
-//! must not depend on when a version was flushed. So readers add up operands in a type that holds
-//! every partial sum, and check the range of the final sum only.
+//! Storage does not combine operands whose sum does not fit in a word ([`Merge::apply`]). A result
+//! must not depend on which versions were already flushed. So readers add up operands in a type
+//! that holds every partial sum, and check only the range of the final sum.
 
 use crate::Merge;
 use crate::shape::{float_to_word, int_to_word, word_to_float, word_to_int};
 
-/// Scale at which sums of floats cannot overflow. A power of two, so that it rounds subnormal
-/// results only.
+/// Scale at which sums of floats cannot overflow. A power of two, so it rounds only subnormal
+/// results.
 const SHRUNK: f64 = 1.0 / 18_446_744_073_709_551_616.0;
 
-/// A partial result of any size.
+/// A partial result without overflow.
 #[derive(Clone, Copy, Debug)]
 pub enum Total {
-    /// A sum of integers: 2^64 words add up to less than 2^127. [`i128::MAX`] and [`i128::MIN`]
+    /// A sum of integers. 2^64 words add up to less than 2^127. [`i128::MAX`] and [`i128::MIN`]
     /// mark lost sums.
     Int(i128),
     /// A sum of floats, and the scaled sum in case it overflows.
     Float {
-        /// The sum, valid if finite.
+        /// The sum; valid if finite.
         sum: f64,
         /// The sum times 2^-64.
         shrunk: f64,
@@ -91,7 +91,7 @@ mod tests {
         total.word()
     }
 
-    /// What a store makes of a history: some neighbours combined, where they can be.
+    /// A history as a store keeps it: some adjacent operands are combined, if possible.
     fn grouped(merge: Merge, words: &[u64], at: &[usize]) -> Vec<u64> {
         let mut words = words.to_vec();
         for at in at {
@@ -130,7 +130,7 @@ mod tests {
             history in prop::collection::vec(-6_i32..7, 1..12),
             at in prop::collection::vec(0_usize..12, 0..30),
         ) {
-            // Multiples of a power of two: nothing is rounded on the way.
+            // Multiples of a power of two, so that no sum is rounded.
             let unit = f64::powi(2.0, 1021);
             let words: Vec<u64> =
                 history.iter().map(|&times| float_to_word(f64::from(times) * unit)).collect();

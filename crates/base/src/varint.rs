@@ -1,6 +1,6 @@
 //! LEB128 variable-length integers, for headers where most numbers are small.
 
-/// Appends `value`, 7 bits a byte, low bits first; 1 to 10 bytes.
+/// Appends `value` with 7 bits per byte, low bits first; 1 to 10 bytes.
 pub fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push((value as u8) | 0x80);
@@ -9,7 +9,8 @@ pub fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Takes one integer off the front of `bytes`; `None` where they end early or overflow 64 bits.
+/// Decodes an integer and advances `bytes` past it. `None` if the bytes end early or the value
+/// overflows 64 bits.
 pub fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0_u64;
     for (i, &byte) in bytes.iter().enumerate().take(10) {
@@ -26,13 +27,13 @@ pub fn take(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Appends a length and the bytes.
+/// Appends the length of `bytes` as a varint, then the bytes.
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-/// Takes what [`put_bytes`] appended.
+/// Decodes a byte string from [`put_bytes`] and advances `bytes` past it.
 pub fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let len = usize::try_from(take(bytes)?).ok()?;
     let (head, tail) = bytes.split_at_checked(len)?;

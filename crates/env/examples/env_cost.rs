@@ -1,5 +1,5 @@
-//! Measures what the choices in `real` rest on: log writes by mapping and by `pwrite`, with and
-//! without syncs, and batched reads with and without `io_uring`. Prints nanoseconds an operation.
+//! Benchmarks behind the design of `real`: log writes by memory mapping and by `pwrite`, with and
+//! without syncs, and batched reads with and without `io_uring`. Prints nanoseconds per operation.
 //!
 //! `cargo run --release -p quipu-env --example env_cost -- [folder]`
 #![allow(clippy::disallowed_methods, clippy::print_stdout)]

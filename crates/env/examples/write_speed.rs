@@ -1,11 +1,11 @@
-//! Measures ways to write a large file: system calls, `io_uring` over the page cache, `io_uring`
-//! around it.
+//! Compares three ways to write a large file: system calls, `io_uring` through the page cache, and
+//! `io_uring` with direct I/O.
 //!
 //! `cargo run --release -p quipu-env --example write_speed -- FOLDER [MIB]`
 //!
-//! Prints MB/s until the last write returned and until the sync returned, medians of five
-//! interleaved rounds, and the processor seconds. It is the ground of
-//! `docs/decisions/0009-large-writes.md`.
+//! Prints the throughput up to the last write and up to the sync in MB/s, and the processor time in
+//! seconds. All figures are medians of five interleaved rounds.
+//! `docs/decisions/0009-large-writes.md` is based on them.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, unsafe_code)]
 
 #[cfg(target_os = "linux")]
@@ -25,12 +25,13 @@ mod linux {
 
     type Way = (&'static str, fn(&Path, usize) -> std::io::Result<(f64, f64)>);
 
-    /// Memory aligned for direct input and output.
+    /// Memory aligned for direct I/O.
     fn aligned(fill: &mut Vec<u8>) -> &mut [u8] {
         fill.resize(PIECE + 4096, 0);
         let skip = fill.as_ptr().align_offset(4096);
         let piece = &mut fill[skip..skip + PIECE];
-        // Not compressible by a clever disk, and made once: making it is not what is measured.
+        // Random, so that a disk that compresses gains nothing. Filled once, so that filling is not
+        // measured.
         let mut word = 0x9e37_79b9_7f4a_7c15_u64;
         for chunk in piece.chunks_exact_mut(8) {
             word ^= word << 13;
@@ -99,7 +100,7 @@ mod linux {
         by_ring(path, pieces, libc::O_DIRECT)
     }
 
-    /// Processor seconds of this process so far, user and system.
+    /// User and system processor time of this process so far, in seconds.
     fn processor() -> f64 {
         // SAFETY: plain integers; the structure is ours to fill.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };

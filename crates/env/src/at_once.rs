@@ -1,4 +1,4 @@
-//! Work that goes on only as long as it need not wait for a file.
+//! Non-blocking execution: work that is abandoned if it would have to wait for file input.
 
 use crate::{EnvError, Result};
 use std::cell::Cell;
@@ -11,17 +11,17 @@ thread_local! {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Reads wait as long as they take.
+    /// Reads block as usual.
     Patient,
-    /// A read fails.
+    /// Reads fail instead of blocking.
     Impatient,
-    /// One has failed.
+    /// A read has failed.
     Refused,
 }
 
-/// Runs `work` on this thread with reads of files that fail instead of waiting for the device or
-/// the kernel; `None` where one did, whatever `work` has made of it. Inside of another, it is a
-/// part of that.
+/// Runs `work` on this thread in non-blocking mode: each file read fails instead of waiting for the
+/// device or the kernel. Returns `None` if a read failed, even if `work` ignored the error. A
+/// nested call belongs to the outer one.
 pub fn at_once<T>(work: impl FnOnce() -> T) -> Option<T> {
     struct Patient;
     impl Drop for Patient {
@@ -38,8 +38,8 @@ pub fn at_once<T>(work: impl FnOnce() -> T) -> Option<T> {
     (STATE.get() != State::Refused).then_some(done)
 }
 
-/// Lets reads wait again until [`at_once`] ends, for what must not be done twice; false where one
-/// has failed, so that it must not be done at all.
+/// Allows blocking reads again until [`at_once`] returns. Call it before work that must not be
+/// repeated. Returns false if a read has already failed; then the work must not be started.
 #[must_use]
 pub fn wait_from_here() -> bool {
     let is_whole = STATE.get() != State::Refused;
@@ -49,10 +49,10 @@ pub fn wait_from_here() -> bool {
     is_whole
 }
 
-/// To be asked before a file is read.
+/// Checks whether this thread may block on a read. Call it before each file read.
 ///
 /// # Errors
-/// `WouldBlock` inside of [`at_once`].
+/// `WouldBlock` inside [`at_once`].
 pub(crate) fn may_read(path: &Path) -> Result<()> {
     if STATE.get() == State::Patient {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What can go wrong at the door to the machine.
+//! Errors of the environment.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,18 +7,18 @@ use std::sync::Arc;
 /// Result of an environment call.
 pub type Result<T> = std::result::Result<T, EnvError>;
 
-/// A failed call, with what was tried and on which path.
+/// A failed operation on the environment, with the operation and its path.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnvError {
-    /// The operating system said no.
+    /// The operating system returned an error.
     #[error("cannot {operation} {}: {source}", path.display())]
     Io {
-        /// What was tried, as a verb: "read", "sync", "rename".
+        /// The operation, as a verb: "read", "sync", "rename".
         operation: &'static str,
-        /// On what.
+        /// The file or folder that the operation was on.
         path: PathBuf,
-        /// What the system answered. Shared, so that one failure can be told to many waiters.
+        /// The system's error. Shared, so that one failure can be reported to many waiters.
         source: Arc<io::Error>,
     },
     /// Another process holds the folder.
@@ -26,10 +26,10 @@ pub enum EnvError {
     Locked {
         /// The lock file.
         path: PathBuf,
-        /// The line that its holder wrote into it.
+        /// The line that the holder wrote into the lock file.
         holder: String,
     },
-    /// What was opened in one process was used in another, which inherited it by `fork`.
+    /// An object opened in one process was used in another, which inherited it by `fork`.
     #[error(
         "this database was opened in process {opened_in}; this is process {here}, which inherited it by fork\n\
          hint: open it again here, read-only or after process {opened_in} has closed it"
@@ -40,10 +40,11 @@ pub enum EnvError {
         /// The process that used it.
         here: u32,
     },
-    /// A file was to be read again whose owner has closed its files meanwhile.
+    /// A file was reopened after its database had closed its files.
     #[error("the database is closed")]
     Closed,
-    /// The folder is not the one any more that was opened, so nothing is created or removed in it.
+    /// A held folder was moved or replaced, or its lock file was. Nothing is created or removed in
+    /// it.
     #[error(
         "cannot {operation} {}: the folder {} {what} since it was opened; close the database, \
          and open it where it is now",
@@ -51,25 +52,26 @@ pub enum EnvError {
         folder.display()
     )]
     Moved {
-        /// What was tried.
+        /// The operation, as a verb.
         operation: &'static str,
-        /// On what.
+        /// The file or folder that the operation was on.
         path: PathBuf,
-        /// The folder, as it was opened.
+        /// The path of the folder when it was opened.
         folder: PathBuf,
-        /// What became of it, as a verb.
+        /// What happened to the folder, as a verb phrase.
         what: &'static str,
     },
 }
 
 impl EnvError {
-    /// Wraps what the system answered.
+    /// Adds the operation and the path to a system error.
     #[must_use]
     pub fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Io { operation, path: path.to_owned(), source: Arc::new(source) }
     }
 
-    /// What the system answered, in words of the standard library.
+    /// The corresponding kind of the standard library. `Locked` is `WouldBlock`; errors without a
+    /// kind are `Other`.
     #[must_use]
     pub fn io_kind(&self) -> io::ErrorKind {
         match self {
@@ -79,30 +81,30 @@ impl EnvError {
         }
     }
 
-    /// Whether the path did not exist.
+    /// Whether the path does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Whether the disk had no room, or the user is not given more of it.
+    /// Whether the disk is full or a quota is exceeded.
     #[must_use]
     pub fn is_disk_full(&self) -> bool {
         use io::ErrorKind::{QuotaExceeded, StorageFull};
         matches!(self, Self::Io { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded))
     }
 
-    /// Whether the process, or the machine, had no descriptor for one more open file. It passes
-    /// when others are closed.
+    /// Whether the process or the machine has run out of file descriptors. The condition passes
+    /// when other files are closed.
     #[must_use]
     pub fn is_out_of_descriptors(&self) -> bool {
-        // `EMFILE` and `ENFILE`: the same numbers on Linux, macOS and the BSDs.
+        // `EMFILE` and `ENFILE` have the same numbers on Linux, macOS and the BSDs.
         const OUT_OF_THEM: [i32; 2] = [24, 23];
         let Self::Io { source, .. } = self else { return false };
         source.raw_os_error().is_some_and(|number| OUT_OF_THEM.contains(&number))
     }
 
-    /// Whether a file ended before what was to be read.
+    /// Whether a read went past the end of a file.
     #[must_use]
     pub fn is_past_end(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::UnexpectedEof)

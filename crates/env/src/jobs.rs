@@ -1,18 +1,17 @@
-//! Worker threads, the signal they and their callers wait on, and `parallel`.
+//! The pool of worker threads, the signals that workers and callers wait on, and `parallel`.
 //!
 //! # Why a pool of our own
 //! A writer that waits for a flush must never wait for a compaction. So there are three queues,
-//! served in the order flush, foreground, compaction, and one thread more than asked for that takes
-//! nothing but flushes: even when every other worker merges for a minute, a flush starts at once.
+//! served in the order flush, foreground, compaction. One additional thread takes only flushes, so
+//! a flush starts immediately even if every other worker is busy for a minute.
 //!
 //! # Invariants
-//! 1. Jobs of one kind start in the order they were spawned.
+//! 1. Jobs of one kind start in the order in which they were spawned.
 //! 2. A panic in a job ends that job only; the pool counts it ([`JobPool::panics`]).
-//! 3. Dropping the pool runs what is queued, then joins the threads. A job may hold the last handle
-//!    of the environment, so the thread that drops the pool can be one of its own: it is not
-//!    joined.
-//! 4. In a child of `fork`, where the threads are not, no lock is taken, nothing runs and nothing
-//!    is waited for.
+//! 3. Dropping the pool runs the queued jobs, then joins the threads. A job may hold the last
+//!    handle of the environment, so a worker may drop its own pool: that thread is not joined.
+//! 4. A child of `fork` has no worker threads. There, the pool takes no lock, runs nothing and
+//!    waits for nothing.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -22,12 +21,12 @@ use std::time::{Duration, Instant};
 
 use crate::{Env, Job, JobKind, Owner, Signal};
 
-/// Takes a lock whose holder cannot leave the state half-changed, so poisoning says nothing.
+/// Takes a lock and ignores poisoning: no holder can leave the state half-changed.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Threads that run jobs; started when first needed.
+/// A pool of worker threads, which start when they are first needed.
 #[derive(Debug)]
 pub(crate) struct JobPool {
     owner: Owner,
@@ -43,7 +42,7 @@ struct Shared {
     work: Condvar,
     /// Wakes the worker that takes only flushes.
     flush: Condvar,
-    /// Wakes whoever drains.
+    /// Wakes the threads that wait in [`JobPool::drain`].
     done: Condvar,
 }
 
@@ -52,7 +51,7 @@ struct State {
     flush: VecDeque<Job>,
     foreground: VecDeque<Job>,
     compaction: VecDeque<Job>,
-    /// Queued and running jobs.
+    /// Number of queued and running jobs.
     unfinished: usize,
     general_started: usize,
     general_idle: usize,
@@ -72,8 +71,7 @@ impl std::fmt::Debug for State {
 }
 
 impl JobPool {
-    /// A pool of `threads` general workers (0: as many as the machine has cores) and one for
-    /// flushes.
+    /// A pool of `threads` general workers (0: one per core) and one worker for flushes.
     pub(crate) fn new(threads: usize) -> Self {
         let cores = || thread::available_parallelism().map_or(1, usize::from);
         Self {
@@ -93,7 +91,7 @@ impl JobPool {
         self.threads
     }
 
-    /// Jobs that ended in a panic since the pool began.
+    /// Number of jobs that have ended in a panic.
     pub(crate) fn panics(&self) -> u64 {
         if !self.owner.is_here() {
             return 0;
@@ -103,7 +101,7 @@ impl JobPool {
 
     pub(crate) fn spawn(&self, kind: JobKind, job: Job) {
         if !self.owner.is_here() {
-            // What it holds is the parent's.
+            // The job's captures belong to the parent process.
             std::mem::forget(job);
             return;
         }
@@ -120,12 +118,12 @@ impl JobPool {
         } else if kind == JobKind::Flush && state.flush_idle {
             self.shared.flush.notify_one();
         } else if state.general_idle > 0 {
-            // An idle worker that was notified is counted out by itself when it wakes; a second
-            // notification before that is not lost, it wakes another or finds the queue.
+            // A notified worker still counts as idle until it wakes. A second notification before
+            // that is not lost: it wakes another worker, or the worker finds the job in the queue.
             self.shared.work.notify_one();
         }
         let queued = state.flush.len() + state.foreground.len() + state.compaction.len();
-        // One flush has its own worker; a second one at the same time deserves another.
+        // The first flush has its own worker. A second one at the same time gets a general worker.
         let wants_general = kind != JobKind::Flush || state.flush.len() > 1;
         if wants_general && queued > state.general_idle && state.general_started < self.threads {
             let number = state.general_started;
@@ -134,7 +132,8 @@ impl JobPool {
         }
     }
 
-    /// Waits until nothing is queued or running. From inside a job this would wait for itself.
+    /// Waits until no job is queued or running. Must not be called from a job: it would wait for
+    /// itself.
     pub(crate) fn drain(&self) {
         if !self.owner.is_here() {
             return;
@@ -148,7 +147,7 @@ impl JobPool {
     fn start(&self, name: String, only_flush: bool) {
         let shared = Arc::clone(&self.shared);
         let handle = thread::Builder::new().name(name).spawn(move || shared.run(only_flush));
-        // No thread to be had is the machine's end for a database: nothing queued would ever run.
+        // Without a worker thread no queued job would ever run, so a database cannot go on.
         locked(&self.handles).push(handle.expect("the system starts a worker thread"));
     }
 }
@@ -192,8 +191,8 @@ impl State {
 impl Drop for JobPool {
     fn drop(&mut self) {
         if !self.owner.is_here() {
-            // Neither joined nor detached: the handles name threads that are not here, and jobs
-            // hold what is the parent's.
+            // Neither joined nor detached: the threads do not exist in this process, and the jobs'
+            // captures belong to the parent.
             std::mem::forget(std::mem::take(&mut self.handles));
             std::mem::forget(Arc::clone(&self.shared));
             return;
@@ -203,17 +202,17 @@ impl Drop for JobPool {
         self.shared.flush.notify_all();
         for handle in locked(&self.handles).drain(..) {
             if handle.thread().id() != thread::current().id() {
-                // A worker catches what its jobs throw, so there is nothing to hear from it.
+                // Workers catch panics of their jobs, so joining cannot fail.
                 let _ = handle.join();
             }
         }
     }
 }
 
-/// A signal over a mutex and a condition variable.
+/// A signal made of a mutex and a condition variable.
 ///
-/// The generation counter closes the gap between checking and waiting: a notification that comes
-/// after the check moves the counter, and then the wait does not begin.
+/// The generation counter closes the gap between checking and waiting: a notification after the
+/// check increments the counter, and then the wait does not begin.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadSignal {
     state: Mutex<SignalState>,
@@ -223,8 +222,8 @@ pub(crate) struct ThreadSignal {
 #[derive(Debug, Default)]
 struct SignalState {
     generation: u64,
-    /// Without waiters `notify` costs no system call: committing threads notify often, and mostly
-    /// nobody listens.
+    /// Number of waiting threads. Without any, `notify` makes no system call: committing threads
+    /// notify often, and usually nobody waits.
     waiters: usize,
 }
 
@@ -271,22 +270,22 @@ impl Signal for ThreadSignal {
     }
 
     fn wait_until_timeout(&self, timeout_us: u64, ready: &mut dyn FnMut() -> bool) -> bool {
-        // A timeout past what the clock can express is no timeout.
+        // A deadline that the clock cannot express counts as none.
         let deadline = Instant::now().checked_add(Duration::from_micros(timeout_us));
         self.wait(deadline, ready)
     }
 }
 
-/// Applies `f` to every item on up to [`Env::parallelism`] threads; results in the order of the
+/// Applies `f` to every item on up to [`Env::parallelism`] threads. Results are in the order of the
 /// items.
 ///
-/// The calling thread takes part, so this finishes even when every worker is busy, and may be
-/// called from inside a job. Items should be coarse (tens of microseconds or more): each costs
-/// three locks. What `f` holds is given back when this returns, though a helper may still be on its
-/// way out.
+/// The calling thread takes part, so this returns even if every worker is busy, and may be called
+/// from a job. Items should take tens of microseconds or more: each costs three locks. `f` is
+/// dropped before this returns, even if a worker is still about to exit.
 ///
 /// # Panics
-/// When `f` panics for an item: the first such panic goes on here, after all running items ended.
+/// If `f` panics for an item: the first such panic is resumed here after all running items have
+/// ended.
 pub fn parallel<T, R, F>(env: &dyn Env, items: Vec<T>, f: F) -> Vec<R>
 where
     T: Send + 'static,
@@ -328,7 +327,7 @@ struct Parallel<T, R, F> {
     outcome: Mutex<Outcome<R>>,
     done: Arc<dyn Signal>,
     count: usize,
-    /// Taken out when all is done: helpers that come late hold the rest of this.
+    /// Taken when all items are done, because late workers still hold the rest of this structure.
     f: Mutex<Option<Arc<F>>>,
 }
 
@@ -342,11 +341,11 @@ impl<T, R, F: Fn(T) -> R> Parallel<T, R, F> {
     fn run(&self) {
         loop {
             let Some((index, item)) = locked(&self.items).next() else { return };
-            // Who has an item is waited for, so the work is still there.
+            // The caller waits for every item that was taken, so `f` is still there.
             let Some(f) = locked(&self.f).clone() else { return };
             let result = catch_unwind(AssertUnwindSafe(|| f(item)));
-            // Before it counts as finished: whoever waits for that may be the one who drops the
-            // last.
+            // Dropped before the item counts as finished, so that the caller drops the last
+            // reference.
             drop(f);
             let mut outcome = locked(&self.outcome);
             outcome.finished += 1;
@@ -391,7 +390,7 @@ mod tests {
             pool.spawn(JobKind::Compaction, Box::new(wait));
         }
         let (gate, open) = (Arc::clone(&gate), Arc::clone(&open));
-        // Only the flush opens the gate: a pool without a worker for it would never drain.
+        // Only the flush opens the gate. Without a worker of its own the pool would never drain.
         pool.spawn(
             JobKind::Flush,
             Box::new(move || {
@@ -438,7 +437,7 @@ mod tests {
         let flag = Arc::new(AtomicUsize::new(0));
         let (inner, signal, done) = (Arc::clone(&pool), Arc::clone(&ended), Arc::clone(&flag));
         let last = move || {
-            // Waits until this job's handle is the last one, then drops the pool from inside.
+            // Waits until this job holds the last handle, then drops the pool from inside.
             while Arc::strong_count(&inner) > 1 {
                 thread::yield_now();
             }
@@ -464,10 +463,10 @@ mod tests {
         assert_eq!(turn.load(Ordering::SeqCst), 2 * TURNS);
     }
 
-    /// Of each thread. Miri is slow.
+    /// Turns of each thread. Fewer under Miri, which is slow.
     const TURNS: usize = if cfg!(miri) { 100 } else { 10_000 };
 
-    /// Two threads take turns: one lost wake-up and both wait for ever.
+    /// Two threads take turns. After one lost wake-up both would wait forever.
     fn play(signal: &ThreadSignal, turn: &AtomicUsize, parity: usize) {
         for _ in 0..TURNS {
             signal.wait_until(&mut || turn.load(Ordering::SeqCst) % 2 == parity);

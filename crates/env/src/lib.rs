@@ -1,18 +1,19 @@
-//! The only door to files, the clock, randomness and threads.
+//! The only access to files, the clock, randomness and threads.
 //!
-//! # Why one door
-//! A database is trusted when its failures can be replayed. Everything below the `quipu` crate
-//! reaches the machine through [`Env`], so a simulated one can lose what was not synced, tear
-//! writes, fill the disk and interleave the jobs from one seed, and the engine cannot tell.
+//! # Why one crate for all of it
+//! A database earns trust if its failures can be replayed. Everything below the `quipu` crate
+//! reaches the machine through [`Env`]. So a simulated environment can lose unsynced data, tear
+//! writes, fill the disk and interleave jobs, all from one seed, and the engine runs the same code.
 //!
 //! # Invariants
-//! 1. Nothing here knows what the bytes mean.
-//! 2. Every failure names the operation and the path ([`EnvError`]).
-//! 3. An environment works in the process that made it. In a child of a `fork` it touches no file,
-//!    starts no job and joins no thread ([`Owner`]).
-//! 4. Blocking goes through [`Signal`]: a simulated environment runs other jobs while one waits.
+//! 1. This crate does not interpret the bytes that it reads and writes.
+//! 2. Every error names the operation and the path ([`EnvError`]).
+//! 3. An environment works only in the process that created it. In a child of `fork` it touches no
+//!    file, starts no job and joins no thread ([`Owner`]).
+//! 4. Threads block only on a [`Signal`], so a simulated environment can run other jobs meanwhile.
 
-// This crate is the door: here, and only here, the methods that clippy.toml forbids are at home.
+// clippy.toml forbids these methods and types everywhere else and names this crate as the
+// replacement.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod at_once;
@@ -49,8 +50,8 @@ use std::sync::Arc;
 /// How a file is opened for reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// Go around the page cache where the file system allows it; otherwise reads as usual.
-    /// Callers need not align anything: the environment reads aligned and copies.
+    /// Bypass the page cache if the file system supports direct I/O; otherwise read as usual.
+    /// Callers need not align anything: the environment reads aligned blocks and copies.
     pub direct: bool,
 }
 
@@ -59,26 +60,26 @@ pub struct ReadOptions {
 pub struct ReadRequest {
     /// First byte to read, counted from the start of the file.
     pub offset: u64,
-    /// Filled whole or the request fails: a short file is `UnexpectedEof`.
+    /// Buffer to fill. A file that ends earlier is an `UnexpectedEof` error.
     pub buf: Vec<u8>,
 }
 
 /// One piece of a read of several files: `buf.len()` bytes from `offset`, as in [`ReadRequest`].
 #[derive(Debug)]
 pub struct FileRead {
-    /// Where to read.
+    /// The file to read.
     pub file: Arc<dyn RandomReadFile>,
     /// First byte to read, counted from the start of the file.
     pub offset: u64,
-    /// Filled whole or the read fails.
+    /// Buffer to fill. A file that ends earlier is an error.
     pub buf: Vec<u8>,
 }
 
-/// Fills all of these reads, in flight together where the environment can; where it cannot, file by
-/// file.
+/// Fills all requests. They are in flight together if the environment supports it; otherwise the
+/// files are read one after the other.
 ///
 /// # Errors
-/// The first failure; buffers are then unspecified.
+/// The first failure. The contents of the buffers are then unspecified.
 pub fn read_files(reads: &mut [FileRead]) -> Result<()> {
     let Some(first) = reads.first() else { return Ok(()) };
     let file = Arc::clone(&first.file);
@@ -99,22 +100,24 @@ pub fn read_files(reads: &mut [FileRead]) -> Result<()> {
     Ok(())
 }
 
-/// A file open for positional reading. Immutable by contract while open, except log files.
+/// A file open for positional reads. By contract its content does not change while it is open,
+/// except for log files.
 pub trait RandomReadFile: Send + Sync + std::fmt::Debug {
-    /// Fills `buf` from `offset`.
+    /// Fills `buf` with the bytes from `offset`.
     ///
     /// # Errors
-    /// `UnexpectedEof` where the file ends before the buffer is full.
+    /// `UnexpectedEof` if the file ends before the buffer is full.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<()>;
 
-    /// Fills all requests, in flight together where the kernel can (`io_uring`).
+    /// Fills all requests, in flight together if the kernel supports it (`io_uring`).
     ///
     /// # Errors
-    /// The first failure; buffers are then unspecified.
+    /// The first failure. The contents of the buffers are then unspecified.
     fn read_batch(&self, requests: &mut [ReadRequest]) -> Result<()>;
 
-    /// For [`read_files`], called on one of the files: fills all reads with all of them in flight
-    /// and returns true, or does nothing and returns false, as here.
+    /// Implements [`read_files`], which calls it on one of the files: fills all requests with all
+    /// of them in flight and returns true, or does nothing and returns false. The default does
+    /// nothing.
     ///
     /// # Errors
     /// As [`RandomReadFile::read_batch`].
@@ -123,135 +126,140 @@ pub trait RandomReadFile: Send + Sync + std::fmt::Debug {
         Ok(false)
     }
 
-    /// The file itself, for an environment that looks for its own among several.
+    /// The file as [`std::any::Any`], so that an environment can recognize its own files among
+    /// several.
     fn as_any(&self) -> Option<&dyn std::any::Any> {
         None
     }
 
-    /// To be asked before memory is made for what is read: whether a read would be refused
-    /// ([`at_once`]).
+    /// Checks whether a read would fail because it may not block ([`at_once`]). Callers use it
+    /// before they allocate memory for the read.
     ///
     /// # Errors
-    /// `WouldBlock` where it would.
+    /// `WouldBlock` if it would.
     fn may_read(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Asks the kernel to have these bytes ready soon. Best effort.
+    /// Asks the kernel to load this range into its cache. Best effort.
     fn read_ahead(&self, offset: u64, bytes: u64);
 
-    /// Length of the file in bytes, as of now.
+    /// Current length of the file in bytes.
     ///
     /// # Errors
-    /// When the kernel does not tell.
+    /// If the kernel does not report it.
     fn len_bytes(&self) -> Result<u64>;
 
-    /// Path it was opened under, for messages.
+    /// Path under which the file was opened, for messages.
     fn path(&self) -> &Path;
 }
 
-/// A file read from its begin to its end, whose length need not be known: also a pipe, or what the
-/// kernel makes up.
+/// A file that is read sequentially and whose length may be unknown: a regular file, a pipe, or a
+/// virtual file such as those of `/proc`.
 pub trait StreamFile: Send + std::fmt::Debug {
-    /// Reads some of the bytes that come next, and says how many; 0 at the end. `None` where there
-    /// was nothing to read for about `wait_us` microseconds, or where it was interrupted: ask
-    /// again.
+    /// Reads the next bytes into `buf` and returns their number; 0 at the end of the file. Returns
+    /// `None` if nothing arrived for about `wait_us` microseconds or the wait was interrupted; call
+    /// again then.
     ///
     /// # Errors
     /// A failed read.
     fn read_some(&mut self, buf: &mut [u8], wait_us: u64) -> Result<Option<usize>>;
 
-    /// How many bytes it says that it has; `None` where it says nothing to be believed.
+    /// Length in bytes; `None` if the file does not report one that can be trusted.
     fn len_bytes(&self) -> Option<u64>;
 }
 
-/// A new file written front to back: tables, manifests, exports.
+/// A new file that is written sequentially: a table, a manifest or an export.
 pub trait AppendFile: Send + std::fmt::Debug {
-    /// Appends all of `bytes`. May buffer; [`AppendFile::sync`] and [`AppendFile::flush`] push.
+    /// Appends all of `bytes`, possibly to a buffer; see [`AppendFile::flush`] and
+    /// [`AppendFile::sync`].
     ///
     /// # Errors
     /// Any failed write. The file's content past the last sync is then unknown.
     fn append(&mut self, bytes: &[u8]) -> Result<()>;
 
-    /// Hands buffered bytes to the operating system (survives a killed process, not a power cut).
+    /// Passes buffered bytes to the operating system. They then survive a killed process, but not a
+    /// power cut.
     ///
     /// # Errors
     /// As [`AppendFile::append`].
     fn flush(&mut self) -> Result<()>;
 
-    /// Flushes, then makes data durable (`fdatasync`).
+    /// Flushes, then makes the data durable (`fdatasync`).
     ///
     /// # Errors
-    /// After a failed sync, what is on the disk is unknown.
+    /// A failed flush or sync. The content of the disk is then unknown.
     fn sync(&mut self) -> Result<()>;
 
-    /// Bytes appended so far, buffered ones included.
+    /// Number of bytes appended so far, buffered ones included.
     fn len_bytes(&self) -> u64;
 
-    /// Path it was created under, for messages.
+    /// Path under which the file was created, for messages.
     fn path(&self) -> &Path;
 }
 
-/// A preallocated file for a write-ahead log: fixed length, written at growing offsets, recycled.
+/// A preallocated file of the write-ahead log: fixed length, written at growing offsets, recycled.
 ///
-/// The real environment may keep it memory-mapped, so that a small write costs no system call and
-/// still survives a killed process. All writes are visible to other processes that read the file.
+/// The real environment may map it into memory, so that a small write costs no system call and
+/// still survives a killed process. Other processes that read the file see every write.
 pub trait LogFile: Send + std::fmt::Debug {
-    /// Writes `bytes` at `offset`; `offset + bytes.len()` must not pass [`LogFile::len_bytes`].
+    /// Writes `bytes` at `offset`.
     ///
     /// # Errors
-    /// Any failed write.
+    /// Any failed write; a write past [`LogFile::len_bytes`].
     fn write_at(&mut self, bytes: &[u8], offset: u64) -> Result<()>;
 
-    /// Makes every byte written so far durable (`fdatasync`).
+    /// Makes all writes so far durable (`fdatasync`).
     ///
     /// # Errors
-    /// After a failed sync, what is on the disk is unknown.
+    /// A failed sync. The content of the disk is then unknown.
     fn sync(&mut self) -> Result<()>;
 
-    /// A handle that syncs this file from another thread while writing goes on (group commit).
+    /// A handle to sync this file from another thread while writes continue (group commit).
     fn sync_handle(&self) -> Arc<dyn LogSync>;
 
     /// Preallocated length in bytes.
     fn len_bytes(&self) -> u64;
 
-    /// Path, for messages.
+    /// Path under which the file was opened, for messages.
     fn path(&self) -> &Path;
 }
 
-/// Syncs a log file without holding its writer up.
+/// Syncs a log file without blocking its writer.
 pub trait LogSync: Send + Sync + std::fmt::Debug {
-    /// Makes every byte durable whose write had returned when this was called (`fdatasync`).
+    /// Makes all writes durable that had returned before this call (`fdatasync`).
     ///
     /// # Errors
-    /// After a failed sync, what is on the disk is unknown.
+    /// A failed sync. The content of the disk is then unknown.
     fn sync(&self) -> Result<()>;
 }
 
-/// How a log file is written; the bytes on the disk are the same.
+/// How a log file is written. The bytes on disk do not depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogMode {
-    /// Copies into a shared memory mapping: nanoseconds a write, for logs that are seldom synced.
+    /// Copies into a shared memory mapping, in nanoseconds per write. For logs that are rarely
+    /// synced.
     Mapped,
-    /// A system call a write: for logs synced after each commit, where the mapping's page would be
-    /// protected again by every sync and each write would fault.
+    /// One system call per write. For logs that are synced after each commit: each sync would
+    /// write-protect the mapped page again, so the next write would fault.
     #[default]
     Write,
 }
 
-/// Held while a process owns a folder; dropping it gives the folder free.
+/// An exclusive lock on a folder. Dropping it releases the folder.
 pub trait FolderLock: Send + Sync + std::fmt::Debug {}
 
-/// A folder that [`Env::hold`] holds; dropping it lets the folder go.
+/// A folder held by [`Env::hold`]. Dropping it releases the folder.
 pub trait HeldFolder: Send + Sync + std::fmt::Debug {
-    /// Whether the folder's path still leads to it, and its lock is still the one that was taken.
+    /// Checks that the folder's path still leads to this folder and that its lock file was not
+    /// replaced.
     ///
     /// # Errors
-    /// [`EnvError::Moved`] where they are not.
+    /// [`EnvError::Moved`] otherwise.
     fn check(&self) -> Result<()>;
 }
 
-/// A folder of an environment in which nobody moves folders.
+/// A folder of an environment in which folders cannot be moved from outside.
 #[derive(Debug)]
 struct Unmoved;
 
@@ -261,70 +269,73 @@ impl HeldFolder for Unmoved {
     }
 }
 
-/// Something a thread can wait for. Spurious wake-ups do not escape: `wait_until` checks again.
+/// A condition that threads can wait for. Waits do not return early: a spurious wake-up only checks
+/// the condition again.
 pub trait Signal: Send + Sync {
-    /// Wakes every waiter to check its condition again.
+    /// Wakes every waiter, which then checks its condition again.
     fn notify(&self);
 
-    /// Returns when `ready` returns true. `ready` is called on this thread, never while a lock of
-    /// the signal is held that [`Signal::notify`] needs. No wake-up is lost between check and wait.
+    /// Returns when `ready` returns true. `ready` is called on this thread, and never while the
+    /// signal holds a lock that [`Signal::notify`] needs. A notification between the check and the
+    /// wait is not lost.
     fn wait_until(&self, ready: &mut dyn FnMut() -> bool);
 
-    /// As `wait_until`, for at most `timeout_us` microseconds; returns whether `ready` was true.
+    /// As [`Signal::wait_until`], for at most `timeout_us` microseconds. Returns the last result of
+    /// `ready`.
     fn wait_until_timeout(&self, timeout_us: u64, ready: &mut dyn FnMut() -> bool) -> bool;
 }
 
-/// A background job: runs once.
+/// A background job, which runs once.
 pub type Job = Box<dyn FnOnce() + Send + 'static>;
 
-/// Which queue a job waits in. Urgent jobs (flush) are never behind long ones (compaction).
+/// The queue of a job. A flush never waits behind a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobKind {
-    /// Short and awaited by writers.
+    /// Short; writers wait for it.
     Flush,
     /// Long; runs when a worker is free.
     Compaction,
-    /// Parallel pieces of a foreground operation (import, check); the caller waits for them.
+    /// A part of a parallel foreground operation (import, check), which waits for it.
     Foreground,
 }
 
-/// The machine as the engine sees it.
+/// Access to the machine: files, clock, randomness and jobs.
 pub trait Env: Send + Sync + std::fmt::Debug {
     // --- files -------------------------------------------------------------------------------
 
-    /// Creates a file to append to. Fails where one exists.
+    /// Creates a file to append to.
     ///
     /// # Errors
-    /// Existing path, missing folder, full disk.
+    /// The path exists, the folder is missing, or the disk is full.
     fn create(&self, path: &Path) -> Result<Box<dyn AppendFile>>;
 
-    /// Opens an existing file to append to it (a manifest after reopening), truncated to
-    /// `keep_bytes` first.
+    /// Truncates an existing file to `keep_bytes` and opens it to append to it, as a manifest after
+    /// reopening.
     ///
     /// # Errors
-    /// Missing file; `keep_bytes` longer than the file.
+    /// The file is missing or shorter than `keep_bytes`.
     fn open_append(&self, path: &Path, keep_bytes: u64) -> Result<Box<dyn AppendFile>>;
 
     /// Opens a file for positional reads.
     ///
     /// # Errors
-    /// `NotFound` where there is none.
+    /// `NotFound` if the file does not exist.
     fn open_read(&self, path: &Path, options: ReadOptions) -> Result<Arc<dyn RandomReadFile>>;
 
-    /// Creates a log file of exactly `len_bytes`, space reserved on the disk, content zero.
+    /// Creates a log file of exactly `len_bytes` zero bytes with its disk space reserved.
     ///
     /// # Errors
-    /// Full disk now, rather than in the middle of a commit.
+    /// A full disk is reported here instead of in the middle of a commit.
     fn create_log(&self, path: &Path, len_bytes: u64, mode: LogMode) -> Result<Box<dyn LogFile>>;
 
-    /// Opens an existing log file for writing: after recovery, or renamed for reuse (its old
-    /// content stays; the log's records tell old from new).
+    /// Opens an existing log file to write to it, after recovery or after renaming it for reuse.
+    /// The old content stays; the log's record format distinguishes old records from new ones.
     ///
     /// # Errors
-    /// Missing file.
+    /// The file is missing.
     fn open_log(&self, path: &Path, mode: LogMode) -> Result<Box<dyn LogFile>>;
 
-    /// The whole file at once.
+    /// Reads a whole file.
     ///
     /// # Errors
     /// `NotFound`, or a failed read.
@@ -335,13 +346,13 @@ pub trait Env: Send + Sync + std::fmt::Debug {
         Ok(buf)
     }
 
-    /// Opens a file that is read in order, whatever it is, without waiting for anybody. Where
-    /// folders are given, the file must lie below each of them, links resolved. Here: as its whole
-    /// path says.
+    /// Opens a file of any kind to read it sequentially, without blocking. The file must lie below
+    /// each folder in `below` after all links are resolved. The default implementation does not
+    /// resolve links; it refuses paths with `..`.
     ///
     /// # Errors
-    /// `NotFound` where there is none, `InvalidInput` for what is no file to be read (a folder, a
-    /// block device, a socket), `PermissionDenied` for one elsewhere.
+    /// `NotFound` if the file does not exist, `InvalidInput` if it cannot be read sequentially (a
+    /// folder, a block device, a socket), `PermissionDenied` if it lies outside of a folder.
     fn open_stream(&self, path: &Path, below: &[&Path]) -> Result<Box<dyn StreamFile>> {
         let goes_up = path.components().any(|part| part == std::path::Component::ParentDir);
         if !below.is_empty() && (goes_up || !below.iter().all(|folder| path.starts_with(folder))) {
@@ -351,27 +362,28 @@ pub trait Env: Send + Sync + std::fmt::Debug {
         Ok(Box::new(whole::InOrder::new(file)?))
     }
 
-    /// Renames a file, replacing the target, or a folder with all in it, to a path where nothing
-    /// is. Durable after [`Env::sync_folder`] of the folders that hold the names.
+    /// Renames a file and replaces the target if it exists, or renames a folder with its content to
+    /// a path that does not exist. Durable after [`Env::sync_folder`] of the folders that hold the
+    /// two names.
     ///
     /// # Errors
-    /// Missing source or folder.
+    /// The source or a folder is missing.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
 
     /// Removes a file.
     ///
     /// # Errors
-    /// `NotFound` where there is none.
+    /// `NotFound` if the file does not exist.
     fn remove(&self, path: &Path) -> Result<()>;
 
-    /// Hard-links a file (or copies it where the file system has no links).
+    /// Creates a hard link, or a copy if the file system has no hard links.
     ///
     /// # Errors
-    /// Existing target, missing source.
+    /// The target exists or the source is missing.
     fn link(&self, from: &Path, to: &Path) -> Result<()>;
 
-    /// As [`Env::link`], but where the file system has no link between the two it does nothing and
-    /// returns false: for callers that copy better than blindly.
+    /// As [`Env::link`], but returns false instead of copying if no hard link is possible. For
+    /// callers with a better way to copy.
     ///
     /// # Errors
     /// As [`Env::link`].
@@ -379,20 +391,20 @@ pub trait Env: Send + Sync + std::fmt::Debug {
         self.link(from, to).map(|()| true)
     }
 
-    /// Names in a folder, sorted, without `.` and `..`. Sub-folders are included.
+    /// Sorted names of the files and folders in a folder, without `.` and `..`.
     ///
     /// # Errors
-    /// `NotFound` where there is no folder.
+    /// `NotFound` if the folder does not exist.
     fn list(&self, folder: &Path) -> Result<Vec<String>>;
 
-    /// Creates a folder and its parents; fine where it exists.
+    /// Creates a folder and its parents. Succeeds if the folder exists.
     ///
     /// # Errors
-    /// No permission, or a file in the way.
+    /// No permission, or a file is in the way.
     fn create_folder(&self, folder: &Path) -> Result<()>;
 
-    /// As [`Env::create_folder`], but into a new folder nobody looks but its owner (mode 0700),
-    /// where the environment has owners. Its parents are as usual.
+    /// As [`Env::create_folder`], but only the owner has access to the new folder (mode 0700), if
+    /// the environment has owners. Parent folders get the usual mode.
     ///
     /// # Errors
     /// As [`Env::create_folder`].
@@ -400,12 +412,10 @@ pub trait Env: Send + Sync + std::fmt::Debug {
         self.create_folder(folder)
     }
 
-    /// Gives the file or folder `to` the owner, the group and the mode of `from`, where the
-    /// environment has any.
+    /// Copies owner, group and mode of `from` to `to`, if the environment has them.
     ///
     /// # Errors
-    /// `PermissionDenied` where this process may not give it to that owner or group; one of them is
-    /// missing.
+    /// `PermissionDenied` if this process may not set that owner or group; a path is missing.
     fn copy_access(&self, from: &Path, to: &Path) -> Result<()> {
         let _ = (from, to);
         Ok(())
@@ -414,10 +424,10 @@ pub trait Env: Send + Sync + std::fmt::Debug {
     /// Removes an empty folder.
     ///
     /// # Errors
-    /// Not empty, or missing.
+    /// The folder is missing or not empty.
     fn remove_folder(&self, folder: &Path) -> Result<()>;
 
-    /// Whether a file or folder is there.
+    /// Whether a file or folder exists at `path`.
     fn exists(&self, path: &Path) -> bool;
 
     /// Makes creations, renames and removals in this folder durable.
@@ -426,49 +436,47 @@ pub trait Env: Send + Sync + std::fmt::Debug {
     /// A failed sync.
     fn sync_folder(&self, folder: &Path) -> Result<()>;
 
-    /// Free bytes on the file system that holds `folder`.
+    /// Free bytes in the file system of `folder`.
     ///
     /// # Errors
-    /// When the kernel does not tell.
+    /// If the kernel does not report them.
     fn free_bytes(&self, folder: &Path) -> Result<u64>;
 
-    /// How many files a database may keep open to read them, so that descriptors are left for
-    /// others.
+    /// Maximum number of files that a database may keep open for reading. It leaves descriptors for
+    /// the log, other databases and the program.
     fn open_files_max(&self) -> usize {
         usize::MAX
     }
 
-    /// Takes the exclusive lock file at `path`, writing `holder` (a line of text) into it.
+    /// Takes the exclusive lock file at `path` and writes the line `holder` into it.
     ///
     /// # Errors
-    /// [`EnvError::Locked`] with the text the present holder wrote.
+    /// [`EnvError::Locked`] with the line that the current holder wrote.
     fn lock(&self, path: &Path, holder: &str) -> Result<Box<dyn FolderLock>>;
 
-    /// Where a path leads when the symbolic links in it are followed. The last part of it need not
-    /// be there.
+    /// Resolves symbolic links in `path`. The last component need not exist.
     ///
     /// # Errors
-    /// A link that leads nowhere, or in a circle; a folder that may not be looked into.
+    /// A dangling or circular link; a folder without permission to read it.
     fn resolved(&self, path: &Path) -> Result<PathBuf> {
         Ok(path.to_owned())
     }
 
-    /// Whether a file at `path` would lie in `folder`, at any depth, by whatever names: links are
-    /// followed, those at the end of `path` too, and folders compared by what they are, not by how
-    /// they are spelled.
+    /// Whether a file at `path` would lie in `folder`, at any depth. Symbolic links are followed,
+    /// also at the end of `path`. Folders are compared by identity, not by name.
     fn is_within(&self, path: &Path, folder: &Path) -> bool {
         path.starts_with(folder)
     }
 
-    /// Holds a folder, by a path that [`Env::resolved`] gave, until the result is dropped.
-    /// Meanwhile every operation on a path below it stays inside: it is done from the open folder,
-    /// and follows no symbolic link. One that creates, renames, removes or writes fails with
-    /// [`EnvError::Moved`] once the path leads to another folder, or the lock taken in it is
-    /// another file. Reads go on, in the folder that was opened.
+    /// Holds a folder until the result is dropped; `folder` must come from [`Env::resolved`].
+    /// Meanwhile all operations on paths below it start from the open folder and follow no symbolic
+    /// links. Operations that create, rename, remove or write fail with [`EnvError::Moved`] if the
+    /// path now leads to another folder, or if the lock file taken in it was replaced. Reads
+    /// continue in the folder that was opened.
     ///
     /// # Errors
-    /// Missing folder; [`EnvError::Moved`] where this environment holds another one that was at
-    /// this path.
+    /// The folder is missing; [`EnvError::Moved`] if this environment holds another folder that was
+    /// at this path.
     fn hold(&self, folder: &Path) -> Result<Arc<dyn HeldFolder>> {
         let _ = folder;
         Ok(Arc::new(Unmoved))
@@ -476,71 +484,70 @@ pub trait Env: Send + Sync + std::fmt::Debug {
 
     // --- clock and randomness ------------------------------------------------------------------
 
-    /// Microseconds since some fixed moment; never goes back.
+    /// Microseconds since an arbitrary fixed time. Never decreases.
     fn monotonic_us(&self) -> u64;
 
     /// Microseconds since 1970-01-01T00:00:00Z.
     fn wall_us(&self) -> u64;
 
-    /// A random word.
+    /// 64 random bits. Not for cryptography.
     fn random_u64(&self) -> u64;
 
-    /// A line that names this process for a lock file: process id, program, host.
+    /// A line that describes this process for a lock file: process id, program and host.
     fn process_line(&self) -> String;
 
-    /// To be asked before a job is waited for: in a child of a `fork` no job runs.
+    /// Checks that jobs run in this process. Call it before waiting for a job: in a child of `fork`
+    /// none runs.
     ///
     /// # Errors
-    /// [`EnvError::Forked`] in another process than the one that made the environment.
+    /// [`EnvError::Forked`] if another process created the environment.
     fn check_process(&self) -> Result<()> {
         Ok(())
     }
 
     // --- jobs ----------------------------------------------------------------------------------
 
-    /// Queues a background job. Jobs of one kind start in order; they may run in parallel.
+    /// Queues a background job. Jobs of one kind start in order and may run in parallel.
     fn spawn(&self, kind: JobKind, job: Job);
 
-    /// Runs a short job in `delay_us` microseconds or somewhat later, unless the environment is
-    /// gone by then. Nothing waits for such a job, also not [`Env::drain_jobs`], so only what is
-    /// good to be done soon may depend on it: an environment without time of its own, as here,
-    /// forgets it.
+    /// Runs a short job after `delay_us` microseconds or a little later. The job is dropped if the
+    /// environment is gone by then. Nothing waits for it, not even [`Env::drain_jobs`], so use it
+    /// only for work that may be skipped. The default implementation drops it.
     fn spawn_after(&self, delay_us: u64, job: Job) {
         let _ = (delay_us, job);
     }
 
-    /// How many jobs can run at once: the number of worker threads, at least 1.
+    /// Maximum number of jobs that run at the same time: the number of workers, at least 1.
     fn parallelism(&self) -> usize;
 
-    /// Whether threads besides its jobs' run as the machine likes. Where it decides itself who runs
-    /// next, they do not.
+    /// Whether threads other than workers run freely. False if the environment schedules all
+    /// threads itself.
     fn has_threads(&self) -> bool {
         true
     }
 
-    /// Gives memory that was freed back to the system, where the allocator keeps it: after work
-    /// that held much for a while. Takes milliseconds.
+    /// Returns freed memory from the allocator to the system, after work that used much of it.
+    /// Takes milliseconds.
     fn release_memory(&self) {}
 
-    /// Bytes of memory that the process has from the system, all of the program included, mapped
-    /// files not; 0 where that is not known.
+    /// Resident memory of the whole process in bytes, without mapped files; 0 if unknown.
     fn resident_bytes(&self) -> u64 {
         0
     }
 
-    /// Whether nothing outlives the process, so that nothing has to be made durable.
+    /// Whether data is lost with the process, so that nothing needs to be made durable.
     fn is_volatile(&self) -> bool {
         false
     }
 
-    /// A new signal.
+    /// Creates a signal.
     fn signal(&self) -> Arc<dyn Signal>;
 
-    /// Waits until all jobs this environment has queued are done (closing a database).
+    /// Waits until all queued jobs have finished. Used to close a database.
     fn drain_jobs(&self);
 }
 
-/// Joins a folder and a file name; here so that callers need no path juggling of their own.
+/// Path of the file `name` in `folder`.
 #[must_use]
 pub fn join(folder: &Path, name: &str) -> PathBuf {
     folder.join(name)

@@ -1,14 +1,13 @@
-//! A machine whose disk is memory: for tests and for a database without a folder.
+//! An environment whose disk is memory, for tests and for databases without a folder.
 //!
-//! # Why the same semantics to the letter
-//! An engine tested here must meet no surprise on a real disk, so renames replace, creation fails
-//! on an existing path, folders must exist, locks exclude and a removed file stays readable to
-//! those who have it open. One conformance suite (`tests/conformance.rs`) holds both environments
-//! to it.
+//! # Why the semantics are exactly those of a disk
+//! Code that is tested here must work the same on a real disk. So renames replace, creation fails
+//! on an existing path, folders must exist, locks exclude, and a removed file stays readable
+//! through open handles. One conformance suite (`tests/conformance.rs`) runs on both environments.
 //!
 //! # Invariants
-//! 1. A file is known by its contents' handle, not its name: renaming and removing touch only the
-//!    names.
+//! 1. A file is identified by the handle of its contents, not by its name. Renaming and removing
+//!    change only names.
 //! 2. Locks are taken in the order names, then contents; never two contents.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +25,7 @@ use crate::{
     Owner, RandomReadFile, ReadOptions, ReadRequest, Result, Signal,
 };
 
-/// Files in memory, real threads and clock. Everything is gone when it is dropped.
+/// Files in memory, with real threads and the real clock. Dropping it deletes all files.
 #[derive(Debug)]
 pub struct MemoryEnv {
     owner: Owner,
@@ -38,14 +37,14 @@ pub struct MemoryEnv {
     reads: Arc<Reads>,
 }
 
-/// How files were read, for tests that hold a reader to few and large reads.
+/// Numbers of reads, for tests that limit how many reads a query makes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadCounts {
-    /// Calls: what is read in one batch, of whatever files, is one.
+    /// Number of read calls. A batch is one call, even over several files.
     pub calls: u64,
-    /// Requests in all calls.
+    /// Number of requests in all calls.
     pub requests: u64,
-    /// Bytes in all requests.
+    /// Number of bytes in all requests.
     pub bytes: u64,
 }
 
@@ -68,17 +67,17 @@ impl Reads {
 struct Disk {
     files: BTreeMap<PathBuf, Contents>,
     folders: BTreeSet<PathBuf>,
-    /// Lock files held now, with their holder's line.
+    /// Lock files that are held now, with the line of their holder.
     locks: BTreeMap<PathBuf, String>,
 }
 
 type Contents = Arc<RwLock<Vec<u8>>>;
 
-/// What [`MemoryEnv::free_bytes`] answers: memory has no meaningful figure, so "plenty".
+/// Result of [`MemoryEnv::free_bytes`]: a large number, since free memory is not known.
 const FREE_BYTES: u64 = 1 << 40;
 
 impl MemoryEnv {
-    /// How files were read since this was made.
+    /// Numbers of reads since this environment was created.
     #[must_use]
     pub fn reads(&self) -> ReadCounts {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -86,7 +85,7 @@ impl MemoryEnv {
         ReadCounts { calls: count(calls), requests: count(requests), bytes: count(bytes) }
     }
 
-    /// An empty disk and `threads` workers (0: as many as the machine has cores).
+    /// Creates an empty disk with `threads` workers (0: one per core).
     #[must_use]
     pub fn new(threads: usize) -> Self {
         let seed = since_epoch_us() ^ u64::from(std::process::id()).rotate_left(32);
@@ -101,13 +100,14 @@ impl MemoryEnv {
         }
     }
 
-    /// Jobs that ended in a panic so far.
+    /// Number of jobs that have ended in a panic.
     #[must_use]
     pub fn job_panics(&self) -> u64 {
         self.pool.panics()
     }
 
-    /// In a child of `fork` a thread that is not there may hold the lock: it is not waited for.
+    /// In a child of `fork` the lock may be held by a thread that does not exist there, so the
+    /// owner is checked first.
     fn disk(&self) -> Result<MutexGuard<'_, Disk>> {
         self.owner.check()?;
         Ok(locked(&self.disk))
@@ -150,7 +150,7 @@ impl Disk {
         }
     }
 
-    /// Moves a folder and all in it to a path where nothing is.
+    /// Moves a folder with its content to a path that does not exist.
     fn rename_folder(&mut self, from: &Path, to: &Path) -> Result<()> {
         if self.files.contains_key(to) {
             return Err(fail("rename", to, io::ErrorKind::NotADirectory));
@@ -163,7 +163,7 @@ impl Disk {
         Ok(())
     }
 
-    /// The root is always there, named `/` or by the empty path.
+    /// The root always exists. Its path is `/` or empty.
     fn is_folder(&self, path: &Path) -> bool {
         path.parent().is_none() || self.folders.contains(path)
     }
@@ -201,7 +201,8 @@ impl Env for MemoryEnv {
     fn create_log(&self, path: &Path, len_bytes: u64, _: LogMode) -> Result<Box<dyn LogFile>> {
         let too_long = |_| fail("create", path, io::ErrorKind::OutOfMemory);
         let len = usize::try_from(len_bytes).map_err(too_long)?;
-        // `vec![0; n]` asks the allocator for zeroed pages: untouched ones take no memory.
+        // `vec![0; n]` gets zeroed pages from the allocator. Pages that are not touched use no
+        // memory.
         let contents = self.insert_new(path, vec![0; len])?;
         Ok(Box::new(MemoryFile { contents, path: path.to_owned() }))
     }
@@ -357,7 +358,7 @@ impl Env for MemoryEnv {
     }
 }
 
-/// A handle on contents, for reading, appending or as a log.
+/// A handle to a file's contents, for reading, appending, or use as a log.
 #[derive(Debug)]
 struct MemoryFile {
     contents: Contents,
@@ -377,7 +378,7 @@ impl MemoryFile {
     }
 }
 
-/// A file open for reading, which counts how it is read.
+/// A file open for reading. It counts reads.
 #[derive(Debug)]
 struct MemoryReader {
     file: MemoryFile,
@@ -476,7 +477,7 @@ impl LogFile for MemoryFile {
     }
 }
 
-/// Memory is as durable as it gets.
+/// Syncing does nothing: nothing in memory survives the process.
 #[derive(Debug)]
 struct NothingToSync;
 
@@ -503,7 +504,7 @@ impl Drop for MemoryLock {
     }
 }
 
-/// One word of the splitmix64 sequence; its state moves by one step.
+/// Next number of the splitmix64 sequence. Advances the state by one step.
 pub(crate) fn splitmix(state: &AtomicU64) -> u64 {
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut word = state.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
@@ -513,12 +514,12 @@ pub(crate) fn splitmix(state: &AtomicU64) -> u64 {
 }
 
 pub(crate) fn since_epoch_us() -> u64 {
-    // A clock set before 1970 reads as 1970.
+    // A clock before 1970 counts as 1970.
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// The path without `.`, so that two spellings of one place are one place.
+/// The path without `.` components, so that two spellings of a path are equal.
 fn normal(path: &Path) -> PathBuf {
     path.components().filter(|part| !matches!(part, Component::CurDir)).collect()
 }

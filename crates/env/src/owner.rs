@@ -1,30 +1,30 @@
-//! The process that something belongs to.
+//! The process that owns an object.
 //!
-//! # Why it is remembered
-//! A child of `fork` has a copy of everything: locks that threads of its parent held and that
-//! nobody gives back, descriptors whose file positions are its parent's, a shared mapping of the
-//! log, and worker threads that exist by name only. Whatever a child does with such a copy hangs,
-//! or damages what its parent goes on writing. So what is opened remembers where, and is refused
-//! everywhere else before any lock is taken.
+//! # Why the owner is recorded
+//! A child of `fork` has a copy of everything: locks that threads of the parent held and that
+//! nobody releases, file positions that it shares with the parent, a shared mapping of the log, and
+//! handles of worker threads that do not exist there. Using such a copy hangs, or damages what the
+//! parent continues to write. So every open object records its process, and refuses calls in other
+//! processes before it takes any lock.
 //!
-//! # Why a handler and not `getpid`
-//! Reads ask too, and a system call would cost more than many of them. A handler of
-//! `pthread_atfork` changes one word in the child before `fork` returns there; to ask is to load
-//! that word. (`MADV_WIPEONFORK` would also notice a child that was made by a raw `clone`, but
-//! exists on Linux only. [`Owner::is_surely_here`] asks the kernel, too, and is for calls that are
-//! rare.) `vfork` and `posix_spawn` run no handlers, which is right: their child shares its
-//! parent's memory until it runs another program.
+//! # Why a fork handler and not `getpid`
+//! Every read checks the owner, and many reads are cheaper than a system call. A `pthread_atfork`
+//! handler changes one word in the child before `fork` returns there, so a check loads that word.
+//! `MADV_WIPEONFORK` would also detect a child that a raw `clone` created, but exists only on
+//! Linux. [`Owner::is_surely_here`] also asks the kernel, for rare calls. `vfork` and `posix_spawn`
+//! run no handlers, which is correct: their child shares the parent's memory until it executes
+//! another program.
 //!
 //! # Why locks are closed in a child
-//! The kernel's lock on a folder belongs to the open file, which a child shares with its parent: if
-//! the parent is killed, a child that knows nothing of the database would hold it locked. So
-//! descriptors that hold locks are registered, and the handler closes them in the child; the parent
-//! keeps its own. Between the opening of a lock file and its registration lie a few instructions,
-//! in which a `fork` by another thread would be missed.
+//! The kernel's lock on a folder belongs to the open file, which a child shares with its parent. If
+//! the parent is killed, a child that does not use the database would keep it locked. So
+//! descriptors of locks are registered, and the handler closes them in the child; the parent keeps
+//! its own. Between opening a lock file and registering it are a few instructions. A `fork` by
+//! another thread in this gap is missed.
 //!
 //! # Why unsafe here
-//! Registering the handler and what it calls are foreign functions. In the child of a process with
-//! threads only async-signal-safe calls are allowed: the handler loads and stores atomics, and
+//! Registering the handler and the calls in it use foreign functions. In the child of a process
+//! with threads only async-signal-safe calls are allowed: the handler loads and stores atomics, and
 //! calls `getpid` and `close`.
 #![allow(unsafe_code)]
 
@@ -35,17 +35,16 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
 use crate::{EnvError, Result};
 
-/// This process: how many forks lie between it and the first that asked, and its id. 0 before
-/// anyone asks.
+/// This process: the number of forks since the first use in the upper half, the process id in the
+/// lower. 0 before the first use.
 static HERE: AtomicU64 = AtomicU64::new(0);
 
-/// The process that something belongs to. To ask whether it is this one takes a load and a
-/// comparison.
+/// The process that owns an object. Comparing it with the current process takes one load.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Owner(u64);
 
 impl Owner {
-    /// This process.
+    /// The current process.
     #[must_use]
     pub fn here() -> Self {
         static REGISTERED: Once = Once::new();
@@ -56,30 +55,31 @@ impl Owner {
         Self(HERE.load(Ordering::Relaxed))
     }
 
-    /// Whether this is the process.
+    /// Whether this is the current process.
     #[inline]
     #[must_use]
     pub fn is_here(self) -> bool {
         HERE.load(Ordering::Relaxed) == self.0
     }
 
-    /// The same, asking the kernel too: a child that was made without the C library has run no
-    /// handler.
+    /// As [`Owner::is_here`], but asks the kernel too: a child that was created without the C
+    /// library has not run the fork handler.
     #[must_use]
     pub fn is_surely_here(self) -> bool {
         self.is_here() && std::process::id() == self.process()
     }
 
-    /// The id of the process.
+    /// The process id.
     #[must_use]
     pub fn process(self) -> u32 {
         self.0 as u32
     }
 
-    /// To be asked before anything of another process could be touched, or a lock be taken.
+    /// Checks that the current process is the owner. Call it before touching shared state or taking
+    /// a lock.
     ///
     /// # Errors
-    /// [`EnvError::Forked`] in every other process.
+    /// [`EnvError::Forked`] in any other process.
     #[inline]
     pub fn check(self) -> Result<()> {
         if self.is_here() { Ok(()) } else { Err(self.elsewhere()) }
@@ -97,27 +97,27 @@ impl fmt::Debug for Owner {
     }
 }
 
-/// Something that belongs to the process that made it. In another one it cannot be reached, and is
-/// never dropped: a drop may join a thread, take a lock, or close a descriptor whose number means
-/// another file by then.
+/// A value that belongs to the process that created it. Another process has no access, and never
+/// drops the value: a drop may join a thread, take a lock, or close a descriptor whose number
+/// stands for another file by then.
 pub struct Own<T> {
     owner: Owner,
     value: ManuallyDrop<T>,
 }
 
 impl<T> Own<T> {
-    /// Belongs to this process.
+    /// Wraps a value that belongs to the current process.
     pub fn new(value: T) -> Self {
         Self { owner: Owner::here(), value: ManuallyDrop::new(value) }
     }
 
-    /// The process that it belongs to.
+    /// The process that owns the value.
     #[must_use]
     pub fn owner(&self) -> Owner {
         self.owner
     }
 
-    /// What it is.
+    /// The value.
     ///
     /// # Errors
     /// [`EnvError::Forked`] in another process.
@@ -127,7 +127,7 @@ impl<T> Own<T> {
         Ok(&self.value)
     }
 
-    /// What it is, to be changed.
+    /// The value, mutably.
     ///
     /// # Errors
     /// [`EnvError::Forked`] in another process.
@@ -137,18 +137,18 @@ impl<T> Own<T> {
         Ok(&mut self.value)
     }
 
-    /// What it is, in any process: for words and numbers that never change and lie behind no lock.
+    /// The value, in any process. Only for plain data that never changes and needs no lock.
     pub fn anywhere(&self) -> &T {
         &self.value
     }
 
-    /// What it is, given away.
+    /// Takes the value out.
     ///
     /// # Errors
-    /// [`EnvError::Forked`] in another process, where it is kept for ever.
+    /// [`EnvError::Forked`] in another process, where the value is leaked.
     pub fn into_inner(mut self) -> Result<T> {
         self.owner.check()?;
-        // SAFETY: `self` is forgotten in the next line, so nobody sees the value here again.
+        // SAFETY: `self` is forgotten in the next line, so the value is not used here again.
         let value = unsafe { ManuallyDrop::take(&mut self.value) };
         std::mem::forget(self);
         Ok(value)
@@ -158,7 +158,7 @@ impl<T> Own<T> {
 impl<T> Drop for Own<T> {
     fn drop(&mut self) {
         if self.owner.is_here() {
-            // SAFETY: dropped once, here; nobody has it any more.
+            // SAFETY: dropped once, here, and not used afterwards.
             unsafe { ManuallyDrop::drop(&mut self.value) };
         }
     }
@@ -173,25 +173,25 @@ impl<T: fmt::Debug> fmt::Debug for Own<T> {
     }
 }
 
-/// A place for a descriptor that a child closes. Places are never freed, only used again.
+/// A slot for a descriptor that children close. Slots are reused but never freed.
 struct Place {
-    /// -1: free.
+    /// -1 if the slot is free.
     descriptor: AtomicI32,
     next: *mut Place,
 }
 
 static PLACES: AtomicPtr<Place> = AtomicPtr::new(std::ptr::null_mut());
 
-/// A descriptor that children close before `fork` returns in them; until this is dropped.
+/// Until it is dropped, children close the descriptor before `fork` returns in them.
 pub(crate) struct ClosedInChildren(&'static AtomicI32);
 
 impl ClosedInChildren {
-    /// From now on. To be dropped before the descriptor is closed.
+    /// Registers `descriptor`. Must be dropped before the descriptor is closed.
     pub(crate) fn new(descriptor: i32) -> Self {
-        // The handler is there before there is anything for it to do.
+        // Registers the handler before there is a descriptor for it to close.
         let _ = Owner::here();
         let mut place = PLACES.load(Ordering::Acquire);
-        // SAFETY: places are leaked boxes, linked before they are published and never freed.
+        // SAFETY: slots are leaked boxes, linked before they are published and never freed.
         while let Some(found) = unsafe { place.as_ref() } {
             let taken = found.descriptor.compare_exchange(
                 -1,
@@ -209,12 +209,13 @@ impl ClosedInChildren {
             next: PLACES.load(Ordering::Acquire),
         }));
         loop {
-            // SAFETY: just made, and seen by nobody else before the exchange below succeeds.
+            // SAFETY: just allocated, and not reachable by others before the exchange below
+            // succeeds.
             let head = unsafe { (*new).next };
             match PLACES.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire) {
                 // SAFETY: never freed.
                 Ok(_) => return Self(unsafe { &(*new).descriptor }),
-                // SAFETY: still seen by nobody else.
+                // SAFETY: still not reachable by others.
                 Err(other) => unsafe { (*new).next = other },
             }
         }
@@ -240,12 +241,12 @@ extern "C" fn in_child() {
     let process = unsafe { libc::getpid() };
     HERE.store(generation << 32 | u64::from(process as u32), Ordering::Relaxed);
     let mut place = PLACES.load(Ordering::Acquire);
-    // SAFETY: places are never freed.
+    // SAFETY: slots are never freed.
     while let Some(found) = unsafe { place.as_ref() } {
         let descriptor = found.descriptor.swap(-1, Ordering::Relaxed);
         if descriptor >= 0 {
-            // SAFETY: async-signal-safe. The child's copy of a lock's descriptor, which nothing
-            // else in the child closes: its owner leaves it alone in another process.
+            // SAFETY: async-signal-safe. This is the child's copy of a lock's descriptor. Nothing
+            // else in the child closes it: the lock does nothing in a process that does not own it.
             unsafe { libc::close(descriptor) };
         }
         place = found.next;
@@ -253,7 +254,7 @@ extern "C" fn in_child() {
 }
 
 fn register() {
-    // Miri knows neither the function nor children.
+    // Miri supports neither this function nor child processes.
     #[cfg(all(unix, not(miri)))]
     // SAFETY: the handler lives as long as the program (the C library forgets it if this library is
     // unloaded), and does only what is allowed in a child.
@@ -263,7 +264,7 @@ fn register() {
         let _ = in_child;
         0
     };
-    // Only for want of some bytes of memory.
+    // Fails only if a few bytes cannot be allocated.
     assert!(failed == 0, "the C library takes a handler for forks");
 }
 
@@ -301,13 +302,13 @@ mod tests {
     fn places_of_descriptors_are_used_again() {
         let count = || {
             let (mut count, mut place) = (0, PLACES.load(Ordering::Acquire));
-            // SAFETY: places are never freed.
+            // SAFETY: slots are never freed.
             while let Some(found) = unsafe { place.as_ref() } {
                 (count, place) = (count + 1, found.next);
             }
             count
         };
-        // Descriptors that no process has, should a child of another test close them.
+        // Descriptors that no process has, in case a child of another test closes them.
         for _ in 0..100 {
             drop(ClosedInChildren::new(1 << 30));
         }

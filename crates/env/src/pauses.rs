@@ -1,29 +1,29 @@
-//! When nothing is tried that is likely to be in vain.
+//! Exponential backoff for non-blocking attempts.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Calls of a pause, at most.
+/// Maximum number of calls in one pause.
 const PAUSE_MAX: u64 = 64;
 
-/// When nothing is tried [at once](crate::at_once): where what is asked for is seldom in the cache,
-/// each try would be in vain.
+/// Decides when to skip non-blocking execution ([`at_once`](crate::at_once)). If data is rarely in
+/// the cache, most attempts would fail and their work would be wasted.
 #[derive(Debug, Default)]
 pub struct Pauses {
-    /// Calls that are not tried, from now on.
+    /// Calls that are still to be skipped.
     left: AtomicU64,
-    /// Those of the last pause.
+    /// Length of the last pause in calls.
     last: AtomicU64,
 }
 
 impl Pauses {
-    /// No pause yet.
+    /// Starts without a pause.
     #[must_use]
     pub const fn new() -> Self {
         Self { left: AtomicU64::new(0), last: AtomicU64::new(0) }
     }
 
-    /// Whether this call is one of a pause. Threads that ask at the same time may count one less;
-    /// nothing depends on it.
+    /// Whether this call should be skipped. Calls that race may be counted once; the count need not
+    /// be exact.
     pub fn is_one(&self) -> bool {
         let left = self.left.load(Relaxed);
         if left > 0 {
@@ -32,8 +32,8 @@ impl Pauses {
         left > 0
     }
 
-    /// A call was tried: a pause follows where something was not in the cache, twice as long as the
-    /// last one if that was just before.
+    /// Records the result of an attempt. After a failed one a pause follows, twice as long as the
+    /// last if they are consecutive.
     pub fn note(&self, was_there: bool) {
         let last = self.last.load(Relaxed);
         if !was_there {

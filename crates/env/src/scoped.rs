@@ -1,16 +1,17 @@
-//! Work on what the caller has borrowed, by several threads at once.
+//! Parallel work on borrowed data.
 
 use crate::Env;
 use std::panic::resume_unwind;
 use std::thread;
 
-/// Applies `f` to every item, each on a thread of its own: the first on the calling one, the others
-/// on threads that start and end here, since those of a pool outlive what the caller borrows.
-/// Starting one takes some ten microseconds, so items should take a millisecond. An environment
-/// that chooses itself who runs next has no such threads: there, one item follows the other.
+/// Applies `f` to every item, each on a thread of its own. The calling thread takes the first item.
+/// The other threads are started here, since workers of a pool may outlive what the caller borrows.
+/// Starting a thread takes about ten microseconds, so items should take at least a millisecond. An
+/// environment that schedules all threads itself ([`Env::has_threads`]) runs the items one after
+/// the other.
 ///
 /// # Panics
-/// When `f` panics for an item: one such panic goes on here, after all items ended.
+/// If `f` panics for an item: one such panic is resumed here after all items have ended.
 pub fn scoped<T, R, F>(env: &dyn Env, items: Vec<T>, f: F) -> Vec<R>
 where
     T: Send,

@@ -1,19 +1,19 @@
-//! How much of its stack a thread has left.
+//! Measures how much stack a thread has left.
 //!
 //! # Why
-//! Recursive functions walk nested scripts. Host programs choose the stack sizes of their threads,
-//! as small as 128 KiB, and a stack overflow ends the process. So a script that is too deep for the
-//! current thread is refused before anything walks it.
+//! Recursive functions process nested scripts. The program chooses the stack sizes of its threads,
+//! as small as 128 KiB, and a stack overflow ends the process. So a script that is nested too
+//! deeply for the current thread is refused before any recursion.
 //!
 //! # Why unsafe here
-//! The standard library does not say where a stack ends. It is asked once a thread; after that an
-//! answer takes some nanoseconds.
+//! The standard library does not report where a stack ends. The C library is asked once per thread;
+//! after that a call takes a few nanoseconds.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
 
-/// Bytes of stack that this thread has left, less what its guard takes; `usize::MAX` where nobody
-/// knows, as on the stack of a coroutine.
+/// Bytes of stack that this thread has left, without the guard pages. `usize::MAX` if unknown, as
+/// on the stack of a coroutine.
 #[must_use]
 pub fn stack_left_bytes() -> usize {
     thread_local! {
@@ -33,20 +33,20 @@ pub fn stack_left_bytes() -> usize {
     }
 }
 
-/// Usable addresses of this thread's stack, above its guard, with exposed provenance; empty where
-/// nobody knows.
+/// Usable addresses of this thread's stack, above the guard pages, with exposed provenance. Empty
+/// if unknown.
 #[must_use]
 pub fn stack_range() -> std::ops::Range<usize> {
     let stack = stack();
     stack.lowest + stack.guard_bytes..stack.end
 }
 
-/// Where a thread's stack lies; empty where nobody knows.
+/// Address range of a thread's stack; empty if unknown.
 #[derive(Clone, Copy, Default)]
 struct Stack {
     lowest: usize,
     end: usize,
-    /// At its lowest addresses.
+    /// Length of the guard at the lowest addresses.
     guard_bytes: usize,
 }
 
@@ -66,7 +66,7 @@ fn stack() -> Stack {
         if !is_known {
             return Stack::default();
         }
-        // Some versions of glibc count the guard as part of the stack; it is subtracted for all.
+        // Some versions of glibc count the guard as part of the stack, so it is subtracted for all.
         let lowest = lowest.expose_provenance();
         Stack { lowest, end: lowest + stack_bytes, guard_bytes }
     }

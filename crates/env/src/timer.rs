@@ -1,8 +1,8 @@
-//! Jobs that wait for their time: one thread, started when first needed.
+//! Delayed jobs, run by one thread that starts when it is first needed.
 //!
 //! # Why not a job that sleeps
-//! It would hold a worker that flushes and compactions need, and closing a database, which waits
-//! for all jobs, would wait for it.
+//! It would occupy a worker that flushes and compactions need. Closing a database waits for all
+//! jobs, so it would wait for the sleep too.
 
 use crate::jobs::locked;
 use crate::{Job, Owner};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Runs jobs at a later time. Dropping it forgets those whose time has not come.
+/// Runs jobs after a delay. Dropping it drops jobs that are not due yet.
 #[derive(Debug)]
 pub(crate) struct Timer {
     owner: Owner,
@@ -27,7 +27,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// By time, then by the order they came in.
+    /// Ordered by due time, then by arrival.
     jobs: BTreeMap<(Instant, u64), Job>,
     count: u64,
     stopping: bool,
@@ -46,7 +46,7 @@ impl Default for Timer {
 }
 
 impl Timer {
-    /// Runs `job` in `delay_us` microseconds or somewhat later.
+    /// Runs `job` after `delay_us` microseconds or a little later.
     pub(crate) fn after(&self, delay_us: u64, job: Job) {
         if !self.owner.is_here() {
             std::mem::forget(job);
@@ -64,7 +64,7 @@ impl Timer {
             let shared = Arc::clone(&self.shared);
             let started =
                 thread::Builder::new().name("quipu-timer".to_owned()).spawn(move || shared.run());
-            // As for a worker: without threads a database is at its end.
+            // As for a worker of the pool: without threads a database cannot go on.
             *thread = Some(started.expect("the system starts a thread"));
         }
     }
@@ -80,7 +80,7 @@ impl Shared {
                 Some(at) if at <= now => {
                     let job = state.jobs.pop_first();
                     drop(state);
-                    // A job that panics ends itself alone, as in the pool.
+                    // A panic ends only the job, as in the pool.
                     let run = || job.into_iter().for_each(|(_, job)| job());
                     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
                     locked(&self.state)

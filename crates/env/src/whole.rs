@@ -1,9 +1,9 @@
-//! A file read in order, of an environment whose files all have a length.
+//! Sequential reading in environments where every file has a length.
 
 use crate::{RandomReadFile, Result, StreamFile};
 use std::sync::Arc;
 
-/// A file, and up to where it was read.
+/// A file and the position up to which it was read.
 #[derive(Debug)]
 pub(crate) struct InOrder {
     file: Arc<dyn RandomReadFile>,
@@ -12,7 +12,7 @@ pub(crate) struct InOrder {
 }
 
 impl InOrder {
-    /// From its begin.
+    /// Starts at the beginning of the file.
     pub(crate) fn new(file: Arc<dyn RandomReadFile>) -> Result<Self> {
         let len_bytes = file.len_bytes()?;
         Ok(Self { file, at: 0, len_bytes })

@@ -1,4 +1,4 @@
-//! What every environment promises, held against the memory and the machine.
+//! Runs the shared promises on the memory environment and on the real one.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod promises;
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use quipu_env::{Env, LogMode, MemoryEnv, ReadOptions, RealEnv, RealOptions};
 
-/// Runs one promise over the memory, and over the machine without `io_uring`, with it, and with
-/// direct writes.
+/// Runs a promise on the memory environment, and on the real one without `io_uring`, with it, and
+/// with direct writes.
 fn check(promise: impl Fn(&dyn Env, &Path) + 'static) {
     let memory = MemoryEnv::new(2);
     let folder = PathBuf::from("/db");
@@ -26,8 +26,8 @@ fn a_log_that_does_not_fit_fails_when_it_is_created() {
     let env = RealEnv::default();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
-    // Longer than any file can be, so that this fails on every file system, and without writing it
-    // full. A disk that has less space than asked for is met by `crates/kill`.
+    // Longer than any file can be, so that it fails on every file system without filling it.
+    // `crates/kill` tests a disk with too little space.
     assert!(env.create_log(&path, u64::MAX, LogMode::Mapped).is_err());
     assert!(!env.exists(&path));
 }
@@ -39,7 +39,7 @@ fn the_process_is_named_by_its_id() {
     assert!(RealEnv::default().process_line().contains(&id));
 }
 
-// Not among the shared promises yet: the simulated disk renames files only.
+// Not in the shared promises yet, because the simulated disk can rename only files.
 #[test]
 fn a_renamed_folder_takes_all_in_it_along() {
     check(|env, folder| {

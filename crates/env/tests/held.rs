@@ -1,5 +1,5 @@
-//! Folders that are held: what stands in them and leads elsewhere, and what becomes of them while
-//! they are held.
+//! Held folders: links and special files in them, and folders that are moved or replaced while
+//! held.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use quipu_env::{Env, EnvError, LogMode, ReadOptions, RealEnv, RealOptions};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-/// A folder to hold beside one that belongs to somebody else.
+/// A folder to hold, and another one that must not be touched.
 struct Ground {
     _all: tempfile::TempDir,
     own: PathBuf,
@@ -29,7 +29,7 @@ impl Ground {
         Self { _all: all, own, other }
     }
 
-    /// Everything in the other folder is as it was.
+    /// Checks that the other folder is unchanged.
     #[track_caller]
     fn other_is_untouched(&self, about: &str) {
         let names: Vec<_> =
@@ -41,7 +41,7 @@ impl Ground {
 
 type Operation = (&'static str, fn(&RealEnv, &Path) -> quipu_env::Result<()>);
 
-/// Every way to open what is at a path.
+/// Every operation that opens the file at a path.
 const OPENINGS: [Operation; 5] = [
     ("read", |env, path| env.open_read(path, ReadOptions::default()).map(drop)),
     ("read directly", |env, path| env.open_read(path, ReadOptions { direct: true }).map(drop)),
@@ -50,7 +50,7 @@ const OPENINGS: [Operation; 5] = [
     ("lock", |env, path| env.lock(path, "us").map(drop)),
 ];
 
-/// Every way to touch something in the folder at a path, where a file `file` is.
+/// Every operation on something in the folder at a path, which contains a file named `file`.
 const INSIDE: [Operation; 13] = [
     ("create", |env, path| env.create(&path.join("new")).map(drop)),
     ("create log", |env, path| env.create_log(&path.join("new"), 4096, LogMode::Write).map(drop)),
@@ -90,14 +90,14 @@ fn below_a_held_folder_no_link_is_followed() {
             assert!(error.contains("symbolic link"), "{name}: {error}");
             ground.other_is_untouched(name);
         }
-        // A link to nothing would be created through.
+        // Opening a dangling link for writing would create its target.
         let nothing = ground.own.join("to-nothing");
         symlink(ground.other.join("new"), &nothing).unwrap();
         assert!(env.create(&nothing).is_err());
         assert!(env.lock(&nothing, "us").is_err());
         ground.other_is_untouched("a link to nothing");
         assert!(env.exists(&nothing), "something is there");
-        // Names may be changed: the link goes, not what it leads to.
+        // Names may be changed: this removes the link, not its target.
         env.remove(&file).unwrap();
         env.rename(&folder, &file).unwrap();
         ground.other_is_untouched("names");
@@ -148,7 +148,7 @@ fn what_has_a_second_name_is_not_written_to() {
     }
 }
 
-/// The folder is moved, and somebody makes a new one where it was.
+/// The folder is moved, and a new one is created at its path.
 #[test]
 fn in_a_folder_that_was_moved_nothing_changes_and_reads_go_on() {
     for env in environments() {
@@ -191,20 +191,21 @@ fn in_a_folder_that_was_moved_nothing_changes_and_reads_go_on() {
             assert_eq!(env.read_file(&tables.join("file")).unwrap(), b"ours", "reads stay in it");
             assert_eq!(env.list(&tables).unwrap(), ["file"]);
         }
-        // No path leads to two folders in one environment; another one has the new folder for
-        // itself.
+        // In one environment a path cannot lead to two folders. Another environment sees only the
+        // new folder.
         assert!(matches!(env.hold(&ground.own), Err(EnvError::Moved { .. })));
         let second = RealEnv::default();
         let _second_held = second.hold(&ground.own).unwrap();
         let _second_lock = second.lock(&ground.own.join("LOCK"), "them").unwrap();
         second.create(&tables.join("new")).unwrap();
         assert!(!moved.join("tables/new").exists());
-        // The one that moved is locked still, wherever it is.
+        // The moved folder is still locked.
         assert!(matches!(second.lock(&moved.join("LOCK"), "them"), Err(EnvError::Locked { .. })));
 
         drop((lock, held));
         env.hold(&ground.own).unwrap();
-        // Moved back, it would be the right one again; here it is another, and may be held.
+        // After moving it back, it would be the right folder again. Here another folder is at the
+        // path, and may be held.
     }
 }
 
@@ -229,7 +230,7 @@ fn where_the_lock_was_replaced_nothing_changes() {
             assert!(held.check().is_err());
         }
         drop(lock);
-        // Without a lock there is none to lose.
+        // Without a lock, none can be replaced.
         env.remove(&ground.own.join("a")).unwrap();
         held.check().unwrap();
     }

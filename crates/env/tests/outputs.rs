@@ -38,7 +38,7 @@ fn a_regular_file_is_replaced_and_keeps_mode_owner_and_group() {
     for kept in [0o600, 0o640, 0o666] {
         fs::write(&path, "old").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(kept)).unwrap();
-        // As another user than root nothing can be given away, and there is nothing to keep.
+        // Only root can change owners. For other users there is nothing to preserve.
         let _ = std::os::unix::fs::chown(&path, Some(12), Some(34));
         let before = fs::metadata(&path).unwrap();
         write(&path, "new").unwrap();
@@ -95,7 +95,7 @@ fn a_pipe_is_written_into() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pipe");
     mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
-    // Nobody reads it, and the caller does not want to wait for ever.
+    // The pipe has no reader, and the caller does not want to wait forever.
     let asked = std::cell::Cell::new(0);
     let go_on = || {
         asked.set(asked.get() + 1);
@@ -120,7 +120,7 @@ fn a_pipe_is_written_into() {
 fn a_character_device_is_written_into() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("null");
-    // A device like /dev/null, of our own: the real one is everybody's.
+    // Our own device like /dev/null, since the real one is shared.
     let made =
         mknodat(CWD, &path, FileType::CharacterDevice, Mode::from_raw_mode(0o666), makedev(1, 3));
     let opened = made.map_err(Into::into).and_then(|()| fs::File::open(&path));
@@ -198,7 +198,7 @@ fn a_private_folder_is_private_and_its_parents_are_not() {
     env.create_folder(&at("d")).unwrap();
     assert_eq!(mode(&at("a/b/c")), 0o700);
     assert_eq!((mode(&at("a")), mode(&at("a/b"))), (mode(&at("d")), mode(&at("d"))));
-    // One that is there keeps what its owner gave it.
+    // An existing folder keeps its mode.
     fs::set_permissions(at("d"), fs::Permissions::from_mode(0o750)).unwrap();
     env.create_private_folder(&at("d")).unwrap();
     assert_eq!(mode(&at("d")), 0o750);

@@ -1,17 +1,17 @@
 //! add, sub, mul, div, mod, minus, pow, abs, signum, floor, ceil, round.
 //!
 //! # Numbers
-//! Integers stay integers and are computed exactly; a result that an Int cannot hold is a failure,
-//! never wrapped. With a float among the operands the result is a float, `1 + 0.0` and `1.5 - 1.5`
-//! too. `div` and `pow` always give floats. A vertex id above the Ints makes its results ids where
-//! they need to be.
+//! Integers are computed exactly and stay integers. A result that does not fit an Int is an error
+//! and never wraps. If an operand is a float, the result is a float, as in `1 + 0.0` and `1.5 -
+//! 1.5`. `div` and `pow` always return floats. If an operand is a vertex id above the largest Int,
+//! a result that does not fit an Int is an id.
 
 use crate::Failure;
 use crate::call::{Call, Number};
 use crate::vector;
 use model::Value;
 
-/// How to compute with two integers, and with two floats.
+/// The implementations of an operator for integers and for floats.
 struct Operator {
     int: fn(i128, i128) -> Option<i128>,
     float: fn(f64, f64) -> f64,
@@ -37,7 +37,7 @@ pub(crate) fn pow(args: &[Value]) -> Result<Value, Failure> {
     floats(Call::new("pow", args), f64::powf)
 }
 
-/// The remainder has the sign of the first operand.
+/// The remainder; it has the sign of the first operand.
 pub(crate) fn modulo(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("mod", args);
     match (number(call, 0)?, number(call, 1)?) {
@@ -69,7 +69,7 @@ pub(crate) fn abs(args: &[Value]) -> Result<Value, Failure> {
     }
 }
 
-/// -1, 0 or 1, an integer for floats too; NaN for NaN.
+/// -1, 0 or 1 as an integer, also for floats; NaN for NaN.
 pub(crate) fn signum(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("signum", args);
     match number(call, 0)? {
@@ -79,7 +79,7 @@ pub(crate) fn signum(args: &[Value]) -> Result<Value, Failure> {
     }
 }
 
-/// floor, ceil, round: integers stay as they are.
+/// floor, ceil and round. Integers are returned unchanged.
 pub(crate) fn rounded(
     name: &'static str,
     args: &[Value],
@@ -95,7 +95,7 @@ pub(crate) fn rounded(
     }
 }
 
-/// From left to right, from the first operand; `unit` where there is none.
+/// Combines the operands from left to right; `unit` is the result without operands.
 fn fold(call: Call<'_>, unit: i128, operator: &Operator) -> Result<Value, Failure> {
     let args = call.args();
     if args.iter().any(|value| matches!(value, Value::Vector(_))) {
@@ -118,7 +118,7 @@ fn fold(call: Call<'_>, unit: i128, operator: &Operator) -> Result<Value, Failur
     }
 }
 
-/// Two numbers as floats, or vectors elementwise.
+/// Combines two numbers as floats, or vectors elementwise.
 fn floats(call: Call<'_>, compute: fn(f64, f64) -> f64) -> Result<Value, Failure> {
     if call.args().iter().any(|value| matches!(value, Value::Vector(_))) {
         return vector::fold(call, compute);
@@ -131,7 +131,7 @@ fn number(call: Call<'_>, i: usize) -> Result<Number, Failure> {
     Number::of(value).ok_or_else(|| call.refuse_operand(value, "numbers"))
 }
 
-/// An integer result. Beyond the Ints it is an id, if an operand is one.
+/// An integer result. If it does not fit an Int and an operand is an id, the result is an id.
 fn int(call: Call<'_>, result: Option<i128>) -> Result<Value, Failure> {
     let ids = call.args().iter().any(|value| matches!(value, Value::Id(_)));
     let value = result.and_then(|result| match i64::try_from(result) {

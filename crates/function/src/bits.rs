@@ -1,4 +1,4 @@
-//! Bytes: bitwise operators, bits as lists, base64.
+//! Functions on bytes: bitwise operators, conversion to lists of bits, base64.
 
 use crate::budget::reserve;
 use crate::call::Call;
@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::Value;
 
-/// bit_and, bit_or, bit_xor of bytes of one length.
+/// bit_and, bit_or and bit_xor of byte strings with equal length.
 pub(crate) fn bitwise(
     name: &'static str,
     args: &[Value],
@@ -19,7 +19,7 @@ pub(crate) fn bitwise(
     Ok(Value::Bytes(found))
 }
 
-/// Bitwise into bytes of the same length.
+/// Combines bytes of equal length into `into`.
 pub(crate) fn combine(
     call: Call<'_>,
     into: &mut [u8],
@@ -44,7 +44,7 @@ pub(crate) fn bit_not(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::Bytes(bytes.iter().map(|byte| !byte).collect()))
 }
 
-/// The first item is the highest bit of the first byte; the last byte is filled up with false.
+/// The first item becomes the highest bit of the first byte. The last byte is padded with zeros.
 pub(crate) fn pack_bits(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("pack_bits", args);
     let items = call.list(0)?;

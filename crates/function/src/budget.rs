@@ -1,43 +1,42 @@
-//! How many bytes a function makes, and asking for them before it does.
+//! Memory accounting: how many bytes a function may allocate, and requesting them in advance.
 //!
-//! # Why before
-//! A limit that is compared with what is there afterwards comes too late for one value: a list of
-//! 2^24 numbers is half a gigabyte, and an allocation that the system refuses ends the process.
-//! Every function says in the registry how what it makes follows from its arguments, so that one
-//! place asks for all of them; those whose result follows from the arguments' values ask
-//! themselves.
+//! # Why in advance
+//! Checking a limit afterwards is too late for a single value: a list of 2^24 numbers takes half a
+//! gigabyte, and an allocation that the system refuses ends the process. So the registry states for
+//! each function how its memory depends on the arguments, and one place requests it. Functions
+//! whose result depends on the values of their arguments make their own requests.
 
 use crate::{Ambient, Failure};
 use model::{Value, Vector};
 
-/// Bytes that are made without a question.
+/// Allocations below this size in bytes are not requested.
 pub const UNASKED_BYTES: u64 = 16 << 10;
 
-/// Bytes of a JSON object of few names: a node of the map that holds it.
+/// Estimated bytes of a JSON object with few names: one node of its map.
 const OBJECT_BYTES: u64 = 640;
 
-/// Bytes of an item of a JSON array or object, as it is read and once more as it is sorted.
+/// Estimated bytes of an item of a JSON array or object, once parsed and once sorted.
 const ITEM_BYTES: u64 = 96;
 
-/// What a function makes of its arguments, intermediate values included.
+/// How much memory a function needs, including intermediate values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Makes {
-    /// A truth value, a number, something short.
+    /// Little: for a boolean, a number or a short value.
     Little,
-    /// At most so many times the bytes of its arguments.
+    /// At most this multiple of the arguments' bytes.
     Times(u64),
-    /// A tree of its arguments as JSON, and text of that.
+    /// A JSON tree of the arguments and its text.
     Tree,
-    /// Of JSON such a tree, of others a part or a copy.
+    /// A JSON tree for JSON arguments, otherwise a part or a copy of them.
     Part,
-    /// Text: of text a copy, of others a tree.
+    /// A string: a copy of a string argument, otherwise a JSON tree.
     Text,
-    /// What follows from the arguments' values: the function asks itself.
+    /// Depends on the values of the arguments: the function makes its own requests.
     Asks,
 }
 
 impl Makes {
-    /// Asks for what may be made of these arguments, where they are long.
+    /// Requests the memory for a call with these arguments, if they are long.
     ///
     /// # Errors
     /// Those of [`Ambient::ask`].
@@ -46,7 +45,7 @@ impl Makes {
             return Ok(());
         }
         match self {
-            // To look through something long takes a while.
+            // Scanning a long argument takes time, so only cancellation is checked.
             Self::Little | Self::Asks => ambient.go_on(),
             Self::Times(times) => ambient.ask(args.iter().map(bytes_of).sum::<u64>() * times),
             Self::Tree => ambient.ask(args.iter().map(tree_bytes).sum()),
@@ -54,7 +53,7 @@ impl Makes {
         }
     }
 
-    /// What is made of one argument, by those that do not treat all alike.
+    /// The memory for one argument, if it depends on the argument's kind.
     fn of(self, arg: &Value) -> u64 {
         match (self, arg) {
             (_, Value::Json(_)) => tree_bytes(arg),
@@ -72,7 +71,7 @@ impl Makes {
     }
 }
 
-/// Asks for bytes, where they are many.
+/// Requests memory if it is at least [`UNASKED_BYTES`].
 ///
 /// # Errors
 /// Those of [`Ambient::ask`].
@@ -80,11 +79,11 @@ pub(crate) fn ask(bytes: u64, ambient: &dyn Ambient) -> Result<(), Failure> {
     if bytes < UNASKED_BYTES { Ok(()) } else { ambient.ask(bytes) }
 }
 
-/// Room for so many more items, which was asked for; an allocation that fails is an error and ends
-/// nothing.
+/// Requests and reserves space for `more` items. A failed allocation is an error and does not end
+/// the process.
 ///
 /// # Errors
-/// Those of [`Ambient::ask`]; [`Failure::limit`] where there is no such memory.
+/// Those of [`Ambient::ask`]; [`Failure::limit`] if the allocation fails.
 pub(crate) fn reserve<T>(
     items: &mut Vec<T>,
     more: usize,
@@ -95,12 +94,12 @@ pub(crate) fn reserve<T>(
     items.try_reserve_exact(more).map_err(|_| no_memory(bytes))
 }
 
-/// There is less memory than was asked for.
+/// The error of a failed allocation.
 pub(crate) fn no_memory(bytes: u64) -> Failure {
     Failure::limit(format!("a value of {bytes} bytes is more than there is memory for"))
 }
 
-/// A text that grows, and asks for each part of it.
+/// A growing string that requests memory as it grows.
 pub(crate) struct Growing<'a> {
     text: String,
     ambient: &'a dyn Ambient,
@@ -115,7 +114,7 @@ impl<'a> Growing<'a> {
         self.text.len()
     }
 
-    /// Makes room for so many more bytes.
+    /// Makes room for `more` bytes.
     ///
     /// # Errors
     /// As [`reserve`].
@@ -124,7 +123,7 @@ impl<'a> Growing<'a> {
         if more <= free {
             return Ok(());
         }
-        // Twice as much each time, so that few parts are copied often.
+        // The capacity doubles, so that copying takes amortized constant time.
         let more = more.max(self.text.capacity());
         ask((self.text.capacity() + more) as u64, self.ambient)?;
         self.text.try_reserve_exact(more).map_err(|_| no_memory(more as u64))
@@ -136,7 +135,7 @@ impl<'a> Growing<'a> {
         Ok(())
     }
 
-    /// The text, to which may be added what [`Growing::expect`] made room for.
+    /// The string. Callers may append as many bytes as [`Growing::expect`] made room for.
     pub(crate) fn text(&mut self) -> &mut String {
         &mut self.text
     }
@@ -146,7 +145,7 @@ impl<'a> Growing<'a> {
     }
 }
 
-/// About how many bytes a value takes, itself included.
+/// Estimated memory of a value in bytes, including itself.
 #[must_use]
 pub fn bytes_of(value: &Value) -> u64 {
     let more = match value {
@@ -156,7 +155,7 @@ pub fn bytes_of(value: &Value) -> u64 {
     size_of::<Value>() as u64 + more
 }
 
-/// Those of a value that is no list, beside itself.
+/// Bytes on the heap of a value other than a list.
 fn heap_bytes(value: &Value) -> u64 {
     match value {
         Value::Str(text) => text.len() as u64,
@@ -168,7 +167,7 @@ fn heap_bytes(value: &Value) -> u64 {
     }
 }
 
-/// Whether values take `than` bytes or more. Looks at no more of them than that takes.
+/// Whether the values take at least `than` bytes. Stops as soon as that is known.
 fn is_long(values: &[Value], than: u64, seen: &mut u64) -> bool {
     values.iter().any(|value| {
         *seen += size_of::<Value>() as u64;
@@ -182,7 +181,7 @@ fn is_long(values: &[Value], than: u64, seen: &mut u64) -> bool {
     })
 }
 
-/// About how many bytes a value takes as a tree of JSON, read from text, sorted and written again.
+/// Estimated bytes of a value as a JSON tree that is parsed, sorted and written again.
 fn tree_bytes(value: &Value) -> u64 {
     match value {
         Value::List(items) => ITEM_BYTES + items.iter().map(tree_bytes).sum::<u64>(),
@@ -197,7 +196,7 @@ fn text_tree_bytes(text: &str) -> u64 {
     let parts = text.bytes().map(|byte| match byte {
         b'{' => OBJECT_BYTES + ITEM_BYTES,
         b'[' | b',' => ITEM_BYTES,
-        // Six characters each, where they are written.
+        // Written as escapes of six characters.
         0..b' ' => 24,
         _ => 0,
     });
@@ -211,7 +210,7 @@ mod tests {
     use model::Json;
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-    /// Counts what is asked for, or refuses it.
+    /// Counts requested bytes, and refuses them above a maximum.
     struct Purse {
         asked: AtomicU64,
         bytes_max: u64,
@@ -236,7 +235,7 @@ mod tests {
         Purse { asked: AtomicU64::new(0), bytes_max }
     }
 
-    /// Long values of every kind, and short ones beside them.
+    /// Long values of every kind, followed by short ones.
     fn pool() -> Vec<Value> {
         let text = |text: &str| Value::Str(text.to_owned());
         let ints = || Value::List((0..2_000).map(Value::Int).collect());
@@ -265,7 +264,7 @@ mod tests {
         ]
     }
 
-    /// Every function, of every combination of these values that it takes.
+    /// Calls `visit` for every function with every combination of these values.
     fn each(mut visit: impl FnMut(&crate::Function, &[Value])) {
         let pool = pool();
         for function in functions() {
@@ -274,7 +273,7 @@ mod tests {
             for count in function.args_min.max(1)..=most {
                 for number in 0..pool.len().pow(count as u32) {
                     let place = |i: usize| number / pool.len().pow(i as u32) % pool.len();
-                    // Of three, only the first is long.
+                    // With three arguments, only the first one is long.
                     if count == 3 && (1..3).any(|i| is_long(place(i))) {
                         continue;
                     }

@@ -1,20 +1,20 @@
-//! One call's arguments, taken out by kind; what does not fit is refused in one wording.
+//! Typed access to the arguments of a call, with uniform error messages.
 
 use crate::Failure;
 use model::{Value, Vector};
 use std::fmt::{self, Write};
 
-/// Characters of a value that a message shows.
+/// Maximum number of characters of a value in a message.
 const SHOWN_MAX: usize = 40;
 
-/// A function's name and its arguments.
+/// The name of a function and its arguments.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     name: &'static str,
     args: &'a [Value],
 }
 
-/// A number, without loss.
+/// A number without loss of precision.
 #[derive(Clone, Copy)]
 pub(crate) enum Number {
     Int(i128),
@@ -48,7 +48,7 @@ impl<'a> Call<'a> {
         self.args
     }
 
-    /// Argument `i`, from 0; null where it is missing.
+    /// Argument `i`, counted from 0; null if it is missing.
     pub(crate) fn value(self, i: usize) -> &'a Value {
         self.args.get(i).unwrap_or(&Value::Null)
     }
@@ -61,7 +61,7 @@ impl<'a> Call<'a> {
         self.number(i).map(Number::to_float)
     }
 
-    /// An integer, or a float that is one.
+    /// Argument `i` as an integer. Accepts floats that are whole numbers.
     pub(crate) fn int(self, i: usize) -> Result<i64, Failure> {
         let int = match self.value(i) {
             Value::Int(int) => Some(*int),
@@ -106,7 +106,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Argument `i` is not what was wanted.
+    /// The error of an argument of the wrong kind.
     pub(crate) fn refuse(self, i: usize, wanted: &str) -> Failure {
         let place =
             if self.args.len() > 1 { format!(" as argument {}", i + 1) } else { String::new() };
@@ -118,7 +118,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// An operand is not what was wanted.
+    /// The error of an operand of the wrong kind.
     pub(crate) fn refuse_operand(self, operand: &Value, wanted: &str) -> Failure {
         let failure = self.fail(format_args!("expected {wanted}, found {}", describe(operand)));
         match (self.name, operand) {
@@ -131,7 +131,7 @@ impl<'a> Call<'a> {
         Failure::new(format!("{}: {why}", self.name))
     }
 
-    /// Refuses to make more than [`crate::ITEMS_MAX`] items.
+    /// Fails if a result would have more than [`crate::ITEMS_MAX`] items.
     pub(crate) fn check_items(self, items: u128) -> Result<(), Failure> {
         if items <= crate::ITEMS_MAX as u128 {
             return Ok(());
@@ -143,19 +143,19 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The integer that a float says.
+/// The integer that a float is equal to, if any.
 pub(crate) fn whole(float: f64) -> Option<i64> {
     let fits = (-(2_f64.powi(63))..2_f64.powi(63)).contains(&float);
     (fits && float.fract() == 0.0).then_some(float as i64)
 }
 
-/// Kind and value, cut short.
+/// Kind and value of an operand, shortened for a message.
 pub(crate) fn describe(value: &Value) -> String {
     if matches!(value, Value::Null) {
         return "null".to_owned();
     }
     let mut short = Short { text: String::new(), room: SHOWN_MAX, cut: false };
-    // Fails where the text was cut: no more of a long value is written than is shown.
+    // Fails when the text is full. Long values are thus not formatted completely.
     let _ = write!(short, "{value}");
     let more = if short.cut { "…" } else { "" };
     format!("{} ({}{more})", value.kind(), short.text)

@@ -1,17 +1,16 @@
 //! eq, neq, gt, ge, lt, le, max, min.
 //!
-//! # Why numbers compare otherwise than keys do
-//! As keys `1` and `1.0` are two values. A condition asks about the number: `1 == 1.0`, `0.0 ==
-//! -0.0`. Integers and floats are compared exactly, not by rounding the integer. NaN equals itself
-//! and is above every number, so that the order is total.
+//! # Why numbers compare differently in keys
+//! As keys, `1` and `1.0` are different values. A condition compares numerically: `1 == 1.0`, `0.0
+//! == -0.0`. Integers and floats are compared exactly, without rounding the integer. NaN equals
+//! itself and is above every number, so the order is total.
 
 use crate::Failure;
 use crate::call::{Call, Number, describe};
 use model::Value;
 use std::cmp::Ordering;
 
-/// Whether a condition takes two values for equal: numbers by what they say, others by the order of
-/// values.
+/// Equality in conditions: numerical for numbers, identity for other values.
 #[must_use]
 pub fn equal(a: &Value, b: &Value) -> bool {
     match (Number::of(a), Number::of(b)) {
@@ -20,8 +19,8 @@ pub fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// How a condition orders two values; `None` where they are of different kinds, or of one without
-/// an order (vectors, JSON, validities).
+/// Order in conditions. `None` for values of different kinds and for kinds without an order
+/// (vectors, JSON, validities).
 #[must_use]
 pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
@@ -46,7 +45,7 @@ fn order(a: Number, b: Number) -> Ordering {
     }
 }
 
-/// Exact. Integers here are within 65 bits.
+/// Exact comparison. Integers here have at most 65 bits.
 fn int_to_float(int: i128, float: f64) -> Ordering {
     if float.is_nan() || float > 2e19 {
         return Ordering::Less;
@@ -54,7 +53,7 @@ fn int_to_float(int: i128, float: f64) -> Ordering {
     if float < -2e19 {
         return Ordering::Greater;
     }
-    // The whole part first; then 0 against the rest.
+    // Compares the integer part first, then 0 with the fraction.
     int.cmp(&(float.trunc() as i128))
         .then_with(|| 0.0.partial_cmp(&float.fract()).unwrap_or(Ordering::Equal))
 }
@@ -69,7 +68,7 @@ pub(crate) fn neq(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::Bool(!equal(call.value(0), call.value(1))))
 }
 
-/// gt, ge, lt, le: `wanted` says which orders hold.
+/// gt, ge, lt and le. `wanted` says for which orders the result is true.
 pub(crate) fn ordered(
     name: &'static str,
     args: &[Value],
@@ -83,8 +82,8 @@ pub(crate) fn ordered(
     }
 }
 
-/// max, min: `better` says which order of a new value to the present one makes it the result. At
-/// one number the integer is the smaller.
+/// max and min. A value whose order relative to the current result is `better` replaces it. If an
+/// integer and a float are equal, the integer is the smaller one.
 pub(crate) fn extreme(
     name: &'static str,
     args: &[Value],
@@ -94,7 +93,7 @@ pub(crate) fn extreme(
     let mut found = call.value(0);
     for value in args {
         match value {
-            // Lists have an order, but who gives one means its items.
+            // Lists have an order, but a caller who passes one usually means its items.
             Value::List(_) => {
                 return Err(refuse_extreme(call, value)
                     .hint("the arguments are compared, not the items of a list"));

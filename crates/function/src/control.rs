@@ -1,13 +1,14 @@
 //! and, or, negate, assert, coalesce, if, cond.
 //!
-//! Execution evaluates these one argument at a time and stops early. They are here so that calls of
-//! constants fold and the number of arguments is checked like that of any function.
+//! The executor evaluates the arguments of these functions one at a time and short-circuits. They
+//! are registered so that constant calls are folded and the number of arguments is checked as for
+//! any function.
 
 use crate::Failure;
 use crate::call::{Call, describe};
 use model::Value;
 
-/// and: `stop` is false; or: `stop` is true.
+/// and (`stop` is false) and or (`stop` is true).
 pub(crate) fn junction(name: &'static str, args: &[Value], stop: bool) -> Result<Value, Failure> {
     let call = Call::new(name, args);
     for i in 0..args.len() {
@@ -55,7 +56,7 @@ pub(crate) fn choose(args: &[Value]) -> Result<Value, Failure> {
     Ok(call.value(if call.bool(0)? { 1 } else { 2 }).clone())
 }
 
-/// Pairs of a condition and a value. A last condition without a value gives null.
+/// Pairs of a condition and a value. A last condition without a value returns null.
 pub(crate) fn cond(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("cond", args);
     for i in (0..args.len()).step_by(2) {

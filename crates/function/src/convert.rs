@@ -6,11 +6,12 @@ use crate::json;
 use model::{Json, Type, Value};
 use serde_json::Value as Tree;
 
-/// A string as it is, a UUID in its usual writing, bytes as base64, anything else as JSON.
+/// Strings are returned unchanged, UUIDs in standard notation, bytes as base64, other values as
+/// JSON.
 pub(crate) fn to_string(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("to_string", args);
     let text = match call.value(0) {
-        // JSON has no words for these; to_float reads them.
+        // JSON cannot represent these. to_float accepts them.
         Value::Float(float) if float.is_nan() => "NAN".to_owned(),
         Value::Float(float) if *float == f64::INFINITY => "INF".to_owned(),
         Value::Float(float) if *float == f64::NEG_INFINITY => "NEG_INF".to_owned(),
@@ -19,7 +20,7 @@ pub(crate) fn to_string(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::Str(text))
 }
 
-/// Towards zero; null is 0, false 0, true 1, a validity its microseconds.
+/// Rounds towards zero. Null and false are 0, true is 1, a validity is its microseconds.
 pub(crate) fn to_int(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("to_int", args);
     match call.value(0) {
@@ -39,7 +40,7 @@ pub(crate) fn to_int(args: &[Value]) -> Result<Value, Failure> {
     }
 }
 
-/// Also of the strings PI, E, INF, NEG_INF, NAN.
+/// Also accepts the strings PI, E, INF, NEG_INF and NAN.
 pub(crate) fn to_float(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("to_float", args);
     let float = match call.value(0) {
@@ -69,7 +70,7 @@ pub(crate) fn to_unity(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::Int(i64::from(truth(Call::new("to_unity", args).value(0)))))
 }
 
-/// False: null, false, 0, what is empty, the UUID of zeros, a retraction.
+/// False for null, false, 0, empty values, the nil UUID, and retractions.
 fn truth(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -98,7 +99,7 @@ fn json_truth(json: &Json) -> bool {
     }
 }
 
-/// Text with or without dashes, in braces, or after `urn:uuid:`.
+/// Accepts text with or without dashes, in braces, or with the prefix `urn:uuid:`.
 pub(crate) fn to_uuid(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("to_uuid", args);
     let text = match call.value(0) {

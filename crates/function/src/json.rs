@@ -1,33 +1,32 @@
-//! JSON: making it, reading it, and changing what lies at a path.
+//! JSON: creating, parsing, and reading or changing values at a path.
 //!
 //! # Invariants
-//! 1. JSON made here nests at most [`DEPTH_MAX`] levels, the depth that [`Json::parse`] reads.
-//! 2. What comes out of JSON is a scalar as a value, or still JSON: arrays do not become lists on
-//!    their own.
+//! 1. JSON that is created here nests at most [`DEPTH_MAX`] levels, which [`Json::parse`] accepts.
+//! 2. Values extracted from JSON are scalars or stay JSON: arrays do not become lists.
 
 use crate::call::Call;
 use crate::{Ambient, Failure};
 use model::{Json, Value};
 use serde_json::Value as Tree;
 
-/// Most levels of lists and objects within each other.
+/// Maximum nesting of arrays and objects.
 const DEPTH_MAX: usize = Json::DEPTH_MAX;
 
-/// A value as JSON, see [`Json::tree_of`].
+/// Converts a value to JSON; see [`Json::tree_of`].
 ///
 /// # Errors
-/// Where lists nest deeper than JSON may.
+/// Lists are nested too deeply for JSON.
 pub fn json_of(value: &Value) -> Result<Json, Failure> {
     canonical(Call::new("json", &[]), &tree(Call::new("json", &[]), value)?)
 }
 
-/// What a JSON scalar says; an array or an object stays JSON.
+/// Converts a JSON scalar to a value. Arrays and objects stay JSON.
 #[must_use]
 pub fn scalar_of_json(json: &Json) -> Value {
     parse(json).map_or(Value::Null, scalar)
 }
 
-/// The items of a JSON array, each a scalar or JSON.
+/// The items of a JSON array, as scalars or JSON. `None` if it is not an array.
 pub(crate) fn items(json: &Json) -> Option<Vec<Value>> {
     match parse(json) {
         Some(Tree::Array(items)) => Some(items.into_iter().map(scalar).collect()),
@@ -35,7 +34,7 @@ pub(crate) fn items(json: &Json) -> Option<Vec<Value>> {
     }
 }
 
-/// A name in an object, or the text of a value: a string as it is, anything else as JSON.
+/// The text of a value, also used for object names: strings unchanged, other values as JSON.
 pub(crate) fn text_of(call: Call<'_>, value: &Value) -> Result<String, Failure> {
     match value {
         Value::Str(text) => Ok(text.clone()),
@@ -46,7 +45,7 @@ pub(crate) fn text_of(call: Call<'_>, value: &Value) -> Result<String, Failure> 
     }
 }
 
-/// Reads canonical text. `None` cannot be, as canonical text was read before.
+/// Parses canonical text. Never `None`, because canonical text is valid.
 pub(crate) fn parse(json: &Json) -> Option<Tree> {
     serde_json::from_str(json.as_str()).ok()
 }
@@ -74,7 +73,7 @@ fn scalar(tree: Tree) -> Value {
             int.or_else(id).or_else(float).unwrap_or(Value::Null)
         }
         Tree::String(text) => Value::Str(text),
-        // Part of a tree that was read nests no deeper than the tree.
+        // A part of a parsed tree is not nested deeper than the tree.
         other => Json::parse(&other.to_string()).map_or(Value::Null, Value::Json),
     }
 }
@@ -84,7 +83,7 @@ pub(crate) fn json(args: &[Value]) -> Result<Value, Failure> {
     canonical(call, &tree(call, call.value(0))?).map(Value::Json)
 }
 
-/// Names and values in turn. Of equal names the last holds.
+/// Takes alternating names and values. The last of equal names wins.
 pub(crate) fn json_object(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("json_object", args);
     if !args.len().is_multiple_of(2) {
@@ -128,7 +127,7 @@ pub(crate) fn get(args: &[Value]) -> Result<Value, Failure> {
     }
 }
 
-/// `get` with null for what is not there.
+/// As `get`, but null if nothing is found.
 pub(crate) fn maybe_get(args: &[Value]) -> Result<Value, Failure> {
     Ok(look_up(Call::new("maybe_get", args)).unwrap_or(Value::Null))
 }
@@ -158,7 +157,7 @@ fn look_up(call: Call<'_>) -> Result<Value, Failure> {
     }
 }
 
-/// What lies under a name or at an index.
+/// The value at a name or an index.
 fn step<'a>(call: Call<'_>, tree: &'a Tree, key: &Value) -> Result<Option<&'a Tree>, Failure> {
     Ok(match tree {
         Tree::Object(object) => object.get(&text_of(call, key)?),
@@ -167,7 +166,7 @@ fn step<'a>(call: Call<'_>, tree: &'a Tree, key: &Value) -> Result<Option<&'a Tr
     })
 }
 
-/// `None` below 0.
+/// `None` for a negative index.
 fn array_index(call: Call<'_>, key: &Value) -> Result<Option<usize>, Failure> {
     let int = match key {
         Value::Int(int) => Some(*int),
@@ -178,7 +177,7 @@ fn array_index(call: Call<'_>, key: &Value) -> Result<Option<usize>, Failure> {
     Ok(usize::try_from(int).ok())
 }
 
-/// Puts a value at a path. Objects on the way are made, arrays grow and are filled with null.
+/// Sets a value at a path. Missing objects are created; arrays grow and are filled with null.
 pub(crate) fn set_json_path(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("set_json_path", args);
     let mut tree_found = tree(call, call.value(0))?;
@@ -195,7 +194,7 @@ pub(crate) fn set_json_path(args: &[Value], ambient: &dyn Ambient) -> Result<Val
                 let i = i.ok_or_else(|| call.refuse_operand(key, "an index from 0"))?;
                 call.check_items(i as u128 + 1)?;
                 if i >= items.len() {
-                    // As a tree, as text, and both again when they are put in order.
+                    // As a tree and as text, and both again when it is sorted.
                     crate::budget::ask(4 * size_of::<Tree>() as u64 * i as u64, ambient)?;
                     items.resize(i + 1, Tree::Null);
                 }
@@ -211,7 +210,7 @@ pub(crate) fn set_json_path(args: &[Value], ambient: &dyn Ambient) -> Result<Val
     canonical(call, &tree_found).map(Value::Json)
 }
 
-/// Takes out what lies at a path; what is not there changes nothing.
+/// Removes the value at a path. Does nothing if there is none.
 pub(crate) fn remove_json_path(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("remove_json_path", args);
     let mut tree_found = tree(call, call.value(0))?;
@@ -243,7 +242,7 @@ pub(crate) fn remove_json_path(args: &[Value]) -> Result<Value, Failure> {
     canonical(call, &tree_found).map(Value::Json)
 }
 
-/// At most as deep as JSON may be, so that a path cannot make something deeper.
+/// The path argument. Its length is limited so that the result is not nested too deeply.
 fn path(call: Call<'_>) -> Result<&[Value], Failure> {
     let Value::List(path) = call.value(1) else {
         return Err(call.refuse(1, "a list of names and indexes"));
@@ -255,7 +254,7 @@ fn no_container(call: Call<'_>, key: &Value) -> Failure {
     call.fail(format_args!("what the path leads to is no object or array, so it has no {key}"))
 }
 
-/// Objects are merged by name, arrays put behind one another; else the later one holds.
+/// Merges objects by name and concatenates arrays; otherwise the later value wins.
 pub(crate) fn merge(call: Call<'_>) -> Result<Value, Failure> {
     let mut found = Tree::Null;
     for (i, value) in call.args().iter().enumerate() {
@@ -265,7 +264,7 @@ pub(crate) fn merge(call: Call<'_>) -> Result<Value, Failure> {
     canonical(call, &found).map(Value::Json)
 }
 
-/// As deep as what was read.
+/// Recursion is limited by the depth of parsed JSON.
 fn merge_into(into: &mut Tree, from: Tree) {
     match (into, from) {
         (Tree::Object(into), Tree::Object(from)) => {

@@ -1,9 +1,9 @@
-//! is_null, is_int, … : what kind a value is of.
+//! Tests of a value's kind: is_null, is_int and others.
 
 use crate::Failure;
 use model::Value;
 
-/// Whether the argument is of a kind.
+/// Applies a test to the argument.
 pub(crate) fn is(args: &[Value], kind: fn(&Value) -> bool) -> Result<Value, Failure> {
     Ok(Value::Bool(args.first().is_some_and(kind)))
 }

@@ -1,19 +1,19 @@
-//! Scalar functions and aggregates of the query language, over values.
+//! Scalar functions and aggregates of the query language.
 //!
-//! # Why functions see no machine
-//! A function is its name, its arguments and, for five of them, the clock and randomness that the
-//! caller hands in as [`Ambient`], and for those that may take long, whether to go on. So constants
-//! fold, a simulated machine replays, and every function is tested by one line of text.
+//! # Why functions have no access to the machine
+//! A function depends only on its arguments and on the [`Ambient`] that the caller passes, which
+//! provides the clock, randomness, cancellation and memory limits. So constant calls can be folded,
+//! simulations are reproducible, and every function can be tested with a line of text.
 //!
 //! # Invariants
-//! 1. No argument makes a function panic, loop without end or wrap around silently; it fails and
-//!    says why.
-//! 2. What a function makes is at most [`ITEMS_MAX`] items or [`TEXT_BYTES_MAX`] bytes long, or not
-//!    much longer than its arguments. Before it makes more than [`UNASKED_BYTES`] it asks for them
-//!    ([`Ambient::ask`]), or [`Function::compute`] has asked for it.
+//! 1. No argument causes a panic, an endless loop or silent wrapping: the function fails with a
+//!    reason.
+//! 2. A result has at most [`ITEMS_MAX`] items or [`TEXT_BYTES_MAX`] bytes, or is not much longer
+//!    than the arguments. Allocations above [`UNASKED_BYTES`] are requested in advance, by the
+//!    function ([`Ambient::ask`]) or by [`Function::compute`].
 //! 3. The same arguments give the same value, unless [`Function::deterministic`] is false.
-//! 4. What makes or sorts long lists asks now and then whether to go on.
-//! 5. Of the meet aggregates, [`Aggregate::meet`] says that a value changed exactly where it did.
+//! 4. Functions that build or sort long lists check regularly for cancellation.
+//! 5. For meet aggregates, [`Aggregate::meet`] returns true exactly if the value changed.
 
 mod aggregate;
 mod arithmetic;
@@ -51,66 +51,69 @@ use model::Value;
 use std::fmt;
 use std::sync::Arc;
 
-/// Most items in a list that a function makes out of less: ranges, windows, bits.
+/// Maximum number of items in a list that is built from a shorter input: ranges, windows, bits.
 pub const ITEMS_MAX: usize = 1 << 24;
 
-/// Most bytes of a text that a function makes out of less: replacements.
+/// Maximum length in bytes of a string that is built from shorter ones, by replacements.
 pub const TEXT_BYTES_MAX: usize = 1 << 28;
 
-/// What functions may ask of the world outside.
+/// What functions may use besides their arguments.
 pub trait Ambient: Sync {
     /// Microseconds since 1970-01-01 UTC.
     fn now_us(&self) -> i64;
-    /// The same when it was asked for first: one moment for all that asks here.
+    /// The time of the first call, for implementations that keep it: all uses in a query then see
+    /// the same time. The default is [`Ambient::now_us`].
     fn moment_us(&self) -> i64 {
         self.now_us()
     }
     /// 64 random bits.
     fn random(&self) -> u64;
-    /// Asked once in some ten thousand steps by what may take many more.
+    /// Checks for cancellation. Long-running functions call it every ten thousand steps or so.
     ///
     /// # Errors
-    /// [`Failure::stopped`], which the function then fails with, once nobody waits for its value any more.
+    /// [`Failure::stopped`] if the query was cancelled or timed out. The function then fails with
+    /// it.
     fn go_on(&self) -> Result<(), Failure> {
         Ok(())
     }
-    /// Asked before a function makes something of so many bytes, and whether to go on with it.
+    /// Requests memory for a result, and checks for cancellation.
     ///
     /// # Errors
-    /// [`Failure::limit`] where the query may not hold as much; those of [`Ambient::go_on`].
+    /// [`Failure::limit`] if the query's memory limit would be exceeded; those of
+    /// [`Ambient::go_on`].
     fn ask(&self, _bytes: u64) -> Result<(), Failure> {
         self.go_on()
     }
 }
 
-/// Why a function has no value.
+/// Why a function failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Names the function, what it wanted and what it found.
+    /// The name of the function, what it expected and what it got.
     pub message: String,
-    /// What to do instead, where there is a likely answer.
+    /// A suggestion, if there is a likely one.
     pub hint: Option<String>,
-    /// Whether it was told to stop, and would have had one.
+    /// Whether the function was cancelled.
     pub is_stopped: bool,
-    /// Whether the value would have taken more memory than the query may hold.
+    /// Whether the query's memory limit would have been exceeded.
     pub is_limit: bool,
-    /// What failed below, where the values are not to blame. The script then ends with this error,
-    /// and keeps its kind.
+    /// An underlying error that the arguments did not cause. The script ends with this error and
+    /// its kind.
     pub cause: Option<Cause>,
 }
 
-/// An error that a [`Failure`] carries along.
+/// The underlying error of a [`Failure`].
 #[derive(Clone, Debug)]
 pub struct Cause(Arc<dyn std::error::Error + Send + Sync>);
 
 impl Cause {
-    /// The error, where it is of type `E`.
+    /// The error if it has type `E`.
     #[must_use]
     pub fn get<E: std::error::Error + 'static>(&self) -> Option<&E> {
         self.0.downcast_ref()
     }
 
-    /// The error, whatever it is.
+    /// The error as a trait object.
     #[must_use]
     pub fn error(&self) -> &(dyn std::error::Error + 'static) {
         &*self.0
@@ -126,7 +129,7 @@ impl PartialEq for Cause {
 impl Eq for Cause {}
 
 impl Failure {
-    /// Without a hint.
+    /// A failure without a hint.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -137,23 +140,23 @@ impl Failure {
         }
     }
 
-    /// Of an error below that the values are not to blame for: a failed read of the database, say.
+    /// A failure with an underlying error, such as a failed read of the database.
     pub fn caused(cause: impl std::error::Error + Send + Sync + 'static) -> Self {
         let message = cause.to_string();
         Self { cause: Some(Cause(Arc::new(cause))), ..Self::new(message) }
     }
 
-    /// Told to stop, for this reason.
+    /// A failure because of cancellation.
     pub fn stopped(why: impl Into<String>) -> Self {
         Self { is_stopped: true, ..Self::new(why) }
     }
 
-    /// More memory was asked for than may be held.
+    /// A failure because of a memory limit.
     pub fn limit(why: impl Into<String>) -> Self {
         Self { is_limit: true, ..Self::new(why) }
     }
 
-    /// With a hint.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
@@ -174,26 +177,26 @@ impl std::error::Error for Failure {}
 
 /// A function of the query language.
 pub struct Function {
-    /// As scripts write it, or as the parser names an operator.
+    /// Name in scripts, or the parser's name for an operator.
     pub name: &'static str,
-    /// Fewest arguments.
+    /// Minimum number of arguments.
     pub args_min: usize,
-    /// Most arguments; `None`: any number.
+    /// Maximum number of arguments; `None` if there is no limit.
     pub args_max: Option<usize>,
-    /// Whether the same arguments always give the same value, so that a call of constants is one.
+    /// Whether the same arguments always give the same value. Constant calls are then folded.
     pub deterministic: bool,
-    /// How many bytes it may make of its arguments.
+    /// How much memory a call may need.
     pub makes: Makes,
-    /// Computes it. The number of arguments was checked before, and [`Function::makes`] was asked
-    /// for: [`Function::apply`] does all three.
+    /// The implementation. The number of arguments must have been checked and the memory of
+    /// [`Function::makes`] requested, as [`Function::apply`] does.
     pub call: fn(&[Value], &dyn Ambient) -> Result<Value, Failure>,
 }
 
 impl Function {
-    /// Checks that it takes so many arguments.
+    /// Checks the number of arguments.
     ///
     /// # Errors
-    /// Says how many it takes.
+    /// The number is wrong; the message says how many are allowed.
     pub fn check_arity(&self, given: usize) -> Result<(), Failure> {
         let few = given < self.args_min;
         let many = self.args_max.is_some_and(|max| given > max);
@@ -209,20 +212,19 @@ impl Function {
         Err(Failure::new(format!("{}: takes {wanted} {noun}, {given} given", self.name)))
     }
 
-    /// Checks the number of arguments and computes it.
+    /// Checks the number of arguments, requests memory and calls the function.
     ///
     /// # Errors
-    /// Where it has no value for these arguments.
+    /// The number of arguments is wrong, or the function is not defined for them.
     pub fn apply(&self, args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
         self.check_arity(args.len())?;
         self.compute(args, ambient)
     }
 
-    /// Asks for the memory that it may need, and computes it. The number of arguments was checked
-    /// before.
+    /// Requests memory and calls the function. The number of arguments must have been checked.
     ///
     /// # Errors
-    /// Where it has no value for these arguments; those of `ambient`.
+    /// The function is not defined for these arguments; those of `ambient`.
     pub fn compute(&self, args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
         self.makes.ask(args, ambient)?;
         (self.call)(args, ambient)

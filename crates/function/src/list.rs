@@ -1,4 +1,4 @@
-//! Lists.
+//! Functions on lists.
 
 use crate::budget::{Growing, ask, bytes_of, reserve};
 use crate::call::Call;
@@ -6,10 +6,10 @@ use crate::{Ambient, Failure, Makes};
 use base::{STEPS, sort_in_pieces};
 use model::Value;
 
-/// A list like this one. Asks now and then whether to go on.
+/// Clones a list, checking regularly for cancellation.
 ///
 /// # Errors
-/// Where it is told not to.
+/// Cancellation.
 pub fn copied(items: &[Value], ambient: &dyn Ambient) -> Result<Vec<Value>, Failure> {
     let mut copy = Vec::with_capacity(items.len());
     extend(&mut copy, items, ambient)?;
@@ -24,7 +24,7 @@ fn extend(list: &mut Vec<Value>, items: &[Value], ambient: &dyn Ambient) -> Resu
     Ok(())
 }
 
-/// A list in short ones; asks between two whether to go on.
+/// Splits a list into short pieces, with a check for cancellation between them.
 fn pieces<'v, T>(
     items: &'v [T],
     ambient: &dyn Ambient,
@@ -41,7 +41,7 @@ pub(crate) fn list(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::List(args.to_vec()))
 }
 
-/// Whether the list has this very value: `1` is not in `[1.0]`.
+/// Whether the list contains the value, compared by identity: `1` is not in `[1.0]`.
 pub(crate) fn is_in(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("is_in", args);
     Ok(Value::Bool(call.list(1)?.contains(call.value(0))))
@@ -55,7 +55,7 @@ pub(crate) fn last(args: &[Value]) -> Result<Value, Failure> {
     Ok(Call::new("last", args).list(0)?.last().cloned().unwrap_or(Value::Null))
 }
 
-/// Of characters, items, bytes or floats.
+/// Number of characters, items, bytes or floats.
 pub(crate) fn length(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("length", args);
     let length = match call.value(0) {
@@ -68,7 +68,7 @@ pub(crate) fn length(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::Int(length as i64))
 }
 
-/// Strings, lists or JSON, all of one kind.
+/// Concatenates strings, lists or JSON. All arguments must have the same kind.
 pub(crate) fn concat(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("concat", args);
     match call.value(0) {
@@ -102,8 +102,8 @@ pub(crate) fn concat(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Fai
     }
 }
 
-/// An index into `len` items from argument `i`; below 0 it counts from the end. `len` itself is an
-/// index only where `end` says so.
+/// Argument `i` as an index into `len` items. Negative indexes count from the end. `len` itself is
+/// allowed only if `end` is set.
 pub(crate) fn index(call: Call<'_>, i: usize, len: usize, end: bool) -> Result<usize, Failure> {
     let given = call.int(i)?;
     let from_start = if given < 0 { given.saturating_add_unsigned(len as u64) } else { given };
@@ -114,7 +114,7 @@ pub(crate) fn index(call: Call<'_>, i: usize, len: usize, end: bool) -> Result<u
     })
 }
 
-/// From one index to before another.
+/// The items from one index up to another, exclusive.
 pub(crate) fn slice(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("slice", args);
     let items = call.list(0)?;
@@ -150,7 +150,7 @@ pub(crate) fn reverse(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Fa
     Ok(Value::List(items))
 }
 
-/// In the order of values, whatever their kinds.
+/// Sorts by the total order of values, across kinds.
 pub(crate) fn sorted(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let items = copied(Call::new("sorted", args).list(0)?, ambient)?;
     Ok(Value::List(sort_in_pieces(items, Value::cmp, || ambient.go_on())?))
@@ -162,7 +162,7 @@ pub(crate) fn chunks(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Fai
     lists(items.chunks(len), len, ambient)
 }
 
-/// Without a shorter rest.
+/// Chunks of exactly the given length; a shorter rest is dropped.
 pub(crate) fn chunks_exact(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("chunks_exact", args);
     let (items, len) = (call.list(0)?, length_from_1(call)?);
@@ -174,14 +174,14 @@ pub(crate) fn windows(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Fa
     let (items, len) = (call.list(0)?, length_from_1(call)?);
     let windows = (items.len() + 1).saturating_sub(len);
     call.check_items(windows as u128 * len as u128)?;
-    // An item is in as many windows as they are long, at most, and in no more than there are.
+    // An item is in at most as many windows as their length, and as their number.
     let times = windows.min(len) as u64;
     let of_items: u64 = items.iter().map(bytes_of).sum();
     ask(of_items.saturating_mul(times) + 64 * windows as u64, ambient)?;
     lists(items.windows(len), len, ambient)
 }
 
-/// Lists of `len` items each.
+/// Builds a list of lists with `len` items each.
 fn lists<'a>(
     parts: impl Iterator<Item = &'a [Value]>,
     len: usize,
@@ -205,7 +205,7 @@ fn length_from_1(call: Call<'_>) -> Result<usize, Failure> {
     }
 }
 
-/// Sorted, each once.
+/// The union of all lists, sorted and without duplicates.
 pub(crate) fn union(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("union", args);
     let mut all = Vec::new();
@@ -223,8 +223,7 @@ pub(crate) fn difference(args: &[Value], ambient: &dyn Ambient) -> Result<Value,
     kept("difference", args, ambient, |is_there| !is_there)
 }
 
-/// The set of the first list's items, of which each other list keeps those that stand in it, or
-/// those that do not.
+/// The first list as a set, filtered by whether each item is in every other list or in none.
 fn kept(
     name: &'static str,
     args: &[Value],
@@ -235,7 +234,7 @@ fn kept(
     let mut found = set(call.list(0)?.iter().collect(), ambient)?;
     for i in 1..args.len() {
         let other = set(call.list(i)?.iter().collect(), ambient)?;
-        // Both ascend: what comes before an item of the one comes before all that follow it.
+        // Both are sorted, so one pass over both is enough.
         let mut next = other.iter().peekable();
         let mut kept = Vec::new();
         for piece in pieces(&found, ambient) {
@@ -249,7 +248,7 @@ fn kept(
     list_of(&found, ambient)
 }
 
-/// In order, each once.
+/// Sorts and removes duplicates.
 fn set<'v>(values: Vec<&'v Value>, ambient: &dyn Ambient) -> Result<Vec<&'v Value>, Failure> {
     let mut values = sort_in_pieces(values, |a, b| a.cmp(b), || ambient.go_on())?;
     values.dedup();
@@ -264,8 +263,8 @@ fn list_of(values: &[&Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     Ok(Value::List(items))
 }
 
-/// `int_range(end)`, `int_range(start, end)`, `int_range(start, end, step)`: from start to before
-/// end.
+/// `int_range(end)`, `int_range(start, end)`, `int_range(start, end, step)`: the integers from
+/// start up to end, exclusive.
 pub(crate) fn int_range(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("int_range", args);
     let (start, end) =
@@ -285,7 +284,7 @@ pub(crate) fn int_range(args: &[Value], ambient: &dyn Ambient) -> Result<Value, 
         }
     };
     call.check_items(steps)?;
-    // Below the end, so that nothing here overflows.
+    // All values are between start and end, so nothing overflows.
     let mut rest = (0..steps as i64).map(|i| Value::Int(start.wrapping_add(i.wrapping_mul(step))));
     let mut items = Vec::new();
     reserve(&mut items, steps as usize, ambient)?;
@@ -304,7 +303,7 @@ mod tests {
     use crate::testing::table;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-    /// A world that waits for nothing after so many questions.
+    /// Cancels after a number of checks.
     struct Impatient(AtomicUsize);
 
     impl Ambient for Impatient {
@@ -328,7 +327,7 @@ mod tests {
         }
     }
 
-    /// Found by an audit: a query that sorted a list of millions ended seconds after its timeout.
+    /// Regression: a query that sorted a list of millions ended seconds after its timeout.
     #[test]
     fn functions_of_long_lists_end_when_they_are_told_to() {
         let len = 12 * STEPS as i64;

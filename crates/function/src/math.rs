@@ -1,11 +1,11 @@
-//! Functions of one or more floats: exponentials, logarithms, angles, distances on a sphere.
+//! Functions on floats: exponentials, logarithms, trigonometry, distances on a sphere.
 
 use crate::Failure;
 use crate::call::Call;
 use crate::vector;
 use model::Value;
 
-/// A function of one float, of an integer as a float, or of each element of a vector.
+/// Applies a function to a number as a float, or to each element of a vector.
 pub(crate) fn float(
     name: &'static str,
     args: &[Value],
@@ -23,13 +23,13 @@ pub(crate) fn atan2(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::Float(call.float(0)?.atan2(call.float(1)?)))
 }
 
-/// The angle between two points on a sphere, given as latitude, longitude, latitude, longitude in
-/// radians, in radians.
+/// The angle in radians between two points on a sphere. The arguments are latitude, longitude,
+/// latitude, longitude in radians.
 pub(crate) fn haversine(args: &[Value]) -> Result<Value, Failure> {
     great_circle(Call::new("haversine", args), |angle| angle)
 }
 
-/// The same for points in degrees; the result is in radians.
+/// As haversine with points in degrees. The result is in radians.
 pub(crate) fn haversine_deg_input(args: &[Value]) -> Result<Value, Failure> {
     great_circle(Call::new("haversine_deg_input", args), deg_to_rad)
 }
@@ -47,7 +47,7 @@ fn great_circle(call: Call<'_>, to_radians: fn(f64) -> f64) -> Result<Value, Fai
     let (lat1, lon1, lat2, lon2) = (angle(0)?, angle(1)?, angle(2)?, angle(3)?);
     let half = ((lat1 - lat2) / 2.0).sin().powi(2)
         + lat1.cos() * lat2.cos() * ((lon1 - lon2) / 2.0).sin().powi(2);
-    // Rounding may carry opposite points past 1, which has no arc sine. NaN stays NaN.
+    // For opposite points, rounding may give a value above 1, which has no arc sine. NaN stays NaN.
     let half = if half > 1.0 { 1.0 } else { half };
     Ok(Value::Float(2.0 * half.sqrt().asin()))
 }

@@ -1,15 +1,16 @@
-//! Random values, from the bits that the caller hands in.
+//! Random values, from the random bits that the caller provides.
 
 use crate::call::Call;
 use crate::{Ambient, Failure};
 use model::Value;
 
-/// From 0 to 1, without 1 itself; all 53 bits of a float.
+/// A float from 0 up to 1, exclusive, with 53 random bits.
 pub(crate) fn unit(ambient: &dyn Ambient) -> f64 {
     (ambient.random() >> 11) as f64 * 2_f64.powi(-53)
 }
 
-/// From 0 to before `end`. 128 bits over at most 64 leave no bias worth a name.
+/// An integer from 0 up to `end`, exclusive. Reducing 128 bits to at most 64 makes the bias
+/// negligible.
 fn below(end: u128, ambient: &dyn Ambient) -> u128 {
     let bits = u128::from(ambient.random()) << 64 | u128::from(ambient.random());
     bits.checked_rem(end).unwrap_or(0)
@@ -29,7 +30,7 @@ pub(crate) fn rand_bernoulli(args: &[Value], ambient: &dyn Ambient) -> Result<Va
     Ok(Value::Bool(unit(ambient) < probability))
 }
 
-/// Both ends are possible.
+/// A random integer between two bounds, both inclusive.
 pub(crate) fn rand_int(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("rand_int", args);
     let (low, high) = (call.int(0)?, call.int(1)?);
@@ -40,19 +41,19 @@ pub(crate) fn rand_int(args: &[Value], ambient: &dyn Ambient) -> Result<Value, F
     Ok(Value::Int(low.wrapping_add_unsigned(offset as u64)))
 }
 
-/// An item of a list; null of an empty one.
+/// A random item of a list; null if it is empty.
 pub(crate) fn rand_choose(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let items = Call::new("rand_choose", args).list(0)?;
     let i = below(items.len() as u128, ambient) as usize;
     Ok(items.get(i).cloned().unwrap_or(Value::Null))
 }
 
-/// Of the time now, with a random node and clock sequence.
+/// A UUID of the current time with a random node and clock sequence.
 pub(crate) fn rand_uuid_v1(ambient: &dyn Ambient) -> Result<Value, Failure> {
     let ticks = crate::time::uuid_ticks(ambient.now_us());
     let [t0, t1, t2, t3, t4, t5, t6, t7] = ticks.to_be_bytes();
     let [s0, s1, n0, n1, n2, n3, n4, n5] = ambient.random().to_be_bytes();
-    // The multicast bit says that the node is no network card.
+    // The multicast bit marks a node that is not a network card.
     Ok(Value::Uuid([
         t4,
         t5,

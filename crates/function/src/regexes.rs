@@ -1,12 +1,12 @@
-//! Regular expressions, in the syntax of the crate `regex`: linear time, no look-around, no
+//! Regular expressions in the syntax of the `regex` crate: linear time, without look-around and
 //! back-references.
 //!
-//! # Why a cache
-//! A value cannot hold a compiled expression, and compiling costs thousands of times what matching
-//! a short string does. Each thread keeps the few last used; one pattern of a query over a million
-//! rows is compiled once.
+//! # Why there is a cache
+//! A value cannot hold a compiled expression, and compiling takes thousands of times longer than
+//! matching a short string. Each thread caches the most recently used expressions, so that a
+//! pattern in a query over a million rows is compiled once.
 //!
-//! # Why compiled in steps
+//! # Why compilation is in steps
 //! The size of a compiled expression is not known in advance: `^\w{1,128}$` takes some megabytes,
 //! because `\w` covers 140,000 letters. So compilation starts with a small limit, and each larger
 //! one is charged to the query's memory.
@@ -19,34 +19,34 @@ use model::Value;
 use regex::Regex;
 use std::cell::RefCell;
 
-/// Compiled expressions that a thread keeps.
+/// Maximum number of expressions in the cache of a thread.
 const KEPT_MAX: usize = 16;
 
-/// Matches that are taken between two questions for memory.
+/// Number of matches between two requests for memory.
 const PART_ITEMS: usize = 1024;
 
 /// Size limits that compilation tries in turn, in bytes. The last one is the default of the crate
 /// `regex`.
 const COMPILED_BYTES: [usize; 4] = [256 << 10, 1 << 20, 4 << 20, COMPILED_BYTES_MAX];
 
-/// Most bytes of one compiled expression.
+/// Maximum size of a compiled expression in bytes.
 const COMPILED_BYTES_MAX: usize = 10 << 20;
 
-/// Bytes of the expressions that a thread keeps, besides the last used.
+/// Maximum total size of the expressions in a thread's cache in bytes, without the last one.
 const KEPT_BYTES_MAX: usize = 8 << 20;
 
-/// An expression, and the step that it was compiled within.
+/// A compiled expression and the size limit with which it was compiled.
 struct Kept {
     regex: Regex,
     bytes: usize,
 }
 
 thread_local! {
-    /// The last used stands last.
+    /// Cached expressions, the most recently used last.
     static KEPT: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The expression of argument 2.
+/// The compiled expression of the second argument.
 fn compiled(call: Call<'_>, ambient: &dyn Ambient) -> Result<Regex, Failure> {
     let pattern = call.text(1)?;
     KEPT.with_borrow_mut(|kept| {
@@ -66,7 +66,8 @@ fn compiled(call: Call<'_>, ambient: &dyn Ambient) -> Result<Regex, Failure> {
 
 fn compile(call: Call<'_>, pattern: &str, ambient: &dyn Ambient) -> Result<Kept, Failure> {
     for (step, bytes) in COMPILED_BYTES.into_iter().enumerate() {
-        // Most expressions fit into the first limit, and each thread caches few.
+        // Most expressions fit in the first limit, and each thread caches few of them, so it is not
+        // charged.
         if step > 0 {
             ask(bytes as u64, ambient)?;
         }
@@ -99,7 +100,7 @@ pub(crate) fn regex_replace_all(args: &[Value], ambient: &dyn Ambient) -> Result
     replace(Call::new("regex_replace_all", args), usize::MAX, ambient)
 }
 
-/// Replaces up to `count` matches; `$1`, `${1}` and `${name}` stand for groups.
+/// Replaces up to `count` matches. `$1`, `${1}` and `${name}` in the replacement refer to groups.
 fn replace(call: Call<'_>, count: usize, ambient: &dyn Ambient) -> Result<Value, Failure> {
     let (text, replacement) = (call.text(0)?, call.text(2)?);
     let regex = compiled(call, ambient)?;
@@ -113,7 +114,7 @@ fn replace(call: Call<'_>, count: usize, ambient: &dyn Ambient) -> Result<Value,
         let Some(whole) = captures.get(0) else { continue };
         found.push_str(text.get(copied..whole.start()).unwrap_or_default())?;
         copied = whole.end();
-        // No group is longer than the match.
+        // A group is at most as long as the match.
         let longest = replacement.len() as u128 + groups as u128 * whole.len() as u128;
         if found.len() as u128 + longest > TEXT_BYTES_MAX as u128 {
             return Err(
@@ -127,7 +128,7 @@ fn replace(call: Call<'_>, count: usize, ambient: &dyn Ambient) -> Result<Value,
     Ok(Value::Str(found.finish()))
 }
 
-/// Every match, without overlaps.
+/// All non-overlapping matches.
 pub(crate) fn regex_extract(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("regex_extract", args);
     let text = call.text(0)?;
@@ -135,7 +136,7 @@ pub(crate) fn regex_extract(args: &[Value], ambient: &dyn Ambient) -> Result<Val
     let mut matches = regex.find_iter(text).peekable();
     let mut found = Vec::new();
     while matches.peek().is_some() {
-        // A part at a time: the matches are not counted beforehand.
+        // In parts, because the number of matches is not known in advance.
         let part: Vec<Value> = matches
             .by_ref()
             .take(PART_ITEMS)
@@ -154,7 +155,7 @@ pub(crate) fn regex_extract(args: &[Value], ambient: &dyn Ambient) -> Result<Val
     Ok(Value::List(found))
 }
 
-/// The first match, or null.
+/// The first match; null if there is none.
 pub(crate) fn regex_extract_first(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("regex_extract_first", args);
     let text = call.text(0)?;
@@ -185,13 +186,13 @@ mod tests {
         let failure = evaluate("regex_matches('abc', '(((a{100}){100}){100}){100}')").unwrap_err();
         let wanted = "takes more than 10485760 bytes once it is compiled";
         assert!(failure.message.contains(wanted), "{failure:?}");
-        // What users write, and takes some megabytes.
+        // A common pattern that takes some megabytes.
         let matches = lookup("regex_matches").unwrap();
         for (text, found) in [("abc", true), ("a b", false)] {
             let args = [text, r"^\w{1,128}$"].map(|text| Value::Str(text.to_owned()));
             assert_eq!(matches.apply(&args, &ambient()), Ok(Value::Bool(found)));
         }
-        // More patterns than are kept, twice.
+        // More patterns than the cache holds, twice.
         for i in (0..40).chain(0..40) {
             check(&format!("regex_matches('{i}', '^{i}$')"), "true");
         }

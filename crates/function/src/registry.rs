@@ -1,4 +1,4 @@
-//! The table of functions.
+//! The table of built-in functions.
 
 use crate::{
     Ambient, Failure, Function, Makes, arithmetic, bits, comparison, control, convert, json, kind,
@@ -7,14 +7,14 @@ use crate::{
 use model::Value;
 use std::cmp::Ordering;
 
-/// The function of a name.
+/// The function with this name.
 #[must_use]
 pub fn lookup(name: &str) -> Option<&'static Function> {
     let i = FUNCTIONS.binary_search_by(|function| function.name.cmp(name)).ok()?;
     FUNCTIONS.get(i)
 }
 
-/// All of them, by name.
+/// All functions, sorted by name.
 #[must_use]
 pub fn functions() -> &'static [Function] {
     FUNCTIONS
@@ -22,25 +22,24 @@ pub fn functions() -> &'static [Function] {
 
 type Compute = fn(&[Value], &dyn Ambient) -> Result<Value, Failure>;
 
-/// Of its arguments alone, so many at least and at most.
+/// A deterministic function with a minimum and a maximum number of arguments.
 const fn pure(name: &'static str, args_min: usize, args_max: usize, call: Compute) -> Function {
     let (args_max, makes) = (Some(args_max), Makes::Times(2));
     Function { name, args_min, args_max, deterministic: true, makes, call }
 }
 
-/// Of its arguments alone, any number from `args_min`.
+/// A deterministic function with a minimum number of arguments and no maximum.
 const fn many(name: &'static str, args_min: usize, call: Compute) -> Function {
     Function { name, args_min, args_max: None, deterministic: true, makes: Makes::Times(2), call }
 }
 
-/// Of the clock or of randomness.
+/// A function that depends on the clock or on randomness.
 const fn changing(name: &'static str, args_min: usize, args_max: usize, call: Compute) -> Function {
     let (args_max, makes) = (Some(args_max), Makes::Little);
     Function { name, args_min, args_max, deterministic: false, makes, call }
 }
 
-/// The same function, of which something else is known than that it makes at most twice its
-/// arguments.
+/// Replaces the default memory estimate, which is twice the arguments.
 const fn making(makes: Makes, function: Function) -> Function {
     Function { makes, ..function }
 }
@@ -69,7 +68,7 @@ const fn times(times: u64, function: Function) -> Function {
     making(Makes::Times(times), function)
 }
 
-/// Sorted by name.
+/// Sorted by name, for binary search.
 static FUNCTIONS: &[Function] = &[
     pure("abs", 1, 1, |args, _| arithmetic::abs(args)),
     pure("acos", 1, 1, |args, _| math::float("acos", args, f64::acos)),

@@ -1,4 +1,4 @@
-//! Strings. Positions and lengths count characters.
+//! Functions on strings. Positions and lengths are counted in characters.
 
 use crate::budget::{Growing, UNASKED_BYTES, reserve};
 use crate::call::Call;
@@ -6,10 +6,10 @@ use crate::{Ambient, Failure};
 use model::Value;
 use unicode_normalization::UnicodeNormalization;
 
-/// What the allocator takes for a text of one character.
+/// Estimated allocation for a string of one character, in bytes.
 const CHAR_BYTES: u64 = 32;
 
-/// One string made of another.
+/// Applies a function from string to string.
 pub(crate) fn changed(
     name: &'static str,
     args: &[Value],
@@ -31,7 +31,7 @@ pub(crate) fn ends_with(args: &[Value]) -> Result<Value, Failure> {
     edge(Call::new("ends_with", args), |text, part| text.ends_with(part))
 }
 
-/// UTF-8 starts and ends with a string bytewise.
+/// Prefixes and suffixes of UTF-8 can be compared as bytes.
 fn edge(call: Call<'_>, holds: fn(&[u8], &[u8]) -> bool) -> Result<Value, Failure> {
     match (call.value(0), call.value(1)) {
         (Value::Str(text), Value::Str(part)) => {
@@ -56,7 +56,7 @@ pub(crate) fn unicode_normalize(args: &[Value], ambient: &dyn Ambient) -> Result
     }
 }
 
-/// A text of characters, of which nobody knows how many there are.
+/// Collects characters whose number is not known in advance.
 fn gathered(chars: impl Iterator<Item = char>, ambient: &dyn Ambient) -> Result<Value, Failure> {
     let mut chars = chars.peekable();
     let mut text = Growing::new(ambient);
@@ -74,7 +74,7 @@ pub(crate) fn chars(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Fail
     let count = text.chars().count();
     call.check_items(count as u128)?;
     let mut chars = Vec::new();
-    // Beside itself each takes an allocation.
+    // Each string has an allocation besides its value.
     crate::budget::ask(CHAR_BYTES * count as u64, ambient)?;
     reserve(&mut chars, count, ambient)?;
     chars.extend(text.chars().map(|c| Value::Str(c.to_string())));
@@ -93,21 +93,22 @@ pub(crate) fn from_substrings(args: &[Value], ambient: &dyn Ambient) -> Result<V
     Ok(Value::Str(text.finish()))
 }
 
-/// From one character to before another; what lies past the end is left out.
+/// The characters from one position up to another, exclusive. Positions past the end are clipped.
 pub(crate) fn slice_string(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("slice_string", args);
     let text = call.text(0)?;
     let from = usize::try_from(call.int(1)?).map_err(|_| call.refuse(1, "an integer from 0"))?;
     let to = usize::try_from(call.int(2)?).ok().filter(|&to| to >= from);
     let to = to.ok_or_else(|| call.refuse(2, "an integer not below argument 2"))?;
-    // Where the character `at` begins.
+    // The byte position of character `at`.
     let place = |text: &str, at: usize| text.char_indices().nth(at).map_or(text.len(), |one| one.0);
     let (_, rest) = text.split_at(place(text, from));
     let (found, _) = rest.split_at(place(rest, to - from));
     Ok(Value::Str(found.to_owned()))
 }
 
-/// Traditional to simplified Chinese, by characters and those beside them.
+/// Converts traditional to simplified Chinese with the crate `fast2s`. Other values are returned
+/// unchanged.
 pub(crate) fn t2s(args: &[Value]) -> Result<Value, Failure> {
     Ok(match Call::new("t2s", args).value(0) {
         Value::Str(text) => Value::Str(fast2s::convert(text)),

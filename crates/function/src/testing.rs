@@ -1,13 +1,13 @@
-//! What the tests of every category share: calls as lines of text.
+//! Shared test helpers: calls are written as lines of text.
 //!
-//! `check("add(1, 2.5)", "3.5")` reads the call with a small reader of its own, so that the tests
+//! `check("add(1, 2.5)", "3.5")` parses the call with a small parser of its own, so that the tests
 //! need no other crate. A result is shown as a literal, a failure as its message.
 
 use crate::{Ambient, Failure, lookup};
 use model::Value;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A clock that stands, and bits that follow from how often they were asked for.
+/// A fixed clock, and random bits that depend only on the number of calls.
 pub(crate) struct Fixed(AtomicU64);
 
 impl Ambient for Fixed {
@@ -27,7 +27,7 @@ pub(crate) fn ambient() -> Fixed {
     Fixed(AtomicU64::new(0))
 }
 
-/// The value of a call, calls within it first.
+/// Evaluates a call; calls in its arguments are evaluated first.
 pub(crate) fn evaluate(text: &str) -> Result<Value, Failure> {
     let mut reader = Reader { rest: text, ambient: ambient() };
     let value = reader.value();
@@ -44,7 +44,7 @@ pub(crate) fn check(call: &str, want: &str) {
     assert_eq!(found, want, "{call}");
 }
 
-/// One `call => result` a line.
+/// Checks one `call => result` per line.
 #[track_caller]
 pub(crate) fn table(lines: &str) {
     for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -81,7 +81,7 @@ impl Reader<'_> {
         let mut items = Vec::new();
         while !self.take(end) {
             items.push(self.value()?);
-            // Between items, and between a name and its value.
+            // A separator between items, or between a name and its value.
             let _ = self.take(",") || self.take(":");
         }
         Ok(items)

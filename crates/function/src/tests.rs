@@ -1,4 +1,4 @@
-//! What holds of all functions and aggregates, whatever they are given.
+//! Property tests that hold for all functions and aggregates, with any arguments.
 
 use crate::testing::ambient;
 use crate::{aggregates, functions, lookup};
@@ -6,7 +6,7 @@ use model::{Json, Validity, Value, Vector};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// Values of every kind, with the awkward ones among them.
+/// Values of every kind, including edge cases.
 fn any_value() -> impl Strategy<Value = Value> {
     let text = prop_oneof![
         Just(String::new()),
@@ -61,8 +61,8 @@ proptest! {
         }
     }
 
-    /// A meet gives what accumulating gives, says whether the value changed, and stands still when
-    /// the same comes again.
+    /// A meet returns the same as accumulating, reports whether the value changed, and does not
+    /// change for a repeated value.
     #[test]
     fn a_meet_says_exactly_when_it_changed(values in prop::collection::vec(any_value(), 1..5)) {
         for aggregate in aggregates().iter().filter(|aggregate| aggregate.is_meet) {

@@ -1,8 +1,7 @@
-//! Time: the clock, timestamps as text, validities, the time in a UUID.
+//! Time functions: the clock, timestamps as text, validities, and timestamps in UUIDs.
 //!
-//! Functions give and take timestamps as float seconds since 1970-01-01 UTC; a validity has integer
-//! microseconds. The time zones are those compiled in, so that the same script says the same
-//! everywhere.
+//! Timestamps are seconds since 1970-01-01 UTC as floats; a validity has integer microseconds. The
+//! time zone database is compiled in, so that a script gives the same result on every machine.
 
 use crate::call::Call;
 use crate::{Ambient, Failure};
@@ -10,18 +9,18 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::{Validity, Value};
 
-/// 100-nanosecond steps from 1582-10-15, where UUIDs begin, to 1970-01-01.
+/// Number of 100-nanosecond ticks from 1582-10-15, the epoch of UUIDs, to 1970-01-01.
 const UUID_EPOCH_TICKS: i64 = 0x01b2_1dd2_1381_4000;
 
 pub(crate) fn now(ambient: &dyn Ambient) -> Result<Value, Failure> {
     Ok(Value::Float(ambient.now_us() as f64 / 1e6))
 }
 
-/// Microseconds since 1970-01-01 UTC of a time in RFC 3339, or of a date, which begins at midnight
-/// UTC.
+/// Parses a time in RFC 3339, or a date, which means midnight UTC. Returns microseconds since
+/// 1970-01-01 UTC.
 ///
 /// # Errors
-/// Where the text is no such time.
+/// The text is neither.
 pub fn parse_time_us(text: &str) -> Result<i64, Failure> {
     time_of(Call::new("parse_timestamp", &[]), text).map(Timestamp::as_microsecond)
 }
@@ -31,7 +30,7 @@ fn time_of(call: Call<'_>, text: &str) -> Result<Timestamp, Failure> {
         let date: jiff::civil::Date = (text.len() == 10).then(|| text.parse().ok()).flatten()?;
         date.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
     };
-    // Of a date alone there is no `T` or space to read a time after.
+    // A date alone has no `T` or space before a time.
     text.parse().ok().or_else(date).ok_or_else(|| {
         let shown = crate::call::describe(&Value::Str(text.to_owned()));
         call.fail(format_args!("expected a time in RFC 3339, found {shown}"))
@@ -45,7 +44,7 @@ pub(crate) fn parse_timestamp(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::Float(time.as_second() as f64 + f64::from(time.subsec_nanosecond()) / 1e9))
 }
 
-/// RFC 3339 with milliseconds where there are some, in UTC or the zone named.
+/// Formats a time in RFC 3339, in UTC or the given time zone, with milliseconds if they are not 0.
 pub(crate) fn format_timestamp(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("format_timestamp", args);
     let outside = || call.refuse(0, "a time between the years -9999 and 9999");
@@ -53,11 +52,11 @@ pub(crate) fn format_timestamp(args: &[Value]) -> Result<Value, Failure> {
         Value::Validity(validity) => validity.timestamp_us.div_euclid(1000),
         _ => {
             let seconds = call.float(0)?;
-            // Beyond this the cast would say another time.
+            // Larger values would be saturated by the cast.
             if seconds.is_nan() || seconds.abs() > 1e15 {
                 return Err(outside());
             }
-            // A millisecond is no sum of powers of two: most products are a little less or more.
+            // Most milliseconds are not exact in binary, so the product must be rounded.
             (seconds * 1000.0).round() as i64
         }
     };
@@ -94,7 +93,7 @@ pub(crate) fn validity(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("validity", args);
     let timestamp_us = match call.value(0) {
         Value::Int(us) => *us,
-        // A whole float is most likely of now() or parse_timestamp(): seconds.
+        // A float most likely comes from now() or parse_timestamp() and is in seconds.
         Value::Float(_) => {
             return Err(call
                 .refuse(0, "integer microseconds")
@@ -106,20 +105,21 @@ pub(crate) fn validity(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::Validity(Validity { timestamp_us, assert }))
 }
 
-/// 100-nanosecond steps since UUIDs begin.
+/// Number of 100-nanosecond ticks since the epoch of UUIDs.
 pub(crate) fn uuid_ticks(now_us: i64) -> u64 {
     let ticks = i128::from(now_us) * 10 + i128::from(UUID_EPOCH_TICKS);
     u64::try_from(ticks.max(0)).unwrap_or(u64::MAX)
 }
 
-/// Seconds since 1970-01-01 UTC of a UUID of version 1, 6 or 7; null of another.
+/// The time of a UUID of version 1, 6 or 7, in seconds since 1970-01-01 UTC; null for other
+/// versions.
 pub(crate) fn uuid_timestamp(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("uuid_timestamp", args);
     let Value::Uuid(uuid) = call.value(0) else { return Err(call.refuse(0, "a UUID")) };
     let high = u64::from_be_bytes(uuid.first_chunk().copied().unwrap_or_default());
     let seconds = |ticks: u64| (ticks as i64).wrapping_sub(UUID_EPOCH_TICKS) as f64 / 1e7;
     Ok(match high >> 12 & 0xf {
-        // time_low, time_mid, version and time_high: the other way round.
+        // The order is time_low, time_mid, then version and time_high.
         1 => Value::Float(seconds((high & 0xfff) << 48 | (high >> 16 & 0xffff) << 32 | high >> 32)),
         6 => Value::Float(seconds((high >> 16) << 12 | high & 0xfff)),
         7 => Value::Float((high >> 16) as f64 / 1e3),

@@ -1,7 +1,6 @@
-//! Vectors: making them, elementwise arithmetic, distances.
+//! Functions on vectors: construction, elementwise arithmetic, distances.
 //!
-//! Everything is computed with 64-bit floats; a result of 32-bit vectors alone is rounded to 32
-//! bits at the end.
+//! All arithmetic is in 64-bit floats. If all vectors are 32-bit, the result is rounded to 32 bits.
 
 use crate::call::{Call, Number};
 use crate::{Ambient, Failure, random};
@@ -42,12 +41,12 @@ fn collect(kind: VectorKind, items: impl Iterator<Item = f64>) -> Vector {
     }
 }
 
-/// Each element by itself.
+/// Applies a function to each element.
 pub(crate) fn map(vector: &Vector, compute: fn(f64) -> f64) -> Vector {
     collect(kind(vector), items(vector).map(compute))
 }
 
-/// An operator over vectors of one length and numbers, from left to right.
+/// Applies an operator from left to right. Operands are vectors of equal length and numbers.
 pub(crate) fn fold(call: Call<'_>, compute: fn(f64, f64) -> f64) -> Result<Value, Failure> {
     let mut found = call.value(0).clone();
     for value in call.args().iter().skip(1) {
@@ -151,7 +150,7 @@ fn packed(call: Call<'_>, wanted: VectorKind, text: &str) -> Result<Vector, Fail
     }
 }
 
-/// So many floats from 0 to 1, without 1 itself.
+/// A vector of random floats from 0 up to 1, exclusive.
 pub(crate) fn rand_vec(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
     let call = Call::new("rand_vec", args);
     let wanted = wanted_kind(call)?;
@@ -161,7 +160,7 @@ pub(crate) fn rand_vec(args: &[Value], ambient: &dyn Ambient) -> Result<Value, F
     Ok(Value::Vector(collect(wanted, (0..len).map(|_| random::unit(ambient)))))
 }
 
-/// The null vector stays as it is: it has no direction.
+/// Scales a vector to length 1. The zero vector is returned unchanged.
 pub(crate) fn l2_normalize(args: &[Value]) -> Result<Value, Failure> {
     let vector = Call::new("l2_normalize", args).vector(0)?;
     let norm = dot(vector, vector).sqrt();
@@ -169,7 +168,7 @@ pub(crate) fn l2_normalize(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::Vector(collect(kind(vector), items(vector).map(|item| item / divisor))))
 }
 
-/// The square of the Euclidean distance.
+/// The squared Euclidean distance.
 pub(crate) fn l2_dist(args: &[Value]) -> Result<Value, Failure> {
     let (a, b) = two(Call::new("l2_dist", args))?;
     Ok(Value::Float(items(a).zip(items(b)).map(|(a, b)| (a - b) * (a - b)).sum()))
@@ -181,7 +180,7 @@ pub(crate) fn ip_dist(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::Float(1.0 - dot(a, b)))
 }
 
-/// 1 minus the cosine of the angle; NaN where a vector is null.
+/// 1 minus the cosine of the angle; NaN if a vector is zero.
 pub(crate) fn cos_dist(args: &[Value]) -> Result<Value, Failure> {
     let (a, b) = two(Call::new("cos_dist", args))?;
     Ok(Value::Float(1.0 - dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()))

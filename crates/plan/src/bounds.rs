@@ -1,40 +1,40 @@
-//! What conditions say of the values of one variable, before any row is read.
+//! Derives ranges of column values from conditions, before any row is read.
 //!
 //! # Why
-//! `*person{age, name}, age >= 18 && age < 21` asks for a stretch of an index by `age`. Conditions
-//! stay where they are and are checked in every row; what is found here only spares rows that would
+//! `*person{age, name}, age >= 18 && age < 21` needs only a range of an index by `age`. The
+//! conditions stay in the body and are checked for every row. A range only skips rows that would
 //! fail them.
 
 use crate::ir::{Expr, Literal, Rule, Var};
 
-/// Bounds of a column, from conditions that are checked again later.
+/// A range of column values, derived from conditions that are still checked later.
 #[derive(Clone, Debug, Default)]
 pub struct RangeHint {
-    /// At least this.
+    /// Inclusive lower bound.
     pub lower: Option<Expr>,
-    /// At most this.
+    /// Inclusive upper bound.
     pub upper: Option<Expr>,
-    /// Begins with this text.
+    /// Prefix of strings.
     pub starts_with: Option<Expr>,
-    /// Whether both bounds are one value that it is equal to.
+    /// Whether both bounds are one value and the condition is equality.
     pub is_point: bool,
 }
 
-/// How much a hint is thought to spare, for the choice between orders of rows.
+/// Estimated selectivity of a range, used to choose an access path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Sharpness {
-    /// Nothing is known.
+    /// No restriction.
     Nothing,
-    /// From some value on, or up to one.
+    /// One bound.
     OneSide,
-    /// Between two values, or texts that begin alike.
+    /// Two bounds, or a string prefix.
     Stretch,
-    /// One value.
+    /// A single value.
     Point,
 }
 
 impl RangeHint {
-    /// How much it is thought to spare.
+    /// Estimated selectivity.
     pub(crate) fn sharpness(&self) -> Sharpness {
         match (&self.lower, &self.upper) {
             _ if self.is_point => Sharpness::Point,
@@ -45,7 +45,7 @@ impl RangeHint {
         }
     }
 
-    /// Takes down what `left function right` says, where `left` is the variable.
+    /// Adds the condition `variable function right`.
     fn note(&mut self, function: &str, right: Expr) {
         match function {
             "eq" => {
@@ -60,7 +60,7 @@ impl RangeHint {
     }
 }
 
-/// What the conditions of a rule's body say of a variable.
+/// The range of a variable that the conditions of a rule's body imply, if any.
 pub(crate) fn find(rule: &Rule, var: Var) -> Option<Box<RangeHint>> {
     let mut hint = RangeHint::default();
     for literal in &rule.body {
@@ -75,7 +75,7 @@ pub(crate) fn find(rule: &Rule, var: Var) -> Option<Box<RangeHint>> {
     (hint.sharpness() > Sharpness::Nothing).then(|| Box::new(hint))
 }
 
-/// Visits the conditions that must all hold for a condition to hold.
+/// Visits the operands of nested conjunctions.
 pub(crate) fn each_conjunct(condition: &Expr, visit: &mut dyn FnMut(&Expr)) {
     match condition {
         Expr::Call(function, operands, _) if function.name == "and" => {
@@ -85,8 +85,8 @@ pub(crate) fn each_conjunct(condition: &Expr, visit: &mut dyn FnMut(&Expr)) {
     }
 }
 
-/// The function and the other side of a comparison of a variable with what is known before any row
-/// is read.
+/// If `condition` compares `var` with a value that is known before any row is read: the function
+/// and the value. The function is mirrored if the variable is on the right.
 pub(crate) fn comparison(rule: &Rule, condition: &Expr, var: Var) -> Option<(&'static str, Expr)> {
     let Expr::Call(function, args, _) = condition else { return None };
     let [left, right] = args.as_slice() else { return None };
@@ -98,8 +98,8 @@ pub(crate) fn comparison(rule: &Rule, condition: &Expr, var: Var) -> Option<(&'s
     }
 }
 
-/// The expression, if its value is known before any row is read: or that of the variable that it
-/// is.
+/// The expression, if its value is known before any row is read. A variable is replaced by the
+/// value assigned to it.
 fn known(rule: &Rule, expr: &Expr) -> Option<Expr> {
     if let Expr::Var(var) = expr {
         return rule.body.iter().find_map(|literal| match literal {
@@ -112,7 +112,7 @@ fn known(rule: &Rule, expr: &Expr) -> Option<Expr> {
     expr.is_known().then(|| expr.clone())
 }
 
-/// The function's name with its arguments exchanged.
+/// The comparison with exchanged arguments.
 fn mirrored(name: &str) -> Option<&'static str> {
     match name {
         "gt" => Some("lt"),

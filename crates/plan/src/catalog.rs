@@ -1,89 +1,91 @@
-//! What planning asks of the relations that are stored.
+//! The interface through which planning reads the catalog.
 
 use function::OwnAggregate;
 use model::Type;
 use std::sync::Arc;
 use syntax::{Diagnostic, Expr, Ident};
 
-/// A stored relation as a query sees it.
+/// A stored relation as planning sees it.
 #[derive(Clone, Debug)]
 pub struct RelationInfo {
-    /// The catalog's number for it.
+    /// The catalog's id of the relation.
     pub handle: usize,
-    /// Its columns, keys first.
+    /// Columns, keys first.
     pub columns: Vec<ColumnInfo>,
-    /// How many of them are keys.
+    /// Number of key columns.
     pub keys: usize,
-    /// About how many rows it has.
+    /// Estimated number of rows.
     pub rows: u64,
-    /// Orders in which its rows are found; the first is the relation itself.
+    /// Access paths: the relation itself first, then its indexes.
     pub paths: Vec<AccessPath>,
-    /// Of each column, how likely two of its rows have the same value there, as far as known; it
-    /// may be shorter.
+    /// For each column, the estimated probability that two rows have the same value in it. May be
+    /// shorter than `columns`.
     pub repeat_rates: Vec<Option<f64>>,
-    /// Whether its last key column is a validity, so that `@` may be asked.
+    /// Whether the last key column is a validity, so that `@` is allowed.
     pub is_historical: bool,
-    /// Columns whose numbers stand for texts.
+    /// Columns that hold dictionary ids of strings.
     pub spelled: Option<Spelled>,
 }
 
-/// Columns of a relation whose numbers stand for texts of another one: the vertices of a graph that
-/// are text.
+/// Dictionary-encoded columns: they hold ids that stand for the strings of another relation. Used
+/// for graphs with string vertices.
 #[derive(Clone, Debug)]
 pub struct Spelled {
-    /// Which. Each of their numbers has one text, and each text one number.
+    /// The encoded columns. Ids and strings correspond one to one.
     pub columns: Vec<usize>,
-    /// The relation `{number => text}`.
+    /// Name of the relation `{id => string}`.
     pub names: String,
 }
 
 /// A column of a stored relation.
 #[derive(Clone, Debug)]
 pub struct ColumnInfo {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it holds; nullable ones are [`Type::Nullable`].
+    /// Type; [`Type::Nullable`] if the column may be null.
     pub column_type: Type,
 }
 
-/// An order in which rows of a relation are found.
+/// An access path: a relation or one of its indexes, sorted by a list of columns.
 #[derive(Clone, Debug)]
 pub struct AccessPath {
-    /// What messages call it; the index's name, empty for the relation itself.
+    /// Name of the index; empty for the relation itself.
     pub name: String,
-    /// Columns of the relation by which rows are found there, in order.
+    /// Columns of the relation by which the path is sorted, in order.
     pub keys: Vec<usize>,
-    /// Columns of the relation that are read there; the others cost a look-up in the relation.
+    /// Columns of the relation that the path contains. Others need a lookup in the relation.
     pub covers: Vec<usize>,
-    /// Of each prefix of `keys`, as far as known: `prefixes[0]` of the first column.
+    /// Statistics of the prefixes of `keys`, as far as known. `prefixes[0]` is for the first
+    /// column.
     pub prefixes: Vec<PrefixStatistics>,
 }
 
-/// How the rows of a path are spread over the values of a prefix of its key.
+/// Statistics of the values of a key prefix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrefixStatistics {
-    /// About how many values there are.
+    /// Estimated number of distinct values.
     pub values: f64,
-    /// About how many rows have the value that a row drawn at random has: as many as have one value
-    /// if all have as many, and the more the more unequal they are.
+    /// Expected number of rows that share the value of a randomly chosen row. Equals the mean if
+    /// all values are equally frequent, and grows with skew.
     pub rows_met: f64,
 }
 
-/// The stored relations.
+/// Access to the stored relations.
 pub trait Catalog {
-    /// The relation of this name, or of an index as `relation:index`.
+    /// The relation with this name, or an index if the name is `relation:index`. `None` if there is
+    /// none.
     ///
     /// # Errors
-    /// Says why the catalog cannot be read.
+    /// The reason why the catalog cannot be read.
     fn relation(&self, name: &str) -> Result<Option<RelationInfo>, String>;
 
-    /// All names, for hints.
+    /// Names of all relations, for hints.
     fn names(&self) -> Vec<String>;
 
-    /// How many columns an algorithm gives, where that is known before it runs.
+    /// Number of columns that an algorithm returns; `None` if it is not known before it runs.
     ///
     /// # Errors
-    /// There is no such algorithm.
+    /// The algorithm does not exist.
     fn algorithm(
         &self,
         _name: &Ident,
@@ -92,12 +94,12 @@ pub trait Catalog {
         Ok(None)
     }
 
-    /// An aggregate of the program's.
+    /// A user-defined aggregate.
     fn aggregate(&self, _name: &str) -> Option<Arc<OwnAggregate>> {
         None
     }
 
-    /// Their names, for hints.
+    /// Names of the user-defined aggregates, for hints.
     fn aggregates(&self) -> Vec<String> {
         Vec::new()
     }

@@ -1,22 +1,22 @@
-//! What holds of a program after each pass, looked at where assertions are on: in tests, fuzzing
-//! and the simulator.
+//! Checks the invariants of a program after each pass. Active only with debug assertions: in tests,
+//! fuzzing and the simulator.
 
 use crate::catalog::RelationInfo;
 use crate::ir::{Literal, PredicateKind, Program, Rule, Source, Var};
 use crate::order::{BodyPlan, Step};
 
-/// Whether the heads of rules are known to be bound. What a script leaves unbound is found when its
-/// bodies are ordered.
+/// Whether every head variable must be bound by now. Scripts with unbound variables are rejected
+/// only when bodies are ordered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Heads {
     Unknown,
     Bound,
 }
 
-/// Looks at a program, after the pass of this name.
+/// Checks a program after the pass with this name.
 ///
 /// # Panics
-/// Where assertions are on: if an invariant of the intermediate representation does not hold.
+/// With debug assertions, if an invariant of the intermediate representation is violated.
 pub(crate) fn program(pass: &str, heads: Heads, program: &Program, infos: &[RelationInfo]) {
     if cfg!(debug_assertions) {
         for rule in &program.rules {
@@ -68,11 +68,11 @@ fn rule_is_sound(
     )
 }
 
-/// Looks at the order of a body.
+/// Checks the order of a body.
 ///
 /// # Panics
-/// Where assertions are on: if a literal is left out or taken twice, or a step needs what no step
-/// before it binds.
+/// With debug assertions, if a literal is missing or taken twice, or a step uses a variable that no
+/// earlier step binds.
 pub(crate) fn body(rule: &Rule, body: &BodyPlan) {
     if !cfg!(debug_assertions) {
         return;

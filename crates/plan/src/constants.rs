@@ -1,9 +1,9 @@
-//! What a query computes whatever rows there are.
+//! Finds constant expressions, so that their errors do not depend on the plan.
 //!
-//! # Why it is listed
-//! A part of an expression that has no variable has one value, or none. Whether a step that holds
-//! it is ever reached depends on the order of joins, on what else is asked and on the rows. Whether
-//! a script is right must not: so all such parts are computed before the first row is read, also
+//! # Why they are evaluated in advance
+//! An expression without variables has one value or always fails. Whether the step that contains it
+//! is reached depends on the join order, on the rest of the query and on the rows. Whether a script
+//! is valid must not. So all constant expressions are evaluated before the first row is read, even
 //! those of rules that nothing reads.
 
 use crate::ir::{Expr, Literal, PredicateKind, Program};
@@ -12,29 +12,30 @@ use syntax::Span;
 /// An expression without variables.
 #[derive(Clone, Debug)]
 pub struct Constant {
-    /// It.
+    /// The expression.
     pub expr: Expr,
-    /// What it has to be.
+    /// The kind of value that is required.
     pub wanted: Wanted,
-    /// Where it is written.
+    /// Position in the script.
     pub span: Span,
 }
 
-/// What a value has to be.
+/// A requirement on a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// Anything.
+    /// No requirement.
     Any,
-    /// A list, behind `in`.
+    /// A list, after `in`.
     List,
-    /// A truth value, of a condition.
+    /// A boolean, in a condition.
     Bool,
 }
 
-/// Functions that compute an argument but the first only where those before it ask for it.
+/// Functions with short-circuit evaluation: only the first argument is always evaluated.
 const LAZY: &[&str] = &["and", "or", "coalesce", "if", "cond"];
 
-/// The constants of all rules; `is_read` says of each predicate whether it is computed in any case.
+/// The constant expressions of all rules. `is_read` says for each predicate whether it is computed
+/// anyway.
 pub(crate) fn find(program: &Program, is_read: &[bool]) -> Vec<Constant> {
     let mut found = Vec::new();
     for (number, predicate) in program.predicates.iter().enumerate() {
@@ -65,11 +66,11 @@ pub(crate) fn find(program: &Program, is_read: &[bool]) -> Vec<Constant> {
     found
 }
 
-/// Adds the largest parts of an expression that are constant and may fail.
+/// Adds the largest parts of an expression that are constant and can fail.
 fn add(expr: &Expr, wanted: Wanted, span: Span, found: &mut Vec<Constant>) {
     match expr {
         Expr::Const(_) | Expr::Param(_) if wanted == Wanted::Any => {}
-        // The list itself is one, whatever its items are.
+        // The list is known to be a list, so only its items are checked.
         Expr::Call(function, items, _) if function.name == "list" && wanted != Wanted::Bool => {
             items.iter().for_each(|item| add(item, Wanted::Any, span, found));
         }

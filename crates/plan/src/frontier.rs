@@ -1,30 +1,29 @@
-//! How many different rows a body can have after a step, where equal rows are made one.
+//! Upper bounds on the number of distinct rows after each step of a body.
 //!
 //! # Why
-//! Four steps from one vertex of a graph of a hundred thousand are millions of paths, but a hundred
-//! thousand rows at most: nobody asks for the vertices on the way (`live.rs`). An order that is
-//! judged by the number of its paths looks dear, and one that begins with a scan of the whole
-//! relation looks cheap, whatever vertex is asked for.
+//! Four steps from one vertex in a graph with a hundred thousand vertices may be millions of paths,
+//! but at most a hundred thousand distinct rows, since the vertices in between are not live
+//! (`live.rs`). Estimates that count paths would make this order look expensive, and an order that
+//! starts with a full scan look cheap, for any start vertex.
 
 use crate::catalog::RelationInfo;
 use crate::ir::{Literal, Program, Rule, Source, Var};
 use crate::live::{self, Duplicates};
 use crate::order::Sizes;
 
-/// What bounds the rows of a body on the way.
+/// State of the bound while a body is ordered.
 #[derive(Clone)]
 pub(crate) struct Frontier {
-    /// Whether each row counts for itself, however many are equal.
+    /// Whether duplicates must be kept, so that there is no bound.
     keeps_equal: bool,
-    /// Of each variable that is bound, how many values it has at most; infinite where that is not
-    /// known.
+    /// For each variable, the maximum number of distinct values; infinite if unknown.
     values: Vec<f64>,
-    /// Variables whose values the head asks for.
+    /// Variables that the head uses.
     in_head: Vec<bool>,
 }
 
 impl Frontier {
-    /// That of a body of which nothing is bound.
+    /// The state before the first step.
     pub(crate) fn new(program: &Program, rule: &Rule) -> Self {
         Self {
             keeps_equal: live::duplicates(program, rule) == Duplicates::Keep,
@@ -33,7 +32,7 @@ impl Frontier {
         }
     }
 
-    /// Notes what a literal says of the values of its variables, before they are bound by it.
+    /// Updates the bounds of a literal's variables. Must be called before the literal binds them.
     pub(crate) fn bind(&mut self, literal: &Literal, sizes: &Sizes<'_>) {
         match literal {
             Literal::Assign { var, value, .. } => {
@@ -68,7 +67,7 @@ impl Frontier {
         self.values[var] = self.values[var].min(values.max(1.0));
     }
 
-    /// How many rows differ at most in what the head and the literals that are left ask for.
+    /// Maximum number of rows that differ in variables that the head or the remaining literals use.
     pub(crate) fn rows_max(&self, bound: &[bool], left: &[(usize, &Literal)]) -> f64 {
         if self.keeps_equal {
             return f64::INFINITY;
@@ -80,7 +79,7 @@ impl Frontier {
     }
 }
 
-/// How many values a column of a stored relation has at most.
+/// Maximum number of distinct values in a column of a stored relation.
 fn column_values(info: &RelationInfo, column: usize) -> f64 {
     let begins = info.paths.iter().filter(|path| path.keys.first() == Some(&column));
     let known = begins.filter_map(|path| path.prefixes.first()).map(|first| first.values);

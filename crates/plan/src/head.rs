@@ -1,12 +1,12 @@
-//! The types of a rule's columns, as far as they are known before it runs.
+//! Infers the types of result columns, as far as they are known before a query runs.
 
 use crate::Plan;
 use crate::catalog::RelationInfo;
 use crate::ir::{Expr, Literal, PredicateKind, Rule, Source, Var};
 use model::{Type, Value};
 
-/// The type of each column of a rule: that of a stored column it is taken of, or that which an
-/// expression makes; `None` where it may be any.
+/// The type of each column of a rule, from a stored column or an expression. `None` if it is not
+/// known.
 #[must_use]
 pub fn head_types(rule: &Rule, infos: &[RelationInfo]) -> Vec<Option<Type>> {
     let mut known = vec![Known::Unasked; rule.variables.len()];
@@ -15,8 +15,7 @@ pub fn head_types(rule: &Rule, infos: &[RelationInfo]) -> Vec<Option<Type>> {
     rule.head.iter().map(of).collect()
 }
 
-/// The types of the columns of a program's result, as far as they are known: those that all its
-/// rules say.
+/// The types of a program's result columns, as far as all rules of the entry agree on them.
 #[must_use]
 pub fn entry_types(plan: &Plan) -> Vec<Option<Type>> {
     let (program, entry) = (&plan.program, plan.program.entry);
@@ -45,17 +44,17 @@ pub fn entry_types(plan: &Plan) -> Vec<Option<Type>> {
     types
 }
 
-/// What types are found in.
+/// Context of the inference.
 struct Types<'r> {
     rule: &'r Rule,
     infos: &'r [RelationInfo],
 }
 
-/// What is known of a variable's type.
+/// Result of the inference for a variable.
 #[derive(Clone)]
 enum Known {
     Unasked,
-    /// Also while it is asked for, so that variables that are made of each other end.
+    /// Also the state during the inference, so that cyclic definitions end.
     Nothing,
     Type(Type),
 }
@@ -102,7 +101,7 @@ impl Types<'_> {
             Expr::Var(var) => self.of_var(*var, known),
             Expr::Param(_) => None,
             Expr::Call(function, args, _) => {
-                // The one type of all of some arguments, but for nulls.
+                // The common type of all arguments, ignoring nulls.
                 let mut same = |args: &mut dyn Iterator<Item = &Expr>| {
                     let mut types = args
                         .filter(|arg| !matches!(arg, Expr::Const(Value::Null)))
@@ -113,7 +112,7 @@ impl Types<'_> {
                 match function.name {
                     "to_bool" | "eq" | "neq" | "lt" | "le" | "gt" | "ge" => Some(Type::Bool),
                     "length" => Some(Type::Int),
-                    // It leaves ids as they are.
+                    // Ids are returned unchanged.
                     "to_int" => {
                         same(&mut args.iter()).filter(|of| *of != Type::Id).map(|_| Type::Int)
                     }
@@ -139,7 +138,7 @@ mod tests {
     use crate::catalog::ColumnInfo;
     use crate::resolve_over;
 
-    /// The type of an expression of `a: Int`, `s: String?` and `x`, which may be anything.
+    /// The type of an expression over `a: Int`, `s: String?`, and `x` of any type.
     fn type_of_text(text: &str) -> Option<String> {
         let names = ["a", "s", "x"].map(str::to_owned).to_vec();
         let parsed = syntax::parse_expression(text).unwrap();
@@ -204,7 +203,8 @@ mod tests {
         }
     }
 
-    /// A number is found only as it is said, so whatever is found has the column's type.
+    /// A lookup compares by identity (`1` is not `1.0`), so every row that it finds has the
+    /// column's type.
     #[test]
     fn what_is_looked_for_in_a_column_has_its_type() {
         for value in [Expr::Param(0), Expr::Const(Value::Int(1)), Expr::Const(Value::Float(1.0))] {
@@ -230,7 +230,7 @@ mod tests {
     fn variables_made_of_each_other_are_asked_once() {
         let span = syntax::Span::default();
         let add = function::lookup("add").unwrap();
-        // Each is the sum of the one before and itself: 2^64 ways to the first.
+        // Each variable is twice the previous one: there are 2^64 paths to the first.
         let twice = |var: Var| Literal::Assign {
             var,
             value: Expr::Call(add, vec![Expr::Var(var - 1), Expr::Var(var - 1)], span),

@@ -1,22 +1,21 @@
-//! Puts rules that only rename a relation into the rules that read them.
+//! Unfolds rules that only rename or restrict a relation into the rules that read them.
 //!
 //! # Why
-//! `parent[x, a] := *par[x, a]` says nothing that `*par` does not. Left as a rule it hides the
-//! relation's orders, statistics and size from the rules that read it, magic sets make copies of
-//! it, and its rows are copied. Views are unfolded for the same reason (Stonebraker,
-//! *Implementation of integrity constraints and views by query modification*, SIGMOD 1975; Selinger
-//! et al., SIGMOD 1979).
+//! `parent[x, a] := *par[x, a]` adds nothing to `*par`. As a rule of its own it hides the
+//! relation's access paths, statistics and size from its readers, magic sets copy it, and its rows
+//! are copied. Databases unfold views for the same reason (Stonebraker, *Implementation of
+//! integrity constraints and views by query modification*, SIGMOD 1975; Selinger et al., SIGMOD
+//! 1979).
 //!
 //! # Invariants
-//! 1. A rule is a set. It is unfolded where its body gives each of its rows once, or where one rule
-//!    reads it alone and gives a set itself: otherwise a count would change, or a join would find
-//!    the same row again and again.
-//! 2. Nothing that can fail moves, so that no value meets an expression that it did not meet
-//!    before.
-//! 3. A body that is unfolded has at most [`LITERALS_MAX`] literals: each of a long chain of rules
-//!    would hold all conditions of those before it.
-//! 4. A rule that is read several times is unfolded only if it keeps all rows of its relation but
-//!    those that equalities choose: anything else would be computed several times.
+//! 1. A rule is a set. It is unfolded only if its body produces each row once, or if its reader has
+//!    no other atoms and is a set too. Otherwise counts would change, or a join would find the same
+//!    row repeatedly.
+//! 2. An expression that can fail does not move, so it is not evaluated on additional values.
+//! 3. An unfolded body has at most [`LITERALS_MAX`] literals. Otherwise, in a long chain of rules,
+//!    each one would accumulate the conditions of all earlier ones.
+//! 4. A rule with several readers is unfolded only if it restricts its relation by equalities
+//!    alone. Anything else would be computed several times.
 
 use crate::catalog::RelationInfo;
 use crate::ir::{Expr, LITERALS_MAX, Literal, Program, Rule, Source, Var};
@@ -27,7 +26,7 @@ use crate::unequal::are_unequal;
 use hashbrown::HashMap;
 use model::{Type, Value};
 
-/// Unfolds whatever can be, from the rules that read stored relations to the entry.
+/// Unfolds all rules that can be, from the rules that read stored relations to the entry.
 pub(crate) fn inline(program: &mut Program, infos: &[RelationInfo]) {
     let uses = uses(program);
     let rules_of = program.rules_of();
@@ -55,7 +54,7 @@ pub(crate) fn inline(program: &mut Program, infos: &[RelationInfo]) {
     }
 }
 
-/// Whether a rule reads such a predicate.
+/// Whether a rule reads a predicate for which `is_one` is true.
 fn reads_any(rule: &Rule, is_one: &dyn Fn(usize) -> bool) -> bool {
     rule.body.iter().any(|literal| match literal {
         Literal::Atom { source: Source::Derived(read), .. } => is_one(*read),
@@ -66,21 +65,22 @@ fn reads_any(rule: &Rule, is_one: &dyn Fn(usize) -> bool) -> bool {
 /// A rule that can be unfolded.
 struct View {
     rule: Rule,
-    /// Whether its body gives each row once.
+    /// Whether its body produces each row once.
     is_unequal: bool,
-    /// Whether it keeps all rows of its relation but those that equalities choose.
+    /// Whether it restricts its relation by equalities alone.
     is_alias: bool,
-    /// Whether it is one atom with constants, so that it is not there where that atom is not.
+    /// Whether it is a single atom, possibly with constants, so that negating it means negating
+    /// that atom.
     is_atom: bool,
 }
 
 impl View {
-    /// A rule that is its predicate's only one, if it can be unfolded where it is read; it is read
-    /// so many times.
+    /// Creates a view from the only rule of a predicate, if it can be unfolded. `uses` is the
+    /// number of its readers.
     fn of(program: &Program, number: usize, uses: usize, infos: &[RelationInfo]) -> Option<Self> {
         let rule = &program.rules[number];
         let of = &program.predicates[rule.predicate];
-        // Rows that are read in the order of their columns would come in the order of a join.
+        // If its rows are read in column order, they would come in join order instead.
         if of.is_aggregated() || of.is_sorted || rule.body.len() > LITERALS_MAX {
             return None;
         }
@@ -114,8 +114,8 @@ impl View {
         Some(Self { rule: rule.clone(), is_unequal, is_alias, is_atom })
     }
 
-    /// Whether it can be unfolded in a rule where it is not negated. A recursive one would refuse
-    /// the same rows in each round.
+    /// Whether it can be unfolded for a positive atom. A recursive rule would apply its conditions
+    /// again in every round.
     fn fits(&self, is_recursive: bool, takes_equal_rows: bool) -> bool {
         (self.is_unequal || takes_equal_rows) && (self.is_alias || !is_recursive)
     }
@@ -129,9 +129,8 @@ fn are_distinct(vars: &[Var]) -> bool {
     vars.iter().enumerate().all(|(place, var)| !vars[..place].contains(var))
 }
 
-/// Whether a condition is true or false of all values that can reach it, wherever the rule is
-/// unfolded: variables of the head may be bound to anything there, others have the types of their
-/// columns.
+/// Whether a condition cannot fail wherever the rule is unfolded. There, head variables may have
+/// values of any type; other variables have the types of their columns.
 fn never_fails(condition: &Expr, rule: &Rule, infos: &[RelationInfo]) -> bool {
     let Expr::Call(function, args, _) = condition else { return false };
     match function.name {
@@ -142,7 +141,7 @@ fn never_fails(condition: &Expr, rule: &Rule, infos: &[RelationInfo]) -> bool {
     }
 }
 
-/// Whether an expression is a number in any case.
+/// Whether an expression is certainly a number.
 fn is_number(expr: &Expr, rule: &Rule, infos: &[RelationInfo]) -> bool {
     let var = match expr {
         Expr::Const(value) => return matches!(value, Value::Int(_) | Value::Float(_)),
@@ -159,8 +158,8 @@ fn is_number(expr: &Expr, rule: &Rule, infos: &[RelationInfo]) -> bool {
     })
 }
 
-/// Whether something binds every variable. A rule of which that is not so is refused by its own
-/// name.
+/// Whether the body binds every variable. Other rules are not unfolded, so that the error names
+/// them.
 fn are_bound(rule: &Rule) -> bool {
     let mut bound = vec![false; rule.variables.len()];
     loop {
@@ -219,7 +218,7 @@ fn unfold_in(
     (rule.variables, rule.body) = (variables, body);
 }
 
-/// Whether the rule is the set of the rows of one atom.
+/// Whether the rule has a single atom and ignores duplicates.
 fn takes_equal_rows(program: &Program, rule: &Rule) -> bool {
     let is_said =
         |literal: &&Literal| matches!(literal, Literal::Assign { value, .. } if is_leaf(value));
@@ -228,14 +227,15 @@ fn takes_equal_rows(program: &Program, rule: &Rule) -> bool {
     is_one && live::duplicates(program, rule) == Duplicates::Merge
 }
 
-/// A rule in which views are being unfolded.
+/// A rule into which views are unfolded.
 struct Reader<'p> {
     program: &'p Program,
     infos: &'p [RelationInfo],
     head: &'p [Var],
     variables: Vec<String>,
     body: Vec<Literal>,
-    /// Of texts that the body spells already, by the relation that spells them: their numbers.
+    /// Variables of dictionary ids that the body already looks up, by names relation and string
+    /// variable.
     numbers: HashMap<(usize, Var), Var>,
 }
 
@@ -256,7 +256,7 @@ impl<'p> Reader<'p> {
         self.variables.len() - 1
     }
 
-    /// Appends the body of a view for an atom with these arguments.
+    /// Appends the body of a view in place of an atom with these arguments.
     fn unfold(&mut self, view: &Rule, args: &[Option<Var>], negated: bool) {
         let mut to: Vec<Option<Var>> = vec![None; view.variables.len()];
         let mut same = Vec::new();
@@ -280,8 +280,8 @@ impl<'p> Reader<'p> {
         self.body.extend(same);
     }
 
-    /// Gives numbers of a view's texts the variables that they have here; places of literals that
-    /// are not needed therefore.
+    /// Assigns id variables to the view's encoded strings. Returns the positions of name lookups
+    /// that are not needed because the body already has them.
     fn spell(&mut self, view: &Rule, to: &mut [Option<Var>]) -> Vec<usize> {
         let mut spelled = Vec::new();
         for (place, literal) in view.body.iter().enumerate() {
@@ -303,7 +303,7 @@ impl<'p> Reader<'p> {
         spelled
     }
 
-    /// The variables and the body, without what spells texts that nothing asks for.
+    /// Returns the variables and the body, without name lookups whose string is not used.
     fn finish(self) -> (Vec<String>, Vec<Literal>) {
         let mut uses = vec![0; self.variables.len()];
         self.head.iter().for_each(|&var| uses[var] += 1);
@@ -317,8 +317,8 @@ impl<'p> Reader<'p> {
     }
 }
 
-/// A literal of a view with its reader's variables: of an atom only what somebody asks for, and
-/// nothing of what is only said.
+/// A literal of the view with the reader's variables. Arguments that are not used are dropped from
+/// atoms, and assignments to unused variables are dropped entirely.
 fn renamed(literal: &Literal, to: &[Option<Var>], negate: bool) -> Option<Literal> {
     let new = |var: Var| to[var].unwrap_or(var);
     Some(match literal {
@@ -340,8 +340,9 @@ fn renamed(literal: &Literal, to: &[Option<Var>], negate: bool) -> Option<Litera
     })
 }
 
-/// The relation, the number and the text, where a literal says which text a number stands for that
-/// another one reads: every such number has one.
+/// If a literal looks up the string of a dictionary id that another atom reads: the names relation,
+/// the id and the string. Every such id has a string, so the lookup can be dropped if the string is
+/// not used.
 fn spelling_of(
     literal: &Literal,
     body: &[Literal],

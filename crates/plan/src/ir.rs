@@ -1,41 +1,41 @@
-//! Rules with names resolved: predicates, literals and expressions by number.
+//! The intermediate representation: rules with names resolved to indexes.
 //!
 //! # Invariants
-//! 1. A variable is a number within its rule; a place of an atom that nobody asks for is `None`.
-//! 2. A body is a list of literals that all hold: disjunctions have become several rules.
-//! 3. A positive atom's places hold each variable once; equal places are a [`Literal::Same`],
-//!    constants a [`Literal::Assign`]. A negated one's variables are all bound before it, so that
-//!    it may hold one twice.
+//! 1. A variable is an index within its rule. An argument of an atom that is not used is `None`.
+//! 2. A body is a conjunction of literals. Disjunctions have become several rules.
+//! 3. A positive atom contains each variable once: repeated variables become [`Literal::Same`],
+//!    constants [`Literal::Assign`]. The variables of a negated atom are bound before it, so it may
+//!    repeat them.
 
 use function::{Aggregate, Function, OwnAggregate};
 use model::Value;
 use std::sync::Arc;
 use syntax::Span;
 
-/// A variable of one rule.
+/// A variable, as an index within its rule.
 pub type Var = usize;
 
-/// A query's rules.
+/// The rules of a query.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Derived relations; rules refer to them by index.
+    /// Derived relations. Rules refer to them by index.
     pub predicates: Vec<Predicate>,
-    /// Definitions of inline predicates.
+    /// Rules of inline predicates.
     pub rules: Vec<Rule>,
-    /// Stored relations that are read, by the catalog's number.
+    /// Stored relations that the program reads.
     pub stored: Vec<StoredUse>,
     /// The predicate whose rows are the result.
     pub entry: usize,
-    /// Names of parameters, by number.
+    /// Names of parameters. Expressions refer to them by index.
     pub parameters: Vec<String>,
 }
 
-/// Maximum literals of a body that other rules' literals or conditions move into. Without a bound a
-/// long chain of rules would accumulate all conditions of its predecessors in each rule.
+/// Maximum number of literals in a body that other rules' literals or conditions move into. Without
+/// a bound, in a long chain of rules each one would accumulate the conditions of all earlier ones.
 pub(crate) const LITERALS_MAX: usize = 64;
 
 impl Program {
-    /// Of each predicate the numbers of its rules, ascending.
+    /// For each predicate, the indexes of its rules in ascending order.
     #[must_use]
     pub fn rules_of(&self) -> Vec<Vec<usize>> {
         let mut rules_of = vec![Vec::new(); self.predicates.len()];
@@ -49,28 +49,29 @@ impl Program {
 /// A derived relation.
 #[derive(Clone, Debug)]
 pub struct Predicate {
-    /// As written.
+    /// Name as written.
     pub name: String,
     /// Names of its columns.
     pub columns: Vec<String>,
-    /// How it comes about.
+    /// Definition.
     pub kind: PredicateKind,
-    /// Where it is defined first.
+    /// Position of the first definition.
     pub span: Span,
-    /// Whether it holds what is asked of a rule, and is small therefore.
+    /// Whether it is a magic set: the values for which a rule is asked, which are few.
     pub is_asked: bool,
     /// Whether its rows are read in the order of their columns.
     pub is_sorted: bool,
 }
 
 impl Predicate {
-    /// Whether an aggregate stands in its head.
+    /// Whether the head contains an aggregate.
     #[must_use]
     pub fn is_aggregated(&self) -> bool {
         matches!(&self.kind, PredicateKind::Inline { aggregates } if aggregates.iter().any(Option::is_some))
     }
 
-    /// Whether it may be recursive in spite of its aggregates: all are meet and stand last.
+    /// Whether it may be recursive although it aggregates: all its aggregates are meet aggregates
+    /// (semilattices) and are in the last columns.
     #[must_use]
     pub fn is_meet(&self) -> bool {
         let PredicateKind::Inline { aggregates } = &self.kind else { return false };
@@ -82,151 +83,151 @@ impl Predicate {
     }
 }
 
-/// How a derived relation comes about.
+/// The definition of a derived relation.
 #[derive(Clone, Debug)]
 pub enum PredicateKind {
-    /// By rules; one aggregate or none a column.
+    /// Defined by rules.
     Inline {
-        /// Of each column.
+        /// The aggregate of each column, if any.
         aggregates: Vec<Option<AggregateUse>>,
     },
-    /// Rows that an expression without variables lists.
+    /// Constant rows, as an expression without variables.
     Constant(Expr),
-    /// Rows that an algorithm makes of relations.
+    /// The result of an algorithm.
     Fixed(FixedUse),
 }
 
-/// An aggregate with its further arguments.
+/// An aggregate with its arguments.
 #[derive(Clone, Debug)]
 pub struct AggregateUse {
-    /// Which.
+    /// The aggregate.
     pub aggregate: &'static Aggregate,
-    /// Where it is [`function::OWN`]: which of the program's.
+    /// The user-defined aggregate, if `aggregate` is [`function::OWN`].
     pub own: Option<Arc<OwnAggregate>>,
-    /// Without variables.
+    /// Arguments after the variable; they contain no variables.
     pub args: Vec<Expr>,
-    /// Where it is written.
+    /// Position in the script.
     pub span: Span,
 }
 
 /// An algorithm applied to relations.
 #[derive(Clone, Debug)]
 pub struct FixedUse {
-    /// Its name as written.
+    /// Name of the algorithm as written.
     pub name: String,
-    /// Where the name stands.
+    /// Position of the name.
     pub span: Span,
-    /// What it reads.
+    /// Input relations.
     pub inputs: Vec<FixedInput>,
-    /// Its options, with names; unresolved, since some hold variables of an input.
+    /// Options by name. Not resolved yet, since some contain variables of an input.
     pub options: Vec<(String, syntax::Expr)>,
-    /// Whether the head names its columns.
+    /// Whether the head names the columns.
     pub has_head: bool,
 }
 
-/// A relation that an algorithm reads.
+/// An input of an algorithm.
 #[derive(Clone, Debug)]
 pub struct FixedInput {
-    /// Where its rows are.
+    /// The relation.
     pub source: Source,
-    /// Which columns, in order.
+    /// Columns that are read, in order.
     pub columns: Vec<usize>,
-    /// What the rule calls them; empty where it is a wildcard.
+    /// Names of the columns in the rule; empty for a wildcard.
     pub names: Vec<String>,
-    /// As of when.
+    /// Time at which a stored relation is read.
     pub at: Option<Expr>,
-    /// Where it is named.
+    /// Position in the script.
     pub span: Span,
 }
 
-/// Where rows come from.
+/// A relation that a rule reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A predicate.
+    /// An index into [`Program::predicates`].
     Derived(usize),
-    /// An entry of [`Program::stored`].
+    /// An index into [`Program::stored`].
     Stored(usize),
 }
 
 /// A stored relation that a program reads.
 #[derive(Clone, Debug)]
 pub struct StoredUse {
-    /// What the catalog calls it.
+    /// The catalog's id of the relation.
     pub handle: usize,
-    /// Its name.
+    /// Name of the relation.
     pub name: String,
 }
 
-/// One definition of an inline predicate.
+/// A rule of an inline predicate.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// Whose.
+    /// The predicate that it defines.
     pub predicate: usize,
-    /// The variable of each column.
+    /// The variable of each head column.
     pub head: Vec<Var>,
-    /// Names of the variables; made-up ones begin with `*`.
+    /// Names of the variables. Generated names start with `*`.
     pub variables: Vec<String>,
-    /// All hold.
+    /// A conjunction of literals.
     pub body: Vec<Literal>,
-    /// Where it is written.
+    /// Position in the script.
     pub span: Span,
 }
 
-/// One condition of a body.
+/// A literal of a body.
 #[derive(Clone, Debug)]
 pub enum Literal {
-    /// A row is in a relation, or is not.
+    /// A row is in a relation, or is not if `negated`.
     Atom {
-        /// Which relation.
+        /// The relation.
         source: Source,
-        /// The variable of each place.
+        /// The variable of each column; `None` if the column is not used.
         args: Vec<Option<Var>>,
-        /// Whether no such row may be there.
+        /// Whether no matching row may exist.
         negated: bool,
-        /// As of when, of a stored relation.
+        /// Time at which a stored relation is read.
         at: Option<Expr>,
-        /// Where it is written.
+        /// Position in the script.
         span: Span,
     },
-    /// An expression is true.
+    /// A condition that must be true.
     Condition(Expr),
-    /// A variable is the value of an expression.
+    /// A variable has the value of an expression.
     Assign {
-        /// Bound here, or compared where it is bound.
+        /// Bound by the literal; compared if it is already bound.
         var: Var,
-        /// Its value.
+        /// The expression.
         value: Expr,
-        /// Where it is written.
+        /// Position in the script.
         span: Span,
     },
     /// A variable is an item of a list.
     Member {
-        /// Bound here, or compared where it is bound.
+        /// Bound by the literal; compared if it is already bound.
         var: Var,
         /// The list.
         list: Expr,
-        /// Where it is written.
+        /// Position in the script.
         span: Span,
     },
-    /// Two variables are the same value.
+    /// Two variables have the same value.
     Same(Var, Var),
 }
 
-/// An expression.
+/// An expression with resolved names.
 #[derive(Clone, Debug)]
 pub enum Expr {
-    /// A value known before the query runs.
+    /// A constant.
     Const(Value),
-    /// A parameter by number.
+    /// A parameter, as an index into [`Program::parameters`].
     Param(usize),
     /// A variable.
     Var(Var),
-    /// A function of its arguments.
+    /// A function call.
     Call(&'static Function, Vec<Expr>, Span),
 }
 
 impl Expr {
-    /// Calls `visit` for each variable.
+    /// Calls `visit` for each occurrence of a variable.
     pub fn each_var(&self, visit: &mut dyn FnMut(Var)) {
         match self {
             Self::Var(var) => visit(*var),
@@ -235,7 +236,7 @@ impl Expr {
         }
     }
 
-    /// Whether a variable stands in it.
+    /// Whether the expression contains `var`.
     #[must_use]
     pub fn has_var(&self, var: Var) -> bool {
         let mut found = false;
@@ -243,7 +244,7 @@ impl Expr {
         found
     }
 
-    /// The items of a list that is written as one, and not yet known as a whole.
+    /// The items, if the expression is a list with separate item expressions.
     #[must_use]
     pub fn list_items(&self) -> Option<&[Self]> {
         match self {
@@ -252,7 +253,7 @@ impl Expr {
         }
     }
 
-    /// Whether all its variables are among these.
+    /// Whether all variables are bound.
     #[must_use]
     pub fn is_bound(&self, bound: &[bool]) -> bool {
         let mut all = true;
@@ -260,8 +261,7 @@ impl Expr {
         all
     }
 
-    /// Whether its value is the same whatever rows are read: no variable, and no function that
-    /// answers otherwise each time.
+    /// Whether the value does not depend on rows: no variables and only deterministic functions.
     #[must_use]
     pub fn is_known(&self) -> bool {
         match self {
@@ -273,8 +273,8 @@ impl Expr {
         }
     }
 
-    /// Whether its value is drawn, so that each row has its own. (The clock goes on between two
-    /// rows too, but nobody asks for that.)
+    /// Whether the expression calls a random function, so that each row gets its own value. `now`
+    /// also changes between rows, but nothing depends on that.
     #[must_use]
     pub fn is_drawn(&self) -> bool {
         match self {
@@ -285,7 +285,7 @@ impl Expr {
         }
     }
 
-    /// The expression with other variables.
+    /// The expression with its variables replaced.
     #[must_use]
     pub fn renamed(&self, to: &dyn Fn(Var) -> Var) -> Self {
         match self {
@@ -299,7 +299,7 @@ impl Expr {
 }
 
 impl Literal {
-    /// Whether a value in it is drawn ([`Expr::is_drawn`]).
+    /// Whether an expression in it is random ([`Expr::is_drawn`]).
     pub(crate) fn is_drawn(&self) -> bool {
         match self {
             Self::Condition(expr)
@@ -309,7 +309,7 @@ impl Literal {
         }
     }
 
-    /// Calls `visit` for each variable.
+    /// Calls `visit` for each occurrence of a variable.
     pub fn each_var(&self, visit: &mut dyn FnMut(Var)) {
         match self {
             Self::Atom { args, at, .. } => {
@@ -332,7 +332,8 @@ impl Literal {
         }
     }
 
-    /// Its variables that have a value once it is taken, whether or not they had one before.
+    /// Calls `visit` for each variable that is bound after the literal, even if it was bound
+    /// before. [`Literal::Same`] is not included.
     pub fn each_bound(&self, visit: &mut dyn FnMut(Var)) {
         match self {
             Self::Atom { args, negated: false, .. } => {
@@ -343,7 +344,8 @@ impl Literal {
         }
     }
 
-    /// Where a variable of it stands: in an expression, or somewhere in it.
+    /// Position of a use of `var` for messages: of a call that contains it, or of the whole
+    /// literal.
     #[must_use]
     pub fn span_of(&self, var: Var) -> Option<Span> {
         let expr = match self {
@@ -357,7 +359,7 @@ impl Literal {
         }
     }
 
-    /// Where it is written, where that is known.
+    /// Position in the script, if known.
     #[must_use]
     pub fn span(&self) -> Option<Span> {
         match self {

@@ -1,16 +1,17 @@
-//! Rules to checked strata and join orders. Pure: no storage, no clock.
+//! Plans queries: from rules to checked strata and join orders. Pure functions without storage or
+//! clock.
 //!
 //! # Passes
-//! 1. [`resolve`]: names become numbers, bodies become lists of literals.
-//! 2. `inline`: rules that only rename a relation are put into the rules that read them.
+//! 1. [`resolve`]: names become indexes, bodies become lists of literals.
+//! 2. `inline`: rules that only rename or restrict a relation are unfolded into their readers.
 //! 3. `push`: conditions move into the rules whose columns they compare.
-//! 4. `magic`: rules are restricted to what the query asks of them.
-//! 5. `stratify`: which predicates are computed together.
-//! 6. `order`: for each rule, and for each of its recursive atoms, an order of joins; `look_first`
-//!    adds one to be tried before it, `together`, `live` and `unequal` which steps are answered at
-//!    once, what is needed after each, and whether rows can be equal.
+//! 4. `magic`: rules are restricted to the values that the query needs (magic sets).
+//! 5. `stratify`: predicates are grouped into strata.
+//! 6. `order`: finds a join order for each rule, and one for each of its recursive atoms.
+//!    `look_first` adds an order to be tried first, `together` groups steps that are answered by
+//!    intersection, `live` finds live variables, and `unequal` proves rows distinct.
 //!
-//! Where assertions are on, `check` looks at what each of them leaves.
+//! With debug assertions, `check` verifies the result of each pass.
 
 mod bounds;
 mod catalog;
@@ -47,62 +48,63 @@ use check::Heads;
 use order::Sizes;
 use syntax::Diagnostic;
 
-/// Rows that are thought to be asked of a rule.
+/// Estimated number of rows in a magic set.
 const ASKED_ROWS: f64 = 10.0;
 
-/// A query ready to run.
+/// An executable plan.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Its rules.
+    /// The rewritten rules.
     pub program: Program,
-    /// Its stored relations, as [`Program::stored`] numbers them.
+    /// The stored relations, with the indexes of [`Program::stored`].
     pub infos: Vec<RelationInfo>,
-    /// What is computed together, in order.
+    /// Strata in evaluation order. Each is a strongly connected component of the dependency graph.
     pub groups: Vec<GroupPlan>,
-    /// Of each predicate the number of its group; `usize::MAX` where nothing needs it.
+    /// For each predicate, the index of its group; `usize::MAX` if it is not needed.
     pub group_of: Vec<usize>,
-    /// What is computed before any row is read.
+    /// Constant expressions to evaluate before any row is read.
     pub constants: Vec<Constant>,
 }
 
-/// How predicates are computed together.
+/// How the predicates of a stratum are computed.
 #[derive(Clone, Debug)]
 pub struct GroupPlan {
-    /// Which.
+    /// Its predicates.
     pub group: Group,
-    /// Rules of the inline ones.
+    /// Plans of the rules that define its inline predicates.
     pub rules: Vec<RulePlan>,
-    /// Later groups that read it, ascending.
+    /// Later groups that read it, in ascending order.
     pub readers: Vec<Reader>,
 }
 
-/// How a group reads an earlier one.
+/// A later group that reads a group.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    /// Its number.
+    /// Index of the reading group.
     pub group: usize,
-    /// Which of [`GroupPlan::rules`] do, ascending.
+    /// The reading rules, as ascending indexes into its [`GroupPlan::rules`].
     pub rules: Vec<usize>,
-    /// Whether an algorithm does.
+    /// Whether an algorithm of the group reads it.
     pub is_input: bool,
 }
 
-/// How a rule is computed.
+/// How a rule is evaluated.
 #[derive(Clone, Debug)]
 pub struct RulePlan {
-    /// Its number in [`Program::rules`].
+    /// Index in [`Program::rules`].
     pub rule: usize,
-    /// The first time; `None` where it reads its own group, which is empty then.
+    /// Plan of the initial evaluation. `None` for a rule that reads its own group, which is empty
+    /// then.
     pub first: Option<BodyPlan>,
-    /// In each later round, one plan for each atom that reads its own group: that atom reads what
-    /// is new.
+    /// Plans of the semi-naive rounds, one for each atom that reads the rule's own group. That atom
+    /// reads the delta.
     pub rounds: Vec<BodyPlan>,
 }
 
 /// Plans a query.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All errors that were found in it.
 pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Diagnostic>> {
     let (mut program, infos) = resolve(query, catalog)?;
     check::program("resolve", Heads::Unknown, &program, &infos);
@@ -120,8 +122,8 @@ pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Di
     if !magic::is_disabled(query)
         && program.rules.iter().any(|rule| rule.body.iter().any(is_derived))
         && let Some(program) = magic::rewrite(&program, &infos, &whole_rows)
-        // What is asked may depend on what is negated or aggregated later: such a query runs as it
-        // is written.
+        // A magic set may depend on something that is negated or aggregated later. Then the query
+        // runs without the rewriting.
         && let Ok(groups) = stratify::stratify(&program)
         && let Ok((groups, _)) = plan_groups(&program, &infos, groups)
     {
@@ -131,7 +133,7 @@ pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Di
     Ok(finished(program, infos, groups, constants))
 }
 
-/// The plan, with who reads what.
+/// Builds the plan and records the readers of each group.
 fn finished(
     program: Program,
     infos: Vec<RelationInfo>,
@@ -162,7 +164,7 @@ fn finished(
             }
         }
         for (read, place) in found {
-            // A group that reads itself is not later than itself.
+            // A group that reads itself is not a later reader.
             let Some(of) = groups[..reader].get_mut(read) else { continue };
             let is_new = of.readers.last().is_none_or(|last| last.group != reader);
             if is_new {
@@ -183,11 +185,11 @@ fn is_derived(literal: &Literal) -> bool {
     matches!(literal, Literal::Atom { source: Source::Derived(_), .. })
 }
 
-/// Plans, and rows by predicate.
+/// The plans of all groups, and the estimated rows of each predicate.
 type Groups = (Vec<GroupPlan>, Vec<Option<f64>>);
 
-/// The plans of groups, and the rows that each predicate is thought to have, where that can be
-/// told.
+/// Plans all groups. Also returns the estimated number of rows of each predicate, if there is an
+/// estimate.
 fn plan_groups(
     program: &Program,
     infos: &[RelationInfo],
@@ -204,7 +206,7 @@ fn plan_groups(
         let mut rules = Vec::new();
         let mut numbers: Vec<usize> =
             group.predicates.iter().flat_map(|&one| &rules_of[one]).copied().collect();
-        // As they are written, whichever of the group's predicates they define.
+        // In the order of the script, across the predicates of the group.
         numbers.sort_unstable();
         for number in numbers {
             match plan_rule(program, number, &group, infos, &sizes) {
@@ -259,7 +261,7 @@ fn plan_rule(
     let rounds = own.iter().map(|&delta| {
         order::order(program, rule, &sizes, &|place| match place {
             place if place == delta => Version::Delta,
-            // What is new on both sides is found once: by the first of the atoms.
+            // A combination of two new rows is found only once: by the plan of the first atom.
             place if place > delta && is_among_own(&place) => Version::Old,
             _ => Version::Total,
         })

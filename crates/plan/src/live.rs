@@ -1,24 +1,24 @@
-//! What each step of a body must leave, and what equal rows mean.
+//! Finds the live variables after each step of a body, and decides where duplicates are removed.
 //!
 //! # Why
-//! Where a variable that made rows differ is needed no more, equal rows can be one. A rule that is
-//! a set loses nothing by it; one that counts keeps beside each row how often it stands there. So a
-//! count of the paths along a chain of joins costs what the joins' frontiers hold, never the paths:
-//! the elimination of variables (Dechter, Artificial Intelligence 1999; for aggregates over joins
-//! Abo Khamis, Ngo and Rudra, "FAQ", PODS 2016).
+//! When variables are no longer live, rows that differed only in them become equal and can be
+//! merged. A rule that is a set loses nothing; a rule that counts keeps a multiplicity for each
+//! row. So counting the paths along a chain of joins costs as much as the frontiers of the joins,
+//! not as the paths. This is variable elimination (Dechter, Artificial Intelligence 1999; for
+//! aggregates over joins Abo Khamis, Ngo and Rudra, "FAQ", PODS 2016).
 
 use crate::catalog::RelationInfo;
 use crate::ir::{AggregateUse, Expr, PredicateKind, Program, Rule, Var};
 use crate::order::{Planned, Step};
 
-/// What equal rows of a body mean to its rule.
+/// How a rule treats duplicate rows of its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duplicates {
-    /// Nothing: the rule is a set, or its aggregates do not mind how often they are told.
+    /// Ignored: the rule is a set, or its aggregates are insensitive to duplicates.
     Merge,
-    /// Their number counts: equal rows may be one row with a weight.
+    /// Counted: duplicates may be merged into one row with a multiplicity.
     Weigh,
-    /// Each is told by itself.
+    /// Kept: each duplicate must reach the head separately.
     Keep,
 }
 
@@ -29,7 +29,7 @@ fn aggregates<'p>(program: &'p Program, rule: &Rule) -> &'p [Option<AggregateUse
     }
 }
 
-/// What equal rows mean to the aggregates of a rule's head.
+/// How a rule treats duplicates, given the aggregates in its head.
 pub(crate) fn duplicates(program: &Program, rule: &Rule) -> Duplicates {
     let mut duplicates = Duplicates::Merge;
     for used in aggregates(program, rule).iter().flatten() {
@@ -43,20 +43,20 @@ pub(crate) fn duplicates(program: &Program, rule: &Rule) -> Duplicates {
     duplicates
 }
 
-/// Variables of a rule whose values its head asks for.
+/// For each variable, whether the head uses its value.
 pub(crate) fn asked_by_head(program: &Program, rule: &Rule) -> Vec<bool> {
     let mut asked = vec![false; rule.variables.len()];
     let aggregates = aggregates(program, rule);
     for (place, &var) in rule.head.iter().enumerate() {
-        // Rows are counted whatever stands in them.
+        // `count` does not use the value of its variable.
         let is_counted = aggregates.get(place).and_then(Option::as_ref);
         asked[var] |= is_counted.is_none_or(|used| used.aggregate.name != "count");
     }
     asked
 }
 
-/// Fills in what each step must leave, from the last to the first, and where equal rows may become
-/// one.
+/// Sets the live variables of each step from the last to the first, and the steps at which
+/// duplicates are removed.
 pub(crate) fn find(
     program: &Program,
     rule: &Rule,
@@ -74,11 +74,11 @@ pub(crate) fn find(
         );
         planned.distinct = is_join && joins_follow && duplicates != Duplicates::Keep;
         joins_follow |= is_join;
-        // Outputs that nobody needs are not made.
+        // Outputs that are not live are not produced.
         if let Step::Derived { outputs, .. } | Step::Stored { outputs, .. } = &mut planned.step {
             outputs.retain(|(_, var)| needed[*var]);
         }
-        // Rows that would be one draw one value.
+        // A random value must be drawn for each row, so rows before it are not merged.
         if planned.step.expr().is_some_and(Expr::is_drawn) {
             needed.iter_mut().for_each(|needed| *needed = true);
         }
@@ -111,9 +111,9 @@ pub(crate) fn find(
             }
         }
     }
-    // A step may only be asked to leave what is bound by then.
+    // Only bound variables can be live.
     let mut bound = vec![false; rule.variables.len()];
-    // Of one value in all rows: to drop it makes no two rows equal.
+    // Constant in all rows: dropping such a variable makes no rows equal.
     let mut constant = vec![false; rule.variables.len()];
     let (mut before, mut constants_before) = (0, 0);
     let mut passes_over = false;
@@ -128,7 +128,7 @@ pub(crate) fn find(
             Step::Same { b, .. } => bound[*b] = true,
             Step::Derived { outputs, .. } | Step::Stored { outputs, .. } => {
                 outputs.iter().for_each(|(_, var)| bound[*var] = true);
-                // Without outputs one row that is found is enough, or rows are counted.
+                // A join without outputs only checks for a match, or counts matches.
                 binds = !outputs.is_empty();
             }
             Step::Filter(_) => {}
@@ -140,8 +140,7 @@ pub(crate) fn find(
         let count = |of: &dyn Fn(Var) -> bool| (0..bound.len()).filter(|&var| of(var)).count();
         let constants = planned.live.iter().filter(|&&var| constant[var]).count();
         let varies = planned.live.len() - constants;
-        // Nothing was dropped that differs from row to row: rows that came in different go out
-        // different.
+        // If no variable with different values was dropped, distinct input rows stay distinct.
         let dropped = varies < count(&|var| bound[var] && !constant[var]) || before > varies;
         let dropped_constant =
             constants < count(&|var| constant[var]) || constants_before > constants;
@@ -150,7 +149,7 @@ pub(crate) fn find(
     }
 }
 
-/// Whether a join finds several rows that differ only in what it does not ask for.
+/// Whether a join may find several rows that differ only in columns it does not use.
 fn leaves_keys_out(step: &Step, program: &Program, infos: &[RelationInfo]) -> bool {
     let (keys, asked): (usize, Vec<usize>) = match step {
         Step::Stored { stored, path, prefix, checks, outputs, negated: false, .. } => {

@@ -1,24 +1,26 @@
-//! An order that begins with what is bound, to be tried before one that reads a relation whole.
+//! Adds an alternative order that starts with bound values, to be tried before an order with a full
+//! scan.
 //!
 //! # Why
-//! How many rows a look-up finds is known of all values together, not of the one that is asked for.
-//! `?[count(c)] := *f[$v, a], *f[a, b], *f[b, c]` may be thought to find more than the relation has
-//! rows, for some have very many, and so the best order seems to be one that begins with a scan;
-//! but most values of `$v` find little or nothing. A few look-ups tell: they cost a small part of
-//! the scan, which is begun only when they have found much. (A plan that is doubted while it runs:
-//! Kabra and DeWitt, *Efficient mid-query re-optimization*, SIGMOD 1998; Markl and others, *Robust
-//! query processing through progressive optimization*, SIGMOD 2004.)
+//! Statistics describe the average value, not the one that a query asks for. `?[count(c)] := *f[$v,
+//! a], *f[a, b], *f[b, c]` may be estimated to find more rows than the relation has, since some
+//! values have very many, so the best order seems to start with a scan. But most values of `$v`
+//! find few rows or none. A few lookups decide this at a small part of the scan's cost, and the
+//! scan starts only if they find many rows. Similar to re-optimization during execution: Kabra and
+//! DeWitt, *Efficient mid-query re-optimization*, SIGMOD 1998; Markl et al., *Robust query
+//! processing through progressive optimization*, SIGMOD 2004.
 
 use crate::ir::{Literal, Program, Rule};
 use crate::order::{Orderer, Sizes, Step, Version, is_positive};
 
-/// Rows that are read whole without a question whether there is a better way.
+/// Minimum number of rows in full scans for which an alternative is considered.
 const WHOLE_MIN: u64 = 1024;
 
-/// The part of what is read whole that may be spent on looking first.
+/// The alternative may read the number of scanned rows divided by this.
 const SPENT_PART: u64 = 2;
 
-/// The order, and how much it may do, where `best` reads much whole and there is one that does not.
+/// If `best` scans many rows in full and there is an order that does not: that order, and the
+/// number of rows that it may read.
 pub(crate) fn find<'a>(
     program: &'a Program,
     rule: &'a Rule,
@@ -50,8 +52,7 @@ pub(crate) fn find<'a>(
     })
 }
 
-/// Rows that are read to make the tables in memory that an order needs: once, and not for the next
-/// query.
+/// Rows that are read to build the hash tables of an order. Later queries reuse the tables.
 fn rows_of_tables(order: &Orderer<'_>, sizes: &Sizes<'_>) -> u64 {
     let steps = order.steps.iter().map(|planned| match &planned.step {
         Step::Stored { stored, prefix, checks, negated: false, at: None, .. }
@@ -64,7 +65,7 @@ fn rows_of_tables(order: &Orderer<'_>, sizes: &Sizes<'_>) -> u64 {
     steps.sum()
 }
 
-/// Rows of the relations that an order reads from their first row to their last.
+/// Rows that an order reads in full scans.
 fn rows_read_whole(order: &Orderer<'_>, sizes: &Sizes<'_>) -> u64 {
     let steps = order.steps.iter().map(|planned| match &planned.step {
         Step::Stored { stored, prefix, range: None, negated: false, at: None, .. }

@@ -1,19 +1,19 @@
-//! Restricts rules to what the query asks of them: magic sets.
+//! Restricts rules to the values that the query needs: magic sets.
 //!
 //! # Why
-//! `?[b] := path[1, b]` asks for the paths from 1. Computed bottom up, `path` would be all paths
-//! there are. So each use of a rule with bound columns gets a copy of the rule that is joined with
-//! the set of values those columns are asked for (Bancilhon, Maier, Sagiv and Ullman, PODS 1986;
-//! with the joins' own order for passing bindings sideways).
+//! `?[b] := path[1, b]` needs only the paths from 1, but bottom-up evaluation would compute all
+//! paths. So each use of a rule with bound columns gets a copy of the rule, joined with a magic set
+//! of the values of those columns (Bancilhon, Maier, Sagiv and Ullman, PODS 1986). Sideways
+//! information passing follows the join order.
 //!
 //! # Invariants
-//! 1. The entry's rows stay the same: a copy is read only where its set holds what is asked.
-//! 2. Columns of aggregates are never bound: a group is asked for whole or not at all.
-//! 3. A rule that is also needed whole is not copied; what is negated or read by an algorithm is
-//!    needed whole.
-//! 4. A copy of a rule with meet aggregates reads itself and no other copy of that rule: the
-//!    other's rows are the last of their groups, and a condition may refuse those where it took the
-//!    ones that they bettered.
+//! 1. The rows of the entry stay the same: a copy is read only for values in its magic set.
+//! 2. Columns with aggregates are never bound: a group is computed completely or not at all.
+//! 3. A rule that is also needed as a whole is not copied. Rules that are negated or read by an
+//!    algorithm are needed as a whole.
+//! 4. A copy of a rule with meet aggregates reads itself but no other copy of the same rule. The
+//!    other copy only has the final row of each group, and a condition may reject that row although
+//!    it accepted an earlier one that the final row replaced.
 
 use crate::ASKED_ROWS;
 use crate::catalog::RelationInfo;
@@ -21,15 +21,14 @@ use crate::ir::{Expr, Literal, Predicate, PredicateKind, Program, Rule, Source, 
 use crate::order::{self, Orderer, Sizes, Version};
 use hashbrown::{HashMap, HashSet};
 
-/// How many times as many rows a rule must have as it is asked for.
+/// Minimum ratio between the rows of a rule and the values in its magic set.
 const LESS: f64 = 4.0;
 
-/// Copies of rules that a rewriting may make; a query that needs more runs as it is.
+/// Maximum number of copies of rules. A query that needs more is not rewritten.
 const COPIES_MAX: usize = 256;
 
-/// The restricted program; `None` where nothing is bound, or a rule cannot be ordered. `whole_rows`
-/// are the rows that predicates are thought to have, where that is known: nobody asks with a set
-/// for a rule that is hardly larger.
+/// The restricted program; `None` if nothing is bound or a rule cannot be ordered. `whole_rows` are
+/// estimates for each predicate: a rule that is hardly larger than its magic set is not restricted.
 pub(crate) fn rewrite(
     program: &Program,
     infos: &[RelationInfo],
@@ -65,28 +64,28 @@ pub(crate) fn rewrite(
 }
 
 enum Task {
-    /// The rules of a predicate as they are.
+    /// Process the rules of a predicate unchanged.
     Whole(usize),
-    /// The copy of a predicate for these bound columns.
+    /// Process the rules of a predicate's copy for these bound columns.
     Copy { of: usize, bound: Vec<bool>, copy: usize, asked: usize },
 }
 
 struct Rewriter<'p> {
     given: &'p Program,
     infos: &'p [RelationInfo],
-    /// Rows that predicates are thought to have, where that is known.
+    /// Estimated rows of the predicates, if known.
     whole_rows: &'p [Option<f64>],
-    /// Of each given predicate the numbers of its rules.
+    /// For each predicate of the original program, the indexes of its rules.
     rules_of: Vec<Vec<usize>>,
-    /// The same as `whole_rows`, with those of copies and of what is asked behind.
+    /// As `whole_rows`, extended by copies and magic sets.
     sizes: Vec<Option<f64>>,
     out: Program,
-    /// Predicates that are needed whole.
+    /// Predicates that are needed as a whole.
     whole: HashSet<usize>,
-    /// By predicate and bound columns: the copy, and the set of what is asked of it.
+    /// The copy and its magic set, by predicate and bound columns.
     copies: HashMap<(usize, Vec<bool>), (usize, usize)>,
     work: Vec<Task>,
-    /// Of each predicate, the number of its recursive component.
+    /// For each predicate, the index of its strongly connected component.
     component: Vec<usize>,
 }
 
@@ -144,8 +143,7 @@ impl Rewriter<'_> {
                 let mut args: Vec<Option<Var>> = Vec::new();
                 let mut same = Vec::new();
                 for (&var, _) in head {
-                    // A variable may stand in two columns of the head, but not in two places of an
-                    // atom.
+                    // A variable may occur in two columns of the head, but only once in an atom.
                     if args.contains(&Some(var)) {
                         rule.variables.push(format!("*{}", rule.variables.len()));
                         args.push(Some(rule.variables.len() - 1));
@@ -166,7 +164,7 @@ impl Rewriter<'_> {
         Some(())
     }
 
-    /// The rule with copies in the place of the rules that it uses with bound columns.
+    /// The rule with derived relations replaced by their copies, where columns are bound.
     fn restrict(&mut self, rule: Rule, of: usize, is_copy: bool) -> Option<Rule> {
         let sizes = Sizes { predicates: &self.sizes, infos: self.infos };
         let (places, rows) = handed_on(&self.out, &rule, &sizes, is_copy)?;
@@ -181,7 +179,7 @@ impl Rewriter<'_> {
                     true => vec![false; args.len()],
                     false => self.bound_columns(*read, args, &bound),
                 };
-                // A rule that is computed whole reads its own component whole.
+                // A rule that is computed as a whole reads its own component as a whole.
                 let is_own = !is_copy && self.component[*read] == self.component[of];
                 let before = step.checked_sub(1).map_or(1.0, |last| rows[last]);
                 let is_less = self.whole_rows[*read].is_none_or(|rows| before * LESS < rows);
@@ -205,7 +203,7 @@ impl Rewriter<'_> {
         Some(Rule { body, ..rule })
     }
 
-    /// Which columns of a use are bound and may be.
+    /// The columns of an atom that are bound and have no aggregate.
     fn bound_columns(&self, read: usize, args: &[Option<Var>], bound: &[bool]) -> Vec<bool> {
         let PredicateKind::Inline { aggregates } = &self.given.predicates[read].kind else {
             return vec![false; args.len()];
@@ -214,8 +212,8 @@ impl Rewriter<'_> {
         columns.map(|(var, one)| one.is_none() && var.is_some_and(|var| bound[var])).collect()
     }
 
-    /// Adds the rule that says what is asked: what comes before the use, as far as it is tied to
-    /// the bound variables.
+    /// Adds the rule of a magic set: the literals before the atom that are connected to the bound
+    /// variables.
     fn ask(&mut self, rule: &Rule, set: usize, head: Vec<Var>, before: &[Literal]) {
         let mut needed = vec![false; rule.variables.len()];
         head.iter().for_each(|&var| needed[var] = true);
@@ -241,7 +239,7 @@ impl Rewriter<'_> {
             .filter(|(_, taken)| **taken)
             .map(|(literal, _)| literal.clone())
             .collect();
-        // What is asked of a rule because the same is asked of it says nothing.
+        // A rule that derives a magic set from itself adds nothing.
         if let [Literal::Atom { source: Source::Derived(one), args, negated: false, .. }] =
             body.as_slice()
             && *one == set
@@ -253,7 +251,7 @@ impl Rewriter<'_> {
         self.out.rules.push(Rule { predicate: set, head, variables, body, span });
     }
 
-    /// A predicate with meet aggregates of which one copy reads another.
+    /// A predicate with meet aggregates that has a copy which reads another copy.
     fn meet_of_other_copy(&self) -> Option<usize> {
         let copy_of: HashMap<usize, usize> =
             self.copies.iter().map(|((of, _), (copy, _))| (*copy, *of)).collect();
@@ -270,7 +268,8 @@ impl Rewriter<'_> {
         })
     }
 
-    /// Where a rule is also needed whole, its copies are not.
+    /// Returns the program. Copies of rules that turned out to be needed as a whole are replaced by
+    /// the originals.
     fn finish(mut self) -> Program {
         let mut instead: HashMap<usize, usize> = HashMap::new();
         for ((of, _), (copy, _)) in &self.copies {
@@ -291,10 +290,9 @@ impl Rewriter<'_> {
     }
 }
 
-/// The order in which a rule hands on what is bound: places of its literals, and rows after each. A
-/// copy begins with what is asked of it and takes nothing that has nothing to do with what is
-/// bound, as long as there is such an order: a rule of which nothing is bound would be needed
-/// whole.
+/// The order for sideways information passing: the positions of the literals, and the estimated
+/// rows after each. A copy starts with its magic set and avoids atoms without bound variables as
+/// long as possible, because such an atom needs its relation as a whole.
 fn handed_on(
     program: &Program,
     rule: &Rule,
@@ -316,7 +314,7 @@ fn handed_on(
     Some((places, steps.iter().map(|planned| planned.rows).collect()))
 }
 
-/// Of each predicate, the number of its strongly connected component.
+/// For each predicate, the index of its strongly connected component.
 fn components(program: &Program) -> Vec<usize> {
     let groups = crate::stratify::components_of(program);
     let mut component = vec![usize::MAX; program.predicates.len()];
@@ -326,7 +324,7 @@ fn components(program: &Program) -> Vec<usize> {
     component
 }
 
-/// Whether a query asks not to be rewritten.
+/// Whether the query disables the rewriting.
 pub(crate) fn is_disabled(query: &syntax::Query) -> bool {
     let Some(expr) = &query.options.disable_magic_rewrite else { return false };
     let known = crate::resolve::resolve_expression(expr, &mut Vec::new());

@@ -1,10 +1,11 @@
-//! In which order a body's literals are taken, and how each is computed.
+//! Chooses the order in which a body's literals are evaluated, and an operator for each.
 //!
 //! # How the order is found
-//! Greedily from each atom as the first, and the cheapest of these orders is taken: what is free (a
-//! condition, an assignment, a comparison) comes first; then the atom that is thought to leave the
-//! fewest rows, given what is bound. Written order only breaks ties. An exhaustive search (Selinger
-//! et al., SIGMOD 1979) would mend estimates that are coarser than its gain.
+//! A greedy search starts from each atom, and the cheapest result is chosen. Free literals
+//! (conditions, assignments, comparisons) come first, then the atom with the smallest estimated
+//! number of rows, given the bound variables. Ties are broken by the order of the script. An
+//! exhaustive search (Selinger et al., SIGMOD 1979) would gain less than the estimates are wrong
+//! by.
 
 use crate::bounds::{self, RangeHint, Sharpness};
 use crate::catalog::{AccessPath, PrefixStatistics, RelationInfo};
@@ -17,110 +18,110 @@ use crate::together;
 use crate::unequal;
 use syntax::{Diagnostic, Span};
 
-/// Atoms of a body that are each tried as the first; larger bodies begin with the one that leaves
-/// fewest rows.
+/// Maximum number of atoms that are each tried as the first. A larger body starts with the atom
+/// that is estimated to leave the fewest rows.
 pub(crate) const BEGINNINGS_MAX: usize = 12;
 
-/// Of the rows that are left, those in which a column of which nothing is known is what it must be.
+/// Estimated share of rows that match a bound column without statistics.
 const REPEAT_RATE: f64 = 0.1;
 
-/// Rows of a derived relation of which nothing is known.
+/// Estimated rows of a derived relation whose size is unknown.
 const ROWS_UNKNOWN: f64 = 1000.0;
 
-/// The same of a recursive one in an order that only looks for what is bound: more than any
-/// relation, so that all else that may be looked up is, and the recursion is asked for as little as
-/// can be.
+/// As [`ROWS_UNKNOWN`], for recursive relations in an order of lookups only. Larger than any
+/// relation, so that the recursion comes after all other lookups and is asked for as few values as
+/// possible.
 const ROWS_RECURSIVE: f64 = 1e12;
 
-/// Rows of a scan that cost as much as one that is found in an index and looked up in its relation
-/// (20 to 40 ns and some 300).
+/// Number of scanned rows that cost as much as finding one row in an index and looking it up in its
+/// relation: 20 to 40 ns each, against about 300 ns.
 pub const LOOK_UP_ROWS: u64 = 10;
 
-/// A column, and the variable that stands there.
+/// A column and its variable.
 type Place = (usize, Var);
 
-/// Which rows of a derived relation an atom reads, in semi-naive evaluation.
+/// The rows of a derived relation that an atom reads in semi-naive evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// All that there are.
+    /// All rows so far.
     Total,
-    /// Those that were there before the last round.
+    /// The rows from before the last round.
     Old,
-    /// Those that the last round found.
+    /// The rows that the last round added.
     Delta,
 }
 
-/// One operator.
+/// An operator of a pipeline.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Binds or, where it is bound, compares.
+    /// Assigns the value of an expression to a variable, or compares if it is already bound.
     Assign {
         /// The variable.
         var: Var,
-        /// Its value.
+        /// The expression.
         value: Expr,
-        /// Whether it is compared.
+        /// Whether it compares.
         compare: bool,
     },
-    /// Keeps rows for which it is true.
+    /// Keeps rows for which the expression is true.
     Filter(Expr),
-    /// Keeps rows in which two variables are the same value, or binds the second.
+    /// Keeps rows in which two variables have the same value, or binds the second variable.
     Same {
-        /// Bound.
+        /// A bound variable.
         a: Var,
-        /// Bound where `compare`.
+        /// Bound if `compare` is set.
         b: Var,
-        /// Whether both are bound.
+        /// Whether it compares.
         compare: bool,
     },
-    /// A row for each item of a list.
+    /// Produces a row for each item of a list.
     Member {
-        /// The variable.
+        /// The variable that gets the item.
         var: Var,
         /// The list.
         list: Expr,
-        /// Whether it is compared.
+        /// Whether the variable is already bound, so that items are compared with it.
         compare: bool,
     },
     /// Joins with a derived relation.
     Derived {
-        /// Which.
+        /// The relation, as an index into [`Program::predicates`].
         predicate: usize,
-        /// Which of its rows.
+        /// The rows that are read.
         version: Version,
-        /// Columns that are bound, and by which variable.
+        /// Bound columns with their variables.
         bound: Vec<(usize, Var)>,
         /// Columns that bind variables.
         outputs: Vec<(usize, Var)>,
-        /// Keeps rows that find none.
+        /// Anti-join: keeps rows without a match.
         negated: bool,
     },
     /// Joins with a stored relation.
     Stored {
-        /// Entry of [`Program::stored`].
+        /// The relation, as an index into [`Program::stored`].
         stored: usize,
-        /// Entry of [`RelationInfo::paths`].
+        /// The access path, as an index into [`RelationInfo::paths`].
         path: usize,
-        /// Key columns of the path that are bound, and by which variables.
+        /// Variables of the path's leading key columns that are bound.
         prefix: Vec<Var>,
-        /// What is known of the key column after the prefix.
+        /// The range of the key column after the prefix.
         range: Option<Box<RangeHint>>,
-        /// Where a path that is not the relation itself was chosen for its range alone: what is
-        /// known of the relation's own first key column.
+        /// If an index was chosen only for its range: the range of the relation's own first key
+        /// column.
         own_range: Option<Box<RangeHint>>,
         /// Other bound columns.
         checks: Vec<(usize, Var)>,
         /// Columns that bind variables.
         outputs: Vec<(usize, Var)>,
-        /// As of when.
+        /// Time at which the relation is read.
         at: Option<Expr>,
-        /// Keeps rows that find none.
+        /// Anti-join: keeps rows without a match.
         negated: bool,
     },
 }
 
 impl Step {
-    /// The expression that it computes.
+    /// The expression that the operator evaluates, if any.
     #[must_use]
     pub fn expr(&self) -> Option<&Expr> {
         match self {
@@ -133,84 +134,84 @@ impl Step {
     }
 }
 
-/// A step, and what is left after it.
+/// An operator with estimates and properties of the rows after it.
 #[derive(Clone, Debug)]
 pub struct Planned {
     /// The operator.
     pub step: Step,
-    /// Variables that are bound and still needed.
+    /// Live variables: bound, and used by a later step or the head.
     pub live: Vec<Var>,
-    /// Rows thought to be there, where equal ones are made one.
+    /// Estimated rows after the step, without duplicates.
     pub rows: f64,
-    /// Rows that it is thought to make of each row, equal ones included.
+    /// Estimated rows that each input row produces, including duplicates.
     pub grows: f64,
-    /// Equal rows may be made one here: what made them differ is needed no more, and more joins
-    /// follow.
+    /// Whether duplicates may be removed here: variables were dropped, and more joins follow.
     pub distinct: bool,
-    /// A join that finds rows which differ only in what it does not ask for.
+    /// Whether the join may produce duplicates: it finds rows that differ only in columns it does
+    /// not use.
     pub finds_alike: bool,
-    /// Where it is written.
+    /// Position in the script.
     pub span: Span,
-    /// So many steps after this one, all of which ask whether a row is there, may be answered
-    /// together with it: they bind the variable that this step binds, by intersection.
+    /// Number of the following steps that belong to the same intersection group. They only check
+    /// for a matching row, so the variable that this step binds can be found by intersecting all of
+    /// them.
     pub together: usize,
 }
 
-/// How often the values of a variable come again: how many rows a look-up by it finds depends on
-/// it, where some values have many.
+/// How often the values of a variable repeat. If the data is skewed, the number of rows that a
+/// lookup finds depends on it.
 #[derive(Clone, Copy, PartialEq)]
 enum Comes {
-    /// Each once, as far as is known.
+    /// Each value once, as far as known.
     Once,
-    /// As often as they are in some other column.
+    /// As often as in some other column.
     Again,
-    /// As often as they are in this column of this stored relation.
+    /// As often as in this column of this stored relation.
     From(usize, usize),
 }
 
-/// How a body is computed.
+/// The plan of a rule's body: a pipeline of operators.
 #[derive(Clone, Debug)]
 pub struct BodyPlan {
-    /// In order.
+    /// Operators in order.
     pub steps: Vec<Planned>,
-    /// What equal rows mean.
+    /// How duplicates are treated.
     pub duplicates: Duplicates,
-    /// Rows thought to come out.
+    /// Estimated number of result rows.
     pub rows: f64,
-    /// Places of the body's literals, in the order of the steps.
+    /// For each step, the index of its literal in the body.
     pub places: Vec<usize>,
-    /// Of the entry: so many of the first columns of the head tell all rows apart that come out;
-    /// `None` where some may be equal.
+    /// For the entry, if its rows are provably distinct: the number of leading head columns that
+    /// form a unique key.
     pub unequal: Option<usize>,
-    /// Variables of the head whose values are compared with nothing, in order.
+    /// Head variables whose values are never compared, in ascending order.
     pub loose: Vec<Var>,
-    /// Another order, to be tried before this one, which reads a relation whole.
+    /// An alternative order, to be tried before this one with its full scan.
     pub tried: Option<Box<Tried>>,
 }
 
-/// An order that begins with what is bound.
+/// An order that starts with bound values, limited in the rows that it may read.
 #[derive(Clone, Debug)]
 pub struct Tried {
-    /// The order.
+    /// The plan of the order.
     pub plan: BodyPlan,
-    /// Rows after which it is given up, in all rounds of a recursion together; a look-up counts as
-    /// [`LOOK_UP_ROWS`] of them.
+    /// Rows after which the alternative is abandoned, over all rounds of a recursion. A lookup
+    /// counts as [`LOOK_UP_ROWS`].
     pub rows_max: u64,
 }
 
-/// What is thought of the sizes of derived relations.
+/// Estimated sizes of relations.
 pub(crate) struct Sizes<'a> {
-    /// Of each predicate, where it is known.
+    /// Estimated rows of each predicate, if known.
     pub(crate) predicates: &'a [Option<f64>],
-    /// Of stored relations.
+    /// The stored relations.
     pub(crate) infos: &'a [RelationInfo],
 }
 
-/// The plan of a rule whose recursive atoms read the versions that `version` says, by place in the
-/// body.
+/// Plans a rule. `version` returns the rows that a recursive atom reads, by its index in the body.
 ///
 /// # Errors
-/// A variable that nothing binds.
+/// A variable is not bound.
 pub(crate) fn order(
     program: &Program,
     rule: &Rule,
@@ -219,14 +220,14 @@ pub(crate) fn order(
 ) -> Result<BodyPlan, Diagnostic> {
     let frontier = Frontier::new(program, rule);
     let mut best = Orderer::new(rule, sizes, frontier.clone());
-    // A round that reads anything but what is new whole costs as much as that, however little is
-    // new.
+    // A round must start with the delta. Scanning anything else costs the same even if the delta is
+    // small.
     let new = (0..rule.body.len()).find(|&place| version(place) == Version::Delta);
     best.is_round = new.is_some();
     let unbound = best.run(new, version);
     if unbound.is_none() && new.is_none() {
-        // The atom that leaves fewest rows is not always the one to begin with: what is small may
-        // lead to what is large.
+        // The atom that leaves the fewest rows is not always the best start: a small relation may
+        // lead to a large one.
         let begins = rule.body.iter().enumerate().filter(|(_, literal)| is_positive(literal));
         let begins: Vec<usize> = begins.map(|(place, _)| place).collect();
         if (2..=BEGINNINGS_MAX).contains(&begins.len()) {
@@ -251,13 +252,13 @@ pub(crate) fn order(
     Ok(BodyPlan { tried, ..finished(program, rule, sizes, best) })
 }
 
-/// The plan of an order that takes all literals.
+/// Turns a complete order into a plan.
 fn finished(program: &Program, rule: &Rule, sizes: &Sizes<'_>, order: Orderer<'_>) -> BodyPlan {
     let Orderer { rows, mut steps, mut places, .. } = order;
     together::find(&mut steps, &mut places);
     let duplicates = live::duplicates(program, rule);
     live::find(program, rule, sizes.infos, duplicates, &mut steps);
-    // Of another rule nobody asks.
+    // Only computed for the entry.
     let is_entry = rule.predicate == program.entry;
     let unequal = if is_entry { unequal::columns(program, rule, sizes.infos) } else { None };
     let loose = unequal::loose(rule, unequal);
@@ -270,28 +271,28 @@ pub(crate) fn is_positive(literal: &Literal) -> bool {
     matches!(literal, Literal::Atom { negated: false, .. })
 }
 
-/// An order that is being made.
+/// An order under construction.
 #[derive(Clone)]
 pub(crate) struct Orderer<'a> {
     rule: &'a Rule,
     sizes: &'a Sizes<'a>,
-    /// Whether it is of a round, in which all pairs of what is new and what was asked are too many:
-    /// how much is asked is not known.
+    /// Whether it is for a semi-naive round. Then it avoids cross products, because the size of a
+    /// magic set is unknown and its product with the delta may be too large.
     is_round: bool,
-    /// Whether it may only look for what is bound.
+    /// Whether it may only use lookups of bound values.
     looks: bool,
     bound: Vec<bool>,
-    /// Bound to values that the script or its parameters say.
+    /// Variables whose value comes from the script or its parameters.
     known: Vec<bool>,
-    /// Of those that are bound.
+    /// Valid for bound variables.
     comes: Vec<Comes>,
     rows: f64,
     pub(crate) steps: Vec<Planned>,
-    /// Places of the body's literals, in the order of the steps.
+    /// For each step, the index of its literal in the body.
     pub(crate) places: Vec<usize>,
-    /// Rows that the steps look at and leave, in all.
+    /// Cost so far: the total rows that the steps read and leave.
     pub(crate) cost: f64,
-    /// How many rows can differ.
+    /// Bound on the number of distinct rows.
     frontier: Frontier,
 }
 
@@ -314,14 +315,14 @@ impl<'a> Orderer<'a> {
         }
     }
 
-    /// One that only looks for what is bound, or begins with few rows.
+    /// An order that uses only lookups of bound values, or starts with a derived relation.
     pub(crate) fn looking(program: &'a Program, rule: &'a Rule, sizes: &'a Sizes<'a>) -> Self {
         let frontier = Frontier::new(program, rule);
         Self { looks: true, ..Self::new(rule, sizes, frontier) }
     }
 
-    /// Takes all literals, the one at place `first` before all other atoms; what is wrong if they
-    /// cannot all be taken.
+    /// Adds all literals, with the atom at index `first` before other atoms. Returns the error if
+    /// some cannot be added.
     pub(crate) fn run(
         &mut self,
         mut first: Option<usize>,
@@ -329,7 +330,7 @@ impl<'a> Orderer<'a> {
     ) -> Option<Diagnostic> {
         let mut left: Vec<(usize, &Literal)> = self.rule.body.iter().enumerate().collect();
         while !left.is_empty() {
-            // A value is drawn for each row of what is written before it.
+            // A random value is drawn for each row of the literals written before it.
             let waits = |place: usize, literal: &Literal| {
                 let is_row = |(other, before): &(usize, &Literal)| {
                     *other < place
@@ -361,7 +362,7 @@ impl<'a> Orderer<'a> {
                         }
                     }
                     first = None;
-                    // An atom may wait for what is drawn: as of when it is asked, say.
+                    // An atom may depend on a random value, for example in its `@ time`.
                     let drawn = || left.iter().position(|(_, literal)| self.is_free(literal));
                     match best.map(|(_, best)| best).or_else(drawn) {
                         Some(best) => best,
@@ -374,15 +375,15 @@ impl<'a> Orderer<'a> {
             let before = self.rows;
             let once = self.once(literal);
             self.take(literal, version(place));
-            // To look something up costs about as much as to hand on a row or two; a condition is
-            // next to nothing.
+            // A lookup costs about as much as passing on one or two rows. A condition costs almost
+            // nothing.
             self.cost += match literal {
                 Literal::Atom { .. } => once + before + self.rows,
                 _ => before * 0.2,
             };
             self.frontier.bind(literal, self.sizes);
             self.rows = self.rows.min(self.frontier.rows_max(&self.bound, &left));
-            // Only before another join are equal rows made one.
+            // Duplicates are only removed before another join.
             if let Some(last) = self.steps.last_mut()
                 && left.iter().any(|(_, literal)| is_positive(literal))
             {
@@ -392,14 +393,14 @@ impl<'a> Orderer<'a> {
         None
     }
 
-    /// Rows that are read once, before the first look-up.
+    /// Rows that are read once before the first lookup, to build a hash table.
     fn once(&self, literal: &Literal) -> f64 {
         match literal {
             Literal::Atom { source: Source::Stored(stored), args, negated: false, at, .. } => {
                 let (_, prefix) = self.path(*stored, args, at.is_some());
                 let is_bound = args.iter().flatten().any(|&var| self.bound[var]);
                 match prefix == 0 && is_bound {
-                    // Made for all rows, of whatever range.
+                    // The table contains all rows, even if there is a range.
                     true => self.sizes.infos[*stored].rows as f64,
                     false => 0.0,
                 }
@@ -408,7 +409,7 @@ impl<'a> Orderer<'a> {
         }
     }
 
-    /// Whether an atom has nothing to do with what is bound.
+    /// Whether no variable of an atom is bound: it would be a cross product.
     fn is_apart(&self, literal: &Literal) -> bool {
         match literal {
             Literal::Atom { args, .. } => !args.iter().flatten().any(|&var| self.bound[var]),
@@ -416,7 +417,7 @@ impl<'a> Orderer<'a> {
         }
     }
 
-    /// Whether it costs next to nothing and adds no rows.
+    /// Whether a literal costs almost nothing and adds no rows.
     fn is_free(&self, literal: &Literal) -> bool {
         match literal {
             Literal::Condition(expr) => expr.is_bound(&self.bound),
@@ -431,7 +432,8 @@ impl<'a> Orderer<'a> {
         }
     }
 
-    /// Rows looked at and left by an atom or a list; `None` where it cannot be taken yet.
+    /// Estimated rows that an atom or a list reads and leaves. `None` if it cannot be evaluated
+    /// yet.
     fn cost(&self, literal: &Literal, version: Version) -> Option<f64> {
         match literal {
             Literal::Member { list, .. } => list.is_bound(&self.bound).then_some(self.rows * 3.0),
@@ -464,8 +466,8 @@ impl<'a> Orderer<'a> {
         }
     }
 
-    /// Whether an atom may be taken now where only what is bound is looked for: if anything of it
-    /// is bound, or it is the first and a rule's.
+    /// Whether an atom may be added now. If only lookups are allowed, one of its variables must be
+    /// bound, or it must be the first and derived.
     fn may_look(&self, source: Source, args: &[Option<Var>], is_at: bool) -> bool {
         if !self.looks {
             return true;
@@ -476,17 +478,18 @@ impl<'a> Orderer<'a> {
             .iter()
             .any(|planned| matches!(planned.step, Step::Stored { .. } | Step::Derived { .. }));
         match source {
-            // How many rows a rule has is known when it was computed: it may have none.
+            // A derived relation may come first: its size is known when it is read, and it may be
+            // empty.
             Source::Derived(_) => is_bound || is_first,
-            // Where no stored order begins with what is bound, a table in memory does, which is
-            // kept for the next query.
+            // If no access path starts with a bound column, a hash table is used. It is cached for
+            // later queries.
             Source::Stored(stored) => is_bound || self.path(stored, args, is_at).1 > 0,
         }
     }
 
     fn derived_fanout(&self, predicate: usize, args: &[Option<Var>], version: Version) -> f64 {
-        // A recursive rule is asked for less the more of it is bound, so that it comes after
-        // others.
+        // The more columns of a recursive relation are bound, the fewer values it is asked for, so
+        // it should come after other atoms.
         let unknown = if self.looks { ROWS_RECURSIVE } else { ROWS_UNKNOWN };
         let rows = self.sizes.predicates[predicate].unwrap_or(unknown).max(1.0);
         let rows = if version == Version::Delta { (rows * 0.1).max(1.0) } else { rows };
@@ -494,12 +497,16 @@ impl<'a> Orderer<'a> {
         rows.powf(1.0 - bound as f64 / args.len().max(1) as f64)
     }
 
-    /// The path with the longest bound prefix, and its length. Where two are equal: without a
-    /// prefix the one of whose next column conditions say most, for how much that really is is
-    /// asked when the query runs; after a prefix another than the first only where conditions say
-    /// nothing of the first one's, and it has all columns or few rows of a value. What held at a
-    /// time is found among all rows of a key without its validity, and only where those stand
-    /// together.
+    /// The access path with the longest bound prefix, and the length of the prefix. Among paths
+    /// with equal prefixes:
+    ///
+    /// - Without a prefix, the path whose next column has the most selective range wins. Its real
+    ///   selectivity is measured when the query runs.
+    /// - With a prefix, another path than the first is chosen only if the first has no range for
+    ///   its next column, and the other one either contains all columns or has few rows per value.
+    ///
+    /// A read with `@` uses the relation itself, because it needs all versions of a key, which are
+    /// adjacent only there.
     fn path(&self, stored: usize, args: &[Option<Var>], is_at: bool) -> (usize, usize) {
         let is_bound = |&&column: &&usize| args[column].is_some_and(|var| self.bound[var]);
         let paths = &self.sizes.infos[stored].paths;
@@ -516,7 +523,7 @@ impl<'a> Orderer<'a> {
                 continue;
             }
             let hint = match paths.len() {
-                // There is nothing to choose.
+                // There is no choice.
                 1 => None,
                 _ => self.range(path.keys.get(prefix).copied(), args),
             };
@@ -538,7 +545,7 @@ impl<'a> Orderer<'a> {
         best
     }
 
-    /// Whether all columns that an atom asks for are read there.
+    /// Whether the path contains all columns that an atom uses.
     fn covers(&self, path: &AccessPath, args: &[Option<Var>]) -> bool {
         let mut asked = args.iter().enumerate().filter(|(_, var)| var.is_some());
         asked.all(|(column, _)| path.covers.contains(&column))
@@ -567,16 +574,17 @@ impl<'a> Orderer<'a> {
             var.is_some_and(|var| self.bound[var]) && !path.keys[..prefix].contains(column)
         });
         let hints = self.share(stored, number, prefix, args);
-        // A bound column that is no key of the path: some of its values are left.
+        // A bound column that is not in the prefix leaves a part of the rows.
         bound.fold(found * hints, |found, (column, _)| {
             let rate = info.repeat_rates.get(column).copied().flatten();
             (found * rate.unwrap_or(REPEAT_RATE)).max(found.min(1.0))
         })
     }
 
-    /// Rows that a look-up by these columns finds. By values that come as often as they do here, as
-    /// many as a row has beside it; by values that come once each, the mean; who comes more often
-    /// elsewhere tends to do so here too, and lies between.
+    /// Estimated rows that a lookup by these columns finds. If the values repeat as they do in the
+    /// column itself, frequent values are looked up more often, and the estimate is `rows_met`. If
+    /// each value occurs once, it is the mean. Otherwise, the distributions are assumed to be
+    /// correlated, and the estimate is between the two.
     fn found(
         &self,
         stored: usize,
@@ -599,8 +607,7 @@ impl<'a> Orderer<'a> {
         if comes.all(is_same) { met } else { (mean * met).sqrt() }
     }
 
-    /// The share of a path's rows with a prefix that conditions on the next column are thought to
-    /// leave.
+    /// Estimated share of the rows with a prefix that the range of the next column leaves.
     fn share(&self, stored: usize, path: usize, prefix: usize, args: &[Option<Var>]) -> f64 {
         let path = &self.sizes.infos[stored].paths[path];
         let hint = self.range(path.keys.get(prefix).copied(), args);
@@ -612,7 +619,8 @@ impl<'a> Orderer<'a> {
         }
     }
 
-    /// How many values the key column after a prefix is thought to have where the prefix is one.
+    /// Estimated number of distinct values of the key column after a prefix, for one value of the
+    /// prefix.
     fn values(&self, stored: usize, path: &AccessPath, prefix: usize) -> f64 {
         let distinct = |keys: usize| Some(path.prefixes.get(keys.wrapping_sub(1))?.values);
         let rows = (self.sizes.infos[stored].rows as f64).max(1.0);
@@ -624,7 +632,7 @@ impl<'a> Orderer<'a> {
         values.max(1.0)
     }
 
-    /// What conditions say of a column that is not bound yet.
+    /// The range that conditions imply for a column that is not bound yet.
     fn range(&self, column: Option<usize>, args: &[Option<Var>]) -> Option<Box<RangeHint>> {
         let var = args[column?]?;
         if self.bound[var] { None } else { bounds::find(self.rule, var) }
@@ -718,7 +726,7 @@ impl<'a> Orderer<'a> {
         });
     }
 
-    /// How often the values come that an atom binds.
+    /// Records how often the values repeat that an atom binds.
     fn come(&mut self, source: Source, args: &[Option<Var>]) {
         for (column, var) in args.iter().enumerate() {
             let Some(var) = *var else { continue };
@@ -736,15 +744,15 @@ impl<'a> Orderer<'a> {
         }
     }
 
-    /// Columns whose variables are bound, and those that bind theirs.
+    /// Splits columns into those with bound variables and those that bind them.
     fn split(&self, args: &[Option<Var>]) -> (Vec<Place>, Vec<Place>) {
         let places = args.iter().enumerate().filter_map(|(column, var)| Some((column, (*var)?)));
         places.partition(|(_, var)| self.bound[*var])
     }
 
     fn unbound(&self, left: &[(usize, &Literal)]) -> Diagnostic {
-        // What would be bound if the literals could be taken is not to blame, unless they wait for
-        // each other.
+        // A variable that another remaining literal would bind is not to blame, unless the literals
+        // wait for each other.
         let mut bound = self.bound.clone();
         left.iter().for_each(|(_, literal)| literal.each_bound(&mut |var| bound[var] = true));
         for bound in [&bound, &self.bound] {

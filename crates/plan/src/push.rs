@@ -1,21 +1,21 @@
-//! Moves conditions on columns of a rule into the rule.
+//! Moves conditions on a rule's columns into the rule (selection pushdown).
 //!
 //! # Why
-//! `adult[n, a] := *person{name: n, age: a} ?[n] := adult[n, a], a < 20` would compute all of
-//! `adult` first. With the condition inside, the rule reads a stretch of an index (pushing
-//! selections through views: Selinger et al., SIGMOD 1979; through rules: Ullman, Principles of
-//! Database and Knowledge-Base Systems, 1989). Equalities with `=` are magic sets' business.
+//! `adult[n, a] := *person{name: n, age: a} ?[n] := adult[n, a], a < 20` would first compute all of
+//! `adult`. With the condition inside, the rule reads only a range of an index (through views:
+//! Selinger et al., SIGMOD 1979; through rules: Ullman, Principles of Database and Knowledge-Base
+//! Systems, 1989). Equalities with `=` are left to magic sets.
 //!
 //! # Invariants
-//! 1. Only into a rule that one atom reads, so that nobody misses the rows that are gone.
-//! 2. Only as long as bodies have no more than [`LITERALS_MAX`] literals: in a long chain of rules
-//!    each condition would move from rule to rule to its end.
-//! 3. Only conditions on a column that is not aggregated: a group is there whole or not at all.
-//! 4. What fails for some values is tried of no row of which it was not tried before. `==` never
-//!    fails. `<` and its kind do where values have no common order, and `starts_with` where one is
-//!    no text, so they move only from a body whose one positive atom reads the rule, past nothing
-//!    that may keep rows from them, to the end of bodies whose one positive atom binds all that
-//!    comes before: the rows of one are then the rows of the other.
+//! 1. A condition moves only into a rule with a single reader, so that no other reader misses rows.
+//! 2. It moves only while bodies have at most [`LITERALS_MAX`] literals. In a long chain of rules
+//!    each condition would move from rule to rule to the end.
+//! 3. It moves only to columns without an aggregate: a group is computed completely or not at all.
+//! 4. A condition that can fail is not evaluated on additional rows. `==` never fails. `<` and
+//!    similar comparisons fail for values without a common order, `starts_with` for values that are
+//!    not strings. So these move only from a body whose single positive atom reads the rule, if
+//!    nothing before them can filter rows, to the end of bodies with a single positive atom. Both
+//!    bodies then have the same rows.
 
 use crate::bounds::{comparison, each_conjunct};
 use crate::ir::{Expr, LITERALS_MAX, Literal, PredicateKind, Program, Rule, Source, Var};
@@ -23,10 +23,10 @@ use crate::resolve::call;
 use crate::stratify::components_of;
 use syntax::Span;
 
-/// Comparisons that fail for some values: those that have no common order, and what is no text.
+/// Comparisons that fail for some values: without a common order, or not a string.
 const FAILING: &[&str] = &["gt", "ge", "lt", "le", "starts_with"];
 
-/// Moves all that can be moved, from the entry on.
+/// Moves all conditions that can move, from the entry to the rules that it depends on.
 pub(crate) fn push(program: &mut Program) {
     let uses = uses(program);
     let rules_of = program.rules_of();
@@ -39,7 +39,8 @@ pub(crate) fn push(program: &mut Program) {
     }
 }
 
-/// By how many atoms and algorithms each predicate is read; the entry once more, by whoever asks.
+/// For each predicate, the number of atoms and algorithms that read it. The entry counts one more
+/// reader, the result.
 pub(crate) fn uses(program: &Program) -> Vec<usize> {
     let mut uses = vec![0; program.predicates.len()];
     uses[program.entry] += 1;
@@ -61,7 +62,7 @@ pub(crate) fn uses(program: &Program) -> Vec<usize> {
     uses
 }
 
-/// A comparison of a column of a rule.
+/// A condition on a column of another rule.
 struct Moved {
     to: usize,
     column: usize,
@@ -70,12 +71,12 @@ struct Moved {
     span: Span,
 }
 
-/// Moves conditions of one rule into those that it reads.
+/// Moves conditions of a rule into the rules that it reads.
 fn push_from(program: &mut Program, number: usize, uses: &[usize], rules_of: &[Vec<usize>]) {
     let rule = &program.rules[number];
     let mut moved = Vec::new();
     let mut left = Vec::with_capacity(rule.body.len());
-    // Whether something before, or a join, may keep rows from what follows.
+    // Whether a join or an earlier literal may filter the rows that later literals see.
     let mut is_guarded = !has_one_source(rule);
     for literal in &rule.body {
         let mut all = false;
@@ -114,8 +115,7 @@ fn push_from(program: &mut Program, number: usize, uses: &[usize], rules_of: &[V
     }
 }
 
-/// Whether one positive atom binds whatever a body's conditions need, in the order in which they
-/// are written.
+/// Whether the body has a single positive atom and no list members.
 fn has_one_source(rule: &Rule) -> bool {
     let atoms = rule.body.iter().filter(|one| matches!(one, Literal::Atom { negated: false, .. }));
     atoms.count() == 1 && !rule.body.iter().any(|one| matches!(one, Literal::Member { .. }))
@@ -125,13 +125,13 @@ fn all_have_one_source(program: &Program, rules: &[usize]) -> bool {
     rules.iter().all(|&number| has_one_source(&program.rules[number]))
 }
 
-/// Whether rules may take one more condition besides so many that move to them or to others.
+/// Whether the rules can take another condition, if `moving` conditions are already moving.
 fn have_room(program: &Program, rules: &[usize], moving: usize) -> bool {
     moving < LITERALS_MAX
         && rules.iter().all(|&number| program.rules[number].body.len() + moving < LITERALS_MAX)
 }
 
-/// Whether a positive atom binds the variable too, so that assigning it keeps rows out.
+/// Whether a positive atom also binds the variable, so that assigning it filters rows.
 fn is_in_atom(rule: &Rule, var: Var) -> bool {
     rule.body.iter().any(|literal| match literal {
         Literal::Atom { args, negated: false, .. } => args.contains(&Some(var)),
@@ -139,7 +139,7 @@ fn is_in_atom(rule: &Rule, var: Var) -> bool {
     })
 }
 
-/// Where a condition may go.
+/// The rule and column to which a condition can move.
 fn target(program: &Program, rule: &Rule, condition: &Expr, uses: &[usize]) -> Option<Moved> {
     let Expr::Call(_, _, span) = condition else { return None };
     let mut vars = Vec::new();

@@ -1,9 +1,10 @@
-//! Names to numbers: a syntax tree becomes a [`Program`].
+//! Resolves names: turns a syntax tree into a [`Program`].
 //!
 //! # How bodies are flattened
-//! Negations move inwards, disjunctions outwards, until each rule is one list of literals; a rule
-//! with `or` becomes several of the same head. An argument of an atom that is no plain variable
-//! becomes a made-up variable and an assignment, so that later passes know one kind of argument.
+//! Negations move inwards and disjunctions outwards until each rule is a list of literals; a rule
+//! with `or` becomes several rules with the same head. An argument of an atom that is not a
+//! variable is replaced by a generated variable and an assignment, so that later passes see only
+//! variables.
 
 mod expression;
 mod flatten;
@@ -25,10 +26,10 @@ use model::Value;
 use spelled::SpelledAtom;
 use syntax::{Args, Atom, Diagnostic, HeadItem, Ident, Span, closest};
 
-/// The query's rules, and the stored relations that they read.
+/// Resolves the rules of a query. Also returns the stored relations that they read.
 ///
 /// # Errors
-/// Everything that is wrong with names and numbers of columns.
+/// All errors in names and numbers of columns.
 pub fn resolve(
     query: &syntax::Query,
     catalog: &dyn Catalog,
@@ -65,7 +66,7 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    /// Makes the predicates, so that rules may name them in any order.
+    /// Creates the predicates first, so that rules can refer to them in any order.
     fn declare(&mut self, query: &syntax::Query) {
         for rule in &query.rules {
             let (name, columns, kind, span) = match rule {
@@ -130,7 +131,7 @@ impl Resolver<'_> {
         }
         match self.by_name.get("?") {
             Some(&entry) => self.program.entry = entry,
-            // It is there, and its own mistake was told.
+            // The entry rule exists, but has an error that was already reported.
             None if query.rules.iter().any(|rule| rule.name().text == "?") => {}
             None => self.errors.push(Diagnostic {
                 message: "the query has no entry rule".to_owned(),
@@ -175,8 +176,7 @@ impl Resolver<'_> {
                     );
                     (message, "all definitions of a rule have the same aggregates")
                 } else {
-                    // The result's columns are named as the last definition names them, as Cozo
-                    // does.
+                    // The last definition names the columns of the result, as in CozoDB.
                     self.program.predicates[place].columns = columns;
                     return;
                 }
@@ -397,7 +397,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// The variable of an atom's argument; anything but a new plain variable adds to the body.
+    /// The variable for an argument of an atom. An argument that is not a variable adds an
+    /// assignment to the body.
     fn place(
         &mut self,
         arg: &syntax::Expr,
@@ -438,8 +439,8 @@ impl Resolver<'_> {
         Err(problem)
     }
 
-    /// Gives a rule without a head, whose rows tell its columns only when they are there, the
-    /// columns with which it is used first.
+    /// Sets the columns of a rule without a head whose number of columns is only known when it has
+    /// been computed. The first use determines them.
     fn close(&mut self, predicate: usize, columns: usize) {
         let known = &mut self.program.predicates[predicate];
         let is_open = match &known.kind {
@@ -477,7 +478,7 @@ impl Resolver<'_> {
         Ok(self.infos.len() - 1)
     }
 
-    /// Which argument stands for which column.
+    /// Assigns arguments to columns.
     fn columns_of<'e>(
         &self,
         stored: usize,
@@ -528,9 +529,9 @@ impl Resolver<'_> {
         }
     }
 
-    /// The relation of an index, and where its columns stand there. What held at a time is the
-    /// newest row of a key, and in an index the rows of a key are apart: the relation is asked, in
-    /// whichever order is best.
+    /// For an index that is read with `@`: its relation, and the relation's positions of the index
+    /// columns. Such a read needs the newest version of each key, and the versions of a key are not
+    /// adjacent in an index. So the relation is read instead, by the best access path.
     fn behind(&mut self, index: usize, name: &Ident) -> Result<(usize, Vec<usize>), Diagnostic> {
         let relation = self.stored(name, None)?;
         let place = |column: &ColumnInfo| {
@@ -571,7 +572,8 @@ impl Resolver<'_> {
                 let predicate = self.predicate(name)?;
                 let known = self.program.predicates[predicate].columns.len();
                 let mut names = args.iter().map(name_of).collect::<Result<Vec<_>, _>>()?;
-                // What its rows tell of a rule's columns is known when they are there.
+                // If the number of columns is only known when the rule has been computed, names are
+                // checked then.
                 if known > 0 {
                     names = padded(names, known).map_err(|given| {
                         let what = (columns_text(known), were(given));
@@ -632,11 +634,11 @@ impl Resolver<'_> {
     }
 }
 
-/// Names of the first columns of an input with wildcards for the others, so that each of its
-/// `known` columns has one. No names stay none: then the columns have their own.
+/// Pads the names of an input's columns with wildcards to `known` columns. An empty list stays
+/// empty: then the columns keep their own names.
 ///
 /// # Errors
-/// How many names are given, where there are more than columns.
+/// The number of names, if there are more than columns.
 fn padded(mut names: Vec<String>, known: usize) -> Result<Vec<String>, usize> {
     if names.len() > known {
         return Err(names.len());
@@ -647,31 +649,30 @@ fn padded(mut names: Vec<String>, known: usize) -> Result<Vec<String>, usize> {
     Ok(names)
 }
 
-/// That a variable is not this very value: the opposite of `=`, to which `1` and `1.0` are two.
+/// The negation of `var = value`. Like `=` it compares by identity, so `1` and `1.0` differ.
 fn other_than(var: Var, value: Expr, span: Span) -> Expr {
     let is_number = |value: &Value| matches!(value, Value::Int(_) | Value::Id(_) | Value::Float(_));
     if let Expr::Const(said) = &value
         && !is_number(said)
     {
-        // Only numbers are equal in size and not the same.
+        // Only for numbers does `==` differ from identity.
         return call("neq", vec![Expr::Var(var), value], span);
     }
     let same = call("is_in", vec![Expr::Var(var), call("list", vec![value], span)], span);
     call("negate", vec![same], span)
 }
 
-/// Variables of one rule.
+/// Variables of a rule.
 #[derive(Default)]
 struct Scope {
     names: Vec<String>,
     by_name: HashMap<String, Var>,
-    /// Of texts: the stored relation that spells them and the text's variable, to that of the
-    /// number.
+    /// Variables of dictionary ids, by names relation and string variable.
     numbers: HashMap<(usize, Var), Var>,
-    /// Where the order of rows is asked for: what stands in the columns of the body's atoms, as
-    /// they are written.
+    /// If the order of rows matters: the variables in the columns of the body's atoms, in written
+    /// order.
     rows: Option<Vec<Var>>,
-    /// Atoms that may not hold, whose texts are looked at when all others are known.
+    /// Negated atoms over dictionary-encoded columns. They are added to the body after all others.
     negated: Vec<SpelledAtom>,
 }
 
@@ -691,8 +692,8 @@ impl Scope {
     }
 }
 
-/// Gives a variable that stands in several places of one atom another name in all but the first.
-/// What is negated only compares.
+/// Renames repeated variables of a positive atom, except for the first occurrence. Negated atoms
+/// only compare, so they may repeat variables.
 fn distinct_places(
     args: &mut [Option<Var>],
     negated: bool,
@@ -720,7 +721,7 @@ fn column_name(item: &HeadItem) -> String {
     }
 }
 
-/// The columns of `[[$x, $y]]`: a single row that is made of parameters alone is named by them.
+/// Column names of `[[$x, $y]]`: a single row that consists of parameters is named after them.
 fn parameter_names(data: &syntax::Expr) -> Option<Vec<String>> {
     let syntax::Expr::List(rows, _) = data else { return None };
     let [syntax::Expr::List(items, _)] = rows.as_slice() else { return None };

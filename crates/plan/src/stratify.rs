@@ -1,31 +1,31 @@
-//! Which predicates are computed together, and in which order.
+//! Groups predicates into strata and orders them.
 //!
 //! # Invariants
 //! 1. A group comes after all groups that it reads.
-//! 2. Inside a group nothing is negated, aggregated by an ordinary aggregate, or read by an
-//!    algorithm: such a cycle has no meaning that all would agree on.
+//! 2. Within a group there is no negation, no ordinary aggregate and no algorithm input: such a
+//!    cycle has no generally accepted meaning.
 
 use crate::ir::{Literal, PredicateKind, Program, Source};
 use syntax::Diagnostic;
 
-/// Predicates that are computed together.
+/// Predicates that depend on each other and are computed together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Which, ascending.
+    /// Indexes of the predicates, in ascending order.
     pub predicates: Vec<usize>,
-    /// Whether one of them reads one of them.
+    /// Whether a predicate of the group reads one of the group.
     pub is_recursive: bool,
 }
 
 impl Group {
-    /// Whether a predicate is one of them.
+    /// Whether a predicate is in the group.
     #[must_use]
     pub fn has(&self, predicate: usize) -> bool {
         self.predicates.binary_search(&predicate).is_ok()
     }
 }
 
-/// How a predicate reads another.
+/// How a predicate depends on another.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reads {
     Plainly,
@@ -34,7 +34,7 @@ enum Reads {
     Whole,
 }
 
-/// The groups that the entry needs.
+/// The groups that the entry depends on, in evaluation order.
 ///
 /// # Errors
 /// A cycle through negation, an ordinary aggregate or an algorithm.
@@ -62,12 +62,12 @@ pub(crate) fn stratify(program: &Program) -> Result<Vec<Group>, Diagnostic> {
     Ok(found)
 }
 
-/// Components that the entry needs, without a check.
+/// The strongly connected components that the entry depends on, without checking cycles.
 pub(crate) fn components_of(program: &Program) -> Vec<Vec<usize>> {
     components(&reads_of(program), program.entry)
 }
 
-/// What each predicate reads, and how.
+/// The dependencies of each predicate.
 fn reads_of(program: &Program) -> Vec<Vec<(usize, Reads)>> {
     let mut reads: Vec<Vec<(usize, Reads)>> = vec![Vec::new(); program.predicates.len()];
     for rule in &program.rules {
@@ -98,7 +98,7 @@ fn reads_of(program: &Program) -> Vec<Vec<(usize, Reads)>> {
 }
 
 fn unstratified(program: &Program, reader: usize, read: usize, how: Reads) -> Diagnostic {
-    // Without what `resolve` adds to the name of a rule for its rows.
+    // Without the suffix that `resolve` adds to the names of derived rows.
     let name = |predicate: usize| program.predicates[predicate].name.split('#').next();
     let [reader_name, read_name] = [reader, read].map(|one| name(one).unwrap_or_default());
     let (through, hint) = match how {
@@ -119,9 +119,9 @@ fn unstratified(program: &Program, reader: usize, read: usize, how: Reads) -> Di
     Diagnostic { message, span, hint: Some(hint.to_owned()) }
 }
 
-/// Strongly connected components that can be reached from `entry`, each after those it reads
-/// (Tarjan, SIAM J. Comput. 1972). A stack of its own: thousands of rules in a chain are no reason
-/// to overflow the thread's.
+/// Strongly connected components that are reachable from `entry`, each after those it reads
+/// (Tarjan, SIAM J. Comput. 1972). Uses an explicit stack, so that a chain of thousands of rules
+/// cannot overflow the thread's stack.
 fn components(reads: &[Vec<(usize, Reads)>], entry: usize) -> Vec<Vec<usize>> {
     const NEW: usize = usize::MAX;
     let (mut index, mut low) = (vec![NEW; reads.len()], vec![0; reads.len()]);

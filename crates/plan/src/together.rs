@@ -1,17 +1,18 @@
-//! Which atoms bind a variable together.
+//! Finds intersection groups: steps that bind a variable by intersecting several relations.
 //!
 //! # Why
-//! A body like a triangle, `e[a, b], e[b, c], e[a, c]`, has more rows after any two of its atoms
-//! than at its end. Where a step binds one variable and later ones only ask whether a row with it
-//! is there, the variable's values are what all of them have: lists that are walked together, in
-//! the time that the shortest takes (generic join, Ngo, Ré and Rudra, "Skew strikes back", SIGMOD
-//! Record 2013; as the intersection of adjacency lists in Mhedhbi and Salihoglu, VLDB 2019). This
-//! pass moves such steps next to each other and says how many they are.
+//! A body such as the triangle `e[a, b], e[b, c], e[a, c]` has more rows after any two of its atoms
+//! than at its end. If one step binds a variable and later ones only check whether a row with it
+//! exists, the values of the variable are the intersection of sorted lists. It takes as much time
+//! as the shortest list (generic join, Ngo, Ré and Rudra, "Skew strikes back", SIGMOD Record 2013;
+//! as the intersection of adjacency lists in Mhedhbi and Salihoglu, VLDB 2019). This pass moves
+//! such steps next to each other and records their number.
 
 use crate::ir::Var;
 use crate::order::{Planned, Step};
 
-/// Moves steps that can be answered together next to each other; `places` moves along.
+/// Moves the steps of each intersection group next to each other. `places` is permuted in the same
+/// way.
 pub(crate) fn find(steps: &mut [Planned], places: &mut [usize]) {
     let mut at = 0;
     while at < steps.len() {
@@ -26,7 +27,7 @@ pub(crate) fn find(steps: &mut [Planned], places: &mut [usize]) {
                 together += 1;
                 steps[at + together..=later].rotate_right(1);
                 places[at + together..=later].rotate_right(1);
-                // It comes before what was to thin the rows out.
+                // The step now comes before others that filter rows, so its estimate changes.
                 steps[at + together].rows = steps[at].rows * 0.5;
             }
         }
@@ -35,7 +36,8 @@ pub(crate) fn find(steps: &mut [Planned], places: &mut [usize]) {
     }
 }
 
-/// The only variable that a join with a stored relation binds, from something that is bound.
+/// The variable of a join with a stored relation that binds exactly one variable and has a bound
+/// column.
 fn binds_one(step: &Step) -> Option<Var> {
     match step {
         Step::Stored { outputs, prefix, checks, at: None, negated: false, range: None, .. }
@@ -50,7 +52,7 @@ fn binds_one(step: &Step) -> Option<Var> {
     }
 }
 
-/// Whether a step asks if a row with this variable and some of those `bound` is there.
+/// Whether a step only checks for a row with `var` and variables among `bound`.
 fn asks_of(step: &Step, var: Var, bound: &[Var]) -> bool {
     let Step::Stored { outputs, prefix, checks, at: None, negated: false, range: None, .. } = step
     else {

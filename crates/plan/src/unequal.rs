@@ -1,20 +1,19 @@
-//! Whether the rows that a rule makes cannot be equal, so that nobody has to look, and which of its
-//! variables nobody compares.
+//! Proves that the rows of a rule are distinct, and finds variables that need no comparison.
 //!
-//! # How it is told
-//! A body makes a row for each choice of one row from each of its atoms, and a row of a relation is
-//! told by its key. So if a head's variables determine the keys of all atoms, no two of its rows
-//! are equal. What determines what is the closure under functional dependencies (Armstrong,
-//! *Dependency structures of data base relationships*, IFIP 1974): a key its values, an
-//! expression's variables its value.
+//! # How it is proved
+//! A body has a row for each combination of rows of its atoms, and a key identifies a row of a
+//! relation. So if the head variables determine the keys of all atoms, no two head rows are equal.
+//! The determined variables are the closure under functional dependencies (Armstrong, *Dependency
+//! structures of data base relationships*, IFIP 1974): a key determines its values, and the
+//! variables of an expression determine its value.
 
 use crate::catalog::RelationInfo;
 use crate::ir::{Expr, Literal, Program, Rule, Source, Var};
 
-/// How many of the first columns of a rule's head tell all its rows apart, the fewest; `None` where
-/// rows may be equal.
+/// The smallest number of leading head columns that form a unique key; `None` if rows may be equal.
 pub(crate) fn columns(program: &Program, rule: &Rule, infos: &[RelationInfo]) -> Option<usize> {
-    // A search by halves would be one for what is mostly there at the first or the second.
+    // A linear search: the first or second column is usually enough, so a binary search would be
+    // slower.
     let all = rule.head.len();
     if !are_unequal(program, rule, &rule.head, infos) {
         return None;
@@ -22,8 +21,8 @@ pub(crate) fn columns(program: &Program, rule: &Rule, infos: &[RelationInfo]) ->
     (0..all).find(|&few| are_unequal(program, rule, &rule.head[..few], infos)).or(Some(all))
 }
 
-/// Variables that one place of the body binds and nothing but the head asks for, behind the columns
-/// that tell its rows apart: their values are never compared with any.
+/// Head variables after the unique key that occur only once in the body. Their values are never
+/// compared.
 pub(crate) fn loose(rule: &Rule, unequal: Option<usize>) -> Vec<Var> {
     let Some(first) = unequal else { return Vec::new() };
     let mut uses = vec![0; rule.variables.len()];
@@ -35,8 +34,7 @@ pub(crate) fn loose(rule: &Rule, unequal: Option<usize>) -> Vec<Var> {
     loose
 }
 
-/// Whether no two rows that these variables are taken of are equal in them. Where it is not known,
-/// it is `false`.
+/// Whether rows are provably distinct in these variables. False if unknown.
 pub(crate) fn are_unequal(
     program: &Program,
     rule: &Rule,
@@ -65,7 +63,7 @@ pub(crate) fn are_unequal(
                 } => {
                     let keys = &args[..infos[*stored].keys];
                     let is_found = at.is_none() && all_told(keys, &told);
-                    // Each text has one number.
+                    // Each string has one id.
                     let is_spelled =
                         is_spelling(*stored) && args.iter().flatten().any(|&var| told[var]);
                     if is_found || is_spelled {
@@ -91,17 +89,17 @@ pub(crate) fn are_unequal(
             };
             at.is_none() && all_told(&args[..keys], &told)
         }
-        // An item may be in its list twice.
+        // A list may contain an item twice.
         Literal::Member { .. } => false,
     })
 }
 
-/// Whether there is a variable in each of these places, and all are told.
+/// Whether all of these columns have determined variables.
 fn all_told(args: &[Option<Var>], told: &[bool]) -> bool {
     args.iter().all(|var| var.is_some_and(|var| told[var]))
 }
 
-/// Whether its value is the same wherever its variables are.
+/// Whether the expression is a function of its variables.
 fn is_function(expr: &Expr) -> bool {
     match expr {
         Expr::Const(_) | Expr::Param(_) | Expr::Var(_) => true,

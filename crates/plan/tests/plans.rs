@@ -1,5 +1,4 @@
-//! Scripts to plans, without a store: which order joins are in, what is restricted, what is
-//! refused.
+//! Plans of scripts, without a store: join orders, magic sets and errors.
 
 use model::Type;
 use quipu_plan::{
@@ -7,14 +6,15 @@ use quipu_plan::{
 };
 use syntax::Script;
 
-/// `edge{src, dst}` of a million rows, found from both ends; `user{id => age}` and `visit{user,
-/// page, day}` of a thousand, the latter by days too.
+/// Stored relations of the tests: `edge{src, dst}` with a million rows, found from both ends;
+/// `user{id => age}` and `visit{user, page, day}` with a thousand rows, the latter also indexed by
+/// day.
 struct Relations;
 
 impl Catalog for Relations {
     fn relation(&self, name: &str) -> Result<Option<RelationInfo>, String> {
         let column = |name: &str| ColumnInfo { name: name.to_owned(), column_type: Type::Int };
-        // Values of the first key column, and rows that a row's value has.
+        // `first` has the distinct values of the first key column and its `rows_met`.
         let path = |name: &str, keys: &[usize], covers: &[usize], first: &[(f64, f64)]| {
             let prefixes =
                 first.iter().map(|&(values, rows_met)| PrefixStatistics { values, rows_met });
@@ -76,7 +76,7 @@ fn planned(text: &str) -> Result<Plan, String> {
     plan(&query, &Relations).map_err(|problems| problems[0].message.clone())
 }
 
-/// The steps of each body, a line a body: joins by name, with the bound variables in brackets.
+/// The joins of each body, one body per line, with bound variables in brackets.
 fn bodies(text: &str) -> Vec<String> {
     let plan = planned(text).unwrap();
     let mut lines = Vec::new();
@@ -163,12 +163,13 @@ fn what_conditions_say_of_a_column_chooses_the_order_of_rows() {
     }
     check("?[b] := *edge[a, b], a == 5, b == 7", &["?: *edge[] ranged"]);
     check("?[b] := *edge[a, b], a > 5, b == 7", &["?: *edge:rev[] ranged"]);
-    // After a prefix, the relation's own next column first.
+    // With a prefix, the relation's own next column is preferred.
     check("?[d] := *visit{user: 3, page: p, day: d}, p > 5, d == 7", &["?: *visit[0] ranged"]);
     check("?[d] := *visit{user: 3, page: p, day: d}, d > 7", &["?: *visit:by_day[0] ranged"]);
-    // What is bound says more than what is compared.
+    // A bound column is more selective than a range.
     check("?[b] := *edge[3, b], b == 5", &["?: *edge[0] ranged"]);
-    // Either may hold, or each row has its own bound, or each time another.
+    // Not restricted: a disjunction, a bound that differs by row, an inequality, and a random
+    // bound.
     for condition in ["b == 5 || b == 6", "b == a", "b != 5", "b == rand_int(1, 5)"] {
         check(&format!("?[a] := *edge[a, b], {condition}"), &["?: *edge[]"]);
     }
@@ -176,7 +177,7 @@ fn what_conditions_say_of_a_column_chooses_the_order_of_rows() {
 
 #[test]
 fn conditions_move_into_rules_that_are_read_once() {
-    // Rules of two definitions: a rule that only renames is unfolded.
+    // With two definitions, since a rule that only renames would be unfolded.
     let r = "r[a, b] := *edge[a, b] r[b, a] := *edge[a, b]";
     check(
         &format!("{r} ?[a] := r[a, b], b == 5"),
@@ -186,12 +187,12 @@ fn conditions_move_into_rules_that_are_read_once() {
         &format!("{r} s[b, a] := r[a, b] s[b, b] := *user[b, _] ?[a] := s[b, a], 5 < b && b < 7"),
         &["r: *edge:rev[] ranged", "r: *edge[] ranged", "s: r[]", "s: *user[] ranged", "?: s[]"],
     );
-    // A group is there whole or not at all.
+    // A group is computed completely or not at all.
     check(
         "r[a, count(b)] := *edge[a, b] ?[a] := r[a, n], a == 5, n == 1",
         &["r: *edge[] ranged", "?: r[]"],
     );
-    // Two read it; a guard stands before it.
+    // Two readers; a condition before it that may filter rows.
     check(
         &format!("{r} ?[a] := r[a, b], r[b, c], c == 5"),
         &["r: *edge[]", "r: *edge[]", "?: r[], r[b]"],
@@ -215,18 +216,18 @@ fn rows_are_looked_at_for_equal_ones_only_where_what_made_them_differ_is_dropped
         let joins = steps.filter(|planned| matches!(planned.step, Step::Stored { .. }));
         joins.map(|planned| planned.distinct).collect()
     };
-    // One start: its neighbours differ. Neighbours of several starts may not.
+    // One start has distinct neighbors. Neighbors of several starts may repeat.
     assert_eq!(distinct("?[c] := *edge[1, b], *edge[b, c]"), [false, false]);
     assert_eq!(distinct("?[c] := *edge[$id, b], *edge[b, c]"), [false, false]);
     assert_eq!(distinct("?[d] := *edge[1, b], *edge[b, c], *edge[c, d]"), [false, true, false]);
     assert_eq!(distinct("?[c] := a in [1, 2], *edge[a, b], *edge[b, c]"), [true, false]);
     assert_eq!(distinct("?[a, c] := a in [1, 2], *edge[a, b], *edge[b, c]"), [false, false]);
-    // Several visits of a user to a page, but each page by its day once.
+    // A user visits a page several times, but each page and day once.
     assert_eq!(distinct("?[c] := *visit[1, page, _], *edge[page, c]"), [true, false]);
     assert_eq!(distinct("?[c] := *visit[1, page, day], *edge[page, c]"), [true, false]);
     assert_eq!(distinct("?[c] := *visit[1, page, 7], *edge[page, c]"), [false, false]);
     assert_eq!(distinct("?[day, c] := *visit[1, page, day], *edge[page, c]"), [false, false]);
-    // The rows of one relation that differ in what nobody asks for.
+    // Rows of a relation that differ only in an unused column.
     assert_eq!(distinct("?[a, c] := *edge[a, _], *edge[c, _]"), [true, false]);
     assert_eq!(
         distinct("?[v, c] := v in [1, 2], *visit[v, page, _], *edge[page, c]"),
@@ -255,8 +256,8 @@ fn a_rule_asked_for_a_value_is_restricted_to_what_is_asked_in_each_round() {
     );
 }
 
-/// What is asked grew along a path, and each round began with all of it: a path of 30,000 took
-/// seconds.
+/// Regression: each round scanned the whole magic set, which grows along a path. A path of length
+/// 30,000 took seconds.
 #[test]
 fn a_round_begins_with_what_is_new() {
     let text = "r[y] := *edge[y, 7]\nr[y] := r[x], *edge[y, x]\n?[y] := y = 1, r[y]";
@@ -270,8 +271,8 @@ fn a_round_begins_with_what_is_new() {
     check(text, &want);
 }
 
-/// A cross product with all of `sg` seemed to cost less than three joins: then it was computed
-/// whole, some million rows.
+/// Regression: a cross product with all of `sg` seemed cheaper than three joins, so `sg` was
+/// computed as a whole, with about a million rows.
 #[test]
 fn what_is_asked_of_a_rule_is_handed_on_along_its_variables() {
     let text = "par[x, a] := *edge[x, a]
@@ -298,17 +299,17 @@ fn a_rule_that_only_renames_costs_nothing() {
     let alias = "parent[x, a] := *edge[x, a]";
     let want = ["?: *edge[a], *edge[b]"];
     check(&format!("{alias} ?[c] := a = 1, parent[a, b], parent[b, c]"), &want);
-    // Through another, with columns exchanged, with a column that nobody asks for.
+    // Through another rule, with exchanged columns, and with an unused column.
     check(
         &format!("{alias} child[a, x] := parent[x, a] ?[x] := child[7, x]"),
         &["?: *edge:rev[0]"],
     );
     check(&format!("{alias} ?[x] := *user[x, _], parent[x, _]"), &["?: *user[], *edge[x]"]);
-    // A constant and equal columns choose rows.
+    // A constant or a repeated variable selects rows.
     check("to_5[a] := *edge[a, 5] ?[b] := b = 1, to_5[b]", &["?: *edge[b 1]"]);
     check("loop[a] := *edge[a, a] ?[b] := b = 1, loop[b]", &["?: *edge[b 1]"]);
     check("twice[a, a] := *user[a, _] ?[b] := twice[b, c], c = 1", &["?: *user[b]"]);
-    // Negated, too.
+    // Also if negated.
     check(
         &format!("{alias} ?[x] := *user[x, _], not parent[x, 1]"),
         &["?: *user[], not *edge[x 1]"],
@@ -334,7 +335,7 @@ fn a_recursion_over_a_rule_that_renames_is_that_over_its_relation() {
 
 #[test]
 fn a_rule_is_not_unfolded_where_its_rows_would_be_others_or_found_again() {
-    // What is counted is a set.
+    // A count is over a set.
     let some = "some[a] := *edge[a, _]";
     check(&format!("{some} ?[count(a)] := some[a]"), &["some: *edge[]", "?: some[]"]);
     check(&format!("{some} ?[a] := some[a]"), &["?: *edge[]"]);
@@ -342,14 +343,15 @@ fn a_rule_is_not_unfolded_where_its_rows_would_be_others_or_found_again() {
         &format!("{some} ?[a, b] := some[a], *user[b, a]"),
         &["asked some^b: *user[]", "some^b: asked some^b[], *edge[a]", "?: some^b[], *user[a]"],
     );
-    // What it refuses is refused once, and what can fail stays where it is.
+    // Conditions are evaluated once, and those that can fail do not move.
     let few = "few[a, b] := *edge[a, b], b != 3";
     check(&format!("{few} ?[b] := few[1, b]"), &["?: *edge[0]"]);
     check(&format!("{few} ?[a] := few[a, b], few[b, a]"), &["few: *edge[]", "?: few[], few[b a]"]);
     check("old[a] := *user[a, n], n > 5 ?[a] := old[a]", &["?: *user[]"]);
     let may_fail = "old[a, n] := *user[a, n], n > 5 ?[a] := old[a, n]";
     check(may_fail, &["old: *user[]", "?: old[]"]);
-    // A negated equality is no atom; an aggregate and a second definition are no names.
+    // Not unfolded: a negated rule with an equality or a constant column, a rule with an aggregate,
+    // and any rule if rewriting is disabled.
     let equal = "eq[a, a] := *user[a, _] ?[x] := *edge[x, y], not eq[x, y]";
     check(equal, &["eq: *user[]", "?: *edge[], not eq[x y]"]);
     check(
@@ -440,7 +442,7 @@ fn heads_that_determine_all_keys_cannot_be_equal() {
         "?[b] := *edge[1, b]",
         "?[b] := *edge[$id, b]",
         "?[id] := *user[id, age], age > 20",
-        // A key tells its values, and they the next key.
+        // A key determines its value, which is the next key.
         "?[a, c] := *user[a, b], *user[b, c]",
         "?[b, a] := *user[a, _], *edge[c, b], c = a + 1",
         "r[a, b] := *edge[a, b], a > 3  ?[a, b] := r[a, b]",
@@ -473,7 +475,7 @@ fn values_behind_what_tells_rows_apart_are_loose() {
         (body.unequal, vars.join(" "))
     };
     assert_eq!(loose("?[id, age] := *user[id, age]"), (Some(1), "age".to_owned()));
-    // Rows are sorted by it.
+    // The age comes before the key, so it is compared.
     assert_eq!(loose("?[age, id] := *user[id, age]"), (Some(2), String::new()));
     assert_eq!(loose("?[id, age, age] := *user[id, age]"), (Some(1), "age".to_owned()));
     assert_eq!(loose("?[id, age] := *user[id, age], age > 3"), (Some(1), String::new()));

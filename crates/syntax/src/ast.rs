@@ -1,98 +1,98 @@
-//! The syntax tree of a script: names as written, every part with its place in the text.
+//! The syntax tree of a script. It keeps names as written and the span of every part.
 //!
 //! # Why operators are calls
-//! `a + b` and `add(a, b)` mean the same, so both are [`Expr::Call`]; whatever reads the tree knows
-//! one way to compute. The span of an operator's name is the operator's own. Chains of `||`, `&&`,
-//! `+`, `++`, `*` and `~` are one call of all their operands, so that a long one is no deep tree. A
-//! `-` before a number is a part of the literal.
+//! `a + b` and `add(a, b)` mean the same, so both are [`Expr::Call`], and code that uses the tree
+//! handles one case. The name's span is that of the operator. A chain of `||`, `&&`, `+`, `++`, `*`
+//! or `~` is one call with all its operands, so that a long chain is not a deep tree. A `-` before
+//! a number is part of the literal.
 
 use model::{Type, Value};
 
-/// Bytes `start..end` of the script's text.
+/// A range of bytes in the text of a script.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Span {
-    /// First byte.
+    /// Offset of the first byte.
     pub start: u32,
-    /// Past the last byte.
+    /// Offset after the last byte.
     pub end: u32,
 }
 
-/// A name as written.
+/// A name as written in the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ident {
-    /// The name; of a parameter without `$`, of a stored relation without `*`.
+    /// The name, without the `$` of a parameter or the `*` of a stored relation.
     pub text: String,
-    /// Where it stands.
+    /// Position in the script.
     pub span: Span,
 }
 
-/// A whole script.
+/// A complete script.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "there is one a script, or one a statement")]
 pub enum Script {
-    /// `::…`
+    /// A system operation, `::…`.
     System(SystemOp),
     /// Rules and options.
     Query(Query),
-    /// `{ … }` blocks and `%` statements, in one transaction.
+    /// `{ … }` blocks and `%` statements, which run in one transaction.
     Imperative(Vec<Statement>),
 }
 
-/// Rules, with what is to happen to the rows of the rule `?`.
+/// A list of rules with options, which say what happens to the rows of the entry rule `?`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
-    /// In written order.
+    /// In the order of the script.
     pub rules: Vec<Rule>,
-    /// The `:` lines.
+    /// The options, `:name …`.
     pub options: Options,
-    /// All of it, without the braces.
+    /// Position in the script, without enclosing braces.
     pub span: Span,
 }
 
-/// One definition.
+/// A rule of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rule {
-    /// `name[head] := body`
+    /// A rule with a body, `name[head] := body`.
     Inline {
-        /// `?` for the entry.
+        /// The name; `?` for the entry rule.
         name: Ident,
-        /// Variables and aggregates.
+        /// Columns: variables and aggregates.
         head: Vec<HeadItem>,
-        /// What must hold.
+        /// The condition under which rows exist.
         body: Formula,
-        /// The whole rule.
+        /// Position of the whole rule.
         span: Span,
     },
-    /// `name[head] <- expression`
+    /// Constant rows, `name[head] <- expression`.
     Constant {
-        /// `?` for the entry.
+        /// The name; `?` for the entry rule.
         name: Ident,
-        /// Column names; empty: as many as the rows have.
+        /// Column names; if empty, the rows determine the number of columns.
         head: Vec<Ident>,
-        /// A list of rows, each a list.
+        /// A list of rows. Each row is a list.
         data: Expr,
-        /// The whole rule.
+        /// Position of the whole rule.
         span: Span,
     },
-    /// `name[head] <~ Algorithm(inputs, option: expression)`
+    /// The result of an algorithm, `name[head] <~ Algorithm(inputs, option: expression)`.
     Fixed {
-        /// `?` for the entry.
+        /// The name; `?` for the entry rule.
         name: Ident,
-        /// Column names; empty: those of the algorithm.
+        /// Column names; if empty, those of the algorithm.
         head: Vec<Ident>,
-        /// Its name as written.
+        /// Name of the algorithm as written.
         algorithm: Ident,
-        /// Relations it reads, in order.
+        /// Input relations, in order.
         inputs: Vec<Atom>,
-        /// Its options.
+        /// Options with their values.
         options: Vec<(Ident, Expr)>,
-        /// The whole rule.
+        /// Position of the whole rule.
         span: Span,
     },
 }
 
 impl Rule {
-    /// What it defines; `?` is the entry.
+    /// Name of the relation that the rule defines; `?` for the entry rule.
     #[must_use]
     pub fn name(&self) -> &Ident {
         match self {
@@ -103,121 +103,122 @@ impl Rule {
     }
 }
 
-/// A column of a rule's head.
+/// A column in the head of a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeadItem {
-    /// The aggregate applied to the variable, and its further arguments.
+    /// The aggregate of the column, with its arguments after the variable.
     pub aggregate: Option<(Ident, Vec<Expr>)>,
-    /// The variable.
+    /// The variable that is returned or aggregated.
     pub variable: Ident,
-    /// Variable and aggregate.
+    /// Position of the variable and its aggregate.
     pub span: Span,
 }
 
-/// A rule's body or a part of it.
+/// The body of a rule, or a part of it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Formula {
-    /// All hold. An empty one holds.
+    /// A conjunction. An empty one is true.
     And(Vec<Formula>),
-    /// One holds.
+    /// A disjunction.
     Or(Vec<Formula>),
-    /// It does not hold.
+    /// A negation.
     Not(Box<Formula>, Span),
-    /// One fact or condition.
+    /// An atom.
     Atom(Atom),
 }
 
-/// One fact or condition of a body, or an input of an algorithm.
+/// An atom of a body, or an input of an algorithm.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Atom {
-    /// `name[…]`
+    /// A derived relation, `name[…]`.
     Rule {
-        /// The rule.
+        /// Name of the rule.
         name: Ident,
-        /// One a column.
+        /// One expression per column.
         args: Vec<Expr>,
-        /// All of it.
+        /// Position of the whole atom.
         span: Span,
     },
-    /// `*name[…]`, `*name{…}`, `*name:index{…}`, each with an optional `@ time`.
+    /// A stored relation or an index: `*name[…]`, `*name{…}` or `*name:index{…}`, with an optional
+    /// `@ time`.
     Stored {
-        /// The relation.
+        /// Name of the relation.
         name: Ident,
-        /// Its index.
+        /// Name of the index, if one is read.
         index: Option<Ident>,
-        /// What its columns are to be.
+        /// The columns that are matched.
         args: Args,
-        /// As of when.
+        /// Time at which the relation is read.
         at: Option<Expr>,
-        /// All of it.
+        /// Position of the whole atom.
         span: Span,
     },
-    /// `~name:index{… | …}`: a search index.
+    /// A search index, `~name:index{… | …}`.
     Search {
-        /// The relation.
+        /// Name of the relation.
         name: Ident,
-        /// Its index.
+        /// Name of the search index.
         index: Ident,
-        /// What its columns are to be.
+        /// The columns that are matched, by name.
         args: Vec<(Ident, Expr)>,
         /// Parameters of the search.
         parameters: Vec<(Ident, Expr)>,
-        /// All of it.
+        /// Position of the whole atom.
         span: Span,
     },
-    /// An expression that is to be true.
+    /// An expression that must be true.
     Condition(Expr),
-    /// `variable = expression`
+    /// An assignment, `variable = expression`.
     Unify {
-        /// Bound, or compared where it is bound before.
+        /// Bound to the value; compared with it if the variable is already bound.
         variable: Ident,
-        /// The value.
+        /// The expression.
         value: Expr,
     },
-    /// `variable in expression`
+    /// Membership in a list, `variable in expression`.
     Member {
         /// Bound to each item.
         variable: Ident,
-        /// A list.
+        /// The list.
         list: Expr,
     },
 }
 
-/// What the columns of a stored relation are to be.
+/// The columns of a stored relation that an atom matches.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Args {
-    /// One a column, in order.
+    /// One expression per column, in order.
     Positional(Vec<Expr>),
-    /// By name; `{column}` is `{column: column}`.
+    /// By name. `{column}` is short for `{column: column}`.
     Named(Vec<(Ident, Expr)>),
 }
 
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
-    /// A literal.
+    /// A constant with its position.
     Literal(Value, Span),
-    /// A variable; one whose name begins with `_` is a wildcard.
+    /// A variable. A name that starts with `_` is a wildcard.
     Variable(Ident),
-    /// `$name`
+    /// A parameter, `$name`.
     Parameter(Ident),
-    /// `[a, b]`
+    /// A list, `[a, b]`.
     List(Vec<Expr>, Span),
-    /// `{k: v}`; names are expressions.
+    /// An object, `{k: v}`. Its keys are expressions.
     Object(Vec<(Expr, Expr)>, Span),
-    /// A function or operator by its function's name. `if` and `cond` are calls too.
+    /// A call of a function or operator. `if` and `cond` are calls too.
     Call {
-        /// Lower case, as registered: `add`, `negate`, `maybe_get`.
+        /// Name of the function in lower case, as registered: `add`, `negate`, `maybe_get`.
         name: Ident,
-        /// In order.
+        /// Arguments in order.
         args: Vec<Expr>,
-        /// All of it.
+        /// Position of the whole call.
         span: Span,
     },
 }
 
 impl Expr {
-    /// Where it stands.
+    /// Position in the script.
     #[must_use]
     pub fn span(&self) -> Span {
         match self {
@@ -230,81 +231,81 @@ impl Expr {
     }
 }
 
-/// What is asked of the rows of `?`.
+/// The options of a query: what happens to the rows of `?`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// `:limit`
+    /// `:limit`, the maximum number of rows.
     pub limit: Option<Expr>,
-    /// `:offset`
+    /// `:offset`, the number of rows to skip.
     pub offset: Option<Expr>,
-    /// `:order` and `:sort`: columns, and whether they descend.
+    /// `:order` and `:sort`: columns, and whether their order is descending.
     pub order: Vec<(Ident, bool)>,
-    /// `:timeout` in seconds.
+    /// `:timeout`, in seconds.
     pub timeout: Option<Expr>,
-    /// `:sleep` in seconds.
+    /// `:sleep`, in seconds.
     pub sleep: Option<Expr>,
-    /// `:assert some` is true, `:assert none` false.
+    /// `:assert some` is true, `:assert none` is false.
     pub assert_some: Option<bool>,
-    /// `:returning`
+    /// `:returning`: return the changed rows.
     pub returning: bool,
     /// `:disable_magic_rewrite`
     pub disable_magic_rewrite: Option<Expr>,
-    /// What is done to a stored relation.
+    /// The change of a stored relation.
     pub mutation: Option<Mutation>,
 }
 
 /// A change of a stored relation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mutation {
-    /// What is done.
+    /// The kind of change.
     pub op: MutationOp,
-    /// To which relation.
+    /// The stored relation.
     pub relation: Ident,
-    /// Its columns; `None`: those of the head, or the relation's.
+    /// Its columns; if `None`, those of the head or of the relation.
     pub spec: Option<Spec>,
 }
 
-/// Kinds of changes.
+/// The kinds of changes of a stored relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MutationOp {
-    /// Fails where the relation exists.
+    /// Creates the relation; fails if it exists.
     Create,
-    /// Creates or overwrites the relation.
+    /// Creates the relation, or replaces it if it exists.
     Replace,
-    /// Writes rows.
+    /// Inserts rows or overwrites those with the same keys.
     Put,
-    /// Writes rows whose keys must be new.
+    /// Inserts rows; fails if a key exists.
     Insert,
-    /// Changes some values of rows that must be there.
+    /// Changes some values of rows; fails if a row is missing.
     Update,
-    /// Removes rows, those missing ignored.
+    /// Removes rows; ignores missing ones.
     Rm,
-    /// Removes rows that must be there.
+    /// Removes rows; fails if a row is missing.
     Delete,
-    /// Fails unless the rows are there and stay so.
+    /// Fails unless the rows exist and still do at the commit.
     Ensure,
-    /// Fails unless the keys are absent and stay so.
+    /// Fails unless the keys are absent and still are at the commit.
     EnsureNot,
 }
 
-/// `{k: T, … => v: T, …}`
+/// A list of columns, `{k: T, … => v: T, …}`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     /// Key columns.
     pub keys: Vec<SpecColumn>,
     /// Value columns.
     pub values: Vec<SpecColumn>,
-    /// With the braces.
+    /// Position in the script, with the braces.
     pub span: Span,
 }
 
 impl Spec {
-    /// All columns, keys first.
+    /// All columns, the keys first.
     pub fn columns(&self) -> impl Iterator<Item = &SpecColumn> {
         self.keys.iter().chain(&self.values)
     }
 
-    /// The same, to be changed.
+    /// As [`Spec::columns`], mutably.
     pub fn columns_mut(&mut self) -> impl Iterator<Item = &mut SpecColumn> {
         self.keys.iter_mut().chain(&mut self.values)
     }
@@ -313,20 +314,20 @@ impl Spec {
 /// One column of a [`Spec`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpecColumn {
-    /// Its name in the relation.
+    /// Name of the column in the relation.
     pub name: Ident,
-    /// Its type; `T?` is [`Type::Nullable`]. `None`: not said.
+    /// The type, if given. `T?` is [`Type::Nullable`].
     pub column_type: Option<Type>,
-    /// `default e`: for rows that say nothing.
+    /// `default e`: the value for rows without one.
     pub default: Option<Expr>,
-    /// `= binding`: the head's column it is taken from.
+    /// `= binding`: the column of the head that provides the values.
     pub binding: Option<Ident>,
 }
 
-/// `::…`
+/// A system operation, `::…`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SystemOp {
-    /// `::relations`
+    /// `::relations`: lists relations.
     Relations,
     /// `::columns r`
     Columns(Ident),
@@ -342,19 +343,20 @@ pub enum SystemOp {
     IndexCreate(Ident, Ident, Vec<Ident>),
     /// `::index drop r:i`
     IndexDrop(Ident, Ident),
-    /// `::hnsw …`, `::fts …`, `::lsh …`: which, and all of it. What follows is not read.
+    /// `::hnsw …`, `::fts …` or `::lsh …`: the operation and the position of all of it. The
+    /// arguments are not parsed.
     SearchIndex(Ident, Span),
     /// `::show_triggers r`
     ShowTriggers(Ident),
     /// `::set_triggers r on put { … } on rm { … } on replace { … }`
     SetTriggers {
-        /// The relation.
+        /// Name of the relation.
         relation: Ident,
-        /// Scripts run after rows were put, as written, without braces.
+        /// Scripts to run after rows are put, as written and without braces.
         put: Vec<String>,
-        /// After rows were removed.
+        /// Scripts to run after rows are removed.
         rm: Vec<String>,
-        /// After the relation was replaced.
+        /// Scripts to run after the relation is replaced.
         replace: Vec<String>,
     },
     /// `::access_level level a, b`
@@ -373,28 +375,27 @@ pub enum SystemOp {
     FixedRules,
 }
 
-/// One statement of an imperative script.
+/// A statement of an imperative script.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
     /// `{ … } as name`
     Run(Block, Option<Ident>),
     /// `%if condition %then … %else … %end`; `%if_not` is negated.
     If {
-        /// Whether it is `%if_not`.
+        /// Whether the statement is `%if_not`.
         negated: bool,
-        /// True where the first value of its first row is not `false`, `null`, or 0, and there is
-        /// one.
+        /// True if it has a row and the first value of its first row is not `false`, `null` or 0.
         condition: Condition,
-        /// Run where it is true.
+        /// Statements to run if it is true.
         then: Vec<Statement>,
-        /// Run where it is not.
+        /// Statements to run if it is false.
         otherwise: Vec<Statement>,
     },
     /// `%mark label %loop … %end`
     Loop {
-        /// For `%break` and `%continue`.
+        /// Label for `%break` and `%continue`.
         label: Option<Ident>,
-        /// Run until left.
+        /// Statements to run until the loop is left.
         body: Vec<Statement>,
     },
     /// `%break label`
@@ -411,22 +412,22 @@ pub enum Statement {
     Swap(Ident, Ident),
 }
 
-/// What stands in braces.
+/// The content of a block in braces.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "there is one a script, or one a statement")]
 pub enum Block {
     /// A query.
     Query(Query),
-    /// A system op.
+    /// A system operation.
     System(SystemOp),
 }
 
-/// A query, or the name of an ephemeral relation that is read.
+/// A query, or the name of a temporary relation to read.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "there is one a script, or one a statement")]
 pub enum Condition {
     /// `{ … }`
     Query(Query),
-    /// A name.
+    /// Name of the relation.
     Relation(Ident),
 }

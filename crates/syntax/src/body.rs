@@ -1,9 +1,10 @@
-//! Bodies of rules: atoms, and what joins them.
+//! Parses bodies of rules.
 //!
-//! # Why a parenthesis is read as a body
-//! `(a > 1) && b` is a condition and `(a > 1, b)` is two, and which one it is shows only behind
-//! what is inside. To try both, one after the other, would double the time with each level. Instead
-//! the inside is read once, as a body; a lone condition goes on as the expression that it is.
+//! # Why a parenthesis is parsed as a body
+//! `(a > 1) && b` is one condition and `(a > 1, b)` is two atoms, but the difference shows only
+//! after the parenthesis. Trying both would double the time at each level of nesting. So the
+//! content is parsed once, as a body. A single condition in it can then become an operand of an
+//! expression.
 
 use std::fmt::Display;
 
@@ -14,11 +15,11 @@ use crate::operator;
 use crate::parser::{Parse, Parser, Reported};
 use crate::query::OPTIONS;
 
-/// A part of a body, and the levels of its tree if it is a lone condition.
+/// A part of a body, with the depth of its expression if it is a single condition.
 type Part = (Formula, Option<u32>);
 
 impl Parser<'_> {
-    /// Atoms with commas between them, a comma behind the last or not.
+    /// Atoms separated by commas, with an optional trailing comma.
     pub(crate) fn body(&mut self) -> Parse<Formula> {
         Ok(self.conjunction()?.0)
     }
@@ -43,7 +44,7 @@ impl Parser<'_> {
         Ok((one_or(parts, Formula::And), levels))
     }
 
-    /// What ends a body where an atom could begin.
+    /// Whether the body ends here, where another atom could start.
     fn body_ends(&self) -> bool {
         matches!(
             self.token.kind,
@@ -116,7 +117,7 @@ impl Parser<'_> {
         Ok((Formula::Atom(Atom::Condition(whole.expr)), Some(whole.levels)))
     }
 
-    /// `=` binds a variable; left of it stands nothing else.
+    /// Fails at `=`, whose left side must be a single variable.
     fn no_equals_sign(&mut self) -> Parse<()> {
         if !self.at(Kind::Equals) {
             return Ok(());
@@ -162,7 +163,7 @@ impl Parser<'_> {
         self.unexpected_with("`,` or `or` after an atom", hint)
     }
 
-    /// What may have been meant where a body cannot go on.
+    /// Suggests a fix at a token that cannot continue a body.
     pub(crate) fn hint_after_atom(&self) -> Option<String> {
         let before = self.word(self.before);
         let hint = match (self.token.kind, self.word(self.token)) {
@@ -248,7 +249,7 @@ impl Parser<'_> {
         Ok(Atom::Stored { name, index, args, at, span: self.span_from(start) })
     }
 
-    /// Items in brackets with `@ time` behind them.
+    /// Items in brackets, with an optional `@ time` at the end.
     fn timed<T>(
         &mut self,
         close: Kind,
@@ -273,7 +274,7 @@ impl Parser<'_> {
         Ok((items, None))
     }
 
-    /// `column: expression`, or `column` alone.
+    /// `column: expression`, or only `column`.
     fn named_arg(&mut self) -> Parse<(Ident, Expr)> {
         let column = self.plain_name("a column")?;
         if self.eat(Kind::Colon) {
@@ -292,7 +293,7 @@ impl Parser<'_> {
         Ok((name, self.expression()?))
     }
 
-    /// Whether `:index` follows a relation's name directly.
+    /// Whether `:index` follows the name of a relation without white space.
     pub(crate) fn index_follows(&self) -> bool {
         let is_name = matches!(self.ahead.kind, Kind::Word | Kind::QuotedName);
         self.at(Kind::Colon) && !self.token.spaced && is_name && self.joined()
@@ -343,7 +344,7 @@ impl Parser<'_> {
     }
 }
 
-/// What only follows a variable named `not`, and no atom begins with.
+/// Whether `not` is a variable here: the token can follow a variable but cannot start an atom.
 fn continues_variable(ahead: Kind) -> bool {
     let prefix = matches!(ahead, Kind::Minus | Kind::Star | Kind::Tilde);
     let ends = matches!(
@@ -359,7 +360,7 @@ fn continues_variable(ahead: Kind) -> bool {
     ends || operator::of_kind(ahead).is_some() && !prefix
 }
 
-/// The only part, or all of them.
+/// The only part, or all parts combined.
 fn one_or(mut parts: Vec<Formula>, all: impl FnOnce(Vec<Formula>) -> Formula) -> Formula {
     match (parts.len(), parts.pop()) {
         (1, Some(only)) => only,

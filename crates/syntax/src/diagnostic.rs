@@ -1,23 +1,23 @@
-//! What is wrong with a text, where, and what may have been meant.
+//! Diagnostics: an error in a script, its position, and a suggestion.
 
 use std::fmt::{self, Write as _};
 
 use crate::ast::Span;
 
-/// Characters of a line that are shown before and after the place a message is about.
+/// Number of characters of a line that are shown before and after the position of an error.
 const SHOWN_CHARACTERS: usize = 80;
 
-/// Names longer than this have no names close to them.
+/// Longer names get no suggestions.
 const CLOSE_NAME_CHARACTERS_MAX: usize = 64;
 
-/// One mistake in a script.
+/// An error in a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// What is wrong, on one line.
     pub message: String,
-    /// Where.
+    /// Position of the error in the script.
     pub span: Span,
-    /// What may have been meant.
+    /// A suggestion for the fix.
     pub hint: Option<String>,
 }
 
@@ -34,16 +34,17 @@ impl fmt::Display for Diagnostic {
 impl std::error::Error for Diagnostic {}
 
 impl Diagnostic {
-    /// A name that is not known, with the one that [`closest`] found for a hint.
+    /// The error of an unknown name. `near` is a similar name from [`closest`], for the hint.
     #[must_use]
     pub fn unknown(message: impl Into<String>, span: Span, near: Option<&str>) -> Self {
         let hint = near.map(|near| format!("did you mean `{near}`?"));
         Self { message: message.into(), span, hint }
     }
 
-    /// The message with the line of the text that it is about; no line break at the end.
+    /// The message, the line of the script with the error marked, and the hint. Has no line break
+    /// at the end.
     ///
-    /// A long line is shown from 80 characters before the place to 80 after its beginning.
+    /// Of a long line, 80 characters before the error and 80 from its start are shown.
     #[must_use]
     pub fn render(&self, text: &str) -> String {
         let start = boundary(text, self.span.start);
@@ -66,7 +67,7 @@ impl Diagnostic {
         let carets = marked.chars().count().clamp(1, SHOWN_CHARACTERS);
 
         let mut shown = self.message.clone();
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(shown, "\n--> line {line}, column {column}\n  {}", source.trim_end());
         let _ = write!(shown, "\n  {:indent$}{:^<carets$}", "", "");
         if let Some(hint) = &self.hint {
@@ -76,17 +77,18 @@ impl Diagnostic {
     }
 }
 
-/// Tabs and the like would move the carets.
+/// Replaces control characters such as tabs, which would shift the carets.
 fn visible(c: char) -> char {
     if c.is_control() { ' ' } else { c }
 }
 
-/// The last boundary of characters that is not past `offset`.
+/// The last character boundary up to `offset`.
 fn boundary(text: &str, offset: u32) -> usize {
     text.floor_char_boundary(usize::try_from(offset).unwrap_or(usize::MAX))
 }
 
-/// The line and column of a byte, both from 1; columns are characters. Past the end: the end.
+/// Line and column of a byte, both counted from 1. Columns are counted in characters. An offset
+/// past the end means the end.
 #[must_use]
 pub fn line_and_column(text: &str, offset: u32) -> (u32, u32) {
     let before = text.get(..boundary(text, offset)).unwrap_or_default();
@@ -97,8 +99,8 @@ pub fn line_and_column(text: &str, offset: u32) -> (u32, u32) {
     (number(line), number(column))
 }
 
-/// The candidate that was probably meant: the first of those with the fewest changed, missing,
-/// added or swapped characters, if they are at most a third. Upper and lower case count as one.
+/// The most similar candidate, ignoring case; the first one if several are equally similar. The
+/// edit distance may be at most a third of the longer name. For "did you mean" hints.
 #[must_use]
 pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let letters = |name: &str| -> Vec<char> { name.chars().flat_map(char::to_lowercase).collect() };
@@ -124,7 +126,7 @@ pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     best.map(|(_, candidate)| candidate)
 }
 
-/// Characters to change, add, take away or swap with a neighbour to get from one to the other.
+/// Edit distance with swaps of neighbors (Damerau-Levenshtein, optimal string alignment).
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before_last: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();

@@ -1,7 +1,7 @@
-//! Trees as text: what is written reads back as the same tree, apart from places.
+//! Formats syntax trees as text. Parsing the text returns the same tree except for spans.
 //!
 //! # Invariants
-//! 1. Parentheses stand only where the text would read otherwise without them.
+//! 1. Parentheses are written only where the text would be parsed differently without them.
 
 use std::fmt::{Display, Formatter, Result};
 
@@ -75,7 +75,7 @@ impl Display for Formula {
     }
 }
 
-/// A part of an `or` or `not`.
+/// Formats an operand of `or` or `not`.
 fn within(f: &mut Formatter<'_>, part: &Formula) -> Result {
     match part {
         Formula::And(_) | Formula::Or(_) => write!(f, "({part})"),
@@ -122,7 +122,7 @@ impl Display for Atom {
     }
 }
 
-/// `column: expression`, or `column` where the variable has its name.
+/// `column: expression`, or `column` if the variable has the same name.
 fn column(f: &mut Formatter<'_>, (name, expr): &(Ident, Expr)) -> Result {
     match expr {
         Expr::Variable(variable) if variable.text == name.text => write!(f, "{name}"),
@@ -163,7 +163,7 @@ impl Display for Expr {
     }
 }
 
-/// The operator between whose operands the call is written.
+/// The binary operator for this call, if there is one.
 fn operator_of(expr: &Expr) -> Option<&'static Operator> {
     let Expr::Call { name, args, .. } = expr else { return None };
     let operator = operator::of_function(&name.text)?;
@@ -171,7 +171,7 @@ fn operator_of(expr: &Expr) -> Option<&'static Operator> {
     fits.then_some(operator)
 }
 
-/// The operator before whose operand the call is written. A `-` before a number is a part of it.
+/// The prefix operator for this call, if there is one. A `-` before a number is part of the number.
 fn prefix_of(expr: &Expr) -> Option<char> {
     let Expr::Call { name, args, .. } = expr else { return None };
     match (name.text.as_str(), args.as_slice()) {
@@ -186,7 +186,7 @@ fn operation(f: &mut Formatter<'_>, operator: &Operator, args: &[Expr]) -> Resul
     for (i, arg) in args.iter().enumerate() {
         let parentheses = operator_of(arg).is_some_and(|inner| {
             let as_tight = inner.tightness == operator.tightness;
-            // One that is a chain too would become a part of this one.
+            // An operand that is a chain of the same operator would become a part of this chain.
             let stays = if i == 0 {
                 !(operator.right_associative || operator.chains && inner.kind == operator.kind)
             } else {
@@ -202,7 +202,7 @@ fn operation(f: &mut Formatter<'_>, operator: &Operator, args: &[Expr]) -> Resul
     Ok(())
 }
 
-/// As a literal, or as a call that gives the value where there is no literal of its kind.
+/// Formats a value as a literal, or as a call that returns it if its kind has no literals.
 fn literal(f: &mut Formatter<'_>, value: &Value) -> Result {
     match value {
         Value::Float(float) if float.is_nan() => f.write_str("to_float(\"NAN\")"),

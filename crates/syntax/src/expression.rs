@@ -1,11 +1,11 @@
-//! Expressions.
+//! Parses expressions.
 //!
 //! # Why operators are kept on stacks
-//! A function for each level of precedence would call a dozen functions for every pair of brackets.
-//! With two stacks only brackets nest, and a long chain of operators takes no depth.
+//! With one function per precedence level, every pair of brackets would take a dozen nested calls.
+//! With two stacks only brackets recurse, and a long chain of operators does not.
 //!
 //! # Invariants
-//! 1. No expression is more than [`LEVELS_MAX`] calls deep, so what walks it may call itself.
+//! 1. No expression tree is deeper than [`LEVELS_MAX`], so it can be processed recursively.
 
 use model::Value;
 
@@ -15,18 +15,19 @@ use crate::literal;
 use crate::operator::{self, Operator};
 use crate::parser::{Parse, Parser};
 
-/// Calls, lists and objects inside one another in the tree of one expression.
+/// Maximum nesting of calls, lists and objects in one expression.
 const LEVELS_MAX: u32 = 256;
 
-/// An expression, and what matters where it stands beside an operator.
+/// An expression with what is needed to combine it with operators.
 #[derive(Debug)]
 pub(crate) struct Operand {
     pub(crate) expr: Expr,
-    /// With its parentheses.
+    /// Position, including parentheses.
     pub(crate) span: Span,
-    /// How deep its tree is.
+    /// Depth of the tree.
     pub(crate) levels: u32,
-    /// It is `a + b` without parentheses, which `+ c` makes one call of three.
+    /// The operator, if the operand is a chain such as `a + b` without parentheses. Then `+ c`
+    /// extends it to one call with three arguments.
     pub(crate) chain: Option<Kind>,
 }
 
@@ -47,7 +48,7 @@ impl Parser<'_> {
         self.operations(first)
     }
 
-    /// What follows the first operand of an expression.
+    /// Parses the rest of an expression after its first operand.
     pub(crate) fn operations(&mut self, first: Operand) -> Parse<Operand> {
         if operator::of_kind(self.token.kind).is_none() {
             return Ok(first);
@@ -77,7 +78,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Puts the last two operands into one.
+    /// Combines the last two operands.
     fn apply(&mut self, done: &mut Vec<Operand>, operator: &Operator, at: Span) -> Parse<()> {
         let (Some(right), Some(left)) = (done.pop(), done.pop()) else {
             return Err(self.unexpected("an expression"));
@@ -100,7 +101,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A term with `-` and `!` before it.
+    /// A term with its prefix operators `-` and `!`.
     fn operand(&mut self) -> Parse<Operand> {
         let mut prefixes: Vec<Token> = Vec::new();
         while matches!(self.token.kind, Kind::Minus | Kind::Bang) {
@@ -129,7 +130,7 @@ impl Parser<'_> {
         Ok(operand)
     }
 
-    /// Whether a relation or rule is read here, which is no expression.
+    /// Whether a relation is read here, which is not an expression.
     fn atom_follows(&self) -> bool {
         match self.token.kind {
             Kind::Star | Kind::Tilde => true,
@@ -225,7 +226,7 @@ impl Parser<'_> {
         self.one_level_up(expr, levels)
     }
 
-    /// Expressions in brackets, and the levels of what they make up.
+    /// Expressions in brackets, and the depth of the tree that they form.
     fn expressions(
         &mut self,
         close: Kind,
@@ -246,7 +247,7 @@ impl Parser<'_> {
         Ok(Operand { levels: levels + 1, ..Operand::leaf(expr) })
     }
 
-    /// A number; with the place of the `-` before it.
+    /// A number. `minus` is the position of a `-` before it.
     fn number(&mut self, minus: Option<Span>) -> Parse<Expr> {
         let token = self.bump();
         let written = self.source(token.span);
@@ -267,7 +268,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A text in any of its forms.
+    /// A string literal in any of its forms.
     pub(crate) fn text_literal(&mut self) -> Parse<String> {
         let token = self.token;
         let written = self.source(token.span);
@@ -285,7 +286,7 @@ impl Parser<'_> {
                         let span = Span { start: offset(bad.start), end: offset(bad.end) };
                         let hint = Some(bad.hint.to_owned()).filter(|hint| !hint.is_empty());
                         self.report(span, bad.message, hint);
-                        // The rest of the script can still be read.
+                        // The error was reported. The rest of the script can still be parsed.
                         Ok(String::new())
                     }
                 }
@@ -294,7 +295,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Something else than `)` after an expression.
+    /// Reports a token other than `)` after an expression.
     pub(crate) fn unclosed_parenthesis(&mut self, open: Token) -> crate::parser::Reported {
         self.unclosed(open, Kind::RightParen, &"the expression in parentheses")
     }

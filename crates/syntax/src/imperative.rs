@@ -1,4 +1,4 @@
-//! Imperative scripts: blocks in braces and `%` statements.
+//! Parses imperative scripts: blocks in braces and `%` statements.
 
 use crate::ast::{Block, Condition, Ident, Span, Statement};
 use crate::diagnostic::closest;
@@ -19,14 +19,14 @@ pub(crate) const STATEMENTS: [&str; 10] = [
 ];
 
 impl Parser<'_> {
-    /// All statements of a script.
+    /// All statements of a script. Reports several errors.
     pub(crate) fn imperative(&mut self) -> Parse<Vec<Statement>> {
         let mut statements = Vec::new();
         let mut failed = None;
         while !self.at(Kind::End) {
             let start = self.token.span.start;
             if failed.is_some() && matches!(self.keyword(), "then" | "else" | "end") {
-                // It belongs to a statement that failed.
+                // Belongs to a statement that failed.
                 self.take_keyword();
                 continue;
             }
@@ -38,7 +38,7 @@ impl Parser<'_> {
         failed.map_or(Ok(statements), Err)
     }
 
-    /// Goes on at the next block or statement.
+    /// Skips to the next block or statement after an error.
     fn recover_statement(&mut self, start: u32) {
         if self.token.span.start == start {
             self.bump();
@@ -54,7 +54,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The word of a `%` statement.
+    /// The keyword of a `%` statement, or an empty string.
     fn keyword(&self) -> &str {
         if self.at(Kind::Percent) && self.joined() { self.word(self.ahead) } else { "" }
     }
@@ -68,7 +68,7 @@ impl Parser<'_> {
         found
     }
 
-    /// Reads one statement. More than one is added where a condition's rows get a name.
+    /// Parses one statement. Appends several if a condition's rows are named.
     fn statement(&mut self, statements: &mut Vec<Statement>) -> Parse<()> {
         let start = self.token.span;
         if self.at(Kind::LeftBrace) {
@@ -138,7 +138,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The `%` and the word.
+    /// Skips `%` and the keyword.
     fn take_keyword(&mut self) {
         self.bump();
         self.bump();
@@ -178,7 +178,7 @@ impl Parser<'_> {
         if block.is_ok() {
             self.closing_brace()?;
         } else {
-            // Behind a mistake inside, what follows the block is read on.
+            // After an error in the block, parsing continues after its brace.
             self.eat(Kind::RightBrace);
         }
         block
@@ -232,7 +232,7 @@ impl Parser<'_> {
         Ok(statements)
     }
 
-    /// A query in braces or a name. `{…} as _name` is a statement before it, then the name.
+    /// A query in braces or a name. `{…} as _name` becomes a statement in `before` and the name.
     fn condition_of(&mut self, before: &mut Vec<Statement>) -> Parse<Condition> {
         if !self.at(Kind::LeftBrace) {
             return Ok(Condition::Relation(self.plain_name("a relation")?));
@@ -254,7 +254,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows `%return`; commas may stand between.
+    /// The results after `%return`, with optional commas between them.
     fn returned(&mut self, start: Span, before: &mut Vec<Statement>) -> Parse<Statement> {
         let mut returned = Vec::new();
         while matches!(self.token.kind, Kind::Word | Kind::LeftBrace) {

@@ -1,30 +1,30 @@
-//! Text to tokens, one at a time.
+//! Splits a script into tokens, one at a time.
 //!
-//! # Why a token is taken only when it is asked for
-//! A script may be 64 MiB of constant rows; a list of its tokens would weigh more than its tree.
+//! # Why there is no list of tokens
+//! A script may have 64 MiB of constant rows. A list of its tokens would use more memory than its
+//! tree.
 //!
 //! # Invariants
-//! 1. Tokens stand in the order of the text and never overlap; each ends on a boundary of
-//!    characters.
-//! 2. Each step but the one at the end goes forward, so a text has no more tokens than bytes.
+//! 1. Tokens are in the order of the text and do not overlap. Each ends at a character boundary.
+//! 2. Every call except at the end advances, so a text has at most as many tokens as bytes.
 
 use unicode_ident::{is_xid_continue, is_xid_start};
 
 use crate::ast::Span;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     End,
-    /// A name or keyword; may hold dots.
+    /// A name or keyword, which may contain dots.
     Word,
-    /// A name in backquotes, of any characters but those and line breaks.
+    /// A name in backquotes. It may contain anything but backquotes and line breaks.
     QuotedName,
     /// `$name`
     Parameter,
     Int,
     Float,
-    /// A number that letters follow directly.
+    /// A number directly followed by letters.
     BadNumber,
     /// `"…"` or `'…'`
     Quoted,
@@ -70,20 +70,20 @@ pub(crate) enum Kind {
     Caret,
     Tilde,
     Bang,
-    /// A character that begins nothing.
+    /// A character that cannot start a token.
     Unknown,
 }
 
-/// A piece of the text.
+/// A token with its position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
     pub(crate) kind: Kind,
     pub(crate) span: Span,
-    /// Whether white space or a comment stands before it.
+    /// Whether white space or a comment precedes it.
     pub(crate) spaced: bool,
 }
 
-/// A place in a text, and how to go on from there. Cheap to copy.
+/// A position in a text, from which tokens are read. Cheap to copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lexer<'a> {
     text: &'a str,
@@ -91,9 +91,10 @@ pub(crate) struct Lexer<'a> {
 }
 
 impl<'a> Lexer<'a> {
-    /// Begins at a byte, which is to be a boundary of characters. The text is shorter than 4 GiB.
+    /// Starts at byte `at`, which must be a character boundary. The text must be shorter than 4
+    /// GiB.
     pub(crate) fn new(text: &'a str, at: usize) -> Self {
-        // Some editors mark a file as UTF-8 by a character at its beginning.
+        // Some editors start UTF-8 files with a byte order mark.
         let mark = if at == 0 && text.starts_with('\u{feff}') { 3 } else { 0 };
         Self { text, at: at + mark }
     }
@@ -125,13 +126,13 @@ impl<'a> Lexer<'a> {
         self.text.as_bytes().get(self.at.saturating_add(ahead)).copied().unwrap_or(0)
     }
 
-    /// Goes past characters that hold.
+    /// Skips characters as long as `holds` returns true.
     fn skip_while(&mut self, holds: impl Fn(char) -> bool) {
         let rest = self.rest();
         self.at += rest.find(|c| !holds(c)).unwrap_or(rest.len());
     }
 
-    /// White space and comments; where a comment begins that does not end.
+    /// Skips white space and comments. Returns the start of a comment that is not closed.
     fn skip_space(&mut self) -> Option<usize> {
         loop {
             match self.byte(0) {
@@ -148,7 +149,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// From `/*` past its `*/`, others inside counted.
+    /// Skips a comment, which may contain others. Returns whether it is closed.
     fn skip_comment(&mut self) -> bool {
         let bytes = self.text.as_bytes();
         let mut open = 0_u32;
@@ -189,7 +190,7 @@ impl<'a> Lexer<'a> {
         kind
     }
 
-    /// A name, or a raw text: `__"…"__`.
+    /// A name, or a raw string such as `__"…"__`.
     fn word(&mut self) -> Kind {
         let rest = self.rest();
         let underscores = rest.bytes().take_while(|&b| b == b'_').count();
@@ -202,7 +203,7 @@ impl<'a> Lexer<'a> {
 
     fn raw(&mut self, underscores: usize) -> Kind {
         let body = self.rest().get(underscores + 1..).unwrap_or_default();
-        // Runs of underscores after a quote are counted once each, so this is linear.
+        // Each run of underscores after a quote is counted once, so this is linear.
         let (mut run, mut after_quote) = (0, false);
         for (at, byte) in body.bytes().enumerate() {
             match byte {
@@ -240,7 +241,8 @@ impl<'a> Lexer<'a> {
                     self.at = self.text.len();
                     return Kind::UnclosedText;
                 }
-                // What is escaped may be longer than a byte; its further bytes are no quotes.
+                // An escaped character may be longer than a byte, but its other bytes are never
+                // quotes.
                 Some(b'\\') => at += 2,
                 Some(&byte) if char::from(byte) == quote => {
                     self.at = at + 1;
@@ -281,7 +283,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// The symbol that two bytes begin, and how long it is.
+/// The token of one or two characters, and its length.
 fn symbol(first: char, second: u8) -> (Kind, usize) {
     match (first, second) {
         (':', b'=') => (Kind::Define, 2),
@@ -309,7 +311,7 @@ fn symbol(first: char, second: u8) -> (Kind, usize) {
         ('|', _) => (Kind::Bar, 1),
         ('=', _) => (Kind::Equals, 1),
         ('>', _) => (Kind::Greater, 1),
-        // `<-` and `<~` are two tokens: `x <-1` compares.
+        // `<-` and `<~` are two tokens, because `x <-1` is a comparison.
         ('<', _) => (Kind::Less, 1),
         ('+', _) => (Kind::Plus, 1),
         ('-', _) => (Kind::Minus, 1),

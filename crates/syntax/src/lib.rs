@@ -1,9 +1,9 @@
-//! Text of the query language to a syntax tree and diagnostics. Never fails, never reads a file.
+//! Parses the query language into syntax trees and diagnostics. Performs no I/O.
 //!
 //! # Invariants
-//! 1. Any text gives a tree or at least one diagnostic, in time linear in its length.
-//! 2. Every span lies in the text, on boundaries of characters.
-//! 3. No tree is so deep that walking it recursively would exhaust a stack.
+//! 1. Any text results in a tree or at least one diagnostic, in time linear in its length.
+//! 2. Every span is inside the text and on character boundaries.
+//! 3. Trees are shallow enough for recursive functions.
 
 mod ast;
 mod body;
@@ -33,13 +33,13 @@ use model::Type;
 use lexer::Kind;
 use parser::{Parse, Parser};
 
-/// Bytes of the longest script.
+/// Maximum length of a script in bytes.
 pub const SCRIPT_BYTES_MAX: usize = 64 << 20;
 
-/// Reads a script.
+/// Parses a script.
 ///
 /// # Errors
-/// Up to 20 mistakes, in the order of the text.
+/// Up to 20 errors, in the order of the text.
 ///
 /// # Examples
 /// ```
@@ -56,9 +56,8 @@ pub fn parse(text: &str) -> Result<Script, Vec<Diagnostic>> {
     read(text, "script", script)
 }
 
-/// The same of a script that nests at most so many levels deep, where that is less than the
-/// language allows: the stack of who walks it may have room for no more. Also how many levels it
-/// has.
+/// As [`parse`], with a lower limit on nesting, for callers whose stack has room for only
+/// `levels_max` levels. Also returns the nesting depth of the script.
 ///
 /// # Errors
 /// As [`parse`].
@@ -74,9 +73,8 @@ fn script(parser: &mut Parser<'_>) -> Parse<Script> {
     }
 }
 
-/// Whether nothing is wrong with a script but that it ends too early: a bracket, a text, a rule or
-/// a statement is open at its end, or it has rules of which none is `?`. Who reads scripts line by
-/// line then waits for the next line.
+/// Whether a script only lacks its end: a bracket, a string, a rule or a statement is still open,
+/// or it has rules but no entry rule `?`. An interactive prompt then waits for the next line.
 ///
 /// ```
 /// assert!(quipu_syntax::is_unfinished("?[a] := *edge{from: a,"));
@@ -93,10 +91,10 @@ pub fn is_unfinished(text: &str) -> bool {
     match script(&mut parser) {
         Ok(Script::Query(query)) if parser.at(Kind::End) => {
             let is_entry = |rule: &Rule| rule.name().text == "?";
-            // No variable of the head is bound by an empty body.
+            // An empty body binds no variable of the head.
             let is_bare = |rule: &Rule| matches!(rule, Rule::Inline { body: Formula::And(all), .. } if all.is_empty());
             let rules = &query.rules;
-            // A comma may end a body, but whoever writes one means to go on.
+            // A body may end with a comma, but a user who types one wants to continue.
             parser.is_cut_short()
                 || parser.before.kind == Kind::Comma
                 || rules.last().is_some_and(is_bare)
@@ -106,15 +104,15 @@ pub fn is_unfinished(text: &str) -> bool {
     }
 }
 
-/// Reads one expression.
+/// Parses a single expression.
 ///
 /// # Errors
-/// The first mistake.
+/// The first error.
 pub fn parse_expression(text: &str) -> Result<Expr, Vec<Diagnostic>> {
     parse_expression_within(text, u32::MAX)
 }
 
-/// The same of an expression that nests at most so many levels deep, as [`parse_within`].
+/// As [`parse_expression`], with a lower limit on nesting; see [`parse_within`].
 ///
 /// # Errors
 /// As [`parse_expression`].
@@ -122,10 +120,10 @@ pub fn parse_expression_within(text: &str, levels_max: u32) -> Result<Expr, Vec<
     read_within(text, "expression", levels_max, |parser| parser.expression()).map(|(tree, _)| tree)
 }
 
-/// Reads one type, such as `Int` or `[Float?; 3]`.
+/// Parses a type, such as `Int` or `[Float?; 3]`.
 ///
 /// # Errors
-/// The first mistake.
+/// The first error.
 pub fn parse_type(text: &str) -> Result<Type, Vec<Diagnostic>> {
     read(text, "type", |parser| parser.column_type())
 }

@@ -1,8 +1,8 @@
-//! The values that literals stand for.
+//! Values of literals.
 
 use model::Value;
 
-/// Why a text is no value: the bytes of it at fault, what is wrong, and a hint.
+/// An invalid string literal: the wrong bytes, a message, and a hint.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadText {
     pub(crate) start: usize,
@@ -11,7 +11,8 @@ pub(crate) struct BadText {
     pub(crate) hint: &'static str,
 }
 
-/// Digits with `_` anywhere; `0x`, `0o` and `0b` before them. `None`: too large, or no such digit.
+/// Value of an integer: digits with `_` anywhere, after an optional `0x`, `0o` or `0b`. `None` if
+/// it is too large or contains an invalid digit.
 pub(crate) fn int(written: &str, negative: bool) -> Option<Value> {
     let (digits, radix) = match written.get(..2) {
         Some("0x") => (&written[2..], 16),
@@ -29,7 +30,7 @@ pub(crate) fn int(written: &str, negative: bool) -> Option<Value> {
     u64::try_from(int).ok().map(Value::id)
 }
 
-/// A digit that a number of its kind does not have, and the kind.
+/// The first digit that is invalid in an octal or binary number, and which of them it is.
 pub(crate) fn odd_digit(written: &str) -> Option<(char, &'static str)> {
     let (radix, kind) = match written.get(..2) {
         Some("0o") => (8, "octal"),
@@ -40,20 +41,20 @@ pub(crate) fn odd_digit(written: &str) -> Option<(char, &'static str)> {
     Some((odd, kind))
 }
 
-/// As Rust reads it, without the `_`.
+/// Value of a float, in Rust's syntax after removing `_`.
 pub(crate) fn float(written: &str, negative: bool) -> Option<Value> {
     let float: f64 = written.replace('_', "").parse().ok()?;
     Some(Value::Float(if negative { -float } else { float }))
 }
 
-/// The text between the quotes of `_"…"_`.
+/// Content of a raw string, `_"…"_`.
 pub(crate) fn raw(written: &str) -> String {
     let edge = written.bytes().take_while(|&byte| byte == b'_').count() + 1;
     let end = written.len().saturating_sub(edge);
     written.get(edge..end).unwrap_or_default().to_owned()
 }
 
-/// The text that `"…"` or `'…'` stands for.
+/// Value of a string literal, `"…"` or `'…'`.
 pub(crate) fn quoted(written: &str) -> Result<String, BadText> {
     let body = written.get(1..written.len().saturating_sub(1)).unwrap_or_default();
     let mut text = String::with_capacity(body.len());
@@ -76,8 +77,8 @@ pub(crate) fn quoted(written: &str) -> Result<String, BadText> {
     Ok(text)
 }
 
-/// The character that an escape stands for, and its length in bytes; or the length of what is
-/// wrong, a message and a hint.
+/// The character of an escape sequence and the sequence's length in bytes. The error has the length
+/// of the wrong bytes, a message and a hint.
 fn escape(text: &str) -> Result<(char, usize), (usize, String, &'static str)> {
     let Some(c) = text.chars().nth(1) else {
         return Err((1, "a backslash at the end of a text".to_owned(), "write `\\\\`"));
@@ -99,7 +100,7 @@ fn escape(text: &str) -> Result<(char, usize), (usize, String, &'static str)> {
     Ok((plain, 1 + c.len_utf8()))
 }
 
-/// `\uXXXX`, or two that are one character together.
+/// `\uXXXX`, or two of them that form a surrogate pair.
 fn unicode(text: &str) -> Result<(char, usize), (usize, String, &'static str)> {
     let unit = |at: usize| {
         let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;

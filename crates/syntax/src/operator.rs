@@ -1,19 +1,19 @@
-//! The operators: how they are written, which functions they are, and how tightly they bind.
+//! Binary operators: their tokens, functions and precedence.
 
 use crate::lexer::Kind;
 
-/// An operator between two expressions.
+/// A binary operator.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Operator {
     pub(crate) kind: Kind,
     pub(crate) symbol: &'static str,
-    /// The function that it calls.
+    /// The function that implements it.
     pub(crate) function: &'static str,
-    /// Larger binds tighter.
+    /// Precedence: larger binds tighter.
     pub(crate) tightness: u8,
     pub(crate) right_associative: bool,
-    /// Whether `a + b + c` is one call of three. Else long sums would be trees as deep as they are
-    /// long.
+    /// Whether `a + b + c` is one call with three arguments. Otherwise the tree of a long sum would
+    /// be as deep as the sum is long.
     pub(crate) chains: bool,
 }
 
@@ -35,7 +35,7 @@ const fn chained(
     Operator { kind, symbol, function, tightness, right_associative: false, chains: true }
 }
 
-/// All of them, the loosest first. Prefixes bind tighter than any.
+/// All binary operators in ascending precedence. Prefix operators bind tighter than all of them.
 pub(crate) const OPERATORS: [Operator; 17] = [
     chained(Kind::OrOr, "||", "or", 1),
     chained(Kind::AndAnd, "&&", "and", 2),
@@ -63,12 +63,12 @@ pub(crate) const OPERATORS: [Operator; 17] = [
     operator(Kind::Arrow, "->", "maybe_get", 10),
 ];
 
-/// The operator a token is between two expressions.
+/// The binary operator that a token stands for.
 pub(crate) fn of_kind(kind: Kind) -> Option<&'static Operator> {
     OPERATORS.iter().find(|operator| operator.kind == kind)
 }
 
-/// The operator that calls a function.
+/// The operator for a function.
 pub(crate) fn of_function(function: &str) -> Option<&'static Operator> {
     OPERATORS.iter().find(|operator| operator.function == function)
 }

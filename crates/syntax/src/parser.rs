@@ -1,14 +1,14 @@
-//! The place in the text where the parser is, and what every part of it needs there.
+//! State of the parser: the current tokens, nesting and errors. Each part of the grammar has its
+//! own module, which adds methods to [`Parser`].
 //!
-//! # Why a failure is a value without content
-//! The message is written down where the mistake is met; what called only has to give up. Rules and
-//! statements catch it, go on at the next one, and so several mistakes are found at a time.
+//! # Why the error type is empty
+//! An error is recorded where it is found; callers only need to abort. Rules and statements catch
+//! it and continue with the next one, so several errors can be reported together.
 //!
 //! # Invariants
-//! 1. No token is read more than a fixed number of times, so a text takes time linear in its
-//!    length.
-//! 2. What calls itself does so through [`Parser::nested`], at most [`NESTING_MAX`] levels deep.
-//! 3. Each [`Reported`] was made by [`Parser::report`].
+//! 1. No token is read more than a fixed number of times, so parsing takes linear time.
+//! 2. Recursion goes through [`Parser::nested`] and is at most [`NESTING_MAX`] levels deep.
+//! 3. Only [`Parser::report`] creates a [`Reported`].
 
 use std::fmt::Display;
 
@@ -16,44 +16,44 @@ use crate::ast::{Ident, Span};
 use crate::diagnostic::{Diagnostic, line_and_column};
 use crate::lexer::{Kind, Lexer, Token};
 
-/// Brackets, blocks and the like inside one another.
+/// Maximum nesting of brackets, blocks and the like.
 pub(crate) const NESTING_MAX: u32 = 128;
 
-/// Mistakes that are told at a time.
+/// Maximum number of errors that are reported.
 const MISTAKES_MAX: usize = 20;
 
-/// Tokens that are looked through for the end of a rule's head.
+/// Maximum number of tokens to look ahead for the end of a rule's head.
 const HEAD_TOKENS_MAX: usize = 256;
 
-/// Characters of a token that a message shows.
+/// Maximum number of characters of a token in a message.
 const SHOWN_CHARACTERS: usize = 30;
 
-/// A mistake was written down; give up what depends on it.
+/// An error was recorded; whatever depends on the failed part is abandoned.
 #[derive(Debug)]
 pub(crate) struct Reported(());
 
-/// What was read, if it could be.
+/// Result of parsing a part of the script.
 pub(crate) type Parse<T> = Result<T, Reported>;
 
 #[derive(Debug)]
 pub(crate) struct Parser<'a> {
     text: &'a str,
     lexer: Lexer<'a>,
-    /// The token that is looked at.
+    /// The current token.
     pub(crate) token: Token,
-    /// The one after.
+    /// The next token.
     pub(crate) ahead: Token,
-    /// The one before, at the beginning an empty one.
+    /// The previous token; an empty one at the start.
     pub(crate) before: Token,
-    /// Braces that were opened and not closed.
+    /// Number of braces that are open.
     pub(crate) braces: u32,
     depth: u32,
-    /// Levels that are allowed, where those are fewer than the language allows.
+    /// Maximum nesting that the caller allows. [`NESTING_MAX`] applies too.
     levels_max: u32,
-    /// The most levels so far.
+    /// Deepest nesting so far.
     deepest: u32,
     mistakes: Vec<Diagnostic>,
-    /// Whether the first mistake was met where the text ends.
+    /// Whether the first error was found at the end of the text.
     cut_short: bool,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The result, unless there were mistakes.
+    /// Returns `result`, or the errors if there are any.
     pub(crate) fn finish<T>(self, result: Parse<T>) -> Result<T, Vec<Diagnostic>> {
         match result {
             Ok(tree) if self.mistakes.is_empty() => Ok(tree),
@@ -87,7 +87,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether there are mistakes, and the first is that the text ends where it does.
+    /// Whether the first error is that the text ends too early. False without errors.
     pub(crate) fn is_cut_short(&self) -> bool {
         self.cut_short
     }
@@ -110,7 +110,7 @@ impl<'a> Parser<'a> {
         self.token.kind == kind
     }
 
-    /// Takes the token if it is of the kind.
+    /// Skips the token if it has this kind. Returns whether it did.
     pub(crate) fn eat(&mut self, kind: Kind) -> bool {
         let found = self.at(kind);
         if found {
@@ -123,28 +123,28 @@ impl<'a> Parser<'a> {
         self.text.get(span.start as usize..span.end as usize).unwrap_or_default()
     }
 
-    /// The token's text if it is a word, else nothing.
+    /// The text of a word token; empty for other tokens.
     pub(crate) fn word(&self, token: Token) -> &'a str {
         if token.kind == Kind::Word { self.source(token.span) } else { "" }
     }
 
-    /// Whether the line holds a text before the token.
+    /// Whether the current line contains `sought` before the token.
     pub(crate) fn line_has(&self, sought: &str) -> bool {
         let before = self.text.get(..self.token.span.start as usize).unwrap_or_default();
         before.rsplit('\n').next().is_some_and(|line| line.contains(sought))
     }
 
-    /// Whether the token ahead follows this one directly.
+    /// Whether the next token follows without white space.
     pub(crate) fn joined(&self) -> bool {
         !self.ahead.spaced
     }
 
-    /// From the beginning of `start` to the last token taken.
+    /// The span from the beginning of `start` to the end of the previous token.
     pub(crate) fn span_from(&self, start: Span) -> Span {
         Span { start: start.start, end: self.before.span.end.max(start.start) }
     }
 
-    /// Takes the token's first byte off: `>=` becomes `=`.
+    /// Removes the first byte of the token: `>=` becomes `=`.
     pub(crate) fn split_token(&mut self) {
         let start = self.token.span.start as usize + 1;
         self.lexer = Lexer::new(self.text, start);
@@ -154,7 +154,7 @@ impl<'a> Parser<'a> {
 
     // Names
 
-    /// Takes the token as a name.
+    /// Takes the current token as a name.
     pub(crate) fn take_name(&mut self) -> Ident {
         let token = self.bump();
         Ident { text: self.source(token.span).trim_matches('`').to_owned(), span: token.span }
@@ -170,7 +170,7 @@ impl<'a> Parser<'a> {
         Ok(name)
     }
 
-    /// A name, with dots between its parts or without.
+    /// A name whose dots, if any, are between words.
     pub(crate) fn dotted_name(&mut self, what: &str) -> Parse<Ident> {
         let is_quoted = self.at(Kind::QuotedName);
         let name = self.any_name(what)?;
@@ -181,7 +181,7 @@ impl<'a> Parser<'a> {
         Ok(name)
     }
 
-    /// A name with any dots, or one in backquotes.
+    /// A name with dots anywhere, or a name in backquotes.
     pub(crate) fn any_name(&mut self, what: &str) -> Parse<Ident> {
         if self.at(Kind::Word) || self.at(Kind::QuotedName) {
             return Ok(self.take_name());
@@ -191,7 +191,7 @@ impl<'a> Parser<'a> {
 
     // Nesting
 
-    /// Reads something one level deeper.
+    /// Calls `read` one nesting level deeper.
     pub(crate) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         let levels_max = self.levels_max.min(NESTING_MAX);
         if self.depth >= levels_max {
@@ -204,20 +204,20 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// The same parser, allowed so many levels at most.
+    /// Limits nesting to `levels_max`.
     pub(crate) fn within(self, levels_max: u32) -> Self {
         Self { levels_max, ..self }
     }
 
-    /// The most levels that were read.
+    /// Deepest nesting so far.
     pub(crate) fn deepest(&self) -> u32 {
         self.deepest
     }
 
-    /// Notes how many levels the tree of an expression has that ends at `span`.
+    /// Records the depth of an expression tree that ends at `span`.
     ///
     /// # Errors
-    /// More than `levels_max`, or than are allowed here.
+    /// The tree is deeper than `levels_max` or than the caller allows.
     pub(crate) fn note_levels(&mut self, levels: u32, levels_max: u32, span: Span) -> Parse<()> {
         let levels_max = self.levels_max.min(levels_max);
         if levels > levels_max {
@@ -231,13 +231,14 @@ impl<'a> Parser<'a> {
         let message = format!("this is nested more than {levels_max} levels deep");
         let hint = "name a part of it: bind it to a variable, or make it a rule";
         let reported = self.report(span, message, Some(hint.to_owned()));
-        // What is left of the levels would be told as mistakes of their own.
+        // The remaining brackets would be reported as further errors.
         self.abandon();
         reported
     }
 
-    /// Items with commas between them up to `close`; the opening bracket is the token now. A comma
-    /// may stand behind the last. `what` says of what the bracket is: "the columns of rule `a`".
+    /// Items separated by commas up to `close`, with an optional trailing comma. The current token
+    /// is the opening bracket. `what` describes the items in messages, as in "the columns of rule
+    /// `a`".
     pub(crate) fn items<T>(
         &mut self,
         close: Kind,
@@ -255,9 +256,9 @@ impl<'a> Parser<'a> {
         Ok(items)
     }
 
-    // Mistakes
+    // Errors
 
-    /// Writes a mistake down.
+    /// Records an error.
     pub(crate) fn report(
         &mut self,
         span: Span,
@@ -278,14 +279,14 @@ impl<'a> Parser<'a> {
         Reported(())
     }
 
-    /// Goes to the end of the text.
+    /// Skips to the end of the text.
     pub(crate) fn abandon(&mut self) {
         self.lexer = Lexer::new(self.text, self.text.len());
         self.token = self.lexer.next_token();
         self.ahead = self.token;
     }
 
-    /// The token cannot stand here.
+    /// Reports that the current token is not allowed here.
     pub(crate) fn unexpected(&mut self, expected: impl Display) -> Reported {
         self.unexpected_with(expected, None)
     }
@@ -295,7 +296,7 @@ impl<'a> Parser<'a> {
         expected: impl Display,
         hint: Option<String>,
     ) -> Reported {
-        // Where the text ends, it is what stands last that wants more.
+        // At the end of the text, the error is after the last token.
         let span = match self.at(Kind::End) {
             true => Span { start: self.before.span.end, end: self.before.span.end },
             false => self.token.span,
@@ -309,7 +310,7 @@ impl<'a> Parser<'a> {
         self.report(span, format!("expected {expected}, found {found}"), hint)
     }
 
-    /// What is wrong with the token wherever it stands, and a hint.
+    /// The message and hint for a token that is invalid anywhere.
     fn broken_token(&self) -> Option<(String, Option<String>)> {
         let source = self.source(self.token.span);
         let (message, hint) = match self.token.kind {
@@ -347,7 +348,7 @@ impl<'a> Parser<'a> {
         Some((message, Some(hint).filter(|hint| !hint.is_empty())))
     }
 
-    /// The token as messages name it.
+    /// The current token as shown in messages.
     fn found(&self) -> String {
         let source = clipped(self.source(self.token.span));
         match self.token.kind {
@@ -363,7 +364,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Something in brackets is followed by neither a comma nor the closing bracket.
+    /// Reports an item in brackets that is followed by neither a comma nor the closing bracket.
     pub(crate) fn unclosed(&mut self, open: Token, close: Kind, what: &dyn Display) -> Reported {
         let close = match close {
             Kind::RightBracket => ']',
@@ -396,7 +397,7 @@ impl<'a> Parser<'a> {
         Some("a `,` may be missing".to_owned())
     }
 
-    /// Whether an expression may begin here.
+    /// Whether the token can start an expression.
     pub(crate) fn begins_expression(&self) -> bool {
         matches!(
             self.token.kind,
@@ -412,9 +413,9 @@ impl<'a> Parser<'a> {
         )
     }
 
-    // Rules, as far as they must be told from what is not one
+    // Look-ahead for rules
 
-    /// `:=`, or the second half of `<-` or `<~`.
+    /// Recognizes an arrow: `:=`, or the second token of `<-` or `<~`.
     pub(crate) fn arrow(&self) -> Option<Kind> {
         match (self.token.kind, self.ahead.kind) {
             (Kind::Define, _) => Some(Kind::Define),
@@ -431,7 +432,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Whether `name[…]` or `name(…)` follows, and something that may have been meant as an arrow.
+    /// Whether `name[…]` or `name(…)` follows, and then something similar to an arrow.
     pub(crate) fn rule_was_meant(&self) -> bool {
         let (open, close) = match self.ahead.kind {
             Kind::LeftParen => (Kind::LeftParen, Kind::RightParen),
@@ -444,7 +445,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// The two tokens behind `name[…]`. Looks no further than a head is long.
+    /// The two tokens after `name[…]`. Looks ahead at most [`HEAD_TOKENS_MAX`] tokens.
     fn after_head(&self, open: Kind, close: Kind) -> Option<(Token, Token)> {
         let name = matches!(self.token.kind, Kind::Word | Kind::Question);
         if !name || self.ahead.kind != open {
@@ -462,13 +463,14 @@ impl<'a> Parser<'a> {
         None
     }
 
-    /// Whether `:name` follows, with white space before it.
+    /// Whether `:name` follows after white space.
     fn option_starts(&self) -> bool {
         self.at(Kind::Colon) && self.token.spaced && self.ahead.kind == Kind::Word && self.joined()
     }
 
-    /// Goes on after a mistake: to the next rule or option, or to the brace that closes the block
-    /// when `braces` are open. `start` is where what failed began; it is not tried again.
+    /// Continues after an error: skips to the next rule or option, or to the brace that closes the
+    /// block if `braces` are open. `start` is the start of the failed part, which is not tried
+    /// again.
     pub(crate) fn recover(&mut self, start: u32, braces: u32) {
         if self.token.span.start == start {
             self.skip(braces);
@@ -490,7 +492,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// So much of a token that it can be recognised.
+/// The start of a token, shortened for a message.
 fn clipped(source: &str) -> String {
     let line = source.split('\n').next().unwrap_or_default();
     let short: String = line.chars().take(SHOWN_CHARACTERS).collect();

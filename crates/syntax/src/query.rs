@@ -1,4 +1,4 @@
-//! Queries: rules and options.
+//! Parses queries: rules and options.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::lexer::Kind;
 use crate::operator;
 use crate::parser::{Parse, Parser, Reported};
 
-/// The names of the options, for hints.
+/// Names of the options, also used for hints.
 pub(crate) const OPTIONS: [&str; 18] = [
     "limit",
     "offset",
@@ -32,18 +32,18 @@ pub(crate) const OPTIONS: [&str; 18] = [
     "ensure_not",
 ];
 
-/// What was read last; a mistake behind it may be about it.
+/// What was parsed last. Decides the hint if an error follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Last {
     Nothing,
-    /// An inline rule without `;`, which may have been meant to go on.
+    /// An inline rule without `;`, which may have been meant to continue.
     Body,
     Other,
 }
 
 impl Parser<'_> {
-    /// Rules and options up to the end of the text or, with braces open, up to the one that closes
-    /// the block. Mistakes are told, and what is around them is left out.
+    /// Parses rules and options up to the end of the text, or to the closing brace of the block if
+    /// `braces` are open. After an error it continues with the next rule or option.
     pub(crate) fn query(&mut self, braces: u32) -> Parse<Query> {
         let start = self.token.span;
         let mut query = Query { rules: Vec::new(), options: Options::default(), span: start };
@@ -126,12 +126,13 @@ impl Parser<'_> {
         }
     }
 
-    /// Behind a body a word is a part of it, unless it looks like the head of a rule.
+    /// Whether a comma is missing: after a body, a word belongs to the body unless it looks like
+    /// the head of a rule.
     fn misses_comma(&self, last: Last) -> bool {
         last == Last::Body && self.at(Kind::Word) && !self.rule_was_meant()
     }
 
-    /// An atom that an arrow follows is the head of the next rule.
+    /// Fails if an arrow follows: then the last atom is the head of the next rule.
     fn body_is_over(&mut self) -> Parse<()> {
         if self.arrow().is_none() || self.before.kind != Kind::RightBracket {
             return Ok(());
@@ -161,7 +162,7 @@ impl Parser<'_> {
         let is_block = self.at(Kind::LeftBrace);
         let reported = self.unexpected_with("a rule or an option", hint);
         if is_block {
-            // What stands in the block would be told as mistakes of its own.
+            // The content of the block would be reported as further errors.
             self.abandon();
         }
         reported
@@ -196,7 +197,7 @@ impl Parser<'_> {
         self.unexpected_with(expected, Some(hint))
     }
 
-    /// A variable, alone or in an aggregate.
+    /// A variable, or an aggregate of one.
     fn head_item(&mut self) -> Parse<HeadItem> {
         let start = self.token.span;
         if !self.at(Kind::Word) {
@@ -239,7 +240,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The head of a rule that takes no aggregates.
+    /// The head of a constant or fixed rule, which cannot have aggregates.
     fn plain_head(&mut self, kind: &str, head: Vec<HeadItem>) -> Parse<Vec<Ident>> {
         let mut names = Vec::with_capacity(head.len());
         for item in head {
@@ -330,7 +331,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The colon and the word.
+    /// Skips the colon and the name.
     fn take_option(&mut self) {
         self.bump();
         self.bump();
@@ -372,7 +373,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The expression of an option that stands once.
+    /// Parses the value of an option that may occur only once.
     fn once(&mut self, name: &str, span: Span, option: &mut Option<Expr>) -> Parse<()> {
         let value = self.expression()?;
         match option.replace(value) {
@@ -399,7 +400,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `name`, or `aggregate(name)`, which is the name of such a column of the result.
+    /// `name`, or `aggregate(name)`, which is the name of an aggregated column in the result.
     fn column_of_head(&mut self, what: &str) -> Parse<Ident> {
         let mut name = self.any_name(what)?;
         if self.at(Kind::LeftParen) && !self.token.spaced {
@@ -421,7 +422,7 @@ impl Parser<'_> {
             return Err(self.unexpected_with("the columns of the relation", Some(hint)));
         }
         let spec = if self.at(Kind::LeftBrace) { Some(self.spec(&relation)?) } else { None };
-        // Braces without a column say as little as none: the columns are those of the head.
+        // Empty braces mean the same as none: the columns are those of the head.
         let spec = spec.filter(|spec| spec.columns().next().is_some());
         Ok(Mutation { op, relation, spec })
     }

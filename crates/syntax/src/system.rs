@@ -1,4 +1,4 @@
-//! System ops.
+//! Parses system operations.
 
 use crate::ast::{Ident, Span, SystemOp};
 use crate::diagnostic::closest;
@@ -95,7 +95,7 @@ impl Parser<'_> {
         self.listed(|parser| parser.dotted_name("a relation"))
     }
 
-    /// `name`, or `name:index`, in one.
+    /// `name` or `name:index`, as one name.
     fn relation_or_index(&mut self) -> Parse<Ident> {
         let mut name = self.dotted_name("a relation")?;
         if self.index_follows() {
@@ -148,7 +148,8 @@ impl Parser<'_> {
         Ok(SystemOp::IndexCreate(relation, index, columns))
     }
 
-    /// An op of a search index: its name and place are checked, its settings only passed over.
+    /// An operation on a search index. Its name and the index are checked, its settings are
+    /// skipped.
     fn search_index(&mut self, op: Ident, start: Span) -> Parse<SystemOp> {
         let creates = self.creates()?;
         self.index_path()?;

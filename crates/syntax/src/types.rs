@@ -1,4 +1,4 @@
-//! Types of columns.
+//! Parses the types of columns.
 
 use model::{Type, Value, VectorKind};
 
@@ -21,7 +21,7 @@ const TYPES: [(&str, Type); 10] = [
 ];
 
 impl Parser<'_> {
-    /// A type, with `?` behind it or not.
+    /// A type with an optional `?`.
     pub(crate) fn column_type(&mut self) -> Parse<Type> {
         let found = self.nested(|parser| match parser.token.kind {
             Kind::LeftBracket => parser.list_type(),
@@ -83,7 +83,7 @@ impl Parser<'_> {
             let hint = "a vector's type is `<F32; 128>`".to_owned();
             return Err(self.unexpected_with("`;` and the length", Some(hint)));
         }
-        // Any operator but `>` would go on in an expression, so only a number stands here.
+        // Only a number is allowed here: an expression would take the closing `>` as an operator.
         if !self.at(Kind::Int) {
             return Err(self.unexpected("the length of the vector"));
         }

@@ -1,19 +1,19 @@
-//! Where a parameter stands, and an expression with a value in its place.
+//! Finds parameters in a query, and replaces them by values.
 
 use crate::ast::{Args, Atom, Expr, Formula, Ident, Query, Rule, Span, Spec};
 use model::Value;
 
-/// Which parameters are sought.
+/// Selects the parameters to find.
 type Is<'f> = &'f dyn Fn(&Ident) -> bool;
 
 impl Query {
-    /// Where a parameter is first asked for.
+    /// Position of the first use of a parameter in the query.
     #[must_use]
     pub fn place_of_parameter(&self, name: &str) -> Option<Span> {
         self.place_of(&|ident| ident.text == name)
     }
 
-    /// Where a parameter is first asked for, whatever its name.
+    /// Position of the first use of any parameter in the query.
     #[must_use]
     pub fn place_of_any_parameter(&self) -> Option<Span> {
         self.place_of(&|_| true)
@@ -38,7 +38,7 @@ impl Query {
 }
 
 impl Expr {
-    /// Where a parameter is first asked for.
+    /// Position of the first use of a parameter in the expression.
     #[must_use]
     pub fn place_of_parameter(&self, name: &str) -> Option<Span> {
         self.place_of(&|ident| ident.text == name)
@@ -54,13 +54,13 @@ impl Expr {
         }
     }
 
-    /// Whether a parameter is asked for.
+    /// Whether the expression contains parameters.
     #[must_use]
     pub fn has_parameters(&self) -> bool {
         self.place_of(&|_| true).is_some()
     }
 
-    /// Puts values in the places of parameters; `value` says which.
+    /// Replaces each parameter by the literal that `value` returns for it.
     ///
     /// # Errors
     /// Those of `value`.

@@ -1,9 +1,8 @@
-//! Words that the language has of its own: for those who complete or colour scripts.
+//! Keywords of the language, for completion and syntax highlighting.
 
 use std::borrow::Cow;
 
-/// The name of a relation or a column as a script has it: in backquotes where it would be read as
-/// something else without them.
+/// The name of a relation or a column as written in a script, in backquotes if it needs them.
 ///
 /// ```
 /// assert_eq!(quipu_syntax::words::written("cites"), "cites");
@@ -18,12 +17,12 @@ pub fn written(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Names of system ops, without `::`.
+/// Names of the system operations, without `::`.
 pub const SYSTEM_OPS: &[&str] = &crate::system::OPS;
 
-/// Names of a query's options and of what it does to a stored relation, without `:`.
+/// Names of all options of a query, including those that change a stored relation, without `:`.
 pub const OPTIONS: &[&str] = &crate::query::OPTIONS;
 
-/// Statements of scripts of several steps, without `%`; those that end or divide others are `then`,
-/// `else` and `end`.
+/// Keywords of imperative statements, without `%`. The keywords `then`, `else` and `end` only
+/// structure other statements and are not included.
 pub const STATEMENTS: &[&str] = &crate::imperative::STATEMENTS;

@@ -1,8 +1,8 @@
-//! The model's log files, which know what a power cut would leave.
+//! Log files of the model, which track what a power cut would leave.
 //!
-//! A sync is two moments: what was written before the first is on the disk at the second. After a
-//! failed sync, what it should have covered is lost for good, whatever later syncs say, as on a
-//! kernel that drops dirty pages.
+//! A sync has two points: what was written before the first point is durable at the second. After a
+//! failed sync, the writes that it should have covered are lost, even if later syncs succeed, as on
+//! a kernel that drops dirty pages.
 
 use crate::{LogFile, LogSync, Result};
 use shuttle::sync::atomic::{AtomicU64, Ordering};
@@ -10,12 +10,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What all log files of an environment tell together. Writes are numbered from 0 in the order in
-/// which they came.
+/// State that all log files of an environment share. Writes are numbered from 0 in the order of
+/// their arrival.
 #[derive(Debug, Default)]
 pub(super) struct LogDisk {
     state: Mutex<State>,
-    /// Where the checker may let others go on.
+    /// Loaded where the checker may switch threads.
     turn: AtomicU64,
 }
 
@@ -49,7 +49,7 @@ impl LogDisk {
         self.turn.load(Ordering::SeqCst);
     }
 
-    /// `path` is for the message.
+    /// `path` is used in the error message.
     fn sync(&self, path: &Path) -> Result<()> {
         self.step();
         let (upto, fails) = self.with(|state| {
@@ -75,7 +75,7 @@ impl LogDisk {
     }
 }
 
-/// A log file of memory whose writes and syncs are counted.
+/// A log file in memory whose writes and syncs are counted.
 #[derive(Debug)]
 pub(super) struct ModelLog {
     pub(super) file: Box<dyn LogFile>,

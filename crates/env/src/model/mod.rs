@@ -1,14 +1,15 @@
-//! Models of concurrency: runs a piece of the engine under the checker `shuttle`, which chooses at
-//! every lock, load and store which thread goes on, again and again and otherwise each time.
+//! Model checking of concurrent code: runs a piece of the engine many times under the checker
+//! `shuttle`, which chooses at every lock, load and store which thread continues.
 //!
-//! # Why chosen by chance
-//! An insertion alone loads a hundred words; nobody can try all orders. Half of the time the
-//! choices are uniform, half of it made as the *probabilistic concurrency testing* of Burckhardt
-//! and others makes them: threads have random priorities that change at few random moments, which
-//! finds any bug that needs so few changes of thread with a chance that can be computed.
+//! # Why schedules are random
+//! One insertion makes about a hundred loads, so the schedules cannot be enumerated. Half of the
+//! time goes to uniform random schedules. The other half goes to *probabilistic concurrency
+//! testing* (Burckhardt et al., ASPLOS 2010): threads have random priorities that change at a few
+//! random points. This finds any bug that needs only those changes with a probability that can be
+//! computed.
 //!
-//! A failure is printed with the seed of its round, which does it again: nothing else decides who
-//! goes on.
+//! A failure is printed with the seed of its round. The seed reproduces it, because nothing else
+//! decides the schedule.
 
 mod log;
 
@@ -27,19 +28,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-/// Most changes of priority in one run of `body`.
+/// Maximum number of priority changes in one run.
 const CHANGES: usize = 4;
-/// More steps than any model takes: one that comes here waits for something that never happens.
+/// More steps than any model needs. A run that reaches it waits for something that never happens.
 const STEPS_MAX: usize = 2_000_000;
-/// Runs with one seed; between rounds the clock is looked at.
+/// Runs with one seed. The clock is checked between rounds.
 const ROUND: usize = 200;
 
-/// Runs `body` in ever different orders of its threads for `MODEL_SECONDS` seconds (2 if unset),
-/// half of them with each way of choosing. Prints how often it ran. The rounds' seeds follow
-/// `MODEL_SEED`, or chance.
+/// Runs `body` under many schedules for `MODEL_SECONDS` seconds (default 2), half of the time with
+/// each scheduler. Prints the numbers of runs. The seeds of the rounds start at `MODEL_SEED`, by
+/// default the current time.
 ///
 /// # Panics
-/// When `body` does, or comes to a deadlock. The message tells the seed that does it again.
+/// If `body` panics or deadlocks. The message contains the seed that reproduces it.
 pub fn explore(promise: &str, body: impl Fn() + Send + Sync + 'static) {
     let number = |name| Some(std::env::var(name).ok()?.parse().expect("MODEL_… are numbers"));
     let seconds = number("MODEL_SECONDS").unwrap_or(2.0);
@@ -52,7 +53,7 @@ pub fn explore(promise: &str, body: impl Fn() + Send + Sync + 'static) {
     println!("{promise}: {chance} runs by chance, {priorities} by priorities");
 }
 
-/// Rounds of [`ROUND`] runs until the time is up; returns the number of runs.
+/// Rounds of [`ROUND`] runs until `seconds` have passed. Returns the number of runs.
 fn run<S: Scheduler + 'static>(
     promise: &str,
     scheduler: impl Fn(u64) -> S,
@@ -90,8 +91,8 @@ impl Drop for TellSeed<'_> {
     }
 }
 
-/// A disk in memory whose jobs and signals are threads of the model. Two moments that it names
-/// differ by a microsecond; a wait with a timeout ends at once.
+/// A disk in memory whose jobs and signals use the model's threads. Each call of the clock advances
+/// it by a microsecond. A wait with a timeout returns immediately.
 #[derive(Debug)]
 pub struct ModelEnv {
     disk: MemoryEnv,
@@ -101,7 +102,7 @@ pub struct ModelEnv {
 }
 
 impl ModelEnv {
-    /// An empty disk.
+    /// Creates an empty disk.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -118,13 +119,13 @@ impl ModelEnv {
         self.log.writes()
     }
 
-    /// Whether that write to a log, counted from 0, would outlast a power cut.
+    /// Whether a write to a log file would survive a power cut now. Writes are counted from 0.
     #[must_use]
     pub fn is_durable(&self, log_write: u64) -> bool {
         self.log.is_durable(log_write)
     }
 
-    /// So many more syncs of log files succeed, and the one after them fails.
+    /// Makes a sync of a log file fail, after `syncs` more successful ones.
     pub fn fail_sync_after(&self, syncs: u64) {
         self.log.fail_sync_after(syncs);
     }
@@ -214,8 +215,7 @@ impl Env for ModelEnv {
     }
 
     fn random_u64(&self) -> u64 {
-        // The choices are the checker's; a word that differs each time is all that anyone needs
-        // here.
+        // All random choices belong to the checker. Callers only need numbers that differ.
         self.tick().wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 

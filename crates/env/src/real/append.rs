@@ -1,15 +1,15 @@
-//! Files written front to back.
+//! Files that are written sequentially.
 //!
 //! # Invariants
-//! 1. What is in the buffer is not in the file yet; the file's own position is at its end.
+//! 1. The buffer is not in the file yet. The file's position is at its end.
 //! 2. A child of `fork` writes nothing: it shares the file's position with its parent.
-//! 3. Dropping writes nothing: a file that nobody flushed is one that nobody finished.
-//! 4. The kernel is asked to begin writing as the file grows: the sync at its end then waits for
-//!    the last piece and not for all of it. A sync stays what makes bytes durable; an error of the
-//!    writing before it is told by the next wait or sync.
-//! 5. Of one file no more than [`WRITING_BYTES_MAX`] wait for the device: whoever reads from it
-//!    meanwhile waits behind them. (RocksDB's `strict_bytes_per_sync`.) The kernel tells an error
-//!    once: after one that this wait has met, every later call fails.
+//! 3. Dropping writes nothing: a file that was not flushed was not finished.
+//! 4. The kernel is asked to start writing while the file grows, so the sync at the end waits only
+//!    for the last part. Durability still comes only from a sync. An error of the early writing is
+//!    reported by the next wait or sync.
+//! 5. At most [`WRITING_BYTES_MAX`] of a file wait for the device, because reads wait behind them
+//!    (as with RocksDB's `strict_bytes_per_sync`). The kernel reports an error only once, so all
+//!    calls fail after a wait that met one.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -20,15 +20,14 @@ use rustix::fs::OFlags;
 use super::place::Place;
 use crate::{AppendFile, EnvError, Own, Result};
 
-/// Bytes gathered before a write call. Larger pieces bypass the buffer.
+/// Bytes collected before a write call. Larger pieces bypass the buffer.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Bytes after which the kernel is asked to write them: as RocksDB's manual advises for
-/// `bytes_per_sync`.
+/// Bytes after which the kernel is asked to start writing. RocksDB's manual recommends this value
+/// for `bytes_per_sync`.
 const WRITE_BEHIND_BYTES: u64 = 1 << 20;
 
-/// Bytes that the kernel has been asked to write and has not written, at most; then more is waited
-/// for.
+/// Maximum number of bytes that the kernel is writing. Beyond that, appends wait.
 const WRITING_BYTES_MAX: u64 = 8 << 20;
 
 #[derive(Debug)]
@@ -37,11 +36,11 @@ pub(crate) struct RealAppendFile {
     path: PathBuf,
     buffer: Vec<u8>,
     written_bytes: u64,
-    /// Of those, how many the kernel was asked to write, or has written.
+    /// Part of `written_bytes` that the kernel was asked to write, or has written.
     begun_bytes: u64,
-    /// Of those, how many were waited for.
+    /// Part of `begun_bytes` that was waited for.
     settled_bytes: u64,
-    /// A wait has met an error, which no sync would tell again.
+    /// A wait has met an error, which later syncs would not report again.
     has_failed: bool,
 }
 
@@ -74,7 +73,7 @@ impl RealAppendFile {
         }
     }
 
-    /// Refuses what comes after a wait that met an error.
+    /// Fails after a wait that met an error.
     fn check(&self) -> Result<()> {
         match self.has_failed {
             false => Ok(()),
@@ -101,7 +100,7 @@ impl RealAppendFile {
         Ok(())
     }
 
-    /// Waits while too much is being written.
+    /// Waits while more than [`WRITING_BYTES_MAX`] are being written.
     fn settle(&mut self) -> Result<()> {
         let settled = self.begun_bytes.saturating_sub(WRITING_BYTES_MAX);
         let waiting = settled.saturating_sub(self.settled_bytes);
@@ -168,7 +167,7 @@ mod tests {
         }
         file.sync().unwrap();
         drop(file);
-        // What was there before is nobody's to wait for.
+        // Content from before the file was opened is not waited for.
         let mut file = RealAppendFile::open(&Place::here(&path), 15 << 20).unwrap();
         assert_eq!(file.settled_bytes, 15 << 20);
         for _ in 0..9 {

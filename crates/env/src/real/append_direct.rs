@@ -1,23 +1,24 @@
-//! Large files written around the page cache, several pieces in flight through `io_uring`.
+//! Large files written around the page cache, with several pieces in flight through `io_uring`.
 //!
-//! # Why an option and not the rule
-//! Half the processor time of a write call, and the disk never stalls behind dirty pages; but what
-//! was just written is then not in memory, and the first reads of it go to the disk.
-//! `docs/decisions/0009-large-writes.md` has the figures (`examples/write_speed.rs`).
+//! # Why it is an option
+//! It takes half the processor time of write calls, and the disk never stalls behind dirty pages.
+//! But new data is then not in memory, so the first reads go to the disk.
+//! `docs/decisions/0009-large-writes.md` has the figures (from `examples/write_speed.rs`).
 //!
 //! # Why unsafe here
-//! Submitting hands the kernel raw addresses that it reads from later; no safe interface exists.
+//! Submitting passes raw addresses to the kernel, which reads from them later. There is no safe
+//! interface.
 //!
 //! # Invariants
-//! 1. Only whole pieces go around the page cache, each at a multiple of its size. What is left at a
-//!    flush goes through a second, ordinary descriptor, and its piece stays: once full it is
-//!    written again, whole.
-//! 2. While a piece is in flight nobody touches its memory; it is freed only when nothing is in
-//!    flight, or leaked if the ring breaks so that this cannot be known.
-//! 3. A piece that the kernel wrote in part or refused is finished by write calls, which meet the
-//!    real error.
-//! 4. In a child of `fork` nothing is written or waited for: the ring is its parent's.
-//! 5. Dropping writes no more than what is in flight already.
+//! 1. Only whole pieces bypass the page cache, each at a multiple of its length. A flush writes the
+//!    rest through a second, ordinary descriptor. The piece is kept, and is written again as a
+//!    whole once it is full.
+//! 2. The memory of a piece in flight is not touched. It is freed only when nothing is in flight,
+//!    or leaked if the ring breaks and this cannot be known.
+//! 3. A piece that the kernel refused or wrote only in part is finished by write calls, which
+//!    report the real error.
+//! 4. A child of `fork` neither writes nor waits: the ring belongs to its parent.
+//! 5. Dropping starts no further writes.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -35,16 +36,16 @@ use super::read::DIRECT_ALIGN;
 use super::uring::{RingPool, is_transient};
 use crate::{AppendFile, EnvError, Own, Result};
 
-/// Bytes of a piece. Larger ones were no faster, smaller ones cost more submissions.
+/// Length of a piece. Larger pieces were not faster; smaller ones cost more submissions.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Pieces of memory a file holds: one is filled while the others are in flight.
+/// Pieces of memory per file: one is filled while the others are in flight.
 const PIECES: usize = 4;
 
 #[derive(Debug)]
 struct Piece {
     memory: Vec<u8>,
-    /// Where the aligned part begins.
+    /// Offset of the aligned part in `memory`.
     start: usize,
     offset: u64,
     in_flight: bool,
@@ -67,10 +68,11 @@ pub(crate) struct DirectAppendFile {
     direct: Own<File>,
     path: PathBuf,
     rings: Arc<RingPool>,
-    /// Taken from the pool when the first piece is full: most files never fill one.
+    /// Taken from the pool when the first piece is full. Most files never fill one.
     ring: Option<IoUring>,
     pieces: Vec<Piece>,
-    /// Which piece is being filled, up to where, and how much of that is in the file already.
+    /// Index of the piece that is being filled. `filled` is its length so far, and `flushed` the
+    /// part of it that is already in the file.
     filling: usize,
     filled: usize,
     flushed: usize,
@@ -88,8 +90,7 @@ impl std::fmt::Debug for DirectAppendFile {
 }
 
 impl DirectAppendFile {
-    /// Creates the file; `Ok(None)` where the file system refuses direct I/O, and then no file is
-    /// left.
+    /// Creates the file. Returns `None` and removes the file if the file system refuses direct I/O.
     pub(super) fn create(place: &Place<'_>, rings: &Arc<RingPool>) -> Result<Option<Self>> {
         let plain = place.create("create", OFlags::WRONLY)?;
         let Ok(direct) = place.open("create", OFlags::WRONLY | OFlags::DIRECT) else {
@@ -115,7 +116,7 @@ impl DirectAppendFile {
         super::write_error("write", &self.path, needed as u64, error)
     }
 
-    /// Sends the full piece on its way and turns to a free one.
+    /// Submits the full piece and continues with a free one.
     fn send(&mut self) -> Result<()> {
         if self.ring.is_none() {
             self.ring = self.rings.take();
@@ -140,7 +141,7 @@ impl DirectAppendFile {
             self.in_flight += 1;
             self.reap(0)?;
         } else {
-            // No ring to be had just now: out of descriptors or locked memory.
+            // No ring available: out of descriptors or locked memory.
             let written = self.direct.get()?.write_all_at(piece.bytes(), piece.offset);
             written.map_err(|e| self.fail(PIECE_BYTES, e))?;
         }
@@ -159,7 +160,7 @@ impl DirectAppendFile {
         Ok(())
     }
 
-    /// Submits what is queued and waits until at least `least` more pieces are written.
+    /// Submits queued writes and waits until at least `least` more pieces are written.
     fn reap(&mut self, least: usize) -> Result<()> {
         let plain = self.plain.get()?;
         let Some(ring) = &mut self.ring else { return Ok(()) };
@@ -235,14 +236,14 @@ impl AppendFile for DirectAppendFile {
 impl Drop for DirectAppendFile {
     fn drop(&mut self) {
         if self.plain.get().is_err() {
-            // What is in flight is the parent's, and so is the ring.
+            // The ring and the writes in flight belong to the parent.
             std::mem::forget(self.ring.take());
             return;
         }
         while self.in_flight > 0 {
             let before = self.in_flight;
-            // A failed write is nobody's concern any more; a broken ring is: the kernel may still
-            // read.
+            // A failed write no longer matters. After a broken ring the kernel may still read the
+            // memory, so it is leaked.
             if self.reap(1).is_err() && self.in_flight == before {
                 for piece in &mut self.pieces {
                     std::mem::forget(std::mem::take(&mut piece.memory));

@@ -1,14 +1,13 @@
-//! Folders that are held: reached from a descriptor, so that their files stay theirs wherever the
-//! folder goes.
+//! Held folders. They are accessed through an open descriptor, so that operations stay in the
+//! folder even if it is moved.
 //!
 //! # Invariants
-//! 1. While a folder is held, every path below it is resolved from its descriptor, a component at a
-//!    time, and no symbolic link is followed on the way ([`super::place`]).
-//! 2. Nothing below it is created, renamed or removed where its path leads to another folder by
-//!    now, or where its lock was replaced: whoever came to that path would be the one to lose
-//!    files.
-//! 3. The path is as the kernel resolved it when the folder was opened. Links above it are the
-//!    user's own.
+//! 1. While a folder is held, every path below it is resolved from its descriptor, one component at
+//!    a time, without following symbolic links ([`super::place`]).
+//! 2. Nothing below it is created, renamed or removed if its path now leads to another folder, or
+//!    if its lock file was replaced. Otherwise another user of that path would lose files.
+//! 3. The path is the one that the kernel resolved when the folder was opened. Links above it may
+//!    change.
 
 use std::fs::File;
 use std::io;
@@ -23,11 +22,10 @@ use super::place::{Place, open_folder_flags};
 use crate::jobs::locked;
 use crate::{EnvError, FolderLock, HeldFolder, Owner, Result};
 
-/// How often a lock file may be replaced while it is being locked before that is taken for an
-/// error.
+/// How often a lock file may be replaced during locking before this is an error.
 const LOCK_ATTEMPTS: usize = 100;
 
-/// Which file or folder it is, whatever its name.
+/// Identity of a file or folder, independent of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     device: u64,
@@ -35,14 +33,15 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    // The fields' widths differ between systems.
+    // The widths of the fields differ between systems.
     #[allow(clippy::unnecessary_cast, clippy::cast_sign_loss)]
     pub(super) fn of(stat: &Stat) -> Self {
         Self { device: stat.st_dev as u64, number: stat.st_ino as u64 }
     }
 }
 
-/// Whether `folder` is above `path`, under another name perhaps: a mount may show it elsewhere.
+/// Whether `folder` contains `path`, compared by identity: a mount may show a folder under another
+/// path.
 pub(super) fn is_within(path: &Path, folder: &Path) -> bool {
     let Ok(folder) = stat(folder) else { return false };
     let is_it =
@@ -50,13 +49,13 @@ pub(super) fn is_within(path: &Path, folder: &Path) -> bool {
     path.ancestors().any(is_it)
 }
 
-/// A folder that is held.
+/// A held folder.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
     descriptor: OwnedFd,
     identity: Identity,
-    /// The lock file in it that was taken, by its name.
+    /// Name and identity of the lock file taken in it.
     lock: Mutex<Option<(PathBuf, Identity)>>,
 }
 
@@ -69,7 +68,7 @@ impl Folder {
         &self.path
     }
 
-    /// Fails where the path leads to another folder by now, or to another lock.
+    /// Fails if the folder's path now leads to another folder, or if its lock file was replaced.
     pub(super) fn check_in_place(&self, operation: &'static str, path: &Path) -> Result<()> {
         let moved = |what| {
             let (path, folder) = (path.to_owned(), self.path.clone());
@@ -94,12 +93,13 @@ impl HeldFolder for Arc<Folder> {
     }
 }
 
-/// All folders of an environment that are held.
+/// All folders that an environment holds.
 #[derive(Debug, Default)]
 pub(super) struct Folders(Mutex<Vec<Weak<Folder>>>);
 
 impl Folders {
-    /// The innermost folder that holds `path`; itself only where `itself` says so.
+    /// The innermost held folder that contains `path`. A held folder contains itself only if
+    /// `itself` is set.
     pub(super) fn around(&self, path: &Path, itself: bool) -> Option<Arc<Folder>> {
         let folders = locked(&self.0);
         let held = folders.iter().filter_map(Weak::upgrade);
@@ -107,7 +107,7 @@ impl Folders {
         around.max_by_key(|folder| folder.path.as_os_str().len())
     }
 
-    /// Opens the folder and holds it until the result is dropped.
+    /// Opens a folder and holds it until the result is dropped.
     pub(super) fn hold(&self, path: &Path) -> Result<Arc<Folder>> {
         let operation = "open folder";
         let place = self.place(operation, path, true)?;
@@ -121,7 +121,7 @@ impl Folders {
         folders.retain(|folder| folder.strong_count() > 0);
         let mut held = folders.iter().filter_map(Weak::upgrade);
         if let Some(other) = held.find(|folder| folder.path == new.path) {
-            // One path cannot lead to two folders. The first one still has files open by it.
+            // One path cannot lead to two folders, and the first one still has open files.
             other.check_in_place(operation, &new.path)?;
             return Ok(other);
         }
@@ -129,7 +129,7 @@ impl Folders {
         Ok(new)
     }
 
-    /// Where an operation on `path` goes.
+    /// The place of an operation on `path`; see [`Folders::around`] for `itself`.
     pub(super) fn place<'a>(
         &self,
         operation: &'static str,
@@ -142,8 +142,7 @@ impl Folders {
         }
     }
 
-    /// The same for an operation that changes names in the folder, or opens one of its files to
-    /// write to it.
+    /// As [`Folders::place`], for operations that change names or open a file to write to it.
     pub(super) fn place_to_change<'a>(
         &self,
         operation: &'static str,
@@ -155,16 +154,16 @@ impl Folders {
         self.place(operation, path, false)
     }
 
-    /// Takes the lock file at `path`; from then on nothing in a held folder changes where it is
-    /// another one.
+    /// Takes the lock file at `path`. From then on, changes in the held folder around it fail if
+    /// the lock file is replaced.
     pub(super) fn lock(&self, path: &Path, holder: &str) -> Result<HeldLock> {
         for _ in 0..LOCK_ATTEMPTS {
             let place = self.place_to_change("lock", path)?;
             let file = open_lock(&place)?;
             let identity = fstat(&file).map_err(|error| place.fail("lock", error))?;
             let lock = RealLock::take(path, file, holder)?;
-            // Whoever held it may have removed its name before it gave it back, and a third one
-            // made a new file.
+            // The previous holder may have removed the file before it released the lock, and a
+            // third process may have created a new one.
             let there = statat(place.descriptor(), place.name(), place.at_flags());
             if there.map(|there| Identity::of(&there)) != Ok(Identity::of(&identity)) {
                 continue;
@@ -188,7 +187,7 @@ fn open_lock(place: &Place<'_>) -> Result<File> {
         opened => return opened,
     }
     match place.create("lock", flags) {
-        // Somebody else was quicker.
+        // Another process created it first.
         Err(EnvError::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
             place.open_alone("lock", flags)
         }
@@ -196,7 +195,7 @@ fn open_lock(place: &Place<'_>) -> Result<File> {
     }
 }
 
-/// A lock, and the folder that relies on it.
+/// A lock and the held folder that checks it.
 #[derive(Debug)]
 pub(super) struct HeldLock {
     owner: Owner,
@@ -208,7 +207,7 @@ impl FolderLock for HeldLock {}
 
 impl Drop for HeldLock {
     fn drop(&mut self) {
-        // In a child of `fork` the mutex may be locked for ever.
+        // In a child of `fork` the mutex may be locked forever.
         if let (Some(folder), true) = (&self.folder, self.owner.is_here()) {
             *locked(&folder.lock) = None;
         }

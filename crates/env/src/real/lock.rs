@@ -1,18 +1,18 @@
-//! The lock that keeps a second writer out of a folder.
+//! The lock file that excludes a second process from a folder.
 //!
-//! The kernel's lock on an open file goes away with the process, however it ends; a lock made of a
-//! file's mere existence would outlive a killed one. The file itself stays, with the last holder's
-//! line.
+//! The kernel releases a lock on an open file when the process ends, for whatever reason. A lock
+//! that consisted of a file's existence would survive a killed process. The file itself stays, with
+//! the line of its last holder.
 //!
-//! # Why it is given back by a call
-//! The lock belongs to the open file, and closing gives it back only with the last descriptor. A
-//! process that another thread is just starting has copies of all descriptors until it runs its
-//! program, so who closed a database and opened it again could meet a lock that nobody holds.
+//! # Why dropping unlocks explicitly
+//! The lock belongs to the open file, and closing releases it only with the last descriptor. A
+//! process that another thread is just starting has copies of all descriptors until it executes its
+//! program. So a database that is closed and opened again could find itself locked by nobody.
 //!
-//! # What a child of `fork` has of it
-//! Nothing: its descriptor is closed before `fork` returns there (`owner.rs`). So the lock ends
-//! with its process, however many children outlive that, and a child that opens the folder itself
-//! meets its parent's lock as any process does.
+//! # In a child of `fork`
+//! A child does not have the lock: its descriptor is closed before `fork` returns there
+//! (`owner.rs`). So the lock ends with its process, even if children live longer. A child that
+//! opens the folder itself is locked out by its parent as any other process is.
 
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind::{QuotaExceeded, StorageFull};
@@ -23,14 +23,14 @@ use std::path::Path;
 use crate::owner::ClosedInChildren;
 use crate::{EnvError, FolderLock, Own, Result};
 
-/// Holds the lock until dropped.
+/// Holds the lock until it is dropped.
 #[derive(Debug)]
 pub(crate) struct RealLock {
-    /// `None` once it was given back.
+    /// `None` after the lock was released.
     held: Option<Own<Held>>,
 }
 
-/// In this order: nobody closes what is closed already.
+/// Dropped in this order, so that the descriptor is not closed in a child after it was closed here.
 #[derive(Debug)]
 struct Held {
     _closed_in_children: ClosedInChildren,
@@ -40,14 +40,14 @@ struct Held {
 impl Drop for RealLock {
     fn drop(&mut self) {
         let Some(held) = self.held.take() else { return };
-        // A child that was made without the C library still has the descriptor, and must leave its
-        // parent's lock alone.
+        // A child that was created without the C library still has the descriptor. It must not
+        // release the parent's lock.
         if !held.owner().is_surely_here() {
             std::mem::forget(held);
             return;
         }
         if let Ok(held) = held.get() {
-            // Where it fails, closing does it.
+            // If this fails, closing the file releases the lock.
             let _ = held.file.unlock();
         }
     }
@@ -56,7 +56,7 @@ impl Drop for RealLock {
 impl FolderLock for RealLock {}
 
 impl RealLock {
-    /// Locks the file at `path`, which was opened to be read and written.
+    /// Locks `file`, which is open for reading and writing. `path` is for messages.
     pub(super) fn take(path: &Path, mut file: File, holder: &str) -> Result<Self> {
         let fail = |e| EnvError::io("lock", path, e);
         let closed_in_children = ClosedInChildren::new(file.as_raw_fd());
@@ -78,11 +78,12 @@ impl RealLock {
     }
 }
 
-/// Over the line before, which needs no room that the file does not have: also on a full disk.
+/// Writes the holder's line over the previous one. This usually needs no new space, so it works on
+/// a full disk.
 fn write_holder(file: &mut File, holder: &str) -> io::Result<()> {
     let line = format!("{holder}\n");
     match file.write_all(line.as_bytes()).and_then(|()| file.set_len(line.len() as u64)) {
-        // Only words for a message; the lock is taken without them.
+        // The line is used only in messages. Locking works without it.
         Err(e) if matches!(e.kind(), StorageFull | QuotaExceeded) => Ok(()),
         written => written,
     }
@@ -90,7 +91,7 @@ fn write_holder(file: &mut File, holder: &str) -> io::Result<()> {
 
 fn read_holder(file: &mut File) -> String {
     let mut bytes = Vec::new();
-    // Only words for a message: a failed read is told as an unknown holder.
+    // The line is used only in messages. If it cannot be read, the holder is unknown.
     let _ = file.take(4096).read_to_end(&mut bytes);
     let text = String::from_utf8_lossy(&bytes);
     match text.lines().next() {
@@ -103,8 +104,8 @@ fn read_holder(file: &mut File) -> String {
 mod tests {
     use super::*;
 
-    /// Found by tests that start processes: the command started beside them held the lock for a
-    /// moment.
+    /// Regression: a command that another test was starting inherited the descriptor and kept the
+    /// lock for a short time.
     #[test]
     fn a_lock_given_back_is_free_though_a_process_that_starts_has_its_file_open() {
         let folder = tempfile::tempdir().unwrap();

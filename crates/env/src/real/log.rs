@@ -1,33 +1,35 @@
-//! Log files: preallocated, written at growing offsets, either mapped or by system calls.
+//! Log files: preallocated, written at growing offsets, either through a memory mapping or by
+//! system calls.
 //!
 //! # Why unsafe here
-//! A mapping makes a small write a copy: measured on ext4, 96 bytes cost 700 to 800 ns by `pwrite`
-//! and 2.6 ns into a mapped page that is present; over a whole 64 MiB file, populating included,
-//! 100 bytes cost 510 to 570 ns by `pwrite`, 105 ns into a fresh mapping and 17 ns into one whose
-//! pages are cached. With an `fdatasync` after each, both ways cost 100 us (99 by `pwrite`, 101 to
-//! 106 mapped, which has the longer tail: 3 ms against 1 ms), so a log that is synced at every
-//! commit is written by `pwrite`. `examples/env_cost.rs` measures all of this again.
+//! With a mapping, a small write is a copy. Measured on ext4: 96 bytes cost 700 to 800 ns by
+//! `pwrite` and 2.6 ns into a mapped page that is present. Over a whole 64 MiB file, populating
+//! included, 100 bytes cost 510 to 570 ns by `pwrite`, 105 ns into a fresh mapping and 17 ns into
+//! one whose pages are cached. With an `fdatasync` after each write both ways cost 100 us: 99 by
+//! `pwrite`, 101 to 106 mapped. The mapping then has the longer tail (3 ms against 1 ms), so a log
+//! that is synced at every commit is written by `pwrite`. `examples/env_cost.rs` repeats these
+//! measurements.
 //!
-//! # Why populating
-//! The first touch of a mapped page costs 20 us or more (a fault that reserves the block), and one
-//! that the disk cannot serve would end the process with a signal. `MADV_POPULATE_WRITE` faults in
-//! many pages with one call and returns failures as errors. It runs a step ahead, as a job; a
-//! writer that catches up populates by itself.
+//! # Why pages are populated
+//! The first access to a mapped page costs 20 us or more: a page fault that reserves the block. If
+//! the disk cannot serve it, a signal ends the process. `MADV_POPULATE_WRITE` faults in many pages
+//! with one call and returns failures as errors. A job populates one step ahead of the writer; a
+//! writer that catches up populates pages itself.
 //!
 //! # Why `fdatasync` covers the mapping
-//! On Linux a store into a shared file mapping dirties the file's page in the page cache (the fault
-//! that makes it writable marks it), and `fdatasync` writes the file's dirty pages, whoever dirtied
-//! them; it then protects them again, so that the next store is noticed. fsync(2): "transfers all
-//! modified in-core data of (i.e., modified buffer cache pages for) the file". Systems that do not
-//! promise that use `pwrite`.
+//! On Linux a store into a shared file mapping dirties the file's page in the page cache: the fault
+//! that makes the page writable marks it. `fdatasync` writes the dirty pages of the file, no matter
+//! which process or mapping dirtied them, and write-protects them again, so that the next store is
+//! noticed. fsync(2): "transfers all modified in-core data of (i.e., modified buffer cache pages
+//! for) the file". Systems without this guarantee use `pwrite`.
 //!
 //! # Invariants
 //! 1. Bytes are copied only into pages below `populated`, and only by the one owner of the file.
-//! 2. The mapping is unmapped when the file and every populating job have let go of it.
-//! 3. Nobody shortens a log file while it is open, which would make touching its pages fatal. The
-//!    folder lock keeps other writers out.
-//! 4. In a child of `fork` nothing is written, and the mapping is not there (`MADV_DONTFORK`): its
-//!    addresses may be somebody else's by then, so it is not unmapped either.
+//! 2. The mapping is unmapped when the file and all populating jobs have dropped it.
+//! 3. No process shortens a log file while it is open: accessing the missing pages would be fatal.
+//!    The folder lock excludes other writers.
+//! 4. A child of `fork` writes nothing and does not have the mapping (`MADV_DONTFORK`). The
+//!    addresses may be in use for something else there, so it does not unmap them either.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -43,7 +45,7 @@ use super::sys;
 use crate::jobs::JobPool;
 use crate::{EnvError, LogFile, LogMode, LogSync, Own, Owner, Result};
 
-/// Creates a log file with its space reserved.
+/// Creates a log file with its disk space reserved.
 pub(super) fn create(
     place: &Place<'_>,
     len_bytes: u64,
@@ -53,8 +55,8 @@ pub(super) fn create(
     let file = place.create("create", OFlags::RDWR)?;
     if let Err(e) = sys::allocate(&file, len_bytes) {
         drop(file);
-        // The caller is told of the full disk; that an empty file may stay behind is the lesser
-        // news.
+        // The caller gets the error of the full disk. It matters more than an empty file that
+        // cannot be removed.
         let _ = unlinkat(place.descriptor(), place.name(), AtFlags::empty());
         return Err(super::write_error("reserve space for", place.path(), len_bytes, e));
     }
@@ -95,7 +97,7 @@ fn past_end(path: &Path) -> EnvError {
     EnvError::io("write past the end of", path, io::Error::from(io::ErrorKind::InvalidInput))
 }
 
-/// The open file, shared between the writer and those who sync.
+/// The open file, shared by the writer and the threads that sync.
 #[derive(Debug)]
 struct SharedFile {
     file: Own<File>,
@@ -108,7 +110,7 @@ impl LogSync for SharedFile {
     }
 }
 
-/// A system call a write.
+/// A log file that is written with one system call per write.
 #[derive(Debug)]
 struct WrittenLog {
     file: Arc<SharedFile>,
@@ -151,20 +153,21 @@ mod mapped {
     use super::*;
     use crate::JobKind;
 
-    /// Bytes populated at once by a job, and how far ahead of the writer it is started.
+    /// Bytes that a job populates at once, and the distance to the writer at which it starts.
     ///
-    /// Populated pages are dirty, so a sync writes them: a step bounds what is written in vain.
+    /// Populated pages are dirty, so a sync writes them. The step limits how many are written
+    /// needlessly.
     const STEP_BYTES: usize = 1 << 20;
 
-    /// Bytes a writer populates by itself when it has caught up with the job.
+    /// Bytes that a writer populates itself when it has caught up with the job.
     const CATCH_UP_BYTES: usize = 64 << 10;
 
-    /// The mapped file. Only its owner copies into it; jobs only ask the kernel to fault pages in.
+    /// The mapped file. Only its owner copies into it. Jobs only ask the kernel to fault pages in.
     #[derive(Debug)]
     pub(super) struct Mapping {
         base: NonNull<u8>,
         len: usize,
-        /// The process in which the mapping is there.
+        /// The process that has the mapping.
         pub(super) owner: Owner,
         /// Pages below this byte have been faulted in for writing.
         populated: AtomicUsize,
@@ -172,7 +175,7 @@ mod mapped {
 
     // SAFETY: `base` is not tied to a thread. Through a shared reference only `populate` is
     // reachable, which passes addresses to the kernel and reads or writes no byte; `copy` is unsafe
-    // and its caller promises to be the only one.
+    // and its caller guarantees to be the only one.
     unsafe impl Send for Mapping {}
     // SAFETY: as for `Send`.
     unsafe impl Sync for Mapping {}
@@ -182,7 +185,7 @@ mod mapped {
             let too_long = |_| io::Error::from(io::ErrorKind::FileTooLarge);
             let len = usize::try_from(len_bytes).map_err(too_long)?;
             let access = libc::PROT_READ | libc::PROT_WRITE;
-            // SAFETY: a fresh mapping at an address of the kernel's choice; `file` is open for
+            // SAFETY: a new mapping at an address that the kernel chooses; `file` is open for
             // reading and writing and `len` long.
             let base = unsafe {
                 libc::mmap(ptr::null_mut(), len, access, libc::MAP_SHARED, file.as_raw_fd(), 0)
@@ -190,9 +193,9 @@ mod mapped {
             if base == libc::MAP_FAILED {
                 return Err(io::Error::last_os_error());
             }
-            // Belt and braces: a child that got past all checks ends here, instead of writing its
-            // parent's log. A kernel that refuses leaves the checks. SAFETY: the whole of a mapping
-            // just made.
+            // A second line of defence: a child that bypassed all checks crashes here instead of
+            // writing to the parent's log. If the kernel refuses, the checks remain. SAFETY: the
+            // range is the whole mapping, which was just made.
             unsafe { libc::madvise(base, len, libc::MADV_DONTFORK) };
             let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
             Ok(Self { base, len, owner: Owner::here(), populated: AtomicUsize::new(0) })
@@ -218,7 +221,7 @@ mod mapped {
                 match error.raw_os_error() {
                     _ if result == 0 => break,
                     Some(libc::EINTR | libc::EAGAIN) => {}
-                    // Before Linux 5.14 there is no such advice: touching the pages faults them in.
+                    // Linux before 5.14 lacks this advice. Touching the pages faults them in.
                     Some(libc::EINVAL) => break,
                     _ => return Err(error),
                 }
@@ -234,8 +237,9 @@ mod mapped {
         unsafe fn copy(&self, bytes: &[u8], offset: usize) {
             assert!(offset <= self.len && bytes.len() <= self.len - offset);
             // SAFETY: the target lies in the mapping by the assertion; `bytes` cannot overlap it,
-            // as no reference into the mapping is ever made; the caller promises to be alone. Other
-            // processes may read the file meanwhile: they get old or new bytes and check sums.
+            // as no reference into the mapping is ever made; the caller guarantees to be the only
+            // writer. Other processes may read the file meanwhile: they get old or new bytes and
+            // verify checksums.
             unsafe {
                 ptr::copy_nonoverlapping(
                     bytes.as_ptr(),
@@ -246,7 +250,8 @@ mod mapped {
         }
     }
 
-    /// Pages are at least this long; starting a populated range lower than needed does no harm.
+    /// Alignment of populated ranges, a multiple of the page size. Starting a range too low does no
+    /// harm.
     const PAGE_BYTES: usize = 64 << 10;
 
     impl Drop for Mapping {
@@ -254,29 +259,29 @@ mod mapped {
             if !self.owner.is_here() {
                 return;
             }
-            // SAFETY: this is the mapping made in `new`, and nobody holds it any more. What was
-            // copied stays in the page cache.
+            // SAFETY: this is the mapping made in `new`, and nothing refers to it any more. The
+            // copied bytes stay in the page cache.
             unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
         }
     }
 
-    /// A copy a write.
+    /// A log file that is written by copying into the mapping.
     #[derive(Debug)]
     pub(super) struct MappedLog {
         pub(super) file: Arc<SharedFile>,
         pub(super) mapping: Arc<Mapping>,
-        /// Up to where populating has been ordered.
+        /// End of the range that jobs were asked to populate.
         pub(super) populating: usize,
-        /// Weak, so that a log file left open does not keep threads alive.
+        /// Weak, so that an open log file does not keep worker threads alive.
         pub(super) pool: Weak<JobPool>,
     }
 
     impl MappedLog {
-        /// Makes sure that pages up to `end` are there, and that a job works ahead of it.
+        /// Populates the pages up to `end`, and starts a job for the pages after it.
         #[cold]
         fn prepare(&mut self, offset: usize, end: usize) -> io::Result<()> {
             if self.mapping.populated.load(Ordering::Acquire) == 0 {
-                // The first write since opening: what lies below it is not going to be written.
+                // The first write since opening: the pages below it will not be written.
                 self.mapping.populated.store(offset, Ordering::Release);
             }
             if end > self.mapping.populated.load(Ordering::Acquire) {
@@ -290,7 +295,7 @@ mod mapped {
                     let mapping = Arc::downgrade(&self.mapping);
                     let job = move || {
                         if let Some(mapping) = mapping.upgrade() {
-                            // In vain is no harm: the writer meets the failure itself.
+                            // A failure does no harm here: the writer meets it again.
                             let _ = mapping.populate(target);
                         }
                     };

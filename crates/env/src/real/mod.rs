@@ -1,16 +1,15 @@
-//! The machine itself: files of the operating system, its clock, its randomness, its threads.
+//! The real environment: the operating system's files, clock, randomness and threads.
 //!
-//! # Why several ways to read and write
-//! On the machine this was measured on, a cached 4 KiB `pread` takes 0.7 to 1 us, so a ring for one
-//! request is no gain; a batch of cold reads in flight together is. And a 96-byte `pwrite` takes
-//! 700 to 800 ns where a copy into a mapped page takes 3 ns. Each way has its file here: `read`,
+//! # Why there are several ways to read and write
+//! On the machine used for measuring, a cached 4 KiB `pread` takes 0.7 to 1 us, so `io_uring` gains
+//! nothing for a single request. It does for a batch of cold reads in flight together. A 96-byte
+//! `pwrite` takes 700 to 800 ns, a copy into a mapped page 3 ns. Each way has its module: `read`,
 //! `uring`, `append`, `append_direct`, `log`.
 //!
 //! # Invariants
-//! 1. What the kernel may lack (`io_uring`, direct I/O, populating mappings) is found out at run
-//!    time, and its absence changes speed only.
-//! 2. Nothing is done in another process than the one that made the environment: a child of `fork`
-//!    has a copy of it.
+//! 1. Optional kernel features (`io_uring`, direct I/O, populating mappings) are detected at run
+//!    time. Without them only the speed changes.
+//! 2. Only the process that created the environment uses it: a child of `fork` has just a copy.
 //! 3. `unsafe` is only in `log` (mapping), `uring` and `append_direct` (submission), `stream`
 //!    (polling, opening below a folder) and `sys` (single libc calls).
 
@@ -30,9 +29,9 @@ mod sys;
 mod uring;
 #[cfg(not(target_os = "linux"))]
 mod uring {
-    //! No `io_uring` on this system: reads go one by one.
+    //! Placeholder for systems without `io_uring`: reads are done one by one.
 
-    /// Never made here.
+    /// Has no values.
     #[derive(Debug)]
     pub(crate) enum RingPool {}
 
@@ -65,22 +64,22 @@ use rustix::io::Errno;
 use spare::{Spares, WithSpares};
 use uring::RingPool;
 
-/// Of the descriptors that the process may have, one in so many is for a database's tables: the
-/// others are for its log, for other databases, and for the program.
+/// The share of the process's descriptors that a database's tables may use is one divided by this.
+/// The others are for its log, other databases and the program.
 const DATABASE_SHARE: usize = 4;
 const OPEN_FILES_MIN: usize = 16;
-/// More than this would gain nothing, and each takes memory of the kernel's.
+/// More open files gain nothing, and each uses kernel memory.
 const OPEN_FILES_MAX: usize = 16_384;
 
-/// What [`RealEnv::new`] may be told.
+/// Options of [`RealEnv::new`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RealOptions {
-    /// Worker threads; 0 means as many as the machine has cores. One more takes only flushes.
+    /// Number of worker threads; 0 means one per core. An additional thread takes only flushes.
     pub threads: usize,
-    /// Use `io_uring` for batched reads where the kernel has it.
+    /// Use `io_uring` for batched reads if the kernel supports it.
     pub io_uring: bool,
-    /// Write created files around the page cache, pieces of 1 MiB in flight together, where the
-    /// kernel has `io_uring` and the file system direct I/O; otherwise as usual.
+    /// Write new files around the page cache, with pieces of 1 MiB in flight together, if the
+    /// kernel supports `io_uring` and the file system direct I/O. Otherwise write as usual.
     pub direct_writes: bool,
 }
 
@@ -90,7 +89,7 @@ impl Default for RealOptions {
     }
 }
 
-/// The operating system as an environment.
+/// The environment of the operating system.
 #[derive(Debug)]
 pub struct RealEnv {
     owner: Owner,
@@ -106,7 +105,7 @@ pub struct RealEnv {
 }
 
 impl RealEnv {
-    /// Probes the kernel; starts no thread before the first job.
+    /// Detects kernel features. Starts no thread before the first job.
     #[must_use]
     pub fn new(options: RealOptions) -> Self {
         let rings = if options.io_uring { RingPool::probe() } else { None };
@@ -149,7 +148,7 @@ impl RealEnv {
         target.sync_all().map_err(fail)
     }
 
-    /// Jobs that ended in a panic so far.
+    /// Number of jobs that have ended in a panic.
     #[must_use]
     pub fn job_panics(&self) -> u64 {
         self.pool.panics()
@@ -351,8 +350,8 @@ impl Env for RealEnv {
     }
 
     fn is_within(&self, given: &Path, folder: &Path) -> bool {
-        // The last part may be a link too: outputs follow it. Where the folder is not there yet,
-        // those above it tell.
+        // The last component may be a link too, which outputs follow. If the folder does not exist
+        // yet, its parents are compared.
         let path = output::followed(given).or_else(|_| self.resolved(given));
         let path = path.unwrap_or_else(|_| given.to_owned());
         path.starts_with(folder) || folder::is_within(&path, folder)
@@ -415,15 +414,16 @@ impl Env for RealEnv {
     }
 }
 
-/// Whether a refused hard link is for want of links (another device, a file system without them).
+/// Whether a hard link failed because links are not possible here (another device, a file system
+/// without links).
 fn can_copy_instead(error: Errno) -> bool {
     let error = io::Error::from(error);
     use io::ErrorKind::{CrossesDevices, PermissionDenied, TooManyLinks, Unsupported};
     matches!(error.kind(), CrossesDevices | PermissionDenied | TooManyLinks | Unsupported)
 }
 
-/// A failed write of `needed_bytes`. Of a full disk it says how much is free, since "no space" is
-/// said also where there is some, but less than was asked for at once.
+/// The error of a failed write of `needed_bytes`. For a full disk it says how many bytes are free:
+/// the system says "no space" also if there is some, but less than was requested.
 #[cold]
 pub(crate) fn write_error(
     operation: &'static str,

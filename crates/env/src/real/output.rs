@@ -1,21 +1,21 @@
-//! A file that the user named to be written to: an export, say.
+//! An output file whose path the user gave, such as an export.
 //!
-//! # How existing files are handled
+//! # What happens to an existing file
 //! | at the path | what happens |
 //! | --- | --- |
-//! | nothing | a new file, with the mode that the process's mask leaves |
-//! | a regular file | replaced once all is written; mode, owner and group stay |
-//! | a symbolic link | followed, also to a file that is not there yet |
-//! | a named pipe, a character device | written into as a stream |
+//! | nothing | a new file with the mode that the process's umask leaves |
+//! | a regular file | replaced after everything is written; mode, owner and group stay |
+//! | a symbolic link | followed, also to a file that does not exist yet |
+//! | a named pipe, a character device | written to as a stream |
 //! | a folder, a block device, a socket | refused |
 //!
 //! # Invariants
-//! 1. A regular file is whole, or as before: what is written goes to a file of another name beside
-//!    it, which takes its place at the end.
-//! 2. Nobody else's file is removed or opened to be written to by that other name: it is made of a
-//!    random number, and must be new.
-//! 3. What cannot be kept (an owner, a group) or may not be written is an error before anything
-//!    changes.
+//! 1. A regular file has either its old or its complete new content: a temporary file beside it is
+//!    written, and renamed at the end.
+//! 2. The temporary file never overwrites or removes another file: its name contains a random
+//!    number, and creating it fails if the name exists.
+//! 3. If the owner or group cannot be preserved, or the file may not be written, the call fails
+//!    before the target changes.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -30,18 +30,18 @@ use rustix::io::Errno;
 use super::sys;
 use crate::{EnvError, Own, Result};
 
-/// As many links as Linux follows in one path.
+/// Maximum number of symbolic links that are followed in one path, as on Linux.
 const LINKS_MAX: usize = 40;
 
-/// How long to wait before a named pipe is asked again whether somebody reads it: the kernel tells
-/// nobody.
+/// Interval between attempts to open a named pipe without a reader. The kernel sends no
+/// notification when a reader appears.
 const PIPE_WAIT: Duration = Duration::from_millis(20);
 
-/// Bits of a mode that `chmod` sets.
+/// The bits of a mode that `chmod` sets.
 const MODE_BITS: u32 = 0o7777;
 
-/// What the user named to be written to, opened; see the module's header. Dropped without
-/// [`Output::finish`], a regular file is as it was.
+/// An open output file; see the module documentation. If it is dropped without [`Output::finish`],
+/// a regular file keeps its old content.
 #[derive(Debug)]
 pub struct Output {
     file: Own<File>,
@@ -49,7 +49,7 @@ pub struct Output {
     replaces: Option<Replacement>,
 }
 
-/// The file that is written, and the one whose place it takes.
+/// A temporary file and the target that it replaces.
 #[derive(Debug)]
 struct Replacement {
     part: PathBuf,
@@ -58,12 +58,13 @@ struct Replacement {
 }
 
 impl Output {
-    /// Opens `path` to be written front to back. `go_on` is asked while a named pipe has no reader.
+    /// Opens `path` for sequential writing. While a named pipe has no reader, `go_on` is called
+    /// repeatedly and ends the wait by returning false.
     ///
     /// # Errors
-    /// `InvalidInput` for what is no file to be written (a folder, a block device, a socket),
-    /// `PermissionDenied` for a file that may not be written, or whose owner cannot be kept;
-    /// `Interrupted` where `go_on` says no; missing folder, full disk.
+    /// `InvalidInput` if the path cannot be written as a file (a folder, a block device, a socket).
+    /// `PermissionDenied` if the file may not be written or its owner cannot be preserved.
+    /// `Interrupted` if `go_on` returns false. A missing folder or a full disk.
     pub fn create(path: &Path, go_on: &dyn Fn() -> bool) -> Result<Self> {
         let fail = |error| EnvError::io("write", path, error);
         match fs::metadata(path) {
@@ -79,11 +80,12 @@ impl Output {
         }
     }
 
-    /// Resolves all links of `path`, the last component included. The target need not exist.
+    /// Resolves all symbolic links in `path`, including the last component. The target need not
+    /// exist.
     ///
     /// # Errors
-    /// A missing folder, links in a circle, a folder that may not be looked into; a path that names
-    /// no file.
+    /// A missing folder, circular links, a folder without permission to read it, or a path that
+    /// names a folder.
     pub fn followed(path: &Path) -> Result<PathBuf> {
         followed(path).map_err(|error| EnvError::io("resolve", path, error))
     }
@@ -102,7 +104,7 @@ impl Output {
                 opened => break opened.map_err(fail)?,
             }
         };
-        // It may be another file by now.
+        // The path may lead to another file by now.
         if !is_stream(&file.metadata().map_err(fail)?) {
             let error = io::Error::other("it was replaced while it was opened");
             return Err(fail(error));
@@ -115,7 +117,7 @@ impl Output {
         let target = followed(path)?;
         let old = if is_there { Some(open_old(&target)?) } else { None };
         let part = target.with_file_name(format!(".quipu-{:016x}.part", sys::random_seed()));
-        // With the content of a file that others may not read, from the first byte on.
+        // Restricted from the start: the new content may be as confidential as the old file.
         let mode = if old.is_some() { 0o600 } else { 0o666 };
         let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&part)?;
         let replaces = Some(Replacement { part, target, is_done: false });
@@ -126,11 +128,10 @@ impl Output {
         Ok(output)
     }
 
-    /// Ends the writing: a regular file takes its place.
+    /// Completes the output: a regular file replaces its target.
     ///
     /// # Errors
-    /// A failed renaming; something else than a regular file has come to the path meanwhile. What
-    /// was there is as before.
+    /// A failed rename; the target is no longer a regular file. The target is then unchanged.
     pub fn finish(mut self) -> Result<()> {
         self.file.get()?;
         let Some(replacement) = &mut self.replaces else { return Ok(()) };
@@ -162,16 +163,16 @@ impl Drop for Output {
         if let (Some(replacement), true) = (&self.replaces, self.file.get().is_ok())
             && !replacement.is_done
         {
-            // Best effort: what matters is that nothing stands under the name that was asked for.
+            // Best effort. The target is unchanged in any case.
             let _ = fs::remove_file(&replacement.part);
         }
     }
 }
 
-/// Gives `new` the owner, the group and the mode of a file or folder.
+/// Copies owner, group and mode of `old` to `new`.
 ///
 /// # Errors
-/// `PermissionDenied` where the process may not give it to that owner or group.
+/// `PermissionDenied` if the process may not set that owner or group.
 pub(super) fn copy_access(old: &Metadata, new: &File) -> io::Result<()> {
     let now = new.metadata()?;
     if (now.uid(), now.gid()) != (old.uid(), old.gid()) {
@@ -187,11 +188,11 @@ pub(super) fn copy_access(old: &Metadata, new: &File) -> io::Result<()> {
             io::Error::new(io::ErrorKind::PermissionDenied, what)
         })?;
     }
-    // After the owner: changing that one takes bits away.
+    // After the owner, because `chown` clears some mode bits.
     Ok(fchmod(new, Mode::from_raw_mode(old.mode() & MODE_BITS))?)
 }
 
-/// The file that is to be replaced, which this process must be allowed to write.
+/// Checks that this process may write the file that is to be replaced, and returns its metadata.
 fn open_old(target: &Path) -> io::Result<Metadata> {
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     let old = OpenOptions::new().write(true).custom_flags(flags).open(target)?.metadata()?;
@@ -221,7 +222,7 @@ pub(super) fn followed(path: &Path) -> io::Result<PathBuf> {
     Err(Errno::LOOP.into())
 }
 
-/// Whether only a folder can be meant: of the last part the standard library tells nothing.
+/// Whether the path can only mean a folder. `Path` drops a trailing slash or dot.
 fn names_a_folder(path: &Path) -> bool {
     let text = path.as_os_str().as_bytes();
     text.ends_with(b"/") || text.ends_with(b"/.") || text == b"."

@@ -1,14 +1,14 @@
-//! Where an operation on a path goes: from a held folder's descriptor, or as the user wrote it.
+//! Resolves the path of an operation: from a held folder's descriptor, or as the user wrote it.
 //!
 //! # Why a walk and not one call
-//! `openat2` with `RESOLVE_NO_SYMLINKS` would do it in one call where the kernel has it, but only
-//! for opening. A walk serves every operation on every system; below a database's folder it is one
-//! step.
+//! `openat2` with `RESOLVE_NO_SYMLINKS` would take one call on kernels that have it, but only opens
+//! files. A walk works for every operation on every system. Below a database's folder it is a
+//! single step.
 //!
 //! # Invariants
-//! 1. Below a held folder no component may be a symbolic link, the last one included.
-//! 2. What is opened to be read or written is a regular file. Opening never waits: a named pipe
-//!    would, for ever.
+//! 1. Below a held folder no component may be a symbolic link, not even the last.
+//! 2. Only regular files are opened for reading or writing. Opening never blocks; opening a named
+//!    pipe could block forever.
 
 use std::fs::File;
 use std::io;
@@ -24,23 +24,22 @@ use rustix::io::Errno;
 use super::folder::Folder;
 use crate::{EnvError, Result};
 
-/// What files and folders are created with; the process's mask takes from it.
+/// Modes of new files and folders, before the process's umask.
 const FILE_MODE: u32 = 0o666;
 pub(super) const FOLDER_MODE: u32 = 0o777;
 
-/// What a new database's own folder is created with: nobody else looks into it, as into
-/// PostgreSQL's.
+/// Mode of a new database folder: only the owner has access, as with PostgreSQL's data folder.
 pub(super) const PRIVATE_FOLDER_MODE: u32 = 0o700;
 
-/// How a folder is opened to reach what is in it.
+/// Flags to open a folder in order to access its entries.
 pub(super) fn open_folder_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
-/// A name in a folder.
+/// A folder and a name in it.
 #[derive(Debug)]
 pub(super) struct Place<'a> {
-    /// As the caller knows it, for messages.
+    /// The path that the caller gave, for messages.
     path: &'a Path,
     name: &'a Path,
     from: From,
@@ -48,7 +47,7 @@ pub(super) struct Place<'a> {
 
 #[derive(Debug)]
 enum From {
-    /// Outside of all held folders: the name is the path, and links in it are followed.
+    /// Outside of all held folders. `name` is the whole path, and symbolic links are followed.
     Here,
     Held(Arc<Folder>),
     /// A folder below a held one.
@@ -60,7 +59,7 @@ impl<'a> Place<'a> {
         Self { path, name: path, from: From::Here }
     }
 
-    /// Walks from the held folder to the one that `path` lies in.
+    /// Walks from the held folder to the parent of `path`.
     pub(super) fn below(
         operation: &'static str,
         folder: Arc<Folder>,
@@ -83,7 +82,7 @@ impl<'a> Place<'a> {
         Ok(place)
     }
 
-    /// Goes into the folder of this name.
+    /// Enters the folder with this name.
     fn step(self, operation: &'static str) -> Result<Self> {
         let flags = open_folder_flags() | OFlags::NOFOLLOW;
         match openat(self.descriptor(), self.name, flags, Mode::empty()) {
@@ -112,19 +111,19 @@ impl<'a> Place<'a> {
         !matches!(self.from, From::Here)
     }
 
-    /// What keeps an opening from following a link.
+    /// Flags that prevent opening a symbolic link, if in a held folder.
     pub(super) fn follow(&self) -> OFlags {
         if self.is_held() { OFlags::NOFOLLOW } else { OFlags::empty() }
     }
 
-    /// The same for calls that only look.
+    /// As [`Place::follow`], for calls that only look up a name.
     pub(super) fn at_flags(&self) -> AtFlags {
         if self.is_held() { AtFlags::SYMLINK_NOFOLLOW } else { AtFlags::empty() }
     }
 
-    /// Opens what is there, a regular file.
+    /// Opens the entry, which must be a regular file.
     pub(super) fn open(&self, operation: &'static str, flags: OFlags) -> Result<File> {
-        // Without waiting for the other end of a pipe, and without making a terminal ours.
+        // Neither waits for the other end of a pipe nor makes a terminal the controlling one.
         let at_once = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file =
             openat(self.descriptor(), self.name, flags | at_once | self.follow(), Mode::empty())
@@ -132,14 +131,14 @@ impl<'a> Place<'a> {
         let fail = |error| EnvError::io(operation, self.path, error);
         let there = fstat(&file).map_err(|error| fail(error.into()))?;
         check_is_file(FileType::from_raw_mode(there.st_mode)).map_err(fail)?;
-        // With it a read through `io_uring` could be told to try again.
+        // Clears `O_NONBLOCK`, with which a read through `io_uring` may fail with `EAGAIN`.
         let status = flags & (OFlags::APPEND | direct());
         fcntl_setfl(&file, status).map_err(|error| fail(error.into()))?;
         Ok(File::from(file))
     }
 
-    /// Opens what is there to write within it. In a held folder it must have no other name: a hard
-    /// link would be written to as well, wherever it is.
+    /// Opens the entry to write to it. In a held folder it must not have hard links: their content
+    /// would change too, wherever they are.
     pub(super) fn open_alone(&self, operation: &'static str, flags: OFlags) -> Result<File> {
         let file = self.open(operation, flags)?;
         let there = fstat(&file).map_err(|error| self.fail(operation, error))?;
@@ -151,14 +150,14 @@ impl<'a> Place<'a> {
         Ok(file)
     }
 
-    /// Creates a file where nothing is.
+    /// Creates a file; fails if the name exists.
     pub(super) fn create(&self, operation: &'static str, flags: OFlags) -> Result<File> {
         let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = openat(self.descriptor(), self.name, flags, Mode::from_raw_mode(FILE_MODE));
         file.map(File::from).map_err(|error| self.fail(operation, error))
     }
 
-    /// Creates a folder, unless there is one, and opens it.
+    /// Creates the folder if it does not exist, and checks that it can be opened.
     pub(super) fn create_folder(&self, operation: &'static str, mode: u32) -> Result<()> {
         match mkdirat(self.descriptor(), self.name, Mode::from_raw_mode(mode)) {
             Ok(()) | Err(Errno::EXIST) => {}
@@ -167,22 +166,22 @@ impl<'a> Place<'a> {
         self.open_folder(operation).map(drop)
     }
 
-    /// Opens a file or a folder, to look at its owner and mode, or to change them.
+    /// Opens a file or folder to read or change its owner and mode.
     pub(super) fn open_any(&self, operation: &'static str) -> Result<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = openat(self.descriptor(), self.name, flags | self.follow(), Mode::empty());
         file.map(File::from).map_err(|error| self.fail(operation, error))
     }
 
-    /// Opens a folder, to list its names or to sync them.
+    /// Opens a folder to list or sync its entries.
     pub(super) fn open_folder(&self, operation: &'static str) -> Result<OwnedFd> {
         let flags = open_folder_flags() | self.follow();
         let folder = openat(self.descriptor(), self.name, flags, Mode::empty());
         folder.map_err(|error| self.fail(operation, error))
     }
 
-    /// The error of a call on this place. Where something else stands in the way of a file or
-    /// folder it says what.
+    /// The error of a call on this place. If a special file is in the way, the message says which
+    /// kind.
     #[cold]
     pub(super) fn fail(&self, operation: &'static str, error: Errno) -> EnvError {
         let fail = |error| EnvError::io(operation, self.path, error);
@@ -201,7 +200,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// The flag for reads and writes around the page cache, where the system has one.
+/// The flag for direct I/O, if the system has one.
 pub(super) fn direct() -> OFlags {
     #[cfg(target_os = "linux")]
     return OFlags::DIRECT;

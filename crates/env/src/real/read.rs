@@ -1,17 +1,18 @@
-//! Positional reading: plain, direct and batched.
+//! Positional reads: through the page cache, direct, and batched.
 //!
-//! # Why one request never takes the ring, and two only around the kernel's cache
-//! A cached 4 KiB block comes from `pread` in 0.75 us and through the ring in 0.83 us: the ring
-//! gains only when several requests wait for the disk together (16 direct reads: 59 us each one by
-//! one, 15 us in flight together, with two cores). Trying `RWF_NOWAIT` first, and the ring for the
-//! rest, was measured: no gain.
+//! # When a batch goes through the ring
+//! A cached 4 KiB block takes 0.75 us by `pread` and 0.83 us through the ring. The ring gains only
+//! when several requests wait for the disk together: 16 direct reads took 59 us each one by one, 15
+//! us each in flight together, with two cores. So a single request never uses it, and two requests
+//! only with direct I/O. Trying `RWF_NOWAIT` first and the ring for the rest was measured without a
+//! gain.
 //!
 //! # Invariants
-//! 1. A direct read covers whole aligned blocks, into memory aligned alike; the caller's bytes are
-//!    copied from the middle.
-//! 2. A file system that refuses direct I/O on opening is read through the page cache.
-//! 3. Direct requests that follow one another in a file, and in the batch, are one read, up to
-//!    [`DIRECT_BYTES_MAX`]. (Through the page cache the kernel does that.)
+//! 1. A direct read covers whole aligned blocks and reads into aligned memory. The requested bytes
+//!    are copied out of it.
+//! 2. If the file system refuses direct I/O when a file is opened, reads go through the page cache.
+//! 3. Direct requests that are adjacent in the file and in the batch become one read of up to
+//!    [`DIRECT_BYTES_MAX`]. Through the page cache the kernel does this itself.
 
 use std::fs::File;
 use std::io;
@@ -28,16 +29,16 @@ use super::uring::RingPool;
 use crate::at_once::may_read;
 use crate::{EnvError, FileRead, Own, RandomReadFile, ReadOptions, ReadRequest, Result};
 
-/// Alignment that every block device in use accepts for direct I/O, in bytes.
+/// Alignment for direct I/O in bytes. Every common block device accepts it.
 pub(super) const DIRECT_ALIGN: usize = 4096;
 
-/// Bytes of a direct read that several requests share, at most: so much that sectors read twice do
-/// not count, so little that a scan's next MiB is several reads in flight, and that was measured to
-/// be faster than one.
+/// Maximum bytes of a direct read that serves several requests. Large enough that sectors read
+/// twice do not matter; small enough that a scan's next MiB becomes several reads in flight, which
+/// was measured to be faster than one.
 const DIRECT_BYTES_MAX: usize = 256 << 10;
 
-/// From how many reads on a batch goes through the ring: of reads that the kernel may answer from
-/// its cache, and of those that wait for the device in any case.
+/// Minimum number of reads for which a batch uses the ring when it reads through the page cache.
+/// The next constant is the minimum for direct I/O, which always waits for the device.
 #[cfg(target_os = "linux")]
 const RING_REQUESTS_MIN: usize = 3;
 #[cfg(target_os = "linux")]
@@ -79,7 +80,7 @@ impl RealReadFile {
     }
 }
 
-/// A request and its file.
+/// A request together with its file.
 struct Piece<'a> {
     file: &'a RealReadFile,
     offset: u64,
@@ -87,8 +88,7 @@ struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// Whether `next` can be one read with the pieces that end with this one and have `bytes`
-    /// bytes.
+    /// Whether `next` can be added to a read of `bytes` bytes that ends with this piece.
     fn is_followed_by(&self, next: &Self, bytes: usize) -> bool {
         self.file.direct
             && std::ptr::eq(self.file, next.file)
@@ -97,7 +97,7 @@ impl Piece<'_> {
     }
 }
 
-/// Fills pieces of several files, with all reads in flight together where there is a ring.
+/// Fills pieces of several files. All reads are in flight together if there is a ring.
 fn read_pieces(pieces: &mut [Piece<'_>]) -> Result<()> {
     if let Some(first) = pieces.first() {
         may_read(&first.file.path)?;
@@ -152,7 +152,7 @@ fn min_for_ring(first: &Piece<'_>) -> usize {
     if first.file.direct { RING_DIRECT_REQUESTS_MIN } else { RING_REQUESTS_MIN }
 }
 
-/// One read and the pieces that it fills.
+/// One read and the indexes of the pieces that it fills.
 struct Group<'a> {
     span: Span<'a>,
     pieces: Range<usize>,
@@ -210,7 +210,7 @@ impl RandomReadFile for RealReadFile {
     }
 }
 
-/// One read in flight, with its memory: the kernel fills `buf[start..start + len]` from `offset`.
+/// One read in flight with its memory: the kernel fills `buf[start..start + len]` from `offset`.
 #[derive(Debug)]
 pub(super) struct Span<'a> {
     pub(super) file: &'a File,
@@ -218,9 +218,9 @@ pub(super) struct Span<'a> {
     pub(super) start: usize,
     pub(super) len: usize,
     pub(super) offset: u64,
-    /// How much has come already, from `start` on.
+    /// Number of bytes read so far, from `start` on.
     pub(super) done: usize,
-    /// The caller's bytes, counted from `start`.
+    /// Range of the requested bytes, counted from `start`.
     skip: usize,
     want: usize,
 }
@@ -240,9 +240,9 @@ impl<'a> Span<'a> {
         Self { file, buf, start, len, offset: offset - skip as u64, done: 0, skip, want }
     }
 
-    /// Reads, call by call, what has not come yet.
+    /// Reads the remaining bytes with one call after another.
     fn finish(&mut self) -> io::Result<()> {
-        // The last block of a file is short, so what is wanted decides, not the whole span.
+        // The last block of a file may be short, so only the requested bytes must arrive.
         while self.done < self.skip + self.want {
             let rest = &mut self.buf[self.start + self.done..self.start + self.len];
             match self.file.read_at(rest, self.offset + self.done as u64) {
@@ -260,13 +260,13 @@ impl<'a> Span<'a> {
     }
 }
 
-/// The file opened for direct I/O, or nothing where that (or opening at all) is refused.
+/// Opens the file for direct I/O; `None` if that fails for any reason.
 fn open_direct(place: &Place<'_>) -> Option<File> {
     if direct().is_empty() {
         return None;
     }
     let file = place.open("open", OFlags::RDONLY | direct()).ok()?;
-    // Some file systems accept the flag and refuse the read: try one block before relying on it.
+    // Some file systems accept the flag but refuse reads, so one block is read as a test.
     let mut probe = Span::direct(&file, 0, 1);
     let range = probe.start..probe.start + probe.len;
     file.read_at(&mut probe.buf[range], 0).ok()?;

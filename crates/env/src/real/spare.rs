@@ -1,10 +1,11 @@
-//! Descriptors kept for when the process has no more.
+//! Spare descriptors for when the process has run out of them.
 //!
 //! # Why
-//! A writer that cannot open a file for a moment would have to stop: the next segment of its log,
-//! the file that replaces `CURRENT`, a table of a flush, the folder that it syncs. Each is open for
-//! that moment alone, or takes the place of another that is closed soon. So a few descriptors,
-//! given up one after another, carry it over the time in which the program around it has taken all.
+//! A writer must be able to open files: the next segment of its log, the file that replaces
+//! `CURRENT`, the table of a flush, the folder that it syncs. Otherwise it would have to stop. Each
+//! of these is open only for a short time, or replaces another file that is closed soon. So a few
+//! spare descriptors, released one after another, are enough while the program has used up all
+//! others.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,21 +14,21 @@ use std::sync::{Arc, Mutex};
 use crate::jobs::locked;
 use crate::{FolderLock, Result};
 
-/// One for each file that a writer opens at the same time as others: a log segment, a manifest, a
-/// table and its folder; and twice as many.
+/// Twice the number of files that a writer opens at the same time as others: a log segment, a
+/// manifest, a table and its folder.
 const SPARES: usize = 8;
 
-/// Descriptors that can be given up. They are kept while a lock is held.
+/// Spare descriptors, kept while the folder lock is held.
 #[derive(Debug, Default)]
 pub(super) struct Spares {
     files: Mutex<Vec<File>>,
     is_kept: AtomicBool,
-    /// Whether some were given up, cheap to read.
+    /// Whether some were released. Cheap to read.
     is_short: AtomicBool,
 }
 
 impl Spares {
-    /// Opens what `open` opens, for which a spare descriptor is given up if there is no other.
+    /// Calls `open`, and releases a spare descriptor for each failure for lack of descriptors.
     pub(super) fn open<T>(&self, open: impl Fn() -> Result<T>) -> Result<T> {
         if self.is_short.load(Ordering::Relaxed) {
             self.fill();
@@ -35,7 +36,8 @@ impl Spares {
         loop {
             match open() {
                 Err(error) if error.is_out_of_descriptors() => {
-                    // Another thread may take the one that was given up; then the next is.
+                    // Another thread may take the released descriptor. Then the next one is
+                    // released.
                     let Some(spare) = locked(&self.files).pop() else { return Err(error) };
                     self.is_short.store(true, Ordering::Relaxed);
                     drop(spare);
@@ -48,7 +50,7 @@ impl Spares {
     fn fill(&self) {
         let mut files = locked(&self.files);
         while self.is_kept.load(Ordering::Acquire) && files.len() < SPARES {
-            // Any file will do: what counts is its number.
+            // Any file will do: only the descriptor matters.
             let Ok(file) = File::open("/dev/null") else { return };
             files.push(file);
         }
@@ -56,7 +58,7 @@ impl Spares {
     }
 }
 
-/// A lock, and the spare descriptors of its holder.
+/// A lock together with the spare descriptors of its holder.
 #[derive(Debug)]
 pub(super) struct WithSpares<L> {
     _lock: L,
@@ -110,7 +112,7 @@ mod tests {
             };
             spares.open(open).unwrap();
             assert_eq!(locked(&spares.files).len(), SPARES + 1 - tries);
-            // There are descriptors again.
+            // Descriptors are available again.
             spares.open(|| Ok(())).unwrap();
             assert_eq!(locked(&spares.files).len(), SPARES);
         }

@@ -1,19 +1,19 @@
-//! Files read from their begin to their end: ordinary ones, pipes, what the kernel makes up.
+//! Files that are read sequentially: regular files, pipes and virtual files.
 //!
-//! # Why this is no [`crate::RandomReadFile`]
-//! A pipe has no length and no places, a file of `/proc` says that it has no bytes, and either may
-//! make its reader wait for ever.
+//! # Why not a [`crate::RandomReadFile`]
+//! A pipe has no length and no offsets. A file in `/proc` reports a length of 0. Both may block
+//! their reader forever.
 //!
 //! # Invariants
-//! 1. No call waits longer than it was told: files that may make it wait are opened without
-//!    blocking, and polled.
-//! 2. What is no file to be read (a folder, a block device, a socket) is refused before it is
-//!    opened: opening a device may do something.
-//! 3. Of a folder that a file must be below, the path is resolved first, and then opened name by
-//!    name without following links. So a link that is put in between leads nowhere.
+//! 1. No call waits longer than the caller allows. Files that may block are opened non-blocking and
+//!    polled.
+//! 2. A folder, a block device or a socket is refused before it is opened, since opening a device
+//!    may have side effects.
+//! 3. If the file must lie below a folder, its path is resolved first, and then opened one name at
+//!    a time without following links. So a link that is put in between leads nowhere.
 //!
 //! # Why unsafe here
-//! The standard library opens no file by a folder's descriptor, and has no `poll`.
+//! The standard library cannot open a file relative to a folder's descriptor, and has no `poll`.
 #![allow(unsafe_code)]
 
 use crate::{EnvError, Result, StreamFile};
@@ -25,18 +25,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
-/// A file that is read in order.
+/// A file that is read sequentially.
 #[derive(Debug)]
 pub(crate) struct RealStream {
     file: File,
     path: PathBuf,
-    /// Whether a read may wait for somebody.
+    /// Whether a read may block.
     may_wait: bool,
     len_bytes: Option<u64>,
 }
 
 impl RealStream {
-    /// Opens a file; where folders are given, one that lies below each of them.
+    /// Opens a file. If `below` is not empty, the file must lie below each of these folders.
     pub(crate) fn open(path: &Path, below: &[&Path]) -> Result<Self> {
         let fail = |error| EnvError::io("open", path, error);
         let kind = fs::metadata(path).map_err(fail)?.file_type();
@@ -46,11 +46,11 @@ impl RealStream {
             below => open_below(path, below),
         };
         let file = file.map_err(fail)?;
-        // It may be another file by now.
+        // The path may lead to another file by now.
         let now = file.metadata().map_err(fail)?;
         check_kind(now.file_type()).map_err(fail)?;
         let is_plain = now.file_type().is_file();
-        // A file that says that it is empty may be one of /proc.
+        // A file that reports a length of 0 may be one of `/proc`.
         let len_bytes = (is_plain && now.len() > 0).then_some(now.len());
         Ok(Self { file, path: path.to_owned(), may_wait: !is_plain, len_bytes })
     }
@@ -62,8 +62,8 @@ impl RealStream {
 
 impl StreamFile for RealStream {
     fn read_some(&mut self, buf: &mut [u8], wait_us: u64) -> Result<Option<usize>> {
-        // A pipe that nobody has opened yet to write into looks to a read as if it had ended; not
-        // so to a poll.
+        // To a read, a pipe that no writer has opened yet looks like the end of a file. A poll can
+        // tell the difference.
         if self.may_wait && !is_ready(&self.file, wait_us).map_err(|error| self.fail(error))? {
             return Ok(None);
         }
@@ -79,14 +79,14 @@ impl StreamFile for RealStream {
     }
 }
 
-/// No waiting, no inheritance, and no terminal becomes the program's own.
+/// Non-blocking, not inherited by child processes, and never the controlling terminal.
 const FLAGS: i32 = libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY;
 
 fn is_again(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Refuses what is no file to be read.
+/// Refuses files that cannot be read sequentially.
 fn check_kind(kind: FileType) -> io::Result<()> {
     let refused = |what: &str| {
         let what = format!("it is {what}, which is not read");
@@ -100,11 +100,11 @@ fn check_kind(kind: FileType) -> io::Result<()> {
     }
 }
 
-/// Whether there is something to read, or an end, within so many microseconds.
+/// Waits up to `wait_us` microseconds until data or the end of the file is available.
 fn is_ready(file: &File, wait_us: u64) -> io::Result<bool> {
     let mut asked = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let wait_ms = i32::try_from(wait_us.div_ceil(1000)).unwrap_or(i32::MAX);
-    // SAFETY: one descriptor, open as long as `file` is borrowed; `asked` is ours to write.
+    // SAFETY: one descriptor, open as long as `file` is borrowed; `asked` is a local variable.
     match unsafe { libc::poll(&raw mut asked, 1, wait_ms) } {
         0 => Ok(false),
         ready if ready > 0 => Ok(true),
@@ -115,7 +115,8 @@ fn is_ready(file: &File, wait_us: u64) -> io::Result<bool> {
     }
 }
 
-/// Opens a file that lies below each of these folders, whatever links say.
+/// Opens a file that lies below each of these folders, without following links that appear
+/// meanwhile.
 fn open_below(path: &Path, below: &[&Path]) -> io::Result<File> {
     let real = fs::canonicalize(path)?;
     let outside = |folder: &Path| {
@@ -151,7 +152,7 @@ fn open_at(folder: &OwnedFd, name: &[u8], flags: i32) -> io::Result<OwnedFd> {
     // call.
     let found = unsafe { libc::openat(folder.as_raw_fd(), name.as_ptr(), libc::O_RDONLY | flags) };
     match found {
-        // SAFETY: the descriptor is new, and nobody else's.
+        // SAFETY: the descriptor is new and has no other owner.
         0.. => Ok(unsafe { OwnedFd::from_raw_fd(found) }),
         _ => Err(io::Error::last_os_error()),
     }
@@ -248,11 +249,11 @@ mod tests {
             let kind = read(&inside.join(name)).unwrap_err();
             assert_eq!(kind, io::ErrorKind::PermissionDenied, "{name}");
         }
-        // A name that only begins alike is another folder's.
+        // Another folder whose name only starts the same.
         fs::create_dir(home.path().join("inner")).unwrap();
         fs::write(home.path().join("inner/a"), b"no").unwrap();
         read(&home.path().join("inner/a")).unwrap_err();
-        // Of several folders it is below each.
+        // With several folders, the file must lie below each.
         let deep = inside.join("deep");
         assert_eq!(all(&inside.join("link"), &[&inside, &deep]).unwrap(), b"in");
         fs::write(inside.join("b"), b"in").unwrap();

@@ -1,7 +1,7 @@
-//! Single calls to the C library that the standard library does not offer.
+//! C library calls that the standard library does not offer.
 //!
 //! # Why unsafe here
-//! Each function wraps one foreign call with no state kept. There is no safe way in `std` to any of
+//! Each function wraps one foreign call and keeps no state. `std` has no safe equivalent for any of
 //! them.
 #![allow(unsafe_code)]
 
@@ -12,7 +12,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// A word from the kernel's generator; the clock where there is none.
+/// A random number from the kernel; derived from the clock and the process id if that fails.
 pub(crate) fn random_seed() -> u64 {
     let mut bytes = [0_u8; 8];
     let read = File::open("/dev/urandom")
@@ -23,11 +23,11 @@ pub(crate) fn random_seed() -> u64 {
     }
 }
 
-/// Raises the number of descriptors that the process may have to what it may give itself, and says
-/// how many those are.
+/// Raises the soft limit on descriptors to the hard limit, and returns the resulting limit; 0 if it
+/// is unknown.
 pub(crate) fn raise_descriptors() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is ours to write.
+    // SAFETY: `limit` is a local variable.
     if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
         return 0;
     }
@@ -42,18 +42,18 @@ pub(crate) fn raise_descriptors() -> usize {
     usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
 }
 
-/// Gives freed memory back. After an import glibc kept as much resident as the import had held:
-/// pieces of some hundred KiB, which it takes from its arenas once the first of them was freed.
+/// Returns freed memory to the system. Without this, glibc kept as much memory resident after an
+/// import as the import had used: pieces of some hundred KiB, which it serves from its arenas once
+/// the first of them was freed.
 pub(crate) fn release_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: takes no pointer; the allocator locks what it looks at.
+    // SAFETY: takes no pointer; the allocator locks its own data.
     unsafe {
         libc::malloc_trim(0);
     }
 }
 
-/// Bytes that the process has in memory but for files that it has mapped; 0 where the system does
-/// not tell.
+/// Resident memory of the process in bytes, without mapped files; 0 if unknown.
 pub(crate) fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
@@ -66,19 +66,19 @@ pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
     let name = CString::new(folder.as_os_str().as_bytes())?;
     // SAFETY: all-zero is a valid `statvfs`, which is plain integers.
     let mut answer: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: `name` is a C string that outlives the call; `answer` is ours to write.
+    // SAFETY: `name` is a C string that outlives the call; `answer` is a local variable.
     if unsafe { libc::statvfs(name.as_ptr(), &raw mut answer) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // The fields' widths differ between systems.
+    // The widths of the fields differ between systems.
     #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
     Ok((answer.f_bavail as u64).saturating_mul(answer.f_frsize as u64))
 }
 
-/// The machine's name, for a lock's holder line.
+/// The host name, for the line in a lock file.
 pub(crate) fn host_name() -> String {
     let mut buf = [0_u8; 256];
-    // SAFETY: the buffer is ours and its length is given.
+    // SAFETY: the buffer is a local variable and its length is passed.
     let failed = unsafe { libc::gethostname(buf.as_mut_ptr().cast(), buf.len()) } != 0;
     let end = buf.iter().position(|byte| *byte == 0).unwrap_or(buf.len());
     if failed || end == 0 {
@@ -87,7 +87,7 @@ pub(crate) fn host_name() -> String {
     String::from_utf8_lossy(&buf[..end]).into_owned()
 }
 
-/// Asks the kernel to read these bytes into its cache. Best effort.
+/// Asks the kernel to read this range into its cache. Best effort.
 pub(crate) fn will_need(file: &File, offset: u64, bytes: u64) {
     #[cfg(target_os = "linux")]
     if let (Ok(offset), Ok(bytes)) = (i64::try_from(offset), i64::try_from(bytes)) {
@@ -98,9 +98,8 @@ pub(crate) fn will_need(file: &File, offset: u64, bytes: u64) {
     let _ = (file, offset, bytes);
 }
 
-/// Asks the kernel to begin writing these bytes of its cache to the device, and does not wait. Best
-/// effort: it promises nothing about durability, and leaves errors of the writing to the next wait
-/// or sync.
+/// Asks the kernel to start writing this range of its cache to the device, and does not wait. Best
+/// effort: it makes nothing durable, and errors are reported by the next wait or sync.
 pub(crate) fn begin_writing(file: &File, offset: u64, bytes: u64) {
     #[cfg(target_os = "linux")]
     if let (Ok(offset), Ok(bytes)) = (i64::try_from(offset), i64::try_from(bytes)) {
@@ -113,10 +112,12 @@ pub(crate) fn begin_writing(file: &File, offset: u64, bytes: u64) {
     let _ = (file, offset, bytes);
 }
 
-/// Waits until these bytes are written to the device, as far as the kernel says; that is no sync.
+/// Waits until this range is written to the device, as far as the kernel reports it. It is not a
+/// sync.
 ///
 /// # Errors
-/// A failed write of any part of the file, which is told once: no later sync says it again.
+/// A failed write of any part of the file. It is reported once: a later sync does not report it
+/// again.
 pub(crate) fn wait_written(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     if let (Ok(offset), Ok(bytes)) = (i64::try_from(offset), i64::try_from(bytes)) {
@@ -126,7 +127,7 @@ pub(crate) fn wait_written(file: &File, offset: u64, bytes: u64) -> io::Result<(
         // SAFETY: the descriptor is open for as long as `file` is borrowed; no memory is passed.
         if unsafe { libc::sync_file_range(file.as_raw_fd(), offset, bytes, all) } != 0 {
             let error = io::Error::last_os_error();
-            // Where it is not there, or not allowed, the kernel writes as it likes.
+            // If the call is missing or not permitted, the kernel writes when it likes.
             let is_missing = matches!(
                 error.raw_os_error(),
                 Some(libc::ENOSYS | libc::EINVAL | libc::ESPIPE | libc::EPERM | libc::EOPNOTSUPP)
@@ -139,7 +140,7 @@ pub(crate) fn wait_written(file: &File, offset: u64, bytes: u64) -> io::Result<(
     Ok(())
 }
 
-/// Reserves `bytes` of disk space for the file and makes it that long.
+/// Reserves `bytes` of disk space for the file and sets its length.
 pub(crate) fn allocate(file: &File, bytes: u64) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -151,7 +152,7 @@ pub(crate) fn allocate(file: &File, bytes: u64) -> io::Result<()> {
             code => return Err(io::Error::from_raw_os_error(code)),
         }
     }
-    // No reservation on this file system: zeros take the space just as well, only slower.
+    // This file system cannot reserve space. Writing zeros takes the space too, only slower.
     let zeros = vec![0; 1 << 20];
     let mut at = 0;
     while at < bytes {

@@ -1,17 +1,17 @@
 //! Batched reads through `io_uring`: all requests of a batch wait for the disk together.
 //!
 //! # Why unsafe here
-//! Submitting hands the kernel raw addresses that it writes to later; no safe interface exists.
-//! `examples/env_cost.rs` measures the gain.
+//! Submitting passes raw addresses to the kernel, which writes to them later. There is no safe
+//! interface. `examples/env_cost.rs` measures the gain.
 //!
 //! # Invariants
 //! 1. While a read is in flight its buffer is neither moved nor freed: [`RingPool::read`] returns
-//!    only when nothing is in flight any more. If the ring breaks so that this cannot be known, the
-//!    buffers are leaked.
+//!    only when nothing is in flight. If the ring breaks and this cannot be known, the buffers are
+//!    leaked.
 //! 2. A ring goes back into the pool only with nothing in flight.
-//! 3. A read that came short or failed is left with its span unfinished; the caller reads the rest
-//!    call by call, and meets the real error there.
-//! 4. In a child of `fork` no ring is touched or closed: it is its parent's too.
+//! 3. A short or failed read leaves its span unfinished. The caller reads the rest with system
+//!    calls, which report the real error.
+//! 4. A child of `fork` neither uses nor closes a ring: it shares the ring with its parent.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -24,13 +24,15 @@ use super::read::Span;
 use crate::Owner;
 use crate::jobs::locked;
 
-/// Requests in flight at most, per ring.
+/// Maximum number of requests in flight per ring.
 const RING_ENTRIES: u32 = 256;
 
-/// Rings kept for reuse; more threads than this at once make rings for one batch.
+/// Maximum number of idle rings that are kept. If more threads read at the same time, the others
+/// create rings for one batch.
 const RINGS_KEPT_MAX: usize = 32;
 
-/// Idle rings: a thread takes one for a batch, so there are as many as threads that read at once.
+/// A pool of idle rings. A thread takes one for each batch, so there are as many rings as threads
+/// that read at the same time.
 pub(crate) struct RingPool {
     owner: Owner,
     idle: Mutex<Vec<IoUring>>,
@@ -51,7 +53,7 @@ impl std::fmt::Debug for RingPool {
 }
 
 impl RingPool {
-    /// A pool, if the kernel lets this process make a ring that can read and write.
+    /// Creates a pool if the kernel lets this process create a ring that can read and write.
     pub(crate) fn probe() -> Option<Self> {
         let ring = IoUring::new(RING_ENTRIES).ok()?;
         let mut probe = io_uring::Probe::new();
@@ -62,18 +64,19 @@ impl RingPool {
         Some(Self { owner: Owner::here(), idle: Mutex::new(vec![ring]) })
     }
 
-    /// Reads what is missing of all spans as far as the kernel does at the first try.
+    /// Submits one read for the missing part of each span. Spans may remain unfinished (invariant
+    /// 3).
     pub(crate) fn read(&self, spans: &mut [&mut Span<'_>]) -> io::Result<()> {
         let mut missing: Vec<_> = spans.iter_mut().filter(|s| s.done < s.len).collect();
         if missing.is_empty() {
             return Ok(());
         }
-        // Without a ring the caller reads one by one.
+        // Without a ring, the caller reads with system calls.
         let Some(mut ring) = self.take() else { return Ok(()) };
         for batch in missing.chunks_mut(RING_ENTRIES as usize) {
             if let Err(error) = read_batch(&mut ring, batch) {
                 for span in batch {
-                    // The kernel may still write there.
+                    // The kernel may still write to this memory.
                     std::mem::forget(std::mem::take(&mut span.buf));
                 }
                 return Err(error);
@@ -83,13 +86,13 @@ impl RingPool {
         Ok(())
     }
 
-    /// An idle ring, or a new one; `None` when out of locked memory or descriptors.
+    /// Takes an idle ring or creates one. `None` when out of locked memory or descriptors.
     pub(crate) fn take(&self) -> Option<IoUring> {
         let taken = locked(&self.idle).pop();
         taken.or_else(|| IoUring::new(RING_ENTRIES).ok())
     }
 
-    /// Gives a ring back, with nothing in flight.
+    /// Returns a ring to the pool. Nothing may be in flight.
     pub(crate) fn put(&self, ring: IoUring) {
         let mut idle = locked(&self.idle);
         if idle.len() < RINGS_KEPT_MAX {
@@ -98,8 +101,8 @@ impl RingPool {
     }
 }
 
-/// Submits all of `batch` (at most [`RING_ENTRIES`]) and reaps it. After an error, some may be in
-/// flight.
+/// Submits all of `batch` (at most [`RING_ENTRIES`]) and waits for the completions. After an error,
+/// some reads may still be in flight.
 fn read_batch(ring: &mut IoUring, batch: &mut [&mut &mut Span<'_>]) -> io::Result<()> {
     for (index, span) in batch.iter_mut().enumerate() {
         let descriptor = types::Fd(span.file.as_raw_fd());
@@ -125,7 +128,7 @@ fn read_batch(ring: &mut IoUring, batch: &mut [&mut &mut Span<'_>]) -> io::Resul
         for completion in ring.completion() {
             reaped += 1;
             let index = usize::try_from(completion.user_data()).unwrap_or(usize::MAX);
-            // A failed read adds nothing: the caller tries again and reports.
+            // A failed read adds nothing. The caller tries again and reports the error.
             if let (Some(span), Ok(read)) =
                 (batch.get_mut(index), usize::try_from(completion.result()))
             {

@@ -1,4 +1,4 @@
-//! The real thing: `parking_lot`, the standard library and `arc-swap`.
+//! The implementation for real use: `parking_lot`, the standard library and `arc-swap`.
 
 use std::cell::Cell;
 
@@ -14,14 +14,13 @@ thread_local! {
     static CONTENDED: Cell<Option<fn()>> = const { Cell::new(None) };
 }
 
-/// From now on, a thread that finds a lock taken calls `run_others` again and again until it is
-/// free, instead of sleeping. `None` gives back the usual behaviour. For simulators; only the
-/// calling thread is concerned.
+/// From now on, if this thread finds a lock taken, it calls `run_others` until the lock is free
+/// instead of sleeping. `None` restores the usual behaviour. For simulators.
 pub fn on_contention(run_others: Option<fn()>) {
     CONTENDED.with(|hook| hook.set(run_others));
 }
 
-/// Whether the lock could be had by running others; `None` where this thread may simply sleep.
+/// Runs other tasks until the lock is taken. `None` if this thread may sleep instead.
 #[cold]
 fn wait<G>(mut take: impl FnMut() -> Option<G>) -> Option<G> {
     let run_others = CONTENDED.with(Cell::get)?;
@@ -33,24 +32,24 @@ fn wait<G>(mut take: impl FnMut() -> Option<G>) -> Option<G> {
     }
 }
 
-/// A lock for one at a time. A panic while it is held does not poison it.
+/// A mutual exclusion lock. A panic while it is held does not poison it.
 #[derive(Debug, Default)]
 pub struct Mutex<T: ?Sized>(parking_lot::Mutex<T>);
 
 impl<T> Mutex<T> {
-    /// An open lock around `value`.
+    /// Creates an unlocked mutex.
     pub const fn new(value: T) -> Self {
         Self(parking_lot::Mutex::new(value))
     }
 
-    /// The value, for its only owner.
+    /// Consumes the lock and returns its value.
     pub fn into_inner(self) -> T {
         self.0.into_inner()
     }
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// Takes the lock, waiting while another has it.
+    /// Takes the lock; blocks while another thread holds it.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         if let Some(guard) = self.0.try_lock() {
@@ -59,13 +58,13 @@ impl<T: ?Sized> Mutex<T> {
         wait(|| self.0.try_lock()).unwrap_or_else(|| self.0.lock())
     }
 
-    /// Takes the lock if nobody has it.
+    /// Takes the lock if it is free.
     #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.0.try_lock()
     }
 
-    /// The value, for its only owner.
+    /// The value; needs no locking, since the lock is borrowed mutably.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut()
     }
@@ -76,19 +75,19 @@ impl<T: ?Sized> Mutex<T> {
 pub struct RwLock<T: ?Sized>(parking_lot::RwLock<T>);
 
 impl<T> RwLock<T> {
-    /// An open lock around `value`.
+    /// Creates an unlocked lock.
     pub const fn new(value: T) -> Self {
         Self(parking_lot::RwLock::new(value))
     }
 
-    /// The value, for its only owner.
+    /// Consumes the lock and returns its value.
     pub fn into_inner(self) -> T {
         self.0.into_inner()
     }
 }
 
 impl<T: ?Sized> RwLock<T> {
-    /// Takes the lock beside other readers, waiting while a writer has it.
+    /// Takes a shared lock; blocks while a writer holds it.
     #[inline]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         if let Some(guard) = self.0.try_read() {
@@ -97,13 +96,13 @@ impl<T: ?Sized> RwLock<T> {
         wait(|| self.0.try_read()).unwrap_or_else(|| self.0.read())
     }
 
-    /// Takes the lock beside other readers if no writer has it or waits for it.
+    /// Takes a shared lock if no writer holds the lock or waits for it.
     #[inline]
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
         self.0.try_read()
     }
 
-    /// Takes the lock alone, waiting while anyone has it.
+    /// Takes the exclusive lock; blocks while another thread holds it.
     #[inline]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         if let Some(guard) = self.0.try_write() {
@@ -112,7 +111,7 @@ impl<T: ?Sized> RwLock<T> {
         wait(|| self.0.try_write()).unwrap_or_else(|| self.0.write())
     }
 
-    /// The value, for its only owner.
+    /// The value; needs no locking, since the lock is borrowed mutably.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut()
     }
@@ -130,7 +129,7 @@ mod tests {
     #[test]
     fn a_thread_that_can_run_others_does_so_until_the_lock_is_free() {
         HELD.with(|held| *held.borrow_mut() = Some(LOCK.lock()));
-        // "Another task" gives the lock back; a sleeping thread would sleep for ever.
+        // The other task releases the lock. A sleeping thread would sleep forever.
         on_contention(Some(|| HELD.with(|held| drop(held.borrow_mut().take()))));
         assert_eq!(*LOCK.lock(), 7);
         on_contention(None);

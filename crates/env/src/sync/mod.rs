@@ -1,17 +1,16 @@
-//! Locks, atomics and swapped pointers that a simulated machine can wait on and a model can watch.
+//! Locks, atomics and swappable pointers that work in simulations and under a model checker.
 //!
 //! # Why not `parking_lot` itself
-//! A simulated machine runs all its tasks on one thread. A task that blocks that thread for a lock
-//! which another task holds would stop them both for ever. So a lock that is taken already first
-//! asks the thread whether it knows something better to do ([`on_contention`]): a simulator then
-//! runs other tasks, and the lock is tried again. A free lock costs what it costs in `parking_lot`:
-//! one compare-and-swap.
+//! A simulation runs all its tasks on one thread. A task that blocked this thread, for a lock that
+//! another task holds, would stop both forever. So a contended lock first calls the thread's hook
+//! ([`on_contention`]): a simulator runs other tasks, and the lock is tried again. A free lock
+//! costs the same as in `parking_lot`, one compare-and-swap.
 //!
-//! # Why atomics, too
-//! With the feature `shuttle` everything here is the model checker's, which decides at every lock,
-//! load and store who goes on. So it runs the engine's own code, not a copy of it (`make models`).
-//! Without the feature the atomics are the standard library's and the pointers `arc-swap`'s, by
-//! name: they cost nothing more.
+//! # Why atomics are included
+//! With the feature `shuttle`, all types here are those of the model checker, which decides at
+//! every lock, load and store which thread continues. So it checks the engine's own code and not a
+//! copy of it (`make models`). Without the feature, the atomics are re-exported from the standard
+//! library and the pointers from `arc-swap`, at no cost.
 
 #[cfg(not(feature = "shuttle"))]
 mod machine;
@@ -31,10 +30,10 @@ pub use model::{
 
 pub use arc_swap::Guard;
 
-/// Gives a lock back and, where others wait for it, to the first of them: for who takes it again at
-/// once, and would else have it before they are awake.
+/// Releases a lock and hands it to the first waiter, if there is one. For threads that take the
+/// lock again immediately, before a waiter could wake up.
 pub trait UnlockFair {
-    /// Gives it back.
+    /// Releases the lock fairly.
     fn unlock_fair(self);
 }
 
@@ -52,7 +51,7 @@ impl<T: ?Sized> UnlockFair for RwLockWriteGuard<'_, T> {
     }
 }
 
-// The checker chooses who gets the lock next.
+// The checker chooses which thread gets the lock next.
 #[cfg(feature = "shuttle")]
 impl<T: ?Sized> UnlockFair for MutexGuard<'_, T> {
     fn unlock_fair(self) {

@@ -1,9 +1,10 @@
-//! The same names under the model checker `shuttle`: whatever can be seen by another thread is a
-//! place where the checker may let another thread go on.
+//! The same types under the model checker `shuttle`: it may switch threads at every operation that
+//! another thread can observe.
 //!
 //! # What a model does not show
-//! `shuttle` runs one thread at a time and every load sees the last store, whatever the ordering
-//! says. Too weak an ordering is found by Miri, which also returns old values (`make miri`).
+//! `shuttle` runs one thread at a time, and every load returns the latest store, whatever its
+//! ordering. An ordering that is too weak is found by Miri, which also returns older values (`make
+//! miri`).
 
 use arc_swap::{Guard, RefCnt};
 use atomic::{AtomicU64, Ordering};
@@ -16,32 +17,32 @@ pub mod atomic {
     pub use shuttle::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 }
 
-/// The checker knows what else can run, so there is nobody to ask.
+/// Does nothing: the checker knows which other threads can run.
 pub fn on_contention(_: Option<fn()>) {}
 
-/// A lock for one at a time. A panic while it is held does not poison it.
+/// A mutual exclusion lock. A panic while it is held does not poison it.
 #[derive(Debug, Default)]
 pub struct Mutex<T: ?Sized>(shuttle::sync::Mutex<T>);
 
 impl<T> Mutex<T> {
-    /// An open lock around `value`.
+    /// Creates an unlocked mutex.
     pub const fn new(value: T) -> Self {
         Self(shuttle::sync::Mutex::new(value))
     }
 
-    /// The value, for its only owner.
+    /// Consumes the lock and returns its value.
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// Takes the lock, waiting while another has it.
+    /// Takes the lock; blocks while another thread holds it.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the lock if nobody has it.
+    /// Takes the lock if it is free.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.0.try_lock() {
             Ok(guard) => Some(guard),
@@ -50,7 +51,7 @@ impl<T: ?Sized> Mutex<T> {
         }
     }
 
-    /// The value, for its only owner.
+    /// The value; needs no locking, since the lock is borrowed mutably.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -61,24 +62,24 @@ impl<T: ?Sized> Mutex<T> {
 pub struct RwLock<T: ?Sized>(shuttle::sync::RwLock<T>);
 
 impl<T> RwLock<T> {
-    /// An open lock around `value`.
+    /// Creates an unlocked lock.
     pub const fn new(value: T) -> Self {
         Self(shuttle::sync::RwLock::new(value))
     }
 
-    /// The value, for its only owner.
+    /// Consumes the lock and returns its value.
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T: ?Sized> RwLock<T> {
-    /// Takes the lock beside other readers, waiting while a writer has it.
+    /// Takes a shared lock; blocks while a writer holds it.
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the lock beside other readers if no writer has it or waits for it.
+    /// Takes a shared lock if no writer holds the lock or waits for it.
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
         match self.0.try_read() {
             Ok(guard) => Some(guard),
@@ -87,24 +88,24 @@ impl<T: ?Sized> RwLock<T> {
         }
     }
 
-    /// Takes the lock alone, waiting while anyone has it.
+    /// Takes the exclusive lock; blocks while another thread holds it.
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The value, for its only owner.
+    /// The value; needs no locking, since the lock is borrowed mutably.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A pointer that readers load while it is replaced.
+/// A pointer that can be replaced while readers load it.
 pub type ArcSwap<T> = Swap<Arc<T>>;
-/// The same, possibly empty.
+/// As [`ArcSwap`], but may be empty.
 pub type ArcSwapOption<T> = Swap<Option<Arc<T>>>;
 
-/// `arc-swap` itself, behind a place where the checker may let others go on. Its own loads and
-/// stores are one step to the model: that they may overlap is its authors' proof, not ours.
+/// `arc-swap` with a point before each operation where the checker may switch threads. Its own
+/// loads and stores are one step of the model: that they may overlap is proved by its authors.
 #[derive(Debug)]
 pub struct Swap<P: RefCnt> {
     inner: arc_swap::ArcSwapAny<P>,
@@ -112,7 +113,7 @@ pub struct Swap<P: RefCnt> {
 }
 
 impl<T> Swap<Arc<T>> {
-    /// A pointer to `value`.
+    /// Creates a pointer to a new `Arc` of `value`.
     pub fn from_pointee(value: T) -> Self {
         Self::new(Arc::new(value))
     }
@@ -125,7 +126,7 @@ impl<P: RefCnt + Default> Default for Swap<P> {
 }
 
 impl<P: RefCnt> Swap<P> {
-    /// Holds `value`.
+    /// Creates a pointer that holds `value`.
     pub fn new(value: P) -> Self {
         Self { inner: arc_swap::ArcSwapAny::new(value), turn: AtomicU64::new(0) }
     }
@@ -134,25 +135,25 @@ impl<P: RefCnt> Swap<P> {
         self.turn.load(Ordering::SeqCst);
     }
 
-    /// What is there now, for a short use.
+    /// The current value, borrowed for a short time.
     pub fn load(&self) -> Guard<P> {
         self.step();
         self.inner.load()
     }
 
-    /// What is there now, to keep.
+    /// The current value, with its own reference.
     pub fn load_full(&self) -> P {
         self.step();
         self.inner.load_full()
     }
 
-    /// Replaces what is there.
+    /// Replaces the value.
     pub fn store(&self, value: P) {
         self.step();
         self.inner.store(value);
     }
 
-    /// Replaces what is there and hands it over.
+    /// Replaces the value and returns the old one.
     pub fn swap(&self, value: P) -> P {
         self.step();
         self.inner.swap(value)

@@ -1,5 +1,5 @@
-//! What every environment promises: included by the tests of each crate that has one, which say in
-//! `check` what to hold it against.
+//! Promises that every environment keeps. The tests of each crate with an environment include this
+//! module and define `check`, which runs a promise on it.
 
 use std::io;
 use std::path::Path;
@@ -128,7 +128,7 @@ fn a_batch_reads_what_single_reads_would() {
         put(env, &path, &bytes);
         for direct in [false, true] {
             let file = env.open_read(&path, ReadOptions { direct }).unwrap();
-            // More than one ring holds, of odd lengths, up to the last byte.
+            // More requests than one ring holds, of odd lengths, up to the last byte.
             let mut requests: Vec<ReadRequest> = (0..600_usize)
                 .map(|i| (i * 1_747, i * 3 % 4_100))
                 .chain([(bytes.len() - 10, 10)])
@@ -157,7 +157,7 @@ fn reads_of_several_files_are_those_of_each() {
         for direct in [false, true] {
             let open = |name| env.open_read(&dir.join(name), ReadOptions { direct }).unwrap();
             let files = names.map(open);
-            // Neighbours, the same once more, jumps between files, and the ends.
+            // Adjacent reads, the same read twice, jumps between files, and the ends of files.
             let mut reads: Vec<quipu_env::FileRead> = (0..300_usize)
                 .map(|i| (i / 7 % 3, i * 331, 331 + i % 2))
                 .chain([(0, 5, 0), (2, 100_000, 2), (0, 5, 9)])

@@ -1,5 +1,5 @@
-//! Aggregates that count, gather or choose: count, count_unique, unique, union, group_count,
-//! collect, bit_xor, latest_by, smallest_by, choice_rand.
+//! Aggregates that count, collect or choose values: count, count_unique, unique, union,
+//! group_count, collect, bit_xor, latest_by, smallest_by, choice_rand.
 
 use super::{Accumulate, value_bytes};
 use crate::Failure;
@@ -9,10 +9,10 @@ use model::Value;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bytes that a tree spends on an entry beside the entry itself.
+/// Estimated overhead per entry of a tree, in bytes.
 const ENTRY_BYTES: usize = 16;
 
-/// count: null counts too.
+/// count. Nulls count too.
 #[derive(Default)]
 pub(super) struct Count(i64);
 
@@ -31,7 +31,7 @@ impl Accumulate for Count {
     }
 }
 
-/// unique, count_unique and, of the items of lists, union.
+/// unique, count_unique, and union over the items of lists.
 pub(super) struct Unique {
     values: BTreeSet<Value>,
     bytes: usize,
@@ -85,7 +85,7 @@ impl Accumulate for Unique {
     }
 }
 
-/// group_count: a list of values and how often each came, sorted by value.
+/// group_count: a list of pairs of a value and its count, sorted by value.
 #[derive(Default)]
 pub(super) struct GroupCount {
     counts: BTreeMap<Value, i64>,
@@ -115,7 +115,7 @@ impl Accumulate for GroupCount {
     }
 }
 
-/// collect: in the order of arrival, all or the first so many.
+/// collect: the values in order of arrival, up to `limit`.
 pub(super) struct Collect {
     values: Vec<Value>,
     bytes: usize,
@@ -152,7 +152,7 @@ impl Accumulate for Collect {
     }
 }
 
-/// bit_xor, of bytes of one length.
+/// bit_xor of byte strings with equal length.
 #[derive(Default)]
 pub(super) struct BitXor(Option<Vec<u8>>);
 
@@ -176,9 +176,8 @@ impl Accumulate for BitXor {
     }
 }
 
-/// latest_by, smallest_by of `[data, cost]`: the data at the greatest or smallest cost, in the
-/// order of values whatever their kinds. The first of several at one cost. A cost of null never
-/// counts.
+/// latest_by and smallest_by of `[data, cost]`: the data with the greatest or smallest cost, in the
+/// total order of values. The first one wins among equal costs. A null cost is ignored.
 pub(super) struct ExtremeBy {
     name: &'static str,
     better: Ordering,
@@ -225,7 +224,7 @@ impl Accumulate for ExtremeBy {
     }
 }
 
-/// choice_rand: each value with the same probability.
+/// choice_rand: a random value, each with the same probability (reservoir sampling).
 #[derive(Default)]
 pub(super) struct ChoiceRand {
     found: Option<Value>,
@@ -234,7 +233,7 @@ pub(super) struct ChoiceRand {
 }
 
 impl ChoiceRand {
-    /// SplitMix64.
+    /// Next number of the SplitMix64 sequence.
     fn random(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.state;
@@ -245,11 +244,11 @@ impl ChoiceRand {
 }
 
 impl Accumulate for ChoiceRand {
-    /// Keeps the n-th value with probability 1/n.
+    /// Replaces the choice by the n-th value with probability 1/n.
     fn add(&mut self, value: &Value) -> Result<(), Failure> {
         self.count += 1;
         let random = self.random();
-        // The high half of a product spreads 64 bits over 0..count.
+        // The upper half of the product maps 64 random bits to 0..count.
         if (u128::from(random) * u128::from(self.count)) >> 64 == 0 {
             self.found = Some(value.clone());
         }

@@ -1,12 +1,11 @@
-//! The meet aggregates: and, or, min, max, union, intersection, choice, min_cost, shortest,
-//! bit_and, bit_or.
+//! Meet aggregates: and, or, min, max, union, intersection, choice, min_cost, shortest, bit_and,
+//! bit_or.
 //!
 //! # Invariants
-//! 1. `combine` is true exactly where the present value is another than before. A recursion ends
-//!    when nothing changes any more, so a wrong true runs forever, and a wrong false loses rows.
-//! 2. What `first` makes of a value is what meets of any values look like: a union of one list is
-//!    already sorted.
-//! 3. Null is passed over, but by and, or, union, bit_and, bit_or and min_cost, which refuse it.
+//! 1. `combine` returns true exactly if it changed the value. A recursion ends when nothing
+//!    changes, so a wrong true would run forever and a wrong false would lose rows.
+//! 2. `first` returns a value in the form of any result: the union of one list is already sorted.
+//! 3. Null is ignored, except by and, or, union, bit_and, bit_or and min_cost, which fail.
 
 use super::{Accumulate, value_bytes};
 use crate::Failure;
@@ -16,7 +15,7 @@ use crate::comparison::compare;
 use model::Value;
 use std::cmp::Ordering;
 
-/// A meet aggregate's two functions, and its value over no rows.
+/// A meet aggregate: its functions, and the result over no rows.
 pub(super) struct Lattice {
     pub(super) name: &'static str,
     pub(super) first: fn(&Value) -> Result<Value, Failure>,
@@ -30,7 +29,7 @@ impl Lattice {
     }
 }
 
-/// A meet aggregate outside of recursion.
+/// Accumulates with a meet aggregate, for use outside of recursion.
 struct Meeting {
     lattice: &'static Lattice,
     present: Option<Value>,
@@ -187,7 +186,7 @@ pub(super) static BIT_OR: Lattice = Lattice {
     empty: || Value::Bytes(Vec::new()),
 };
 
-/// Passes `change` on, and acts on it.
+/// Replaces the value if `change` is set, and returns `change`.
 fn replace(present: &mut Value, change: bool, new: impl FnOnce() -> Value) -> bool {
     if change {
         *present = new();
@@ -220,7 +219,7 @@ fn bytes<'a>(name: &'static str, value: &'a Value) -> Result<&'a [u8], Failure> 
     }
 }
 
-/// The cost of `[data, cost]`.
+/// The cost in `[data, cost]`.
 fn cost(value: &Value) -> Result<&Value, Failure> {
     match value {
         Value::List(pair) => match pair.as_slice() {
@@ -231,8 +230,8 @@ fn cost(value: &Value) -> Result<&Value, Failure> {
     }
 }
 
-/// By the order of values, in which all of them stand: outside of recursion they are compared by
-/// it, too.
+/// min and max. They use the total order of values, which covers all kinds, in recursion and
+/// outside.
 fn extreme(present: &mut Value, new: &Value, better: Ordering) -> bool {
     let change = match (&present, new) {
         (_, Value::Null) => false,
@@ -257,7 +256,7 @@ fn bitwise(
     Ok(change)
 }
 
-/// Sorted, each once.
+/// The items sorted and without duplicates.
 fn set(items: &[Value]) -> Vec<Value> {
     let mut items = items.to_vec();
     items.sort();

@@ -1,8 +1,9 @@
-//! Aggregates: many values into one.
+//! Aggregates: functions from many values to one.
 //!
-//! Most are an [`Accumulate`] alone. The meet aggregates (semi-lattices: the order and the
-//! repetition of values do not matter) can also stand inside recursion, where a row's present value
-//! meets each new one: [`Aggregate::meet`]. Outside of recursion they accumulate like the others.
+//! Most only implement [`Accumulate`]. The meet aggregates (semilattices: order and repetition of
+//! values do not matter) can also be used in recursion, where the current value of a row is
+//! combined with each new one by [`Aggregate::meet`]. Outside of recursion they accumulate like the
+//! others.
 
 mod collect;
 mod meet;
@@ -16,67 +17,66 @@ pub use own::{OWN, OwnAggregate};
 pub use statistics::mean;
 use std::fmt;
 
-/// Makes an accumulator without values, of the arguments after the variable; fails where they make
-/// no sense.
+/// Creates an accumulator from the arguments after the variable. Fails if they are not valid.
 pub type Start = fn(&[Value]) -> Result<Box<dyn Accumulate>, Failure>;
 
 /// An aggregate of the query language.
 pub struct Aggregate {
-    /// As scripts write it.
+    /// Name in scripts.
     pub name: &'static str,
-    /// Whether it may stand inside recursion.
+    /// Whether it may be used in recursion.
     pub is_meet: bool,
-    /// Most arguments after the variable. All of them may be left out.
+    /// Maximum number of arguments after the variable. All are optional.
     pub args_max: usize,
-    /// An accumulator without values. The number of arguments was checked before.
+    /// Creates an accumulator. The number of arguments must have been checked.
     pub start: Start,
     lattice: Option<&'static Lattice>,
 }
 
-/// One group's values on their way to one.
+/// The state of an aggregate for one group.
 pub trait Accumulate: Send {
-    /// Takes in a value.
+    /// Adds a value.
     ///
     /// # Errors
-    /// Where the aggregate is not defined for it.
+    /// The aggregate is not defined for the value.
     fn add(&mut self, value: &Value) -> Result<(), Failure>;
 
-    /// The result. Nothing may be added after it.
+    /// Returns the result. Nothing may be added afterwards.
     ///
     /// # Errors
-    /// Where the values have no result.
+    /// The aggregate is not defined for these values.
     fn finish(&mut self) -> Result<Value, Failure>;
 
-    /// An estimate of the bytes of memory that it holds.
+    /// Estimated memory in bytes.
     fn bytes(&self) -> usize;
 
-    /// Takes random bits before the first value. Only `choice_rand` uses them; without them it
-    /// chooses the same on every run.
+    /// Sets random bits before the first value. Only `choice_rand` uses them; without them it makes
+    /// the same choice on every run.
     fn seed(&mut self, _random: u64) {}
 }
 
 impl Aggregate {
-    /// Meet aggregates: combines a new value into the present one. True where the present one
-    /// changed.
+    /// For meet aggregates: combines a new value into the current one. Returns whether the current
+    /// one changed.
     ///
     /// # Errors
-    /// Where the aggregate is not defined for the value, or is no meet aggregate.
+    /// The aggregate is not defined for the value, or is not a meet aggregate.
     pub fn meet(&self, present: &mut Value, new: &Value) -> Result<bool, Failure> {
         (self.lattice()?.combine)(present, new)
     }
 
-    /// Meet aggregates: what the first value becomes.
+    /// For meet aggregates: the result for a single value.
     ///
     /// # Errors
-    /// Where the aggregate is not defined for the value, or is no meet aggregate.
+    /// The aggregate is not defined for the value, or is not a meet aggregate.
     pub fn meet_first(&self, value: &Value) -> Result<Value, Failure> {
         (self.lattice()?.first)(value)
     }
 
-    /// Checks that it takes so many arguments after the variable.
+    /// Checks the number of arguments after the variable.
     ///
     /// # Errors
-    /// Says how many it takes.
+    /// There are too many; the message says how many are allowed.
     pub fn check_arity(&self, given: usize) -> Result<(), Failure> {
         if given <= self.args_max {
             return Ok(());
@@ -103,14 +103,14 @@ impl fmt::Debug for Aggregate {
     }
 }
 
-/// The aggregate of a name.
+/// The built-in aggregate with this name.
 #[must_use]
 pub fn aggregate(name: &str) -> Option<&'static Aggregate> {
     let i = AGGREGATES.binary_search_by(|aggregate| aggregate.name.cmp(name)).ok()?;
     AGGREGATES.get(i)
 }
 
-/// All of them, by name.
+/// All built-in aggregates, sorted by name.
 #[must_use]
 pub fn aggregates() -> &'static [Aggregate] {
     AGGREGATES
@@ -124,7 +124,7 @@ const fn lattice(lattice: &'static Lattice, start: Start) -> Aggregate {
     Aggregate { name: lattice.name, is_meet: true, args_max: 0, start, lattice: Some(lattice) }
 }
 
-/// Sorted by name.
+/// Sorted by name, for binary search.
 static AGGREGATES: &[Aggregate] = &[
     lattice(&meet::AND, |_| Ok(meet::AND.accumulate())),
     lattice(&meet::BIT_AND, |_| Ok(meet::BIT_AND.accumulate())),
@@ -153,10 +153,10 @@ static AGGREGATES: &[Aggregate] = &[
     ordinary("variance", 0, |_| Ok(Box::new(statistics::Spread::variance()))),
 ];
 
-/// Levels of nested lists whose bytes are counted.
+/// Maximum depth of nested lists whose bytes are counted.
 const COUNTED_DEPTH: usize = 32;
 
-/// An estimate of the bytes that a value holds, itself included.
+/// Estimated memory of a value in bytes, including itself.
 pub(crate) fn value_bytes(value: &Value) -> usize {
     bytes_within(value, COUNTED_DEPTH)
 }
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
     use crate::testing::evaluate;
 
-    /// Over the items of a list.
+    /// Aggregates the items of a list.
     #[track_caller]
     fn check(name: &str, values: &str, want: &str) {
         let Ok(Value::List(values)) = evaluate(values) else { panic!("no list: {values}") };
@@ -240,7 +240,7 @@ mod tests {
         );
         check("variance", "[1000000000000001, 1000000000000002, 1000000000000003]", "1.0");
         check("std_dev", "[1, 3]", "1.4142135623730951");
-        // Near 2^60, where a float has no digit for less than 256.
+        // Near 2^60, where floats are multiples of 256.
         let near = "[1152921504606846976, 1152921504606847077, 1152921504606847177]";
         check("variance", near, "10100.333333333334");
         check("mean", near, "1.152921504606847e18");

@@ -1,29 +1,30 @@
-//! Aggregates that the program brings along.
+//! User-defined aggregates.
 
 use super::{Accumulate, Aggregate};
 use crate::Failure;
 use model::Value;
 use std::fmt;
 
-/// Begins with a group's values; fails where the arguments make no sense.
+/// Creates an accumulator for a group. Fails if the arguments are not valid.
 type Begin = dyn Fn(&[Value]) -> Result<Box<dyn Accumulate>, Failure> + Send + Sync;
 
-/// An ordinary aggregate of the program's.
+/// A user-defined aggregate. It is never a meet aggregate.
 pub struct OwnAggregate {
-    /// As scripts write it.
+    /// Name in scripts.
     pub name: String,
-    /// Most arguments after the variable.
+    /// Maximum number of arguments after the variable.
     pub args_max: usize,
     begin: Box<Begin>,
 }
 
-/// What all of them are to planning: ordinary, and none of those that are built in.
+/// A placeholder for all user-defined aggregates in plans. It cannot be started itself.
 pub static OWN: Aggregate = super::ordinary("", usize::MAX, |_| {
     Err(Failure::new("an aggregate of the program's is begun by itself"))
 });
 
 impl OwnAggregate {
-    /// Of a function that begins with a group's values, given the arguments after the variable.
+    /// Creates an aggregate. `begin` receives the arguments after the variable and creates an
+    /// accumulator for each group.
     pub fn new(
         name: &str,
         args_max: usize,
@@ -32,10 +33,10 @@ impl OwnAggregate {
         Self { name: name.to_owned(), args_max, begin: Box::new(begin) }
     }
 
-    /// An accumulator without values, whose failures name the aggregate.
+    /// Creates an accumulator. Its errors start with the name of the aggregate.
     ///
     /// # Errors
-    /// The program's.
+    /// Those of the user's function.
     pub fn start(&self, args: &[Value]) -> Result<Box<dyn Accumulate>, Failure> {
         let name = self.name.clone();
         match (self.begin)(args) {

@@ -1,6 +1,6 @@
-//! sum, mean, product, variance, std_dev: floats, whatever the numbers.
+//! sum, mean, product, variance and std_dev. The results are floats.
 //!
-//! Integers are added and multiplied exactly, and become a float once, at the end: the sum of
+//! Integers are added and multiplied exactly, and converted to a float once, at the end: the sum of
 //! `2^53`, `1` and `-2^53` is 1.
 
 use super::Accumulate;
@@ -12,14 +12,15 @@ fn number(name: &'static str, value: &Value) -> Result<Number, Failure> {
     Number::of(value).ok_or_else(|| Call::new(name, &[]).refuse_operand(value, "numbers"))
 }
 
-/// The mean of `count` numbers, given the sum of the integers and the sum of the floats among them.
-/// NaN if there are none.
+/// The mean of `count` numbers, from the sum of the integers and the sum of the floats among them.
+/// NaN without numbers.
 #[must_use]
 pub fn mean(ints: i128, floats: f64, count: u64) -> f64 {
     if count == 0 {
         return f64::NAN;
     }
-    // A large sum would lose digits as a float, and its quotient others.
+    // Converting a large sum to a float would lose digits, so the quotient is computed in integers
+    // first.
     let (whole, rest) = (ints / i128::from(count), ints % i128::from(count));
     whole as f64 + (rest as f64 + floats) / count as f64
 }
@@ -45,7 +46,7 @@ impl Sum {
 impl Accumulate for Sum {
     fn add(&mut self, value: &Value) -> Result<(), Failure> {
         match number(self.name, value)? {
-            // 2^63 numbers of 64 bits do not fill it.
+            // Cannot overflow: that would take 2^63 numbers of 64 bits.
             Number::Int(int) => self.ints += int,
             Number::Float(float) => self.floats += float,
         }
@@ -53,7 +54,7 @@ impl Accumulate for Sum {
         Ok(())
     }
 
-    /// Over no rows the sum is 0, and the mean NaN.
+    /// Without rows the sum is 0 and the mean NaN.
     fn finish(&mut self) -> Result<Value, Failure> {
         Ok(Value::Float(match self.name {
             "mean" => mean(self.ints, self.floats, self.count),
@@ -66,7 +67,7 @@ impl Accumulate for Sum {
     }
 }
 
-/// product.
+/// The product. Switches to floats if the integers overflow.
 pub(super) struct Product {
     ints: i128,
     floats: f64,
@@ -102,15 +103,16 @@ impl Accumulate for Product {
     }
 }
 
-/// Sample variance and standard deviation (over n - 1) by Welford's method (1962), which does not
-/// cancel when the mean is large. Integers are shifted by the first one before they become floats:
-/// the differences are exact, while integers past 2^53 would lose their low digits.
+/// Sample variance and standard deviation (divided by n - 1) with Welford's method (1962), which is
+/// accurate even if the mean is large. The first integer is subtracted from all integers before
+/// they become floats. The differences are exact, while integers above 2^53 would lose their low
+/// digits.
 pub(super) struct Spread {
     name: &'static str,
-    /// The first number, where it is an integer.
+    /// The first number if it is an integer.
     origin: i128,
     count: f64,
-    /// Of the distances from the origin.
+    /// Mean of the differences from the origin.
     mean: f64,
     squares: f64,
 }
@@ -143,7 +145,7 @@ impl Accumulate for Spread {
         Ok(())
     }
 
-    /// NaN of less than two numbers.
+    /// NaN for fewer than two numbers.
     fn finish(&mut self) -> Result<Value, Failure> {
         let variance = if self.count < 2.0 { f64::NAN } else { self.squares / (self.count - 1.0) };
         Ok(Value::Float(if self.name == "std_dev" { variance.sqrt() } else { variance }))

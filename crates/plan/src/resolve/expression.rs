@@ -1,12 +1,12 @@
-//! Expressions with names resolved: functions found, numbers of arguments checked, variables and
-//! parameters by number.
+//! Resolves expressions: looks up functions, checks the number of arguments, and replaces variables
+//! and parameters by indexes.
 
 use super::{count_text, error};
 use crate::ir::{Expr, Var};
 use model::Value;
 use syntax::{Diagnostic, Ident, Span, closest};
 
-/// An expression without variables, such as an option's, on its own.
+/// Resolves an expression without variables, such as the value of an option.
 ///
 /// # Errors
 /// Unknown functions, wrong numbers of arguments, variables.
@@ -19,8 +19,8 @@ pub fn resolve_expression(
     })
 }
 
-/// An expression over named columns, such as an algorithm's condition: the variable's number is its
-/// column's.
+/// Resolves an expression over named columns, such as a condition of an algorithm. Variables become
+/// column indexes.
 ///
 /// # Errors
 /// Unknown functions and columns, wrong numbers of arguments.
@@ -99,7 +99,7 @@ pub(super) fn expression(
     })
 }
 
-/// Takes down the parameters of an expression that is resolved later.
+/// Records the parameters of an expression that is resolved later.
 pub(super) fn note_parameters(expr: &syntax::Expr, parameters: &mut Vec<String>) {
     match expr {
         syntax::Expr::Parameter(ident) if !parameters.contains(&ident.text) => {
@@ -118,7 +118,7 @@ pub(super) fn note_parameters(expr: &syntax::Expr, parameters: &mut Vec<String>)
     }
 }
 
-/// A call of a function that is always there.
+/// A call of a built-in function that must exist.
 pub(crate) fn call(name: &str, args: Vec<Expr>, span: Span) -> Expr {
     match function::lookup(name) {
         Some(function) => Expr::Call(function, args, span),

@@ -1,12 +1,13 @@
-//! A body as disjuncts, each a list of atoms: negations move inwards, disjunctions outwards.
+//! Converts bodies to disjunctive normal form: a list of disjuncts, each a list of atoms that may
+//! be negated.
 
 use super::error;
 use syntax::{Atom, Diagnostic, Formula, Span};
 
-/// Rules that disjunctions of one rule may become.
+/// Maximum number of rules that the disjunctions of one rule may produce.
 const DISJUNCTS_MAX: usize = 1024;
 
-/// The disjuncts of a formula: lists of atoms, each negated or not.
+/// Appends the disjuncts of a formula to `out`. Each atom is paired with whether it is negated.
 pub(super) fn flatten<'f>(
     formula: &'f Formula,
     negated: bool,

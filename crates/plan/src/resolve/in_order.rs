@@ -1,25 +1,25 @@
-//! Rules whose heads tell in which order rows came: those with `collect`.
+//! Rules whose result depends on the order of rows: those with `collect`.
 //!
-//! # Which order that is
-//! That of nested loops over the atoms of the body as they are written, each relation read in the
-//! order of its columns. CozoDB joins so. Here the order of joins follows from sizes, and a derived
-//! relation has the order in which its rows were found.
+//! # The order
+//! It is that of nested loops over the atoms as they are written, where each relation is read in
+//! the order of its columns, as in CozoDB. Without this module, the join order depends on
+//! estimates, and a derived relation has the order in which its rows were found.
 //!
-//! # How a rule gets it
-//! The rows of the body become a derived relation of their own first, whose columns are those of
-//! the atoms in the order in which they are written, and the rule reads that one in the order of
-//! its columns. A body of one atom needs none: it is read in order as it is. Nor has a body one in
-//! which `in` binds a variable: the places in a list are no column.
+//! # The rewriting
+//! The rows of the body first become a derived relation, whose columns are those of the atoms in
+//! written order. The rule then reads that relation in the order of its columns. A body with one
+//! atom needs no rewriting: it is read in order anyway. A body in which `in` binds a variable is
+//! not rewritten, since the position in a list is not a column.
 
 use super::{Resolver, Scope};
 use crate::ir::{Literal, Predicate, PredicateKind, Rule, Source, Var};
 use syntax::{Args, Atom, Diagnostic, Expr, Ident, Span};
 
-/// Aggregates that tell the order of their rows.
+/// Aggregates that depend on the order of rows.
 const IN_ORDER: [&str; 1] = ["collect"];
 
 impl Resolver<'_> {
-    /// Whether the head of a predicate tells the order of rows.
+    /// Whether the head of a predicate depends on the order of rows.
     pub(super) fn tells_order(&self, predicate: usize) -> bool {
         let PredicateKind::Inline { aggregates } = &self.program.predicates[predicate].kind else {
             return false;
@@ -27,10 +27,10 @@ impl Resolver<'_> {
         aggregates.iter().flatten().any(|used| IN_ORDER.contains(&used.aggregate.name))
     }
 
-    /// Whether the rows of a body have to become a relation of their own for that.
+    /// Whether the rows of a body must become a derived relation first.
     ///
     /// # Errors
-    /// A stored relation that is not there.
+    /// A stored relation does not exist.
     pub(super) fn needs_rows(&mut self, atoms: &[(&Atom, bool)]) -> Result<bool, Diagnostic> {
         let mut read = 0;
         let mut named: Vec<&str> = Vec::new();
@@ -47,8 +47,8 @@ impl Resolver<'_> {
                 Atom::Stored { name, index, .. } => {
                     let stored = self.stored(name, index.as_ref())?;
                     let info = &self.infos[stored];
-                    // Rows may come by an index, in the order of the numbers of texts, or as a
-                    // script put them.
+                    // Otherwise rows may come in the order of an index, of dictionary ids, or of a
+                    // script's writes.
                     let is_in_order = info.paths.len() <= 1
                         && info.spelled.is_none()
                         && !name.text.starts_with('_');
@@ -60,7 +60,7 @@ impl Resolver<'_> {
         Ok(read > 1)
     }
 
-    /// Lets the derived relations of a body be read in the order of their columns.
+    /// Requests that the derived relations in a body are read in the order of their columns.
     pub(super) fn read_in_order(&mut self, body: &[Literal]) {
         for literal in body {
             if let Literal::Atom { source: Source::Derived(read), negated: false, .. } = literal {
@@ -69,8 +69,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// The rule that reads the rows of a body in order, which another rule finds. `scope` knows the
-    /// order.
+    /// Moves the body to a new derived relation, and returns the rule that reads it in order.
+    /// `scope` has the order of the columns.
     pub(super) fn over_rows(
         &mut self,
         predicate: usize,
@@ -89,7 +89,7 @@ impl Resolver<'_> {
         let variables: Vec<String> = columns.iter().map(|&var| scope.names[var].clone()).collect();
         let rows = self.program.predicates.len();
         self.program.predicates.push(Predicate {
-            // No rule of a script has such a name.
+            // Rules in scripts cannot have such a name.
             name: format!("{}#{rows}", self.program.predicates[predicate].name),
             columns: variables.clone(),
             kind: PredicateKind::Inline { aggregates: vec![None; columns.len()] },
@@ -108,7 +108,7 @@ impl Resolver<'_> {
     }
 }
 
-/// What stands as a plain variable in the places of an atom.
+/// The plain variables among an atom's arguments.
 fn variables_of(atom: &Atom) -> impl Iterator<Item = &str> {
     let (plain, named): (&[Expr], &[(Ident, Expr)]) = match atom {
         Atom::Rule { args, .. } | Atom::Stored { args: Args::Positional(args), .. } => (args, &[]),
@@ -123,8 +123,8 @@ fn variables_of(atom: &Atom) -> impl Iterator<Item = &str> {
 }
 
 impl Scope {
-    /// Takes down an atom's columns, where the order of rows is asked for: those that nothing
-    /// reads, too.
+    /// Records an atom's columns if the order of rows matters, including those that are not used
+    /// otherwise.
     pub(super) fn note_row(&mut self, args: &mut [Option<Var>]) {
         if self.rows.is_none() {
             return;

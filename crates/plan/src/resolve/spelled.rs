@@ -1,31 +1,31 @@
-//! Relations whose columns hold numbers that stand for texts: graphs with text for vertices.
+//! Atoms over dictionary-encoded relations: graphs with string vertices.
 //!
-//! # What becomes of an atom
-//! `*g[a, b]` becomes `*g[i, j], *g:names[i, a], *g:names[j, b]`. A variable has one number in a
-//! rule, so that atoms which share it are joined by numbers; and a text that nothing else asks for
-//! is not looked up, for every number has one.
+//! # How atoms are rewritten
+//! `*g[a, b]` becomes `*g[i, j], *g:names[i, a], *g:names[j, b]`. A string variable has one id
+//! variable in a rule, so atoms that share it are joined by ids. A string that is not used
+//! otherwise is not looked up, because every id has one.
 //!
-//! A negated atom whose texts all have numbers asks for these. Another one, and the input of an
-//! algorithm, reads a rule of spelled rows: a text that no number stands for is in no row, and that
-//! is what makes the negation true.
+//! A negated atom uses ids if all its strings already have one. Other negated atoms, and inputs of
+//! algorithms, read a derived relation of decoded rows: a string without an id is in no row, which
+//! makes the negation true.
 
 use super::{Resolver, Scope, distinct_places};
 use crate::ir::{Literal, Predicate, PredicateKind, Rule, Source, Var};
 use syntax::{Diagnostic, Ident, Span};
 
-/// An atom of such a relation, its places still those of texts.
+/// An atom over an encoded relation whose arguments are still strings.
 pub(super) struct SpelledAtom {
     stored: usize,
-    /// The relation `{number => text}`.
+    /// The relation `{id => string}`, as an index into [`Program::stored`](crate::Program::stored).
     names: usize,
-    /// Places of texts.
+    /// The encoded columns.
     columns: Vec<usize>,
     args: Vec<Option<Var>>,
     span: Span,
 }
 
 impl SpelledAtom {
-    /// Appends it, with what spells its numbers.
+    /// Appends the atom with ids, and the lookups of their strings.
     pub(super) fn push(mut self, scope: &mut Scope, body: &mut Vec<Literal>) {
         for &column in &self.columns {
             let Some(text) = self.args[column] else { continue };
@@ -57,7 +57,7 @@ impl SpelledAtom {
         });
     }
 
-    /// Its arguments by number, where all are known.
+    /// The arguments with ids; `None` if a string has no id variable yet.
     fn numbers(&self, scope: &Scope) -> Option<Vec<Option<Var>>> {
         let mut args = self.args.clone();
         for &column in &self.columns {
@@ -70,7 +70,7 @@ impl SpelledAtom {
 }
 
 impl Resolver<'_> {
-    /// The atom, where the relation is such a one.
+    /// The atom, if the relation is dictionary-encoded.
     pub(super) fn spelled(
         &mut self,
         stored: usize,
@@ -83,7 +83,7 @@ impl Resolver<'_> {
         Ok(Some(SpelledAtom { stored, names, columns, args, span }))
     }
 
-    /// Appends the negated ones.
+    /// Appends the negated atoms.
     pub(super) fn negated_spelled(&mut self, scope: &mut Scope, body: &mut Vec<Literal>) {
         for atom in std::mem::take(&mut scope.negated) {
             let (source, args) = match atom.numbers(scope) {
@@ -94,10 +94,9 @@ impl Resolver<'_> {
         }
     }
 
-    /// The predicate of the rows of the atom's relation with texts in the place of numbers,
-    /// whatever its arguments.
+    /// The predicate of all rows of the atom's relation with ids replaced by strings.
     pub(super) fn spelled_rows(&mut self, atom: &SpelledAtom) -> usize {
-        // No rule of a script has such a name.
+        // Rules in scripts cannot have such a name.
         let name = format!("*{}", self.program.stored[atom.stored].name);
         if let Some(&known) = self.by_name.get(&name) {
             return known;
@@ -131,7 +130,7 @@ impl Resolver<'_> {
 }
 
 impl Scope {
-    /// Takes away what spells texts that nothing else asks for.
+    /// Removes the lookups of strings that are not used.
     pub(super) fn drop_unread(&self, head: &[Var], body: &mut Vec<Literal>) {
         if self.numbers.is_empty() {
             return;

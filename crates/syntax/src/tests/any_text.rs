@@ -1,4 +1,4 @@
-//! Any text is read without a panic, and what is read can be written and read again.
+//! Property tests: no text causes a panic, and parsed rules survive formatting and parsing again.
 
 use model::Value;
 use proptest::prelude::*;
@@ -6,14 +6,14 @@ use proptest::prelude::*;
 use super::{queries, scripts, shape, spans};
 use crate::{Atom, Expr, Formula, Ident, Script, Span, parse, parse_expression};
 
-/// Pieces that change what stands around them.
+/// Tokens that change how the surrounding text is parsed.
 const PIECES: [&str; 44] = [
     "[", "]", "{", "}", "(", ")", ",", ";", ":", "::", ":=", "<-", "<~", "=>", "->", "=", "==",
     "!", "-", "*", "~", "@", "|", "||", "?", "%", "'", "\"", "_\"", "\\", "/*", "*/", "#", "$",
     "not ", " or ", " in ", "%end", ":limit ", "é", "\u{301}", "0x", "1e", ".",
 ];
 
-/// What holds of whatever a text is read as.
+/// Checks the properties that hold for every text.
 fn check(text: &str) {
     let inside = |start: usize, end: usize| {
         start <= end && text.is_char_boundary(start) && text.is_char_boundary(end)
@@ -37,7 +37,7 @@ fn check(text: &str) {
     }
 }
 
-/// Each rule is the same after it was written and read again.
+/// Checks that each rule is the same after it is formatted and parsed again.
 fn check_written(script: &Script) {
     for rule in queries(script).iter().flat_map(|query| &query.rules) {
         let written = rule.to_string();
@@ -193,7 +193,7 @@ fn formulas() -> impl Strategy<Value = Formula> {
     ];
     leaf.prop_map(Formula::Atom).prop_recursive(3, 12, 3, move |inner| {
         let parts = prop::collection::vec(inner.clone(), 2..4);
-        // What the parser would put into one is made one here.
+        // Flattened here as the parser would do it.
         let flat = |parts: Vec<Formula>, or: bool| {
             let apart = |part| match part {
                 Formula::And(inner) if !or => inner,
@@ -210,7 +210,7 @@ fn formulas() -> impl Strategy<Value = Formula> {
     })
 }
 
-/// A script with some of it taken out, put in, or put elsewhere.
+/// A script with parts removed, inserted or moved.
 fn mutated() -> impl Strategy<Value = String> {
     let script = prop::sample::select(scripts().collect::<Vec<_>>());
     let change = (any::<prop::sample::Index>(), 0..12_usize, prop::sample::select(&PIECES[..]));

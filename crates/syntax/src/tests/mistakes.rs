@@ -1,4 +1,4 @@
-//! What is said of texts that cannot be read, word for word.
+//! The exact messages for scripts with errors.
 
 use crate::{parse, parse_expression};
 

@@ -1,4 +1,4 @@
-//! What scripts are read as, what is said of those that cannot be, and what holds of any text.
+//! Tests of parsed trees, of error messages, and of properties of any text.
 
 mod any_text;
 mod mistakes;
@@ -8,14 +8,14 @@ use std::fmt::Debug;
 
 use crate::{Condition, Query, Script, Statement, SystemOp, ast::Block};
 
-/// Sound scripts, a line `---` between each two.
+/// Valid scripts, separated by lines `---`.
 const SCRIPTS: &str = include_str!("scripts.txt");
 
 fn scripts() -> impl Iterator<Item = &'static str> {
     SCRIPTS.trim_end().split("\n---\n")
 }
 
-/// A tree as text without its places; names stand alone.
+/// The debug format of a tree, without spans and with names shortened to their text.
 fn shape(tree: &impl Debug) -> String {
     let debug = format!("{tree:?}");
     let mut shape = String::new();
@@ -27,7 +27,7 @@ fn shape(tree: &impl Debug) -> String {
     shape.replace("Ident { text: ", "").replace("\" }", "\"")
 }
 
-/// The places in a tree.
+/// All spans in a tree.
 fn spans(tree: &impl Debug) -> Vec<(usize, usize)> {
     let debug = format!("{tree:?}");
     let number = |text: &str, name: &str| -> usize {
@@ -38,7 +38,7 @@ fn spans(tree: &impl Debug) -> Vec<(usize, usize)> {
     spans.map(|text| (number(text, "start: "), number(text, "end: "))).collect()
 }
 
-/// The queries anywhere in a script.
+/// All queries in a script.
 fn queries(script: &Script) -> Vec<&Query> {
     match script {
         Script::Query(query) => vec![query],

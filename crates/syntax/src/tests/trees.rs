@@ -1,9 +1,9 @@
-//! What texts are read as.
+//! Trees of parsed scripts.
 
 use super::shape;
 use crate::{Expr, Query, Script, parse, parse_expression};
 
-/// Calls with all their brackets.
+/// An expression with brackets around every call.
 fn nested(expr: &Expr) -> String {
     match expr {
         Expr::Call { name, args, .. } => {
@@ -28,7 +28,7 @@ fn query(text: &str) -> Query {
     }
 }
 
-/// The tree without what is not said in the text.
+/// The debug format without fields that the script leaves out.
 fn compact(shape: &str) -> String {
     let mut compact = shape.to_owned();
     for name in [
@@ -63,7 +63,7 @@ fn check(text: &str, want: &str) {
     }
 }
 
-/// The rule's body.
+/// Checks the body of a rule.
 #[track_caller]
 fn check_body(text: &str, want: &str) {
     let rules = query(&format!("?[x] := {text}")).rules;
@@ -375,7 +375,7 @@ fn names_in_backquotes_are_names() {
     check("::remove `a-b`, `a.`", r#"System(Remove(["a-b", "a."]))"#);
     check("::rename `a-b` -> c", r#"System(Rename([("a-b", "c")]))"#);
     check("::index create `a-b`:i {x}", r#"System(IndexCreate("a-b", "i", ["x"]))"#);
-    // What is printed reads back as the same.
+    // The formatted rule is parsed to the same tree.
     let text = "?[x] := *`a-b`{`c-d`: x}, *plain.dots[x]";
     assert_eq!(query(text).rules[0].to_string(), text);
     for broken in
