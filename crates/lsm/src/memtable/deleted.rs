@@ -1,42 +1,43 @@
-//! Ranges of a memtable in which every key is deleted, so that scans pass them in one step.
+//! Ranges of deleted keys in a memtable, which scans skip in one step.
 //!
-//! # Why found by readers
-//! A queue is read from its front and deleted from its front: each look for the first key would pass every
-//! deletion made since the last flush. A scan that passed many notes where they lie; the next scan seeks
-//! to their end. A writer that only deletes pays nothing, and any other pays one load.
+//! # Why scans find them
+//! A queue is read and deleted from its front. Without the ranges, each search for the first key
+//! passes every deletion since the last flush. A scan that passes many deletions in a row records
+//! their range, and the next scan seeks to its end. A writer that only deletes pays nothing; any
+//! other writer pays one load while there are no ranges.
 //!
 //! # Invariants
-//! 1. Of every key in a range that has entries, the newest is a deletion, with a number of at most the
-//!    range's. So whoever reads at that number or a newer one sees no row there.
+//! 1. In a range, the newest version of every key is a deletion whose sequence number is at most
+//!    the range's. A reader at that number or a newer one sees no row there.
 //! 2. Ranges are in key order and do not overlap.
-//! 3. They change under the writer's lock only. A writer cuts its keys out before it links their entries,
-//!    so a reader that sees the entries' number published sees them cut out.
+//! 3. They change under the writer's lock only. A writer removes its keys from the ranges before it
+//!    links their entries, and so before the entries' sequence number is published.
 
-use super::{Kinds, Memtable, key_at};
+use super::{EntryRef, Kinds, Memtable, Place, key_at};
 use base::{Batch, Key, KeyRange, KeyRef, Kind};
 use env::sync::ArcSwap;
 use env::sync::atomic::AtomicU64;
 use env::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::Arc;
 
-/// Fewer deleted keys in a row are passed one by one.
-pub(crate) const NOTED_KEYS_MIN: usize = 16;
-/// Keys looked at while the writer's lock is held, at most.
-const NOTED_KEYS_MAX: usize = 4096;
-/// Ranges kept, the first ones; keys of further ones are passed one by one.
+/// Shorter ranges are not recorded.
+const RECORDED_KEYS_MIN: usize = 16;
+/// Keys checked while the writer's lock is held, at most.
+const CHECKED_KEYS_MAX: usize = 4096;
+/// Ranges of a memtable, at most. Of more, the first ones stay.
 const RANGES_MAX: usize = 64;
 
 #[derive(Clone, Debug)]
 struct DeletedRange {
     range: KeyRange,
-    /// Largest number of its keys' newest deletions, when they were noted.
+    /// Largest sequence number of its keys' deletions, when they were checked.
     seq: u64,
 }
 
 /// The ranges of one memtable.
 #[derive(Debug, Default)]
 pub(super) struct DeletedRanges {
-    /// How many there are: one load tells that there is none.
+    /// Number of ranges: one load says that there are none.
     count: AtomicU64,
     ranges: ArcSwap<Vec<DeletedRange>>,
 }
@@ -49,7 +50,7 @@ impl DeletedRanges {
         self.count.store(count, Release);
     }
 
-    /// The range that holds `key`, if a reader at `snapshot` sees none of its rows.
+    /// The range around `key`, if a reader at `snapshot` can skip it.
     fn over(&self, key: KeyRef<'_>, snapshot: u64) -> Option<KeyRange> {
         if self.count.load(Acquire) == 0 {
             return None;
@@ -60,7 +61,7 @@ impl DeletedRanges {
         (one.seq <= snapshot && one.range.contains(key)).then(|| one.range.clone())
     }
 
-    /// Takes the keys of rows that are about to be written out of the ranges, but for deletions.
+    /// Removes the keys of a batch that is about to be inserted from the ranges, except deletions.
     pub(super) fn cut(&self, writes: &Batch, kinds: Kinds<'_>) {
         if self.count.load(Acquire) == 0 || matches!(kinds, Kinds::Uniform(Kind::Delete)) {
             return;
@@ -83,7 +84,7 @@ impl DeletedRanges {
         let mut ranges = Vec::clone(&self.ranges.load());
         let at = ranges.partition_point(|one| one.range.lower < added.range.lower);
         ranges.insert(at, added);
-        // Each joins the one before where they touch.
+        // Ranges that touch are merged.
         ranges.dedup_by(|next, one| {
             let touches = one.range.upper.as_ref().is_none_or(|upper| next.range.lower <= *upper);
             if touches {
@@ -99,7 +100,7 @@ impl DeletedRanges {
     }
 }
 
-/// Cuts one key out of ranges in order.
+/// Removes one key from sorted ranges.
 fn cut_key(ranges: &mut Vec<DeletedRange>, key: KeyRef<'_>) {
     let behind = ranges.partition_point(|one| one.range.lower.as_ref() <= key);
     let Some(at) = behind.checked_sub(1).filter(|&at| ranges[at].range.contains(key)) else {
@@ -112,7 +113,7 @@ fn cut_key(ranges: &mut Vec<DeletedRange>, key: KeyRef<'_>) {
     ranges.splice(at..at, rest.map(|range| DeletedRange { range, seq: cut.seq }));
 }
 
-/// The smallest key larger than `key`, which is whole.
+/// The smallest key larger than `key`, which is not a prefix.
 fn key_after(key: KeyRef<'_>) -> Option<Key> {
     match key {
         KeyRef::Words(words) => base::next_words(words),
@@ -121,29 +122,23 @@ fn key_after(key: KeyRef<'_>) -> Option<Key> {
 }
 
 impl Memtable {
-    /// Where a reader at `snapshot` goes on from `key`: a range that holds it and no row that the reader sees.
-    #[inline]
-    pub(crate) fn deleted_over(&self, key: KeyRef<'_>, snapshot: u64) -> Option<KeyRange> {
-        self.deleted.over(key, snapshot)
-    }
-
-    /// Notes that all keys from `first` to `last` are deleted, as far as they are.
-    pub(crate) fn note_deleted(&self, first: Key, last: &Key) {
+    /// Records that the keys from `first` to `last` are deleted, up to the first one that is not.
+    fn record_deleted(&self, first: Key, last: &Key) {
         let mut lower = Some(first);
         while let Some(first) = lower.take() {
-            lower = self.note_some_deleted(first, last);
+            lower = self.record_some_deleted(first, last);
         }
     }
 
-    /// Looks at the first of these keys; returns the one to go on with.
-    fn note_some_deleted(&self, first: Key, last: &Key) -> Option<Key> {
+    /// Checks and records the first [`CHECKED_KEYS_MAX`] of these keys; returns where to go on.
+    fn record_some_deleted(&self, first: Key, last: &Key) -> Option<Key> {
         let _writer = self.writer.lock();
         let mut cursor = self.cursor(first.as_ref());
         let (mut seq, mut end, mut keys) = (0, None, 0);
         while let Some(entry) = cursor.entry() {
             let key = entry.key();
             let is_past = key.as_ref() > last.as_ref();
-            if is_past || keys == NOTED_KEYS_MAX || entry.kind() != Kind::Delete as u8 {
+            if is_past || keys == CHECKED_KEYS_MAX || entry.kind() != Kind::Delete as u8 {
                 break;
             }
             seq = seq.max(entry.seq());
@@ -154,17 +149,80 @@ impl Memtable {
         let end = end?;
         let upper = key_after(end.as_ref());
         self.deleted.add(DeletedRange { range: KeyRange { lower: first, upper }, seq });
-        // The next piece begins with this one's last key, so that the two touch.
-        (keys == NOTED_KEYS_MAX && end < *last).then_some(end)
+        // The next piece starts with this one's last key, so that the two touch.
+        (keys == CHECKED_KEYS_MAX && end < *last).then_some(end)
+    }
+}
+
+/// Deletions that a scan passes in a row; long rows of them are recorded in the memtable.
+#[derive(Default)]
+pub(crate) struct PassedDeletions {
+    /// Lower bound of the keys that are not recorded yet.
+    first: Option<Key>,
+    last: Option<Place>,
+    keys: usize,
+    /// They start where a recorded range ends.
+    follows_range: bool,
+}
+
+impl PassedDeletions {
+    /// Passes a deletion that a reader at `snapshot` sees. If it is in a recorded range, returns
+    /// the place behind the range (`None` inside: the end of the memtable).
+    pub(crate) fn pass(
+        &mut self,
+        memtable: &Memtable,
+        entry: EntryRef<'_>,
+        snapshot: u64,
+    ) -> Option<Option<Place>> {
+        let key = entry.key();
+        if let Some(range) = memtable.deleted.over(key.as_ref(), snapshot) {
+            // Keys between two ranges join them, however few they are.
+            let is_between = self.follows_range && self.keys > 0;
+            self.record(memtable, if is_between { 1 } else { RECORDED_KEYS_MIN });
+            let behind = range.upper.as_ref().and_then(|upper| memtable.place_of(upper.as_ref()));
+            (self.first, self.follows_range) = (range.upper, true);
+            return Some(behind);
+        }
+        if self.first.is_none() {
+            self.first = Some(key.to_key());
+        }
+        self.keys += 1;
+        self.last = Some(entry.place());
+        None
+    }
+
+    /// The row of deletions has ended: at a key that is not deleted, or at the end of the scan.
+    pub(crate) fn end(&mut self, memtable: &Memtable) {
+        self.record(memtable, RECORDED_KEYS_MIN);
+    }
+
+    fn record(&mut self, memtable: &Memtable, keys_min: usize) {
+        if self.first.is_none() {
+            return;
+        }
+        let passed = std::mem::take(self);
+        if let (Some(first), Some(last)) = (passed.first, passed.last)
+            && passed.keys >= keys_min
+        {
+            let last = memtable.entry(last).key().to_key();
+            // A reader of an older snapshot passes deletions that newer readers have recorded.
+            let known = memtable.deleted.over(first.as_ref(), u64::MAX);
+            if known.is_none_or(|known| !known.contains(last.as_ref())) {
+                memtable.record_deleted(first, &last);
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::{Column, ColumnShape, KeyShape, Shape};
+    use crate::rows::Rows;
+    use crate::view::{MemSource, RowSource};
+    use base::{Column, ColumnShape, KeyShape, Projection, Shape};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
+    use std::ops::Range;
 
     fn shape(is_words: bool) -> Shape {
         let key = if is_words { KeyShape::Words(1) } else { KeyShape::Bytes };
@@ -186,14 +244,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noted_lies_between_the_first_and_the_last_deletion() {
+    fn a_recorded_range_lies_between_the_first_and_the_last_deletion() {
         for is_words in [true, false] {
             let memtable = Memtable::new(&shape(is_words));
             (10..200).for_each(|key| write(&memtable, is_words, key, Kind::Put, 1));
             (10..150).for_each(|key| write(&memtable, is_words, key, Kind::Delete, key));
-            memtable.note_deleted(key_of(is_words, 10), &key_of(is_words, 180));
+            memtable.record_deleted(key_of(is_words, 10), &key_of(is_words, 180));
             let over = |key, snapshot| {
-                memtable.deleted_over(key_of(is_words, key).as_ref(), snapshot).is_some()
+                memtable.deleted.over(key_of(is_words, key).as_ref(), snapshot).is_some()
             };
             assert!(over(10, 149) && over(149, 149), "deleted, and seen so");
             assert!(!over(10, 148), "an older snapshot sees rows");
@@ -207,10 +265,10 @@ mod tests {
     #[test]
     fn ranges_that_touch_are_one_and_their_number_is_bounded() {
         let memtable = Memtable::new(&shape(true));
-        let deletions = 3 * NOTED_KEYS_MAX as u64;
+        let deletions = 3 * CHECKED_KEYS_MAX as u64;
         (0..deletions).for_each(|key| write(&memtable, true, key, Kind::Delete, key + 1));
-        memtable.note_deleted(key_of(true, 0), &key_of(true, deletions));
-        let noted = memtable.deleted_over(KeyRef::Words(&[1]), u64::MAX).expect("noted");
+        memtable.record_deleted(key_of(true, 0), &key_of(true, deletions));
+        let noted = memtable.deleted.over(KeyRef::Words(&[1]), u64::MAX).expect("noted");
         assert_eq!(
             noted,
             KeyRange { lower: Key::words(&[0]), upper: base::next_words(&[deletions - 1]) }
@@ -219,11 +277,47 @@ mod tests {
         assert_eq!(memtable.deleted.ranges.load().len(), RANGES_MAX);
     }
 
+    #[test]
+    fn deletions_that_were_passed_once_are_passed_in_one_step() {
+        let shape = Shape { key: KeyShape::Words(1), values: Vec::new() };
+        let memtable = Memtable::new(&shape);
+        let write = |keys: Range<u64>, kind, seq| {
+            let mut batch = Batch { rows: keys.clone().count(), ..Batch::new(&shape) };
+            keys.for_each(|key| batch.keys.push(KeyRef::Words(&[key])));
+            memtable.insert(&batch, Kinds::Uniform(kind), seq);
+        };
+        let first = |snapshot| {
+            let range = KeyRange::all_words();
+            let source = MemSource::seen(&memtable, range, snapshot, Projection::ALL, 16);
+            let mut rows = Rows::new(&shape);
+            source.into_last().next_rows(&mut rows).unwrap();
+            rows.keys.get(0)
+        };
+        let known = |snapshot| memtable.deleted.over(KeyRef::Words(&[0]), snapshot);
+        write(0..20_000, Kind::Put, 1);
+        write(0..10_000, Kind::Delete, 2);
+        assert_eq!((first(1), known(1)), (Key::words(&[0]), None));
+        assert_eq!(first(2), Key::words(&[10_000]));
+        let upper = |range: Option<KeyRange>| range.and_then(|range| range.upper);
+        assert_eq!(upper(known(2)), Some(Key::words(&[10_000])));
+        // What is deleted next joins.
+        write(10_000..10_040, Kind::Delete, 3);
+        assert_eq!(first(3), Key::words(&[10_040]));
+        assert_eq!(upper(known(3)), Some(Key::words(&[10_040])));
+        // A row in between, and its deletion.
+        write(500..501, Kind::Put, 4);
+        assert_eq!(first(4), Key::words(&[500]));
+        write(500..501, Kind::Delete, 5);
+        assert_eq!(first(5), Key::words(&[10_040]));
+        assert_eq!(upper(known(5)), Some(Key::words(&[10_040])), "both sides are one again");
+        assert_eq!(first(2), Key::words(&[10_000]), "an older snapshot sees what it saw");
+    }
+
     proptest! {
-        /// Whatever was written and noted in whatever order: no row that a reader sees lies in a range that
-        /// it may pass.
+        /// Writes and records in any order: no row that a reader sees lies in a range that it
+        /// skips.
         #[test]
-        fn no_row_lies_in_a_range_that_its_reader_passes(
+        fn no_visible_row_lies_in_a_range_that_its_reader_skips(
             is_words in any::<bool>(),
             steps in prop::collection::vec((0..3_u8, 0..24_u64, 0..24_u64), 1..120),
         ) {
@@ -239,12 +333,12 @@ mod tests {
                             model.entry(key).or_default().push((seq, step == 0));
                         }
                     }
-                    _ => memtable.note_deleted(key_of(is_words, a.min(b)), &key_of(is_words, a.max(b))),
+                    _ => memtable.record_deleted(key_of(is_words, a.min(b)), &key_of(is_words, a.max(b))),
                 }
                 for snapshot in [seq, seq / 2, seq.saturating_sub(3)] {
                     for (&key, versions) in &model {
                         let seen = versions.iter().rev().find(|(number, _)| *number <= snapshot);
-                        let passed = memtable.deleted_over(key_of(is_words, key).as_ref(), snapshot);
+                        let passed = memtable.deleted.over(key_of(is_words, key).as_ref(), snapshot);
                         if seen.is_some_and(|(_, is_row)| *is_row) {
                             prop_assert!(passed.is_none(), "key {} at {}", key, snapshot);
                         }

@@ -26,7 +26,7 @@ mod tree;
 mod walk;
 
 pub use cursor::MemCursor;
-pub(crate) use deleted::NOTED_KEYS_MIN;
+pub(crate) use deleted::PassedDeletions;
 pub use entry::{EntryKey, EntryRef};
 pub(crate) use entry::{VERSIONS_MAX, Whole};
 

@@ -13,7 +13,7 @@ use crate::Result;
 use crate::memtable::Memtable;
 use crate::table::{Block, Fill};
 use base::{Batch, Key, KeyRange, KeyRef, Kind, Projection, Shape};
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 /// A piece of a block that is shorter goes through a chunk. (Tests have few rows.)
@@ -148,17 +148,10 @@ impl SuperVersion {
         }
         let mut runs = Vec::new();
         self.run_sources(range, at.snapshot, projection, fill, chunk_rows, &mut runs);
-        let mut memtables = self.memtables().peekable();
-        while let Some(memtable) = memtables.next() {
-            let memtable = &**memtable;
-            let mut source =
-                MemSource::seen(memtable, range.clone(), at.snapshot, projection, chunk_rows);
-            if runs.is_empty() && memtables.peek().is_none() {
-                source = source.into_last();
-            }
-            sources.push(Source::Other(Box::new(source)));
-        }
-        sources.append(&mut runs);
+        let source = |memtable: &'a Arc<Memtable>| {
+            MemSource::seen(&**memtable, range.clone(), at.snapshot, projection, chunk_rows)
+        };
+        self.shared_sources(source, runs, &mut sources);
         let covers = self.covers(at, range);
         let mut scan = VisibleScan::new(self.shape(), sources, at.snapshot, covers, projection)?;
         // Short ones would wait for each other at the number.
@@ -166,6 +159,24 @@ impl SuperVersion {
             scan.heads.set_passed(&self.passed);
         }
         Ok(scan)
+    }
+
+    /// Appends the memtables, newest first, then the runs. The oldest memtable leaves out deletions
+    /// if no run has rows of the range.
+    fn shared_sources<'a, 's, M: Deref<Target = Memtable> + Send + 's>(
+        &'a self,
+        source: impl Fn(&'a Arc<Memtable>) -> MemSource<M>,
+        mut runs: Vec<Source<'s>>,
+        sources: &mut Vec<Source<'s>>,
+    ) {
+        let mut memtables = self.memtables().peekable();
+        while let Some(memtable) = memtables.next() {
+            let source = source(memtable);
+            let is_last = runs.is_empty() && memtables.peek().is_none();
+            let source = if is_last { source.into_last() } else { source };
+            sources.push(Source::Other(Box::new(source)));
+        }
+        sources.append(&mut runs);
     }
 
     pub(super) fn run_sources(
@@ -212,14 +223,7 @@ impl SuperVersion {
         }
         let mut runs = Vec::new();
         self.run_sources(range, snapshot, projection, Fill::Once, CHUNK_ROWS, &mut runs);
-        let mut memtables = self.memtables().peekable();
-        while let Some(memtable) = memtables.next() {
-            let source = source(memtable);
-            let is_last = runs.is_empty() && memtables.peek().is_none();
-            let source = if is_last { source.into_last() } else { source };
-            sources.push(Source::Other(Box::new(source)));
-        }
-        sources.append(&mut runs);
+        self.shared_sources(source, runs, &mut sources);
         let covers = self.covers(at, range);
         let mut scan = VisibleScan::new(self.shape(), sources, snapshot, covers, projection)?;
         scan.heads.set_passed(&self.passed);

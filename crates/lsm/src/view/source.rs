@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::memtable::{
-    EntryRef, Memtable, NOTED_KEYS_MIN, Place, SEQ_STORED_MAX, VERSIONS_MAX, compare_rows,
+    EntryRef, Memtable, PassedDeletions, Place, SEQ_STORED_MAX, VERSIONS_MAX, compare_rows,
 };
 use crate::rows::Rows;
 use crate::table::{Block, Fill, RangeTombstone, Table};
@@ -103,7 +103,7 @@ impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
 
     /// No older source has rows of the range.
     pub(crate) fn into_last(mut self) -> Self {
-        self.is_last = self.own.is_none() && self.snapshot.is_some();
+        self.is_last = true;
         self
     }
 
@@ -144,14 +144,14 @@ impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
             if is_last && self.snapshot.is_some() {
                 (decided, older) = (Some(entry), 0);
             }
-            if self.is_last {
+            if let (true, Some(snapshot)) = (self.is_last, self.snapshot) {
                 if kind == Kind::Delete as u8 {
-                    if let Some(place) = passed.pass(memtable, entry, self.snapshot) {
-                        walk = memtable.walk(place);
+                    if let Some(behind) = passed.pass(memtable, entry, snapshot) {
+                        walk = memtable.walk(behind);
                     }
                     continue;
                 }
-                passed.note(memtable, NOTED_KEYS_MIN);
+                passed.end(memtable);
             }
             out.seqs.push(if self.own.is_some() { SEQ_STORED_MAX } else { entry.seq() });
             out.kinds.push(kind);
@@ -161,7 +161,7 @@ impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
             }
             self.places.push(entry.place());
         }
-        passed.note(memtable, NOTED_KEYS_MIN);
+        passed.end(memtable);
         (self.place, self.decided) = (walk.place(), decided.map(|entry| entry.place()));
         if out.kinds.iter().all(|&kind| kind == Kind::Put as u8) {
             out.kinds.clear();
@@ -172,63 +172,6 @@ impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
     pub(crate) fn into_own(mut self) -> Self {
         self.own = Some(self.memtable.range_tombstones());
         self
-    }
-}
-
-/// Deletions passed in a row, which the memtable is told of where they are many.
-#[derive(Default)]
-struct PassedDeletions {
-    /// Where the keys begin that are not known yet.
-    first: Option<Key>,
-    last: Option<Place>,
-    keys: usize,
-    /// A known range ends where they begin.
-    is_behind_range: bool,
-}
-
-impl PassedDeletions {
-    /// Passes a deletion that is seen at `snapshot`. Where it lies in a range of such: the place
-    /// behind the range.
-    fn pass(
-        &mut self,
-        memtable: &Memtable,
-        entry: EntryRef<'_>,
-        snapshot: Option<u64>,
-    ) -> Option<Option<Place>> {
-        let key = entry.key();
-        let over = snapshot.and_then(|at| memtable.deleted_over(key.as_ref(), at));
-        if let Some(range) = over {
-            // What lies between two ranges makes them one.
-            let is_between = self.is_behind_range && self.keys > 0;
-            self.note(memtable, if is_between { 1 } else { NOTED_KEYS_MIN });
-            let behind = range.upper.as_ref().and_then(|upper| memtable.place_of(upper.as_ref()));
-            (self.first, self.is_behind_range) = (range.upper, true);
-            return Some(behind);
-        }
-        if self.first.is_none() {
-            self.first = Some(key.to_key());
-        }
-        self.keys += 1;
-        self.last = Some(entry.place());
-        None
-    }
-
-    /// A row follows, a range, or the end: tells the memtable of what was passed, if it is long enough.
-    fn note(&mut self, memtable: &Memtable, keys_min: usize) {
-        if self.keys == 0 && self.first.is_none() {
-            return;
-        }
-        let passed = std::mem::take(self);
-        if let (Some(first), Some(last)) = (passed.first, passed.last)
-            && passed.keys >= keys_min
-        {
-            let last = memtable.entry(last).key().to_key();
-            // A reader of an older snapshot passes what newer ones know.
-            let known = memtable.deleted_over(first.as_ref(), u64::MAX);
-            if known.is_none_or(|known| !known.contains(last.as_ref())) {
-                memtable.note_deleted(first, &last);
-            }
-        }
     }
 }
 
@@ -589,7 +532,8 @@ mod tests {
                 }
                 !is_older
             });
-            // Once as it is; then without what hides nothing, and again now that its place is known.
+            // With all deletions; without those that hide nothing; and again, now that the memtable
+            // knows their ranges.
             for is_last in [false, true, true] {
                 let range = range.clone();
                 let mut source =
@@ -615,41 +559,5 @@ mod tests {
                 prop_assert_eq!(&found, &all);
             }
         }
-    }
-
-    #[test]
-    fn deletions_that_were_passed_once_are_passed_in_one_step() {
-        let shape = Shape { key: KeyShape::Words(1), values: Vec::new() };
-        let memtable = Memtable::new(&shape);
-        let write = |keys: Range<u64>, kind, seq| {
-            let mut batch = Batch { rows: keys.clone().count(), ..Batch::new(&shape) };
-            keys.for_each(|key| batch.keys.push(KeyRef::Words(&[key])));
-            memtable.insert(&batch, Kinds::Uniform(kind), seq);
-        };
-        let first = |snapshot| {
-            let range = KeyRange::all_words();
-            let source = MemSource::seen(&memtable, range, snapshot, Projection::ALL, 16);
-            let mut rows = Rows::new(&shape);
-            source.into_last().next_rows(&mut rows).unwrap();
-            rows.keys.get(0)
-        };
-        let known = |snapshot| memtable.deleted_over(KeyRef::Words(&[0]), snapshot);
-        write(0..20_000, Kind::Put, 1);
-        write(0..10_000, Kind::Delete, 2);
-        assert_eq!((first(1), known(1)), (Key::words(&[0]), None));
-        assert_eq!(first(2), Key::words(&[10_000]));
-        let upper = |range: Option<KeyRange>| range.and_then(|range| range.upper);
-        assert_eq!(upper(known(2)), Some(Key::words(&[10_000])));
-        // What is deleted next joins.
-        write(10_000..10_040, Kind::Delete, 3);
-        assert_eq!(first(3), Key::words(&[10_040]));
-        assert_eq!(upper(known(3)), Some(Key::words(&[10_040])));
-        // A row in between, and its deletion.
-        write(500..501, Kind::Put, 4);
-        assert_eq!(first(4), Key::words(&[500]));
-        write(500..501, Kind::Delete, 5);
-        assert_eq!(first(5), Key::words(&[10_040]));
-        assert_eq!(upper(known(5)), Some(Key::words(&[10_040])), "both sides are one again");
-        assert_eq!(first(2), Key::words(&[10_000]), "an older snapshot sees what it saw");
     }
 }
