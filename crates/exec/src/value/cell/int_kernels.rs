@@ -146,7 +146,7 @@ pub(crate) fn small_sum(cells: &[Cell]) -> Option<i128> {
 #[cfg(test)]
 mod tests {
     use super::super::Interner;
-    use super::super::tests::value;
+    use super::super::interner::tests::value;
     use super::*;
     use proptest::prelude::*;
 
