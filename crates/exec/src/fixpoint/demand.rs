@@ -33,15 +33,6 @@ impl RowOutput for Any {
         Ok(!self.0)
     }
 
-    fn run_in_parallel(
-        &mut self,
-        _: &ExecContext<'_>,
-        _: usize,
-        _: Vec<Bindings>,
-    ) -> Result<Wanted> {
-        unreachable!("nothing waits where nobody helps")
-    }
-
     fn each_cell(&self, _: &mut dyn FnMut(Cell)) {}
 }
 

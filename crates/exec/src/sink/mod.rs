@@ -73,16 +73,22 @@ pub(crate) trait RowOutput {
     /// See [`Sink::take`].
     fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted>;
 
-    /// Runs the steps from `level` on over what waits. Only a body with a cut asks for it.
+    /// Runs the operators from `level` on over the batches that wait at an exchange. Only the
+    /// output of a parallel pipeline has exchanges.
     ///
     /// # Errors
     /// Whatever stops the query.
+    ///
+    /// # Panics
+    /// In an output of one thread.
     fn run_in_parallel(
         &mut self,
-        context: &ExecContext<'_>,
-        level: usize,
-        waiting: Vec<Bindings>,
-    ) -> Result<Wanted>;
+        _context: &ExecContext<'_>,
+        _level: usize,
+        _waiting: Vec<Bindings>,
+    ) -> Result<Wanted> {
+        unreachable!("a serial pipeline has no exchange")
+    }
 
     /// Calls `visit` with each cell that is held here. No other thread runs.
     fn each_cell(&self, visit: &mut dyn FnMut(Cell));
@@ -94,15 +100,6 @@ pub(crate) struct Serial<'s, S>(pub &'s mut S);
 impl<S: Sink> RowOutput for Serial<'_, S> {
     fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
         self.0.take(context, found)
-    }
-
-    fn run_in_parallel(
-        &mut self,
-        _: &ExecContext<'_>,
-        _: usize,
-        _: Vec<Bindings>,
-    ) -> Result<Wanted> {
-        unreachable!("nothing waits where nobody helps")
     }
 
     fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
@@ -125,15 +122,6 @@ impl RowOutput for PendingRows {
         context.check(self.bytes)?;
         self.found.push(found.clone());
         Ok(true)
-    }
-
-    fn run_in_parallel(
-        &mut self,
-        _: &ExecContext<'_>,
-        _: usize,
-        _: Vec<Bindings>,
-    ) -> Result<Wanted> {
-        unreachable!("nothing waits where nobody helps")
     }
 
     fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
