@@ -122,13 +122,17 @@ for rule in ("Leave", "Stop"):
 import threading
 db = quipu.open(PATH)
 db.run(":create r {a: Int}")
-db.register_callback("r", lambda *_: time.sleep(0.01))
+called = threading.Event()
+def slow(*_):
+    called.set()
+    time.sleep(0.01)
+db.register_callback("r", slow)
 def write():
     i = 0
     while True:
         db.run(f"?[a] <- [[{i}]] :put r {{a}}"); i += 1
 threading.Thread(target=write, daemon=True).start()
-time.sleep(0.3)
+called.wait(10)
 print("    ends")
 """,
     "an export onto a pipe, a link, a private file": """
