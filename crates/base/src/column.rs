@@ -322,9 +322,9 @@ impl Keys {
 /// relations do not pay for wide ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Projection {
-    /// Bit `i` stands for word `i` of the key, bit 0 for a byte-string key.
+    /// Bit `i` selects word `i` of the key; bit 0 selects a byte-string key.
     pub keys: u8,
-    /// Bit `i % 64` stands for value column `i`.
+    /// Bit `i % 64` selects value column `i`.
     pub values: u64,
 }
 

@@ -98,8 +98,8 @@ impl fmt::Debug for Owner {
 }
 
 /// A value that belongs to the process that created it. Another process has no access, and never
-/// drops the value: a drop may join a thread, take a lock, or close a descriptor whose number
-/// stands for another file by then.
+/// drops the value: a drop may join a thread, take a lock, or close a descriptor number that
+/// the child has reused for another file.
 pub struct Own<T> {
     owner: Owner,
     value: ManuallyDrop<T>,

@@ -1,4 +1,4 @@
-//! How many rows are handled at once, and the answer of whoever takes them.
+//! Batch sizes, and the consumer's answer to a batch.
 
 /// Rows of a batch that one operator hands to the next.
 pub(crate) const BATCH_ROWS: usize = 8192;

@@ -52,9 +52,9 @@ pub struct ExecContext<'a> {
     pub tables: Tables,
     /// Which rows of each derived relation the last round found.
     pub marks: Vec<Marks>,
-    /// TrieCache of this query, shared by all of its threads.
+    /// Tries of this query, shared by all of its threads.
     pub tries: Arc<QueryTries>,
-    /// TrieCache of other queries, if this one may use them.
+    /// Tries of other queries, if this one may use them.
     pub cached_tries: Option<CachedTries<'a>>,
     /// Bytes that the sinks of other threads hold.
     pub beside_bytes: u64,

@@ -188,8 +188,8 @@ impl<'w> QueryLimits<'w> {
         Ok(())
     }
 
-    /// Keeps in mind how much is held besides the values of the interner, for whoever asks for
-    /// more.
+    /// Records the bytes that the query holds outside the interner, and those in it, for later
+    /// requests.
     pub(crate) fn note_held(&self, bytes: u64, interned_bytes: u64) {
         self.held_bytes.store(bytes, Relaxed);
         self.interned_bytes.store(interned_bytes, Relaxed);

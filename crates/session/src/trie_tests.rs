@@ -1,4 +1,4 @@
-//! TrieCache that are cached from query to query, seen from the engine that keeps them.
+//! Tries that are cached from query to query, seen from the engine that keeps them.
 
 use crate::Engine;
 use env::MemoryEnv;

@@ -1,9 +1,9 @@
-//! What one expression makes on its way to a value, asked for before it is made.
+//! Memory of the intermediate values of one expression, requested before they are made.
 //!
 //! # How
-//! The arguments of a call are values of nobody until the call is done; only what an expression
-//! comes to goes into the query's interner. So the length of a text that was put together takes
-//! that text's memory as long as it is measured. A meter counts what is there meanwhile.
+//! Only the result of an expression enters the query's interner. Arguments of its calls are plain
+//! values until the call returns: `length(concat(…))` holds the whole string while it is measured.
+//! A meter counts these bytes.
 
 use crate::value::cell::Interner;
 use function::{Ambient, Failure};

@@ -89,8 +89,8 @@ fn reserve(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     bytes.try_reserve(more).map_err(refused)
 }
 
-/// A file that is not there, or may not be read, is a mistake of whoever named it; that the machine
-/// fails to read it is none.
+/// A missing or unreadable file is an error of the script that named it. A read that fails is an
+/// I/O error.
 fn file_error(error: &env::EnvError, span: Span) -> Error {
     use std::io::ErrorKind::{
         InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound, PermissionDenied,

@@ -372,7 +372,7 @@ impl<'a> Fixpoint<'a> {
         body.set_enough(sink.enough());
         body.set_hints(self.hints.clone());
         body.sweep_from(&self.context);
-        // What an analysed query does is told of one thread.
+        // `::explain analyze` measures one thread.
         match self.worker_pool.filter(|_| body.clock.is_none()) {
             Some(worker_pool) => {
                 let parallel = ParallelPipeline::new(

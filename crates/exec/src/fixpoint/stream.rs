@@ -8,7 +8,7 @@
 //! # Invariants
 //! 1. When values are forgotten, no thread holds a cell of one: pipelines, sets of rows that were
 //!    seen and sinks last for one wave of ranges, and tables, parameters and expressions were there
-//!    before the mark. TrieCache move the mark when they grow.
+//!    before the mark. Tries move the mark when they grow.
 
 use crate::error::Result;
 use crate::fixpoint::Fixpoint;

@@ -48,8 +48,8 @@ const MEMORY_SHARE: u64 = 16;
 /// ... and at least and at most so many bytes: the largest are read in some hundredths of a second.
 const CALL_BYTES: (u64, u64) = (1 << 20, 32 << 20);
 
-/// A relation that takes no more than this part of what a query may hold is not asked how much of
-/// it a call finds.
+/// For a relation smaller than this share of the query's memory, the bytes that a call finds are
+/// not estimated.
 const SMALL_SHARE: u64 = 8;
 
 /// Whole keys that are looked up without a question how long their rows are.
@@ -131,8 +131,8 @@ impl Room {
             && found.bytes.saturating_mul(times) <= self.stored_bytes
     }
 
-    /// How many of some keys fit, of which `samples` find `sum`: half of them, a quarter, ..., one
-    /// at least.
+    /// How many of `keys` keys to look up at once, if `samples` of them find `sum`: all, half, a
+    /// quarter, …, at least one.
     pub(crate) fn fitting(&self, sum: Estimate, samples: usize, keys: usize) -> usize {
         let mut fits = keys;
         while fits > 1 && !self.holds(sum, fits.div_ceil(samples) as u64) {

@@ -4,8 +4,8 @@
 //!
 //! # Why
 //! A string of more than six bytes is interned when it is read, which takes some 400 ns (a hash, a
-//! lookup, a copy). For a relation with strings of which a numeric condition keeps one row in a
-//! thousand, that was all of the time. (Abadi, Myers, DeWitt and Madden, *Materialization
+//! lookup, a copy). Where a numeric condition keeps one row in a thousand, interning the strings
+//! of the others took nearly all of the time. (Abadi, Myers, DeWitt and Madden, *Materialization
 //! strategies in a column-oriented DBMS*, ICDE 2007.)
 
 use crate::batch_size::Wanted;

@@ -1,4 +1,4 @@
-//! TrieCache of stored relations: those of one query, and those that are cached from query to
+//! Tries of stored relations: those of one query, and those that are cached from query to
 //! query.
 
 use crate::snapshot_cache::{Key, SnapshotCache};
@@ -77,7 +77,7 @@ impl TrieCache {
     }
 }
 
-/// TrieCache that are kept, for a query that sees one moment of the store.
+/// Cached tries, for a query of one snapshot.
 #[derive(Clone, Copy)]
 pub struct CachedTries<'e> {
     /// Where.
