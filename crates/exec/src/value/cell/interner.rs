@@ -33,7 +33,7 @@ const RECENT: usize = 1024;
 /// Bytes of a text that costs as much to copy as to look for.
 const NOT_COMPARED_BYTES: usize = 256;
 
-/// Calls what it is given with each cell that somebody holds.
+/// Calls its argument with each cell that is still held.
 pub(crate) type EachCell<'a> = &'a mut dyn FnMut(&mut dyn FnMut(Cell));
 
 /// The values of one query that are no words.
@@ -49,10 +49,9 @@ pub struct Interner {
 #[derive(Debug)]
 struct Inner {
     values: Vec<Value>,
-    /// Places of values that were swept, which are null.
+    /// Slots of swept values, which are null.
     free: Vec<u32>,
-    /// What stands before was handed out to somebody whose cells nobody knows: see
-    /// [`Interner::keep`].
+    /// Values before this slot are never swept: see [`Interner::keep`].
     kept: usize,
     places: HashTable<u32>,
     lists: ListTables,
@@ -136,12 +135,11 @@ impl Interner {
             .unwrap_or_else(|hash| self.insert(hash, Value::Str(text.to_owned())))
     }
 
-    /// Cells of texts that are compared with nothing: equal texts may be several cells, so that
-    /// none has to be looked for. One that was there not long ago is mostly the same. (400 ns a
-    /// text otherwise, of which there are millions.)
+    /// Cells of strings that no operator compares. Equal strings may get several cells, so that the
+    /// table is not searched (400 ns a string); only recent ones are found again.
     ///
     /// # Errors
-    /// Those of `each`, which is handed what takes a text, in order.
+    /// Those of `each`. It gets a function that interns the next string.
     pub(crate) fn intern_not_compared<E>(
         &self,
         each: impl FnOnce(&mut dyn FnMut(&str) -> Cell) -> Result<(), E>,
@@ -290,7 +288,7 @@ impl Interner {
         let Inner { places, hasher, free, kept, .. } = &mut *inner;
         free.retain(|&place| (place as usize) < mark.values);
         *kept = (*kept).min(mark.values);
-        // What nobody looks for has no place: mostly none has.
+        // Strings that are not compared have no entry in the table: mostly none has.
         if places.len() > mark.places {
             for (value, place) in values.iter().zip(mark.values as u32..) {
                 let found = places.find_entry(hash_with(hasher, value), |&other| other == place);
@@ -308,8 +306,8 @@ impl Interner {
         Self { inner: RwLock::new(other), ..Self::default() }
     }
 
-    /// Nothing that is here now is swept any more: somebody holds cells of it beyond a batch, and
-    /// is not asked which.
+    /// Values that are here now are not swept any more: their cells are held beyond a batch, and it
+    /// is not known which.
     pub(crate) fn keep(&self) {
         let mut inner = self.inner.write();
         inner.kept = inner.values.len();
