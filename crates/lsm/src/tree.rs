@@ -18,7 +18,7 @@ pub use obsolete::ObsoleteFiles;
 use crate::changes::Changes;
 use crate::compaction::snapshots::Snapshots;
 use crate::compaction::{
-    Choice, Levels, choose, choose_all, choose_level0, compact, rows_with_level0, urgency,
+    Choice, Levels, Settled, choose, choose_all, choose_level0, compact, rows_with_level0, urgency,
 };
 use crate::context::Context;
 use crate::counted::Counted;
@@ -50,6 +50,7 @@ pub struct Tree {
     /// Oldest snapshot that the newest flush or compaction minded.
     oldest_snapshot: AtomicU64,
     obsolete: Mutex<ObsoleteFiles>,
+    settled: Settled,
     /// Level 0 is to be merged once, be it full or not.
     merges_level0: AtomicBool,
     changes: Changes,
@@ -130,6 +131,7 @@ impl Tree {
             next_run: next_run.into(),
             oldest_snapshot: 0.into(),
             obsolete: Mutex::default(),
+            settled: Settled::default(),
             merges_level0: false.into(),
             changes: Changes::default(),
             counted: Counted::default(),
@@ -319,15 +321,23 @@ impl Tree {
         let still: BTreeSet<TableId> = version.tables().map(|(_, _, t)| t.meta().id).collect();
         let gone = before.tables().filter(|(_, _, table)| !still.contains(&table.meta().id));
         let mut obsolete = self.obsolete.lock();
-        gone.for_each(|(_, _, table)| obsolete.add(&self.context, table.clone()));
+        for (_, _, table) in gone {
+            self.settled.remove(table.meta().id);
+            obsolete.add(&self.context, table.clone());
+        }
         Ok(())
+    }
+
+    /// What choosing a compaction knows of the tables.
+    fn levels(&self) -> Levels {
+        self.settled.levels_of(&self.state.load().version)
     }
 
     /// The most urgent compaction.
     #[must_use]
     pub fn choose_compaction(&self) -> Choice {
         let oldest = self.oldest_snapshot.load(Ordering::Relaxed);
-        let levels = Levels::of(&self.state.load().version);
+        let levels = self.levels();
         if self.merges_level0.swap(false, Ordering::AcqRel) {
             let choice = choose_level0(&levels, &self.context.options);
             if choice != Choice::Nothing {
@@ -358,20 +368,20 @@ impl Tree {
     /// How full its fullest level is, in thousandths; see [`urgency`].
     #[must_use]
     pub fn urgency(&self) -> u64 {
-        urgency(&Levels::of(&self.state.load().version), &self.context.options)
+        urgency(&self.levels(), &self.context.options)
     }
 
     /// Rows that a merge of level 0 reads if it has keys from everywhere.
     #[must_use]
     pub fn rows_with_level0(&self) -> u64 {
-        rows_with_level0(&Levels::of(&self.state.load().version), &self.context.options)
+        rows_with_level0(&self.levels(), &self.context.options)
     }
 
     /// Everything into one run at the bottom; `Nothing` if it is that already. Rows in memtables
     /// stay there: flush first.
     #[must_use]
     pub fn choose_full_compaction(&self) -> Choice {
-        choose_all(&Levels::of(&self.state.load().version))
+        choose_all(&self.levels())
     }
 
     /// First and last key of the tables of a choice; `None` where it has none.
@@ -407,7 +417,9 @@ impl Tree {
         self.note_snapshots(snapshots);
         let now = self.state.load_full();
         let snapshots = Snapshots::new(snapshots);
-        compact(&self.context, &self.shape, &now.version, choice, snapshots, go_on)
+        let edit = compact(&self.context, &self.shape, &now.version, choice, snapshots, go_on)?;
+        self.settled.note(choice, &edit, snapshots.oldest());
+        Ok(edit)
     }
 
     /// The keyspace was dropped: all its tables are obsolete once the last reader and the tree

@@ -15,7 +15,8 @@
 //! # Invariants
 //! 1. Inputs are closed: no key of a deeper level's data passes newer versions that stay above it.
 //!    From level 0 all runs are taken; from deeper levels all tables below that overlap.
-//! 2. Each choice makes progress: bytes go down, or what a snapshot no longer needs is dropped.
+//! 2. Each choice makes progress: bytes go down, or what a snapshot no longer needs is dropped. A merge
+//!    that left stale rows at the bottom would leave them again: see [`super::settled`].
 
 use crate::context::TreeOptions;
 use crate::version::{LEVEL_MAX, Version};
@@ -80,12 +81,18 @@ pub const DUE: u64 = 1000;
 const STALE_SHARE: u64 = 4;
 
 impl Levels {
-    /// What choosing needs of `version`.
+    /// What choosing needs of `version`. Tables that `is_settled` have nothing that a merge of them alone
+    /// could drop.
     #[must_use]
-    pub fn of(version: &Version) -> Self {
-        let infos = |run: &crate::version::Run| {
-            run.tables.iter().map(|table| TableInfo::of(table.meta())).collect()
+    pub fn of(version: &Version, is_settled: &dyn Fn(TableId) -> bool) -> Self {
+        let info = |table: &std::sync::Arc<crate::table::Table>| {
+            let info = TableInfo::of(table.meta());
+            match info.stale > 0 && is_settled(info.id) {
+                true => TableInfo { stale: 0, ..info },
+                false => info,
+            }
         };
+        let infos = |run: &crate::version::Run| run.tables.iter().map(info).collect();
         let mut deeper: Vec<Vec<TableInfo>> = version.levels.iter().map(infos).collect();
         deeper.resize(LEVEL_MAX, Vec::new());
         Self { level0: version.level0.iter().map(|(_, run)| infos(run)).collect(), deeper }

@@ -11,6 +11,7 @@ mod choose;
 pub(crate) mod keep;
 mod merge;
 pub(crate) mod rewrite;
+mod settled;
 pub(crate) mod snapshots;
 pub(crate) mod tombstones;
 
@@ -18,3 +19,4 @@ pub use choose::{
     Choice, DUE, Levels, TableInfo, choose, choose_all, choose_level0, rows_with_level0, urgency,
 };
 pub(crate) use merge::{compact, everything};
+pub(crate) use settled::Settled;

@@ -1,0 +1,46 @@
+//! Remembers the tables at the bottom in which a merge left all that it could not drop.
+//!
+//! # Why
+//! Two versions of a counter whose sum no word holds stay two ([`super::keep`]). Their table counts
+//! them as stale, so compaction would merge it again and again, for nothing.
+//!
+//! # Invariants
+//! 1. A settled table came from a merge into the bottom of all that overlapped there, and the oldest
+//!    snapshot of that merge saw all of its versions. Another merge of it alone changes nothing.
+//! 2. Nothing of this is on disk: after an opening such a table is merged once more.
+
+use super::choose::{Choice, Levels};
+use crate::version::{LEVEL_MAX, TreeEdit, Version};
+use base::TableId;
+use env::sync::Mutex;
+use std::collections::BTreeSet;
+
+/// Ids of settled tables.
+#[derive(Debug, Default)]
+pub(crate) struct Settled(Mutex<BTreeSet<TableId>>);
+
+impl Settled {
+    /// Notes the tables that `choice` left stale though `oldest_snapshot` asked for none of their versions.
+    /// The edit need not be installed: ids are used once.
+    pub(crate) fn note(&self, choice: &Choice, edit: &TreeEdit, oldest_snapshot: u64) {
+        let Choice::Merge { into: LEVEL_MAX, .. } = choice else { return };
+        let stale = edit.added.iter().map(|added| &added.meta).filter(|meta| {
+            let summary = &meta.summary;
+            summary.deletes + summary.repeats + summary.merges > 0
+                && summary.range_tombstones == 0
+                && meta.seq_max() <= oldest_snapshot
+        });
+        self.0.lock().extend(stale.map(|meta| meta.id));
+    }
+
+    /// Forgets a table that left.
+    pub(crate) fn remove(&self, id: TableId) {
+        self.0.lock().remove(&id);
+    }
+
+    /// What choosing a compaction of `version` needs.
+    pub(crate) fn levels_of(&self, version: &Version) -> Levels {
+        let settled = self.0.lock();
+        Levels::of(version, &|id| settled.contains(&id))
+    }
+}
