@@ -1,16 +1,19 @@
-"""The native module of Quipu. Import from :mod:`quipu`; this page says what each call does.
+"""The native module of Quipu. Import from :mod:`quipu`; this file documents each call.
 
-A vertex is an ``int`` in graphs of ``vertex="u64"`` and ``"i64"``, a ``str`` in graphs of ``vertex="str"``. A column of
-vertices or weights may be a NumPy array, a list, a pandas, Polars or pyarrow column, or anything that speaks Arrow's
-PyCapsule interface; a null in it is an error. What a call hands out is a copy that later writes do not touch.
+A vertex is an ``int`` in graphs of ``vertex="u64"`` and ``"i64"``, and a ``str`` in graphs of
+``vertex="str"``. A column of vertices or weights may be a NumPy array, a list, a pandas, Polars or
+pyarrow column, or any object with Arrow's PyCapsule interface; nulls are an error. Returned objects
+are copies that later writes do not change.
 
-Any call that touches the database may raise :class:`quipu.CorruptionError` when bytes on disk are not what was written,
-and :class:`quipu.Error` when the machine fails a read; the sections *Raises* name what comes on top of that.
+Any call that reads the database may raise :class:`quipu.CorruptionError` if bytes on disk are not
+those that were written, and :class:`quipu.Error` if the operating system fails a read. The sections
+*Raises* list further exceptions.
 
-A database belongs to the process that opened it, with all that was made from it. In a child that inherited it by
-``fork`` every call raises :class:`quipu.ForkedError` before it touches anything; ``close()``, the end of ``with`` and
-garbage collection do nothing there. Names, types and paths are still told, and rows that are in memory stay usable
-(:class:`Result`, :class:`Table`). ``docs/guides/processes.md`` says how to work with several processes.
+A database and all objects made from it belong to the process that opened it. In a child that
+inherited it by ``fork`` every call raises :class:`quipu.ForkedError` and changes nothing;
+``close()``, the end of ``with`` and garbage collection do nothing there. Names, types and paths can
+still be read, and rows that are in memory stay usable (:class:`Result`, :class:`Table`).
+``docs/guides/processes.md`` describes how to work with several processes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,9 +40,9 @@ _Path: TypeAlias = str | PathLike[str]
 _Vertex: TypeAlias = int | str
 _Column: TypeAlias = npt.ArrayLike | _ArrowArray | _ArrowStream
 _Vertices: TypeAlias = npt.NDArray[Any]
-"""``uint64``, ``int64``, or an object array of ``str``, as the graph's vertices are."""
+"""``uint64``, ``int64``, or an object array of ``str``, by the type of the graph's vertices."""
 _Weights: TypeAlias = npt.NDArray[Any]
-"""``float64`` or ``int64``, as the graph's weights are; ones of ``float64`` where it has none."""
+"""``float64`` or ``int64``, by the type of the graph's weights; ``float64`` ones if it has none."""
 _Offsets: TypeAlias = npt.NDArray[np.int64]
 _Rows: TypeAlias = _ArrowArray | _ArrowStream | Mapping[str, Any] | Iterable[Sequence[Any] | Mapping[str, Any]]
 _Progress: TypeAlias = bool | Callable[[dict[str, Any]], object] | None
@@ -59,95 +62,102 @@ def open(
     direct_io: bool = False,
     files: Literal["none", "any"] | _Path | None = None,
 ) -> Database:
-    """Open the database in the folder ``path``, creating it if the folder is empty or not there.
+    """Open the database in the folder ``path``, and create it if the folder is empty or missing.
 
     Args:
-        path: Folder of the database; ``None`` is a new one in memory, gone when it is closed.
-        durability: What a commit survives once it has returned. ``"sync"``: a power cut. ``"os"``: a killed process,
-            while a power cut may lose the newest commits, whole ones. ``"none"``: nothing until the next flush.
-        cache: Memory for cached blocks, filters and indexes: bytes, or a text such as ``"512MB"`` (the default). It is
-            a part of ``memory_limit``, at most half of it.
-        memory_limit: Memory that the database may use in all: cache, memtables, and what is left for an import, a
-            transaction or a query; default ``"1GB"``. An import that needs more spills to disk, a query that needs more
-            is a ``LimitError``. Of imports and queries that run at once each has its share. Limits below
-            ``"64MB"`` are not held.
-        threads: Worker threads, which also help queries that make many rows; 0 is one for each core.
-        read_only: Open beside a writer in another process, as of now; :meth:`Database.refresh` moves on.
-        create: Whether a database is created where there is none.
-        table_folders: Further folders for tables, on other disks perhaps; filled evenly, by bytes. Each
-            database makes a folder of its own in them.
-        direct_io: Read and write tables around the page cache of the operating system.
-        files: Which files of the machine scripts may read by ``CsvReader``, ``JsonReader`` and ``ParquetReader``:
-            ``"any"`` (the default) that this process may read, as a program's own scripts need it; ``"none"``, for
-            scripts of people who are not to see this machine's files; or the path of a folder: those below it, links
-            resolved. Scripts write no files. Calls with a path, such as ``import_csv``, are the program's own.
+        path: Folder of the database. ``None``: a new in-memory database, lost when it is closed.
+        durability: Which failures a commit survives after it has returned. ``"sync"``: a power cut.
+            ``"os"``: a killed process; a power cut may lose the newest commits, each as a whole.
+            ``"none"``: neither, before the next flush.
+        cache: Memory for cached blocks, filters and indexes: bytes, or a string such as ``"512MB"``
+            (the default). It is part of ``memory_limit``, and at most half of it.
+        memory_limit: Memory for the whole database: cache, memtables, and the rest for imports,
+            transactions and queries; default ``"1GB"``. An import that needs more spills to disk; a
+            query that needs more raises ``LimitError``. Concurrent imports and queries each get a
+            share. Limits below ``"64MB"`` are not enforced.
+        threads: Worker threads, which also run parts of large queries; 0 is one per core.
+        read_only: Open a snapshot for reading while another process may write;
+            :meth:`Database.refresh` moves it to the newest commit.
+        create: Whether to create a database if there is none.
+        table_folders: Further folders for tables, for example on other disks. They are filled
+            evenly by bytes. Each database creates its own folder in them.
+        direct_io: Read and write tables without the page cache of the operating system.
+        files: Which files scripts may read with ``CsvReader``, ``JsonReader`` and
+            ``ParquetReader``. ``"any"`` (the default): all that this process may read. ``"none"``:
+            no files, for untrusted scripts. The path of a folder: files below it, after links are
+            resolved. Scripts never write files. Calls with a path, such as ``import_csv``, are not
+            restricted.
 
     Returns:
-        The open database. It is closed by :meth:`Database.close`, by ``with``, or with its last reference.
+        The open database. :meth:`Database.close`, the end of ``with`` or its last reference closes
+        it.
 
     Raises:
-        LockedError: Another process writes this database; the message says which. A parent of this process is another
-            one: a database that is inherited by ``fork`` is opened anew.
-        InvalidInputError: The folder holds something else, or nothing and ``create`` is false, or an option is wrong.
-        CorruptionError: A file failed its checksum. Nothing was changed.
+        LockedError: Another process writes this database; the message says which. The parent of
+            this process counts as another: a database inherited by ``fork`` must be opened anew.
+        InvalidInputError: The folder contains something else, or nothing and ``create`` is false,
+            or an option is wrong.
+        CorruptionError: The checksum of a file does not match. Nothing was changed.
     """
 
 def restore(path: _Path, target: _Path, *, replace: bool = False, progress: _BytesProgress = None) -> RestoreReport:
-    """Make a database out of a backup.
+    """Create a database from a backup.
 
-    The backup is copied beside the target, every checksum is compared and every row read; only then it takes the
-    target's place. Whatever happens, a database at ``target`` is the old one or the new one, whole.
+    The backup is copied beside the target, every checksum is verified and every row read. Only then
+    does it replace the target. After any failure the database at ``target`` is the old one or the
+    new one, complete.
 
     Args:
-        path: Folder or ``.qbak`` file that :meth:`Database.backup` made.
-        target: Folder of the database to be made.
-        replace: Whether a database that is there is replaced. The new one has its mode and owner.
-        progress: ``True`` shows a line on a terminal; a callable is told bytes done and bytes in all: each is copied
-            and then read.
+        path: Folder or ``.qbak`` file that :meth:`Database.backup` wrote.
+        target: Folder of the new database.
+        replace: Whether to replace an existing database. The new one gets its mode and owner.
+        progress: ``True`` shows a line on a terminal; a callable gets the bytes done and the total.
+            Each byte counts twice, when it is copied and when it is read.
 
     Returns:
-        What was restored.
+        Figures of the restored database.
 
     Raises:
-        InvalidInputError: ``path`` is no backup, or did not finish; or something is at ``target``.
-        CorruptionError: The backup is damaged; the message names file and offset. Nothing was changed.
+        InvalidInputError: ``path`` is not a backup or is incomplete, or ``target`` is not empty.
+        CorruptionError: The backup is damaged; the message names file and offset. Nothing was
+            changed.
         LockedError: The database at ``target`` is open; the message says where.
         KeyboardInterrupt: Ctrl-C stopped it. Nothing was changed.
     """
 
 def repair(path: _Path, target: _Path) -> dict[str, Any]:
-    """Write a new database to ``target`` with all that is sound of the one at ``path``, and check it.
+    """Write the intact data of the database at ``path`` to a new one at ``target``, and check it.
 
-    The damaged database is never changed; close it first. Every row that a checksum vouches for is saved, and a damaged
-    direction of a graph is rebuilt from the other one.
+    The damaged database is never changed; close it first. Every row with a valid checksum is saved.
+    A damaged direction of a graph is rebuilt from the other one.
 
     Args:
         path: Folder of the damaged database.
-        target: A new or an empty folder.
+        target: A new or empty folder.
 
     Returns:
-        What was saved and what not: ``complete`` (nothing is lost), ``keyspaces`` with ``rows_kept``, ``rows_lost``,
-        ``stale_max`` and ``lost`` key ranges, ``graphs`` by name with ``edges``, ``rebuilt``, ``in_doubt`` and
-        ``unnamed`` edges, ``indexes`` made anew, ``blobs`` by name with ``rows`` and ``lost``, ``damages``,
-        ``files_skipped``,
-        ``commits_kept``, ``log_lost_bytes``, ``manifest_whole``.
+        What was saved and lost: ``complete`` (nothing is lost), ``keyspaces`` with ``rows_kept``,
+        ``rows_lost``, ``stale_max`` and ``lost`` key ranges, ``graphs`` by name with ``edges``,
+        ``rebuilt``, ``in_doubt`` and ``unnamed`` edges, rebuilt ``indexes``, ``blobs`` by name with
+        ``rows`` and ``lost``, ``damages``, ``files_skipped``, ``commits_kept``, ``log_lost_bytes``,
+        ``manifest_whole``.
 
     Raises:
         InvalidInputError: There is no database at ``path``, or ``target`` is not empty.
-        CorruptionError: The manifest is lost, so that nothing tells what the tables are.
-        KeyboardInterrupt: Ctrl-C stopped it; ``target`` is to be removed.
+        CorruptionError: The manifest is lost, so the tables cannot be interpreted.
+        KeyboardInterrupt: Ctrl-C stopped it; remove ``target``.
     """
 
 @final
 class Database:
-    """An open database: a folder, or memory. Threads may share it.
+    """An open database, in a folder or in memory. Threads may share it.
 
-    Used with ``with``, it is closed at the end of the block.
+    As a context manager it is closed at the end of the block.
     """
 
     @property
     def path(self) -> Path | None:
-        """Folder of the database; ``None`` in memory."""
+        """Folder of the database; ``None`` if it is in memory."""
     def graph(
         self,
         name: str,
@@ -155,36 +165,37 @@ class Database:
         weight: Literal["float64", "int64", "float", "int"] | None = None,
         vertex: Literal["u64", "i64", "str"] | None = None,
     ) -> Graph:
-        """Open the graph of this name, or create it.
+        """Open or create the graph with this name.
 
         Args:
-            name: A letter or ``_``, then letters, digits, ``_``, ``.`` and ``-``, of any script; at most 255 bytes of
-                UTF-8. It is taken as it is written, without normalisation.
-            weight: What an edge weighs. ``None``: as in the graph that is there; nothing in a new one, where every edge
-                counts as 1.
-            vertex: What names a vertex: an unsigned integer, a signed one, or text. ``None``: as in the graph that is
-                there; ``"u64"`` in a new one.
+            name: A letter or ``_``, then letters, digits, ``_``, ``.`` and ``-``, of any script; at
+                most 255 bytes of UTF-8. Names are not normalized.
+            weight: Type of the weights. ``None``: that of the existing graph; a new graph has no
+                weights, and every edge counts as 1.
+            vertex: Type of the vertices: an unsigned integer, a signed one, or a string. ``None``:
+                that of the existing graph; ``"u64"`` in a new one.
 
         Returns:
-            The graph, which sees every commit as it happens.
+            The graph. It reads the newest commits.
 
         Raises:
-            InvalidInputError: It is there with other types, the name cannot be one, or the database was opened
-                read-only and has no such graph.
+            InvalidInputError: The graph exists with other types, the name is not valid, or the
+                database was opened read-only and has no such graph.
         """
     def blobs(self, name: str, *, key: Literal["u64", "i64", "str"] | None = None) -> Blobs:
-        """Open the blobs of this name, byte strings by key, or create them.
+        """Open or create the blobs with this name: byte strings by key.
 
         Args:
-            name: As for graphs; a name belongs to one thing.
-            key: What names a blob. ``None``: as in the blobs that are there; ``"u64"`` in new ones.
+            name: As for graphs; a graph, blobs, counters or a relation each need a name of their
+                own.
+            key: Type of the keys. ``None``: that of the existing blobs; ``"u64"`` in new ones.
 
         Returns:
-            The blobs, which see every commit as it happens.
+            The blobs. They read the newest commits.
 
         Raises:
-            InvalidInputError: They are there with other keys, the name cannot be one or is taken by something else, or
-                the database was opened read-only and has none of this name.
+            InvalidInputError: They exist with other keys, the name is not valid or in use, or the
+                database was opened read-only and has no such blobs.
         """
     def counters(
         self,
@@ -194,21 +205,24 @@ class Database:
         number: Literal["int64", "float64", "int", "float"] | None = None,
         combine: Literal["sum", "min", "max"] | None = None,
     ) -> Counters:
-        """Open the counters of this name, numbers by key, or create them.
+        """Open or create the counters with this name: numbers by key.
 
         Args:
-            name: As for graphs; a name belongs to one thing.
-            key: What names a counter. ``None``, as for the others: as in the counters that are there; ``"u64"`` in new
-                ones.
-            number: What a counter holds; ``"int64"`` in new ones.
-            combine: Whether a counter is the sum of what it is given, the least or the greatest; ``"sum"`` in new ones.
+            name: As for graphs; a graph, blobs, counters or a relation each need a name of their
+                own.
+            key: Type of the keys. ``None``, here and below: that of the existing counters;
+                ``"u64"`` in new ones.
+            number: Type of the numbers; ``"int64"`` in new ones.
+            combine: Whether a counter is the sum, the minimum or the maximum of the added numbers;
+                ``"sum"`` in new ones.
 
         Returns:
-            The counters. Under durability ``"none"`` what is counted is written within about a second.
+            The counters. Under durability ``"none"`` added numbers wait in a write buffer for up to
+            about a second.
 
         Raises:
-            InvalidInputError: They are there with other types, the name cannot be one or is taken by something else, or
-                the database was opened read-only and has none of this name.
+            InvalidInputError: They exist with other types, the name is not valid or in use, or the
+                database was opened read-only and has no such counters.
         """
     def run(
         self,
@@ -220,38 +234,41 @@ class Database:
         read_only: bool = False,
         files: Literal["none", "any"] | _Path | None = None,
     ) -> Result:
-        """Run a script of the query language, Datalog as CozoScript writes it, in a transaction of its own.
+        """Run a script of the query language (Datalog as in CozoScript) in its own transaction.
 
-        Graphs, counters, blobs and relations of scripts are asked by name with ``*``. A graph is found from both ends.
+        Scripts read graphs, counters, blobs and relations by name with ``*``. Graphs are indexed
+        from both ends.
 
         >>> db.run("?[to] := *cites{src: $v, dst: via}, *cites{src: via, dst: to}", {"v": 42})
 
         Args:
-            script: One query, one operation that begins with ``::``, or a script of several in braces.
-            params: Values by the names that the script has after ``$``. ``None``, ``bool``, ``int``, ``float``,
-                ``str``, ``bytes``, ``list``, ``tuple`` and ``UUID`` are what they are; a ``dict`` is Json; a
-                ``datetime`` with a time zone is text as RFC 3339 writes it; NumPy's scalars are plain numbers, its
-                arrays lists.
-            timeout: Seconds it may take, whatever it says itself; 0 is no limit. ``None``: as its ``:timeout`` says,
-                else 300.
-            memory_limit: Bytes of memory it may hold, or a text such as ``"64MB"``; never more than the database's
-                ``memory_limit`` lets every query hold, which is the default.
-            read_only: Whether a script that would change something is refused.
-            files: Which files of the machine it may read, as for :func:`open`: of those that the database lets scripts
-                read, and never more.
+            script: One query, one system op that begins with ``::``, or a script of several in
+                braces.
+            params: Values of the parameters, by their names after ``$``. ``None``, ``bool``,
+                ``int``, ``float``, ``str``, ``bytes``, ``list``, ``tuple`` and ``UUID`` keep their
+                types; a ``dict`` becomes Json; a ``datetime`` with a time zone becomes a string in
+                RFC 3339; NumPy scalars become numbers, NumPy arrays lists.
+            timeout: Timeout in seconds, which overrides that of the script; 0 is none. ``None``:
+                the ``:timeout`` of the script, else 300.
+            memory_limit: Memory limit in bytes, or a string such as ``"64MB"``. The default and the
+                maximum are the share of a query in the database's ``memory_limit``.
+            read_only: Whether to refuse a script that would change something.
+            files: Which files it may read, as for :func:`open`. It cannot widen what the database
+                allows.
 
         Returns:
-            The rows, sorted unless ``:order`` says otherwise. A script that changes something answers ``OK`` as its
-            ``status``.
+            The rows, sorted unless ``:order`` says otherwise. A script that changes something
+            returns ``OK`` as its ``status``.
 
         Raises:
-            InvalidInputError: The script or a value is wrong. The message shows the line with a caret, and may end in a
-                hint; ``line`` and ``column`` say where, if it is somewhere in the text.
-            CancelledError: It ran into its timeout, or was killed by ``::kill``.
-            LimitError: It needs more memory than it may hold.
+            InvalidInputError: The script or a value is wrong. The message shows the line with a
+                caret, and may end with a hint; ``line`` and ``column`` are set if the error has a
+                position in the text.
+            CancelledError: It reached its timeout, or ``::kill`` stopped it.
+            LimitError: It needs more memory than its limit.
             ConflictError: Another commit won. Run it again.
-            TypeError: A parameter is of a type that no value is.
-            KeyboardInterrupt: Ctrl-C stopped it. Whatever is raised, nothing was changed.
+            TypeError: A parameter has an unsupported type.
+            KeyboardInterrupt: Ctrl-C stopped it. After any exception nothing was changed.
         """
     def stream(
         self,
@@ -263,11 +280,13 @@ class Database:
         read_only: bool = False,
         files: Literal["none", "any"] | _Path | None = None,
     ) -> ResultStream:
-        """Run a script as :meth:`run` does, and take its rows in parts, so that a result may be larger than the memory.
+        """Run a script as :meth:`run` does, and return its rows in batches.
 
-        Where no two rows can be equal and no ``:order`` is asked for, parts come while the query runs, in no order, and
-        little more than two of them are held. No two rows are equal where the head of the query's one rule holds all
-        keys of what its body reads. Otherwise the whole result is found first.
+        So a result may be larger than memory. If rows are provably distinct and there is no
+        ``:order``, batches arrive while the query runs, in no particular order, and memory holds
+        little more than two of them. Rows are provably distinct if the query has one rule and its
+        head contains all keys of the relations in its body. Otherwise the whole result is computed
+        first.
 
         >>> for part in db.stream("?[src, dst, year] := *cites{src, dst}, *patents{id: src, year}"):
         ...     print(len(part))
@@ -276,17 +295,17 @@ class Database:
         Args:
             script: As for :meth:`run`.
             params: As for :meth:`run`.
-            timeout: As for :meth:`run`. The time in which no part is taken does not count.
+            timeout: As for :meth:`run`. Time between two requests for a batch does not count.
             memory_limit: As for :meth:`run`.
             read_only: As for :meth:`run`.
             files: As for :meth:`run`.
 
         Returns:
-            The rows as of the moment the script began. Close it, or use it in a ``with``, where it is not read to its
-            end.
+            The rows of the snapshot at which the script began. If you do not read to the end, close
+            the stream or use it as a context manager.
 
         Raises:
-            Exception: As for :meth:`run`, here and while parts are taken.
+            Exception: As for :meth:`run`, here and while batches are read.
         """
     def relation(
         self,
@@ -295,23 +314,23 @@ class Database:
         create: str | _ArrowSchema | _ArrowStream | None = None,
         keys: Sequence[str] | None = None,
     ) -> Relation:
-        """Open a relation, or create it.
+        """Open or create a relation.
 
         >>> db.relation("city", create="{name: String => people: Int, height: Float? default 0}")
         >>> db.relation("town", create=frame, keys=["name"])
 
         Args:
             name: Its name. Graphs and counters are relations too.
-            create: The columns it has, and gets where it is not there: as scripts write them after ``:create``, or an
-                Arrow schema or table. ``None``: it must be there.
-            keys: With an Arrow schema, the columns that rows are found by.
+            create: The columns, with which a missing relation is created: as scripts write them
+                after ``:create``, or an Arrow schema or table. ``None``: the relation must exist.
+            keys: The key columns, if ``create`` is an Arrow schema or table.
 
         Raises:
-            InvalidInputError: There is none of this name; or, with ``create``, it has other columns, or the name or the
-                columns cannot be.
+            InvalidInputError: There is no such relation; or, with ``create``, it has other columns,
+                or the name or the columns are not valid.
         """
     def export_relations(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Return all rows of some relations as of one moment, in the form that :meth:`import_relations` takes.
+        """Return all rows of relations at one snapshot, in the form for :meth:`import_relations`.
 
         >>> db.export_relations(["city"])
         {'city': {'headers': ['name', 'people'], 'rows': [['Cusco', 428450], ['Lima', 10092000]]}}
@@ -320,66 +339,70 @@ class Database:
             names: Names of relations; graphs and counters are relations too.
 
         Raises:
-            InvalidInputError: There is none of a name, or its access level hides it.
+            InvalidInputError: A relation does not exist, or its access level is ``hidden``.
         """
     def import_relations(self, data: Mapping[str, _Rows]) -> None:
-        """Put rows into relations: all of them, or none.
+        """Put rows into relations, atomically.
 
-        A relation's rows are ``{"headers": […], "rows": […]}``, a dict of columns, a list of rows (tuples in the order
-        of the relation's columns, or dicts), a :class:`Result`, or anything that speaks Arrow's PyCapsule interface: a
-        pyarrow table, a pandas or Polars frame. Columns are found by name. A column that has a default may be missing;
-        one that the relation does not have is passed over. Values are coerced to the columns' types. Indexes are kept;
-        triggers are not fired.
+        The rows of a relation are ``{"headers": […], "rows": […]}``, a dict of columns, a list of
+        rows (tuples in the order of the relation's columns, or dicts), a :class:`Result`, or any
+        object with Arrow's PyCapsule interface: a pyarrow table, a pandas or Polars frame. Columns
+        are matched by name. Columns with a default may be missing; unknown columns are ignored.
+        Values are converted to the columns' types. Indexes are updated; triggers do not run.
 
         >>> db.import_relations({"city": frame, "-visited": {"headers": ["name"], "rows": [["Cusco"]]}})
 
         Args:
-            data: Rows by relation. Those of a name with a leading ``-`` are deleted by their keys, present or not.
+            data: Rows by relation. With a leading ``-`` in the name, the rows with these keys are
+                deleted if they exist.
 
         Raises:
-            InvalidInputError: No such relation, its access level, a missing column, or a value that its column does not
-                take; the message names relation, row and column.
-            LimitError: The rows outgrow a transaction's memory, a quarter of ``memory_limit``. From 100,000 on they do
-                not, unless there is a callback, an index of value columns, or something to delete.
+            InvalidInputError: There is no such relation, its access level forbids it, a column is
+                missing, or a value does not fit its column; the message names relation, row and
+                column.
+            LimitError: The rows exceed the memory of a transaction, a quarter of ``memory_limit``.
+                From 100,000 rows on there is no such limit, unless there is a callback, an index of
+                value columns, or something to delete.
             ConflictError: Another commit won. Run it again.
-            TypeError: A value is of a type that no value is.
-            KeyboardInterrupt: Ctrl-C stopped it. Whatever is raised, nothing was changed.
+            TypeError: A value has an unsupported type.
+            KeyboardInterrupt: Ctrl-C stopped it. After any exception nothing was changed.
         """
     def register_callback(
         self, relation: str, callback: Callable[[Literal["Put", "Rm"], list[list[Any]], list[list[Any]]], object]
     ) -> int:
-        """Have what is changed of a relation told to a function, after each commit that changed it.
+        """Call a function with the changes of a relation, after each commit that changed it.
 
         >>> db.register_callback("city", lambda op, new, old: print(op, new, old))
 
-        Scripts, imports and :class:`Relation` are told of, statement after statement and in their order. The function
-        is called on the thread that commits, after the commit, so it may run scripts; what it changes itself is told
-        when it has returned. The change is committed whatever the function raises: an exception goes to
-        ``sys.unraisablehook``, and what is no ``Exception`` (``KeyboardInterrupt``, ``SystemExit``) is raised by the
-        call that committed, once all are told. The old rows are read only while somebody is to be told. Calls of
-        graphs, blobs and counters tell nobody, so a callback for one is refused, and none is created under a name
-        that a callback waits for.
+        It gets the changes of scripts, imports and :class:`Relation`, statement by statement in
+        their order. It runs on the committing thread after the commit, so it may run scripts;
+        callbacks for its own changes run after it has returned. The change stays committed whatever
+        the function raises. An ``Exception`` goes to ``sys.unraisablehook``; any other exception
+        (``KeyboardInterrupt``, ``SystemExit``) is raised by the committing call after all callbacks
+        have run. The old rows are read only if there is a callback. Calls for graphs, blobs and
+        counters run no callbacks. So a callback for one of them is refused, and none of them can be
+        created under a name that has a callback.
 
         Args:
-            relation: Name of the relation, which need not be there yet.
-            callback: Called with ``"Put"`` or ``"Rm"``; the rows that were put, or the keys that were to be removed;
-                and the rows that were there before.
+            relation: Name of the relation, which need not exist yet.
+            callback: Called with ``"Put"`` or ``"Rm"``; the rows that were put, or the keys that
+                were to be removed; and the previous rows.
 
         Returns:
-            A number for :meth:`unregister_callback`.
+            An id for :meth:`unregister_callback`.
 
         Raises:
             InvalidInputError: The name is that of a graph, of blobs or of counters.
-            TypeError: The callback is no function.
+            TypeError: The callback is not callable.
         """
     def unregister_callback(self, id: int) -> bool:
-        """Forget a function; :meth:`close` forgets all.
+        """Unregister a callback; :meth:`close` unregisters all.
 
         Args:
             id: What :meth:`register_callback` returned.
 
         Returns:
-            Whether there was one of this number.
+            Whether there was a callback with this id.
         """
     def register_fixed_rule(
         self,
@@ -387,33 +410,36 @@ class Database:
         arity: int,
         function: Callable[[list[list[list[Any]]], dict[str, Any]], Iterable[Iterable[Any]]],
     ) -> None:
-        """Let scripts apply a function with ``<~``. It is not stored.
+        """Let scripts apply a function with ``<~``. It is not stored in the database.
 
         >>> db.register_fixed_rule("Rotate", 2, lambda inputs, options: [(b, a) for a, b in inputs[0]])
         >>> db.run("?[a, b] <~ Rotate(*edge[a, b])")
 
-        The function may ask the database, but not change it: the script that applies it may be changing it. An
-        exception fails the script, with the rule's name and place, and is the ``__cause__`` of the error; what is no
-        ``Exception`` (``KeyboardInterrupt``, ``SystemExit``) ends the script, whose changes are rolled back, and is
-        raised as it is. Of a generator rows are taken until the script is stopped.
+        The function may query the database but not change it, because the calling script may be
+        changing it. An ``Exception`` fails the script with an error that has the rule's name and
+        position, and the exception as its ``__cause__``. Any other exception
+        (``KeyboardInterrupt``, ``SystemExit``) rolls back the script and is raised unchanged. The
+        rows of a generator are taken until it ends or the script is stopped.
 
         Args:
-            name: As scripts write it.
-            arity: How many columns it gives.
-            function: Called with the rows of each relation that it is given, and with its options; returns its rows.
+            name: Name in scripts.
+            arity: Number of columns that it returns.
+            function: Called with the rows of each input relation, and with the options; returns its
+                rows.
 
         Raises:
-            InvalidInputError: The name is one that is built in or registered, or that scripts could not write.
-            TypeError: The function is none.
+            InvalidInputError: The name is that of a built-in or registered rule, or is not a valid
+                name.
+            TypeError: The function is not callable.
         """
     def unregister_fixed_rule(self, name: str) -> bool:
-        """Forget a rule; :meth:`close` forgets all.
+        """Unregister a rule; :meth:`close` unregisters all.
 
         Args:
             name: Its name.
 
         Returns:
-            Whether there was one of this name.
+            Whether there was a rule with this name.
 
         Raises:
             InvalidInputError: It is built in.
@@ -427,130 +453,143 @@ class Database:
         *,
         args: int = 0,
     ) -> None:
-        """Let scripts use an aggregate of one's own, which may not stand in recursion. It is not stored.
+        """Let scripts use a user-defined aggregate, except in recursion. It is not stored.
 
         >>> db.register_aggregate("total", lambda: 0, lambda total, value: total + value)
         >>> db.run("?[k, total(v)] := *sales[k, v]")
 
         Args:
-            name: As scripts write it.
-            init: Called for each group with the arguments after the variable; returns its state.
+            name: Name in scripts.
+            init: Called for each group with the arguments after the variable; returns the initial
+                state.
             step: Called with the state and a value; returns the next state.
-            finish: Called with the last state; returns the value. ``None``: the state is the value.
-            args: Most arguments after the variable.
+            finish: Called with the last state; returns the value. ``None``: the last state is the
+                value.
+            args: Maximum number of arguments after the variable.
 
         Raises:
-            InvalidInputError: The name is one that is built in or registered, or that scripts could not write.
-            TypeError: One of the functions is none.
+            InvalidInputError: The name is that of a built-in or registered aggregate, or is not a
+                valid name.
+            TypeError: One of the functions is not callable.
         """
     def unregister_aggregate(self, name: str) -> bool:
-        """Forget an aggregate; :meth:`close` forgets all.
+        """Unregister an aggregate; :meth:`close` unregisters all.
 
         Args:
             name: Its name.
 
         Returns:
-            Whether there was one of this name.
+            Whether there was an aggregate with this name.
 
         Raises:
             InvalidInputError: It is built in.
         """
     def drop(self, name: str) -> bool:
-        """Drop whatever has this name, at once and durably; return whether it was there.
+        """Drop the graph, blobs, counters or relation with this name; return whether it existed.
+
+        The change is immediate and durable.
 
         Args:
             name: Name of a graph, of blobs, of counters or of a relation.
 
         Raises:
-            InvalidInputError: The name cannot be one, its access level is ``protected`` or above, or the database was
-                opened read-only.
+            InvalidInputError: The name is not valid, its access level is ``protected`` or above, or
+                the database was opened read-only.
         """
     def graphs(self) -> list[str]:
         """Return the names of all graphs, sorted."""
     def drop_graph(self, name: str) -> None:
-        """Drop a graph with all its edges, at once and durably.
+        """Drop a graph with all its edges. The change is immediate and durable.
 
         Args:
             name: Its name.
 
         Raises:
-            InvalidInputError: There is none of this name, its access level is ``protected`` or above, or the database
-                was opened read-only.
+            InvalidInputError: There is no such graph, its access level is ``protected`` or above,
+                or the database was opened read-only.
         """
     def transaction(self, isolation: Literal["snapshot", "serializable"] = "snapshot") -> Transaction:
-        """Begin a transaction, which sees the database as of now and its own writes.
+        """Begin a transaction, which sees the current snapshot and its own writes.
 
         Args:
-            isolation: ``"snapshot"``: of two transactions that write one edge, the first to commit wins.
-                ``"serializable"``: a transaction also fails when something that it read has changed.
+            isolation: ``"snapshot"``: if two transactions write one edge, the first to commit wins.
+                ``"serializable"``: a transaction also fails if something that it read has changed.
 
         Returns:
-            The transaction, to be used with ``with``: it commits at the end, and rolls back on an exception.
+            The transaction. As a context manager it commits at the end of the block, and rolls back
+            after an exception.
 
         Raises:
-            InvalidInputError: The isolation is neither.
+            InvalidInputError: ``isolation`` is neither.
         """
     def flush(self) -> None:
-        """Move what is in memory and in the log into tables; durable when it returns.
+        """Write the memtables to tables, so the log is no longer needed; durable when it returns.
 
         Raises:
             PoisonedError: This or an earlier write failed; close the database and open it again.
         """
     def compact(self) -> None:
-        """Merge everything into one sorted run for each direction: smallest, and fastest to read.
+        """Compact everything into one sorted run per direction: smallest, and fastest to read.
 
         Raises:
             PoisonedError: An earlier write failed; close the database and open it again.
-            KeyboardInterrupt: Ctrl-C stopped it. What was merged by then is.
+            KeyboardInterrupt: Ctrl-C stopped it. Finished compactions stay.
         """
     def refresh(self) -> None:
-        """Move a database that was opened read-only on to what the writer has committed since; elsewhere do nothing."""
+        """Move a read-only database to the writer's newest commit; do nothing in others."""
     def stats(self) -> dict[str, Any]:
-        """Return figures of the database and of each graph.
+        """Return figures of the database and of each graph, blobs and counters.
 
         Returns:
-            ``disk_bytes``, ``log_bytes``, ``cache_bytes``, ``commits``, and ``graphs``: for each a dict of ``name``,
-            ``edges``, ``vertices``, ``disk_bytes``, ``memory_bytes`` and ``tables``. ``blobs`` and ``counters``: for
-            each a dict of ``name``, ``rows``, ``disk_bytes``, ``memory_bytes`` and ``tables``. ``written``: bytes
-            written since the opening to the ``log``, and of tables ``flushed``, ``loaded`` in bulk and ``merged``; all
-            of them by the two in the middle are the write amplification.
+            ``disk_bytes``, ``log_bytes``, ``cache_bytes``, ``commits``, and ``graphs``: for each a
+            dict of ``name``, ``edges``, ``vertices``, ``disk_bytes``, ``memory_bytes`` and
+            ``tables``. ``blobs`` and ``counters``: for each a dict of ``name``, ``rows``,
+            ``disk_bytes``, ``memory_bytes`` and ``tables``. ``written``: bytes written since
+            opening: to the ``log``, and to tables by flushes (``flushed``), bulk loads (``loaded``)
+            and compactions (``merged``). The write amplification is the sum of all four divided by
+            ``flushed`` plus ``loaded``.
         """
     def check(self) -> dict[str, Any]:
-        """Read every file; verify all checksums and orders, and that graphs' directions and indexes agree.
+        """Read every file; verify checksums, key orders, both directions of graphs, and indexes.
 
         Returns:
-            What was found sound: ``files``, ``blocks``, ``bytes``, ``rows``, ``log_commits``, ``seconds``, and
-            ``graphs``: edges by name, ``blobs``: blobs by name, ``indexes``: rows by
-            ``relation:index``. ``notes`` are worth knowing and no damage; ``problems`` is empty.
+            What was verified: ``files``, ``blocks``, ``bytes``, ``rows``, ``log_commits``,
+            ``seconds``, and ``graphs``: edges by name, ``blobs``: blobs by name, ``indexes``: rows
+            by ``relation:index``. ``notes`` are remarks that are not damage; ``problems`` is empty.
 
         Raises:
-            CorruptionError: After everything was read. Its message and its ``problems``, each with ``file``, ``offset``
-                and ``what``, list all that was found, up to a hundred. :func:`quipu.repair` saves what is sound.
+            CorruptionError: Damage was found; raised after everything was read. Its message and its
+                ``problems``, each with ``file``, ``offset`` and ``what``, list up to a hundred
+                problems. :func:`quipu.repair` saves the intact data.
             KeyboardInterrupt: Ctrl-C stopped it.
         """
     def backup(self, path: _Path, *, earlier: _Path | None = None, progress: _BytesProgress = None) -> BackupReport:
-        """Write everything that is committed now to ``path``. Reads and writes go on meanwhile.
+        """Write everything that is committed to ``path``. Reads and writes continue meanwhile.
 
         Args:
-            path: A new or empty folder, which is then itself a database, its tables hard links where the file system
-                has them; or one compressed file where the name ends in ``.qbak``.
+            path: A new or empty folder, which becomes a database itself, with hard links to the
+                tables if the file system supports them; or one compressed file if the name ends in
+                ``.qbak``.
             earlier: Folder of an earlier backup of this database, to share its tables.
-            progress: ``True`` shows a line on a terminal; a callable is told bytes done and bytes in all.
+            progress: ``True`` shows a line on a terminal; a callable gets the bytes done and the
+                total.
 
         Returns:
-            What the backup consists of, and what it cost.
+            The contents and the cost of the backup.
 
         Raises:
-            InvalidInputError: Something is at ``path``, or ``earlier`` is no backup of this database.
-            KeyboardInterrupt: Ctrl-C stopped it; what is at ``path`` is no backup.
+            InvalidInputError: ``path`` is not empty, or ``earlier`` is not a backup of this
+                database.
+            KeyboardInterrupt: Ctrl-C stopped it; ``path`` does not contain a backup.
         """
     def close(self) -> None:
-        """Flush, and give the folder free for others. Later calls raise; closing twice does nothing.
+        """Flush, and release the folder. Later calls raise; a second ``close`` does nothing.
 
-        In a child that inherited the database by ``fork`` it does nothing: folder and flush are the parent's.
+        In a child that inherited the database by ``fork`` it does nothing: folder and flush belong
+        to the parent.
 
         Raises:
-            PoisonedError: The flush failed. The folder is free all the same.
+            PoisonedError: The flush failed. The folder is released all the same.
         """
     def __enter__(self) -> Self: ...
     def __exit__(self, *_args: object) -> None: ...
@@ -564,31 +603,31 @@ class Transaction:
     """
 
     def graph(self, name: str) -> Graph:
-        """Return a graph seen through the transaction: its snapshot, and its own writes.
+        """Return a graph as the transaction sees it: its snapshot and its own writes.
 
         Args:
-            name: The name of a graph that is there; graphs are created outside of transactions.
+            name: Name of an existing graph; transactions cannot create graphs.
 
         Raises:
-            InvalidInputError: There is none of this name.
+            InvalidInputError: There is no such graph.
         """
     def blobs(self, name: str) -> Blobs:
-        """Return blobs seen through the transaction.
+        """Return blobs as the transaction sees them.
 
         Args:
-            name: The name of blobs that are there.
+            name: Name of existing blobs.
 
         Raises:
-            InvalidInputError: There are none of this name.
+            InvalidInputError: There are no such blobs.
         """
     def counters(self, name: str) -> Counters:
-        """Return counters seen through the transaction. To add in two transactions at once is no conflict.
+        """Return counters as the transaction sees them. Concurrent additions do not conflict.
 
         Args:
-            name: The name of counters that are there.
+            name: Name of existing counters.
 
         Raises:
-            InvalidInputError: There are none of this name.
+            InvalidInputError: There are no such counters.
         """
     def run(
         self,
@@ -600,10 +639,10 @@ class Transaction:
         read_only: bool = False,
         files: Literal["none", "any"] | _Path | None = None,
     ) -> Result:
-        """Run a script inside of the transaction: it sees what was written here, and ends as the transaction does.
+        """Run a script in the transaction: it sees the transaction's writes and commits with it.
 
         Args:
-            script: As for :meth:`Database.run`, but that indexes are made and dropped outside of transactions.
+            script: As for :meth:`Database.run`, but transactions cannot create or drop indexes.
             params: As for :meth:`Database.run`.
             timeout: As for :meth:`Database.run`.
             memory_limit: As for :meth:`Database.run`.
@@ -614,95 +653,100 @@ class Transaction:
             The rows.
 
         Raises:
-            InvalidInputError: As for :meth:`Database.run`, or the transaction has ended. Here and in the cases below
-                nothing of the script is left in the transaction, which goes on. Where another thread wrote in it
-                meanwhile, it goes on, too, but does not commit any more: that is a :class:`ConflictError`.
+            InvalidInputError: As for :meth:`Database.run`, or the transaction has ended. Here and
+                in the cases below the script's changes are undone, and the transaction continues.
+                If another thread wrote in the transaction meanwhile, it also continues, but its
+                commit raises :class:`ConflictError`.
             CancelledError: As for :meth:`Database.run`.
-            LimitError: As for :meth:`Database.run`, or the transaction has outgrown its memory.
-            TypeError: A parameter is of a type that no value is.
+            LimitError: As for :meth:`Database.run`, or the transaction exceeds its memory.
+            TypeError: A parameter has an unsupported type.
             KeyboardInterrupt: Ctrl-C stopped it.
         """
     def relation(self, name: str) -> Relation:
-        """Open a relation, seen through the transaction.
+        """Open a relation as the transaction sees it.
 
         Args:
-            name: Its name: of one that is there, or that a script of the transaction made.
+            name: Name of a relation that exists, or that a script of the transaction created.
 
         Raises:
-            InvalidInputError: There is none of this name.
+            InvalidInputError: There is no such relation.
         """
     def export_relations(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Return all rows of some relations as the transaction sees them; see :meth:`Database.export_relations`.
+        """Return all rows of relations, in the form of :meth:`Database.export_relations`.
 
         Args:
             names: Names of relations.
 
         Raises:
-            InvalidInputError: As for :meth:`Database.export_relations`, or the transaction has ended.
+            InvalidInputError: As for :meth:`Database.export_relations`, or the transaction has
+                ended.
         """
     def import_relations(self, data: Mapping[str, _Rows]) -> None:
-        """Put rows into relations inside of the transaction; see :meth:`Database.import_relations`.
+        """Put rows into relations in the transaction; see :meth:`Database.import_relations`.
 
         Args:
             data: Rows by relation, as there.
 
         Raises:
-            InvalidInputError: As there, or the transaction has ended. Nothing of the rows is left in the transaction
-                then, nor in the cases below.
-            LimitError: The transaction has outgrown its memory.
-            TypeError: A value is of a type that no value is.
+            InvalidInputError: As there, or the transaction has ended. Here and in the cases below
+                none of the rows stay in the transaction.
+            LimitError: The transaction exceeds its memory.
+            TypeError: A value has an unsupported type.
             KeyboardInterrupt: Ctrl-C stopped it.
         """
     def commit(self) -> None:
-        """Make all writes visible at once, and end the transaction. The end of a ``with`` block does the same.
+        """Make all writes visible and end the transaction. The end of a ``with`` block commits too.
 
         Raises:
             ConflictError: Another commit won. Nothing was written; run the transaction again.
-            InvalidInputError: It has ended already.
+            InvalidInputError: It has already ended.
             PoisonedError: This or an earlier write failed; close the database and open it again.
         """
     def rollback(self) -> None:
-        """Forget all writes, and end the transaction; after its end do nothing."""
+        """Discard all writes and end the transaction. Does nothing if it has ended."""
     def __enter__(self) -> Self: ...
     def __exit__(self, *args: type[BaseException] | BaseException | TracebackType | None) -> bool: ...
 
 @final
 class Blobs:
-    """Byte strings by key, in the order of their keys: from nothing to 1 GiB each.
+    """Byte strings by key, in key order. Each has from 0 bytes to 1 GiB.
 
     >>> b = db.blobs("pages")
     >>> b[7] = b"seven"
     >>> b[7]
     b'seven'
 
-    A key is an ``int``, or a ``str`` in blobs of ``key="str"``; a value is ``bytes``, ``bytearray`` or ``memoryview``.
+    A key is an ``int``, or a ``str`` in blobs of ``key="str"``; a value is ``bytes``, ``bytearray``
+    or ``memoryview``.
 
-    Any call raises :class:`quipu.InvalidInputError` after the blobs were dropped, their database closed or their
-    transaction ended, and where a key is out of range; :class:`TypeError` where a key or a value is of another type.
-    Any write raises :class:`quipu.PoisonedError` after a failed write, and :class:`quipu.LimitError` for a value past
-    1 GiB. What becomes visible together, in a transaction or by ``put_many``, may take a quarter of the memory limit.
+    Any call raises :class:`quipu.InvalidInputError` if the blobs were dropped, their database is
+    closed, their transaction has ended, or a key is out of range, and :class:`TypeError` if a key
+    or a value has another type. Any write raises :class:`quipu.PoisonedError` after a failed write,
+    and :class:`quipu.LimitError` for a value of more than 1 GiB. The writes of a transaction, or of
+    one ``put_many``, may take up to a quarter of the memory limit.
 
-    Once a value of 16 KiB or more was written, ``put``, ``delete`` and ``discard`` look at what they replace, in a
-    transaction of their own, and raise :class:`quipu.ConflictError` where other writers keep changing the same key.
+    After the first value of 16 KiB or more was written, ``put``, ``delete`` and ``discard`` read
+    what they replace, in their own transaction. They raise :class:`quipu.ConflictError` if other
+    writers keep changing the same key.
 
-    What ``scan``, ``get_many`` and ``sample`` return is in memory at once, however long the values; ``items`` and
-    ``range`` go on value by value.
+    ``scan``, ``get_many`` and ``sample`` hold their whole result in memory; ``items`` and ``range``
+    read value by value.
     """
 
     @property
     def name(self) -> str:
-        """Their name."""
+        """Name of the blobs."""
     @property
     def key(self) -> Literal["u64", "i64", "str"]:
-        """What names a blob."""
+        """Type of the keys."""
     def __getitem__(self, key: _Vertex) -> bytes:
-        """Return a key's value; :class:`KeyError` where there is none."""
+        """Return the value of a key. :class:`KeyError` if there is none."""
     def get(self, key: _Vertex, default: Any = None) -> Any:
-        """Return a key's value, or ``default`` where there is none.
+        """Return the value of a key, or ``default`` if there is none.
 
         Args:
             key: Key.
-            default: What is returned where there is none.
+            default: Returned if there is no value.
         """
     def __contains__(self, key: _Vertex) -> bool: ...
     def contains_many(self, keys: _Column) -> npt.NDArray[np.bool_]:
@@ -712,148 +756,156 @@ class Blobs:
             keys: Keys.
         """
     def get_many(self, keys: _Column) -> list[bytes | None]:
-        """Return the values of keys, ``None`` where there is none.
+        """Return the values of keys; ``None`` for keys without one.
 
         Args:
             keys: Keys.
         """
     def get_many_arrow(self, keys: _Column) -> Table:
-        """Return the values of keys as a column ``value`` of Arrow, null where there is none.
+        """Return the values of keys as an Arrow column ``value``; null for keys without one.
 
         Args:
             keys: Keys.
         """
     def __setitem__(self, key: _Vertex, value: bytes | bytearray | memoryview) -> None: ...
     def put(self, key: _Vertex, value: bytes | bytearray | memoryview) -> None:
-        """Give a key a value; the same as ``blobs[key] = value``.
+        """Set the value of a key; the same as ``blobs[key] = value``.
 
         Args:
             key: Key.
-            value: Its value, which is copied.
+            value: The value, which is copied.
         """
     def put_many(self, keys: _Column, values: Iterable[bytes] | _ArrowArray | _ArrowStream) -> None:
-        """Give keys values; all become visible at once. Of a key named twice the last value stays.
+        """Set the values of keys, atomically. If a key occurs twice, the last value wins.
 
         Args:
             keys: Keys.
-            values: As many: any iterable of bytes, or a column of binary or text, or a table of one, that speaks Arrow.
+            values: Values, one per key: any iterable of bytes, or an Arrow column of binary or
+                text, or an Arrow table with one such column.
 
         Raises:
             InvalidInputError: The columns differ in length, or a value is null.
-            TypeError: A value is not bytes, or a column is neither of binary nor of text.
+            TypeError: A value is not bytes, or a column is neither binary nor text.
             LimitError: The values take more than a quarter of the memory limit.
         """
     def load(self, batches: Iterable[tuple[_Column, Iterable[bytes] | _ArrowArray | _ArrowStream]]) -> int:
-        """Write many blobs in ascending order of their keys; return how many.
+        """Write many blobs in ascending order of their keys; return their number.
 
-        They go past the log straight into tables, become visible at once and are durable when this returns. For
-        megabytes and more: a call costs a few syncs.
+        They bypass the log and are written to tables directly. They become visible together, and
+        are durable when this returns. Use it for megabytes and more: a call costs a few syncs.
 
         Args:
-            batches: Pairs of keys and values, as ``put_many`` takes them; keys ascend, also from batch to batch.
+            batches: Pairs of keys and values, as for ``put_many``; keys ascend within and across
+                batches.
 
         Raises:
-            InvalidInputError: Keys do not ascend, a value has 16 KiB or more or would replace such a one, or this is a
-                transaction's. Nothing is written then, nor where the iterable raises.
+            InvalidInputError: Keys do not ascend, a value has 16 KiB or more or would replace such
+                a value, or the blobs belong to a transaction. Nothing is written then, or if the
+                iterable raises.
         """
     def __delitem__(self, key: _Vertex) -> None: ...
     def delete(self, key: _Vertex) -> bool:
-        """Delete a key's value; return whether there was one.
+        """Delete the value of a key; return whether there was one.
 
         Args:
             key: Key.
         """
     def delete_many(self, keys: _Column) -> npt.NDArray[np.bool_]:
-        """Delete the values of keys at once; return whether each was there.
+        """Delete the values of keys, atomically; return for each whether there was one.
 
         Args:
             keys: Keys.
         """
     def discard(self, key: _Vertex) -> None:
-        """Delete a key's value if there is one.
+        """Delete the value of a key if there is one.
 
-        Faster than ``delete``: nothing is looked up, as long as no value of 16 KiB or more was written.
+        Faster than ``delete``: it reads nothing as long as no value of 16 KiB or more was written.
 
         Args:
             key: Key.
         """
     def discard_many(self, keys: _Column) -> None:
-        """Delete the values of keys at once, where they have some.
+        """Delete the values of keys, atomically. Keys without a value are ignored.
 
         Args:
             keys: Keys.
         """
     def clear(self) -> None:
-        """Delete all values at once.
+        """Delete all values, atomically.
 
-        One that is being written in pieces is spared: it is there once its writer is closed.
+        A value that a :class:`BlobWriter` is writing is not deleted: it becomes visible when its
+        writer is closed.
         """
     def scan(self, start: _Vertex | None = None, count: int = 100, *, backward: bool = False) -> Table:
         """Return up to ``count`` blobs in key order, with columns ``key`` and ``value``.
 
         Args:
-            start: The first key, or the one after which the first comes; ``None``: the first there is.
-            count: How many.
-            backward: From ``start`` down, or from the last.
+            start: First key of the range, inclusive; ``None``: no bound.
+            count: Maximum number of blobs.
+            backward: Scan in descending order from ``start``, or from the last key.
         """
     def items(self, start: _Vertex | None = None, stop: _Vertex | None = None) -> Iterator[tuple[Any, bytes]]:
-        """Return an iterator over pairs of keys and values from ``start`` on and below ``stop``, as of now.
+        """Return an iterator over pairs of key and value from ``start`` up to ``stop``, exclusive.
 
-        ``None`` is no bound. The quickest way to look at many values one by one; ``range`` is the one to Arrow.
+        It reads a snapshot. This is the fastest way to read many values one by one; use ``range``
+        for Arrow.
 
         Args:
-            start: The first key, or the one after which the first comes.
-            stop: The key before which it ends.
+            start: First key of the range, inclusive; ``None``: no bound.
+            stop: End of the range, exclusive; ``None``: no bound.
         """
     def range(self, start: _Vertex | None = None, stop: _Vertex | None = None) -> TableStream:
-        """Return a stream of all blobs from ``start`` on and below ``stop``, as of now; ``None`` is no bound.
+        """Return a stream of all blobs from ``start`` up to ``stop``, exclusive, at a snapshot.
 
-        A table has some thousand rows, and fewer where their values take more than about 4 MiB; one at least.
+        A table has some thousand rows, or fewer if their values take more than about 4 MiB, but at
+        least one.
 
         Args:
-            start: The first key, or the one after which the first comes; ``None`` is no bound.
-            stop: The key before which it ends; ``None`` is no bound.
+            start: First key of the range, inclusive; ``None``: no bound.
+            stop: End of the range, exclusive; ``None``: no bound.
         """
     def sample(self, count: int, *, seed: int | None = None) -> Table:
-        """Return ``count`` blobs drawn uniformly, with replacement; none only where there are none.
+        """Return ``count`` random blobs, uniformly, with replacement; none if there are no blobs.
 
         Args:
-            count: How many.
-            seed: One seed draws the same again while nothing is written. ``None`` draws others each time.
+            count: Number of blobs.
+            seed: The same seed returns the same blobs as long as nothing is written. ``None``:
+                different blobs each time.
         """
     def measure(self, start: _Vertex | None = None, stop: _Vertex | None = None) -> dict[str, int]:
-        """Return about how many ``rows`` a range holds and the ``bytes`` they take, without reading them.
+        """Return estimates of the ``rows`` and ``bytes`` of a range, without reading it.
 
-        Values of 16 KiB and more count with their bytes, which are read of some of a long range's rows. Of what was
-        written since the last flush the number may be three times too large or too small.
+        Values of 16 KiB and more count with their own bytes; in a long range their sizes are read
+        for some rows only. The estimate for rows written since the last flush may be three times
+        too large or too small.
 
         Args:
-            start: The first key, or the one after which the first comes; ``None`` is no bound.
-            stop: The key before which it ends; ``None`` is no bound.
+            start: First key of the range, inclusive; ``None``: no bound.
+            stop: End of the range, exclusive; ``None``: no bound.
         """
     def keys(self, start: _Vertex | None = None, stop: _Vertex | None = None) -> Iterator[Any]:
-        """Return an iterator over the keys from ``start`` on and below ``stop``, in their order, as of now.
+        """Return an iterator over the keys from ``start`` up to ``stop``, exclusive, in key order.
 
-        No value is read.
+        It reads a snapshot, and no values.
 
         Args:
-            start: The first key, or the one after which the first comes; ``None`` is no bound.
-            stop: The key before which it ends; ``None`` is no bound.
+            start: First key of the range, inclusive; ``None``: no bound.
+            stop: End of the range, exclusive; ``None``: no bound.
         """
     def __iter__(self) -> Iterator[Any]:
-        """Iterate over the keys in their order, as of now; no value is read."""
+        """Iterate over the keys of a snapshot, in order. No value is read."""
     def __len__(self) -> int:
-        """Exact number of blobs."""
+        """Return the exact number of blobs."""
     def __bool__(self) -> bool:
-        """True, also where there are none: to count them takes time."""
+        """Always true, even without blobs: counting takes time."""
     def reader(self, key: _Vertex) -> BlobReader:
-        """Open a value to read it in pieces; :class:`KeyError` where there is none.
+        """Open a value to read it in pieces. :class:`KeyError` if there is none.
 
         Args:
             key: Key.
         """
     def writer(self, key: _Vertex) -> BlobWriter:
-        """Begin to write a value in pieces, to be used with ``with``: it is there after the end of the block.
+        """Start writing a value in pieces. In a ``with`` block it becomes visible at the end.
 
         Args:
             key: Key.
@@ -861,47 +913,53 @@ class Blobs:
 
 @final
 class BlobReader:
-    """A value read in pieces, as of the moment it was opened; a part of the methods of a binary file."""
+    """A value read in pieces, at the snapshot of its opening; similar to a binary file."""
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next ``size`` bytes, fewer at the end; all that is left for -1.
+        """Return the next ``size`` bytes, or fewer at the end; all remaining bytes for -1.
 
         Args:
-            size: How many; -1 for all.
+            size: Number of bytes; -1 for all.
         """
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Go to a place: from the begin (0), from here (1), from the end (2); return it.
+        """Move to a position and return it.
 
         Args:
-            offset: How far.
-            whence: From where.
+            offset: Number of bytes.
+            whence: What ``offset`` counts from: the start (0), the position (1), or the end (2).
         """
     def tell(self) -> int:
-        """Return the present place."""
+        """Return the position."""
     def __len__(self) -> int:
-        """Bytes of the value."""
+        """Return the size of the value in bytes."""
     def close(self) -> None:
-        """Give the moment free that the value is read at."""
+        """Release the snapshot that this reader holds."""
     def __enter__(self) -> Self: ...
     def __exit__(self, *_args: type[BaseException] | BaseException | TracebackType | None) -> None: ...
 
 @final
 class BlobWriter:
-    """A value written in pieces; a part of the methods of a binary file."""
+    """A value written in pieces; similar to a binary file."""
 
     def write(self, data: bytes | bytearray | memoryview) -> int:
-        """Append bytes; return how many.
-
-        Raises:
-            LimitError: The value grows past 1 GiB.
+        """Append bytes; return their number.
 
         Args:
-            data: What is appended.
+            data: The bytes.
+
+        Raises:
+            LimitError: The value exceeds 1 GiB.
         """
     def close(self) -> None:
-        """Make the value visible, in place of what the key had. The end of a ``with`` block does the same."""
+        """Make the value visible, replacing the previous one.
+
+        The end of a ``with`` block does the same.
+        """
     def abort(self) -> None:
-        """Forget what was written; the key stays as it was. An exception in a ``with`` block does the same."""
+        """Discard the value; the key is unchanged.
+
+        An exception in a ``with`` block does the same.
+        """
     def __enter__(self) -> Self: ...
     def __exit__(self, *args: type[BaseException] | BaseException | TracebackType | None) -> bool: ...
 
@@ -915,56 +973,60 @@ class Counters:
     >>> c[7]
     4
 
-    Only the number at the moment of reading is judged: a sum of integers may leave the range of ``int64`` and come
-    back. While it is past it, reading that counter alone raises :class:`quipu.LimitError`; in arrays it is the end of
-    the range, ``2**63 - 1`` or ``-2**63``, which is no number of a counter. One call or transaction that adds more than
-    ``int64`` to a key raises :class:`quipu.LimitError` and adds nothing. Sums of floats depend on the order of
-    additions in their last digits. Any call raises
-    :class:`quipu.InvalidInputError` after the counters were dropped, their database closed or their transaction ended,
-    and where a key is out of range; :class:`TypeError` where a key or a number is of another type. Any write raises
-    :class:`quipu.PoisonedError` after a failed write.
+    A sum of integers may leave the range of ``int64`` and return to it; only its value at the time
+    of reading matters. If it is out of range, reading this counter alone raises
+    :class:`quipu.LimitError`; in arrays it is the end of the range, ``2**63 - 1`` or ``-2**63``,
+    which no counter has as its number. A call or transaction that adds more than ``int64`` to a key
+    raises :class:`quipu.LimitError` and adds nothing. The last digits of a sum of floats depend on
+    the order of additions.
+
+    Any call raises :class:`quipu.InvalidInputError` if the counters were dropped, their database is
+    closed, their transaction has ended, or a key is out of range, and :class:`TypeError` if a key
+    or a number has another type. Any write raises :class:`quipu.PoisonedError` after a failed
+    write.
     """
 
     @property
     def name(self) -> str:
-        """Their name."""
+        """Name of the counters."""
     @property
     def key(self) -> Literal["u64", "i64", "str"]:
-        """What names a counter."""
+        """Type of the keys."""
     @property
     def number_type(self) -> Literal["int64", "float64"]:
-        """What a counter holds."""
+        """Type of the numbers."""
     @property
     def combine(self) -> Literal["sum", "min", "max"]:
-        """What becomes of the numbers that a counter is given."""
+        """How numbers are combined."""
     def add(self, key: _Vertex, number: float | None = None) -> None:
-        """Add to a counter (or take the least or greatest).
-
-        Args:
-            key: Its key.
-            number: What is added; ``None`` is 1.
-        """
-    def add_many(self, keys: _Column, numbers: _Column | None = None) -> None:
-        """Add ``numbers[i]``, or 1, to the counter of ``keys[i]``. A key may be named more than once.
-
-        Args:
-            keys: Keys.
-            numbers: As many numbers; ``None``: 1 each.
-
-        Raises:
-            InvalidInputError: The columns differ in length, or floats were given to counters of integers.
-        """
-    def __getitem__(self, key: _Vertex) -> float:
-        """Return a counter's number; 0 where nothing was counted."""
-    def get(self, key: _Vertex, default: Any = None) -> Any:
-        """Return a counter's number, or ``default`` where nothing was counted.
+        """Add a number to a counter, or combine it by minimum or maximum.
 
         Args:
             key: Key.
-            default: What is returned where there is none.
+            number: The number; ``None`` is 1.
+        """
+    def add_many(self, keys: _Column, numbers: _Column | None = None) -> None:
+        """Add ``numbers[i]``, or 1, to the counter of ``keys[i]``. Keys may repeat.
+
+        Args:
+            keys: Keys.
+            numbers: Numbers, one per key; ``None``: 1 each.
+
+        Raises:
+            InvalidInputError: The columns differ in length, or the numbers are floats and the
+                counters integers.
+        """
+    def __getitem__(self, key: _Vertex) -> float:
+        """Return the number of a counter; 0 if nothing was added."""
+    def get(self, key: _Vertex, default: Any = None) -> Any:
+        """Return the number of a counter, or ``default`` if nothing was added.
+
+        Args:
+            key: Key.
+            default: Returned if nothing was added.
         """
     def get_many(self, keys: _Column) -> npt.NDArray[Any]:
-        """Return the numbers of counters; 0 where nothing was counted.
+        """Return the numbers of counters; 0 if nothing was added.
 
         Args:
             keys: Keys.
@@ -972,7 +1034,7 @@ class Counters:
     def __contains__(self, key: _Vertex) -> bool: ...
     def __setitem__(self, key: _Vertex, number: float) -> None: ...
     def set(self, key: _Vertex, number: float) -> None:
-        """Give a counter a number, whatever it had; the same as ``counters[key] = number``.
+        """Set the number of a counter; the same as ``counters[key] = number``.
 
         Args:
             key: Key.
@@ -980,23 +1042,24 @@ class Counters:
         """
     def __delitem__(self, key: _Vertex) -> None: ...
     def remove(self, key: _Vertex) -> bool:
-        """Forget a counter; return whether it was there.
+        """Delete a counter; return whether it existed.
 
         Args:
             key: Key.
         """
     def reset(self) -> None:
-        """Forget all counters at once."""
+        """Delete all counters, atomically."""
     def flush(self) -> None:
-        """Put what waits beside the database, under durability ``"none"``, into it, as happens once a second by itself.
+        """Write the write buffer of durability ``"none"`` to the database.
 
-        That durability has no log: what a killed process shall not lose needs :meth:`Database.flush`.
+        This also happens every second. That durability has no log: :meth:`Database.flush` makes
+        data survive a killed process.
         """
     def top(self, count: int = 10) -> Table:
-        """Return the greatest counters, the greatest first; of equal ones that with the smaller key.
+        """Return the greatest counters in descending order; of equal ones the smaller key first.
 
         Args:
-            count: How many.
+            count: Maximum number of counters.
 
         Returns:
             Columns ``key`` and ``count``.
@@ -1005,37 +1068,40 @@ class Counters:
         """Return up to ``count`` counters in key order, with columns ``key`` and ``count``.
 
         Args:
-            start: The first key, or the one after which the first comes; ``None``: the first there is.
-            count: How many.
-            backward: From ``start`` down, or from the last.
+            start: First key of the range, inclusive; ``None``: no bound.
+            count: Maximum number of counters.
+            backward: Scan in descending order from ``start``, or from the last key.
         """
     def range(self, start: _Vertex | None = None, stop: _Vertex | None = None) -> TableStream:
-        """Return a stream of all counters from ``start`` on and below ``stop``, as of now; ``None`` is no bound.
+        """Return a stream of all counters from ``start`` up to ``stop``, exclusive, at a snapshot.
 
         Args:
-            start: The first key, or the one after which the first comes; ``None`` is no bound.
-            stop: The key before which it ends; ``None`` is no bound.
+            start: First key of the range, inclusive; ``None``: no bound.
+            stop: End of the range, exclusive; ``None``: no bound.
         """
     def keys(self, start: _Vertex | None = None, stop: _Vertex | None = None) -> Iterator[Any]:
-        """Return an iterator over the keys from ``start`` on and below ``stop``, in their order, as of now.
+        """Return an iterator over the keys from ``start`` up to ``stop``, exclusive, in key order.
+
+        It reads a snapshot.
 
         Args:
-            start: The first key, or the one after which the first comes; ``None`` is no bound.
-            stop: The key before which it ends; ``None`` is no bound.
+            start: First key of the range, inclusive; ``None``: no bound.
+            stop: End of the range, exclusive; ``None``: no bound.
         """
     def __iter__(self) -> Iterator[Any]:
-        """Iterate over the keys in their order, as of now."""
+        """Iterate over the keys of a snapshot, in order."""
     def __len__(self) -> int:
-        """Exact number of counters."""
+        """Return the exact number of counters."""
     def __bool__(self) -> bool:
-        """True, also where there are none: to count them takes time."""
+        """Always true, even without counters: counting takes time."""
 
 @final
 class TableStream:
-    """Tables one after another, as of the moment the stream began; or, once, a stream of Arrow.
+    """Tables of one snapshot, one after another; or, once, an Arrow stream.
 
-    ``rows``, ``to_arrow``, ``to_pandas`` and ``to_polars`` take all that is left, too: what is asked of the stream
-    after one of them raises :class:`quipu.InvalidInputError`, and a loop over it has no tables left.
+    ``rows``, ``to_arrow``, ``to_pandas`` and ``to_polars`` consume the rest of the stream. After
+    one of them a further call raises :class:`quipu.InvalidInputError`, and iteration returns no
+    more tables.
     """
 
     @property
@@ -1044,21 +1110,21 @@ class TableStream:
     def __iter__(self) -> Self: ...
     def __next__(self) -> Table: ...
     def rows(self) -> list[tuple[Any, ...]]:
-        """Return the rows that are left as tuples of plain Python values."""
+        """Return the remaining rows as tuples of plain Python values."""
     def to_arrow(self) -> Any:
-        """Return what is left as a ``pyarrow.Table``.
+        """Return the remaining rows as a ``pyarrow.Table``.
 
         Raises:
             ImportError: pyarrow is not installed.
         """
     def to_pandas(self) -> Any:
-        """Return what is left as a ``pandas.DataFrame``.
+        """Return the remaining rows as a ``pandas.DataFrame``.
 
         Raises:
             ImportError: pandas is not installed.
         """
     def to_polars(self) -> Any:
-        """Return what is left as a ``polars.DataFrame``.
+        """Return the remaining rows as a ``polars.DataFrame``.
 
         Raises:
             ImportError: Polars is not installed.
@@ -1068,16 +1134,16 @@ class TableStream:
 
 @final
 class Graph:
-    """A directed graph with at most one edge from one vertex to another, found from both ends.
+    """A directed graph with at most one edge per source and target, indexed from both ends.
 
-    Vertices need no creating: a vertex is there while an edge has it. To read one that is not there is no error.
-    The ``_many`` calls answer for a whole column in one go, and release the interpreter lock. Where they return
-    offsets, the answer for ``vs[i]`` is ``column[offsets[i] : offsets[i + 1]]``.
+    Vertices need not be created: a vertex exists while it has an edge. Reading a missing vertex is
+    not an error. The ``_many`` calls handle a whole column at once and release the GIL. If they
+    return offsets, the result for ``vs[i]`` is ``column[offsets[i] : offsets[i + 1]]``.
 
-    Any call raises :class:`quipu.InvalidInputError` after the graph was dropped, its database closed or its transaction
-    ended, and where a vertex is out of the range of the graph's vertices; :class:`TypeError` where it is of another
-    type. Any write raises :class:`quipu.PoisonedError` after a failed write, and :class:`quipu.InvalidInputError` where
-    the database was opened read-only.
+    Any call raises :class:`quipu.InvalidInputError` if the graph was dropped, its database is
+    closed, its transaction has ended, or a vertex is out of the range of the graph's vertices, and
+    :class:`TypeError` if a vertex has another type. Any write raises :class:`quipu.PoisonedError`
+    after a failed write, and :class:`quipu.InvalidInputError` if the database was opened read-only.
     """
 
     @property
@@ -1085,19 +1151,20 @@ class Graph:
         """Name of the graph."""
     @property
     def vertex(self) -> Literal["u64", "i64", "str"]:
-        """What names a vertex."""
+        """Type of the vertices."""
     @property
     def weight(self) -> Literal["float64", "int64"] | None:
-        """What an edge weighs; ``None`` where edges have no weights."""
+        """Type of the weights; ``None`` if edges have no weights."""
     def edge(self, u: _Vertex, v: _Vertex) -> float | None:
-        """Return the weight of the edge from ``u`` to ``v``, or ``None`` where there is no such edge.
+        """Return the weight of the edge from ``u`` to ``v``, or ``None`` if it does not exist.
 
         Args:
             u: Source.
             v: Target.
 
         Returns:
-            A ``float``, an ``int`` in a graph of ``weight="int64"``, and 1.0 in a graph without weights.
+            A ``float``; an ``int`` in a graph of ``weight="int64"``; 1.0 in a graph without
+            weights.
         """
     def has_edge(self, u: _Vertex, v: _Vertex) -> bool:
         """Return whether there is an edge from ``u`` to ``v``.
@@ -1111,26 +1178,27 @@ class Graph:
 
         Args:
             us: Sources.
-            vs: Targets, as many.
+            vs: Targets, one per source.
 
         Returns:
-            Whether each is there, and its weight: NaN, or 0 for integers, where it is not.
+            Whether each edge exists, and its weight. The weight of a missing edge is NaN, or 0 for
+            integers.
 
         Raises:
             InvalidInputError: The columns differ in length.
         """
     def has_edge_many(self, us: _Column, vs: _Column) -> npt.NDArray[np.bool_]:
-        """Return whether there are edges from ``us[i]`` to ``vs[i]``.
+        """Return for each ``i`` whether there is an edge from ``us[i]`` to ``vs[i]``.
 
         Args:
             us: Sources.
-            vs: Targets, as many.
+            vs: Targets, one per source.
 
         Raises:
             InvalidInputError: The columns differ in length.
         """
     def out_edges(self, v: _Vertex) -> tuple[_Vertices, _Vertices, _Weights]:
-        """Return the edges that leave ``v``, ascending by target.
+        """Return the outgoing edges of ``v``, sorted by target.
 
         Args:
             v: The vertex.
@@ -1139,7 +1207,7 @@ class Graph:
             Sources (all ``v``), targets and weights.
         """
     def in_edges(self, v: _Vertex) -> tuple[_Vertices, _Vertices, _Weights]:
-        """Return the edges that arrive at ``v``, ascending by source.
+        """Return the incoming edges of ``v``, sorted by source.
 
         Args:
             v: The vertex.
@@ -1148,7 +1216,7 @@ class Graph:
             Sources, targets (all ``v``) and weights.
         """
     def edges(self, v: _Vertex) -> tuple[_Vertices, _Vertices, _Weights]:
-        """Return the edges that ``v`` is an end of: those that leave, then those that arrive; a self-loop once.
+        """Return the edges of ``v``: outgoing, then incoming; a self-loop occurs once.
 
         Args:
             v: The vertex.
@@ -1157,7 +1225,7 @@ class Graph:
             Sources, targets and weights.
         """
     def out_edges_many(self, vs: _Column) -> tuple[_Offsets, _Vertices, _Vertices, _Weights]:
-        """Return the edges that leave each of ``vs``.
+        """Return the outgoing edges of each of ``vs``.
 
         Args:
             vs: Vertices.
@@ -1166,7 +1234,7 @@ class Graph:
             Offsets, sources, targets and weights.
         """
     def in_edges_many(self, vs: _Column) -> tuple[_Offsets, _Vertices, _Vertices, _Weights]:
-        """Return the edges that arrive at each of ``vs``.
+        """Return the incoming edges of each of ``vs``.
 
         Args:
             vs: Vertices.
@@ -1175,7 +1243,7 @@ class Graph:
             Offsets, sources, targets and weights.
         """
     def edges_many(self, vs: _Column) -> tuple[_Offsets, _Vertices, _Vertices, _Weights]:
-        """Return the edges that each of ``vs`` is an end of, as :meth:`edges` gives them.
+        """Return the edges of each of ``vs``, as :meth:`edges` does.
 
         Args:
             vs: Vertices.
@@ -1184,22 +1252,22 @@ class Graph:
             Offsets, sources, targets and weights.
         """
     def successors(self, v: _Vertex) -> _Vertices:
-        """Return where the edges of ``v`` lead to, ascending.
+        """Return the targets of the outgoing edges of ``v``, sorted.
 
         Args:
-            v: The vertex; it is among its own successors where it has a self-loop.
+            v: The vertex; with a self-loop it is its own successor.
         """
     def predecessors(self, v: _Vertex) -> _Vertices:
-        """Return where the edges to ``v`` come from, ascending.
+        """Return the sources of the incoming edges of ``v``, sorted.
 
         Args:
-            v: The vertex; it is among its own predecessors where it has a self-loop.
+            v: The vertex; with a self-loop it is its own predecessor.
         """
     def neighbors(self, v: _Vertex) -> _Vertices:
-        """Return the vertices that an edge joins with ``v``, either way, ascending and each once.
+        """Return the successors and predecessors of ``v``, sorted and without duplicates.
 
         Args:
-            v: The vertex; it is never its own neighbour.
+            v: The vertex; it is never its own neighbor.
         """
     def successors_many(self, vs: _Column) -> tuple[_Offsets, _Vertices]:
         """Return the successors of each of ``vs``.
@@ -1220,7 +1288,7 @@ class Graph:
             Offsets and vertices.
         """
     def neighbors_many(self, vs: _Column) -> tuple[_Offsets, _Vertices]:
-        """Return the neighbours of each of ``vs``.
+        """Return the neighbors of each of ``vs``.
 
         Args:
             vs: Vertices.
@@ -1229,19 +1297,21 @@ class Graph:
             Offsets and vertices.
         """
     def degree(self, v: _Vertex) -> tuple[int, float]:
-        """Return how many edges ``v`` is an end of, and the sum of their weights; a self-loop counts once.
+        """Return the number of edges of ``v`` and the sum of their weights.
+
+        A self-loop counts once.
 
         Args:
             v: The vertex.
         """
     def out_degree(self, v: _Vertex) -> tuple[int, float]:
-        """Return how many edges leave ``v``, and the sum of their weights.
+        """Return the number of outgoing edges of ``v`` and the sum of their weights.
 
         Args:
             v: The vertex.
         """
     def in_degree(self, v: _Vertex) -> tuple[int, float]:
-        """Return how many edges arrive at ``v``, and the sum of their weights.
+        """Return the number of incoming edges of ``v`` and the sum of their weights.
 
         Args:
             v: The vertex.
@@ -1274,50 +1344,52 @@ class Graph:
             Counts and sums.
         """
     def upsert(self, u: _Vertex, v: _Vertex, w: float | None = None) -> None:
-        """Insert the edge from ``u`` to ``v``, or give it a new weight.
+        """Insert the edge from ``u`` to ``v``, or set its weight.
 
         Args:
             u: Source.
             v: Target.
-            w: Weight; ``None`` weighs 1.
+            w: Weight; ``None`` is 1.
 
         Raises:
-            InvalidInputError: A weight was given, and the graph has none.
-            TypeError: The weight is not of the graph's type.
+            InvalidInputError: There is a weight, but the graph has none.
+            TypeError: The weight does not have the graph's type.
         """
     def upsert_many(self, us: _Column, vs: _Column, ws: _Column | None = None) -> None:
-        """Insert the edges from ``us[i]`` to ``vs[i]``, or give them new weights; all become visible at once.
+        """Insert the edges from ``us[i]`` to ``vs[i]``, or set their weights, atomically.
 
         Args:
             us: Sources.
-            vs: Targets, as many.
-            ws: Weights, as many; without them each edge weighs 1. Where a pair comes twice, the last weight wins.
+            vs: Targets, one per source.
+            ws: Weights, one per edge; ``None``: 1 each. If a pair occurs twice, the last weight
+                wins.
 
         Raises:
-            InvalidInputError: The columns differ in length, or weights were given and the graph has none.
+            InvalidInputError: The columns differ in length, or there are weights, but the graph has
+                none.
         """
     def remove(self, u: _Vertex, v: _Vertex) -> bool:
-        """Remove the edge from ``u`` to ``v``, and return whether it was there.
+        """Remove the edge from ``u`` to ``v``; return whether it existed.
 
         Args:
             u: Source.
             v: Target.
         """
     def remove_many(self, us: _Column, vs: _Column) -> npt.NDArray[np.bool_]:
-        """Remove the edges from ``us[i]`` to ``vs[i]``, all at once.
+        """Remove the edges from ``us[i]`` to ``vs[i]``, atomically.
 
         Args:
             us: Sources.
-            vs: Targets, as many.
+            vs: Targets, one per source.
 
         Returns:
-            Whether each was there; false for a pair that comes again.
+            Whether each existed; false for the repetition of a pair.
 
         Raises:
             InvalidInputError: The columns differ in length.
         """
     def remove_vertex(self, v: _Vertex) -> int:
-        """Remove every edge that ``v`` is an end of, and return how many there were.
+        """Remove all edges of ``v``; return their number.
 
         Args:
             v: The vertex.
@@ -1326,21 +1398,24 @@ class Graph:
             ConflictError: Other writers kept changing the same edges.
         """
     def clear(self) -> None:
-        """Remove every edge, at once."""
+        """Remove all edges, atomically."""
     def number_of_edges(self) -> int:
-        """Return how many edges there are."""
+        """Return the number of edges."""
     def number_of_vertices(self) -> int:
-        """Return how many vertices are an end of an edge. Reads the ends of all edges."""
+        """Return the number of vertices that have an edge. Reads the ends of all edges."""
     def has_vertex(self, v: _Vertex) -> bool:
-        """Return whether ``v`` is an end of an edge.
+        """Return whether ``v`` has an edge.
 
         Args:
             v: The vertex.
         """
     def vertices(self) -> _Vertices:
-        """Return all vertices that are an end of an edge; integers ascending, texts in the order of their ids."""
+        """Return all vertices that have an edge.
+
+        Integers are sorted; strings are in the order of their ids.
+        """
     def to_table(self) -> Table:
-        """Return all edges, ascending by source and target, as of now."""
+        """Return all edges of the current snapshot, sorted by source and target."""
     def import_csv(
         self,
         path: _Path,
@@ -1351,115 +1426,126 @@ class Graph:
         on_error: Literal["fail", "skip"] = "fail",
         progress: _Progress = None,
     ) -> ImportReport:
-        """Import a text of edges: commas, tabs, other delimiters or white space; plain, gzip or Zstandard.
+        """Import edges from a text file.
 
-        Edges that are there already get the new weights. The import becomes visible at once and is durable when it
-        returns, whatever the durability of commits.
+        Fields are separated by commas, tabs, other delimiters or white space. The file is plain,
+        gzip or Zstandard.
+
+        Existing edges get the new weights. The import becomes visible atomically and is durable
+        when it returns, whatever the durability of commits.
 
         Args:
             path: The file.
-            columns: Source, target and perhaps weight: names in the header, or positions from 0. ``None``: by
-                well-known names, else the first two or three in this order.
-            delimiter: One character; a space stands for any white space. ``None``: found out.
-            header: Whether the first record names the columns. ``None``: found out.
-            on_error: What a bad line does: end the import, or be left out and reported.
-            progress: True draws a line on the terminal. A callable is called some times a second with a dict of
-                ``phase``, ``rows``, ``bytes_read``, ``bytes_total`` (or ``None``), ``fraction`` and ``seconds``; what
-                it raises ends the import.
+            columns: Source, target and optionally weight: names in the header, or positions from 0.
+                ``None``: well-known names, else the first two or three in this order.
+            delimiter: One character; a space is any white space. ``None``: detected.
+            header: Whether the first record has the column names. ``None``: detected.
+            on_error: What a bad line does: fail the import, or be skipped and reported.
+            progress: ``True`` draws a line on the terminal. A callable is called a few times per
+                second with a dict of ``phase``, ``rows``, ``bytes_read``, ``bytes_total`` (or
+                ``None``), ``fraction`` and ``seconds``; an exception in it ends the import.
 
         Returns:
-            What was read and written.
+            Figures of the import.
 
         Raises:
-            InvalidInputError: The text is wrong; ``line`` and ``column`` say where. Nothing was imported.
-            LimitError: The memory limit is too small and there is no disk to spill to. Nothing was imported.
+            InvalidInputError: The text is not valid; ``line`` and ``column`` say where. Nothing was
+                imported.
+            LimitError: The memory limit is too small and there is no disk to spill to. Nothing was
+                imported.
             KeyboardInterrupt: Ctrl-C stopped it. Nothing was imported.
         """
     def import_parquet(self, path: _Path, *, progress: _Progress = None) -> ImportReport:
-        """Import a Parquet file with two or three columns, or some that are named as edges' are.
+        """Import a Parquet file with two or three columns, or with columns of well-known names.
 
         Args:
             path: The file.
             progress: As in :meth:`import_csv`.
 
         Returns:
-            What was read and written.
+            Figures of the import.
 
         Raises:
-            InvalidInputError: Columns are missing or of other types. Nothing was imported.
+            InvalidInputError: Columns are missing or have other types. Nothing was imported.
             LimitError: As in :meth:`import_csv`.
             KeyboardInterrupt: Ctrl-C stopped it. Nothing was imported.
         """
     def import_arrow(self, table: _ArrowStream | _ArrowArray, *, progress: _Progress = None) -> ImportReport:
-        """Import a table or stream that speaks Arrow: pyarrow, Polars, pandas, DuckDB and others.
+        """Import an Arrow table or stream: pyarrow, Polars, pandas, DuckDB and others.
 
         Args:
-            table: Two or three columns, or some that are named as edges' are.
+            table: Two or three columns, or columns of well-known names.
             progress: As in :meth:`import_csv`.
 
         Returns:
-            What was read and written.
+            Figures of the import.
 
         Raises:
-            InvalidInputError: It does not speak Arrow, or columns are missing or of other types. Nothing was imported.
+            InvalidInputError: The object has no Arrow interface, or columns are missing or have
+                other types. Nothing was imported.
             LimitError: As in :meth:`import_csv`.
             KeyboardInterrupt: Ctrl-C stopped it. Nothing was imported.
         """
     def import_arrays(
         self, us: _Column, vs: _Column, ws: _Column | None = None, *, progress: _Progress = None
     ) -> ImportReport:
-        """Import columns in memory: the fast way for very many edges. :meth:`upsert_many` is for some thousand.
+        """Import edges from columns in memory.
+
+        This is the fastest way for very many edges. For a few thousand use :meth:`upsert_many`.
 
         Args:
             us: Sources.
-            vs: Targets, as many.
-            ws: Weights, as many; without them each edge weighs 1.
+            vs: Targets, one per source.
+            ws: Weights, one per edge; ``None``: 1 each.
             progress: As in :meth:`import_csv`.
 
         Returns:
-            What was read and written.
+            Figures of the import.
 
         Raises:
-            InvalidInputError: The columns differ in length, or weights were given and the graph has none.
+            InvalidInputError: The columns differ in length, or there are weights, but the graph has
+                none. Nothing was imported.
             LimitError: As in :meth:`import_csv`.
             KeyboardInterrupt: Ctrl-C stopped it. Nothing was imported.
         """
     def export_parquet(self, path: _Path) -> int:
-        """Write all edges to a Parquet file, as of now, and return how many.
+        """Write all edges of the current snapshot to a Parquet file; return their number.
 
         Args:
-            path: The file. One that is there is replaced once all is written, and keeps its mode and owner; links are
-                followed; a named pipe or a device is written into.
+            path: The file. An existing file is replaced after everything is written, and keeps its
+                mode and owner. Links are followed. Named pipes and devices are written to directly.
 
         Raises:
-            InvalidInputError: ``path`` is a folder, or lies in the folder of a database or a backup.
+            InvalidInputError: ``path`` is a folder, or lies in the folder of a database or a
+                backup.
         """
     def export_csv(self, path: _Path) -> int:
-        """Write all edges to a CSV file with a header, as of now, and return how many.
+        """Write all edges of the current snapshot to a CSV file with a header; return their number.
 
         Args:
-            path: The file. One that is there is replaced once all is written, and keeps its mode and owner; links are
-                followed; a named pipe or a device is written into.
+            path: The file. An existing file is replaced after everything is written, and keeps its
+                mode and owner. Links are followed. Named pipes and devices are written to directly.
 
         Raises:
-            InvalidInputError: ``path`` is a folder, or lies in the folder of a database or a backup.
+            InvalidInputError: ``path`` is a folder, or lies in the folder of a database or a
+                backup.
         """
     def __len__(self) -> int:
-        """Return how many edges there are."""
+        """Return the number of edges."""
     def __contains__(self, v: _Vertex, /) -> bool:
-        """Return whether ``v`` is an end of an edge."""
+        """Return whether ``v`` has an edge."""
     def _repr_html_(self) -> str: ...
 
 @final
 class Table:
-    """Rows with named columns, as of the moment they were read.
+    """Rows with named columns, of the snapshot at which they were read.
 
-    Speaks Arrow's PyCapsule interface, so that pyarrow, Polars, pandas, DuckDB and others take it as it is.
+    It has Arrow's PyCapsule interface, which pyarrow, Polars, pandas, DuckDB and others accept.
     """
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns: of edges ``src``, ``dst``, and ``weight`` where the graph has weights."""
+        """Names of the columns: ``src``, ``dst`` and, with weights, ``weight`` for edges."""
     def rows(self) -> list[tuple[Any, ...]]:
         """Return the rows as tuples of plain Python values."""
     def to_arrow(self) -> Any:
@@ -1495,33 +1581,34 @@ class Column:
         """Its name."""
     @property
     def type(self) -> str:
-        """What it holds, as scripts write it: ``Int``, ``String?``, ``[Float; 3]``."""
+        """Its type in the notation of scripts: ``Int``, ``String?``, ``[Float; 3]``."""
     @property
     def is_key(self) -> bool:
-        """Whether rows are found by it."""
+        """Whether it is a key column."""
     @property
     def default(self) -> str | None:
-        """The expression that gives its value where a row says nothing."""
+        """The expression for its value if a row has none; ``None`` without a default."""
 
 @final
 class Relation:
-    """A relation by its name: its columns, its rows as Arrow, and changes of it by whole tables of rows.
+    """A relation by name: its columns, its rows as Arrow, and changes by whole tables of rows.
 
     >>> city = db.relation("city", create="{name: String => people: Int}")
     >>> city.put({"name": ["Lima", "Cusco"], "people": [10092000, 428450]})
     >>> city.to_polars()
 
-    Rows to write are anything that speaks Arrow's PyCapsule interface (a pyarrow table, a pandas or Polars frame), a
-    dict of columns, a list of rows (tuples in the order of the columns, or dicts) or a :class:`Result`. Columns are
-    found by name; one that has a default may be missing. Each change is all or nothing, in a transaction of its own
-    unless the relation is a transaction's. Indexes are kept, triggers are fired.
+    Rows to write are any object with Arrow's PyCapsule interface (a pyarrow table, a pandas or
+    Polars frame), a dict of columns, a list of rows (tuples in the order of the columns, or dicts)
+    or a :class:`Result`. Columns are matched by name; columns with a default may be missing. Each
+    change is atomic, in a transaction of its own unless the relation belongs to a transaction.
+    Indexes are updated, and triggers run.
 
-    Any call raises :class:`quipu.InvalidInputError` when the relation is gone, its access level forbids the call, its
-    database is closed or its transaction has ended. Any change does so for a column that is missing or that the
-    relation does not have, and for a value that its column does not take, named with relation, row and column; it
-    raises :class:`quipu.LimitError` where the rows outgrow a transaction's memory, :class:`quipu.ConflictError` where
-    another commit won, :class:`TypeError` where a value is of a type that no value is, :class:`KeyboardInterrupt` on
-    Ctrl-C.
+    Any call raises :class:`quipu.InvalidInputError` if the relation was dropped, its access level
+    forbids the call, its database is closed or its transaction has ended. A change also raises it
+    for missing and unknown columns, and for a value that does not fit its column; the message names
+    relation, row and column. A change raises :class:`quipu.LimitError` if the rows exceed the
+    memory of a transaction, :class:`quipu.ConflictError` if another commit won, :class:`TypeError`
+    if a value has an unsupported type, and :class:`KeyboardInterrupt` on Ctrl-C.
     """
 
     @property
@@ -1529,64 +1616,65 @@ class Relation:
         """Its name."""
     @property
     def columns(self) -> list[Column]:
-        """Its columns when it was opened, keys first."""
+        """Its columns at the time of opening, keys first."""
     def __len__(self) -> int: ...
     def __bool__(self) -> bool: ...
     def rows(self) -> list[tuple[Any, ...]]:
-        """Return all rows in the order of their keys; the values are as in :meth:`Result.rows`."""
+        """Return all rows in key order, with values as in :meth:`Result.rows`."""
     def __iter__(self) -> Iterator[tuple[Any, ...]]: ...
     def put(self, data: _Rows) -> None:
-        """Put rows, whatever their keys held before.
+        """Insert rows, and overwrite those with the same keys.
 
         Args:
             data: The rows.
         """
     def insert(self, data: _Rows) -> None:
-        """Put rows whose keys are not there.
+        """Insert rows with new keys.
 
         Args:
             data: The rows.
 
         Raises:
-            InvalidInputError: A key is there already.
+            InvalidInputError: A key already exists.
         """
     def update(self, data: _Rows) -> None:
-        """Put some value columns of rows that are there; the other columns stay as they are.
+        """Change some value columns of existing rows; the others are unchanged.
 
         Args:
-            data: The key columns, and the value columns that change.
+            data: The key columns, and the value columns to change.
 
         Raises:
-            InvalidInputError: A key is not there.
+            InvalidInputError: A key does not exist.
         """
     def rm(self, data: _Rows) -> None:
-        """Remove rows by their keys, whether they are there or not.
+        """Remove rows by key; missing keys are ignored.
 
         Args:
-            data: The key columns; value columns are passed over.
+            data: The key columns; value columns are ignored.
         """
     def delete(self, data: _Rows) -> None:
-        """Remove rows that are there by their keys.
+        """Remove existing rows by key.
 
         Args:
-            data: The key columns; value columns are passed over.
+            data: The key columns; value columns are ignored.
 
         Raises:
-            InvalidInputError: A key is not there.
+            InvalidInputError: A key does not exist.
         """
     def to_arrow(self) -> Any:
         """Return a ``pyarrow.Table``.
 
-        ``Int`` is int64, ``Float`` float64, ``Bool`` bool, ``String`` string, ``Bytes`` binary, a vector a fixed-size
-        list, a list of booleans, numbers or texts a list, ``Json`` Arrow's extension type ``arrow.json`` (text, which
-        Polars has under ``.ext.storage()``), anything else text as the language writes it. A column of ``Any`` is what
-        its values are, as in :meth:`Result.to_arrow`.
+        ``Int`` becomes int64, ``Float`` float64, ``Bool`` bool, ``String`` string, ``Bytes``
+        binary, and a vector a fixed-size list. A list of booleans, numbers or strings becomes a
+        list. ``Json`` becomes Arrow's extension type ``arrow.json`` (text, in Polars under
+        ``.ext.storage()``). Other types become text in the notation of scripts. A column of ``Any``
+        gets its type from its values, as in :meth:`Result.to_arrow`.
 
         Raises:
             ImportError: pyarrow is not installed.
         """
     def to_pandas(self) -> Any:
-        """Return a ``pandas.DataFrame``: through pyarrow where it is there, else row by row.
+        """Return a ``pandas.DataFrame``: with pyarrow if it is installed, otherwise row by row.
 
         Raises:
             ImportError: pandas is not installed.
@@ -1595,25 +1683,34 @@ class Relation:
         """Return a ``polars.DataFrame``.
 
         Raises:
-            ImportError: polars is not installed.
+            ImportError: Polars is not installed.
         """
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
 class Result:
-    """Rows with named columns that a script answered, as of the moment it ran; it behaves as a sequence of tuples.
+    """The rows of a script's result with named columns; a sequence of tuples.
 
-    Rows hold plain Python values: ``None``, ``bool``, ``int``, ``float``, ``str``, ``bytes``, ``list`` (vectors too),
-    ``UUID``, what :func:`json.loads` makes of Json, and ``(microseconds, asserted)`` for a Validity.
+    Rows contain plain Python values: ``None``, ``bool``, ``int``, ``float``, ``str``, ``bytes``,
+    ``list`` (for vectors too), ``UUID``, the output of :func:`json.loads` for Json, and
+    ``(microseconds, asserted)`` for a Validity. They are those of the snapshot at which the script
+    ran.
 
-    Speaks Arrow's PyCapsule interface, so that pyarrow, Polars, pandas, DuckDB and others take it as it is. There a
-    column of integers is ``int64`` (``uint64`` with some past 2**63), of floats, or of integers and floats,
-    ``float64``, of booleans ``bool``, of texts ``utf8``, of bytes ``binary``, of vectors of one length a
-    ``fixed_size_list`` of floats, of lists a ``list`` where all items are booleans, numbers, texts, bytes or lists,
-    of Json the extension type ``arrow.json``, of Validity a ``struct`` of ``microseconds`` and ``asserted``; each may
-    hold nulls, and a column of nothing else is ``null``. What is so is taken back by ``put``. Any other column, and
-    one of several types, is ``utf8`` with each value as a script would write it.
+    It has Arrow's PyCapsule interface, which pyarrow, Polars, pandas, DuckDB and others accept. The
+    type of a column follows from its values:
+
+    - integers: ``int64``, or ``uint64`` if some are 2**63 or more
+    - floats, or integers and floats: ``float64``
+    - booleans: ``bool``; strings: ``utf8``; bytes: ``binary``
+    - vectors of one length: a ``fixed_size_list`` of floats
+    - lists whose items are all booleans, numbers, strings, bytes or lists: a ``list``
+    - Json: the extension type ``arrow.json``
+    - Validity: a ``struct`` of ``microseconds`` and ``asserted``
+    - only nulls: ``null``; any other column may contain nulls too
+
+    ``put`` takes columns of these types back. Any other column, and one of several types, is
+    ``utf8`` with each value in the notation of scripts.
     """
 
     @property
@@ -1643,18 +1740,18 @@ class Result:
     def __iter__(self) -> Iterator[tuple[Any, ...]]: ...
     def __reversed__(self) -> Iterator[tuple[Any, ...]]: ...
     def index(self, value: Any, start: int = 0, stop: int = ...) -> int:
-        """Return the number of the first row that is equal.
+        """Return the position of the first equal row.
 
         Args:
             value: A tuple.
-            start: The first row looked at.
-            stop: The first row that is not.
+            start: First position of the search.
+            stop: End of the search, exclusive.
 
         Raises:
             ValueError: There is none.
         """
     def count(self, value: Any) -> int:
-        """Return how many rows are equal.
+        """Return the number of equal rows.
 
         Args:
             value: A tuple.
@@ -1669,21 +1766,23 @@ class Result:
 
 @final
 class ResultStream:
-    """Parts of what a script answers, as of the moment it began: one result after another, or, once, a stream of Arrow.
+    """A result in batches: one :class:`Result` after another, or, once, an Arrow stream.
 
-    The columns of all parts have the same types in Arrow: those of the stored columns that they are taken of, and else
-    those that the values of the first part show. Where a later part holds something else,
-    :class:`InvalidInputError` is raised; ``to_int``, ``to_float``, ``to_string`` and ``to_bool`` in the script say what
-    a column is.
+    Rows are those of the snapshot at which the script began. The columns of all batches have the
+    same Arrow types: those of the stored columns from which they come, otherwise those of the
+    values in the first batch. If a later batch contains other values, :class:`InvalidInputError` is
+    raised; use ``to_int``, ``to_float``, ``to_string`` and ``to_bool`` in the script to fix the
+    type of a column.
     """
 
     @property
     def columns(self) -> list[str]:
         """Names of the columns."""
     def close(self) -> None:
-        """Stop the script. There are no further parts.
+        """Stop the script. There are no further batches.
 
-        Any thread may call it; one that waits for a part meanwhile gets a :class:`CancelledError`.
+        Any thread may call it; a thread that waits for a batch meanwhile gets a
+        :class:`CancelledError`.
         """
     def __iter__(self) -> Self: ...
     def __next__(self) -> Result: ...
@@ -1694,81 +1793,81 @@ class ResultStream:
 
 @final
 class ImportReport:
-    """What an import did."""
+    """Figures of an import."""
 
     @property
     def edges(self) -> int:
         """Distinct edges written."""
     @property
     def rows(self) -> int:
-        """Rows read, without skipped ones."""
+        """Rows read, without skipped rows."""
     @property
     def duplicates(self) -> int:
-        """Rows whose pair came again later, and edges that were there already."""
+        """Rows whose pair occurs again later, and edges that already existed."""
     @property
     def skipped(self) -> int:
-        """Bad rows left out, with ``on_error="skip"``."""
+        """Bad rows skipped with ``on_error="skip"``."""
     @property
     def skipped_lines(self) -> list[str]:
-        """The first ten of them: where they are and what is wrong with them."""
+        """The positions and errors of the first ten skipped rows."""
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """Duration."""
     @property
     def bytes_read(self) -> int:
-        """Bytes of input; of a compressed file its compressed bytes."""
+        """Bytes of input; compressed bytes if it is compressed."""
     @property
     def bytes_written(self) -> int:
-        """Bytes written: finished tables, and what was spilled."""
+        """Bytes written: finished tables and spilled runs."""
 
 @final
 class BackupReport:
-    """What a backup consists of, and what it cost."""
+    """The contents and the cost of a backup."""
 
     @property
     def files(self) -> int:
-        """Files in it, without the list."""
+        """Number of its files, without the list."""
     @property
     def linked(self) -> int:
-        """Tables that are hard links to the database's."""
+        """Tables that are hard links to those of the database."""
     @property
     def copied(self) -> int:
-        """Tables whose bytes were copied."""
+        """Tables that were copied."""
     @property
     def reused(self) -> int:
-        """Tables that are hard links to an earlier backup's."""
+        """Tables that are hard links to those of an earlier backup."""
     @property
     def bytes_written(self) -> int:
-        """Bytes written for it."""
+        """Bytes that it wrote."""
     @property
     def bytes_total(self) -> int:
-        """Bytes of all its files, unpacked."""
+        """Bytes of all its files, uncompressed."""
     @property
     def sequence(self) -> int:
-        """Number of the newest commit in it."""
+        """Sequence number of its newest commit."""
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """Duration."""
 
 @final
 class RestoreReport:
-    """What was restored."""
+    """Figures of a restored database."""
 
     @property
     def files(self) -> int:
-        """Files of the database."""
+        """Number of its files."""
     @property
     def bytes(self) -> int:
         """Bytes of these files."""
     @property
     def rows(self) -> int:
-        """Row versions that were read and found in order; an edge is one in each direction."""
+        """Row versions that were read and are in order; an edge counts once per direction."""
     @property
     def sequence(self) -> int:
-        """Number of the newest commit in it."""
+        """Sequence number of its newest commit."""
     @property
     def moment(self) -> float:
-        """When the backup was taken, in seconds since 1970, as of :func:`time.time`."""
+        """When the backup was taken, in seconds since 1970, as in :func:`time.time`."""
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """Duration."""
