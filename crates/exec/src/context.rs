@@ -59,7 +59,7 @@ pub struct ExecContext<'a> {
     /// Bytes that the sinks of other threads hold.
     pub beside_bytes: u64,
     /// The most bytes that were held since this was reset, for an analysed query.
-    pub held_bytes_max: Option<AtomicU64>,
+    pub held_bytes_max: Option<Arc<AtomicU64>>,
 }
 
 /// Takes columns and their number of rows; says how many bytes it holds.
@@ -129,7 +129,7 @@ impl<'a> ExecContext<'a> {
             tries: Arc::clone(&self.tries),
             cached_tries: self.cached_tries,
             beside_bytes: 0,
-            held_bytes_max: None,
+            held_bytes_max: self.held_bytes_max.clone(),
         }
     }
 

@@ -24,6 +24,7 @@ use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::pipeline::sweep::Sweep;
 use crate::pipeline::{OutputHints, Pipeline};
+use crate::profile::Clock;
 use crate::sink::{RowOutput, Serial, Sink};
 use crate::value::cell::Cell;
 use base::KeyRange;
@@ -110,6 +111,8 @@ pub(crate) struct ParallelPipeline<'a, 'p, 's, S> {
     /// The caller's thread is the first. None before they are needed.
     workers: Vec<Worker<'a, 'p, S>>,
     taken: Option<ReservedWorkers<'a>>,
+    /// Whether workers count what they do.
+    is_profiled: bool,
 }
 
 /// What a thread needs for itself.
@@ -141,6 +144,7 @@ impl<'a, 'p, 's, S: Sink> ParallelPipeline<'a, 'p, 's, S> {
             sink,
             workers: Vec::new(),
             taken: None,
+            is_profiled: false,
         }
     }
 
@@ -150,6 +154,7 @@ impl<'a, 'p, 's, S: Sink> ParallelPipeline<'a, 'p, 's, S> {
     /// Whatever stops the query.
     pub(crate) fn run(mut self, body: &mut Pipeline<'p>) -> Result<()> {
         let context = self.context;
+        self.is_profiled = body.clock.is_some();
         let free = self.worker_pool.free();
         if free == 0 || !self.sink.is_joinable() {
             return body.run(context, &mut Serial(self.sink)).map(drop);
@@ -168,7 +173,7 @@ impl<'a, 'p, 's, S: Sink> ParallelPipeline<'a, 'p, 's, S> {
                 body.run(context, &mut self)?;
             }
         }
-        self.finish(context)
+        self.finish(body, context)
     }
 
     /// The same of some ranges of what the first step reads; those that were not read come back,
@@ -182,10 +187,11 @@ impl<'a, 'p, 's, S: Sink> ParallelPipeline<'a, 'p, 's, S> {
         body: &mut Pipeline<'p>,
     ) -> Result<(Wanted, Vec<KeyRange>)> {
         let context = self.context;
+        self.is_profiled = body.clock.is_some();
         if self.sink.is_joinable() {
             let unread = self.scan(ranges, true)?;
             let is_done = self.sink.is_done();
-            self.finish(context)?;
+            self.finish(body, context)?;
             return Ok((!is_done, unread));
         }
         let mut ranges = ranges.into_iter();
@@ -211,6 +217,7 @@ impl<'a, 'p, 's, S: Sink> ParallelPipeline<'a, 'p, 's, S> {
             let context = self.context.fork();
             let mut body = Pipeline::new(self.plan, self.variables, &context.computer())?;
             body.set_hints(self.hints.clone());
+            body.clock = self.is_profiled.then(|| Clock::new(self.plan.steps.len()));
             let (sink, unread) = (self.sink.fork(), Vec::new());
             self.workers.push(Worker { body, context, sink, unread });
         }
@@ -279,13 +286,16 @@ impl<'a, 'p, 's, S: Sink> ParallelPipeline<'a, 'p, 's, S> {
         done.into_iter().collect()
     }
 
-    /// Merges all sinks into one.
-    fn finish(mut self, context: &ExecContext<'_>) -> Result<()> {
+    /// Merges all sinks into one, and what the workers counted into `of`.
+    fn finish(mut self, of: &mut Pipeline<'p>, context: &ExecContext<'_>) -> Result<()> {
         let shares = self.workers.iter().map(|_| vec![()]).collect();
         self.all(shares, |Worker { body, context, sink, .. }, _| {
             body.hand_on_all_pre_aggregated(context, &mut Serial(sink)).map(drop)
         })?;
-        for Worker { sink, .. } in self.workers.drain(..) {
+        for Worker { sink, body, .. } in self.workers.drain(..) {
+            if let (Some(all), Some(clock)) = (&mut of.clock, &body.clock) {
+                all.join(clock);
+            }
             self.sink.join(sink, context)?;
         }
         Ok(())

@@ -10,7 +10,7 @@
 //!    has not left.
 
 use hashbrown::HashMap;
-use plan::BodyPlan;
+use plan::{BodyPlan, OperatorName};
 
 /// What one step did. Behind the last step of a body the head is one more: what it gets is what the
 /// body finds.
@@ -20,8 +20,27 @@ pub(crate) struct StepFigures {
     pub batches: u64,
     /// Rows of these.
     pub rows: u64,
-    /// Microseconds in it and in no later step.
+    /// Microseconds in it and in no later step, of all threads.
     pub us: u64,
+    /// Batches that each operator took, in the order of [`OperatorName::ALL`].
+    pub operators: [u64; OperatorName::ALL.len()],
+}
+
+impl StepFigures {
+    fn add(&mut self, more: &Self) {
+        self.batches += more.batches;
+        self.rows += more.rows;
+        self.us += more.us;
+        for (all, more) in self.operators.iter_mut().zip(more.operators) {
+            *all += more;
+        }
+    }
+
+    /// The operators that ran, each with its batches.
+    pub(crate) fn operators(&self) -> impl Iterator<Item = (OperatorName, u64)> {
+        let counts = self.operators;
+        OperatorName::ALL.into_iter().zip(counts).filter(|(_, batches)| *batches > 0)
+    }
 }
 
 /// What a body did.
@@ -38,6 +57,8 @@ pub(crate) struct BodyFigures {
 pub struct GroupFigures {
     /// Rounds of its recursion; 0 where it has none.
     pub rounds: u64,
+    /// Rows of its relations.
+    pub rows: u64,
     /// Microseconds.
     pub us: u64,
     /// The most bytes that the query held meanwhile.
@@ -60,9 +81,10 @@ impl Profile {
         self.group.rounds += 1;
     }
 
-    /// The present group is done after so many microseconds, and held so many bytes at most.
-    pub(crate) fn end_group(&mut self, us: u64, held_bytes_max: u64) {
-        self.groups.push(GroupFigures { us, held_bytes_max, ..self.group });
+    /// The present group is done after so many microseconds; its relations have so many rows, and
+    /// it held so many bytes at most.
+    pub(crate) fn end_group(&mut self, us: u64, rows: u64, held_bytes_max: u64) {
+        self.groups.push(GroupFigures { us, rows, held_bytes_max, ..self.group });
         self.group = GroupFigures::default();
     }
 
@@ -71,11 +93,7 @@ impl Profile {
         let body = self.bodies.entry(address(plan)).or_default();
         body.runs += 1;
         body.steps.resize(clock.steps.len(), StepFigures::default());
-        for (all, more) in body.steps.iter_mut().zip(clock.steps) {
-            all.batches += more.batches;
-            all.rows += more.rows;
-            all.us += more.us;
-        }
+        body.steps.iter_mut().zip(&clock.steps).for_each(|(all, more)| all.add(more));
     }
 
     /// What a body did; nothing where it never ran.
@@ -101,6 +119,34 @@ impl Clock {
     /// For a body of so many steps.
     pub(crate) fn new(steps: usize) -> Self {
         Self { steps: vec![StepFigures::default(); steps + 1], current: None, since_us: 0 }
+    }
+
+    /// Adds what another thread did.
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.steps.iter_mut().zip(&other.steps).for_each(|(all, more)| all.add(more));
+    }
+
+    /// An operator answers a step for a batch.
+    pub(crate) fn note_operator(&mut self, step: usize, name: OperatorName) {
+        if let Some(figures) = self.steps.get_mut(step) {
+            figures.operators[name as usize] += 1;
+        }
+    }
+
+    /// An earlier step answered this one, too, for so many batches and rows.
+    pub(crate) fn note_fused(&mut self, step: usize, name: OperatorName, batches: u64, rows: u64) {
+        if let Some(figures) = self.steps.get_mut(step) {
+            figures.batches += batches;
+            figures.rows += rows;
+            figures.operators[name as usize] += batches;
+        }
+    }
+
+    /// No step is busy on this thread: others run. What is returned is for [`Clock::leave`].
+    pub(crate) fn pause(&mut self, now_us: u64) -> Option<usize> {
+        let before = self.current;
+        self.leave(None, now_us);
+        before
     }
 
     /// A batch enters a step. What is returned is for [`Clock::leave`].

@@ -21,6 +21,8 @@ pub struct RelationInfo {
     /// For each column, the estimated probability that two rows have the same value in it. May be
     /// shorter than `columns`.
     pub repeat_rates: Vec<Option<f64>>,
+    /// Whether its rows are in memory: a temporary relation of a script.
+    pub is_in_memory: bool,
     /// Whether the last key column is a validity, so that `@` is allowed.
     pub is_historical: bool,
     /// Columns that hold dictionary ids of strings.

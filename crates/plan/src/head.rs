@@ -172,6 +172,7 @@ mod tests {
             rows: 0,
             paths: Vec::new(),
             repeat_rates: Vec::new(),
+            is_in_memory: false,
             is_historical: false,
             spelled: None,
         }

@@ -9,7 +9,8 @@
 //! 5. `stratify`: predicates are grouped into strata.
 //! 6. `order`: finds a join order for each rule, and one for each of its recursive atoms.
 //!    `look_first` adds an order to be tried first, `together` groups steps that are answered by
-//!    intersection, `live` finds live variables, and `unequal` proves rows distinct.
+//!    intersection, `physical` names operators, `live` finds live variables, and `unequal` proves rows
+//!    distinct. Estimates and costs are those of `cost`.
 //!
 //! With debug assertions, `check` verifies the result of each pass.
 
@@ -17,6 +18,7 @@ mod bounds;
 mod catalog;
 mod check;
 mod constants;
+mod cost;
 mod frontier;
 mod head;
 mod inline;
@@ -25,6 +27,7 @@ mod live;
 mod look_first;
 mod magic;
 mod order;
+mod physical;
 mod push;
 mod resolve;
 mod stratify;
@@ -34,22 +37,21 @@ mod unequal;
 pub use bounds::RangeHint;
 pub use catalog::{AccessPath, Catalog, ColumnInfo, PrefixStatistics, RelationInfo, Spelled};
 pub use constants::{Constant, Wanted};
+pub use cost::LOOK_UP_ROWS;
 pub use head::{entry_types, head_types};
 pub use ir::{
     AggregateUse, Expr, FixedInput, FixedUse, Literal, Predicate, PredicateKind, Program, Rule,
     Source, StoredUse, Var,
 };
 pub use live::Duplicates;
-pub use order::{BodyPlan, LOOK_UP_ROWS, Planned, Step, Tried, Version};
+pub use order::{BodyPlan, Planned, Step, Tried, Version};
+pub use physical::{OperatorName, Physical};
 pub use resolve::{resolve, resolve_expression, resolve_over};
 pub use stratify::Group;
 
 use check::Heads;
 use order::Sizes;
 use syntax::Diagnostic;
-
-/// Estimated number of rows in a magic set.
-const ASKED_ROWS: f64 = 10.0;
 
 /// An executable plan.
 #[derive(Clone, Debug)]
@@ -195,7 +197,7 @@ fn plan_groups(
     infos: &[RelationInfo],
     groups: Vec<Group>,
 ) -> Result<Groups, Vec<Diagnostic>> {
-    let asked = |predicate: &Predicate| predicate.is_asked.then_some(ASKED_ROWS);
+    let asked = |predicate: &Predicate| predicate.is_asked.then_some(cost::ROWS_MAGIC);
     let mut sizes: Vec<Option<f64>> = program.predicates.iter().map(asked).collect();
     let mut whole_rows = vec![None; program.predicates.len()];
     let mut planned = Vec::with_capacity(groups.len());
@@ -222,8 +224,8 @@ fn plan_groups(
             let is_inline =
                 matches!(program.predicates[predicate].kind, PredicateKind::Inline { .. });
             if is_inline && !program.predicates[predicate].is_asked {
-                let grown = if group.is_recursive { 10.0 } else { 1.0 };
-                sizes[predicate] = Some((rows[predicate] * grown).clamp(1.0, 1e9));
+                let grown = if group.is_recursive { cost::RECURSION_GROWS } else { 1.0 };
+                sizes[predicate] = Some((rows[predicate] * grown).clamp(1.0, cost::ROWS_MAX));
                 if !group.is_recursive {
                     whole_rows[predicate] = sizes[predicate];
                 }

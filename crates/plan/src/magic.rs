@@ -15,14 +15,11 @@
 //!    other copy only has the final row of each group, and a condition may reject that row although
 //!    it accepted an earlier one that the final row replaced.
 
-use crate::ASKED_ROWS;
 use crate::catalog::RelationInfo;
+use crate::cost;
 use crate::ir::{Expr, Literal, Predicate, PredicateKind, Program, Rule, Source, Var};
 use crate::order::{self, Orderer, Sizes, Version};
 use hashbrown::{HashMap, HashSet};
-
-/// Minimum ratio between the rows of a rule and the values in its magic set.
-const LESS: f64 = 4.0;
 
 /// Maximum number of copies of rules. A query that needs more is not rewritten.
 const COPIES_MAX: usize = 256;
@@ -124,7 +121,7 @@ impl Rewriter<'_> {
             is_asked: true,
             is_sorted: false,
         });
-        self.sizes.extend([original.is_asked.then_some(ASKED_ROWS), Some(ASKED_ROWS)]);
+        self.sizes.extend([original.is_asked.then_some(cost::ROWS_MAGIC), Some(cost::ROWS_MAGIC)]);
         self.copies.insert((of, bound.clone()), (copy, asked));
         self.work.push(Task::Copy { of, bound, copy, asked });
         (copy, asked)
@@ -182,7 +179,8 @@ impl Rewriter<'_> {
                 // A rule that is computed as a whole reads its own component as a whole.
                 let is_own = !is_copy && self.component[*read] == self.component[of];
                 let before = step.checked_sub(1).map_or(1.0, |last| rows[last]);
-                let is_less = self.whole_rows[*read].is_none_or(|rows| before * LESS < rows);
+                let is_less =
+                    self.whole_rows[*read].is_none_or(|rows| before * cost::MAGIC_RATIO_MIN < rows);
                 if asked.contains(&true) && !is_own && (is_copy || is_less) {
                     let (copy, set) = self.want_copy(*read, asked.clone());
                     let head: Vec<Var> = args

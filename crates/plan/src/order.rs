@@ -7,35 +7,24 @@
 //! exhaustive search (Selinger et al., SIGMOD 1979) would gain less than the estimates are wrong
 //! by.
 
-use crate::bounds::{self, RangeHint, Sharpness};
-use crate::catalog::{AccessPath, PrefixStatistics, RelationInfo};
+use crate::bounds::{self, RangeHint};
+use crate::catalog::RelationInfo;
 use crate::check;
+use crate::cost;
 use crate::frontier::Frontier;
 use crate::ir::{Expr, Literal, Program, Rule, Source, Var};
 use crate::live::{self, Duplicates};
 use crate::look_first;
+use crate::physical::{self, OperatorName, Physical};
 use crate::together;
 use crate::unequal;
 use syntax::{Diagnostic, Span};
 
+mod estimate;
+
 /// Maximum number of atoms that are each tried as the first. A larger body starts with the atom
 /// that is estimated to leave the fewest rows.
 pub(crate) const BEGINNINGS_MAX: usize = 12;
-
-/// Estimated share of rows that match a bound column without statistics.
-const REPEAT_RATE: f64 = 0.1;
-
-/// Estimated rows of a derived relation whose size is unknown.
-const ROWS_UNKNOWN: f64 = 1000.0;
-
-/// As [`ROWS_UNKNOWN`], for recursive relations in an order of lookups only. Larger than any
-/// relation, so that the recursion comes after all other lookups and is asked for as few values as
-/// possible.
-const ROWS_RECURSIVE: f64 = 1e12;
-
-/// Number of scanned rows that cost as much as finding one row in an index and looking it up in its
-/// relation: 20 to 40 ns each, against about 300 ns.
-pub const LOOK_UP_ROWS: u64 = 10;
 
 /// A column and its variable.
 type Place = (usize, Var);
@@ -51,7 +40,7 @@ pub enum Version {
     Delta,
 }
 
-/// An operator of a pipeline.
+/// What an operator of a pipeline does. [`crate::physical`] names the operators that can do it.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Assigns the value of an expression to a variable, or compares if it is already bound.
@@ -134,10 +123,10 @@ impl Step {
     }
 }
 
-/// An operator with estimates and properties of the rows after it.
+/// A step with its operator, estimates and properties of the rows after it.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// The operator.
+    /// What it does.
     pub step: Step,
     /// Live variables: bound, and used by a later step or the head.
     pub live: Vec<Var>,
@@ -156,6 +145,8 @@ pub struct Planned {
     /// for a matching row, so the variable that this step binds can be found by intersecting all of
     /// them.
     pub together: usize,
+    /// The operator that answers the step.
+    pub operator: Physical,
 }
 
 /// How often the values of a variable repeat. If the data is skewed, the number of rows that a
@@ -196,7 +187,7 @@ pub struct Tried {
     /// The plan of the order.
     pub plan: BodyPlan,
     /// Rows after which the alternative is abandoned, over all rounds of a recursion. A lookup
-    /// counts as [`LOOK_UP_ROWS`].
+    /// counts as [`LOOK_UP_ROWS`](crate::LOOK_UP_ROWS).
     pub rows_max: u64,
 }
 
@@ -233,7 +224,9 @@ pub(crate) fn order(
         if (2..=BEGINNINGS_MAX).contains(&begins.len()) {
             for &place in &begins {
                 let mut other = Orderer::new(rule, sizes, frontier.clone());
-                if other.run(Some(place), version).is_none() && other.cost < best.cost * 0.9 {
+                if other.run(Some(place), version).is_none()
+                    && other.cost < best.cost * cost::BETTER_SHARE
+                {
                     best = other;
                 }
             }
@@ -256,6 +249,7 @@ pub(crate) fn order(
 fn finished(program: &Program, rule: &Rule, sizes: &Sizes<'_>, order: Orderer<'_>) -> BodyPlan {
     let Orderer { rows, mut steps, mut places, .. } = order;
     together::find(&mut steps, &mut places);
+    physical::name_operators(&mut steps, sizes.infos);
     let duplicates = live::duplicates(program, rule);
     live::find(program, rule, sizes.infos, duplicates, &mut steps);
     // Only computed for the entry.
@@ -351,7 +345,7 @@ impl<'a> Orderer<'a> {
                         }
                         let Some(mut cost) = self.cost(literal, version(*place)) else { continue };
                         if self.is_round && self.is_apart(literal) {
-                            cost += f64::MAX / 2.0;
+                            cost += cost::CROSS_PRODUCT_COST;
                         }
                         if first == Some(*place) {
                             best = Some((cost, i));
@@ -379,7 +373,7 @@ impl<'a> Orderer<'a> {
             // nothing.
             self.cost += match literal {
                 Literal::Atom { .. } => once + before + self.rows,
-                _ => before * 0.2,
+                _ => before * cost::EXPRESSION_COST,
             };
             self.frontier.bind(literal, self.sizes);
             self.rows = self.rows.min(self.frontier.rows_max(&self.bound, &left));
@@ -432,40 +426,6 @@ impl<'a> Orderer<'a> {
         }
     }
 
-    /// Estimated rows that an atom or a list reads and leaves. `None` if it cannot be evaluated
-    /// yet.
-    fn cost(&self, literal: &Literal, version: Version) -> Option<f64> {
-        match literal {
-            Literal::Member { list, .. } => list.is_bound(&self.bound).then_some(self.rows * 3.0),
-            Literal::Atom { source, args, negated: false, at, .. } => {
-                if !at.iter().all(|at| at.is_bound(&self.bound))
-                    || !self.may_look(*source, args, at.is_some())
-                {
-                    return None;
-                }
-                match *source {
-                    Source::Derived(predicate) => {
-                        Some(self.rows * self.derived_fanout(predicate, args, version).max(0.9))
-                    }
-                    Source::Stored(stored) => {
-                        let (path, prefix) = self.path(stored, args, at.is_some());
-                        let fanout = self.stored_fanout(stored, path, prefix, args);
-                        let once = match prefix {
-                            0 => {
-                                self.sizes.infos[stored].rows as f64
-                                    * 0.1
-                                    * self.share(stored, path, 0, args)
-                            }
-                            _ => 0.0,
-                        };
-                        Some(self.rows * fanout.max(0.9) + once)
-                    }
-                }
-            }
-            _ => None,
-        }
-    }
-
     /// Whether an atom may be added now. If only lookups are allowed, one of its variables must be
     /// bound, or it must be the first and derived.
     fn may_look(&self, source: Source, args: &[Option<Var>], is_at: bool) -> bool {
@@ -485,151 +445,6 @@ impl<'a> Orderer<'a> {
             // later queries.
             Source::Stored(stored) => is_bound || self.path(stored, args, is_at).1 > 0,
         }
-    }
-
-    fn derived_fanout(&self, predicate: usize, args: &[Option<Var>], version: Version) -> f64 {
-        // The more columns of a recursive relation are bound, the fewer values it is asked for, so
-        // it should come after other atoms.
-        let unknown = if self.looks { ROWS_RECURSIVE } else { ROWS_UNKNOWN };
-        let rows = self.sizes.predicates[predicate].unwrap_or(unknown).max(1.0);
-        let rows = if version == Version::Delta { (rows * 0.1).max(1.0) } else { rows };
-        let bound = args.iter().flatten().filter(|&&var| self.bound[var]).count();
-        rows.powf(1.0 - bound as f64 / args.len().max(1) as f64)
-    }
-
-    /// The access path with the longest bound prefix, and the length of the prefix. Among paths
-    /// with equal prefixes:
-    ///
-    /// - Without a prefix, the path whose next column has the most selective range wins. Its real
-    ///   selectivity is measured when the query runs.
-    /// - With a prefix, another path than the first is chosen only if the first has no range for
-    ///   its next column, and the other one either contains all columns or has few rows per value.
-    ///
-    /// A read with `@` uses the relation itself, because it needs all versions of a key, which are
-    /// adjacent only there.
-    fn path(&self, stored: usize, args: &[Option<Var>], is_at: bool) -> (usize, usize) {
-        let is_bound = |&&column: &&usize| args[column].is_some_and(|var| self.bound[var]);
-        let paths = &self.sizes.infos[stored].paths;
-        if is_at {
-            let keys = &paths[0].keys;
-            let keys = &keys[..keys.len().saturating_sub(1)];
-            return (0, keys.iter().take_while(is_bound).count());
-        }
-        let mut best = (0, 0);
-        let mut best_value = (0, Sharpness::Nothing);
-        for (number, path) in paths.iter().enumerate() {
-            let prefix = path.keys.iter().take_while(is_bound).count();
-            if prefix < best_value.0 {
-                continue;
-            }
-            let hint = match paths.len() {
-                // There is no choice.
-                1 => None,
-                _ => self.range(path.keys.get(prefix).copied(), args),
-            };
-            let sharpness = hint.map_or(Sharpness::Nothing, |hint| hint.sharpness());
-            let is_better = match prefix {
-                _ if prefix > best_value.0 => true,
-                0 => sharpness > best_value.1,
-                _ if best_value.1 > Sharpness::Nothing => false,
-                _ if self.covers(path, args) => sharpness > Sharpness::Nothing,
-                _ => {
-                    sharpness == Sharpness::Point
-                        && self.values(stored, path, prefix) >= LOOK_UP_ROWS as f64
-                }
-            };
-            if is_better {
-                (best, best_value) = ((number, prefix), (prefix, sharpness));
-            }
-        }
-        best
-    }
-
-    /// Whether the path contains all columns that an atom uses.
-    fn covers(&self, path: &AccessPath, args: &[Option<Var>]) -> bool {
-        let mut asked = args.iter().enumerate().filter(|(_, var)| var.is_some());
-        asked.all(|(column, _)| path.covers.contains(&column))
-    }
-
-    fn stored_fanout(
-        &self,
-        stored: usize,
-        path: usize,
-        prefix: usize,
-        args: &[Option<Var>],
-    ) -> f64 {
-        let info = &self.sizes.infos[stored];
-        let rows = (info.rows as f64).max(1.0);
-        let number = path;
-        let path = &info.paths[number];
-        let found = match prefix {
-            0 => rows,
-            _ if prefix >= path.keys.len() => 1.0,
-            _ => match path.prefixes.get(prefix - 1) {
-                Some(known) => self.found(stored, &path.keys[..prefix], args, known),
-                None => rows.powf(1.0 - prefix as f64 / path.keys.len() as f64),
-            },
-        };
-        let bound = args.iter().enumerate().filter(|(column, var)| {
-            var.is_some_and(|var| self.bound[var]) && !path.keys[..prefix].contains(column)
-        });
-        let hints = self.share(stored, number, prefix, args);
-        // A bound column that is not in the prefix leaves a part of the rows.
-        bound.fold(found * hints, |found, (column, _)| {
-            let rate = info.repeat_rates.get(column).copied().flatten();
-            (found * rate.unwrap_or(REPEAT_RATE)).max(found.min(1.0))
-        })
-    }
-
-    /// Estimated rows that a lookup by these columns finds. If the values repeat as they do in the
-    /// column itself, frequent values are looked up more often, and the estimate is `rows_met`. If
-    /// each value occurs once, it is the mean. Otherwise, the distributions are assumed to be
-    /// correlated, and the estimate is between the two.
-    fn found(
-        &self,
-        stored: usize,
-        prefix: &[usize],
-        args: &[Option<Var>],
-        known: &PrefixStatistics,
-    ) -> f64 {
-        let handle = |stored: usize| self.sizes.infos[stored].handle;
-        let mean = (self.sizes.infos[stored].rows as f64).max(1.0) / known.values.max(1.0);
-        let met = known.rows_met.max(mean);
-        let comes = prefix.iter().map(|&column| args[column].map(|var| (column, self.comes[var])));
-        let mut comes = comes.flatten().filter(|(_, comes)| *comes != Comes::Once).peekable();
-        if comes.peek().is_none() {
-            return mean;
-        }
-        let is_same = |(column, comes)| match comes {
-            Comes::From(from, there) => handle(from) == handle(stored) && there == column,
-            Comes::Once | Comes::Again => false,
-        };
-        if comes.all(is_same) { met } else { (mean * met).sqrt() }
-    }
-
-    /// Estimated share of the rows with a prefix that the range of the next column leaves.
-    fn share(&self, stored: usize, path: usize, prefix: usize, args: &[Option<Var>]) -> f64 {
-        let path = &self.sizes.infos[stored].paths[path];
-        let hint = self.range(path.keys.get(prefix).copied(), args);
-        match hint.map_or(Sharpness::Nothing, |hint| hint.sharpness()) {
-            Sharpness::Nothing => 1.0,
-            Sharpness::OneSide => 0.3,
-            Sharpness::Stretch => 0.1,
-            Sharpness::Point => 1.0 / self.values(stored, path, prefix),
-        }
-    }
-
-    /// Estimated number of distinct values of the key column after a prefix, for one value of the
-    /// prefix.
-    fn values(&self, stored: usize, path: &AccessPath, prefix: usize) -> f64 {
-        let distinct = |keys: usize| Some(path.prefixes.get(keys.wrapping_sub(1))?.values);
-        let rows = (self.sizes.infos[stored].rows as f64).max(1.0);
-        let values = match (prefix, distinct(prefix), distinct(prefix + 1)) {
-            (0, _, Some(values)) => values,
-            (_, Some(before), Some(values)) => values / before.max(1.0),
-            _ => rows.powf(1.0 / path.keys.len() as f64),
-        };
-        values.max(1.0)
     }
 
     /// The range that conditions imply for a column that is not bound yet.
@@ -660,7 +475,7 @@ impl<'a> Orderer<'a> {
         }
         let step = match literal {
             Literal::Condition(expr) => {
-                self.rows *= 0.5;
+                self.rows *= cost::CONDITION_SHARE;
                 Step::Filter(expr.clone())
             }
             Literal::Assign { var, value, .. } => {
@@ -672,13 +487,13 @@ impl<'a> Orderer<'a> {
                 Step::Same { a, b, compare: self.bound[b] }
             }
             Literal::Member { var, list, .. } => {
-                self.rows *= 3.0;
+                self.rows *= cost::LIST_ROWS;
                 Step::Member { var: *var, list: list.clone(), compare: self.bound[*var] }
             }
             Literal::Atom { source: Source::Derived(predicate), args, negated, .. } => {
                 let fanout = self.derived_fanout(*predicate, args, version);
                 let (bound, outputs) = self.split(args);
-                self.rows *= if *negated { 0.5 } else { fanout };
+                self.rows *= if *negated { cost::CONDITION_SHARE } else { fanout };
                 Step::Derived { predicate: *predicate, version, bound, outputs, negated: *negated }
             }
             Literal::Atom { source: Source::Stored(stored), args, negated, at, .. } => {
@@ -698,7 +513,7 @@ impl<'a> Orderer<'a> {
                 checks.retain(|(column, _)| !keys[..prefix].contains(column));
                 let prefix: Vec<Var> =
                     keys[..prefix].iter().filter_map(|&column| args[column]).collect();
-                self.rows *= if *negated { 0.5 } else { fanout };
+                self.rows *= if *negated { cost::CONDITION_SHARE } else { fanout };
                 Step::Stored {
                     stored: *stored,
                     path,
@@ -713,7 +528,7 @@ impl<'a> Orderer<'a> {
             }
         };
         literal.each_var(&mut |var| self.bound[var] = true);
-        self.rows = self.rows.max(0.01);
+        self.rows = self.rows.max(cost::ROWS_MIN);
         self.steps.push(Planned {
             step,
             live: Vec::new(),
@@ -723,6 +538,7 @@ impl<'a> Orderer<'a> {
             finds_alike: false,
             span: literal.span().unwrap_or(self.rule.span),
             together: 0,
+            operator: Physical::Fixed(OperatorName::Filter),
         });
     }
 

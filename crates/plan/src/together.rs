@@ -28,7 +28,7 @@ pub(crate) fn find(steps: &mut [Planned], places: &mut [usize]) {
                 steps[at + together..=later].rotate_right(1);
                 places[at + together..=later].rotate_right(1);
                 // The step now comes before others that filter rows, so its estimate changes.
-                steps[at + together].rows = steps[at].rows * 0.5;
+                steps[at + together].rows = steps[at].rows * crate::cost::GROUP_SHARE;
             }
         }
         steps[at].together = together;

@@ -122,6 +122,7 @@ impl<'s> CatalogView<'s> {
             rows,
             paths,
             repeat_rates,
+            is_in_memory: false,
             is_historical,
             spelled,
         }))
@@ -240,6 +241,7 @@ impl plan::Catalog for CatalogView<'_> {
             rows: temp_relations.table.live_rows() as u64,
             paths: vec![path],
             repeat_rates: Vec::new(),
+            is_in_memory: true,
             is_historical: false,
             spelled: None,
         }))

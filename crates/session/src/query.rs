@@ -14,6 +14,7 @@ use exec::fast_path::point_lookup::PointLookup;
 use exec::fixpoint::Fixpoint;
 use exec::limits::QueryLimits;
 use exec::output::Output;
+use exec::profile::Profile;
 use exec::result_stream::{Consumer, Remaining, ResultStream};
 use exec::sink::top_k::TopK;
 use exec::storage::access_path::SHORT_ROWS;
@@ -58,6 +59,85 @@ fn headers_of(plan: &Plan, columns: usize) -> Vec<String> {
     }
 }
 
+/// How many rows a query asks for.
+struct WantedRows {
+    is_ordered: bool,
+    /// With those that are passed over. One at least: an assertion may ask whether there are any.
+    rows: Option<usize>,
+    /// So many rows are enough, whichever.
+    enough: usize,
+}
+
+impl WantedRows {
+    fn new(query: &syntax::Query, options: &Options) -> Self {
+        let is_ordered = !query.options.order.is_empty();
+        let rows = options.limit.map(|limit| limit.saturating_add(options.offset).max(1));
+        let enough = rows.filter(|_| !is_ordered).unwrap_or(usize::MAX);
+        Self { is_ordered, rows, enough }
+    }
+}
+
+/// A query whose options and parameters are known.
+#[derive(Clone, Copy)]
+struct RunningQuery<'q> {
+    query: &'q syntax::Query,
+    options: &'q Options,
+    plan: &'q Plan,
+    interner: &'q Arc<Interner>,
+    limits: &'q QueryLimits<'q>,
+    ambient: &'q EnvAmbient<'q>,
+}
+
+/// The rows of the entry rule, before `:order` and `:limit`.
+struct Found {
+    rows: Columns,
+    /// So many of the first columns tell the rows apart.
+    keys: usize,
+    /// The fast path that found them, if one did.
+    fast_path: Option<&'static str>,
+    /// What execution did, where somebody asks.
+    profile: Option<Profile>,
+    /// Whether the rows went to the consumer.
+    has_streamed: bool,
+}
+
+impl RunningQuery<'_> {
+    /// Orders the rows, limits their number, checks the assertion, and tells the analysis.
+    fn finish(&self, found: Found, analysis: Option<&mut Analysis>) -> Result<Output> {
+        let Self { options, plan, limits, .. } = *self;
+        if let Some(profile) = found.profile.as_ref().filter(|_| found.has_streamed) {
+            let entry = profile.groups.get(plan.group_of[plan.program.entry]);
+            let rows = entry.map_or(0, |group| group.rows as usize);
+            let rows = rows.saturating_sub(options.offset).min(options.limit.unwrap_or(rows));
+            analysis.into_iter().for_each(|one| one.end(profile, plan, rows, limits));
+        } else if !found.has_streamed {
+            return self.ordered(found, analysis);
+        }
+        // All rows went out; what is returned beside them nobody looks at.
+        Ok(Output::status("OK"))
+    }
+
+    fn ordered(&self, found: Found, analysis: Option<&mut Analysis>) -> Result<Output> {
+        let Self { query, options, plan, interner, limits, .. } = *self;
+        let Found { rows: Columns { rows, columns }, keys, fast_path, profile, .. } = found;
+        let headers = headers_of(plan, columns.len());
+        let order = order(query, &headers, &columns[..], rows, keys, interner, limits)?;
+        let from = options.offset.min(rows);
+        let to = options.limit.map_or(rows, |limit| from.saturating_add(limit).min(rows));
+        check_assertion(query, rows)?;
+        if let Some(analysis) = analysis {
+            match (fast_path, profile) {
+                (Some(name), _) => analysis.end_fast_path(name, to - from, limits),
+                (None, Some(profile)) => analysis.end(&profile, plan, to - from, limits),
+                (None, None) => {}
+            }
+        }
+        let columns = picked(columns, rows, order.as_deref(), from..to, limits)?;
+        let output = Output::new(headers, columns, to - from, Arc::clone(interner));
+        Ok(output.with_types(|| plan::entry_types(plan)))
+    }
+}
+
 impl Engine {
     #[expect(clippy::too_many_arguments, reason = "what a query reads")]
     pub(crate) fn run_query(
@@ -82,13 +162,13 @@ impl Engine {
     }
 
     #[expect(clippy::too_many_arguments, reason = "what a query reads")]
-    pub(crate) fn run_options(
+    fn run_options(
         &self,
         query: &syntax::Query,
         options: &Options,
         plan: &Plan,
         relations: Vec<Relation>,
-        QueryInput { read, lasting, streamable, consumer }: QueryInput<'_>,
+        input: QueryInput<'_>,
         interner: &Arc<Interner>,
         parameters: &Parameters,
         limits: &QueryLimits<'_>,
@@ -102,78 +182,61 @@ impl Engine {
             limits.check_may_block()?;
             self.sleep(seconds, limits)?;
         }
+        let computer = Computer::new(interner, &given, &ambient);
+        check_constants(plan, &computer, limits)?;
+        let wanted = WantedRows::new(query, options);
+        let running = RunningQuery { query, options, plan, interner, limits, ambient: &ambient };
+        let fast = fast_path(plan, &relations, input.read, &computer, wanted.enough, limits)?;
+        let found = match fast {
+            Some((name, rows)) => {
+                let keys = rows.columns.len();
+                Found { rows, keys, fast_path: Some(name), profile: None, has_streamed: false }
+            }
+            None => {
+                limits.check_may_block()?;
+                let is_profiled = analysis.is_some();
+                self.execute(&running, relations, given, input, &wanted, is_profiled)?
+            }
+        };
+        running.finish(found, analysis)
+    }
+
+    /// Fills the tables of a plan, or hands the rows to the consumer while they are found.
+    fn execute<'q>(
+        &'q self,
+        running: &RunningQuery<'q>,
+        relations: Vec<Relation>,
+        given: Vec<Cell>,
+        QueryInput { read, lasting, streamable, consumer }: QueryInput<'q>,
+        wanted: &WantedRows,
+        is_profiled: bool,
+    ) -> Result<Found> {
+        let RunningQuery { query, options, plan, interner, limits, ambient } = *running;
         let kept = lasting.map(|snapshot| exec::fixed_rule::CachedProjections {
             cache: &self.projections,
             snapshot,
         });
         let (own, host, files) = (&self.user_defined, self.host(), &self.files);
         let algorithms = exec::fixed_rule::Library { kept, own, host, files };
-        let is_ordered = !query.options.order.is_empty();
-        // One row at least: an assertion may ask whether there are any.
-        let wanted = options.limit.map(|limit| limit.saturating_add(options.offset).max(1));
-        let enough = wanted.filter(|_| !is_ordered).unwrap_or(usize::MAX);
-        let computer = Computer::new(interner, &given, &ambient);
-        check_constants(plan, &computer, limits)?;
-        let short = match &analysis {
-            None => short(plan, &relations, read, &computer, enough, limits)?,
-            Some(_) => None,
-        };
-        let stream = consumer.filter(|_| !is_ordered && query.options.assert_some.is_none());
+        let stream = consumer.filter(|_| !wanted.is_ordered && query.options.assert_some.is_none());
         let stream = stream.map(|consumer| self.result_stream(consumer, options, plan, limits));
-        let mut running = None;
-        let (Columns { rows, columns }, told) = match short {
-            Some(found) => {
-                let all = found.columns.len();
-                (found, all)
-            }
-            None => {
-                limits.check_may_block()?;
-                let mut context = ExecContext::new(
-                    plan,
-                    read,
-                    interner,
-                    relations,
-                    given,
-                    limits,
-                    &ambient,
-                    &algorithms,
-                )?;
-                context.cached_tries =
-                    lasting.map(|snapshot| CachedTries { cache: &self.tries, snapshot });
-                let fixpoint = Fixpoint::new(context);
-                let running = running.insert(match &analysis {
-                    Some(_) => fixpoint.profiled(),
-                    None => fixpoint,
-                });
-                running.worker_pool = Some(&self.worker_pool);
-                let order = order_of(query, plan);
-                running.streamable =
-                    streamable.then(|| order.iter().map(|(column, _)| *column).collect());
-                if let Some(rows) = wanted.filter(|_| !order.is_empty()) {
-                    running.first = Some(Arc::new(TopK { order, rows, last: Mutex::default() }));
-                }
-                running.stream = stream.as_ref();
-                running.run(enough)?;
-                if let Some(stream) = &stream
-                    && stream.has_begun()
-                {
-                    // All rows went out; what is returned beside them nobody looks at.
-                    return Ok(Output::status("OK"));
-                }
-                running.take_result()
-            }
-        };
-        let headers = headers_of(plan, columns.len());
-        let order = order(query, &headers, &columns[..], rows, told, interner, limits)?;
-        let from = options.offset.min(rows);
-        let to = options.limit.map_or(rows, |limit| from.saturating_add(limit).min(rows));
-        check_assertion(query, rows)?;
-        if let (Some(analysis), Some(running)) = (analysis, &running) {
-            analysis.end(running, to - from);
+        let mut context =
+            ExecContext::new(plan, read, interner, relations, given, limits, ambient, &algorithms)?;
+        context.cached_tries = lasting.map(|snapshot| CachedTries { cache: &self.tries, snapshot });
+        let fixpoint = Fixpoint::new(context);
+        let mut fixpoint = if is_profiled { fixpoint.profiled() } else { fixpoint };
+        fixpoint.worker_pool = Some(&self.worker_pool);
+        let order = order_of(query, plan);
+        fixpoint.streamable = streamable.then(|| order.iter().map(|(column, _)| *column).collect());
+        if let Some(rows) = wanted.rows.filter(|_| !order.is_empty()) {
+            fixpoint.first = Some(Arc::new(TopK { order, rows, last: Mutex::default() }));
         }
-        let columns = picked(columns, rows, order.as_deref(), from..to, limits)?;
-        let output = Output::new(headers, columns, to - from, Arc::clone(interner));
-        Ok(output.with_types(|| plan::entry_types(plan)))
+        fixpoint.stream = stream.as_ref();
+        fixpoint.run(wanted.enough)?;
+        let (rows, keys) = fixpoint.take_result();
+        let has_streamed = stream.as_ref().is_some_and(ResultStream::has_begun);
+        let profile = fixpoint.profile.take();
+        Ok(Found { rows, keys, fast_path: None, profile, has_streamed })
     }
 
     /// A stream of the rows that the options ask for.
@@ -207,14 +270,14 @@ impl Engine {
     }
 }
 
-/// The rows in the order that the query asks for; `None` where they are in it. The first `told`
+/// The rows in the order that the query asks for; `None` where they are in it. The first `keys`
 /// columns tell rows apart.
 fn order(
     query: &syntax::Query,
     headers: &[String],
     columns: &[Vec<Cell>],
     rows: usize,
-    told: usize,
+    keys: usize,
     interner: &Interner,
     limits: &QueryLimits<'_>,
 ) -> Result<Option<Vec<u32>>> {
@@ -227,7 +290,7 @@ fn order(
         };
         order_by.push((&columns[place], *descends));
     }
-    order_by.extend(columns[..told].iter().map(|column| (column.as_slice(), false)));
+    order_by.extend(columns[..keys].iter().map(|column| (column.as_slice(), false)));
     if exec::value::sort::is_in_order(&order_by, rows) {
         return Ok(None);
     }
@@ -295,32 +358,33 @@ fn check_constants(plan: &Plan, computer: &Computer<'_>, limits: &QueryLimits<'_
     Ok(())
 }
 
-/// The rows of a plan that needs neither tables nor batches; `None` where it is none such.
-fn short(
+/// The rows of a plan that needs neither tables nor batches, and the name of the fast path that
+/// found them; `None` where there is none.
+fn fast_path(
     plan: &Plan,
     relations: &[Relation],
     read: &dyn Read,
     computer: &Computer<'_>,
     enough: usize,
     limits: &QueryLimits<'_>,
-) -> Result<Option<Columns>> {
+) -> Result<Option<(&'static str, Columns)>> {
     limits.check(0)?;
     if limits.is_non_blocking() && !crate::cheap_plan::computes_little(plan) {
         return Err(Error::WouldBlock);
     }
-    let mut found = match PointLookup::of(plan, relations) {
-        Some(lookup) => lookup.rows(read, computer, enough)?,
-        None => exec::fast_path::values::rows_of(plan, computer, limits)?,
+    let (mut name, mut found) = match PointLookup::of(plan, relations) {
+        Some(lookup) => ("point_lookup", lookup.rows(read, computer, enough)?),
+        None => ("values", exec::fast_path::values::rows_of(plan, computer, limits)?),
     };
     if found.is_none()
         && enough <= SHORT_ROWS
-        && let Some(walk) = DepthFirst::of(plan, relations, computer)?
+        && let Some(search) = DepthFirst::of(plan, relations, computer)?
     {
-        found = walk.rows(read, computer, enough, limits)?;
+        (name, found) = ("depth_first", search.rows(read, computer, enough, limits)?);
     }
     if found.as_ref().is_some_and(|found| found.rows > SHORT_ROWS) {
         limits.check_may_block()?;
     }
     limits.check(computer.interner.bytes())?;
-    Ok(found)
+    Ok(found.map(|found| (name, found)))
 }

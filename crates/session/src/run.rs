@@ -7,6 +7,7 @@ use crate::plan_cache::cached_script::{CachedScript, PLAN_AGE_US};
 use crate::query::QueryInput;
 use crate::run_options::{Parameters, Run};
 use exec::error::{Error, Result};
+use exec::explain::Analysis;
 use exec::output::Output;
 use exec::result_stream::Consumer;
 use exec::storage::relation_source::Relation;
@@ -74,6 +75,15 @@ impl Engine {
                 }
             }
         }
+        if let Script::System(SystemOp::Analyze(query)) = script
+            && query.options.mutation.is_none()
+        {
+            loop {
+                if let Some(output) = self.analyze(query, &parsed, run, &cancelled)? {
+                    return Ok(output);
+                }
+            }
+        }
         if run.read_only
             && let Script::System(op) = script
         {
@@ -107,23 +117,53 @@ impl Engine {
     ) -> Result<Option<Output>> {
         let epoch = self.schema_epoch.now(&*self.env);
         let generation = self.plan_cache.generation();
+        let Some(planned) = self.planned(query, parsed, epoch)? else { return Ok(None) };
+        let planned = Arc::new(planned);
+        self.plan_cache.put(&planned, generation);
+        self.run_planned(&planned, run, cancelled, epoch)
+    }
+
+    /// Plans a query; `None` where what names stand for has changed since `epoch`.
+    fn planned(
+        &self,
+        query: &syntax::Query,
+        parsed: &CachedScript,
+        epoch: u64,
+    ) -> Result<Option<CachedQuery>> {
         let snapshot = self.store.snapshot();
         let planned = self.plan(query, &*snapshot, &BTreeMap::new(), &Names::default());
         if !self.schema_epoch.is(epoch) {
             return Ok(None);
         }
         let (plan, relations) = planned?;
-        drop(snapshot);
-        let planned = Arc::new(CachedQuery {
+        Ok(Some(CachedQuery {
             text: Arc::clone(&parsed.text),
             levels: parsed.levels,
             query: query.clone(),
             plan,
             relations,
             made_us: self.env.monotonic_us(),
-        });
-        self.plan_cache.put(&planned, generation);
-        self.run_planned(&planned, run, cancelled, epoch)
+        }))
+    }
+
+    /// Runs a query as if it were asked for its rows, and returns what it did; `None` where what
+    /// names stand for has changed meanwhile. A result that would be streamed is, to nobody.
+    fn analyze(
+        &self,
+        query: &syntax::Query,
+        parsed: &CachedScript,
+        run: &Run<'_>,
+        cancelled: &Arc<AtomicBool>,
+    ) -> Result<Option<Output>> {
+        let epoch = self.schema_epoch.now(&*self.env);
+        let limits = self.limits(run, cancelled);
+        let mut analysis = Analysis::begin(&limits);
+        let Some(planned) = self.planned(query, parsed, epoch)? else { return Ok(None) };
+        analysis.planned(&limits);
+        let discarded = Consumer::new(&|_| Ok(true));
+        let run = Run { consumer: run.consumer.map(|_| &discarded), ..*run };
+        let output = self.run_analyzed(&planned, &run, cancelled, epoch, Some(&mut analysis))?;
+        Ok(output.map(|_| analysis.into_output()))
     }
 
     /// Runs a query by its plan; `None` where what names stand for has changed since `moment`,
@@ -134,6 +174,17 @@ impl Engine {
         run: &Run<'_>,
         cancelled: &Arc<AtomicBool>,
         epoch: u64,
+    ) -> Result<Option<Output>> {
+        self.run_analyzed(planned, run, cancelled, epoch, None)
+    }
+
+    fn run_analyzed(
+        &self,
+        planned: &CachedQuery,
+        run: &Run<'_>,
+        cancelled: &Arc<AtomicBool>,
+        epoch: u64,
+        analysis: Option<&mut Analysis>,
     ) -> Result<Option<Output>> {
         let CachedQuery { query, plan, relations, .. } = planned;
         if let Some(host) = &self.host {
@@ -155,7 +206,7 @@ impl Engine {
         let lasting = (!self.store.is_read_only()).then_some(&*snapshot);
         let relations = relations.clone();
         let input = QueryInput { read, lasting, streamable: true, consumer: run.consumer };
-        self.run_query(query, plan, relations, input, &interner, run.parameters, &limits, None)
+        self.run_query(query, plan, relations, input, &interner, run.parameters, &limits, analysis)
             .map(Some)
     }
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::engine_of;
 use model::Value;
-use quipu_session::{Engine, Output, Parameters};
+use quipu_session::{Engine, Output, Parameters, Run};
 
 const CHAIN: &str = "?[a, b] := a in int_range(10), b = a + 1 :create way {a: Int, b: Int}";
 
@@ -52,9 +52,9 @@ fn each_step_says_which_rows_came_and_went() {
         "::explain analyze { ?[a, c] := *way[a, b], a > 3, *way[b, c] }",
         &[],
         &[
-            "0|?|range_scan|*way|7|1|1|1",
+            "0|?|scan|*way|7|1|1|1",
             "0|?|filter||6|7|1|1",
-            "0|?|prefix_join|*way|5|6|1|1",
+            "0|?|index_join or leapfrog_join|*way|5|6|1|1",
             "0|?|head||-|5|1|1",
             "0|?|stratum||5|-|-|-",
             "-|-|plan||-|-|-|-",
@@ -108,7 +108,7 @@ fn what_is_analysed_changes_nothing() {
 fn a_script_s_own_relations_are_analysed_too() {
     let script = "{?[a] <- [[1], [2]]} as _own { ::explain analyze { ?[a] := *_own[a], a > 1 } }";
     let output = analyzed(&engine(&[]), script);
-    assert_eq!(output.headers.len(), 15);
+    assert_eq!(output.headers.len(), 16);
 }
 
 #[test]
@@ -129,5 +129,78 @@ fn times_add_up_and_memory_is_told() {
     assert_eq!(of("query", "rows"), 90_000.0);
     assert!(of("query", "bytes_max") > 90_000.0 * 16.0);
     assert!(of("stratum", "ms") <= of("query", "ms"));
-    assert!(of("head", "ms") + of("member", "ms") <= of("stratum", "ms"));
+    assert!(of("head", "ms") + of("unnest", "ms") <= of("stratum", "ms"));
+}
+
+#[test]
+fn a_query_on_a_fast_path_is_analysed_on_it() {
+    check(
+        "::explain analyze { ?[b] := *way[3, b] }",
+        &[],
+        &["-|-|point_lookup||1|-|-|-", "-|-|plan||-|-|-|-", "-|-|query||1|-|-|-"],
+    );
+    check(
+        "::explain analyze { ?[c] := *way[3, b], *way[b, c] :limit 1 }",
+        &["depth_first", "query"],
+        &["-|-|depth_first||1|-|-|-", "-|-|query||1|-|-|-"],
+    );
+    check(
+        "::explain analyze { ?[a] <- [[1], [2]] }",
+        &["values", "query"],
+        &["-|-|values||2|-|-|-", "-|-|query||2|-|-|-"],
+    );
+}
+
+/// What is shown of a column, line by line; empty where it is null.
+fn column(output: &Output, name: &str) -> Vec<String> {
+    let place = output.headers.iter().position(|header| header == name).unwrap();
+    let text = |row| match output.value(row, place) {
+        Value::Null => String::new(),
+        Value::Str(text) => text,
+        other => other.to_string(),
+    };
+    (0..output.rows).map(text).collect()
+}
+
+#[test]
+fn the_work_of_all_threads_is_counted() {
+    let query = "?[a, c, x] := *step[a, b], *step[b, c], x = a + c, x > 100";
+    let analyzed = |threads: usize| {
+        let engine = engine_of(threads, 1 << 30);
+        engine.set_parallel_rows(16);
+        let steps =
+            "?[a, b] := a in int_range(500), b in [a + 1, a + 2] :create step {a: Int, b: Int}";
+        engine.run(steps, &Parameters::new()).unwrap();
+        let before = engine.times_parallel();
+        let output = analyzed(&engine, &format!("::explain analyze {{ {query} }}"));
+        let helped = engine.times_parallel() > before;
+        (column(&output, "rows_in"), column(&output, "ran"), helped)
+    };
+    let (alone, _, helped) = analyzed(1);
+    assert!(!helped);
+    let (together, ran, helped) = analyzed(4);
+    assert!(helped, "threads take part in what is analysed");
+    // The first step gets a row for each range of keys.
+    assert_eq!(together[1..], alone[1..]);
+    assert_eq!(ran[0], "scan");
+    assert!(ran[1].contains("join"), "{ran:?}");
+    assert_eq!(ran[2..4], ["project", "filter"]);
+}
+
+#[test]
+fn a_streamed_query_is_analysed_as_a_stream() {
+    let engine = engine(&[CHAIN]);
+    let parameters = Parameters::new();
+    let parts = env::sync::Mutex::new(Vec::new());
+    let take = |part: quipu_session::Part<'_>| {
+        parts.lock().push(part.output);
+        Ok(true)
+    };
+    let script = "::explain analyze { ?[a, c] := *way[a, b], a > 3, *way[b, c] }";
+    engine.stream(script, &Run::new(&parameters), &take).unwrap();
+    let parts = parts.into_inner();
+    let [output] = &parts[..] else { panic!("{} parts", parts.len()) };
+    let (ops, rows) = (column(output, "op"), column(output, "rows"));
+    let query = ops.iter().position(|op| op == "query").unwrap();
+    assert_eq!(rows[query], "5");
 }

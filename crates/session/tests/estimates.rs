@@ -4,23 +4,34 @@ mod common;
 
 use common::engine_of;
 use model::Value;
-use quipu_session::{Engine, Parameters};
+use quipu_session::{Engine, Output, Parameters};
 
 /// Rows of the last join of a query: as many as were thought, and as many as there were.
 fn thought_and_found(engine: &Engine, query: &str) -> (f64, f64) {
-    let script = format!("::explain analyze {{ {query} }}");
-    let output = engine
-        .run(&script, &Parameters::new())
-        .unwrap_or_else(|error| panic!("{}", error.render(&script)));
-    let column = |name: &str| output.headers.iter().position(|header| header == name).unwrap();
-    let number = |row: usize, name: &str| match output.value(row, column(name)) {
-        Value::Int(int) => int as f64,
-        Value::Float(float) => float,
-        other => panic!("{other} is no number"),
+    let run = |script: &str| {
+        let output = engine.run(script, &Parameters::new());
+        output.unwrap_or_else(|error| panic!("{}", error.render(script)))
     };
-    let is_join = |row: &usize| matches!(output.value(*row, column("ref")), Value::Str(relation) if relation.starts_with('*'));
-    let last = (0..output.rows).rfind(is_join).unwrap();
-    (number(last, "rows_estimate"), number(last, "rows"))
+    let column = |output: &Output, name: &str| {
+        output.headers.iter().position(|header| header == name).unwrap()
+    };
+    let number =
+        |output: &Output, row: usize, name: &str| match output.value(row, column(output, name)) {
+            Value::Int(int) => int as f64,
+            Value::Float(float) => float,
+            other => panic!("{other} is no number"),
+        };
+    let last_join = |output: &Output| {
+        let is_join = |row: &usize| matches!(output.value(*row, column(output, "ref")), Value::Str(relation) if relation.starts_with('*'));
+        (0..output.rows).rfind(is_join)
+    };
+    let (planned, seen) = (
+        run(&format!("::explain {{ {query} }}")),
+        run(&format!("::explain analyze {{ {query} }}")),
+    );
+    let thought = number(&planned, last_join(&planned).unwrap(), "rows_estimate");
+    // A point lookup has one line and no steps.
+    (thought, number(&seen, last_join(&seen).unwrap_or(0), "rows"))
 }
 
 #[track_caller]

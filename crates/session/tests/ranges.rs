@@ -133,7 +133,7 @@ fn rows_of_range(engine: &Engine, script: &str) -> i64 {
     let column = |name: &str| output.headers.iter().position(|one| one == name).unwrap();
     let (op, rows) = (column("op"), column("rows"));
     let scan = (0..output.rows).map(|row| output.row(row));
-    let mut scan = scan.filter(|row| row[op] == Value::Str("range_scan".to_owned()));
+    let mut scan = scan.filter(|row| row[op] == Value::Str("scan".to_owned()));
     match scan.next().map(|row| row[rows].clone()) {
         Some(Value::Int(rows)) => rows,
         _ => panic!("no scan of a range: {script}"),

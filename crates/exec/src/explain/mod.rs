@@ -1,7 +1,6 @@
 //! What `::explain` shows: a line for each step of each rule, in the order in which they run; and
 //! what `::explain analyze` adds to it.
 
-use crate::fixpoint::Fixpoint;
 use crate::limits::QueryLimits;
 use crate::output::Output;
 use crate::profile::{GroupFigures, Profile, StepFigures};
@@ -11,9 +10,9 @@ use plan::{Expr, GroupPlan, Plan, PredicateKind, RangeHint, Step};
 const PLANNED: [&str; 9] =
     ["stratum", "rule_idx", "rule", "atom_idx", "op", "ref", "joins_on", "expr", "rows_estimate"];
 
-/// What is known after a query has run: rows out and in, batches, runs or rounds, milliseconds,
-/// bytes held at most.
-const SEEN: [&str; 6] = ["rows", "rows_in", "batches", "rounds", "ms", "bytes_max"];
+/// What is known after a query has run: rows out and in, batches, runs or rounds, milliseconds of
+/// all threads, bytes held at most, operators that ran.
+const SEEN: [&str; 7] = ["rows", "rows_in", "batches", "rounds", "ms", "bytes_max", "ran"];
 
 /// The plan as rows.
 pub fn rows(plan: &Plan) -> Output {
@@ -41,13 +40,13 @@ fn each_step(
         for (body, name) in bodies {
             for (place, planned) in body.steps.iter().enumerate() {
                 let names = Names { plan, variables: &definition.variables };
-                let (op, of, on) = step_text(plan, &planned.step, &definition.variables);
+                let (of, on) = reads(plan, &planned.step, &definition.variables);
                 let row = vec![
                     Value::Int(stratum as i64),
                     Value::Int(number as i64),
                     Value::Str(name.clone()),
                     Value::Int(place as i64),
-                    Value::Str(op.to_owned()),
+                    Value::Str(planned.operator.to_string()),
                     Value::Str(of),
                     Value::Str(on.join(", ")),
                     Value::Str(names.computed(&planned.step)),
@@ -77,19 +76,36 @@ impl Analysis {
         self.plan_us = limits.now_us().saturating_sub(self.began_us);
     }
 
+    /// The query was answered by a fast path, and gives so many rows. Its steps did not run.
+    pub fn end_fast_path(&mut self, name: &str, rows: usize, limits: &QueryLimits<'_>) {
+        let us = limits.now_us().saturating_sub(self.began_us + self.plan_us);
+        let seen = [Some(int(rows as u64)), None, Some(ms(us)), None];
+        self.finish(vec![summary(name, String::new(), seen)], rows, None, limits);
+    }
+
     /// The query is done, and gives so many rows.
-    pub fn end(&mut self, query: &Fixpoint<'_>, rows: usize) {
-        let Some(profile) = &query.profile else { return };
+    pub fn end(&mut self, profile: &Profile, plan: &Plan, rows: usize, limits: &QueryLimits<'_>) {
         let mut lines = Vec::new();
-        for (stratum, group) in query.context.plan.groups.iter().enumerate() {
+        for (stratum, group) in plan.groups.iter().enumerate() {
             let figures = profile.groups.get(stratum).copied().unwrap_or_default();
-            steps(query.context.plan, stratum, group, profile, &mut lines);
-            lines.push(group_line(query, stratum, group, figures));
+            steps(plan, stratum, group, profile, &mut lines);
+            lines.push(group_line(plan, stratum, group, figures));
         }
-        let us = query.context.limits.now_us().saturating_sub(self.began_us);
         let held = profile.groups.iter().map(|group| group.held_bytes_max).max().unwrap_or(0);
+        self.finish(lines, rows, Some(held), limits);
+    }
+
+    /// Adds the lines of the whole query.
+    fn finish(
+        &mut self,
+        mut lines: Vec<Vec<Value>>,
+        rows: usize,
+        held: Option<u64>,
+        limits: &QueryLimits<'_>,
+    ) {
+        let us = limits.now_us().saturating_sub(self.began_us);
         lines.push(summary("plan", String::new(), [None, None, Some(ms(self.plan_us)), None]));
-        let seen = [Some(int(rows as u64)), None, Some(ms(us)), Some(int(held))];
+        let seen = [Some(int(rows as u64)), None, Some(ms(us)), held.map(int)];
         lines.push(summary("query", String::new(), seen));
         let headers: Vec<&str> = PLANNED.into_iter().chain(SEEN).collect();
         self.output = Output::of_values(&headers, lines);
@@ -112,35 +128,41 @@ fn steps(
     each_step(plan, stratum, group, &mut |body, place, mut row| {
         let did = profile.body(body);
         let of = |place: usize| did.steps.get(place).copied().unwrap_or_default();
-        let StepFigures { batches, rows, us } = of(place);
+        let StepFigures { batches, rows, us, .. } = of(place);
         // What a step gives is what the next one gets.
         let given = of(place + 1);
         let mut head = row[..4].to_vec();
         row.extend([int(given.rows), int(rows), int(batches), int(did.runs), ms(us), Value::Null]);
+        row.push(Value::Str(ran(&of(place))));
         lines.push(row);
         if place + 1 == body.steps.len() {
             let text = |text: &str| Value::Str(text.to_owned());
             head[3] = int(place as u64 + 1);
             head.extend([text("head"), text(""), text(""), text(""), Value::Null, Value::Null]);
             head.extend([int(given.rows), int(given.batches), int(did.runs), ms(given.us)]);
-            head.push(Value::Null);
+            head.extend([Value::Null, Value::Null]);
             lines.push(head);
         }
     });
 }
 
+/// The operators that ran: with the batches of each, where there are several.
+fn ran(figures: &StepFigures) -> String {
+    let ran: Vec<_> = figures.operators().collect();
+    match &ran[..] {
+        [(name, _)] => name.as_str().to_owned(),
+        ran => {
+            let each = ran.iter().map(|(name, batches)| format!("{} {batches}", name.as_str()));
+            each.collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
 /// The line of a whole group: rows of its relations, rounds, time and memory.
-fn group_line(
-    query: &Fixpoint<'_>,
-    stratum: usize,
-    group: &GroupPlan,
-    figures: GroupFigures,
-) -> Vec<Value> {
-    let predicates = &query.context.plan.program.predicates;
+fn group_line(plan: &Plan, stratum: usize, group: &GroupPlan, figures: GroupFigures) -> Vec<Value> {
+    let predicates = &plan.program.predicates;
     let names: Vec<&str> =
         group.group.predicates.iter().map(|&one| predicates[one].name.as_str()).collect();
-    let rows: usize =
-        group.group.predicates.iter().map(|&one| query.context.table(one).live_rows()).sum();
     let kind = group.group.predicates.first().map(|&one| &predicates[one].kind);
     let (op, of) = match kind {
         Some(PredicateKind::Fixed(fixed)) => ("fixed_rule", fixed.name.clone()),
@@ -149,7 +171,7 @@ fn group_line(
     };
     let rounds = group.group.is_recursive.then_some(int(figures.rounds));
     let seen =
-        [Some(int(rows as u64)), rounds, Some(ms(figures.us)), Some(int(figures.held_bytes_max))];
+        [Some(int(figures.rows)), rounds, Some(ms(figures.us)), Some(int(figures.held_bytes_max))];
     let mut line = summary(op, of, seen);
     line[0] = int(stratum as u64);
     line[2] = Value::Str(names.join(", "));
@@ -162,7 +184,7 @@ fn summary(op: &str, of: String, seen: [Option<Value>; 4]) -> Vec<Value> {
     let mut line = vec![Value::Null; PLANNED.len()];
     line[4] = Value::Str(op.to_owned());
     line[5] = Value::Str(of);
-    line.extend([rows, Value::Null, Value::Null, rounds, ms, bytes_max]);
+    line.extend([rows, Value::Null, Value::Null, rounds, ms, bytes_max, Value::Null]);
     line
 }
 
@@ -174,41 +196,32 @@ fn ms(us: u64) -> Value {
     Value::Float(us as f64 / 1e3)
 }
 
-fn step_text(plan: &Plan, step: &Step, names: &[String]) -> (&'static str, String, Vec<String>) {
+/// What a step reads or binds, and the variables that tie it to what is bound.
+fn reads(plan: &Plan, step: &Step, names: &[String]) -> (String, Vec<String>) {
     let name = |&var: &usize| names[var].clone();
+    let unless = |negated: bool| if negated { "not " } else { "" };
     match step {
-        Step::Assign { var, compare: false, .. } => ("assign", name(var), Vec::new()),
-        Step::Assign { var, .. } => ("compare", name(var), Vec::new()),
+        Step::Assign { var, .. } | Step::Member { var, .. } => (name(var), Vec::new()),
         Step::Filter(expr) => {
             let mut vars = Vec::new();
             expr.each_var(&mut |var| vars.push(names[var].clone()));
-            ("filter", String::new(), vars)
+            (String::new(), vars)
         }
-        Step::Same { a, b, .. } => ("same", String::new(), vec![name(a), name(b)]),
-        Step::Member { var, .. } => ("member", name(var), Vec::new()),
+        Step::Same { a, b, .. } => (String::new(), vec![name(a), name(b)]),
         Step::Derived { predicate, bound, negated, .. } => {
-            let of = plan.program.predicates[*predicate].name.clone();
+            let of = &plan.program.predicates[*predicate].name;
             let on = bound.iter().map(|(_, var)| name(var)).collect();
-            (if *negated { "anti_join" } else { "join" }, of, on)
+            (format!("{}{of}", unless(*negated)), on)
         }
-        Step::Stored { stored, path, prefix, checks, range, negated, .. } => {
-            let info = &plan.infos[*stored];
-            let path_name = &info.paths[*path].name;
+        Step::Stored { stored, path, prefix, checks, negated, .. } => {
+            let path_name = &plan.infos[*stored].paths[*path].name;
             let of = match path_name.is_empty() {
-                true => format!("*{}", plan.program.stored[*stored].name),
-                false => format!("*{path_name}"),
+                true => &plan.program.stored[*stored].name,
+                false => path_name,
             };
             let checked = checks.iter().map(|(_, var)| var);
-            let on: Vec<String> = prefix.iter().chain(checked).map(name).collect();
-            let op = match (negated, prefix.len(), range) {
-                (true, ..) => "stored_anti_join",
-                (false, 0, None) if checks.is_empty() => "scan",
-                (false, 0, None) => "stored_hash_join",
-                (false, 0, Some(_)) => "range_scan",
-                (false, n, _) if n == info.paths[*path].keys.len() => "key_look_up",
-                (false, ..) => "prefix_join",
-            };
-            (op, of, on)
+            let on = prefix.iter().chain(checked).map(name).collect();
+            (format!("{}*{of}", unless(*negated)), on)
         }
     }
 }

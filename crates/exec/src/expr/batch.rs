@@ -57,13 +57,22 @@ impl Bindings {
         found: Columns,
         live: &[usize],
     ) -> Self {
-        let mut output = self.gather(&vec![0; found.rows], live);
+        self.gather(&vec![0; found.rows], live).binding(vars, found, live)
+    }
+
+    /// These rows with the live ones of these variables, whose columns were found.
+    pub(crate) fn binding(
+        mut self,
+        vars: impl Iterator<Item = usize>,
+        found: Columns,
+        live: &[usize],
+    ) -> Self {
         for (var, column) in vars.zip(found.columns) {
             if live.contains(&var) {
-                output.columns[var] = column;
+                self.columns[var] = column;
             }
         }
-        output
+        self
     }
 
     /// How often a row stands there.

@@ -10,9 +10,10 @@
 //! 2. It gives up after some lookups and rows. Then the plan's steps start from the beginning.
 
 use crate::error::Result;
-use crate::expr::batch::Rows;
-use crate::expr::{Compiled, Computer};
+use crate::expr::Computer;
+use crate::expr::batch::Bindings;
 use crate::limits::QueryLimits;
+use crate::operator::row_step::{RowStep, is_row_step};
 use crate::storage::access_path::StoredPath;
 use crate::storage::relation_source::Relation;
 use crate::table::Table;
@@ -20,7 +21,6 @@ use crate::value::cell::Cell;
 use crate::value::columns::Columns;
 use plan::{Plan, Planned, PredicateKind, Step, Var};
 use store::Read;
-use syntax::Span;
 
 /// Lookups after which it gives up.
 const LOOKS_MAX: usize = 64;
@@ -28,52 +28,32 @@ const LOOKS_MAX: usize = 64;
 /// Rows that are read until it gives up.
 const ROWS_MAX: usize = 1024;
 
-/// Rows of a look, at least: so many cost little more than one.
+/// Rows of a lookup, at least: so many cost little more than one.
 const LOOK_ROWS_MIN: usize = 32;
 
-/// Steps of a body that is followed so: each is a frame of the stack.
+/// Steps of a body that is followed so: each lookup is a frame of the stack.
 const STEPS_MAX: usize = 32;
 
 /// A body of lookups.
 pub struct DepthFirst<'p> {
-    stages: Vec<Stage<'p>>,
+    /// What is evaluated before the first lookup.
+    first: Vec<RowStep<'p>>,
+    lookups: Vec<Lookup<'p>>,
     head: &'p [Var],
     /// Variables of the rule.
     variables: usize,
 }
 
-/// What is done with a row.
-enum Stage<'p> {
-    /// The rows whose keys begin with what is bound.
-    Lookup {
-        path: &'p StoredPath,
-        /// Variables of the prefix.
-        prefix: &'p [Var],
-        /// Columns that are read, and the variables that they bind.
-        wanted: Vec<usize>,
-        outputs: &'p [(usize, Var)],
-    },
-    Assign {
-        var: Var,
-        value: Compiled,
-        compare: bool,
-    },
-    Filter(Compiled, Span),
-    Same {
-        a: Var,
-        b: Var,
-        compare: bool,
-    },
-}
-
-/// What the variables are in the row that is followed.
-struct Bound(Vec<Cell>);
-
-impl Rows for Bound {
-    #[inline]
-    fn cell(&self, var: usize, _: usize) -> Cell {
-        self.0[var]
-    }
+/// A lookup of the rows whose keys begin with what is bound, and what is evaluated on them.
+struct Lookup<'p> {
+    path: &'p StoredPath,
+    /// Variables of the prefix.
+    prefix: &'p [Var],
+    /// Columns that are read, and the variables that they bind.
+    wanted: Vec<usize>,
+    outputs: &'p [(usize, Var)],
+    live: &'p [Var],
+    then: Vec<RowStep<'p>>,
 }
 
 /// Whether to go on.
@@ -91,7 +71,6 @@ struct Traversal<'w> {
     read: &'w dyn Read,
     computer: &'w Computer<'w>,
     limits: &'w QueryLimits<'w>,
-    bound: Bound,
     found: Table,
     enough: usize,
     looks_left: usize,
@@ -122,46 +101,25 @@ impl<'p> DepthFirst<'p> {
         let Some(body) = &planned.first else { return Ok(None) };
         // A row after the other is followed from what is bound.
         let body = body.tried.as_ref().map_or(body, |tried| &tried.plan);
-        if body.steps.len() > STEPS_MAX {
+        // All steps are checked first, for to compile an expression computes what is constant of it.
+        if body.steps.len() > STEPS_MAX || !body.steps.iter().all(is_followed) {
             return Ok(None);
         }
-        // TopK of all, for to compile an expression computes what is constant of it.
-        let is_walked = |planned: &Planned| match &planned.step {
-            Step::Stored { range, checks, at, negated, .. } => {
-                range.is_none() && checks.is_empty() && at.is_none() && !negated
-            }
-            Step::Assign { .. } | Step::Filter(_) | Step::Same { .. } => true,
-            Step::Derived { .. } | Step::Member { .. } => false,
-        };
-        if !body.steps.iter().all(is_walked) {
-            return Ok(None);
-        }
-        let mut stages = Vec::with_capacity(body.steps.len());
+        let variables = rule.variables.len();
+        let mut search =
+            Self { first: Vec::new(), lookups: Vec::new(), head: &rule.head, variables };
         for planned in &body.steps {
-            stages.push(match &planned.step {
-                Step::Stored { stored, path, prefix, outputs, .. } => {
-                    let Some(Relation::Stored(relation)) = relations.get(*stored) else {
-                        return Ok(None);
-                    };
-                    let Some(path) = relation.paths.get(*path) else { return Ok(None) };
-                    let wanted: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
-                    if !path.covers(&wanted) {
-                        return Ok(None);
-                    }
-                    Stage::Lookup { path, prefix, wanted, outputs }
-                }
-                Step::Assign { var, value, compare } => {
-                    let value = computer.compile(value)?;
-                    Stage::Assign { var: *var, value, compare: *compare }
-                }
-                Step::Filter(condition) => {
-                    Stage::Filter(computer.compile(condition)?, planned.span)
-                }
-                Step::Same { a, b, compare } => Stage::Same { a: *a, b: *b, compare: *compare },
-                Step::Derived { .. } | Step::Member { .. } => return Ok(None),
-            });
+            if let Some(step) = RowStep::new(planned, computer)? {
+                let last = search.lookups.last_mut();
+                last.map_or(&mut search.first, |lookup| &mut lookup.then).push(step);
+                continue;
+            }
+            match Lookup::of(planned, relations) {
+                Some(lookup) => search.lookups.push(lookup),
+                None => return Ok(None),
+            }
         }
-        Ok(Some(Self { stages, head: &rule.head, variables: rule.variables.len() }))
+        Ok(Some(search))
     }
 
     /// Some `enough` rows, or all; `None` where they are not soon found.
@@ -175,88 +133,137 @@ impl<'p> DepthFirst<'p> {
         enough: usize,
         limits: &QueryLimits<'_>,
     ) -> Result<Option<Columns>> {
-        let mut way = Traversal {
+        let mut search = Traversal {
             read,
             computer,
             limits,
-            bound: Bound(vec![Cell::NULL; self.variables]),
             found: Table::set(self.head.len()),
             enough,
             looks_left: LOOKS_MAX,
             rows_left: ROWS_MAX,
         };
-        if self.follow(0, &mut way)? == Flow::GivenUp {
+        let mut rows = Bindings::unit(self.variables);
+        for step in &self.first {
+            rows = step.apply(rows, computer)?;
+        }
+        if self.follow(0, &rows, &mut search)? == Flow::GivenUp {
             return Ok(None);
         }
-        let found = way.found;
+        let found = search.found;
         Ok(Some(Columns { rows: found.rows(), columns: found.into_sorted_columns() }))
     }
 
-    /// Follows a row from a stage on.
-    fn follow(&self, at: usize, way: &mut Traversal<'_>) -> Result<Flow> {
-        let Some(stage) = self.stages.get(at) else { return Ok(self.arrive(way)) };
-        match stage {
-            Stage::Lookup { path, prefix, wanted, outputs } => {
-                // Where nothing is read of its rows, one of them says as much as all.
-                let rows_max = match outputs.is_empty() {
-                    true => 1,
-                    false => way.enough.max(LOOK_ROWS_MIN).min(way.rows_left),
-                };
-                if way.looks_left == 0 || rows_max == 0 {
-                    return Ok(Flow::GivenUp);
-                }
-                let interner = way.computer.interner;
-                way.limits.check(interner.bytes())?;
-                let sought: Vec<Cell> = prefix.iter().map(|&var| way.bound.0[var]).collect();
-                let found = path.few(way.read, &sought, wanted, rows_max, interner)?;
-                // Long rows are read a few at once, which a walk does not do.
-                let Some(found) = found else { return Ok(Flow::GivenUp) };
-                way.looks_left -= 1;
-                way.rows_left = way.rows_left.saturating_sub(found.rows);
-                for row in 0..found.rows {
-                    for (column, &(_, var)) in found.columns.iter().zip(*outputs) {
-                        way.bound.0[var] = column[row];
-                    }
-                    match self.follow(at + 1, way)? {
-                        Flow::Next => {}
-                        flow => return Ok(flow),
-                    }
-                }
-                // Of a range that is longer, the rest is not followed.
-                let is_cut = found.rows == rows_max && !outputs.is_empty();
-                Ok(if is_cut { Flow::GivenUp } else { Flow::Next })
-            }
-            Stage::Assign { var, value, compare } => {
-                let cell = way.computer.compute(value, &way.bound, 0)?;
-                if *compare {
-                    return self.follow_if(way.bound.0[*var] == cell, at, way);
-                }
-                way.bound.0[*var] = cell;
-                self.follow(at + 1, way)
-            }
-            Stage::Filter(condition, span) => {
-                let cell = way.computer.compute(condition, &way.bound, 0)?;
-                let is_true = way.computer.truth(cell, "a condition", *span)?;
-                self.follow_if(is_true, at, way)
-            }
-            Stage::Same { a, b, compare } => {
-                if *compare {
-                    return self.follow_if(way.bound.0[*a] == way.bound.0[*b], at, way);
-                }
-                way.bound.0[*b] = way.bound.0[*a];
-                self.follow(at + 1, way)
+    /// Follows each of some rows from a lookup on.
+    fn follow(&self, at: usize, rows: &Bindings, search: &mut Traversal<'_>) -> Result<Flow> {
+        for row in 0..rows.rows {
+            let flow = match self.lookups.get(at) {
+                None => self.arrive(rows, row, search),
+                Some(lookup) => self.follow_found(at, lookup, rows, row, search)?,
+            };
+            if flow != Flow::Next {
+                return Ok(flow);
             }
         }
+        Ok(Flow::Next)
     }
 
-    fn follow_if(&self, is_kept: bool, at: usize, way: &mut Traversal<'_>) -> Result<Flow> {
-        if is_kept { self.follow(at + 1, way) } else { Ok(Flow::Next) }
+    /// Follows the rows that one row finds by a lookup.
+    fn follow_found(
+        &self,
+        at: usize,
+        lookup: &Lookup<'_>,
+        rows: &Bindings,
+        row: usize,
+        search: &mut Traversal<'_>,
+    ) -> Result<Flow> {
+        let Some((found, is_cut)) = lookup.find(rows, row, search)? else {
+            return Ok(Flow::GivenUp);
+        };
+        let flow = match lookup.then.is_empty() {
+            true => self.follow(at + 1, &found, search)?,
+            false => {
+                let mut flow = Flow::Next;
+                let mut each = 0..found.rows;
+                // One by one: an expression may fail for a row that is not reached.
+                while flow == Flow::Next
+                    && let Some(one) = each.next()
+                {
+                    let mut one = found.slice(one..one + 1);
+                    for step in &lookup.then {
+                        one = step.apply(one, search.computer)?;
+                    }
+                    flow = self.follow(at + 1, &one, search)?;
+                }
+                flow
+            }
+        };
+        // Of a range that is longer, the rest is not followed.
+        Ok(if flow == Flow::Next && is_cut { Flow::GivenUp } else { flow })
     }
 
     /// Takes a row that has come to its end.
-    fn arrive(&self, way: &mut Traversal<'_>) -> Flow {
-        let cells = self.head.iter().map(|&var| std::slice::from_ref(&way.bound.0[var]));
-        way.found.insert(&cells.collect::<Vec<&[Cell]>>(), 0);
-        if way.found.rows() >= way.enough { Flow::Enough } else { Flow::Next }
+    fn arrive(&self, rows: &Bindings, row: usize, search: &mut Traversal<'_>) -> Flow {
+        let cells = self.head.iter().map(|&var| rows.columns[var].as_slice());
+        search.found.insert(&cells.collect::<Vec<&[Cell]>>(), row);
+        if search.found.rows() >= search.enough { Flow::Enough } else { Flow::Next }
+    }
+}
+
+/// Whether a step can be followed: a lookup, or one that reads no relation.
+fn is_followed(planned: &Planned) -> bool {
+    match &planned.step {
+        Step::Stored { range, checks, at, negated, .. } => {
+            range.is_none() && checks.is_empty() && at.is_none() && !negated
+        }
+        step => is_row_step(step),
+    }
+}
+
+impl<'p> Lookup<'p> {
+    /// The lookup that a step is; `None` where its rows are not in one stored order.
+    fn of(planned: &'p Planned, relations: &'p [Relation]) -> Option<Self> {
+        let Step::Stored { stored, path, prefix, outputs, .. } = &planned.step else { return None };
+        let Relation::Stored(relation) = relations.get(*stored)? else { return None };
+        let path = relation.paths.get(*path)?;
+        let wanted: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
+        let then = Vec::new();
+        path.covers(&wanted).then_some(Self {
+            path,
+            prefix,
+            wanted,
+            outputs,
+            live: &planned.live,
+            then,
+        })
+    }
+
+    /// The rows that one row finds, and whether there are more; `None` where it takes too long.
+    fn find(
+        &self,
+        rows: &Bindings,
+        row: usize,
+        search: &mut Traversal<'_>,
+    ) -> Result<Option<(Bindings, bool)>> {
+        // Where nothing is read of its rows, one of them says as much as all.
+        let rows_max = match self.outputs.is_empty() {
+            true => 1,
+            false => search.enough.max(LOOK_ROWS_MIN).min(search.rows_left),
+        };
+        if search.looks_left == 0 || rows_max == 0 {
+            return Ok(None);
+        }
+        let computer = search.computer;
+        search.limits.check(computer.interner.bytes())?;
+        let sought: Vec<Cell> = self.prefix.iter().map(|&var| rows.columns[var][row]).collect();
+        let found =
+            self.path.few(search.read, &sought, &self.wanted, rows_max, computer.interner)?;
+        // Long rows are read a few at once, which this search does not do.
+        let Some(found) = found else { return Ok(None) };
+        search.looks_left -= 1;
+        search.rows_left = search.rows_left.saturating_sub(found.rows);
+        let is_cut = found.rows == rows_max && !self.outputs.is_empty();
+        let input = rows.gather(&vec![row as u32; found.rows], self.live);
+        let vars = self.outputs.iter().map(|(_, var)| *var);
+        Ok(Some((input.binding(vars, found, self.live), is_cut)))
     }
 }

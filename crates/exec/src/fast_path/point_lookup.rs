@@ -13,6 +13,7 @@
 use crate::error::Result;
 use crate::expr::Computer;
 use crate::expr::batch::Bindings;
+use crate::operator::row_step::RowStep;
 use crate::storage::access_path::{SHORT_ROWS, StoredPath};
 use crate::storage::relation_source::Relation;
 use crate::value::cell::{Cell, Interner};
@@ -140,21 +141,9 @@ impl<'p> PointLookup<'p> {
         for (&var, &cell) in self.vars.known.iter().zip(given) {
             all.columns[var] = vec![cell; all.rows];
         }
-        for Planned { step, live, span, .. } in self.then {
-            match step {
-                Step::Assign { var, value, .. } => {
-                    let value = computer.compile(value)?;
-                    let cells = (0..all.rows).map(|row| computer.compute(&value, &all, row));
-                    all.columns[*var] = cells.collect::<Result<_>>()?;
-                }
-                Step::Filter(condition) => {
-                    let compiled = computer.compile(condition)?;
-                    let kept = computer.select(&compiled, &all, *span)?;
-                    if kept.len() < all.rows {
-                        all = all.gather(&kept, live);
-                    }
-                }
-                _ => unreachable!("what is not of one row is no look"),
+        for planned in self.then {
+            if let Some(step) = RowStep::new(planned, computer)? {
+                all = step.apply(all, computer)?;
             }
         }
         let columns = self.vars.head.iter().map(|&var| all.columns[var].clone()).collect();

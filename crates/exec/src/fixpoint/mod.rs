@@ -36,7 +36,6 @@ use hashbrown::HashMap;
 use model::Value;
 use plan::{AggregateUse, BodyPlan, GroupPlan, PredicateKind, Step, Tried, Var};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use syntax::Span;
 
@@ -62,6 +61,8 @@ pub struct Fixpoint<'a> {
     /// Rows of the entry, where none can be equal and nobody asks for them again, and how many of
     /// their first columns tell them apart.
     listed: Option<(Columns, usize)>,
+    /// Rows of the entry that are in no table.
+    passed_on: usize,
     /// Of orders that are tried, by their address: rows that they may still read or make.
     tried: HashMap<usize, u64>,
     /// What it did, where somebody asks.
@@ -80,6 +81,7 @@ impl<'a> Fixpoint<'a> {
             hints: OutputHints::default(),
             stream: None,
             listed: None,
+            passed_on: 0,
             tried: HashMap::new(),
             profile: None,
         }
@@ -89,7 +91,7 @@ impl<'a> Fixpoint<'a> {
     #[must_use]
     pub fn profiled(mut self) -> Self {
         self.profile = Some(Profile::default());
-        self.context.held_bytes_max = Some(AtomicU64::new(0));
+        self.context.held_bytes_max = Some(Arc::default());
         self
     }
 
@@ -106,23 +108,24 @@ impl<'a> Fixpoint<'a> {
             if let Some(profile) = &mut self.profile {
                 let held = self.context.held_bytes_max.as_ref();
                 let held = held.map_or(0, |held| held.swap(0, Relaxed));
-                profile.end_group(self.context.limits.now_us().saturating_sub(began_us), held);
+                let us = self.context.limits.now_us().saturating_sub(began_us);
+                let tables = group.group.predicates.iter();
+                let rows: usize =
+                    tables.map(|&predicate| self.context.table(predicate).live_rows()).sum();
+                profile.end_group(us, (rows + std::mem::take(&mut self.passed_on)) as u64, held);
             }
         }
         Ok(())
     }
 
     /// The rows of the entry rule, and how many of their first columns tell them apart. They are
-    /// let go, unless somebody looks at what the query did.
+    /// let go.
     pub fn take_result(&mut self) -> (Columns, usize) {
         if let Some(listed) = self.listed.take() {
             return listed;
         }
         let entry = self.context.plan.program.entry;
-        let table = match self.profile {
-            None => self.context.tables.change(entry, std::mem::take),
-            Some(_) => Arc::clone(&self.context.tables[entry]),
-        };
+        let table = self.context.tables.change(entry, std::mem::take);
         let rows = table.live_rows();
         let columns = match Arc::try_unwrap(table) {
             Ok(table) if table.rows() == rows => table.into_sorted_columns(),
@@ -222,7 +225,7 @@ impl<'a> Fixpoint<'a> {
         }
         let is_entry = predicate == plan.program.entry;
         let enough = if is_entry { self.enough } else { usize::MAX };
-        if let ([rule], None, true) = (&*group.rules, &self.profile, is_entry)
+        if let ([rule], true) = (&*group.rules, is_entry)
             && let Some(body) = &rule.first
             && let Some(told) = body.unequal
         {
@@ -246,6 +249,7 @@ impl<'a> Fixpoint<'a> {
             let mut sink = ListSink { list, head, told, enough, first };
             self.run_body(body, rule.rule, &mut sink)?;
             self.hints = OutputHints::default();
+            self.passed_on = sink.list.rows;
             self.listed = Some((sink.list, told));
             return Ok(());
         }
@@ -372,8 +376,7 @@ impl<'a> Fixpoint<'a> {
         body.set_enough(sink.enough());
         body.set_hints(self.hints.clone());
         body.sweep_from(&self.context);
-        // `::explain analyze` measures one thread.
-        match self.worker_pool.filter(|_| body.clock.is_none()) {
+        match self.worker_pool {
             Some(worker_pool) => {
                 let parallel = ParallelPipeline::new(
                     worker_pool,

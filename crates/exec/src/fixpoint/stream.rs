@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::fixpoint::Fixpoint;
 use crate::parallel::ParallelPipeline;
 use crate::pipeline::Pipeline;
+use crate::profile::Clock;
 use crate::result_stream::ResultStream;
 use crate::sink::Sink;
 use crate::sink::stream::{MEMORY_SHARE, StreamingSink};
@@ -90,6 +91,7 @@ impl<'a> Fixpoint<'a> {
         if let Some(tried) = &plan.tried
             && self.try_body(tried, rule, &mut sink)?
         {
+            self.passed_on = sink.taken;
             return sink.hand_on(&self.context).map(drop);
         }
         self.hints.not_compared.clone_from(&plan.loose);
@@ -109,6 +111,7 @@ impl<'a> Fixpoint<'a> {
         let ranges = body.ranges(&self.context, sink.range_rows, ranges as usize)?;
         let (Some(ranges), Some(worker_pool)) = (ranges, self.worker_pool) else {
             self.run_untried(plan, rule, &mut sink)?;
+            self.passed_on = sink.taken;
             return sink.hand_on(&self.context).map(drop);
         };
         self.index_for(plan)?;
@@ -125,6 +128,7 @@ impl<'a> Fixpoint<'a> {
             let mut body = Pipeline::new(plan, variables, &self.context.computer())?;
             body.set_enough(sink.enough);
             body.set_hints(self.hints.clone());
+            body.clock = self.profile.as_ref().map(|_| Clock::new(plan.steps.len()));
             let parallel = ParallelPipeline::new(
                 worker_pool,
                 &self.context,
@@ -134,6 +138,10 @@ impl<'a> Fixpoint<'a> {
                 &mut sink,
             );
             let (wanted, unread) = parallel.run_over(wave, &mut body)?;
+            if let (Some(profile), Some(clock)) = (&mut self.profile, body.clock.take()) {
+                profile.add(plan, clock);
+            }
+            self.passed_on = sink.taken;
             unread.into_iter().rev().for_each(|range| ranges.push_front(range));
             if self.context.tries.bytes() != tries_bytes {
                 // They may hold values that were met in this wave.

@@ -6,11 +6,11 @@ use crate::batch_size::{BATCH_ROWS, Wanted};
 use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Operator, Pipeline};
 use crate::sink::Out;
 use crate::table::Table;
 use crate::value::cell::Cell;
-use plan::{Duplicates, Step, Version};
+use plan::{Duplicates, OperatorName, Step, Version};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -45,12 +45,37 @@ fn joined(
     output
 }
 
-impl Pipeline<'_> {
-    /// Joins with the rows of a derived relation that the step's version is.
-    ///
+/// A join with a derived relation, or with a relation of the script.
+pub(crate) struct HashJoin<'i> {
+    /// The step.
+    pub(crate) at: usize,
+    /// The batch.
+    pub(crate) input: &'i Bindings,
+    /// The relation, if it is the script's.
+    pub(crate) table: Option<&'i Table>,
+}
+
+impl Operator for HashJoin<'_> {
+    const NAME: OperatorName = OperatorName::HashJoin;
+
     /// # Errors
     /// What stops the query.
-    pub(crate) fn join_derived(
+    fn push(
+        self,
+        pipeline: &mut Pipeline<'_>,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        match self.table {
+            Some(table) => pipeline.join_memory(self.at, self.input, table, context, out),
+            None => pipeline.join_derived(self.at, self.input, context, out),
+        }
+    }
+}
+
+impl Pipeline<'_> {
+    /// Joins with the rows of a derived relation that the step's version is.
+    fn join_derived(
         &mut self,
         at: usize,
         input: &Bindings,
@@ -76,10 +101,7 @@ impl Pipeline<'_> {
     }
 
     /// Joins with a relation of the script that is in memory.
-    ///
-    /// # Errors
-    /// What stops the query.
-    pub(crate) fn join_memory(
+    fn join_memory(
         &mut self,
         at: usize,
         input: &Bindings,

@@ -1,7 +1,7 @@
 //! Joins with a stored relation by a prefix of its key: a thousand keys a call, or one key in
 //! pieces.
 //!
-//! `scan.rs` chooses this operator where a stored order begins with columns that are bound.
+//! `choose.rs` chooses this operator where a stored order begins with columns that are bound.
 //!
 //! # How much one call finds
 //! The store answers a call whole, and the limits are not checked meanwhile. So before a call that
@@ -21,14 +21,14 @@ use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::operator::pairs::Pairs;
 use crate::pipeline::sweep::batch_bytes;
-use crate::pipeline::{CHECKED_ROWS, Pipeline};
+use crate::pipeline::{CHECKED_ROWS, Operator, Pipeline};
 use crate::sink::Out;
 use crate::storage::access_path::{SHORT_ROWS, StoredPath};
 use crate::storage::probe_keys::ProbeKeys;
 use crate::value::cell::Cell;
 use crate::value::columns::Columns;
 use base::KeyRange;
-use plan::LOOK_UP_ROWS;
+use plan::{LOOK_UP_ROWS, OperatorName};
 use std::ops::Range;
 use store::Estimate;
 
@@ -65,7 +65,7 @@ const ENOUGH_TIMES: usize = 4;
 const PIECE_ROWS: usize = 8 * BATCH_ROWS;
 
 /// A join by the begin of a key.
-pub(crate) struct KeyJoin<'j> {
+pub(crate) struct IndexJoin<'j> {
     /// The step.
     pub(crate) at: usize,
     /// What comes in.
@@ -88,7 +88,7 @@ pub(crate) struct KeyJoin<'j> {
     pub(crate) negated: bool,
 }
 
-impl KeyJoin<'_> {
+impl IndexJoin<'_> {
     /// The keys that begin with what a row looks for; `None` where no stored row can be.
     pub(crate) fn range(&self, row: usize, context: &ExecContext<'_>) -> Option<KeyRange> {
         self.path.prefix(&self.prefix(row), context.interner)
@@ -142,11 +142,26 @@ impl Room {
     }
 }
 
+impl Operator for IndexJoin<'_> {
+    const NAME: OperatorName = OperatorName::IndexJoin;
+
+    /// # Errors
+    /// Those of the store, and what stops the query.
+    fn push(
+        self,
+        pipeline: &mut Pipeline<'_>,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        pipeline.join_by_key(&self, context, out)
+    }
+}
+
 impl Pipeline<'_> {
     /// Joins with the rows that begin with what is bound.
-    pub(crate) fn join_by_key(
+    fn join_by_key(
         &mut self,
-        join: &KeyJoin<'_>,
+        join: &IndexJoin<'_>,
         context: &ExecContext<'_>,
         out: Out<'_>,
     ) -> Result<Wanted> {
@@ -199,7 +214,7 @@ impl Pipeline<'_> {
     /// too much.
     pub(crate) fn fitting(
         &mut self,
-        join: &KeyJoin<'_>,
+        join: &IndexJoin<'_>,
         columns: &[usize],
         rows: Range<usize>,
         context: &ExecContext<'_>,
@@ -290,7 +305,11 @@ impl Pipeline<'_> {
     }
 
     /// How much one key finds at most.
-    pub(crate) fn longest(&mut self, join: &KeyJoin<'_>, context: &ExecContext<'_>) -> Result<u64> {
+    pub(crate) fn longest(
+        &mut self,
+        join: &IndexJoin<'_>,
+        context: &ExecContext<'_>,
+    ) -> Result<u64> {
         match self.steps[join.at].longest {
             Some(longest) => Ok(longest),
             None => {
@@ -322,7 +341,7 @@ impl Pipeline<'_> {
     /// piece.
     fn read_in_pieces(
         &mut self,
-        join: &KeyJoin<'_>,
+        join: &IndexJoin<'_>,
         columns: &[usize],
         rows: Range<usize>,
         is_found: &mut [bool],
@@ -368,7 +387,7 @@ impl Pipeline<'_> {
     /// Takes what was found for the rows `of`, and looks up what the order does not hold.
     fn take_found(
         &mut self,
-        join: &KeyJoin<'_>,
+        join: &IndexJoin<'_>,
         of: &[u32],
         found: &Columns,
         is_found: &mut [bool],
@@ -395,7 +414,7 @@ impl Pipeline<'_> {
     /// Takes rows that have all columns.
     fn take_whole(
         &mut self,
-        join: &KeyJoin<'_>,
+        join: &IndexJoin<'_>,
         of: &[u32],
         found: &Columns,
         is_found: &mut [bool],

@@ -19,7 +19,7 @@ use crate::sink::top_k::TopK;
 use crate::storage::access_path::StoredPath;
 use crate::value::columns::Columns;
 use base::KeyRange;
-use plan::{Step, Var};
+use plan::{OperatorName, Step, Var};
 use std::sync::Arc;
 
 /// What is read before the conditions, and after them.
@@ -37,8 +37,8 @@ pub(crate) struct LateMaterialization {
 }
 
 impl Pipeline<'_> {
-    /// How the scan of a step is read, if conditions behind it spare anything: none where somebody
-    /// counts what each step does, or equal rows are made one on the way.
+    /// How the scan of a step is read, if conditions behind it spare anything: none where equal rows
+    /// are made one on the way.
     pub(crate) fn late_materialization(
         &self,
         at: usize,
@@ -57,7 +57,6 @@ impl Pipeline<'_> {
         let is_read = |(_, var): &(_, Var)| outputs.iter().any(|(_, read)| read == var);
         let by = self.hints.top_k.clone().filter(is_read);
         if (filters == 0 && by.is_none())
-            || self.clock.is_some()
             || !checks.is_empty()
             || !(at..=at + filters).all(is_plain)
         {
@@ -110,6 +109,8 @@ impl Pipeline<'_> {
         let computer = Computer::new(interner, &parameters, context.ambient);
         let limits = context.limits;
         let all: Vec<Var> = given.iter().copied().chain(first.iter().map(|one| one.1)).collect();
+        // Batches and rows of each filter.
+        let mut taken = vec![(0, 0); filters.len()];
         let mut pick = |found: Columns| -> Result<(Columns, Vec<u32>)> {
             limits.check(interner.bytes())?;
             let mut rows = input.gather(&vec![0; found.rows], given);
@@ -123,7 +124,9 @@ impl Pipeline<'_> {
                     *rows = rows.gather(kept, &all);
                 }
             };
-            for (expr, span) in &filters {
+            for ((expr, span), (batches, all)) in filters.iter().zip(&mut taken) {
+                *batches += 1;
+                *all += rows.rows as u64;
                 let kept = computer.select(expr, &rows, *span)?;
                 keep(&mut rows, &kept);
             }
@@ -155,6 +158,11 @@ impl Pipeline<'_> {
             &mut pick,
             &mut visit,
         )?;
+        if let Some(clock) = &mut self.clock {
+            for (step, (batches, rows)) in (at + 1..).zip(taken) {
+                clock.note_fused(step, OperatorName::Filter, batches, rows);
+            }
+        }
         Ok(wants_more)
     }
 }

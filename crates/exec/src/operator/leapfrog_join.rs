@@ -6,14 +6,14 @@ use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::operator::trie_build;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Operator, Pipeline};
 use crate::sink::Out;
 use crate::storage::probe_keys::ProbeKeys;
 use crate::storage::relation_source::Readable;
 use crate::trie::{Rows, Trie, intersect};
 use crate::value::cell::Cell;
 use base::prefetch::prefetch_value;
-use plan::{Duplicates, Step};
+use plan::{Duplicates, OperatorName, Step};
 use std::sync::Arc;
 
 /// Rows that are looked up in the store without asking for a trie, which would cost as much.
@@ -39,6 +39,34 @@ pub(crate) struct TrieJoin<'i> {
     columns: Vec<usize>,
     /// What the first columns must be, a column each of the rows that come in.
     keys: ProbeKeys<'i>,
+}
+
+/// A join with one trie, or with several that bind a variable together.
+pub(crate) struct LeapfrogJoin<'i> {
+    /// The step, or the first of the group.
+    pub(crate) at: usize,
+    /// The batch.
+    pub(crate) input: &'i Bindings,
+    /// The trie of the step, or of each step of the group.
+    pub(crate) joins: Vec<TrieJoin<'i>>,
+}
+
+impl Operator for LeapfrogJoin<'_> {
+    const NAME: OperatorName = OperatorName::LeapfrogJoin;
+
+    /// # Errors
+    /// What stops the query.
+    fn push(
+        self,
+        pipeline: &mut Pipeline<'_>,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        match &self.joins[..] {
+            [join] => pipeline.join_trie(self.at, self.input, join, context, out),
+            joins => pipeline.join_together(self.at, self.input, joins, context, out),
+        }
+    }
 }
 
 impl<'i> TrieJoin<'i> {
@@ -99,7 +127,7 @@ impl Pipeline<'_> {
     }
 
     /// Joins with a trie.
-    pub(crate) fn join_trie(
+    fn join_trie(
         &mut self,
         at: usize,
         input: &Bindings,
@@ -172,7 +200,7 @@ impl Pipeline<'_> {
 
     /// Binds the variable of a step by what it and the `joins` after it agree on; goes on after
     /// those.
-    pub(crate) fn join_together(
+    fn join_together(
         &mut self,
         at: usize,
         input: &Bindings,

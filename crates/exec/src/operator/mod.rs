@@ -1,8 +1,12 @@
-//! The operators of a pipeline: one way to answer a step of a plan in each file.
+//! The physical operators of a pipeline, each in a file of its own.
 //!
-//! Each file adds methods to `Pipeline`, which calls them. They read
-//! the context and change only the state of their own step.
+//! The plan names them ([`plan::OperatorName`], the names of these files). A pipeline makes an
+//! operator for a batch and lets it push what it makes to the next step. Operators read the context
+//! and change only the state of their own step. `choose` picks one for each batch where the plan
+//! says that the step is adaptive; `row_step` evaluates what needs no relation, for operators and
+//! for fast paths.
 
+pub(crate) mod choose;
 pub(crate) mod filter;
 pub(crate) mod hash_join;
 pub(crate) mod index_join;
@@ -10,6 +14,7 @@ pub(crate) mod late_materialize;
 pub(crate) mod leapfrog_join;
 pub(crate) mod pairs;
 pub(crate) mod project;
+pub(crate) mod row_step;
 pub(crate) mod scan;
 pub(crate) mod temporal_scan;
 pub(crate) mod trie_build;

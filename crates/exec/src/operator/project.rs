@@ -1,90 +1,67 @@
-//! Binds a variable to a value that is computed of each row, or to another variable.
+//! Binds a variable to a value that is computed for each row, or to another variable.
 
-use crate::batch_size::{ROWS_A_LOOK, Wanted};
+use crate::batch_size::Wanted;
 use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
-use crate::pipeline::Pipeline;
+use crate::operator::row_step;
 use crate::pipeline::sweep::batch_bytes;
+use crate::pipeline::{Operator, Pipeline};
 use crate::sink::Out;
-use plan::Step;
+use plan::{OperatorName, Step};
 
-impl Pipeline<'_> {
-    /// Gives a variable the value of another one, or keeps the rows in which both have the same.
+/// An assignment to a variable of a batch.
+pub(crate) struct Project {
+    /// The step.
+    pub(crate) at: usize,
+    /// The batch.
+    pub(crate) input: Bindings,
+}
+
+impl Operator for Project {
+    const NAME: OperatorName = OperatorName::Project;
+
+    /// Where values are long, some rows are handed on before the others are computed.
     ///
     /// # Errors
-    /// What stops the query.
-    pub(crate) fn same(
-        &mut self,
-        at: usize,
-        input: Bindings,
+    /// An expression that fails, and what stops the query.
+    fn push(
+        self,
+        pipeline: &mut Pipeline<'_>,
         context: &ExecContext<'_>,
         out: Out<'_>,
     ) -> Result<Wanted> {
-        let planned = self.steps[at].planned;
-        let Step::Same { a, b, compare } = &planned.step else { return Ok(true) };
-        if *compare {
-            let (a, b) = (&input.columns[*a], &input.columns[*b]);
-            let kept = (0..input.rows).filter(|&row| a[row] == b[row]);
-            let kept: Vec<u32> = kept.map(|row| row as u32).collect();
-            return self.hand_on(at, input.gather(&kept, &planned.live), context, out);
-        }
-        let mut output = input;
-        output.columns[*b] = output.columns[*a].clone();
-        self.hand_on(at, output.keep(&planned.live), context, out)
-    }
-
-    /// Computes a value for each row. Where values are long, some rows are handed on before the
-    /// others are computed.
-    pub(crate) fn assign(
-        &mut self,
-        at: usize,
-        input: Bindings,
-        context: &ExecContext<'_>,
-        out: Out<'_>,
-    ) -> Result<Wanted> {
-        let planned = self.steps[at].planned;
-        let Step::Assign { var, compare, .. } = &planned.step else { return Ok(true) };
+        let Self { at, input } = self;
+        let planned = pipeline.steps[at].planned;
+        let Step::Assign { var, compare, .. } = &planned.step else {
+            let output = row_step::apply(planned, None, input, &context.computer())?;
+            return pipeline.hand_on(at, output, context, out);
+        };
         let (rows, bytes_max) = (input.rows, batch_bytes(context));
-        let mark = self.mark(context);
+        let mark = pipeline.mark(context);
         let mut input = Some(input);
         let mut start = 0;
         while start < rows
-            && let (Some(given), Some(expr)) = (&input, &self.steps[at].expr)
+            && let (Some(given), Some(expr)) = (&input, &pipeline.steps[at].expr)
         {
-            let computer = context.computer();
             let full_bytes = context.interner.bytes().saturating_add(bytes_max);
-            let mut column = Vec::with_capacity(rows - start);
-            let mut row = start;
-            while row < rows && (row == start || context.interner.bytes() < full_bytes) {
-                column.push(computer.compute(expr, given, row)?);
-                row += 1;
-                if row % ROWS_A_LOOK == 0 {
-                    computer.go_on(planned.span)?;
-                }
-            }
-            let mut some = match (start, row == rows) {
+            let computer = context.computer();
+            let column = row_step::compute(planned, expr, given, start, full_bytes, &computer)?;
+            let end = start + column.len();
+            let some = match (start, end == rows) {
                 (0, true) => input.take(),
-                _ => Some(given.slice(start..row)),
+                _ => Some(given.slice(start..end)),
             };
-            let Some(some) = some.take() else { break };
-            start = row;
-            let output = if *compare {
-                let kept = (0..some.rows).filter(|&row| column[row] == some.columns[*var][row]);
-                let kept: Vec<u32> = kept.map(|row| row as u32).collect();
-                some.gather(&kept, &planned.live)
-            } else {
-                let mut output = some;
-                output.columns[*var] = column;
-                output.keep(&planned.live)
-            };
-            if !self.hand_on(at, output, context, out)? {
+            let Some(some) = some else { break };
+            start = end;
+            let output = row_step::assign(planned, *var, *compare, some, column);
+            if !pipeline.hand_on(at, output, context, out)? {
                 return Ok(false);
             }
             if start < rows {
                 context.check(0)?;
             }
-            self.handed_on(mark.as_ref(), context, out);
+            pipeline.handed_on(mark.as_ref(), context, out);
         }
         Ok(true)
     }

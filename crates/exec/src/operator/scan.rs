@@ -1,26 +1,21 @@
-//! Joins with stored relations: chooses the operator for a batch, and scans where no key is bound.
+//! Scans a stored relation, or the range of it that a condition leaves, once for each batch.
 //!
-//! # Which operator
-//! As of a time: `temporal_scan`. Several relations that bind one variable together, or a trie that
-//! is worth its making: `leapfrog_join`. A bound prefix of a stored order: `index_join`. Otherwise
-//! the relation, or the range of it that a condition leaves, is scanned once for the batch.
+//! `choose.rs` makes this operator where no key is bound.
 
 use crate::batch_size::{BATCH_ROWS, CHUNK_ROWS, Wanted};
 use crate::context::ExecContext;
 use crate::error::{Error, Result};
 use crate::expr::batch::Bindings;
-use crate::operator::index_join::KeyJoin;
-use crate::operator::leapfrog_join::TrieJoin;
 use crate::operator::pairs::Pairs;
-use crate::pipeline::{Bounds, Pipeline, PreparedStep};
+use crate::pipeline::{Bounds, Operator, Pipeline, PreparedStep};
 use crate::sink::Out;
 use crate::storage::access_path::StoredPath;
 use crate::storage::probe_keys::ProbeKeys;
-use crate::storage::relation_source::{Readable, StoredRelation};
+use crate::storage::relation_source::StoredRelation;
 use crate::value::cell::Cell;
 use crate::value::columns::Columns;
 use base::KeyRange;
-use plan::{Duplicates, LOOK_UP_ROWS, Step};
+use plan::{Duplicates, LOOK_UP_ROWS, OperatorName, Step};
 
 /// Pairs of a row that came in and one that was found that are made at once, but for one row's.
 const PAIRS_MAX: usize = 8 * BATCH_ROWS;
@@ -31,66 +26,32 @@ const COVERED_ROWS: u64 = 2;
 /// Rows of an index that are read without a question whether there is a better way.
 const FEW_FOUND: u64 = 8;
 
-impl Pipeline<'_> {
-    /// Joins a batch with a relation in the store, by the operator that fits the batch.
-    ///
+/// A scan that is joined with a batch.
+pub(crate) struct Scan<'i> {
+    /// The step.
+    pub(crate) at: usize,
+    /// The batch.
+    pub(crate) input: Bindings,
+    /// The relation.
+    pub(crate) relation: &'i StoredRelation,
+}
+
+impl Operator for Scan<'_> {
+    const NAME: OperatorName = OperatorName::Scan;
+
     /// # Errors
     /// Those of the store, and what stops the query.
-    pub(crate) fn join_stored(
-        &mut self,
-        at: usize,
-        input: Bindings,
+    fn push(
+        self,
+        pipeline: &mut Pipeline<'_>,
         context: &ExecContext<'_>,
         out: Out<'_>,
     ) -> Result<Wanted> {
-        let planned = self.steps[at].planned;
-        let Step::Stored {
-            stored, path, prefix, checks, outputs, negated, range, at: time, ..
-        } = &planned.step
-        else {
-            return Ok(true);
-        };
-        let Readable::Stored(relation) = context.relation(*stored) else { return Ok(true) };
-        if let (Some(expr), Some(_)) = (&self.steps[at].expr, time) {
-            let times = context.times(expr, &input).map_err(|error| error.at(planned.span))?;
-            return self.join_history(at, &input, &relation, &times, context, out);
-        }
-        if let Some(joins) = self.joins_together(at, &input, context)? {
-            return self.join_together(at, &input, &joins, context, out);
-        }
-        if self.is_given_up() {
-            return Ok(false);
-        }
-        if let Some(join) = self.trie_join(at, &input, None, context)? {
-            return self.join_trie(at, &input, &join, context, out);
-        }
-        if self.is_given_up() {
-            return Ok(false);
-        }
-        if prefix.is_empty() {
-            return self.scan_stored(at, input, &relation, context, out);
-        }
-        let asked = ProbeKeys::new(&planned.step, &input, None, context.plan);
-        let stored_path = &relation.paths[*path];
-        let mut wanted: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
-        wanted.extend(checks.iter().map(|(column, _)| *column));
-        let once = *negated || (outputs.is_empty() && self.is_set());
-        let has_range = range.is_some() && prefix.len() < stored_path.schema.keys.len();
-        let join = KeyJoin {
-            at,
-            input: &input,
-            asked: &asked,
-            main: &relation.paths[0],
-            path: stored_path,
-            rows_planned: context.plan.infos[*stored].rows,
-            wanted: &wanted,
-            has_range,
-            once,
-            negated: *negated,
-        };
-        self.join_by_key(&join, context, out)
+        pipeline.scan_stored(self.at, self.input, self.relation, context, out)
     }
+}
 
+impl Pipeline<'_> {
     /// Scans the relation, or a range of it, once for the batch: nothing ties it to what is bound.
     /// Every row of the range goes with every row of the batch.
     fn scan_stored(
@@ -132,6 +93,7 @@ impl Pipeline<'_> {
             && !once
             && let Some(late_materialization) = self.late_materialization(at, stored_path)
         {
+            self.note_operator(at, OperatorName::LateMaterialize);
             return self.scan_late_materialized(
                 at,
                 &input,
@@ -219,28 +181,6 @@ impl Pipeline<'_> {
         let Step::Stored { outputs, .. } = &self.steps[at].planned.step else { return Vec::new() };
         let not_compared = outputs.iter().filter(|(_, var)| self.hints.not_compared.contains(var));
         not_compared.map(|(column, _)| *column).collect()
-    }
-
-    /// The tries of a step and of those after it that bind its variable together with it, if there
-    /// are such and all have tries.
-    fn joins_together<'i>(
-        &mut self,
-        at: usize,
-        input: &'i Bindings,
-        context: &ExecContext<'_>,
-    ) -> Result<Option<Vec<TrieJoin<'i>>>> {
-        let together = self.steps[at].planned.together;
-        let Step::Stored { outputs, .. } = &self.steps[at].planned.step else { return Ok(None) };
-        let (1.., Some(&(_, var))) = (together, outputs.first()) else { return Ok(None) };
-        let mut joins = Vec::with_capacity(together + 1);
-        for step in at..=at + together {
-            let without = (step > at).then_some(var);
-            match self.trie_join(step, input, without, context)? {
-                Some(join) => joins.push(join),
-                None => return Ok(None),
-            }
-        }
-        Ok(Some(joins))
     }
 
     /// Hands on all rows of a scan, for the one row that came in.

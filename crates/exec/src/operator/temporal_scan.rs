@@ -5,34 +5,49 @@ use crate::context::ExecContext;
 use crate::error::{Error, Result};
 use crate::expr::batch::Bindings;
 use crate::operator::pairs::Pairs;
-use crate::pipeline::{CHECKED_ROWS, Pipeline};
+use crate::pipeline::{CHECKED_ROWS, Operator, Pipeline};
 use crate::sink::Out;
 use crate::storage::probe_keys::ProbeKeys;
 use crate::storage::relation_source::StoredRelation;
 use crate::value::cell::Cell;
 use crate::value::columns::Columns;
-use plan::Step;
+use plan::{OperatorName, Step};
 
-impl Pipeline<'_> {
+/// A join with a relation as of a time.
+pub(crate) struct TemporalScan<'i> {
+    /// The step.
+    pub(crate) at: usize,
+    /// The batch.
+    pub(crate) input: &'i Bindings,
+    /// The relation.
+    pub(crate) relation: &'i StoredRelation,
+    /// The time of each row.
+    pub(crate) times: &'i [i64],
+}
+
+impl Operator for TemporalScan<'_> {
+    const NAME: OperatorName = OperatorName::TemporalScan;
+
     /// Joins with what held at a time: of each key without its validity the newest row that is not
     /// later, if it asserts.
-    pub(crate) fn join_history(
-        &mut self,
-        at: usize,
-        input: &Bindings,
-        relation: &StoredRelation,
-        times: &[i64],
+    ///
+    /// # Errors
+    /// Those of the store, and what stops the query.
+    fn push(
+        self,
+        pipeline: &mut Pipeline<'_>,
         context: &ExecContext<'_>,
         out: Out<'_>,
     ) -> Result<Wanted> {
-        let planned = self.steps[at].planned;
+        let Self { at, input, relation, times } = self;
+        let planned = pipeline.steps[at].planned;
         let Step::Stored { path, checks, outputs, negated, .. } = &planned.step else {
             return Ok(true);
         };
         let asked = ProbeKeys::new(&planned.step, input, None, context.plan);
         let path = &relation.paths[*path];
         let keys = relation.paths[0].schema.keys.len();
-        let once = *negated || (outputs.is_empty() && self.is_set());
+        let once = *negated || (outputs.is_empty() && pipeline.is_set());
         let mut wanted: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
         wanted.extend(checks.iter().map(|(column, _)| *column));
         let others = wanted.len();
@@ -64,7 +79,7 @@ impl Pipeline<'_> {
                 }
                 let rows = vec![row as u32; places.len()];
                 let pairs = Pairs { rows: &rows, places: &places, found: &found, asked: &asked };
-                wants_more = self.check_and_hand_on(at, input, &pairs, context, out)?;
+                wants_more = pipeline.check_and_hand_on(at, input, &pairs, context, out)?;
                 Ok::<bool, Error>(wants_more)
             };
             if let Some(range) = range {
@@ -72,7 +87,7 @@ impl Pipeline<'_> {
             }
             if once && any != *negated {
                 let output = input.gather(&[row as u32], &planned.live);
-                wants_more = self.hand_on(at, output, context, out)?;
+                wants_more = pipeline.hand_on(at, output, context, out)?;
             }
             if !wants_more {
                 return Ok(false);

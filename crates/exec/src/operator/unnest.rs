@@ -5,24 +5,37 @@ use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::Made;
 use crate::expr::batch::Bindings;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Operator, Pipeline};
 use crate::sink::Out;
 use crate::value::cell::Cell;
 use crate::value::list_items::ListItems;
-use plan::Step;
+use plan::{OperatorName, Step};
 
-impl Pipeline<'_> {
+/// The items of a list in each row of a batch.
+pub(crate) struct Unnest<'i> {
+    /// The step.
+    pub(crate) at: usize,
+    /// The batch.
+    pub(crate) input: &'i Bindings,
+}
+
+impl Operator for Unnest<'_> {
+    const NAME: OperatorName = OperatorName::Unnest;
+
     /// A row for each item of a list, or those rows whose list has what is bound.
-    pub(crate) fn members(
-        &mut self,
-        at: usize,
-        input: &Bindings,
+    ///
+    /// # Errors
+    /// An expression that fails or is no list, and what stops the query.
+    fn push(
+        self,
+        pipeline: &mut Pipeline<'_>,
         context: &ExecContext<'_>,
         out: Out<'_>,
     ) -> Result<Wanted> {
-        let planned = self.steps[at].planned;
+        let Self { at, input } = self;
+        let planned = pipeline.steps[at].planned;
         let Step::Member { var, compare, .. } = &planned.step else { return Ok(true) };
-        let Some(expr) = self.steps[at].expr.clone() else { return Ok(true) };
+        let Some(expr) = pipeline.steps[at].expr.clone() else { return Ok(true) };
         let make = |rows: &[u32], items: &[Cell]| {
             let mut output = input.gather(rows, &planned.live);
             if !*compare && planned.live.contains(var) {
@@ -63,7 +76,7 @@ impl Pipeline<'_> {
                 items.extend_from_slice(piece);
                 if rows.len() >= BATCH_ROWS {
                     let output = make(&rows, &items);
-                    if !self.hand_on(at, output, context, out)? {
+                    if !pipeline.hand_on(at, output, context, out)? {
                         return Ok(false);
                     }
                     rows.clear();
@@ -72,6 +85,6 @@ impl Pipeline<'_> {
             }
         }
         let output = make(&rows, &items);
-        self.hand_on(at, output, context, out)
+        pipeline.hand_on(at, output, context, out)
     }
 }

@@ -101,7 +101,14 @@ impl Pipeline<'_> {
                 if *waiting_rows > 0 =>
             {
                 *waiting_rows = 0;
-                out.run_in_parallel(context, *level, std::mem::take(waiting))
+                let (level, waiting) = (*level, std::mem::take(waiting));
+                let now_us = || context.limits.now_us();
+                let paused = self.clock.as_mut().map(|clock| clock.pause(now_us()));
+                let wanted = out.run_in_parallel(context, level, waiting);
+                if let (Some(clock), Some(before)) = (&mut self.clock, paused) {
+                    clock.leave(before, now_us());
+                }
+                wanted
             }
             _ => Ok(true),
         }

@@ -1,8 +1,8 @@
 //! One rule body as a pipeline: batches of rows move from operator to operator into a sink.
 //!
-//! The fixpoint makes a `Pipeline` of a body plan, on each thread one, and runs it. `operator`
-//! adds the operators as methods; this file prepares the steps, dispatches to the operators and
-//! hands on what they make.
+//! The fixpoint makes a `Pipeline` of a body plan, on each thread one, and runs it. This file
+//! prepares the steps and hands batches from one to the next; `operator` adds `dispatch`, which
+//! makes the operator of a step.
 //!
 //! # How
 //! A batch has one column of cells for each variable that is bound and still needed. An operator
@@ -37,12 +37,11 @@ use crate::profile::Clock;
 use crate::sink::Out;
 use crate::sink::top_k::TopK;
 use crate::storage::access_path::StoredPath;
-use crate::storage::relation_source::Readable;
 use crate::table::Table;
 use crate::value::cell::{Cell, Interner};
 use base::KeyRange;
 use model::Value;
-use plan::{BodyPlan, Duplicates, Planned, RangeHint, Step, Var};
+use plan::{BodyPlan, Duplicates, OperatorName, Planned, RangeHint, Step, Var};
 use std::sync::Arc;
 use store::Estimate;
 
@@ -57,6 +56,24 @@ pub(crate) struct OutputHints {
     pub not_compared: Vec<Var>,
     /// The first rows that are wanted, and the variable that their order begins with.
     pub top_k: Option<(Arc<TopK>, Var)>,
+}
+
+/// A physical operator, made for one batch of a step.
+pub(crate) trait Operator {
+    /// Its name in plans and in the profile of a query.
+    const NAME: OperatorName;
+
+    /// Makes rows of its batch and pushes them to the next step ([`Pipeline::hand_on`]); whether
+    /// more rows are wanted.
+    ///
+    /// # Errors
+    /// Whatever stops the query.
+    fn push(
+        self,
+        pipeline: &mut Pipeline<'_>,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted>;
 }
 
 /// A rule body whose expressions are compiled.
@@ -306,18 +323,36 @@ impl<'p> Pipeline<'p> {
         if input.rows == 0 {
             return Ok(true);
         }
-        let Some(ready) = self.steps.get(at) else { return out.take(context, &input) };
-        let planned = ready.planned;
-        match &planned.step {
-            Step::Assign { .. } => self.assign(at, input, context, out),
-            Step::Filter(_) => self.filter(at, input, context, out),
-            Step::Same { .. } => self.same(at, input, context, out),
-            Step::Member { .. } => self.members(at, &input, context, out),
-            Step::Derived { .. } => self.join_derived(at, &input, context, out),
-            Step::Stored { stored, .. } => match context.relation(*stored) {
-                Readable::Stored(_) => self.join_stored(at, input, context, out),
-                Readable::Memory(table) => self.join_memory(at, &input, &table, context, out),
-            },
+        match at < self.steps.len() {
+            true => self.dispatch(at, input, context, out),
+            false => out.take(context, &input),
+        }
+    }
+
+    /// Lets an operator answer a step for a batch.
+    ///
+    /// # Errors
+    /// Whatever stops the query.
+    pub(crate) fn run_operator<O: Operator>(
+        &mut self,
+        at: usize,
+        operator: O,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        self.note_operator(at, O::NAME);
+        operator.push(self, context, out)
+    }
+
+    /// Records that an operator answers a step for a batch.
+    pub(crate) fn note_operator(&mut self, at: usize, name: OperatorName) {
+        debug_assert!(
+            self.steps[at].planned.operator.may_be(name),
+            "{name:?} answers a step that is planned as {}",
+            self.steps[at].planned.operator
+        );
+        if let Some(clock) = &mut self.clock {
+            clock.note_operator(at, name);
         }
     }
 

@@ -1,0 +1,199 @@
+//! Estimates how many rows a literal reads and leaves, given the variables that are bound.
+
+use super::{Comes, Orderer, Version};
+use crate::bounds::Sharpness;
+use crate::catalog::{AccessPath, PrefixStatistics};
+use crate::cost;
+use crate::ir::{Literal, Source, Var};
+
+impl Orderer<'_> {
+    /// Estimated rows that an atom or a list reads and leaves. `None` if it cannot be evaluated
+    /// yet.
+    pub(super) fn cost(&self, literal: &Literal, version: Version) -> Option<f64> {
+        match literal {
+            Literal::Member { list, .. } => {
+                list.is_bound(&self.bound).then_some(self.rows * cost::LIST_ROWS)
+            }
+            Literal::Atom { source, args, negated: false, at, .. } => {
+                if !at.iter().all(|at| at.is_bound(&self.bound))
+                    || !self.may_look(*source, args, at.is_some())
+                {
+                    return None;
+                }
+                match *source {
+                    Source::Derived(predicate) => Some(
+                        self.rows
+                            * self
+                                .derived_fanout(predicate, args, version)
+                                .max(cost::LOOKUP_COST_MIN),
+                    ),
+                    Source::Stored(stored) => {
+                        let (path, prefix) = self.path(stored, args, at.is_some());
+                        let fanout = self.stored_fanout(stored, path, prefix, args);
+                        let once = match prefix {
+                            0 => {
+                                self.sizes.infos[stored].rows as f64
+                                    * cost::SCAN_COST
+                                    * self.share(stored, path, 0, args)
+                            }
+                            _ => 0.0,
+                        };
+                        Some(self.rows * fanout.max(cost::LOOKUP_COST_MIN) + once)
+                    }
+                }
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn derived_fanout(
+        &self,
+        predicate: usize,
+        args: &[Option<Var>],
+        version: Version,
+    ) -> f64 {
+        // The more columns of a recursive relation are bound, the fewer values it is asked for, so
+        // it should come after other atoms.
+        let unknown = if self.looks { cost::ROWS_RECURSIVE } else { cost::ROWS_UNKNOWN };
+        let rows = self.sizes.predicates[predicate].unwrap_or(unknown).max(1.0);
+        let rows =
+            if version == Version::Delta { (rows * cost::DELTA_SHARE).max(1.0) } else { rows };
+        let bound = args.iter().flatten().filter(|&&var| self.bound[var]).count();
+        rows.powf(1.0 - bound as f64 / args.len().max(1) as f64)
+    }
+
+    /// The access path with the longest bound prefix, and the length of the prefix. Among paths
+    /// with equal prefixes:
+    ///
+    /// - Without a prefix, the path whose next column has the most selective range wins. Its real
+    ///   selectivity is measured when the query runs.
+    /// - With a prefix, another path than the first is chosen only if the first has no range for
+    ///   its next column, and the other one either contains all columns or has few rows per value.
+    ///
+    /// A read with `@` uses the relation itself, because it needs all versions of a key, which are
+    /// adjacent only there.
+    pub(super) fn path(&self, stored: usize, args: &[Option<Var>], is_at: bool) -> (usize, usize) {
+        let is_bound = |&&column: &&usize| args[column].is_some_and(|var| self.bound[var]);
+        let paths = &self.sizes.infos[stored].paths;
+        if is_at {
+            let keys = &paths[0].keys;
+            let keys = &keys[..keys.len().saturating_sub(1)];
+            return (0, keys.iter().take_while(is_bound).count());
+        }
+        let mut best = (0, 0);
+        let mut best_value = (0, Sharpness::Nothing);
+        for (number, path) in paths.iter().enumerate() {
+            let prefix = path.keys.iter().take_while(is_bound).count();
+            if prefix < best_value.0 {
+                continue;
+            }
+            let hint = match paths.len() {
+                // There is no choice.
+                1 => None,
+                _ => self.range(path.keys.get(prefix).copied(), args),
+            };
+            let sharpness = hint.map_or(Sharpness::Nothing, |hint| hint.sharpness());
+            let is_better = match prefix {
+                _ if prefix > best_value.0 => true,
+                0 => sharpness > best_value.1,
+                _ if best_value.1 > Sharpness::Nothing => false,
+                _ if self.covers(path, args) => sharpness > Sharpness::Nothing,
+                _ => {
+                    sharpness == Sharpness::Point
+                        && self.values(stored, path, prefix) >= cost::LOOK_UP_ROWS as f64
+                }
+            };
+            if is_better {
+                (best, best_value) = ((number, prefix), (prefix, sharpness));
+            }
+        }
+        best
+    }
+
+    /// Whether the path contains all columns that an atom uses.
+    fn covers(&self, path: &AccessPath, args: &[Option<Var>]) -> bool {
+        let mut asked = args.iter().enumerate().filter(|(_, var)| var.is_some());
+        asked.all(|(column, _)| path.covers.contains(&column))
+    }
+
+    pub(super) fn stored_fanout(
+        &self,
+        stored: usize,
+        path: usize,
+        prefix: usize,
+        args: &[Option<Var>],
+    ) -> f64 {
+        let info = &self.sizes.infos[stored];
+        let rows = (info.rows as f64).max(1.0);
+        let number = path;
+        let path = &info.paths[number];
+        let found = match prefix {
+            0 => rows,
+            _ if prefix >= path.keys.len() => 1.0,
+            _ => match path.prefixes.get(prefix - 1) {
+                Some(known) => self.found(stored, &path.keys[..prefix], args, known),
+                None => rows.powf(1.0 - prefix as f64 / path.keys.len() as f64),
+            },
+        };
+        let bound = args.iter().enumerate().filter(|(column, var)| {
+            var.is_some_and(|var| self.bound[var]) && !path.keys[..prefix].contains(column)
+        });
+        let hints = self.share(stored, number, prefix, args);
+        // A bound column that is not in the prefix leaves a part of the rows.
+        bound.fold(found * hints, |found, (column, _)| {
+            let rate = info.repeat_rates.get(column).copied().flatten();
+            (found * rate.unwrap_or(cost::REPEAT_RATE)).max(found.min(1.0))
+        })
+    }
+
+    /// Estimated rows that a lookup by these columns finds. If the values repeat as they do in the
+    /// column itself, frequent values are looked up more often, and the estimate is `rows_met`. If
+    /// each value occurs once, it is the mean. Otherwise, the distributions are assumed to be
+    /// correlated, and the estimate is between the two.
+    fn found(
+        &self,
+        stored: usize,
+        prefix: &[usize],
+        args: &[Option<Var>],
+        known: &PrefixStatistics,
+    ) -> f64 {
+        let handle = |stored: usize| self.sizes.infos[stored].handle;
+        let mean = (self.sizes.infos[stored].rows as f64).max(1.0) / known.values.max(1.0);
+        let met = known.rows_met.max(mean);
+        let comes = prefix.iter().map(|&column| args[column].map(|var| (column, self.comes[var])));
+        let mut comes = comes.flatten().filter(|(_, comes)| *comes != Comes::Once).peekable();
+        if comes.peek().is_none() {
+            return mean;
+        }
+        let is_same = |(column, comes)| match comes {
+            Comes::From(from, there) => handle(from) == handle(stored) && there == column,
+            Comes::Once | Comes::Again => false,
+        };
+        if comes.all(is_same) { met } else { (mean * met).sqrt() }
+    }
+
+    /// Estimated share of the rows with a prefix that the range of the next column leaves.
+    fn share(&self, stored: usize, path: usize, prefix: usize, args: &[Option<Var>]) -> f64 {
+        let path = &self.sizes.infos[stored].paths[path];
+        let hint = self.range(path.keys.get(prefix).copied(), args);
+        match hint.map_or(Sharpness::Nothing, |hint| hint.sharpness()) {
+            Sharpness::Nothing => 1.0,
+            Sharpness::OneSide => cost::HALF_RANGE_SHARE,
+            Sharpness::Stretch => cost::RANGE_SHARE,
+            Sharpness::Point => 1.0 / self.values(stored, path, prefix),
+        }
+    }
+
+    /// Estimated number of distinct values of the key column after a prefix, for one value of the
+    /// prefix.
+    fn values(&self, stored: usize, path: &AccessPath, prefix: usize) -> f64 {
+        let distinct = |keys: usize| Some(path.prefixes.get(keys.wrapping_sub(1))?.values);
+        let rows = (self.sizes.infos[stored].rows as f64).max(1.0);
+        let values = match (prefix, distinct(prefix), distinct(prefix + 1)) {
+            (0, _, Some(values)) => values,
+            (_, Some(before), Some(values)) => values / before.max(1.0),
+            _ => rows.powf(1.0 / path.keys.len() as f64),
+        };
+        values.max(1.0)
+    }
+}

@@ -1,0 +1,128 @@
+//! Names the physical operators that answer each step.
+//!
+//! The name of an operator is that of its file in `exec/src/operator`. `::explain` prints it, and
+//! `::explain analyze` prints which operators ran. Where statistics cannot tell which operator is
+//! best, a step is adaptive: execution chooses for each batch.
+
+use crate::catalog::RelationInfo;
+use crate::order::{Planned, Step};
+
+/// A physical operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperatorName {
+    /// Reads a relation, or a range of its keys, once for each batch.
+    Scan,
+    /// A scan that reads costly columns only of the rows that the following filters keep.
+    LateMaterialize,
+    /// Looks keys or key prefixes up in a stored order.
+    IndexJoin,
+    /// Probes a hash index of rows in memory, or passes all of them where no column is bound.
+    HashJoin,
+    /// Probes a trie of a stored relation, or intersects several.
+    LeapfrogJoin,
+    /// Reads a relation with history as of a time.
+    TemporalScan,
+    /// Keeps rows by a condition.
+    Filter,
+    /// Binds a variable to a computed value.
+    Project,
+    /// Makes a row for each item of a list.
+    Unnest,
+}
+
+impl OperatorName {
+    /// All operators, in the order of their declaration.
+    pub const ALL: [Self; 9] = [
+        Self::Scan,
+        Self::LateMaterialize,
+        Self::IndexJoin,
+        Self::HashJoin,
+        Self::LeapfrogJoin,
+        Self::TemporalScan,
+        Self::Filter,
+        Self::Project,
+        Self::Unnest,
+    ];
+
+    /// Name of its file.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Scan => "scan",
+            Self::LateMaterialize => "late_materialize",
+            Self::IndexJoin => "index_join",
+            Self::HashJoin => "hash_join",
+            Self::LeapfrogJoin => "leapfrog_join",
+            Self::TemporalScan => "temporal_scan",
+            Self::Filter => "filter",
+            Self::Project => "project",
+            Self::Unnest => "unnest",
+        }
+    }
+}
+
+/// What answers a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Physical {
+    /// Always this operator.
+    Fixed(OperatorName),
+    /// One of these, chosen for each batch.
+    Adaptive(&'static [OperatorName]),
+}
+
+impl Physical {
+    /// The operators that may run. Any scan may materialize late.
+    #[must_use]
+    pub fn may_be(self, name: OperatorName) -> bool {
+        let is_among = |name: OperatorName| match self {
+            Self::Fixed(one) => one == name,
+            Self::Adaptive(some) => some.contains(&name),
+        };
+        is_among(name) || name == OperatorName::LateMaterialize && is_among(OperatorName::Scan)
+    }
+}
+
+impl std::fmt::Display for Physical {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Fixed(name) => f.write_str(name.as_str()),
+            Self::Adaptive(names) => f.write_str(
+                &names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" or "),
+            ),
+        }
+    }
+}
+
+/// Names the operators of a body's steps, once intersection groups are known.
+pub(crate) fn name_operators(steps: &mut [Planned], infos: &[RelationInfo]) {
+    let mut group_ends = 0;
+    for at in 0..steps.len() {
+        if steps[at].together > 0 {
+            group_ends = at + 1 + steps[at].together;
+        }
+        steps[at].operator = operator_of(&steps[at].step, at < group_ends, infos);
+    }
+}
+
+/// The operator of a step. `is_grouped`: it is in an intersection group.
+fn operator_of(step: &Step, is_grouped: bool, infos: &[RelationInfo]) -> Physical {
+    use OperatorName::{HashJoin, IndexJoin, LeapfrogJoin, Scan, TemporalScan};
+    Physical::Fixed(match step {
+        Step::Filter(_) | Step::Assign { compare: true, .. } | Step::Same { compare: true, .. } => {
+            OperatorName::Filter
+        }
+        Step::Assign { .. } | Step::Same { .. } => OperatorName::Project,
+        Step::Member { .. } => OperatorName::Unnest,
+        Step::Derived { .. } => HashJoin,
+        Step::Stored { stored, .. } if infos[*stored].is_in_memory => HashJoin,
+        Step::Stored { at: Some(_), .. } => TemporalScan,
+        Step::Stored { prefix, checks, range, .. } => {
+            match (prefix.is_empty(), checks.is_empty(), range) {
+                (true, true, _) => Scan,
+                (true, false, _) => return Physical::Adaptive(&[LeapfrogJoin, Scan]),
+                (false, _, Some(_)) if !is_grouped => IndexJoin,
+                (false, ..) => return Physical::Adaptive(&[IndexJoin, LeapfrogJoin]),
+            }
+        }
+    })
+}
