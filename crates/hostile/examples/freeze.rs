@@ -1,5 +1,6 @@
-//! Writes the frozen samples: `cargo run -p quipu-hostile --example freeze -- tests/formats/vN [sample ...]`, once for each
-//! format; without names, all samples. Samples that are there are never written again: that is what makes them samples.
+//! Writes the frozen samples: `cargo run -p quipu-hostile --example freeze -- tests/formats/vN
+//! [sample ...]`, once per format. Without names, all samples. Existing samples are never
+//! overwritten, because they must keep the bytes of their format's version.
 #![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "a tool beside the engine")]
 
 use env::{Env, MemoryEnv};
@@ -29,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut image = killed.unwrap_or_else(|| Image::of(&*env, Path::new("/db")))?;
         let mut holds = holds;
         if name == "damaged" {
-            // A row of the first table; what a reader says of it was written down by hand.
+            // A row of the first table. The expected error was written by hand.
             let table = image
                 .files
                 .iter_mut()

@@ -1,4 +1,5 @@
-//! Writes what fuzzing starts from: `cargo run -p quipu-hostile --features sabotage --example seeds -- FOLDER`.
+//! Writes the initial inputs of fuzzing: `cargo run -p quipu-hostile --features sabotage --example
+//! seeds -- FOLDER`.
 #![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "a tool beside the engine")]
 
 use std::error::Error;

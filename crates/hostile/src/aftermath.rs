@@ -1,10 +1,12 @@
-//! A damaged database repaired, and read beside a writer.
+//! Repairs damaged databases, and reads them with a follower.
 //!
-//! # What is promised
-//! 1. A repair ends: in a database that a check finds sound, or with an error of kind `Corruption`.
-//! 2. It invents nothing: each row was once written. Of a sum of which parts are lost, the other parts are left.
-//! 3. Where it says that it is complete, every row is there as it was.
-//! 4. A follower answers right or names file and place. At the log's end it may wait at an earlier state.
+//! # What must hold
+//! 1. A repair ends with a database that passes a check, or with an error of kind `Corruption`.
+//! 2. It invents nothing: each of its rows was written once. Of a sum with lost parts, the other
+//!    parts are left.
+//! 3. If it reports to be complete, every row is as it was.
+//! 4. A follower's answers are right, or its error names file and offset. At the log's end it may
+//!    wait at an earlier state.
 
 use crate::damage::{Damage, Outcome, Subject, difference, named};
 use crate::specimen::{by_keyspace, content, options};
@@ -23,7 +25,7 @@ impl Subject {
     /// Damages a file and repairs the database into another folder.
     ///
     /// # Errors
-    /// Says what promise is broken.
+    /// The promise that is broken.
     pub fn judge_repair(&self, path: &Path, damage: Damage) -> Result<Outcome, String> {
         let bytes = damage.done_to(&self.image.files[path]);
         let env = self.image.with(path, bytes.as_deref()).map_err(|error| error.to_string())?;
@@ -61,11 +63,11 @@ impl Subject {
         }
     }
 
-    /// Opens the damaged database beside a writer that is not there, reads it, and reads it again; and damages it under
-    /// a follower that has read it.
+    /// Opens the damaged database as a follower without a writer, and reads it twice. Then damages
+    /// it under a follower that has read it.
     ///
     /// # Errors
-    /// Says what promise is broken.
+    /// The promise that is broken.
     pub fn judge_follower(&self, path: &Path, damage: Damage) -> Result<Outcome, String> {
         let bytes = damage.done_to(&self.image.files[path]);
         let followed = AssertUnwindSafe(|| {
@@ -110,7 +112,7 @@ fn read_twice(kv: &Kv) -> store::Result<String> {
     content(kv)
 }
 
-/// Writes other bytes into a file that may be open.
+/// Overwrites a file that may be open.
 fn replace(env: &dyn Env, path: &Path, bytes: Option<&[u8]>) -> env::Result<()> {
     match bytes {
         Some(bytes) => env.open_append(path, 0)?.append(bytes),
@@ -118,7 +120,7 @@ fn replace(env: &dyn Env, path: &Path, bytes: Option<&[u8]>) -> env::Result<()> 
     }
 }
 
-/// All rows of a database that a check finds sound.
+/// All rows of a database that passes a check.
 fn sound_content(env: &Arc<dyn Env>, folder: &Path) -> store::Result<String> {
     let kv = Kv::open(Arc::clone(env), folder, KvOptions { create: false, ..options() })?;
     let content = content(&kv)?;

@@ -1,4 +1,5 @@
-//! Flips every byte and cuts every file of a database, and sorts what comes of each.
+//! Flips bytes of a database's files and truncates them, and classifies the result of opening and
+//! reading it.
 
 use crate::image::Image;
 use crate::specimen::{content, ever, options, other_ways, rows};
@@ -11,26 +12,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{CheckFailed, Error, ErrorKind, Store};
 
-/// One way to damage one file.
+/// A damage to one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// The byte at an offset, with some of its bits turned over.
+    /// Flips bits of one byte.
     Flip {
-        /// Which byte.
+        /// Offset of the byte.
         at: usize,
-        /// Which bits.
+        /// The bits to flip.
         bits: u8,
     },
-    /// The file ends here.
+    /// The file is truncated to this length.
     Cut(usize),
-    /// Bytes that nobody wrote stand behind its end.
+    /// This many foreign bytes are appended.
     Longer(usize),
-    /// The file is not there.
+    /// The file is missing.
     Removed,
 }
 
 impl Damage {
-    /// What is left of `bytes`; nothing where the file is gone.
+    /// The damaged content; `None` where the file is removed.
     #[must_use]
     pub fn done_to(self, bytes: &[u8]) -> Option<Vec<u8>> {
         let mut new = bytes.to_vec();
@@ -44,34 +45,35 @@ impl Damage {
     }
 }
 
-/// What came of a damage: of opening it from best to worst, of a repair, of reading it beside a writer.
+/// Results of a damage: of opening from best to worst, of a repair, of a follower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// All answers are right, and the check found nothing: the byte means nothing, or is there twice.
+    /// All answers are right, and the check found nothing: the byte has no meaning or is stored
+    /// twice.
     Right,
-    /// All answers are right; the check tells that a file is damaged.
+    /// All answers are right, and the check reports the damaged file.
     RightAndFound,
     /// Opening is refused.
     RefusedAtOpening,
     /// A read fails.
     RefusedAtReading,
-    /// The end of a log that was not closed is missing: what is there is a state that was acknowledged.
+    /// The end of an unclosed log is lost: the content is an acknowledged state.
     Prefix,
-    /// A repair says that nothing is lost, and it is so.
+    /// A repair reports no loss, and there is none.
     RepairedWhole,
-    /// A repair says that something may be lost, and invents nothing.
+    /// A repair reports a possible loss, and invents nothing.
     RepairedInPart,
-    /// A repair says that nothing can be saved.
+    /// A repair reports that nothing can be saved.
     RepairRefused,
     /// A follower's answers are right.
     FollowedRight,
     /// A follower waits at an earlier acknowledged state.
     FollowedEarlier,
-    /// A follower says where the damage is.
+    /// A follower reports where the damage is.
     FollowerRefused,
 }
 
-/// A database to be damaged, and what it must answer.
+/// A database to damage, and its right answers.
 #[derive(Debug)]
 pub struct Subject {
     /// Its files.
@@ -80,23 +82,23 @@ pub struct Subject {
     pub(crate) want: String,
     others: String,
     known: Vec<(KeyspaceId, Batch)>,
-    /// What the last commits made of it, oldest first.
+    /// Its states after the last commits, oldest first.
     pub(crate) states: Vec<String>,
-    /// Whether they are in the log alone.
+    /// Whether those commits are in the log alone.
     pub(crate) killed: bool,
     /// See [`ever`].
     pub(crate) ever: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// How often each outcome was seen, by kind of file.
+/// Number of results by kind of file.
 pub type Counts = BTreeMap<(&'static str, Outcome), u64>;
 
 impl Subject {
-    /// Takes down what the undamaged files answer. Where the database was `killed`, a log that is cut may end in one
-    /// of `states`.
+    /// Records the answers of the undamaged files. Where the database was `killed`, a truncated log
+    /// may end in one of `states`.
     ///
     /// # Errors
-    /// Whatever opening and reading says.
+    /// Those of opening and reading.
     pub fn new(
         image: Image,
         folder: &Path,
@@ -119,7 +121,7 @@ impl Subject {
         })
     }
 
-    /// What kind of file a path is.
+    /// Kind of a file, by its path.
     #[must_use]
     pub fn kind(&self, path: &Path) -> &'static str {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -132,8 +134,8 @@ impl Subject {
         }
     }
 
-    /// Every flip, cut and lengthening of a file, of which every `stride`th from `first` on is wanted. The bits of a flip
-    /// go round: the lowest, the highest, all.
+    /// Every `stride`th flip, truncation and extension of a file, from `first` on. Flips alternate
+    /// between the lowest bit, the highest, and all bits.
     #[must_use]
     pub fn damages(&self, path: &Path, stride: usize, first: usize) -> Vec<Damage> {
         let bytes = self.image.files[path].len();
@@ -144,10 +146,10 @@ impl Subject {
         all
     }
 
-    /// Damages a file, opens and reads everything.
+    /// Damages a file, then opens the database and reads everything.
     ///
     /// # Errors
-    /// Says what promise is broken.
+    /// The promise that is broken.
     pub fn judge(&self, path: &Path, damage: Damage) -> Result<Outcome, String> {
         let bytes = damage.done_to(&self.image.files[path]);
         let env = self.image.with(path, bytes.as_deref()).map_err(|error| error.to_string())?;
@@ -200,7 +202,7 @@ enum Seen {
     Unreadable(Error),
 }
 
-/// The error must be of kind `Corruption`, with a file and a place; the file is the damaged one.
+/// Checks that the error is of kind `Corruption` and names the damaged file with an offset.
 pub(crate) fn named(error: &Error, file: &str) -> Result<(), String> {
     if error.kind() != ErrorKind::Corruption {
         return Err(format!("an error of kind {:?}: {error}", error.kind()));

@@ -1,4 +1,4 @@
-//! A database's files as bytes.
+//! The files of a database as bytes, to be changed and opened.
 
 use env::{Env, MemoryEnv};
 use std::collections::BTreeMap;
@@ -8,12 +8,12 @@ use std::sync::Arc;
 /// All files below a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image {
-    /// Bytes by path, as the database was opened.
+    /// Content by path; paths are those that the database was opened with.
     pub files: BTreeMap<PathBuf, Vec<u8>>,
 }
 
 impl Image {
-    /// The files as they are now: what a killed process leaves, where the database is open.
+    /// Reads the current files. Of an open database, these are what a killed process leaves.
     ///
     /// # Errors
     /// A failed read.

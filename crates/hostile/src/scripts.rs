@@ -1,8 +1,10 @@
-//! A damaged database asked by scripts: looks, joins, recursion, groups, algorithms, streams, blocks whose errors are ignored.
+//! Runs scripts on a damaged database: point lookups, joins, recursion, groups, algorithms, result
+//! streams, blocks that ignore errors.
 //!
-//! # What is promised
-//! Each answers as the undamaged files do, or fails with an error of kind `Corruption` that names the damaged file: never
-//! with a mistake of a query that is right, never with fewer rows.
+//! # What must hold
+//! Each script returns what it returns on undamaged files, or fails with an error of kind
+//! `Corruption` that names the damaged file. It never reports an error in the query, and never
+//! returns fewer rows.
 
 use crate::damage::{Damage, Outcome, Subject, named};
 use crate::specimen::options;
@@ -16,10 +18,10 @@ use std::path::Path;
 use std::sync::Arc;
 use store::{Error, ErrorKind, Store};
 
-/// Memory that a script may hold.
+/// Memory limit of a script, in bytes.
 const MEMORY_BYTES: u64 = 64 << 20;
 
-/// What is asked. The keys of `pages` are no values, so no script reads them.
+/// The scripts. Keys of `pages` are not valid values, so no script reads them.
 const SCRIPTS: [&str; 10] = [
     "?[a, b, n, least, last] := *counts[a, b, n, least, last]",
     "?[b, n] := *counts{a: 3, b, n}",
@@ -35,20 +37,20 @@ const SCRIPTS: [&str; 10] = [
 ];
 
 impl Subject {
-    /// What the scripts answer over the undamaged files.
+    /// Answers of the scripts on the undamaged files.
     ///
     /// # Errors
-    /// None of them should fail.
+    /// None is expected.
     pub fn scripted(&self) -> store::Result<Vec<String>> {
         let env = self.image.whole().map_err(|error| Error::caused(ErrorKind::Io, error))?;
         let engine = self.engine(&env)?;
         SCRIPTS.iter().flat_map(|script| answers(&engine, script)).collect()
     }
 
-    /// Damages a file, and asks by scripts. `want` is what [`Subject::scripted`] said.
+    /// Damages a file, and runs the scripts. `want` is the result of [`Subject::scripted`].
     ///
     /// # Errors
-    /// Says what promise is broken.
+    /// The promise that is broken.
     pub fn judge_scripts(
         &self,
         want: &[String],
@@ -87,13 +89,13 @@ impl Subject {
     fn engine(&self, env: &Arc<dyn Env>) -> store::Result<Engine> {
         let store: Arc<dyn Store> = Arc::new(Kv::open(Arc::clone(env), &self.folder, options())?);
         let engine = Engine::new(store, Arc::clone(env), MEMORY_BYTES);
-        // So that these few rows are sampled for a plan, too.
+        // So that these few rows are sampled for plans, too.
         engine.set_sampled_rows(1);
         Ok(engine)
     }
 }
 
-/// What a script answers when it is run, and when it is streamed.
+/// Answers of a script as a whole and as a stream.
 fn answers(engine: &Engine, script: &str) -> [store::Result<String>; 2] {
     let parameters = Parameters::new();
     let run = engine.run(script, &parameters).map(|output| sorted(&[output]));
@@ -112,7 +114,7 @@ fn answers(engine: &Engine, script: &str) -> [store::Result<String>; 2] {
     })
 }
 
-/// The rows as lines in order: parts of a stream come in none.
+/// The rows as sorted lines: parts of a stream have no order.
 fn sorted(outputs: &[Output]) -> String {
     let mut lines = Vec::new();
     for output in outputs {

@@ -1,4 +1,4 @@
-//! Inputs that fuzzing starts from, made of what the engine writes itself.
+//! Initial inputs of fuzzing, made from what the engine writes.
 
 use crate::specimen::Specimen;
 use base::{BytesColumn, Validity};
@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-/// One column of each encoding that the codecs choose by themselves.
+/// One column in each encoding that the codecs choose.
 pub fn codecs() -> Vec<Vec<u8>> {
     let rows = 300_u64;
     let columns: [Vec<u64>; 6] = [
@@ -59,12 +59,12 @@ pub fn codecs() -> Vec<Vec<u8>> {
     all
 }
 
-/// Edits, and definitions.
+/// Manifest edits, and keyspace definitions.
 pub fn edits() -> Vec<Vec<u8>> {
     let image = crate::targets::image();
     let manifest = image.files.iter().find(|(path, _)| path.to_string_lossy().contains("MANIFEST"));
     let bytes = manifest.map_or(&[][..], |(_, bytes)| bytes);
-    // Behind the file's header: frames of 16 bytes that begin with the edit's length.
+    // After the file's header come frames, whose first 16 bytes begin with the edit's length.
     let (mut at, mut all) = (16, Vec::new());
     while let Some(frame) = bytes.get(at..at + 4) {
         let len = u32::from_le_bytes([frame[0], frame[1], frame[2], frame[3]]) as usize;
@@ -113,7 +113,7 @@ fn kinds() -> impl Iterator<Item = (u8, VertexType, WeightType)> {
     (0..9_u8).map(|i| (i, VERTICES[usize::from(i % 3)], WEIGHTS[usize::from(i / 3)]))
 }
 
-/// Texts of each type and delimiter, plain and compressed.
+/// Text imports of each type and delimiter, plain and compressed.
 pub fn texts() -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for (types, vertex, weight) in kinds() {
@@ -141,7 +141,8 @@ pub fn parquets() -> Vec<Vec<u8>> {
     let write = |(types, vertex, weight): (u8, VertexType, WeightType)| {
         let mut writer = ParquetEdgeWriter::new(vec![types], vertex, weight).ok()?;
         writer.write(&chunk(vertex, weight)).ok()?;
-        // The places in a Parquet file count from its first byte, so the types come after it was made.
+        // Offsets in a Parquet file count from its first byte, so the types are prepended
+        // afterwards.
         let mut file = writer.finish().ok()?;
         file.remove(0);
         file.insert(0, types);
@@ -169,7 +170,7 @@ pub fn archives() -> Vec<Vec<u8>> {
     }
 }
 
-/// Scripts of every construct, as the language's own tests read them.
+/// Scripts with every construct, from the tests of the language.
 pub fn scripts() -> Vec<Vec<u8>> {
     let all = include_str!("../../syntax/src/tests/scripts.txt");
     all.split("\n---\n").map(|script| script.as_bytes().to_vec()).collect()

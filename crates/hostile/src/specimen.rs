@@ -1,4 +1,4 @@
-//! A small database with something of everything in it, and what it holds as text.
+//! A small database with every kind of structure, and its content as text.
 
 use base::shape::{float_to_word, int_to_word};
 use base::{
@@ -17,8 +17,8 @@ use std::sync::Arc;
 use store::{Durability, Kinds, NewKeyspace, Result, Store, TableWrites, WriteBatch};
 use views::graph::{Graph, GraphDef, VertexList, VertexType, WeightType, WeightsRef};
 
-/// Tiny blocks, tables and segments, so that a few kilobytes hold every kind of structure. Nothing is compacted
-/// by itself: the specimen chooses the moment, so that its files are always the same.
+/// Tiny blocks, tables and segments, so that a few kilobytes hold every kind of structure.
+/// Automatic compaction is off: the specimen chooses when, so that its files are always the same.
 #[must_use]
 pub fn options() -> KvOptions {
     KvOptions {
@@ -48,10 +48,10 @@ pub fn options() -> KvOptions {
 pub const SAMPLES: [&str; 7] =
     ["ordinary", "killed", "names", "merges", "damaged", "apart", "wide"];
 
-/// A database being made.
+/// A database that is being filled.
 #[derive(Debug)]
 pub struct Specimen {
-    /// The store; its files are those of the environment it was made in.
+    /// The store. Its files are in the environment that it was made in.
     pub store: Arc<Kv>,
     counts: KeyspaceId,
     pages: KeyspaceId,
@@ -61,10 +61,10 @@ pub struct Specimen {
     named: Graph,
 }
 
-/// One change.
+/// One change of the database.
 type Step = fn(&Specimen) -> Result<()>;
 
-/// What [`Specimen::fill`] does.
+/// The steps of [`Specimen::fill`].
 const FIRST_STEPS: [Step; 15] = [
     Specimen::load_plain,
     |specimen| specimen.merges(0),
@@ -83,7 +83,7 @@ const FIRST_STEPS: [Step; 15] = [
     |specimen| specimen.store.flush(),
 ];
 
-/// What [`Specimen::last_writes`] does.
+/// The steps of [`Specimen::last_writes`].
 const LAST_STEPS: [Step; 6] = [
     |specimen| specimen.merges(3),
     |specimen| specimen.weighted.upsert(3, 4, Some(views::graph::Weight::Float(0.125))),
@@ -102,8 +102,8 @@ const COUNT_STEPS: [Step; 5] = [
     |specimen| specimen.merges(3),
 ];
 
-/// Every row that the specimen has or ever had, as lines of [`content`], by keyspace. A count is a sum of
-/// rows: here are all that can be left where some of its parts are lost.
+/// Every row that the specimen has or had, as lines of [`content`], by keyspace. A count is a sum
+/// of several rows: the result has every value that it may have when some are lost.
 ///
 /// # Errors
 /// Failures of the environment.
@@ -130,11 +130,11 @@ pub fn ever() -> Result<BTreeMap<String, BTreeSet<String>>> {
     Ok(rows)
 }
 
-/// The lines of a [`content`], by that of their keyspace.
+/// Adds the lines of a [`content`] to `rows`, by the line of their keyspace.
 pub fn by_keyspace(content: &str, rows: &mut BTreeMap<String, BTreeSet<String>>) {
     let mut head = "";
     for line in content.lines() {
-        // Of rows, words begin with a bracket and names with a letter.
+        // A line of a row begins with a bracket or a letter, that of a keyspace with a digit.
         if line.starts_with(|first: char| first.is_ascii_digit()) {
             head = line;
             rows.entry(head.to_owned()).or_default();
@@ -180,7 +180,7 @@ fn noise_schema() -> Schema {
     Schema { name: "noise".to_owned(), keys, values: vec![bytes] }
 }
 
-/// Columns of a wide relation: more than a word has bits.
+/// Columns of a wide relation: more than the bits of a word.
 const WIDE_COLUMNS: usize = 150;
 
 fn wide_schema() -> Schema {
@@ -192,7 +192,7 @@ fn wide_schema() -> Schema {
     Schema { name: "wide".to_owned(), keys, values: (0..WIDE_COLUMNS).map(value).collect() }
 }
 
-/// Rows of which each round overwrites some.
+/// Rows of a wide relation; each round overwrites some.
 fn wide_rows(round: u64) -> Batch {
     let mut rows = Batch::new(&wide_schema().shape());
     for i in 0..6 {
@@ -212,7 +212,7 @@ fn wide_rows(round: u64) -> Batch {
     rows
 }
 
-/// Bytes that no compression shrinks.
+/// Incompressible bytes.
 fn noise(seed: u64, len: u64) -> Vec<u8> {
     let mut state = seed;
     let mut next = || {
@@ -224,7 +224,7 @@ fn noise(seed: u64, len: u64) -> Vec<u8> {
 }
 
 impl Specimen {
-    /// Makes the keyspaces in a new database.
+    /// Creates the keyspaces in a new database.
     ///
     /// # Errors
     /// Failures of the environment.
@@ -247,7 +247,8 @@ impl Specimen {
         Ok(Self { store: kv, counts, pages, noise, plain, weighted, named })
     }
 
-    /// Everything but the last writes: several tables and levels, deletes and merges above what they change.
+    /// Writes everything but the last commits: several tables and levels, with deletes and merges
+    /// above the rows that they change.
     ///
     /// # Errors
     /// Failures of the environment.
@@ -255,7 +256,7 @@ impl Specimen {
         FIRST_STEPS.iter().try_for_each(|step| step(self))
     }
 
-    /// Commits that stay in the log: each is one state that a cut log may end in.
+    /// Makes commits that stay in the log. Returns the states that a truncated log may end in.
     ///
     /// # Errors
     /// Failures of the environment.
@@ -344,7 +345,7 @@ impl Specimen {
         self.write(self.pages, rows, Kind::Put, Vec::new())
     }
 
-    /// Values that stand apart from their blocks.
+    /// Rows with separated values.
     fn noises(&self, round: u64) -> Result<()> {
         let mut rows = Batch::new(&noise_schema().shape());
         for i in (round..30).step_by(1 + round as usize * 4) {
@@ -379,13 +380,13 @@ impl Specimen {
         self.named.upsert_list(VertexList::Str(&us), VertexList::Str(&vs), weights)
     }
 
-    /// Fills a new database as a frozen sample of this name wants it.
+    /// Fills a new database for the frozen sample with this name.
     ///
     /// # Errors
     /// Failures of the environment.
     ///
     /// # Panics
-    /// There is no sample of this name.
+    /// Where no sample has this name.
     pub fn sample(&self, name: &str) -> Result<()> {
         match name {
             "ordinary" | "damaged" => {
@@ -471,7 +472,7 @@ fn push_words(rows: &mut Batch, values: &[Option<u64>]) {
     rows.rows += 1;
 }
 
-/// All that a store holds, a line a row, keyspaces in order of their ids.
+/// The content of a store, one line per row, keyspaces in order of their ids.
 ///
 /// # Errors
 /// Corruption, and failed reads.
@@ -493,8 +494,8 @@ pub fn content(store: &dyn Store) -> Result<String> {
     Ok(text)
 }
 
-/// The same rows, by the other ways of reading: one key at a time, many at once, all of a first word, counts; and
-/// the directions of the graphs compared. Asked are the keys of `want`, which a sound store would hold.
+/// The same rows by the other kinds of reads: single keys, many keys, first words, counts; and a
+/// comparison of the graphs' directions. Reads the keys of `want`, which a sound store holds.
 ///
 /// # Errors
 /// Corruption, and failed reads.

@@ -1,9 +1,11 @@
-//! Bodies of the fuzz targets: each takes any bytes, and must neither panic nor hang nor ask for much memory.
+//! Bodies of the fuzz targets: each takes arbitrary bytes, and must not panic, hang or allocate
+//! much memory.
 //!
 //! # Why checksums are zero here
-//! A fuzzer does not guess a checksum of 64 bits, so it would test the comparison and nothing else. With the
-//! feature `sabotage` every checksum is 0, in the seeds and when they are read, and the decoders get whatever
-//! the fuzzer makes. They must hold out: a checksum is no proof of who wrote a file.
+//! A fuzzer does not guess a checksum of 64 bits, so it would only test the comparison. With the
+//! feature `sabotage` every checksum is 0, in the seeds and when they are read, so that the
+//! decoders get the fuzzer's bytes. They must be robust anyway: a checksum does not prove who wrote
+//! a file.
 
 use crate::image::Image;
 use crate::specimen::{Specimen, content, options, rows};
@@ -27,15 +29,15 @@ use store::{KeyspaceInfo, Store};
 /// A decoder under fuzzing.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its name: of `fuzz/fuzz_targets/<name>.rs` and of the folder of what was found.
+    /// Its name: that of `fuzz/fuzz_targets/<name>.rs` and of the folder of found inputs.
     pub name: &'static str,
-    /// What it does with an input.
+    /// Runs it on an input.
     pub run: fn(&[u8]),
-    /// Inputs to start from, made of real files.
+    /// Initial inputs, made from real files.
     pub seeds: fn() -> Vec<Vec<u8>>,
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: [Target; 9] = [
     Target { name: "table", run: table, seeds: || seeds_of("sst") },
     Target { name: "log", run: log, seeds: || seeds_of("log") },
@@ -50,7 +52,7 @@ pub const TARGETS: [Target; 9] = [
 
 const FOLDER: &str = "/db";
 
-/// The specimen, as a killed process left it, made with the checksums of this process.
+/// The specimen as a killed process leaves it, made with the checksums of this process.
 pub fn image() -> &'static Image {
     static IMAGE: OnceLock<Image> = OnceLock::new();
     IMAGE.get_or_init(|| {
@@ -101,7 +103,7 @@ pub fn table(data: &[u8]) {
     open_with("sst", data);
 }
 
-/// A segment of the log, and the commits in it.
+/// A segment of the log, with its commits.
 pub fn log(data: &[u8]) {
     open_with("log", data);
 }
@@ -111,10 +113,10 @@ pub fn manifest(data: &[u8]) {
     open_with("", data);
 }
 
-/// One encoded column: which codec, how many rows, its bytes.
+/// One encoded column: codec, number of rows, bytes.
 ///
-/// Bytes that no encoder made may read as other rows one by one than all at once; that they are what was written is
-/// the checksum's to tell. Here they must do no harm.
+/// Bytes that no encoder made may decode to different rows one by one than all together; the
+/// checksum excludes them. Here they only must do no harm.
 pub fn codecs(data: &[u8]) {
     let Some((&[codec, low, high, at], bytes)) = data.split_first_chunk::<4>() else { return };
     let rows = usize::from(u16::from_le_bytes([low, high])) % 5000;
@@ -165,7 +167,7 @@ pub fn codecs(data: &[u8]) {
                 );
             }
             reader.prefetch_entries();
-            // Past all keys, or all but damaged ones.
+            // Past all keys, or all except damaged ones.
             let key = vec![u64::MAX; key_words];
             reader.find_first_from(&key, reader.seek(&key, None));
             reader.prefetch_samples(&key, samples.get());
@@ -198,7 +200,7 @@ pub fn edit(data: &[u8]) {
     }
 }
 
-/// A text of edges: four bytes say how it is read, the rest is the text, perhaps compressed.
+/// A text of edges: four bytes of options, then the text, perhaps compressed.
 pub fn text(data: &[u8]) {
     let Some((&[types, dialect, chunk_bytes, _], bytes)) = data.split_first_chunk::<4>() else {
         return;
@@ -216,7 +218,8 @@ pub fn text(data: &[u8]) {
         },
         on_error: if types & 0x80 == 0 { OnError::Fail } else { OnError::Skip },
     };
-    // A bomb is cut where the importer would have parsed and let go of what it read before.
+    // A decompression bomb is truncated where the importer, too, would have parsed and freed what
+    // it read before.
     let Ok((_, plain)) = decompressor(bytes) else { return };
     let mut splitter =
         Splitter::with_chunk_bytes(plain.take(1 << 20), "fuzz", 1 + usize::from(chunk_bytes) * 7);
@@ -231,7 +234,7 @@ pub fn text(data: &[u8]) {
     }
 }
 
-/// A Parquet file of edges: one byte says which types are wanted.
+/// A Parquet file of edges: one byte selects the types.
 pub fn parquet(data: &[u8]) {
     let Some((&types, bytes)) = data.split_first() else { return };
     let options = EdgeOptions {
@@ -257,7 +260,7 @@ pub fn parquet(data: &[u8]) {
     }
 }
 
-/// A backup in one file, restored.
+/// A backup in one file, which is restored.
 pub fn archive(data: &[u8]) {
     let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
     let put = || -> env::Result<()> {
@@ -271,7 +274,8 @@ pub fn archive(data: &[u8]) {
     let _ = kv::restore(&env, from, to, RestoreOptions::default(), &|_, _| true);
 }
 
-/// A script: read, and its query planned over a few relations. Nothing is run, for what is asked may rightly take for ever.
+/// A script: it is parsed, and its query is planned over a few relations. It is not run, because it
+/// may rightly take forever.
 pub fn script(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let read = syntax::parse(text);
@@ -298,7 +302,7 @@ fn small_database() -> Option<&'static Database> {
     made.as_ref()
 }
 
-/// What seeds name, too.
+/// Relations that the seeds use.
 const SMALL_RELATIONS: [&str; 5] = [
     "?[code, name] <- [['a', 'A'], ['b', 'B']] :create airport {code => name}",
     "?[fr, to, dist] <- [['a', 'b', 1.5]] :create route {fr, to => dist}",

@@ -1,7 +1,7 @@
-//! Every byte of a small database flipped, every file cut at every length: the right answer, or an error of
-//! kind `Corruption` that names file and place.
+//! Every byte of a small database is flipped, and every file is truncated at every length. Answers
+//! are right, or errors are of kind `Corruption` and name file and offset.
 //!
-//! Each is also repaired, and read by a follower: see `aftermath`.
+//! Each damaged database is also repaired, and read by a follower: see `aftermath`.
 //!
 //! The normal test run takes a slice; `make flips` takes all (`QUIPU_FLIPS=all`).
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
@@ -15,9 +15,10 @@ use quipu_hostile::specimen::Specimen;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Memory that opening and reading a database of some 50 KB may take beside what the test holds.
+/// Memory, in bytes, that opening and reading a database of some 50 KB may take, besides what the
+/// test holds.
 const LIMIT_BYTES: usize = 256 << 20;
-/// Of each file, every so manieth byte and length is tried where not all are.
+/// In a slice, every `STRIDE`th byte and length of each file is tried.
 const STRIDE: usize = 23;
 /// The same for repairs and followers, which take longer.
 const AFTERMATH_STRIDE: usize = 97;
@@ -71,7 +72,7 @@ fn try_each(
     (counts, tried)
 }
 
-/// A test that cannot fail would see nothing but right answers.
+/// Checks that less than half of the results were right: otherwise the test would notice nothing.
 fn few_were((counts, tried): (Counts, usize), right: Outcome) {
     let worse = counts.iter().filter(|((_, outcome), _)| *outcome > right);
     assert!(worse.map(|(_, count)| count).sum::<u64>() > tried as u64 / 2);
@@ -95,7 +96,7 @@ fn a_repair_of_any_damage_ends_sound_and_invents_nothing() {
             let these = counts.iter().filter(|((_, outcome), _)| *outcome == wanted);
             these.map(|(_, count)| *count).sum::<u64>() as usize
         };
-        // Most damages are of one direction of a graph, or of a part that is there twice, but not all are.
+        // Most damages hit one direction of a graph, or a part that is stored twice, but not all.
         let [whole, part] = [Outcome::RepairedWhole, Outcome::RepairedInPart].map(of);
         assert!(whole > tried / 10 && part > tried / 10, "{whole} whole, {part} in part");
     }
@@ -111,7 +112,8 @@ fn a_follower_of_a_database_damaged_anywhere_answers_right_or_says_where() {
     }
 }
 
-/// Found by an outsider: a flip that a plan met was told as a mistake of the query, and could be ignored.
+/// Found by somebody outside of the project: damage met during planning was reported as an error in
+/// the query, and could be ignored.
 #[test]
 fn scripts_streams_and_algorithms_over_any_damage_answer_right_or_say_where() {
     let subject = subject(true);
@@ -121,7 +123,7 @@ fn scripts_streams_and_algorithms_over_any_damage_answer_right_or_say_where() {
     few_were(try_each(&subject, true, AFTERMATH_STRIDE, judge), Outcome::Right);
 }
 
-/// Under `sync`, a flip is never taken for a log that a crash cut short.
+/// Under `sync`, a flip is never taken for a log that a crash interrupted.
 #[test]
 fn an_acknowledged_commit_in_the_log_is_never_lost_to_a_flip() {
     let subject = subject(false);

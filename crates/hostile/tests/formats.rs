@@ -1,4 +1,4 @@
-//! Every database that an earlier build froze is opened by this one, and holds what it held.
+//! Every database that an earlier build froze opens in this one, with the same content.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 use kv::{Kv, KvOptions};
@@ -26,7 +26,7 @@ fn take(folder: &Path, under: &Path, image: &mut Image) {
     }
 }
 
-/// Name, files, and what is to be found.
+/// Calls `check` with name, files and expected content of each sample.
 fn each(mut check: impl FnMut(&str, &Image, &str)) -> usize {
     let mut count = 0;
     for version in fs::read_dir(samples()).unwrap() {

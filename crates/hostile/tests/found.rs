@@ -1,5 +1,5 @@
-//! What fuzzing found stays mended: its inputs, the seeds, and simple changes of them, run on every toolchain.
-//! `QUIPU_FOUND_ROUNDS` and `QUIPU_FOUND_SEED` make it more, and others.
+//! What fuzzing found stays fixed: its inputs, the seeds, and simple variations of them, run on
+//! every toolchain. `QUIPU_FOUND_ROUNDS` and `QUIPU_FOUND_SEED` run more variations, and others.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::print_stdout)]
 
 mod capped;
@@ -11,7 +11,8 @@ use std::path::Path;
 
 const LIMIT_BYTES: usize = 512 << 20;
 
-/// Runs one input; one that panics is written to the folder `QUIPU_FOUND_SAVE`, to be kept under `found/`.
+/// Runs one input. One that panics is written to the folder `QUIPU_FOUND_SAVE`, to be added to
+/// `found/`.
 fn run(target: &Target, about: &str, input: &[u8]) {
     let ended = catch_unwind(|| capped::within(LIMIT_BYTES, about, || (target.run)(input)));
     if let Err(panic) = ended {
@@ -24,7 +25,7 @@ fn run(target: &Target, about: &str, input: &[u8]) {
     }
 }
 
-/// One test for all: they share the switch and the allocator's counters.
+/// A single test, because the targets share the switch and the allocator's counters.
 #[test]
 fn inputs_that_fuzzing_found_and_seeds_damaged_here_and_there_end_in_an_answer_or_an_error() {
     base::checksum::make_all_zero();

@@ -1,5 +1,5 @@
-//! Measures reads of a tree that is far larger than the cache, past the page cache: batches of random
-//! keys, and a whole scan.
+//! Measures reads, past the page cache, of a tree far larger than the cache: batches of random
+//! keys, and a full scan.
 //!
 //! `cargo run --release -p quipu-kv --example cold_reads -- FOLDER [GIGABYTES]`
 #![allow(clippy::disallowed_methods, reason = "a measuring program reads the clock itself")]
@@ -27,7 +27,7 @@ fn shape() -> Shape {
     Shape { key: KeyShape::Words(1), values: vec![ColumnShape::Bytes] }
 }
 
-/// Rows `at` to `end`, each with a value that does not compress.
+/// Rows `at` to `end`, each with an incompressible value.
 struct Values {
     at: u64,
     end: u64,

@@ -40,7 +40,7 @@ fn measure(env: &Arc<dyn Env>, folder: &Path, mode: LogMode, payload: &[u8]) -> 
     let begin = Instant::now();
     let mut wal = Wal::open(Arc::clone(env), folder, 0, options, &mut |_, _| Ok(Replay::Done))?;
     println!("{mode:?}: open an empty log {:.0} us", ns(begin, 1) / 1e3);
-    // Fresh segments first; then released ones come back, which is the steady state.
+    // New segments first; then released ones are reused, which is the steady state.
     for life in ["fresh", "recycled", "recycled"] {
         let count = 1_500_000;
         let (mut slowest, begin) = (0.0_f64, Instant::now());
@@ -63,7 +63,7 @@ fn measure(env: &Arc<dyn Env>, folder: &Path, mode: LogMode, payload: &[u8]) -> 
         wal.sync()?;
     }
     println!("{mode:?}: append and sync {:.1} us", ns(begin, 1000) / 1e3);
-    // Within one mapped segment whose pages are there: the bare cost.
+    // Within one mapped segment whose pages are resident: the cost of the append alone.
     let mut best = f64::MAX;
     for _ in 0..200 {
         let begin = Instant::now();

@@ -1,14 +1,15 @@
-//! Bulk load: tables beside the log and the memtables, made visible by one manifest edit.
+//! Bulk load: writes tables directly, past log and memtables, and makes them visible by one
+//! manifest edit.
 //!
 //! # Invariants
-//! 1. Until the edit is in the manifest no table is named by it: a crash leaves files that the next
-//!    opening removes, and nothing else.
+//! 1. Until the edit is in the manifest, it names none of the tables: a crash leaves only files
+//!    that the next opening removes.
 //! 2. The tables carry no sequence numbers; the manifest gives them one for all (`global_seq`), so
 //!    a snapshot from before the load does not see them.
-//! 3. Memtables are flushed before the tables are placed: what a memtable holds would otherwise
-//!    shadow newer rows below it.
-//! 4. Tables go to the bottom where no table of any level reaches into theirs, and no merge's output can (`merging.rs`).
-//!    Elsewhere they are the newest run of level 0.
+//! 3. Memtables are flushed before the tables are installed. Their older rows would otherwise
+//!    shadow the loaded ones.
+//! 4. Tables go to the bottom level where no table of any level and no compaction's output can
+//!    overlap with them (`merging.rs`). Elsewhere they are the newest run of level 0.
 
 use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
@@ -23,19 +24,20 @@ use lsm::version::{AddedTable, LEVEL_MAX, TreeEdit};
 use std::sync::Arc;
 use store::{BulkLoad, BulkWritten, Error, ErrorKind, Result, SortedRows};
 
-/// A load's tables go between others only if they have this part of a full table's bytes, or more.
+/// Tables of a load go to the bottom level only if they have on average at least this fraction of a
+/// full table's bytes.
 const LEAST_SHARE: u64 = 16;
 
-/// Rows taken from a source at once ...
+/// Most rows taken from a source at once.
 const ROWS_A_STEP: usize = 16 << 10;
-/// ... but no more after so many bytes of strings.
+/// A step ends after this many bytes of strings.
 const BYTES_A_STEP: usize = 4 << 20;
 
 /// A bulk load in progress.
 pub(crate) struct KvBulk {
     inner: Arc<Inner>,
     written: Vec<(KeyspaceId, Vec<TableMeta>)>,
-    /// A write failed, so that what is written is not all of it.
+    /// Whether a write failed, so that rows are missing.
     failed: bool,
 }
 
@@ -49,12 +51,12 @@ impl KvBulk {
         let inner = Arc::clone(&self.inner);
         let _loading = inner.loading.read();
         if inner.closing.load(Ordering::Acquire) {
-            return; // the next opening removes them, and may give their numbers to its own tables
+            return; // the next opening removes them, and may reuse their ids
         }
         for (_, tables) in self.written.drain(..) {
             for table in tables {
                 inner.context.table_leaves(&table);
-                // Best effort: the next opening removes what the manifest does not name.
+                // Best effort: the next opening removes tables that the manifest does not name.
                 let _ =
                     self.inner.env.remove(&self.inner.context.table_path(table.id, table.folder));
             }
@@ -64,7 +66,7 @@ impl KvBulk {
 
 impl Drop for KvBulk {
     fn drop(&mut self) {
-        // A child of a `fork` has a copy of a load that goes on in its parent.
+        // A forked child has a copy of a load that continues in its parent.
         if self.inner.owner.is_here() {
             self.remove_files();
         }
@@ -91,7 +93,7 @@ impl BulkLoad for KvBulk {
         let bottom = entry.tree.is_empty_of_tables();
         let shape = entry.info.shape.clone();
         let context = Arc::clone(&self.inner.context);
-        // One failed partition stops the others at their next step.
+        // A failed partition stops the others at their next step.
         let stop = Arc::new(AtomicBool::new(false));
         let closing = Arc::clone(&inner.closing);
         let results = env::parallel(&*self.inner.env, partitions, move |mut rows| {
@@ -106,7 +108,7 @@ impl BulkLoad for KvBulk {
         for result in results {
             match result {
                 Ok(more) => tables.extend(more),
-                // The cause counts, not the partitions that stopped because of it.
+                // Reports the first cause, not the cancellations that followed from it.
                 Err(error) => match &failed {
                     Some(first) if first.kind() != ErrorKind::Cancelled => {}
                     _ => failed = Some(error),
@@ -134,10 +136,10 @@ impl BulkLoad for KvBulk {
         }
         let _maintenance = inner.maintenance.lock();
         inner.flush_sealed()?;
-        // From here to the publication no commit may come between: it would shadow rows of the load
-        // that are newer than it. The memtables' flush is the price, paid once a load.
+        // No commit may come between here and the publication: it would shadow rows of the load
+        // that are newer. The price is a flush of the memtables, once per load.
         let mut writer = inner.writer.lock();
-        // A commit may have sealed since.
+        // A commit may have sealed a generation meanwhile.
         inner.flush_sealed_with(&mut writer)?;
         inner.seal(&mut writer)?;
         inner.flush_sealed_with(&mut writer)?;
@@ -150,7 +152,7 @@ impl BulkLoad for KvBulk {
             let free = |table: &TableMeta| {
                 !tree.reaches_into(&table.summary.first_key, &table.summary.last_key)
             };
-            // Short tables stay for ever where nothing merges them.
+            // Short tables in the bottom level would stay forever if nothing merges them.
             let bytes: u64 = tables.iter().map(|table| table.summary.bytes).sum();
             let least = inner.context.options.table_bytes / LEAST_SHARE;
             let is_long = bytes >= tables.len() as u64 * least;
@@ -176,8 +178,8 @@ impl BulkLoad for KvBulk {
         }
         inner.sync_table_folders().map_err(|error| inner.poisoned_by(error))?;
         edit.next_table_id = Some(inner.context.next_table_id());
-        // The manifest owns the files from now on, also where the append fails: nobody knows then
-        // whether the edit is on the disk. If not, the next opening removes them.
+        // The manifest owns the files from now on, also where the append fails: then it is unknown
+        // whether the edit is on disk. If it is not, the next opening removes the files.
         self.written.clear();
         inner.log_edit(&edit)?;
         let newest = inner.snapshots.visible();
@@ -196,7 +198,7 @@ impl BulkLoad for KvBulk {
     }
 }
 
-/// Fails where partitions overlap. In the manifest such tables would keep the database from opening.
+/// Fails where partitions overlap: a manifest with such tables would not open.
 fn check_order(keyspace: KeyspaceId, tables: &[TableMeta]) -> Result<()> {
     let mut sorted: Vec<_> = tables.iter().map(|table| &table.summary).collect();
     sorted.sort_by(|a, b| a.first_key.cmp(&b.first_key));
@@ -243,13 +245,13 @@ fn write_partition(
     Ok(metas)
 }
 
-/// Bytes of byte strings, keys not included.
+/// Bytes of the byte strings in the values.
 fn string_bytes(batch: &base::Batch) -> usize {
     batch.values.iter().filter_map(base::Column::as_bytes).map(|column| column.heap.len()).sum()
 }
 
-/// Removes table files that the manifest does not name: left by a crash in the middle of a load, a
-/// flush or a compaction.
+/// Removes table files that the manifest does not name, left by a crash in a load, flush or
+/// compaction.
 pub(crate) fn remove_strays(
     env: &dyn env::Env,
     context: &lsm::context::Context,

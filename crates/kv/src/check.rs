@@ -1,13 +1,13 @@
-//! Reads everything there is and says all that is wrong with it.
+//! Reads all files of a database and reports everything that is wrong with them.
 //!
-//! # Why a folder can be checked without being opened
-//! Opening stops at the first damage. Who runs a check wants the whole list, above all where the database
-//! does not open any more; so [`check_folder`] reads the files by itself.
+//! # Why a folder can be checked without opening it
+//! Opening stops at the first damage. A check should give the whole list, above all for a database
+//! that does not open any more. So [`check_folder`] reads the files by itself.
 //!
-//! # How it stays right beside a writer
-//! A table that is gone although the manifest named it, or a log that ends too early, may be a writer's work
-//! in between. So what was found counts only where the manifest still says what it said before, or where
-//! a second look finds it at the same place.
+//! # Why it is correct beside a writer
+//! A table that is missing although the manifest named it, or a log that ends too early, may be due
+//! to a writer. So a problem counts only if the manifest has not changed since it was read, or if a
+//! second read finds the problem at the same place.
 
 use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
@@ -24,14 +24,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{CheckFailed, CheckReport, Error, ErrorKind, Progress, Result};
 
-/// How often a check begins again because a writer changed the files under it.
+/// Most attempts of a check while a writer changes the files.
 const ATTEMPTS: usize = 5;
 /// The same for the log, which a busy writer changes more often.
 const LOG_ATTEMPTS: usize = 50;
-/// Tables checked between two calls of the progress function, a worker.
+/// Tables that a worker checks between two calls of the progress function.
 const TABLES_A_STEP: usize = 2;
 
-/// A table to check: one that is open, or what the manifest says of one.
+/// A table to check: an open one, or the manifest's entry of one.
 enum Item {
     Open(Arc<Table>),
     Named(Arc<Context>, Box<TableMeta>, base::Shape),
@@ -51,7 +51,7 @@ pub(crate) fn check(inner: &Arc<Inner>, progress: Progress<'_>) -> Result<CheckR
     let start = inner.env.monotonic_us();
     let mut report = CheckReport::default();
     let mut items = Vec::new();
-    // Held, so that none is removed before it is read.
+    // Holds the trees, so that no table is removed before it is read.
     let trees = inner.trees.load_full();
     for entry in trees.iter() {
         let view = entry.tree.view_full();
@@ -69,12 +69,13 @@ pub(crate) fn check(inner: &Arc<Inner>, progress: Progress<'_>) -> Result<CheckR
     finish(report, inner.env.monotonic_us() - start)
 }
 
-/// Checks the database in `folder` without opening it: also one that does not open. Nothing is
-/// written. Compares no direction of a graph with another: see the layers above.
+/// Checks the database in `folder` without opening it, also one that does not open. Nothing is
+/// written. It does not compare the two directions of a graph: that is left to `views`.
 ///
 /// # Errors
-/// [`ErrorKind::Corruption`], after all was read, with everything found: its cause is a
-/// [`CheckFailed`]. [`ErrorKind::InvalidInput`] where there is no database, [`ErrorKind::Cancelled`].
+/// [`ErrorKind::Corruption`] with everything found, after all was read: its cause is a
+/// [`CheckFailed`]. [`ErrorKind::InvalidInput`] where there is no database;
+/// [`ErrorKind::Cancelled`].
 pub fn check_folder(
     env: &Arc<dyn Env>,
     folder: &Path,
@@ -122,7 +123,7 @@ pub fn check_folder(
     }
 }
 
-/// Whether something in the folder is of a database whose `CURRENT` is gone.
+/// Whether the folder holds files of a database whose `CURRENT` is missing.
 fn is_database(env: &dyn Env, folder: &Path) -> bool {
     let names = env.list(folder).unwrap_or_default();
     names.iter().any(|name| name.starts_with("MANIFEST-") || name == WAL)
@@ -136,7 +137,7 @@ fn finish(mut report: CheckReport, duration_us: u64) -> Result<CheckReport> {
     }
 }
 
-/// Checks every file that the manifest names, and tells of those that it does not.
+/// Checks every file that the manifest names, and notes table files that it does not name.
 fn check_named(
     env: &Arc<dyn Env>,
     folder: &Path,
@@ -161,7 +162,7 @@ fn check_named(
     Ok(())
 }
 
-/// What tables are read through when the database is not open.
+/// A context to read tables with while the database is not open.
 pub(crate) fn files_of(env: &Arc<dyn Env>, folder: &Path, state: &State) -> Result<Arc<Context>> {
     let names = table_folder_names(state, state.identity().unwrap_or(0), &[])?;
     let folders = table_folders(&**env, folder, &names)?;
@@ -171,7 +172,7 @@ pub(crate) fn files_of(env: &Arc<dyn Env>, folder: &Path, state: &State) -> Resu
     Ok(Arc::new(Context::new(Arc::clone(env), cache, folders, options, false, next)))
 }
 
-/// What must hold between the entries of the manifest.
+/// Checks what must hold between the entries of the manifest.
 fn check_state(state: &State, folder: &Path, report: &mut CheckReport) {
     report.files += 1;
     let mut ids = BTreeSet::new();
@@ -210,7 +211,7 @@ fn check_state(state: &State, folder: &Path, report: &mut CheckReport) {
     }
 }
 
-/// What was found in one table.
+/// Result of checking one table.
 #[derive(Default)]
 struct Found {
     blocks: u64,
@@ -257,7 +258,7 @@ fn check_table(item: Item) -> Found {
     };
     let table = match item {
         Item::Open(table) => Ok(table),
-        // One whose filter is damaged, say, still has rows to look at.
+        // A table with a damaged filter, say, still has rows that can be checked.
         Item::Named(context, meta, shape) => match Table::open(&context, &meta, &shape) {
             Err(lsm::Error::Corruption(first)) => {
                 match Table::open_damaged(&context, &meta, &shape) {
@@ -288,7 +289,7 @@ fn check_table(item: Item) -> Found {
         Err(lsm::Error::Env(error)) if error.is_not_found() => {
             found.problems.push(Corruption::new(&path, 0, "the file is missing"));
         }
-        // A sector that the disk cannot read is damage too, and not the last thing to look at.
+        // A sector that the disk cannot read is damage too; the check continues.
         Err(lsm::Error::Env(env::EnvError::Io { operation, path, source })) => {
             let what = format!("cannot {operation} it: {source}");
             found.problems.push(Corruption::new(&path, 0, what));
@@ -298,7 +299,7 @@ fn check_table(item: Item) -> Found {
     found
 }
 
-/// Replays the log into nowhere.
+/// Replays the log without applying it.
 fn check_log(
     env: &Arc<dyn Env>,
     folder: &Path,
@@ -314,8 +315,8 @@ fn check_log(
             .as_ref()
             .is_some_and(|before| (&before.file, before.offset) == (&damage.file, damage.offset));
         let now = Manifest::read(&**env, folder).map_err(tree_error)?;
-        // What a writer was in the middle of is there at the second look; and segments that it gave back
-        // meanwhile are missed by no one.
+        // A commit that was being written is complete at the second read, and segments that were
+        // released meanwhile are not missing.
         if known && now == state {
             return list_log_damages(&**env, folder, &state, damage, report);
         }
@@ -327,7 +328,7 @@ fn check_log(
     Ok(())
 }
 
-/// Commits that replay, and the damage that ends them.
+/// Number of commits that replay, and the damage that ends them.
 fn replay_log(
     env: &Arc<dyn Env>,
     folder: &Path,
@@ -348,7 +349,7 @@ fn replay_log(
         while let Some((position, payload)) = log.next_payload()? {
             let file = folder.join(format!("{:06}.log", position.segment));
             let damaged = |what| Corruption::new(&file, position.offset, what);
-            // Decoding is the check: a commit that is whole gives all its rows.
+            // Decoding is the check: a sound commit yields all its rows.
             let decoded = record::decode(payload, &|id| shapes.get(&id).copied());
             let (seq, _) = decoded.map_err(damaged)?;
             if seq <= newest {
@@ -362,7 +363,7 @@ fn replay_log(
     match replay() {
         Ok(()) => Ok((commits, None)),
         Err(WalError::Corruption(corruption)) => Ok((commits, Some(corruption))),
-        // A segment that was taken away while it was read.
+        // A segment that was removed while it was being read.
         Err(WalError::Env(error)) if error.is_not_found() => {
             Ok((commits, Some(Corruption::new(&folder, 0, error.to_string()))))
         }
@@ -370,7 +371,7 @@ fn replay_log(
     }
 }
 
-/// Replaying ended at `first`; what lies behind it is looked for.
+/// Replaying ended at `first`; this looks for damage behind it.
 fn list_log_damages(
     env: &dyn Env,
     folder: &Path,
@@ -387,7 +388,7 @@ fn list_log_damages(
     Ok(())
 }
 
-/// Files of tables that the manifest does not name: what a crash leaves, or a writer at work.
+/// Notes table files that the manifest does not name: left by a crash, or being written.
 fn note_strays(env: &dyn Env, state: &State, context: &Context, report: &mut CheckReport) {
     let named: BTreeSet<_> = state.tables().map(|table| table.meta.id).collect();
     for folder in &context.folders {

@@ -1,11 +1,13 @@
-//! Committing: check, log, memtables, publish.
+//! The commit path: check, append to the log, insert into memtables, publish.
 //!
-//! # Why no queue of writers
+//! Called by `Store::write`, by transactions, and by bulk loads for their checks.
+//!
+//! # Why there is no writer queue
 //! Everything under the writer lock takes about a microsecond: the log is mapped memory and the
-//! memtables are memory. Only the sync is slow, and that happens outside the lock: while one thread
-//! syncs, the others append; the next one to get the sync lock syncs for all of them. So threads
-//! share a sync (group commit) without handing each other their batches. What has to be looked up for an answer is looked up
-//! before (`existence.rs`).
+//! memtables are memory. Only the sync is slow, and it happens outside the lock. While one thread
+//! syncs, others append; the next one to get the sync lock syncs for all of them (group commit),
+//! without handing batches between threads. Lookups that a caller asks for are made before the lock
+//! is taken (`existence.rs`).
 
 use crate::inner::{Inner, Writer};
 use crate::maintenance::ToldOfPanic;
@@ -20,16 +22,18 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, Kinds, Result, TableWrites, WriteBatch};
 
-/// Most bytes of one commit in the log: its tables carry their lengths in 32 bits.
+/// Most bytes of one commit in the log: the tables of a record carry their lengths in 32 bits.
 const COMMIT_BYTES_MAX: u64 = 1 << 30;
 
-/// What a write without a transaction may take in memory whatever the limit: a chunk of a long value, or some thousand increments that waited.
+/// Bytes that a write without a transaction may always take, whatever the limit: a chunk of a long
+/// value, or some thousand buffered increments.
 const FREE_BYTES: u64 = 1 << 20;
 
-/// Looks at the writer's lock, some ten nanoseconds each, in which most commits have ended.
+/// Attempts to take the writer's lock, some ten nanoseconds each. Most commits end within all of
+/// them together.
 const COMMIT_LOOKS: usize = 500;
 
-/// What a transaction asks to be true when it commits.
+/// What a transaction's commit is checked against.
 pub(crate) struct Validation<'a> {
     /// The snapshot it read.
     pub(crate) since: u64,
@@ -52,8 +56,8 @@ impl Inner {
         }
     }
 
-    /// As [`Inner::commit`] without its sync. The commit counts once a later one is synced: the log is synced from its oldest
-    /// record on, never in part.
+    /// As [`Inner::commit`] without its sync. The commit becomes durable with the next sync, which
+    /// covers all older records.
     pub(crate) fn commit_unsynced(
         self: &Arc<Self>,
         batch: &WriteBatch,
@@ -65,7 +69,7 @@ impl Inner {
             return Ok(self.snapshots.visible());
         }
         if validation.is_none() {
-            // A transaction was asked as it grew.
+            // A transaction was checked at each write.
             let bytes = batch.tables.iter().map(bytes).sum();
             if bytes > FREE_BYTES {
                 self.check_bytes(bytes, &batch.tables)?;
@@ -78,7 +82,7 @@ impl Inner {
             None => None,
         };
         let mut guard = self.writer.lock();
-        // Again, now that nothing can come between: the store may have been closed meanwhile.
+        // Checked again under the lock: the store may have been closed meanwhile.
         self.check_writable()?;
         let writer = &mut *guard;
         let trees = self.trees.load();
@@ -93,8 +97,8 @@ impl Inner {
         if let Some(validation) = validation
             && let Err(conflict) = validate(&trees, &tables, validation, writer.last_seq)
         {
-            // Whoever tries again begins at a moment that sees what was in the way, which is so once that is synced:
-            // told before, it would meet the same commit again and again.
+            // A retry begins at a snapshot that includes the conflicting commit only once that is
+            // synced and published. Returned earlier, the conflict would repeat.
             let seq = writer.last_seq;
             drop(guard);
             self.acknowledge(seq)?;
@@ -105,7 +109,8 @@ impl Inner {
             existence.drop_absent(&trees, &mut tables)?;
             existence.tell(existed);
             if tables.iter().all(|t| t.rows.rows == 0 && t.delete_ranges.is_empty()) {
-                // The answer may rest on commits that wait for their sync: it waits with them.
+                // The flags may depend on commits that are not synced yet; the caller waits for
+                // their sync.
                 return Ok(writer.last_seq);
             }
         }
@@ -115,10 +120,11 @@ impl Inner {
         Ok(seq)
     }
 
-    /// Fails where what one commit writes would take more memory than it may; `newest` is the last of it.
+    /// Fails where one commit's writes would exceed the memory limit; `newest` are the last of
+    /// them.
     pub(crate) fn check_bytes(&self, bytes: u64, newest: &[TableWrites]) -> Result<()> {
         let limit = self.options.transaction_bytes_max;
-        // Who cleans up behind a write that had no room needs a little.
+        // Deletes that clean up after a write that had no room need a little more.
         let slack = if newest.iter().all(only_deletes) { limit / 8 } else { 0 };
         if bytes <= limit.saturating_add(slack) {
             return Ok(());
@@ -128,7 +134,7 @@ impl Inner {
         Err(Error::new(ErrorKind::Limit, format!("{what}\nhint: {hint}")))
     }
 
-    /// Returns `seq` once what the durability promises of commits up to it holds.
+    /// Returns `seq` once all commits up to it are as durable as the options promise.
     fn acknowledge(&self, seq: u64) -> Result<SeqNo> {
         if self.options.durability == Durability::Sync {
             self.sync_to(seq)?;
@@ -136,7 +142,8 @@ impl Inner {
         Ok(SeqNo(seq))
     }
 
-    /// Logs and inserts; the commit's point of no return is the log's append.
+    /// Appends to the log and inserts into the memtables. The commit cannot be undone after the
+    /// append.
     pub(crate) fn apply(
         self: &Arc<Self>,
         writer: &mut Writer,
@@ -144,7 +151,8 @@ impl Inner {
         tables: &[Cow<'_, TableWrites>],
         seq: u64,
     ) -> Result<()> {
-        // From here on nothing may fail for a read that does not wait: who asked for that would do all of it a second time.
+        // A non-blocking call must fail before this point: it is retried in full, and nothing below
+        // may happen twice.
         if !env::wait_from_here() {
             let what = "a file would have to be read, and was not to be waited for";
             return Err(Error::new(ErrorKind::Io, what));
@@ -183,8 +191,9 @@ impl Inner {
         if writer.wal.is_none() {
             bytes = value_bytes(tables);
         }
-        // An estimate: a row takes about a hundred bytes in a memtable, and what its values take, which the
-        // log's record tells where there is one. The true sum is taken when the estimate says that it may be time to seal.
+        // An estimate: about a hundred bytes a row, plus the values, whose bytes are those of the
+        // log's record where there is one. The exact sum is computed only when the estimate reaches
+        // the limit.
         let added = bytes + 128 * rows;
         let active = self.active_bytes.fetch_add(added, Ordering::Relaxed) + added;
         if self.sealed.load(Ordering::Acquire) {
@@ -200,8 +209,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Returns once the log is synced up to `seq`, and publishes it. Whoever waits for the lock
-    /// while another thread syncs usually finds its own commit synced too.
+    /// Returns once the log is synced up to `seq` and published. A thread that waited for another's
+    /// sync usually finds its own commit synced too.
     pub(crate) fn sync_to(&self, seq: u64) -> Result<()> {
         let _told = ToldOfPanic::of(self, "a sync");
         let mut synced = self.synced.lock();
@@ -218,9 +227,11 @@ impl Inner {
             if !is_on(Switch::SkipSync) {
                 file.sync().map_err(|error| self.poisoned_by_env(error))?;
             }
-            // Another sync may have failed meanwhile; this one then proves nothing (see `poison`).
+            // Another sync may have failed meanwhile, and then this one proves nothing (see
+            // `poison`).
             self.poison.check()?;
-            // Before the commit is acknowledged, so that damage to it is never taken for a crash.
+            // Marked before the commit is acknowledged, so that recovery never takes damage to it
+            // for a crash.
             if let Some(wal) = &mut self.writer.lock().wal {
                 wal.mark().map_err(|error| self.poisoned(error.into()))?;
             }
@@ -230,7 +241,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Slows writers that outrun compaction: up to a millisecond a commit where level 0 has too many runs.
+    /// Throttles writers that outrun compaction: up to a millisecond a commit where level 0 has too
+    /// many runs.
     fn slow_down(&self) {
         let (runs, soft) = (self.level0_runs.load(Ordering::Relaxed), self.level0_soft());
         if runs > soft && self.compaction_error.lock().is_none() {
@@ -242,12 +254,13 @@ impl Inner {
         }
     }
 
-    /// Runs in level 0 from which on writers are slowed down.
+    /// Number of level-0 runs above which writers are throttled.
     fn level0_soft(&self) -> usize {
         3 * self.options.tree.level0_runs
     }
 
-    /// Whether a commit would be neither slowed down nor stopped, and nobody holds the lock for longer than a commit: who loads or flushes does.
+    /// Whether a commit would be neither throttled nor stopped, and the writer's lock is not held
+    /// for longer than a commit takes; bulk loads and flushes hold it longer.
     pub(crate) fn commits_at_once(&self) -> bool {
         let is_free = |_| {
             std::hint::spin_loop();
@@ -259,7 +272,8 @@ impl Inner {
             && (0..COMMIT_LOOKS).any(is_free)
     }
 
-    /// Slows writers that outrun a flush (`pace.rs`), and stops them while twice the memtable budget is unflushed.
+    /// Throttles writers that outrun a flush (`pace.rs`), and stops them while twice the memtable
+    /// budget is unflushed.
     pub(crate) fn wait_for_room(self: &Arc<Self>) -> Result<()> {
         let delay_us = self.pace.due_us();
         if delay_us > 0 {
@@ -275,7 +289,7 @@ impl Inner {
                 .wait_until(&mut || self.has_room() || waits() || self.poison.check().is_err());
             self.poison.check()?;
             if let Some(error) = self.flush_waits.lock().take() {
-                // The flush is tried again; the next writer finds room or gets its error.
+                // The flush is tried again; the next writer finds room or gets the flush's error.
                 self.queue_flush();
                 if !self.has_room() {
                     return Err(error);
@@ -292,7 +306,7 @@ impl Inner {
     }
 }
 
-/// Puts a commit into the memtables; returns how many rows and ranges it has.
+/// Inserts a commit into the memtables; returns its number of rows and ranges.
 fn insert(trees: &Trees, tables: &[Cow<'_, TableWrites>], seq: u64) -> Result<u64> {
     let mut rows = 0;
     for table in tables {
@@ -309,7 +323,7 @@ fn insert(trees: &Trees, tables: &[Cow<'_, TableWrites>], seq: u64) -> Result<u6
     Ok(rows)
 }
 
-/// Bytes of the byte strings in these rows.
+/// Bytes of the byte strings in the values.
 fn value_bytes(tables: &[Cow<'_, TableWrites>]) -> u64 {
     tables.iter().map(|table| values_bytes(&table.rows)).sum()
 }
@@ -319,7 +333,7 @@ fn values_bytes(rows: &Batch) -> u64 {
     strings.map(|column| column.heap.len() as u64).sum()
 }
 
-/// What a write takes in memory, as far as it matters to a limit.
+/// Approximate memory of a write, in bytes, for the limit.
 pub(crate) fn bytes(table: &TableWrites) -> u64 {
     let keys = match &table.rows.keys {
         base::Keys::Words(words) => 8 * words.len() * table.rows.rows,
@@ -329,7 +343,7 @@ pub(crate) fn bytes(table: &TableWrites) -> u64 {
     keys as u64 + values_bytes(&table.rows) + 64 * parts as u64
 }
 
-/// Whether nothing is put by a write.
+/// Whether all rows are deletes.
 fn only_deletes(table: &TableWrites) -> bool {
     match &table.kinds {
         Kinds::Uniform(kind) => *kind == Kind::Delete,
@@ -337,7 +351,7 @@ fn only_deletes(table: &TableWrites) -> bool {
     }
 }
 
-/// As [`insert`], row by row with time for readers in between: for [`Switch::HalfCommitVisible`].
+/// As [`insert`], row by row with pauses for readers: for [`Switch::HalfCommitVisible`].
 fn insert_by_halves(trees: &Trees, tables: &[Cow<'_, TableWrites>], seq: u64) -> Result<()> {
     for table in tables {
         let entry = trees.get(table.keyspace)?;
@@ -372,8 +386,7 @@ pub(crate) fn check_shape(table: &TableWrites, entry: &Entry) -> Result<()> {
     ))
 }
 
-/// Whether increments of integers in a table of writes, which may name a key more than once, could
-/// be more than a word holds together.
+/// Whether the sum of integer increments in `table`, which may repeat a key, may overflow a word.
 pub(crate) fn may_pass(table: &TableWrites, entry: &Entry) -> bool {
     let columns = entry.info.shape.values.iter().zip(&table.rows.values);
     let mut sums = columns.filter_map(|column| match column {
@@ -389,8 +402,8 @@ pub(crate) fn may_pass(table: &TableWrites, entry: &Entry) -> bool {
     })
 }
 
-/// Refuses a number, or increments of one key together, that a word does not hold. A key has one
-/// version a commit, so these cannot stay apart.
+/// Refuses a number, or the sum of one key's increments, that does not fit a word. A key has one
+/// version in a commit, so the increments cannot be kept as several.
 pub(crate) fn check_sums(table: &TableWrites, entry: &Entry) -> Result<()> {
     for (shape, column) in entry.info.shape.values.iter().zip(&table.rows.values) {
         let (base::ColumnShape::Word { merge: Some(merge) }, base::Column::Words(words)) =
@@ -398,7 +411,7 @@ pub(crate) fn check_sums(table: &TableWrites, entry: &Entry) -> Result<()> {
         else {
             continue;
         };
-        // Most have none; fillers of deletes and nulls look like one.
+        // Most have none. Placeholders of deletes and nulls may match, so rows are checked below.
         if !words.words.iter().any(|&word| merge.is_past(word)) {
             continue;
         }
@@ -420,7 +433,7 @@ pub(crate) fn check_sums(table: &TableWrites, entry: &Entry) -> Result<()> {
     Ok(())
 }
 
-/// First committer wins: fails where a row written, or under `serializable` a range read, has a
+/// First committer wins: fails where a written row, or under `serializable` a read range, has a
 /// version newer than the snapshot.
 fn validate(
     trees: &Trees,
@@ -430,7 +443,7 @@ fn validate(
 ) -> Result<()> {
     let since = validation.since;
     if last_seq == since {
-        return Ok(()); // nothing was committed since: nothing to look up
+        return Ok(()); // no commit since the snapshot
     }
     let written = if is_on(Switch::SkipConflictCheck) { &[] } else { tables };
     for table in written {
@@ -471,7 +484,7 @@ fn conflict(entry: &Entry) -> Error {
     )
 }
 
-/// The given rows of `table`.
+/// Copies the rows with these indexes out of `table`.
 pub(crate) fn select(table: &TableWrites, entry: &Entry, rows: &[usize]) -> TableWrites {
     let mut out = Batch::new(&entry.info.shape);
     out.rows = rows.len();

@@ -1,5 +1,5 @@
-//! Between the layers' types: kinds of rows on the way down, errors sorted by what the caller can do
-//! on the way up.
+//! Conversions between the types of `store`, `lsm` and `env`: row kinds on the way down, errors on
+//! the way up, sorted by what the caller can do.
 
 use crate::wal::WalError;
 use env::EnvError;
@@ -11,7 +11,7 @@ pub(crate) fn insert(tree: &lsm::tree::Tree, table: &TableWrites, seq: u64) {
     with_kinds(&table.kinds, |kinds| tree.insert(&table.rows, kinds, seq));
 }
 
-/// Calls `f` with the kinds as a memtable takes them.
+/// Calls `f` with the kinds in the form that memtables take.
 pub(crate) fn with_kinds<R>(kinds: &Kinds, f: impl FnOnce(memtable::Kinds<'_>) -> R) -> R {
     match kinds {
         Kinds::Uniform(kind) => f(memtable::Kinds::Uniform(*kind)),
@@ -22,7 +22,7 @@ pub(crate) fn with_kinds<R>(kinds: &Kinds, f: impl FnOnce(memtable::Kinds<'_>) -
     }
 }
 
-/// Sorts a tree's error.
+/// Converts a tree's error.
 pub(crate) fn tree_error(error: lsm::Error) -> Error {
     match error {
         lsm::Error::Env(error) => env_error(error),
@@ -32,7 +32,7 @@ pub(crate) fn tree_error(error: lsm::Error) -> Error {
     }
 }
 
-/// Sorts an environment's error.
+/// Converts an environment's error.
 pub(crate) fn env_error(error: EnvError) -> Error {
     match &error {
         EnvError::Locked { .. } => Error::caused(ErrorKind::Locked, error),

@@ -1,13 +1,14 @@
-//! Whether the keys of a write are there, for those who ask along with it.
+//! Looks up whether the keys of a write exist, for callers of `Store::write` that ask for it.
 //!
 //! # Why before the writer's lock is taken
-//! A look-up may read the device, and a delete of a hundred thousand keys may do so a hundred thousand times: under the lock every other
-//! commit would wait for that. So keys are looked up at a moment that is held, and with the lock only those again that a commit
-//! has changed since, which mostly are in memory: what a transaction's commit asks for its check.
+//! A lookup may read the device, and a delete of a hundred thousand keys may do so a hundred
+//! thousand times. Under the lock all other commits would wait. So the keys are looked up at a
+//! snapshot first. Under the lock only those keys are looked up again that a commit has changed
+//! since, with the check that a transaction's commit uses; they are mostly in memory.
 //!
 //! # Invariants
-//! 1. What is told, and which deletes are left out, is as of the commit right before the one that asks.
-//! 2. The moment is held until then: no merge drops what the look-up and its correction need.
+//! 1. The flags, and the deletes left out, are as of the commit right before this one.
+//! 2. The snapshot is held until then: no compaction drops what lookup and correction need.
 
 use crate::commit::select;
 use crate::convert::tree_error;
@@ -21,22 +22,23 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use store::{Kinds, Result, TableWrites, WriteBatch};
 
-/// Which keys of a batch are there.
+/// Which keys of a batch exist.
 pub(crate) struct Existence {
     held: Held,
     of: Vec<OfTable>,
 }
 
-/// Of one table of the batch.
+/// The flags of one table of the batch.
 struct OfTable {
-    /// Of each row, as given.
+    /// A flag for each row in the order given.
     rows: Vec<bool>,
-    /// Of each row in key order, each key once; `None` where the rows were given so.
+    /// A flag for each row in key order, each key once; `None` where the rows were given in that
+    /// order.
     sorted: Option<Vec<bool>>,
 }
 
 impl Inner {
-    /// Looks up the keys of a batch as of now.
+    /// Looks up the keys of a batch at a new snapshot.
     pub(crate) fn look_up(self: &Arc<Self>, batch: &WriteBatch) -> Result<Existence> {
         let held = Held::new(self);
         let mut of = Vec::with_capacity(batch.tables.len());
@@ -47,7 +49,8 @@ impl Inner {
             let rows = present(entry, &view, &table.rows.keys, held.seq)?;
             let sorted = match normalise(table, &entry.info.shape) {
                 Cow::Borrowed(_) => None,
-                // Deletes alone are left out. What is read here was read just before.
+                // Only deletes are left out of a commit, so only they need these flags. The second
+                // lookup reads cached blocks.
                 Cow::Owned(_) if !deletes(table) => None,
                 Cow::Owned(sorted) => Some(present(entry, &view, &sorted.rows.keys, held.seq)?),
             };
@@ -58,8 +61,8 @@ impl Inner {
 }
 
 impl Existence {
-    /// Looks those keys up again that have been changed since, up to `last_seq`; `tables` are the batch's in key order. The caller
-    /// holds the writer's lock.
+    /// Looks up again the keys that commits up to `last_seq` have changed since the snapshot.
+    /// `tables` are the batch's in key order. The caller holds the writer's lock.
     pub(crate) fn correct(
         &mut self,
         trees: &Trees,
@@ -91,7 +94,7 @@ impl Existence {
         Ok(())
     }
 
-    /// Takes the deletes of absent keys out of `tables`.
+    /// Removes the deletes of absent keys from `tables`.
     pub(crate) fn drop_absent(
         &self,
         trees: &Trees,
@@ -122,7 +125,7 @@ fn deletes(table: &TableWrites) -> bool {
     }
 }
 
-/// Whether each key is there.
+/// Looks up each key at `seq`.
 fn present(entry: &Entry, view: &SuperVersion, keys: &Keys, seq: u64) -> Result<Vec<bool>> {
     let mut flags = Vec::with_capacity(keys.len());
     if keys.len() == 1 {

@@ -1,9 +1,12 @@
-//! Reading beside a writer in another process: no lock, no writes, a snapshot that can be refreshed.
+//! Reads a database that another process writes: no lock, no writes, a snapshot that can be
+//! refreshed.
 //!
-//! # How it stays right while the writer goes on
-//! It reads the manifest, opens every table the manifest names (an open file outlives its name), and
-//! replays the log from where the manifest says. If the writer removed a table or reused a log
-//! segment in between, the attempt is thrown away and begins again with the newer manifest.
+//! `open` and `Store::refresh` call it where the options say `read_only`.
+//!
+//! # Why it is correct while the writer continues
+//! A refresh reads the manifest, opens every table that it names (an open file outlives its name),
+//! and replays the log from the segment that it names. If the writer removed a table or reused a
+//! segment meanwhile, the refresh discards its work and starts over with the newer manifest.
 
 use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
@@ -22,12 +25,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Error, ErrorKind, Result};
 
-/// Attempts, and microseconds after them, before a follower gives up on a writer that changes its files faster than they
-/// are read. Both: attempts alone are over in a moment beside a writer that flushes and compacts without a pause.
+/// A refresh gives up after this many attempts and this many further microseconds, where the writer
+/// replaces files faster than they are read. Both are needed: beside a writer that flushes and
+/// compacts all the time, the attempts alone take only a moment.
 const ATTEMPTS: usize = 100;
 const PATIENCE_US: u64 = 10_000_000;
 
-/// Where a follower stands.
+/// Position of a follower in manifest and log.
 #[derive(Debug)]
 pub(crate) struct Position {
     pub(crate) state: State,
@@ -54,13 +58,13 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
     Ok(inner)
 }
 
-/// Moves on to what the writer has committed since.
+/// Advances the follower to the writer's newest commit.
 pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
     let mut position = inner.follower.lock();
     let mut last_error = None;
-    // The place in the log behind what was shown, where it is no longer there.
+    // End of the log that readers have seen, where it is missing now.
     let mut gone: Option<(PathBuf, u64)> = None;
-    // Attempts at which a segment was missing though the manifest stayed as it was.
+    // Attempts in which a segment was missing though the manifest had not changed.
     let mut missing_segment = 0;
     let mut end_us = None;
     let patient = |attempt: &usize| {
@@ -85,7 +89,7 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
                     return Err(tree_error(gap.into()));
                 }
                 Followed::Gap(_) => *position = None,
-                // What was read of the log is no longer where it stands.
+                // The part of the log that was read is not at its place any more.
                 Followed::StartOver => {
                     base::mark::hit(base::mark::Mark::FollowerBeganAgain);
                     gone = Some((now.log.path(), now.log.position().offset));
@@ -102,7 +106,8 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
             Ok(Rebuilt::Whole(whole))
                 if whole.1.last_seq < inner.snapshots.visible() && is_current(inner, &state)? =>
             {
-                // What was shown before came from the log, which has been damaged since.
+                // Readers saw commits of the log that cannot be read any more: it has been damaged
+                // since.
                 let shown = inner.snapshots.visible();
                 let Position { log, last_seq, .. } = whole.1;
                 let what = format!("the log ends at commit {last_seq}, and {shown} was read");
@@ -118,15 +123,16 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
             }
             Ok(Rebuilt::Whole(..)) => {}
             Ok(Rebuilt::StartOver(segment)) => {
-                // A writer that closes or opens changes segments without an edit, but not for ever.
+                // A writer that closes or opens changes segments without an edit, but only a few
+                // times.
                 missing_segment = if is_current(inner, &state)? { missing_segment + 1 } else { 0 };
                 if missing_segment == ATTEMPTS {
                     let what = "the segment is missing or cut, but the manifest names it";
                     return Err(tree_error(Corruption::new(&segment, 0, what).into()));
                 }
             }
-            // A table that is gone although the manifest named it: the writer replaced it since, and its edit
-            // came before the table went.
+            // A table is missing though the manifest named it. If the writer replaced the table,
+            // its edit came first, and the manifest has changed.
             Err(lsm::Error::Env(error)) if error.is_not_found() => {
                 let error = env_error(error);
                 if is_current(inner, &state)? {
@@ -145,7 +151,8 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
     }))
 }
 
-/// Why a folder that was a database is none any more: it may have been removed, with another one at its path.
+/// The error for a database folder that cannot be read any more; it may have been replaced by
+/// another at its path.
 fn moved_or(inner: &Inner, error: Error) -> Error {
     let moved = inner.held.lock().first().and_then(|folder| folder.check().err());
     moved.map_or(error, env_error)
@@ -160,12 +167,13 @@ fn read_manifest(env: &dyn Env, folder: &Path) -> Result<State> {
     })
 }
 
-/// No database; or a damaged one, where there is anything that comes after `CURRENT`.
+/// The folder has no `CURRENT`. It is a damaged database if it holds what is created after
+/// `CURRENT`, and none otherwise.
 fn no_manifest(env: &dyn Env, folder: &Path) -> Error {
     let current = folder.join(CURRENT);
     let left = [TABLES, WAL].map(|name| folder.join(name));
     let left = left.iter().find(|f| env.list(f).is_ok_and(|names| !names.is_empty()));
-    // Another look: a writer may be creating the database just now.
+    // Checked again: a writer may have created the database meanwhile.
     match left.filter(|_| !env.exists(&current)) {
         Some(left) => {
             let what = format!("it is missing, but {} is not empty", left.display());
@@ -175,9 +183,9 @@ fn no_manifest(env: &dyn Env, folder: &Path) -> Error {
     }
 }
 
-/// Whether the manifest still says what it said before the log was read. The writer lets a segment go
-/// only after the manifest stopped naming it; so if nothing changed, the end that was found is the
-/// log's end, and not the end of what was left of it.
+/// Whether the manifest is still the one that was read before the log. The writer releases a
+/// segment only after the manifest stopped naming it. So if nothing changed, the end that was found
+/// is the log's end, and not the end of a remainder.
 fn is_current(inner: &Inner, state: &State) -> Result<bool> {
     Ok(read_manifest(&*inner.env, &inner.folder)? == *state)
 }
@@ -185,14 +193,15 @@ fn is_current(inner: &Inner, state: &State) -> Result<bool> {
 enum Followed {
     UpToDate,
     StartOver,
-    /// A commit is missing before one that is there. It came by an edit of the manifest that was not read yet; or, if
-    /// there is none, a damaged record was taken for the log's end until the log went on elsewhere.
+    /// A commit is missing before one that was read. It belongs to a manifest edit that was not
+    /// read yet. If there is none, a damaged record was taken for the log's end until the log
+    /// continued elsewhere.
     Gap(Corruption),
 }
 
 enum Rebuilt {
     Whole(Box<(Trees, Position)>),
-    /// A segment that the manifest names was not there.
+    /// A segment that the manifest names was missing.
     StartOver(PathBuf),
     Gap(Corruption),
 }
@@ -210,7 +219,8 @@ fn follow(trees: &Trees, now: &mut Position, folder: &Path) -> Result<Followed> 
                         return Ok(Followed::Gap(damaged(what)));
                     }
                     Replayed::Seq(seq) => now.last_seq = now.last_seq.max(seq),
-                    // The keyspace came after the manifest was read; half a commit is shown to no one.
+                    // The keyspace was created after the manifest was read. Half a commit is never
+                    // shown.
                     Replayed::Ahead => {
                         base::mark::hit(base::mark::Mark::FollowerAhead);
                         return Ok(Followed::StartOver);
@@ -223,7 +233,7 @@ fn follow(trees: &Trees, now: &mut Position, folder: &Path) -> Result<Followed> 
     }
 }
 
-/// Opens everything the manifest names.
+/// Opens everything that the manifest names and replays the log.
 fn rebuild(inner: &Arc<Inner>, state: State) -> lsm::Result<Rebuilt> {
     let trees = match open_trees(&inner.context, &state) {
         Ok(trees) => trees,
@@ -241,7 +251,7 @@ fn rebuild(inner: &Arc<Inner>, state: State) -> lsm::Result<Rebuilt> {
     }
 }
 
-/// The same failure one layer below, so that its kind is not lost.
+/// Converts an error back to the tree's type, keeping its kind.
 fn as_tree_error(error: &Error) -> lsm::Error {
     match (error.cause::<env::EnvError>(), error.cause::<Corruption>()) {
         (Some(error), _) => error.clone().into(),

@@ -1,24 +1,27 @@
-//! What all handles of one open store share, and how its pieces are locked.
+//! The state that all handles of one open store share, and the order of its locks.
 //!
 //! # Locks, in the order they may be taken
 //! 0. `loading`, shared by bulk loads that write files; `compacting`: around a whole compaction.
 //! 1. `maintenance`: one flush, bulk commit, keyspace change or compaction installation at a time.
-//! 2. `writer`: the log, the next sequence number, the active memtables. Held for microseconds, and
-//!    for a flush's moment by a bulk commit.
-//! 3. `merging`: held by a bulk commit from its look at it to its installation, and while a compaction is chosen.
+//! 2. `writer`: the log, the next sequence number, the active memtables. Held for microseconds; a
+//!    bulk commit holds it for the length of a flush.
+//! 3. `merging`: held by a bulk commit from its check of the running compaction to its
+//!    installation, and while a compaction is chosen.
 //! 4. `manifest`: inside one of the above.
 //! 5. `snapshots`: a leaf.
 //!
-//! A process that inherited all this by `fork` takes none of them ([`Inner::check_process`]): who holds one may not be there.
+//! A process that inherited this state by `fork` takes none of them ([`Inner::check_process`]): the
+//! thread that holds a lock may not exist there.
 //!
-//! Readers take none of them but the last, and that only to hold a moment.
+//! Readers take only the last one, and only to register a snapshot.
 //!
 //! # Invariants
 //! 1. A sequence number is published after every memtable holds its rows and, under `sync`, after
-//!    the log is synced past it. So a reader never sees what a power cut could take back.
+//!    the log is synced past it. So a reader never sees what a power cut could undo.
 //! 2. At most one generation of sealed memtables exists. The log segment that was begun when it was
 //!    sealed is the first that recovery needs once the generation's tables are in the manifest.
-//! 3. A flush installs all trees' tables by one manifest edit: what a commit wrote to several
+//! 3. A flush installs the tables of all trees by one manifest edit: what a commit wrote to several
+//!    keyspaces reaches the tables together, also without a log.
 //!    keyspaces reaches the tables together, also without a log.
 
 use crate::convert::{env_error, tree_error};
@@ -51,7 +54,7 @@ pub(crate) struct Writer {
     pub(crate) payload: Vec<u8>,
 }
 
-/// See the module's header.
+/// Shared state of one open store; the module's header gives lock order and invariants.
 pub(crate) struct Inner {
     /// The process that opened it.
     pub(crate) owner: Owner,
@@ -65,52 +68,54 @@ pub(crate) struct Inner {
     pub(crate) maintenance: Mutex<()>,
     pub(crate) writer: Mutex<Writer>,
     pub(crate) manifest: Mutex<Option<Manifest>>,
-    /// Sequence number up to which the log is synced; the mutex is held while syncing, so that
-    /// whoever waits for it finds the work done.
+    /// Sequence number up to which the log is synced. The mutex is held while syncing, so that a
+    /// thread that waits for it usually finds its own commit synced.
     pub(crate) synced: Mutex<u64>,
-    /// Told when a flush or a compaction ends, and when a sealed generation is gone.
+    /// Notified when a flush or a compaction ends, and when a sealed generation is gone.
     pub(crate) progress: Arc<dyn Signal>,
-    /// A sealed generation waits for its flush.
+    /// Whether a sealed generation waits for its flush.
     pub(crate) sealed: AtomicBool,
     /// First log segment that is needed once the sealed generation is in tables.
     pub(crate) sealed_segment: AtomicU64,
     /// Newest sequence number in the sealed generation.
     pub(crate) sealed_seq: AtomicU64,
-    /// Runs in the deepest level 0 of all trees.
+    /// Largest number of level-0 runs of any tree.
     pub(crate) level0_runs: AtomicUsize,
-    /// One compaction at a time; of which tree the last one was.
+    /// Allows one compaction at a time; the keyspace is the one compacted last.
     pub(crate) compacting: Mutex<KeyspaceId>,
-    /// The keys that it works on.
+    /// The key range of the running compaction.
     pub(crate) merging: Mutex<Option<Merging>>,
     /// Held shared while a bulk load makes or removes files; closing waits for it.
     pub(crate) loading: RwLock<()>,
     pub(crate) flush_queued: AtomicBool,
-    /// A flush for the sake of scans waits or runs.
+    /// Whether a flush triggered by scan debt is queued or running.
     pub(crate) read_flush_queued: AtomicBool,
     pub(crate) compaction_queued: AtomicBool,
-    /// How often a compaction was asked for.
+    /// Number of requests for a compaction so far.
     pub(crate) compactions_asked: AtomicU64,
     /// Tells running compactions to stop.
     pub(crate) closing: Arc<AtomicBool>,
-    /// Bytes in active memtables at which a commit seals them, cheap to read.
+    /// Estimated bytes of the active memtables, compared with the limit without a lock.
     pub(crate) active_bytes: AtomicU64,
-    /// What writers owe who outrun the flush of the sealed generation.
+    /// Write throttle: the delay owed by writers that are faster than the flush of the sealed
+    /// generation.
     pub(crate) pace: Pace,
-    /// Bytes that the process has when freed memory is given back next.
+    /// Memory of the process, in bytes, at which freed memory is next returned to the system.
     pub(crate) released_at: AtomicU64,
-    /// Why compaction stopped, if it did; writes go on.
+    /// Why compaction stopped, if it did. Writes are still accepted.
     pub(crate) compaction_error: Mutex<Option<Error>>,
-    /// Why the flush of the sealed generation could not begin, though nothing is broken: the next
-    /// writer who waits for room is told, and it is tried again.
+    /// Why the flush of the sealed generation could not begin, though nothing is broken. The next
+    /// writer that waits for room gets this error, and the flush is tried again.
     pub(crate) flush_waits: Mutex<Option<Error>>,
     pub(crate) lock: Mutex<Option<Box<dyn FolderLock>>>,
-    /// The database's folder and those of its tables, until it is closed: all its files are reached from them.
+    /// Handles of the database's folder and of its table folders until it is closed; all files are
+    /// reached through them.
     pub(crate) held: Mutex<Vec<Arc<dyn HeldFolder>>>,
-    /// Where a follower stands; `None` in a writer.
+    /// Position of a follower in manifest and log; `None` in a writer.
     pub(crate) follower: Mutex<Option<crate::follower::Position>>,
-    /// Space for when the disk is full.
+    /// Space kept for a full disk.
     pub(crate) reserve: crate::reserve::Reserve,
-    /// Trees of dropped keyspaces whose files wait for their last reader.
+    /// Files of dropped keyspaces, each until its last reader is gone.
     pub(crate) obsolete: Mutex<lsm::tree::ObsoleteFiles>,
 }
 
@@ -121,7 +126,7 @@ impl std::fmt::Debug for Inner {
 }
 
 impl Inner {
-    /// Fails in a process that inherited the store by `fork`. Asked first wherever the store is entered.
+    /// Fails in a process that inherited the store by `fork`. Called first by every entry point.
     #[inline]
     pub(crate) fn check_process(&self) -> Result<()> {
         self.owner.check().map_err(env_error)
@@ -139,19 +144,20 @@ impl Inner {
         self.poison.check()
     }
 
-    /// Remembers the first failure, and wakes the writers that wait for room: none will come.
+    /// Remembers the first failure, and wakes the writers that wait for room: no flush will make
+    /// any.
     pub(crate) fn poisoned(&self, error: Error) -> Error {
         let error = self.poison.poison(error);
         self.progress.notify();
         error
     }
 
-    /// A failed write or sync of the log or the manifest: the first one poisons.
+    /// As [`Inner::poisoned`], for a tree's errors.
     pub(crate) fn poisoned_by(&self, error: lsm::Error) -> Error {
         self.poisoned(tree_error(error))
     }
 
-    /// As [`Inner::poisoned_by`], for the environment's errors.
+    /// As [`Inner::poisoned`], for the environment's errors.
     pub(crate) fn poisoned_by_env(&self, error: env::EnvError) -> Error {
         self.poisoned(env_error(error))
     }
@@ -161,9 +167,9 @@ impl Inner {
         self.with_manifest(|manifest| manifest.append(edit))
     }
 
-    /// Appends an edit that is as durable as a commit. Without `sync` a power cut may take it, with
-    /// all commits since: they come after it in time, and recovery ends the log before the first
-    /// one that rests on it.
+    /// Appends an edit that is as durable as a commit. Without `sync` a power cut may lose it
+    /// together with all later commits: recovery ends the log before the first commit that depends
+    /// on it.
     pub(crate) fn log_edit_as_commit(&self, edit: &lsm::manifest::VersionEdit) -> Result<()> {
         match self.options.durability {
             Durability::Sync => self.log_edit(edit),
@@ -173,15 +179,15 @@ impl Inner {
         }
     }
 
-    /// Makes durable what [`Inner::log_edit_as_commit`] wrote. Before anything says of commits that
-    /// they are durable.
+    /// Syncs what [`Inner::log_edit_as_commit`] wrote. Called before a later record claims that
+    /// commits are durable.
     pub(crate) fn sync_manifest(&self) -> Result<()> {
         self.with_manifest(Manifest::sync)
     }
 
     fn with_manifest(&self, f: impl FnOnce(&mut Manifest) -> lsm::Result<()>) -> Result<()> {
         let mut manifest = self.manifest.lock();
-        // It may have failed, or been closed, since the caller began to wait for its turn.
+        // The store may have failed or been closed while the caller waited for the lock.
         self.poison.check()?;
         match manifest.as_mut() {
             Some(manifest) => f(manifest).map_err(|error| self.poisoned_by(error)),

@@ -1,9 +1,11 @@
 //! The native engine: one write-ahead log over many trees, MVCC snapshots and group commit.
 //!
+//! [`Kv`] implements [`Store`]; the query engine and the crate `quipu` see only that trait.
+//!
 //! # Architecture invariants
 //! 1. A commit is one record of one log, so it is atomic across keyspaces.
 //! 2. All trees are flushed together, by one manifest edit (see `inner`).
-//! 3. Types, graphs and queries are unknown here, as they are below.
+//! 3. Types, graphs and queries are unknown here and in the crates below.
 //! 4. Files, threads, clocks and randomness are reached through [`env::Env`] alone.
 
 mod backup;
@@ -65,7 +67,8 @@ use trees::Entry;
 #[derive(Debug)]
 pub struct Kv {
     inner: Arc<Inner>,
-    /// Whether it was closed. Held while closing: a second who closes returns when the first is through.
+    /// Whether it was closed. The lock is held while closing: a second caller of `close` returns
+    /// when the first has finished.
     closed: Mutex<bool>,
 }
 
@@ -85,7 +88,7 @@ impl Kv {
         &self.inner.folder
     }
 
-    /// The files of keyspaces that are dropped go with their last reader.
+    /// Removes the files of dropped keyspaces, each when its last reader is gone.
     fn let_go(&self, dropped: Vec<Arc<Entry>>) {
         let inner = &self.inner;
         for entry in &dropped {
@@ -102,7 +105,8 @@ impl Kv {
 impl Drop for Kv {
     fn drop(&mut self) {
         if !self.inner.owner.is_surely_here() {
-            // What it is made of is the parent's: no file is closed, no thread joined, no lock taken.
+            // The fields belong to the parent process: no file is closed, no thread joined, no lock
+            // taken.
             std::mem::forget(Arc::clone(&self.inner));
             return;
         }
@@ -128,7 +132,7 @@ impl Store for Kv {
         let inner = &self.inner;
         inner.check_writable()?;
         let _maintenance = inner.maintenance.lock();
-        // No commit may insert into a tree that is on its way out.
+        // The writer lock keeps commits from inserting into a tree that is being dropped.
         let _writer = (!ids.is_empty()).then(|| inner.writer.lock());
         let before = inner.trees.load_full();
         let mut trees = (*before).clone();
@@ -137,12 +141,13 @@ impl Store for Kv {
             trees.get(*id)?;
             dropped.extend(trees.remove(*id));
         }
-        // Numbers begin at 1, so that a zeroed number is never a keyspace.
+        // Ids begin at 1, so that a zeroed id is never a keyspace.
         let next_id = |manifest: &Manifest| manifest.state().next_keyspace_id().max(1);
         let mut next = inner.manifest.lock().as_ref().map_or(1, next_id);
         let mut edit = VersionEdit { keyspaces_dropped: ids.to_vec(), ..VersionEdit::default() };
         for keyspace in new {
-            // The manifest adds before it drops.
+            // Checked against the names from before too: the manifest applies additions before
+            // drops.
             if [&*before, &trees].iter().any(|trees| trees.named(&keyspace.name).next().is_some()) {
                 return Err(Error::new(
                     ErrorKind::InvalidInput,
@@ -168,7 +173,8 @@ impl Store for Kv {
             trees.insert(Arc::new(Entry { info, tree: Arc::new(tree) }));
         }
         edit.next_keyspace_id = Some(next);
-        // What is dropped with its rows must not come back without them, nor they without it.
+        // A drop that loses rows is synced: after a power cut either the keyspace is there with its
+        // rows, or neither is.
         let loses_rows = |entry: &Arc<Entry>| {
             !entry.tree.is_empty_of_tables() || entry.tree.rows_in_memory() > 0
         };
@@ -189,7 +195,7 @@ impl Store for Kv {
         let inner = &self.inner;
         inner.check_writable()?;
         let _maintenance = inner.maintenance.lock();
-        // No commit may insert into a tree that is on its way out.
+        // The writer lock keeps commits from inserting into a tree that is being dropped.
         let _writer = inner.writer.lock();
         let mut trees = (*inner.trees.load_full()).clone();
         let mut dropped = Vec::new();
@@ -278,7 +284,8 @@ impl Store for Kv {
     fn flush(&self) -> Result<()> {
         self.inner.check_writable()?;
         self.inner.flush_all()?;
-        // What a reader held when the last compaction ended goes now, and not with the next one.
+        // Files that a reader held when the last compaction ended are removed now, not at the next
+        // one.
         self.inner.collect_obsolete();
         Ok(())
     }
@@ -374,24 +381,25 @@ impl Store for Kv {
             return Ok(());
         }
         {
-            // Whoever commits looks at it under this lock: no commit comes after the last flush.
+            // Commits check `closing` under this lock, so no commit follows the last flush.
             let _writer = inner.writer.lock();
             inner.closing.store(true, Ordering::Release);
         }
-        // Running loads and compactions see `closing`; then nobody writes tables any more, whose
-        // numbers belong to the next one that opens the folder.
+        // Running loads and compactions stop when they see `closing`. After these locks nobody
+        // creates tables: the next process that opens the folder uses the same table ids.
         drop(inner.loading.write());
         drop(inner.compacting.lock());
-        // What is in tables needs no replay at the next opening; under `none` it is kept only so.
+        // Rows in tables need no replay at the next opening; under durability `none` only tables
+        // persist.
         let has_log = inner.writer.lock().wal.is_some();
         let flushed = match inner.check_room() {
-            // The log keeps it.
+            // The disk has no room for a flush; the log still holds the rows.
             Err(_) if has_log => inner.poison.check(),
             _ => inner.poison.check().and_then(|()| inner.flush_all()),
         };
         drop(inner.maintenance.lock());
-        // The log must never call a commit durable whose keyspace is not: where that fails it is
-        // left as it is.
+        // The log must not call a commit durable whose keyspace is not. Where the sync of the
+        // manifest fails, the log is not closed cleanly.
         let flushed = flushed.and_then(|()| inner.sync_manifest());
         let is_synced = inner.manifest.lock().as_ref().is_some_and(Manifest::is_synced);
         let wal = inner.writer.lock().wal.take().filter(|_| is_synced);
@@ -399,9 +407,9 @@ impl Store for Kv {
             wal.map_or(Ok(()), |wal| wal.close().map_err(|error| inner.poisoned(error.into())));
         inner.manifest.lock().take();
         inner.collect_obsolete();
-        // Also where snapshots and iterators live on: what they read next is an error.
+        // Also where snapshots and iterators are still alive: their next read fails.
         inner.context.files.close();
-        // Whatever failed: the folder is free for the next one, who reads what is really there.
+        // Whatever failed, the folder is unlocked: the next opening reads what is really on disk.
         inner.lock.lock().take();
         inner.held.lock().clear();
         flushed.and(logged)
@@ -444,8 +452,8 @@ mod tests {
         }
     }
 
-    /// Found by reading: without a log nobody counted the bytes of values, so memtables of long values grew to many
-    /// times their size before they were sealed.
+    /// Found by reading: without a log the bytes of values were not counted, so memtables of long
+    /// values grew to many times their limit before they were sealed.
     #[test]
     fn memtables_of_long_values_are_sealed_without_a_log_too() {
         const LIMIT: u64 = 64 << 10;
@@ -469,18 +477,18 @@ mod tests {
             let table = TableWrites { keyspace, kinds, rows, delete_ranges: Vec::new() };
             kv.write(&WriteBatch { tables: vec![table] }, None).unwrap();
             let held = kv.stats().keyspaces[0].1.memory_bytes;
-            // One generation active, one being flushed, and the values that went past the limit.
+            // One active and one sealed memtable, and the values that overshot the limit.
             assert!(held <= 2 * (LIMIT + 4 * VALUE as u64), "{held} bytes after {key} values");
         }
     }
 
-    /// Found by reading: a removal that found nothing to remove answered at once, though what it saw could
-    /// still be lost with the power.
+    /// Found by reading: a delete that found nothing to delete returned at once, though the delete
+    /// that it had seen could still be lost in a power cut.
     #[test]
     fn an_answer_about_a_key_waits_for_the_commits_it_rests_on() {
         let (kv, id) = open();
         kv.write(&one(id, Kind::Put), None).unwrap();
-        // A delete that is in the log and the memtable, and not synced yet.
+        // Commits a delete to log and memtable without syncing it.
         let inner = &kv.inner;
         {
             let mut writer = inner.writer.lock();
@@ -492,10 +500,11 @@ mod tests {
         let mut existed = Vec::new();
         let seq = kv.write(&one(id, Kind::Delete), Some(&mut existed)).unwrap();
         assert_eq!(existed, [false]);
-        assert!(inner.snapshots.visible() >= seq.0, "answered before its ground was durable");
+        assert!(inner.snapshots.visible() >= seq.0, "answered before that delete was durable");
     }
 
-    /// Found by reading: the second returned at once, while the first still wrote in the folder.
+    /// Found by reading: the second `close` returned at once, while the first still wrote in the
+    /// folder.
     #[test]
     #[allow(clippy::disallowed_methods, reason = "the threads are the test's own")]
     fn who_closes_second_returns_when_the_folder_is_free() {

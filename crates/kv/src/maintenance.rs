@@ -1,4 +1,7 @@
-//! Flush and compaction: what happens behind the writers.
+//! Flush and compaction in background jobs, and the bookkeeping after them.
+//!
+//! `commit` seals memtables and queues flushes; flushes queue compactions. `inner` gives the order
+//! of the locks.
 
 use crate::convert::{env_error, tree_error};
 use crate::inner::{Inner, Writer};
@@ -10,12 +13,14 @@ use lsm::manifest::VersionEdit;
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, Result};
 
-/// Poisons the store where something ends in a panic that nobody else could go on behind. A flush leaves its generation
-/// sealed, and writers would wait for it for ever; a commit may be in the log and not in memory, or there in part.
+/// Poisons the store if the guarded work panics, because nothing can continue after it. A flush
+/// would leave its generation sealed, and writers would wait for it forever; a commit may be in the
+/// log and not in memory, or in memory in part.
 pub(crate) struct ToldOfPanic<'a> {
     inner: &'a Inner,
     what: &'static str,
-    /// There was one already: what panicked is a caller's, and this runs in its destructors.
+    /// Whether the thread was panicking before: then this runs in a destructor, and the panic is
+    /// the caller's.
     before: bool,
 }
 
@@ -35,23 +40,23 @@ impl Drop for ToldOfPanic<'_> {
     }
 }
 
-/// Whether a write failed for want of descriptors, before anything was written.
+/// Whether a write failed for lack of file descriptors, before anything was written.
 fn is_out_of_descriptors(error: &lsm::Error) -> bool {
     matches!(error, lsm::Error::Env(error) if error.is_out_of_descriptors())
 }
 
-/// Memtables of less than this, in bytes, are those of a memory limit below 256 MiB.
+/// Memtable limits below this, in bytes, belong to memory limits below 256 MiB.
 const RELEASED_BELOW_BYTES: u64 = 16 << 20;
 
 impl Inner {
-    /// Seals every active memtable and begins a new log segment, which is then the first that
-    /// recovery needs once the sealed generation is in tables. The caller saw that none is sealed.
+    /// Seals every active memtable and begins a new log segment, the first that recovery needs once
+    /// the sealed generation is in tables. The caller checked that no generation is sealed.
     pub(crate) fn seal(&self, writer: &mut Writer) -> Result<()> {
         debug_assert!(!self.sealed.load(Ordering::Acquire), "one sealed generation at a time");
-        // What a failed sync left in doubt must not be published.
+        // Commits whose sync failed must not be published.
         self.poison.check()?;
         if self.options.durability == Durability::Sync {
-            // A flush relies on every row it sees being published.
+            // A flush relies on every row in the memtables being published.
             if let Some(wal) = &writer.wal {
                 wal.sync_handle().sync().map_err(|error| self.poisoned_by_env(error))?;
             }
@@ -63,7 +68,7 @@ impl Inner {
         }
         if any {
             if let Some(wal) = &mut writer.wal {
-                // The log must never call a commit durable whose keyspace is not.
+                // The log must not call a commit durable whose keyspace is not.
                 self.sync_manifest()?;
                 let segment = wal.rotate().map_err(|error| self.poisoned(error.into()))?;
                 self.sealed_segment.store(segment, Ordering::Release);
@@ -83,26 +88,28 @@ impl Inner {
                 let _told = ToldOfPanic::of(&inner, "a flush");
                 inner.flush_queued.store(false, Ordering::Release);
                 let guard = inner.maintenance.lock();
-                // A failure has poisoned the store, or passes; the next writer is told.
+                // A failure has poisoned the store, or is temporary. The next writer that waits
+                // gets it.
                 let waits = inner.flush_sealed().err().filter(|_| inner.poison.check().is_ok());
                 *inner.flush_waits.lock() = waits;
                 drop(guard);
                 inner.progress.notify();
                 inner.queue_compaction();
-                // A generation of memtables is free now, in small pieces that the allocator would keep.
+                // The memory of a generation was freed in small pieces, which the allocator would
+                // keep.
                 inner.release_memory();
             };
             self.env.spawn(JobKind::Flush, Box::new(job));
         }
     }
 
-    /// Moves everything that is committed now into tables. Holds `maintenance`.
+    /// Flushes all commits so far to tables. Holds `maintenance`.
     pub(crate) fn flush_all(self: &Arc<Self>) -> Result<()> {
         self.flush_all_and(|| Ok(()))
     }
 
-    /// As [`Inner::flush_all`]; then calls `then` before any other flush, load or compaction may change
-    /// the tables, which hold exactly what was committed at one moment.
+    /// As [`Inner::flush_all`]; then calls `then` before another flush, bulk load or compaction
+    /// changes the tables. They hold exactly the commits up to one sequence number.
     pub(crate) fn flush_all_and<R>(
         self: &Arc<Self>,
         then: impl FnOnce() -> Result<R>,
@@ -113,7 +120,7 @@ impl Inner {
         let newest;
         {
             let mut writer = self.writer.lock();
-            // A commit may have sealed since.
+            // A commit may have sealed a generation meanwhile.
             if self.sealed.load(Ordering::Acquire) {
                 hit(Mark::SealedMeanwhile);
             }
@@ -124,7 +131,8 @@ impl Inner {
         self.flush_sealed()?;
         let recorded = self.manifest.lock().as_ref().map_or(newest, |m| m.state().last_seq());
         if recorded < newest {
-            // All that was written since went to keyspaces that were dropped; numbers never go back.
+            // All later commits wrote to keyspaces that were dropped. Sequence numbers must still
+            // not decrease.
             let edit = VersionEdit { last_seq: Some(newest), ..VersionEdit::default() };
             self.log_edit(&edit)?;
         }
@@ -136,8 +144,8 @@ impl Inner {
         done
     }
 
-    /// Fails where tables of what is in memory would fill the disk once more that was full when the database was
-    /// opened. A flush that begins and fails would end all writing.
+    /// Fails where a flush might fill the disk again that was full when the database was opened. A
+    /// flush that fails after its start would end all writing.
     pub(crate) fn check_room(&self) -> Result<()> {
         let bytes = self.trees.load().iter().map(|entry| entry.tree.active_bytes()).sum();
         if self.reserve.may_flush(bytes) {
@@ -152,14 +160,14 @@ impl Inner {
         ))
     }
 
-    /// Writes the sealed generation, if there is one, into tables and lets its log go. The caller
+    /// Flushes the sealed generation, if there is one, and releases its log segments. The caller
     /// holds `maintenance`.
     pub(crate) fn flush_sealed(&self) -> Result<()> {
         let Some(segment) = self.write_sealed()? else { return Ok(()) };
         self.release_log(&mut self.writer.lock(), segment)
     }
 
-    /// As [`Inner::flush_sealed`] for a caller that holds the writer lock too.
+    /// As [`Inner::flush_sealed`] for a caller that also holds the writer lock.
     pub(crate) fn flush_sealed_with(&self, writer: &mut Writer) -> Result<()> {
         let Some(segment) = self.write_sealed()? else { return Ok(()) };
         self.release_log(writer, segment)
@@ -172,8 +180,8 @@ impl Inner {
         }
     }
 
-    /// Writes and installs the sealed generation's tables; returns the first log segment still
-    /// needed, or `None` where nothing was sealed.
+    /// Writes and installs the tables of the sealed generation. Returns the first log segment that
+    /// is still needed, or `None` where nothing was sealed.
     fn write_sealed(&self) -> Result<Option<u64>> {
         if !self.sealed.load(Ordering::Acquire) {
             return Ok(None);
@@ -187,7 +195,8 @@ impl Inner {
             ..VersionEdit::default()
         };
         let segment = self.sealed_segment.load(Ordering::Acquire);
-        // Under `none` there is a log while what another durability left in it is moved into tables.
+        // Under `none` there is a log while the rows of an earlier opening with another durability
+        // are flushed.
         if segment > 0 {
             edit.wal_first_live = Some(segment);
         }
@@ -211,8 +220,8 @@ impl Inner {
             if !is_out_of_descriptors(&error) {
                 return Err(self.poisoned_by(error));
             }
-            // Nothing is lost: no file was there to be written. What was written is given up, and
-            // written again when there are descriptors again.
+            // Nothing is lost: a file could not be created. The tables written so far are
+            // discarded, and written again when there are descriptors.
             for added in flushed.iter().flat_map(|(_, done)| &done.edit.added) {
                 self.context.table_leaves(&added.meta);
                 let _ = self.env.remove(&self.context.table_path(added.meta.id, added.meta.folder));
@@ -242,7 +251,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Files that lost their last reader go; writers learn how deep level 0 is.
+    /// Updates the number of level-0 runs for writers, and removes obsolete files.
     pub(crate) fn after_install(&self) {
         let trees = self.trees.load();
         let runs = trees.iter().map(|entry| entry.tree.level0_runs()).max().unwrap_or(0);
@@ -251,14 +260,14 @@ impl Inner {
         self.progress.notify();
     }
 
-    /// Removes the files of tables that nothing refers to any more.
+    /// Removes the files of tables that have no reader any more.
     pub(crate) fn collect_obsolete(&self) {
         for entry in self.trees.load().iter() {
             entry.tree.collect_obsolete();
         }
         self.obsolete.lock().collect(&*self.env);
         if self.reserve.fill() {
-            // There is room again to merge without being asked.
+            // Space was freed, so compactions may run by themselves again.
             *self.compaction_error.lock() = None;
         }
     }
@@ -279,15 +288,17 @@ impl Inner {
             let step = inner.compact_step();
             inner.compaction_queued.store(false, Ordering::Release);
             match step {
-                // One step a job, so that the environment decides between it and other work.
+                // One compaction per job, so that the environment can schedule other work in
+                // between.
                 Ok(true) => inner.queue_compaction(),
-                // Who asked after the look found the job queued, and relies on it.
+                // A request that came after the check found the job queued, and relies on it.
                 Ok(false) if asked != inner.compactions_asked.load(Ordering::Acquire) => {
                     inner.queue_compaction();
                 }
                 Ok(false) => {}
                 Err(error) => {
-                    // Reads and writes go on without compaction; stats and check tell why.
+                    // Reads and writes continue without compaction; stats and check report the
+                    // cause.
                     let passes = error
                         .cause::<env::EnvError>()
                         .is_some_and(env::EnvError::is_out_of_descriptors);
@@ -301,11 +312,11 @@ impl Inner {
         self.env.spawn(JobKind::Compaction, Box::new(job));
     }
 
-    /// Does the most urgent compaction; false where none is due.
+    /// Runs the compaction with the largest score; false where none is due.
     pub(crate) fn compact_step(self: &Arc<Self>) -> Result<bool> {
         let mut last = self.compacting.lock();
         if self.closing.load(Ordering::Acquire) {
-            return Ok(false); // the folder may have another owner by now
+            return Ok(false); // another process may own the folder now
         }
         self.poison.check()?;
         let trees = self.trees.load_full();
@@ -332,7 +343,7 @@ impl Inner {
         let edit = entry.tree.compact(choice, &protected, &go_on).map_err(tree_error)?;
         let _guard = self.maintenance.lock();
         if self.trees.load().get(entry.info.id).is_err() {
-            // Dropped meanwhile: its new tables have no one to name them.
+            // The keyspace was dropped meanwhile: no manifest edit will name the new tables.
             hit(Mark::CompactedDropped);
             for added in &edit.added {
                 let path = self.context.table_path(added.meta.id, added.meta.folder);
@@ -349,19 +360,21 @@ impl Inner {
         })?;
         entry.tree.install(&edit, &[], newest).map_err(|error| self.poisoned_by(error))?;
         self.after_install();
-        // What a merge held lies in its thread's arena, and stayed resident: with a limit of 64 MiB, 30 MiB.
+        // A compaction's memory was in its thread's arena and stayed resident: 30 MiB with a limit
+        // of 64 MiB.
         self.release_memory();
         Ok(())
     }
 
-    /// Gives freed memory back where the limit is small, or passed. Elsewhere the next generation of memtables takes it again, and
-    /// the allocator would be held up, also for the program around the database. What that program holds cannot be given back: then it is
-    /// not tried again until there is more.
+    /// Returns freed memory to the system where the limit is small or nearly reached. Elsewhere the
+    /// next memtables reuse it, and a call would stall the allocator, also for the program around
+    /// the database. Memory that the program itself holds cannot be returned; the next attempt is
+    /// made only after further growth.
     pub(crate) fn release_memory(&self) {
         if self.options.memtable_bytes < RELEASED_BELOW_BYTES {
             return self.env.release_memory();
         }
-        // What is to be given back grows beyond before it is looked at again.
+        // Memory must grow by this much before the next attempt.
         let some = self.options.memory_limit_bytes / 16;
         let at = self.released_at.load(Ordering::Relaxed).max(15 * some);
         let mut resident = self.env.resident_bytes();
@@ -374,7 +387,7 @@ impl Inner {
         }
     }
 
-    /// Merges every keyspace into one run.
+    /// Compacts every keyspace into one run.
     pub(crate) fn compact_everything(self: &Arc<Self>, go_on: &dyn Fn() -> bool) -> Result<()> {
         self.check_writable()?;
         self.flush_all()?;

@@ -1,13 +1,14 @@
-//! Which keys a compaction works on: bulk loads put their tables elsewhere.
+//! The key range of the running compaction, so that bulk loads keep their tables out of it.
 //!
 //! # Why
-//! A merge's output may span the gaps between its inputs. A table that came into such a gap meanwhile would then overlap
-//! with it, in a level whose tables must not overlap.
+//! A compaction's output may span the gaps between its inputs. A table that a bulk load put into
+//! such a gap meanwhile would overlap with the output, in a level whose tables must not overlap.
 //!
 //! # Invariants
-//! 1. A compaction is chosen and announced while `merging` is held, and so is a bulk load's look at what is announced with all up to its
-//!    installation. So either the choice knew the load's tables, or the load knew the choice.
-//! 2. What is announced stays so until the compaction is installed, or has failed.
+//! 1. A compaction is chosen and announced while `merging` is held. A bulk load holds it from its
+//!    check of the announcement to its installation. So either the compaction's choice saw the
+//!    load's tables, or the load saw the compaction.
+//! 2. An announcement stays until the compaction is installed or has failed.
 
 use crate::inner::Inner;
 use crate::trees::Entry;
@@ -15,7 +16,7 @@ use base::{Key, KeyspaceId};
 use lsm::compaction::Choice;
 use lsm::table::TableMeta;
 
-/// The keys from the first to the last of a compaction's inputs.
+/// Key range of a compaction: from the first key of its inputs to the last.
 #[derive(Debug)]
 pub(crate) struct Merging {
     keyspace: KeyspaceId,
@@ -24,7 +25,7 @@ pub(crate) struct Merging {
 }
 
 impl Merging {
-    /// Whether none of these tables can meet the compaction's outputs.
+    /// Whether none of these tables can overlap with the compaction's outputs.
     pub(crate) fn is_apart(&self, keyspace: KeyspaceId, tables: &[TableMeta]) -> bool {
         let apart = |table: &TableMeta| {
             table.summary.last_key < self.first || self.last < table.summary.first_key
@@ -33,14 +34,15 @@ impl Merging {
     }
 }
 
-/// A compaction that is to be carried out.
+/// A chosen compaction; its announcement ends when this is dropped.
 pub(crate) struct Announced<'a> {
     pub(crate) choice: Choice,
     inner: &'a Inner,
 }
 
 impl Inner {
-    /// Chooses and announces; `None` where nothing is to be done. The caller holds `compacting`.
+    /// Chooses a compaction and announces it; `None` where nothing is due. The caller holds
+    /// `compacting`.
     pub(crate) fn announce(
         &self,
         entry: &Entry,

@@ -1,16 +1,18 @@
-//! Brings the rows of a commit into key order, each key once.
+//! Sorts the rows of a commit by key, each key once. Commits and transactions call it.
 //!
 //! # Why before the log
-//! The memtable takes a key once a commit, and sorted rows cost it and the log less. A commit of one
-//! row, or one already in order, passes without a copy.
+//! The memtable takes a key once per commit, and sorted rows cost it and the log less. A commit of
+//! one row, or one already in order, passes without a copy.
 
 use base::{Batch, Column, ColumnShape, Keys, Kind, Shape, Total};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use store::{Kinds, TableWrites};
 
-/// `table` with its rows in strictly ascending key order; where a key occurred twice the later row
-/// wins, or merges combine: to a word that [`base::Merge::is_past`] where no other holds their sum.
+/// Returns `table` with its rows in strictly ascending key order.
+///
+/// Where a key occurs several times, the later row wins and merges combine. Where a sum overflows a
+/// word, the result is one that [`base::Merge::is_past`] recognizes.
 pub(crate) fn normalise<'a>(table: &'a TableWrites, shape: &Shape) -> Cow<'a, TableWrites> {
     let rows = table.rows.rows;
     let ascending = |i: usize| compare(&table.rows.keys, i - 1, i) == Ordering::Less;
@@ -18,7 +20,7 @@ pub(crate) fn normalise<'a>(table: &'a TableWrites, shape: &Shape) -> Cow<'a, Ta
         return Cow::Borrowed(table);
     }
     let mut order: Vec<u32> = (0..rows as u32).collect();
-    // Stable: equal keys stay in the order they were written in.
+    // A stable sort: equal keys keep the order of their writes.
     match &table.rows.keys {
         Keys::Words(columns) if columns.len() == 2 => {
             let (a, b) = (&columns[0], &columns[1]);
@@ -47,16 +49,16 @@ pub(crate) fn normalise<'a>(table: &'a TableWrites, shape: &Shape) -> Cow<'a, Ta
     })
 }
 
-/// Appends what `versions` of one key, oldest first, amount to.
+/// Appends the combination of one key's `versions`, given oldest first.
 fn push_folded(out: &mut Batch, table: &TableWrites, shape: &Shape, versions: &[u32]) -> Kind {
     let newest = versions.len() - 1;
-    // Everything from the newest put or delete on counts.
+    // Older versions than the newest put or delete have no effect.
     let first = (0..=newest)
         .rev()
         .find(|&i| table.kinds.get(versions[i] as usize) != Kind::Merge)
         .unwrap_or(0);
     let kind = match table.kinds.get(versions[first] as usize) {
-        Kind::Delete if first < newest => Kind::Put, // merged onto nothing
+        Kind::Delete if first < newest => Kind::Put, // a merge onto a deleted row makes a new one
         kind => kind,
     };
     let start = if kind == Kind::Put && table.kinds.get(versions[first] as usize) == Kind::Delete {

@@ -1,4 +1,6 @@
-//! Opening: lock, manifest, trees, then the log on top.
+//! Opens a database: takes the lock, reads manifest and trees, and replays the log onto them.
+//!
+//! `Kv::open` calls [`open`]; followers, checks and repair use the parts.
 
 use crate::bulk::remove_strays;
 use crate::convert::{env_error, tree_error};
@@ -30,7 +32,7 @@ pub(crate) const LOCK: &str = "LOCK";
 pub(crate) const TABLES: &str = "tables";
 pub(crate) const WAL: &str = "wal";
 
-/// Filters may take this part of the cache: what an import leaves of it (see `quipu::Options`).
+/// Filters may take one part in this many of the block cache.
 const FILTER_SHARE: u64 = 4;
 
 /// Opens or creates the database in `folder`.
@@ -47,7 +49,8 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
         if !crate::reserve::is_disk_full(error) {
             break;
         }
-        // First with what there is, then with ever more of the reserve.
+        // The first attempt uses the free space as it is; each further one gives up a part of the
+        // reserve.
         if frugal && !crate::reserve::give_up_part(&*env, folder, &options)? {
             break;
         }
@@ -57,7 +60,8 @@ pub(crate) fn open(env: Arc<dyn Env>, folder: &Path, options: KvOptions) -> Resu
     opened
 }
 
-/// Opens or creates the database in a folder that is reached by no link. `frugal`: with little room on the disk.
+/// Opens or creates the database in a folder with resolved links. `frugal`: the disk has little
+/// room.
 fn open_here(
     env: &Arc<dyn Env>,
     folder: &Path,
@@ -75,7 +79,7 @@ fn open_here(
     let mut held = vec![env.hold(folder).map_err(env_error)?];
     let exists = env.exists(&folder.join(CURRENT));
     if exists && let Some(parent) = folder.parent() {
-        // A restore may have been killed between its last renaming and the sync of it.
+        // A restore may have been killed between its last rename and the sync of the folder.
         sync_if_ours(&*env, parent)?;
     }
     if !exists {
@@ -100,7 +104,8 @@ fn open_here(
     let names = table_folder_names(&state, identity, &options.table_folders)?;
     let folders = table_folders(&*env, folder, &names)?;
     for (at, folder) in folders.iter().enumerate() {
-        // One that the manifest knows was durable before it did, unless somebody removed it.
+        // The manifest named this folder only after its name was durable, so it exists unless
+        // somebody removed it.
         if at < state.folders().len() && env.exists(folder) {
             create_folder_within(&*env, folder)?;
         } else {
@@ -111,7 +116,7 @@ fn open_here(
         }
     }
     if names != state.folders() || state.identity().is_none() {
-        // Before any table lies in a new one.
+        // The manifest names a new folder before any table is created in it.
         let identity = state.identity().is_none().then_some(identity);
         let edit = VersionEdit { folders: Some(names), identity, ..VersionEdit::default() };
         manifest.append(&edit).map_err(tree_error)?;
@@ -126,7 +131,7 @@ fn open_here(
     Ok(inner)
 }
 
-/// Fails where something is in the folder that a database without `CURRENT` does not have.
+/// Fails where the folder contains something that does not belong to a database without `CURRENT`.
 fn check_is_free(env: &dyn Env, folder: &Path) -> Result<()> {
     let stranger = env.list(folder).map_err(env_error)?.into_iter().find(|name| {
         name != LOCK
@@ -135,7 +140,8 @@ fn check_is_free(env: &dyn Env, folder: &Path) -> Result<()> {
             && !name.starts_with("MANIFEST-")
             && !name.starts_with(CURRENT)
     });
-    // Both folders come after `CURRENT`: without it, what is in them would be given up.
+    // Both folders are created after `CURRENT`. Their files would be lost if a new database were
+    // created over them.
     for folder_within in [TABLES, WAL].map(|name| folder.join(name)) {
         if env.list(&folder_within).is_ok_and(|names| !names.is_empty()) {
             let what = format!("it is missing, but {} is not empty", folder_within.display());
@@ -153,8 +159,8 @@ fn check_is_free(env: &dyn Env, folder: &Path) -> Result<()> {
     ))
 }
 
-/// A table that the manifest names and that is not there is damage: nobody else removes files of a folder
-/// whose lock is held, and its holder changes the manifest first.
+/// Turns a missing table into a corruption error. The manifest names the table, nobody else removes
+/// files from a folder whose lock is held, and its holder edits the manifest first.
 pub(crate) fn missing_table(error: Error) -> Error {
     match error.cause::<EnvError>() {
         Some(cause @ EnvError::Io { path, .. }) if cause.is_not_found() => {
@@ -165,30 +171,33 @@ pub(crate) fn missing_table(error: Error) -> Error {
     }
 }
 
-/// A number that no other database has: backups of one are told from those of another by it.
+/// A random identity for a new database. It tells the backups of one database from those of
+/// another.
 fn new_identity(env: &dyn Env) -> u128 {
     let identity = u128::from(env.random_u64()) << 64 | u128::from(env.random_u64());
     identity.max(1)
 }
 
-/// Creates a folder and its parents and makes their names durable: what is synced in a folder that a
-/// power cut takes away is lost with it. All names up to the root are synced, also of folders that are there: an earlier
-/// life may have created them, and failed to sync a name far up.
+/// Creates a folder and its parents and makes their names durable.
+///
+/// A file that was synced is lost if its folder's name is lost in a power cut. All names up to the
+/// root are synced, also those of existing folders: an earlier process may have created them, and
+/// failed to sync a name far up.
 pub(crate) fn create_folder(env: &dyn Env, folder: &Path) -> Result<()> {
     create_folder_within(env, folder)?;
     folder.ancestors().skip(2).try_for_each(|above| sync_if_ours(env, above))
 }
 
-/// As [`create_folder`]; a folder that was not there is nobody else's to look into.
+/// As [`create_folder`]; a new folder is readable by its owner alone.
 pub(crate) fn create_private_folder(env: &dyn Env, folder: &Path) -> Result<()> {
     env.create_private_folder(folder).map_err(env_error)?;
     create_folder(env, folder)
 }
 
-/// Makes the names in a folder durable, where it is ours.
+/// Syncs the names in a folder if the process may do so.
 fn sync_if_ours(env: &dyn Env, folder: &Path) -> Result<()> {
     match env.sync_folder(or_here(folder)) {
-        // Not ours to sync, so not ours to have created anything in.
+        // This process has no right to sync the folder, so it has created nothing in it.
         Err(EnvError::Io { source, .. })
             if matches!(
                 source.kind(),
@@ -203,17 +212,18 @@ fn sync_if_ours(env: &dyn Env, folder: &Path) -> Result<()> {
     }
 }
 
-/// Creates a folder and makes its name durable, within one whose own name is.
+/// Creates a folder and makes its name durable, in a parent whose own name is durable.
 pub(crate) fn create_folder_within(env: &dyn Env, folder: &Path) -> Result<()> {
     env.create_folder(folder).map_err(env_error)?;
-    // Also of one that is there: a life that was cut short may have left it before it synced the name.
+    // An existing folder's name is synced too: a process that was killed may have created it
+    // without the sync.
     match folder.parent() {
         Some(parent) => env.sync_folder(or_here(parent)).map_err(env_error),
         None => Ok(()),
     }
 }
 
-/// What a relative path begins in has no name.
+/// The parent of a relative path with one component is the current folder.
 fn or_here(folder: &Path) -> &Path {
     if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }
@@ -225,15 +235,16 @@ pub(crate) fn missing(folder: &Path) -> Error {
     )
 }
 
-/// What the names of folders for tables begin with that lie outside of the database's own folder.
+/// Start of the names of table folders outside of the database's own folder.
 const OUTER: &str = "quipu-";
 
-/// What the manifest calls the folders that hold tables: the database's own first, those it knows, and
-/// the new ones, in this order for ever, because a table is found by the position of its folder.
+/// Names of the table folders for the manifest: the database's own, the known ones, then the new
+/// ones. The order never changes, because a table is found by the index of its folder.
 ///
-/// In a folder that the user names, each database has one of its own: opening removes tables that the
-/// manifest does not name, and they must never be another database's. So its name is not made of the database's path:
-/// when the database was moved, another one may come to that path.
+/// In a folder that the user names, each database has a subfolder: opening removes tables that the
+/// manifest does not name, and those must never belong to another database. The subfolder's name
+/// does not derive from the database's path, because a moved database may have a successor at its
+/// old path.
 pub(crate) fn table_folder_names(
     state: &State,
     identity: u128,
@@ -249,7 +260,7 @@ pub(crate) fn table_folder_names(
             let message = format!("the table folder {} is not UTF-8", path.display());
             Error::new(ErrorKind::InvalidInput, message)
         })?;
-        // One that is known keeps its name.
+        // A known folder keeps its name.
         if !names.iter().any(|known| Path::new(known).parent() == Some(path)) {
             names.push(name.to_owned());
         }
@@ -257,7 +268,8 @@ pub(crate) fn table_folder_names(
     Ok(names)
 }
 
-/// Paths of the folders of these names. Of what the user named as a table folder links are followed, and of nothing below.
+/// Paths of the folders with these names. Links are followed in the part that the user named, and
+/// nowhere below.
 pub(crate) fn table_folders(
     env: &dyn Env,
     database: &Path,
@@ -282,7 +294,7 @@ pub(crate) fn table_folders(
     names.iter().map(path).collect()
 }
 
-/// Holds a folder that must be one itself, and no link to one.
+/// Holds a folder, and refuses a link to one.
 pub(crate) fn hold_within(env: &dyn Env, folder: &Path) -> Result<Arc<dyn HeldFolder>> {
     let _above = env.hold(crate::restore::parent(folder)).map_err(env_error)?;
     env.hold(folder).map_err(env_error)
@@ -302,11 +314,11 @@ pub(crate) fn context(
         options.direct_reads,
         state.next_table_id(),
     );
-    // Nobody removes tables beside a writer. Beside a follower there is one who does.
+    // Only the writer removes tables. A follower cannot rely on names that stay.
     Arc::new(if options.read_only { context } else { context.with_names_that_stay() })
 }
 
-/// Numbers of all tables that the manifest names.
+/// Ids of all tables that the manifest names.
 fn named(state: &State) -> BTreeSet<TableId> {
     state.keyspaces().flat_map(|keyspace| keyspace.tables.iter().map(|t| t.meta.id)).collect()
 }
@@ -393,7 +405,7 @@ pub(crate) fn assemble(
     })
 }
 
-/// Replays the log onto the trees and makes it ready for new commits.
+/// Replays the log onto the trees and prepares it for new commits.
 fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
     let wal_folder = inner.folder.join(WAL);
     create_folder_within(&*inner.env, &wal_folder)?;
@@ -423,7 +435,7 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
         &mut |position, payload| {
             let damaged = |what| Corruption::new(&position.file, position.offset, what);
             if is_on(Switch::DropLastRecordOnReplay) {
-                // One late, so the last never comes.
+                // Delayed by one record, so the last is never replayed.
                 let last = std::mem::replace(&mut held_back, payload.to_vec());
                 if !last.is_empty()
                     && let Replayed::Seq(seq) =
@@ -434,15 +446,15 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
                 return Ok(Replay::Done);
             }
             match replay(&trees, payload, flushed, state.next_keyspace_id()).map_err(damaged)? {
-                // Every number after the tables' newest is a record of the log, or an edit of the manifest that
-                // came before the next record: a gap is an edit that is lost.
+                // Each sequence number above that of the tables belongs to a log record, or to a
+                // manifest edit before the next record. A gap means a lost edit.
                 Replayed::Seq(seq) if seq > last_seq + 1 => {
                     return Err(damaged(format!("commit {seq} follows commit {last_seq}")).into());
                 }
                 Replayed::Seq(seq) => last_seq = last_seq.max(seq),
-                // A keyspace is in the manifest before the first commit to it is logged, but under
-                // `os` and `none` not synced: a power cut may have taken it, and then what lies
-                // behind it too.
+                // A keyspace is in the manifest before its first commit is logged, but under `os`
+                // and `none` not synced. A power cut may have lost it, and then all later commits
+                // too.
                 Replayed::Ahead => {
                     let what = "a commit to a keyspace that the manifest does not know";
                     return Ok(Replay::EndBefore(what.to_owned()));
@@ -453,7 +465,7 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
     )?;
     wal.be_frugal(inner.reserve.frugal())?;
     if state.wal_first_live() == 0 {
-        // From now on a log that is gone is missed.
+        // From now on a missing log segment is detected.
         let edit = VersionEdit { wal_first_live: Some(wal.first_segment()), ..Default::default() };
         inner.log_edit(&edit)?;
     }
@@ -465,7 +477,8 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
     writer.wal = Some(wal);
     let replayed: u64 = trees.iter().map(|entry| entry.tree.active_bytes()).sum();
     inner.active_bytes.store(replayed, env::sync::atomic::Ordering::Relaxed);
-    // On a full disk what the log holds becomes tables as soon as it may, so that the log's space comes back.
+    // On a full disk the replayed rows become tables as soon as possible, so that the log's space
+    // is released.
     let due = replayed >= inner.options.memtable_bytes || inner.reserve.is_frugal() && replayed > 0;
     if none || due && inner.reserve.may_flush(replayed) {
         base::mark::hit(base::mark::Mark::ReplayFlushed);
@@ -473,7 +486,7 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
         inner.flush_sealed_with(&mut writer)?;
     }
     if none && let Some(mut wal) = writer.wal.take() {
-        // What was in it is in tables now, so one empty segment is all of the log that stays.
+        // Its rows are in tables now, so one empty segment remains of the log.
         let first = wal.current_segment();
         if wal.first_segment() < first {
             inner.log_edit(&VersionEdit { wal_first_live: Some(first), ..Default::default() })?;
@@ -494,16 +507,16 @@ fn recover(inner: &Arc<Inner>, state: &State) -> Result<()> {
     Ok(())
 }
 
-/// What replaying a commit came to.
+/// Outcome of replaying one commit.
 pub(crate) enum Replayed {
-    /// It is in the trees, or was in the tables; its sequence number.
+    /// The commit is in the trees, or was in the tables already. Holds its sequence number.
     Seq(u64),
-    /// It wrote to a keyspace that the manifest as read did not know yet.
+    /// The commit wrote to a keyspace that the manifest, as read, does not know yet.
     Ahead,
 }
 
-/// Applies one commit that is newer than the tables. Keyspaces from number `next_keyspace` on are
-/// unknown; smaller ones that are not there were dropped since.
+/// Applies one commit that is newer than the tables. Ids from `next_keyspace` on are unknown;
+/// smaller ones that are missing were dropped since.
 pub(crate) fn replay(
     trees: &Trees,
     payload: &[u8],

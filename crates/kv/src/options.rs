@@ -1,4 +1,4 @@
-//! What the user and the tests choose when a store is opened.
+//! Options of an open store. `quipu` fills them from its own; tests make the bounds tiny.
 
 use lsm::context::TreeOptions;
 use std::path::PathBuf;
@@ -11,30 +11,31 @@ pub struct KvOptions {
     pub durability: Durability,
     /// Budget of the block cache, in bytes.
     pub cache_bytes: u64,
-    /// All memtables together are moved into tables at about this many bytes; up to twice as much
-    /// is held while they are being written.
+    /// All memtables together are flushed at about this many bytes. Up to twice as many are held
+    /// while a flush runs.
     pub memtable_bytes: u64,
-    /// Bytes of memory that the process should not pass: what the allocator keeps of freed memory is given back there.
+    /// Memory that the process should not exceed, in bytes. Near it, memory that the allocator
+    /// keeps after frees is returned to the system.
     pub memory_limit_bytes: u64,
-    /// Most bytes that one commit's writes may take in memory, a transaction's or others; some that take less than a mebibyte are always taken
-    /// without a transaction.
+    /// Most bytes that the writes of one commit may take in memory, with or without a transaction.
+    /// Without a transaction, writes below a mebibyte are always accepted.
     pub transaction_bytes_max: u64,
     /// Length of a segment of the write-ahead log, in bytes.
     pub wal_segment_bytes: u64,
-    /// Further folders for tables, beside `tables/` in the database's own folder.
+    /// Further folders for tables, besides `tables/` in the database's own folder.
     pub table_folders: Vec<PathBuf>,
-    /// Read tables around the page cache.
+    /// Read tables past the page cache of the operating system.
     pub direct_reads: bool,
-    /// Open beside a writer, without the right to write.
+    /// Open as a follower of a writer in another process, without the right to write.
     pub read_only: bool,
     /// Create the database where the folder holds none.
     pub create: bool,
     /// Bounds of the trees; tests make them tiny.
     pub tree: TreeOptions,
-    /// Run compactions by themselves. Tests switch it off to choose the moment.
+    /// Whether compactions start by themselves. Tests switch it off to choose when they run.
     pub auto_compaction: bool,
-    /// Rows of memtables and of level 0 that scans pass before these are flushed and merged for their sake, at least: what the files alone cost,
-    /// in rows that a scan passes.
+    /// Least scan debt, in rows of memtables and level 0 that scans passed, at which these are
+    /// flushed and merged. It is the fixed cost of creating files, in rows passed by scans.
     pub read_flush_rows: u64,
 }
 

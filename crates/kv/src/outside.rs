@@ -1,10 +1,9 @@
-//! Paths that the user names for a backup, a restore, a repair or an export: what must not be
-//! there.
+//! Checks on paths that the user names for a backup, restore, repair or export: they must not lie
+//! in a database.
 //!
-//! # Why every database above counts, and not only the one that is open
-//! A file that is put among the tables of a database, or into a backup, is removed or taken for
-//! damage by whoever opens it next. Nobody means to do that; a path with `..` or a link in it leads
-//! there by mistake.
+//! # Why every database above the path counts, not only the open one
+//! A file among the tables of a database, or in a backup, is removed or taken for damage at the
+//! next opening. Nobody intends that; a path with `..` or a link in it leads there by mistake.
 
 use crate::open::{TABLES, WAL};
 use env::Env;
@@ -12,8 +11,8 @@ use lsm::manifest::CURRENT;
 use std::path::{Path, PathBuf};
 use store::{Error, ErrorKind, Result};
 
-/// The database or the backup in whose folder a file at `path` would lie, at any depth. The links
-/// of `path` are followed already; `exists` says what is there.
+/// Returns the folder of the database or backup that contains `path`, at any depth. Links in `path`
+/// must be resolved; `exists` tells which paths exist.
 #[must_use]
 pub fn database_around(path: &Path, exists: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
     let is_one =
@@ -33,7 +32,7 @@ pub(crate) fn check_is_outside(env: &dyn Env, path: &Path) -> Result<()> {
     }
 }
 
-/// Refuses what is there and no folder.
+/// Refuses an existing path that is not a folder.
 pub(crate) fn check_is_folder(env: &dyn Env, path: &Path) -> Result<()> {
     let Err(env::EnvError::Io { source, .. }) = env.list(path) else { return Ok(()) };
     use std::io::ErrorKind::{InvalidInput, NotADirectory, NotFound};
@@ -41,7 +40,7 @@ pub(crate) fn check_is_folder(env: &dyn Env, path: &Path) -> Result<()> {
         NotADirectory | InvalidInput | NotFound if env.exists(path) => {
             Err(invalid(format!("{} is a file, and not a folder", path.display())))
         }
-        // Whatever is wrong with it, its next user meets that too.
+        // Other errors are left to the operation that uses the path next.
         _ => Ok(()),
     }
 }

@@ -1,32 +1,37 @@
-//! How writers are slowed who outrun a flush.
+//! The write throttle: delays for writers that outrun a flush.
+//!
+//! `commit` adds delays and waits them off; the end of a flush cancels them.
 //!
 //! # Why
-//! While a sealed generation is written to tables, commits fill the next one; when that is full too, nobody can commit until the flush has
-//! ended. A device that is busy with merges makes flushes longer, and such stops took up to 0.3 s. So the last quarter is filled more and more slowly: each
-//! commit there owes a delay for its bytes, which grows with the square of how far it is filled, and which the next ones wait off. Whoever is a little
-//! ahead hardly notices, and the stop is spread over all commits before it.
+//! While a sealed generation is flushed, commits fill the next one; when that is full too, all
+//! commits stop until the flush ends. A device that is busy with compactions makes flushes longer,
+//! and such stops took up to 0.3 s. So the last quarter fills more and more slowly: each commit
+//! there adds a delay for its bytes, which grows with the square of the fill level, and the next
+//! commits wait it off. A writer that is only a little ahead hardly notices, and the stop is
+//! divided among all commits before it.
 //!
-//! A writer that leaves the flush behind at 64 MB/s has about three seconds from the begin of the last quarter to its end.
+//! A writer that outruns the flush at 64 MB/s takes about three seconds to fill the last quarter.
 
 use env::sync::atomic::{AtomicU64, Ordering};
 
-/// Nanoseconds that a byte is delayed where nothing is left: 2 MB/s.
+/// Delay in nanoseconds per byte where nothing is left: 2 MB/s.
 const NS_A_BYTE: u64 = 512;
 
-/// Shorter delays wait for others: to sleep and be woken takes some 50 us by itself.
+/// Shorter delays are added up first: a sleep and its wake-up take some 50 us.
 const DELAY_US_MIN: u64 = 200;
 
-/// One commit waits for no longer than this.
+/// Longest delay of one commit, in microseconds.
 const DELAY_US_MAX: u64 = 20_000;
 
-/// What writers owe.
+/// The delay that writers owe.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     owed_ns: AtomicU64,
 }
 
 impl Pace {
-    /// So many bytes were added to a generation that then had `active` of at most `full`, while another waits for its flush.
+    /// Adds the delay for `added` bytes in a generation that then has `active` of at most `full`
+    /// bytes. Called while another generation waits for its flush.
     pub(crate) fn owe(&self, added: u64, active: u64, full: u64) {
         let from = full / 4 * 3;
         let (over, room) = (active.saturating_sub(from), (full - from).max(1));
@@ -37,7 +42,7 @@ impl Pace {
         }
     }
 
-    /// The microseconds that the next commit has to wait; they are owed no longer.
+    /// Takes the delay of the next commit, in microseconds; zero where too little is owed.
     pub(crate) fn due_us(&self) -> u64 {
         if !self.is_due() {
             return 0;
@@ -50,7 +55,7 @@ impl Pace {
         self.owed_ns.load(Ordering::Relaxed) >= 1000 * DELAY_US_MIN
     }
 
-    /// The flush has ended.
+    /// Cancels the delay: the flush has ended.
     pub(crate) fn forgive(&self) {
         self.owed_ns.store(0, Ordering::Relaxed);
     }
@@ -68,7 +73,7 @@ mod tests {
         pace.owe(FULL, FULL / 4 * 3, FULL);
         assert_eq!(pace.due_us(), 0);
         let waits = |part: u64| {
-            // Commits of a kilobyte until one waits.
+            // Commits of a kilobyte until one has to wait.
             let commits = (1..).find(|_| {
                 pace.owe(1024, FULL / 100 * part, FULL);
                 pace.is_due()
@@ -79,7 +84,7 @@ mod tests {
         let (little, much, all) = (waits(80), waits(90), waits(100));
         assert!(little < 25 && little < much && much < all, "{little} {much} {all} us a commit");
         assert!((400..600).contains(&all), "{all} us");
-        assert_eq!(pace.due_us(), 0, "it was waited off");
+        assert_eq!(pace.due_us(), 0, "the delay was taken");
     }
 
     #[test]
@@ -90,7 +95,7 @@ mod tests {
         pace.owe(1 << 30, FULL, FULL);
         pace.forgive();
         assert!(!pace.is_due());
-        // No memtable at all, as tests ask for.
+        // A memtable limit of zero, as tests ask for.
         pace.owe(1 << 10, 1, 0);
     }
 }

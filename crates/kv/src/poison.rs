@@ -1,19 +1,20 @@
-//! The first failed write or sync ends all writing.
+//! Ends all writing at the first failed write or sync. Every commit, flush and manifest edit checks
+//! it.
 //!
 //! # Why
 //! After a failed sync the kernel may have dropped the dirty pages; a second sync that succeeds
-//! proves nothing (the "fsyncgate" of 2018). Only a new start, which reads what is really there,
-//! can be trusted.
+//! proves nothing (the "fsyncgate" of 2018). Only a new opening, which reads what is on disk, can
+//! be trusted.
 
 use std::sync::OnceLock;
 use store::{Error, ErrorKind, Result};
 
-/// Remembers the first failure.
+/// The first failure, if there was one.
 #[derive(Debug, Default)]
 pub(crate) struct Poison(OnceLock<String>);
 
 impl Poison {
-    /// Fails where an earlier write failed.
+    /// Fails with the first failure, if there was one.
     pub(crate) fn check(&self) -> Result<()> {
         match self.0.get() {
             None => Ok(()),
@@ -27,7 +28,7 @@ impl Poison {
         }
     }
 
-    /// Remembers `error` as the first failure if there was none, and hands it on.
+    /// Remembers `error` unless there was an earlier failure, and returns it.
     pub(crate) fn poison(&self, error: Error) -> Error {
         let _ = self.0.set(error.to_string());
         error

@@ -1,15 +1,19 @@
-//! Flushes for the sake of scans.
+//! Flushes that are triggered by scan debt.
+//!
+//! `reader.rs` calls [`Inner::flush_if_passed_often`] before scans and counts.
 //!
 //! # Why
-//! A row in a memtable costs a scan some ten times as much as one at rest. Where a relation is written much, memtables fill and go to tables by
-//! themselves; where it is written now and then and read whole again and again, its rows would stay in memory for long, and each scan
-//! pays for them. So scans count what they pass of memtables and level 0, and once that costs as much as a flush and a merge of level 0 would have, both
-//! are done: at most twice the cost of knowing beforehand, whatever comes (the rent-or-buy rule; Karlin, Manasse, Rudolph and Sleator, Algorithmica 1988).
-//! `docs/decisions/0020-flushes-for-scans.md` has figures.
+//! A row in a memtable costs a scan some ten times as much as a row in a table. Keyspaces with many
+//! writes are flushed because memtables fill. A keyspace that is written now and then and scanned
+//! again and again would keep its rows in memory for long, and every scan would pay. So scans count
+//! the rows of memtables and level 0 that they pass (the scan debt). Once the debt equals the cost
+//! of a flush and a merge of level 0, both are done. Together that is at most twice the cost of an
+//! optimal choice made in advance (the rent-or-buy rule; Karlin, Manasse, Rudolph and Sleator,
+//! Algorithmica 1988). `docs/decisions/0020-flushes-for-scans.md` has figures.
 //!
 //! # Invariants
-//! 1. A reader never waits for it: the work is a job.
-//! 2. It is a flush and a compaction like all others; only when they happen is decided here.
+//! 1. A reader never waits for it: the work is a background job.
+//! 2. The flush and the compaction are like all others; only when they happen is decided here.
 
 use crate::inner::Inner;
 use crate::maintenance::ToldOfPanic;
@@ -21,11 +25,13 @@ use env::sync::atomic::Ordering;
 use lsm::view::SuperVersion;
 use std::sync::Arc;
 
-/// So many rows cost a merge as much as one costs a scan that passes it; one row costs a flush about that. (`lsm/examples/compaction_speed`.)
+/// Rows that a compaction merges at the cost of one row passed by a scan. A flush of one row costs
+/// about as much as passing it. (`lsm/examples/compaction_speed`.)
 const MERGED_A_PASSED: u64 = 2;
 
 impl Inner {
-    /// Called before a long scan of `view`: what scans before it have passed may be enough to flush.
+    /// Called before a long scan of `view`. Queues a flush where the debt of earlier scans is large
+    /// enough.
     #[inline]
     pub(crate) fn flush_if_passed_often(self: &Arc<Self>, entry: &Entry, view: &SuperVersion) {
         let passed = view.passed_rows();
@@ -41,7 +47,7 @@ impl Inner {
             || entry.tree.merges_level0_next()
             || self.check_writable().is_err()
             || self.compaction_error.lock().is_some()
-            // Of a keyspace that was dropped nothing is flushed, whoever still reads it.
+            // A dropped keyspace is not flushed, even if snapshots still read it.
             || self.trees.load().get(entry.info.id).is_err()
         {
             return view.spend_passed_rows();
@@ -57,13 +63,14 @@ impl Inner {
         if self.read_flush_queued.swap(true, Ordering::AcqRel) {
             return;
         }
-        // The view may last as long as the merge waits for others; scans pay as much again before the next flush.
+        // The debt is reset now, because the view may stay current until the merge has its turn.
+        // Scans must pay the full cost again before the next flush.
         view.spend_passed_rows();
         hit(Mark::FlushedForScans);
         let (inner, keyspace) = (Arc::clone(self), entry.info.id);
         let job = move || {
             let _told = ToldOfPanic::of(&inner, "a flush");
-            // A failure has poisoned the store, and the next writer is told.
+            // A failure has poisoned the store, so the next writer gets the error.
             let _ = inner.flush_for_scans(keyspace, in_memory > 0);
             inner.read_flush_queued.store(false, Ordering::Release);
             inner.progress.notify();
@@ -75,7 +82,7 @@ impl Inner {
     fn flush_for_scans(self: &Arc<Self>, keyspace: KeyspaceId, flushes: bool) -> store::Result<()> {
         self.check_writable()?;
         let merge = || {
-            // It may have been dropped meanwhile.
+            // The keyspace may have been dropped meanwhile.
             if let Ok(entry) = self.trees.load().get(keyspace) {
                 entry.tree.merge_level0_next();
             }
@@ -89,8 +96,9 @@ impl Inner {
         Ok(())
     }
 
-    /// What it costs, in rows that a scan passes: the files, what goes into them, and the merge; of other keyspaces the part that this flush has
-    /// in their next merge.
+    /// Cost of flush and merge, in rows passed by a scan: the files, the rows flushed, and the rows
+    /// merged. Other keyspaces are flushed too; each adds its files, its rows, and this flush's
+    /// part of its next merge.
     fn read_flush_cost(&self, entry: &Entry, in_memory: u64) -> u64 {
         let files = self.options.read_flush_rows;
         let cost = files + in_memory + entry.tree.rows_with_level0() / MERGED_A_PASSED;
@@ -156,7 +164,7 @@ mod tests {
         out.rows
     }
 
-    /// Rows in memtables, in level 0 and below it.
+    /// Rows in memtables, in level 0 and in deeper levels.
     fn rows(kv: &Kv, keyspace: KeyspaceId) -> [u64; 3] {
         let trees = kv.inner.trees.load();
         let stats = trees.get(keyspace).unwrap().tree.stats();
@@ -179,8 +187,8 @@ mod tests {
         write(&kv, read, (0..100).map(|key| 3 * key));
         write(&kv, other, 5..15);
         assert_eq!(rows(&kv, read), [100, 0, 100]);
-        // The files cost 1000 rows, those of the other keyspace 250; what is in memory its rows, the merge half of its, of the other's
-        // every fourth flush has one.
+        // Files cost 1000 rows, those of the other keyspace 250. Rows in memory cost one each,
+        // merged rows a half; the other keyspace is merged at every fourth flush.
         let cost = 1000 + 250 + (100 + 10) + 100 / 2 + 10 / 2 / 4;
         for _ in 0..cost / 100 + 1 {
             assert_eq!(scan(&kv, read), 166);
@@ -201,7 +209,7 @@ mod tests {
         for sixties in 0..20 {
             let rows = 150 + 60 * sixties;
             assert_eq!(kv.count(read).unwrap(), rows);
-            // More than are counted by what has changed.
+            // More changes than the row-count cache counts incrementally.
             write(&kv, read, rows..rows + 60);
         }
         let is_below = &mut || rows(&kv, read)[2] > 100;
@@ -239,7 +247,8 @@ mod tests {
         wait(&kv, read, [0, 0, 150]);
     }
 
-    /// Found by review: the view of a tree with nothing in memory stays until its merge is done, and each scan queued another flush.
+    /// Found by review: the super version of a tree with empty memtables stays until its merge is
+    /// done, and each scan queued another flush.
     #[test]
     fn while_a_merge_waits_scans_ask_for_no_more() {
         let (kv, [read, other]) = open(1000);
@@ -255,7 +264,8 @@ mod tests {
             assert_eq!(scan(&kv, read), 150);
             spent = passed() < before;
         }
-        // While the job has not run yet, what scans pass is counted; it is the merge that is to wait here.
+        // Scans add debt until the job has run. This test is about the time after it, while the
+        // merge waits.
         let queued = || kv.inner.read_flush_queued.load(Ordering::Acquire);
         kv.inner.progress.wait_until_timeout(20_000_000, &mut || !queued());
         assert!(!queued(), "the job waits for no merge");
@@ -263,9 +273,9 @@ mod tests {
             write(&kv, other, round..round + 1);
             assert_eq!(scan(&kv, read), 150);
         }
-        assert!(passed() < 3000, "what was passed is spent");
+        assert!(passed() < 3000, "the scan debt was reset");
         assert!(!queued());
-        assert_eq!(rows(&kv, other), [100, 0, 0], "nothing of the others was flushed");
+        assert_eq!(rows(&kv, other), [100, 0, 0], "other keyspaces were not flushed");
         drop(busy);
         wait(&kv, read, [0, 0, 150]);
     }

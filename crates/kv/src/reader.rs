@@ -1,4 +1,7 @@
-//! Reading: the newest state, a held moment, and a moment under a transaction's own writes.
+//! Reads: at the latest commit, at a snapshot, and at a snapshot under a transaction's writes.
+//!
+//! All of them go through [`At`], which reads one tree at one sequence number. The macro
+//! `read_through` implements [`Read`] with it for the store, snapshots and transactions.
 
 use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
@@ -16,18 +19,20 @@ pub(crate) fn closed() -> Error {
     Error::new(ErrorKind::InvalidInput, "the database is closed")
 }
 
-/// A moment held in an open store.
+/// A registered snapshot of an open store.
 pub(crate) struct Held {
     pub(crate) inner: Arc<Inner>,
-    /// The keyspaces of that moment: one that is dropped later can still be read.
+    /// The keyspaces at the snapshot. One that is dropped later can still be read.
     pub(crate) trees: Arc<Trees>,
     pub(crate) seq: u64,
 }
 
 impl Held {
-    /// In a process that inherited the store it holds nothing, and every read through it fails.
+    /// Registers a snapshot. In a process that inherited the store by `fork` nothing is registered,
+    /// and every read through it fails.
     pub(crate) fn new(inner: &Arc<Inner>) -> Self {
-        // The keyspaces first: one created after this moment is then empty at it, never half there.
+        // Keyspaces are loaded before the number: one created in between is then missing from the
+        // snapshot, never partly visible.
         let trees = inner.trees.load_full();
         let seq = match inner.owner.is_here() {
             true => inner.snapshots.acquire(),
@@ -36,7 +41,7 @@ impl Held {
         Self { inner: Arc::clone(inner), trees, seq }
     }
 
-    /// The moment that reads see.
+    /// Sequence number that reads see.
     pub(crate) fn moment(&self) -> u64 {
         if is_on(Switch::ReadLatestInsteadOfSnapshot) || is_on(Switch::ReadUncommitted) {
             return self.inner.snapshots.visible();
@@ -53,7 +58,8 @@ impl Drop for Held {
     }
 }
 
-/// One view of one tree at one moment, perhaps under a transaction's writes.
+/// A super version of one tree with the sequence number to read at, perhaps under a transaction's
+/// writes.
 pub(crate) struct At<'a> {
     pub(crate) inner: &'a Arc<Inner>,
     pub(crate) view: &'a Arc<SuperVersion>,
@@ -134,7 +140,8 @@ impl At<'_> {
 
     pub(crate) fn count(&self) -> Result<u64> {
         self.inner.flush_if_passed_often(self.entry, self.view);
-        // A follower's moment that is taken while it moves on may see less than its number says.
+        // The row-count cache relies on the sequence number. A follower's snapshot that is taken
+        // during a refresh may see fewer rows than its number says.
         let has_own = self.overlay.is_some_and(|overlay| !overlay.is_empty());
         let rows = match has_own || self.inner.options.read_only {
             true => self.view.count(self.read_at()),
@@ -167,7 +174,7 @@ impl At<'_> {
     }
 }
 
-/// A cursor holds its tables and memtables, so it needs no registered moment.
+/// A cursor holds its tables and memtables, so it needs no registered snapshot.
 struct Stream {
     owner: Owner,
     cursor: Cursor,
@@ -181,11 +188,11 @@ impl Scan for Stream {
 }
 
 impl Inner {
-    /// Calls `f` with a view of the newest state.
+    /// Calls `f` with the latest state of a keyspace.
     ///
-    /// The number is read before the view, so the view holds all that the number promises. A
-    /// compaction that ended in between may have dropped what only the older number sees; its view
-    /// says so, and the newer number is read.
+    /// The sequence number is read before the super version, which therefore holds all commits up
+    /// to it. A compaction that ended in between may have dropped versions that only the older
+    /// number sees; `oldest_readable` tells, and both are read again.
     fn latest<R>(
         self: &Arc<Self>,
         keyspace: KeyspaceId,
@@ -208,7 +215,7 @@ impl Inner {
     }
 }
 
-/// Implements [`Read`] through one method that makes an [`At`] for a keyspace.
+/// Implements [`Read`] for a type through its method that makes an [`At`] for a keyspace.
 macro_rules! read_through {
     ($type:ty, $with:ident) => {
         impl Read for $type {
@@ -362,7 +369,8 @@ impl Snapshot for Held {
         self.inner.check_process()?;
         let newest = self.trees.get(keyspace)?.tree.newest_change();
         let moment = self.moment();
-        // Newer changes hide which were the last that are seen here.
+        // Newer changes hide the last change that this snapshot sees; its own number is an upper
+        // bound.
         Ok(SeqNo(if newest <= moment { newest } else { moment }))
     }
 

@@ -1,4 +1,5 @@
-//! What a commit looks like in the write-ahead log.
+//! Encodes and decodes a commit's record in the write-ahead log. `commit` encodes; recovery,
+//! followers and salvage decode.
 //!
 //! Page `docs/formats/wal.md`, section *Commit payload*:
 //!
@@ -13,7 +14,8 @@
 //! range   = key has_upper:u8 key?
 //! key     = 0:u8 count:u8 u64le* | 1:u8 length:varint byte*
 //! ```
-//! Columns need no tags: the keyspace's shape is in the manifest before its first row is logged.
+//! Columns carry no type tags: the keyspace's shape is in the manifest before its first row is
+//! logged.
 
 use base::varint;
 use base::{Batch, BytesColumn, Column, Key, KeyRange, KeyRef, Keys, KeyspaceId, Kind, Shape};
@@ -22,7 +24,7 @@ use store::{Kinds, TableWrites, WriteBatch};
 
 const PER_ROW: u8 = 255;
 
-/// Appends everything of a commit but its sequence number, which is known only under the lock.
+/// Encodes a commit without its sequence number, which is assigned under the writer lock.
 pub(crate) fn encode<T: Borrow<TableWrites>>(tables: &[T], out: &mut Vec<u8>) {
     varint::put(out, tables.len() as u64);
     for table in tables {
@@ -31,7 +33,7 @@ pub(crate) fn encode<T: Borrow<TableWrites>>(tables: &[T], out: &mut Vec<u8>) {
         let at = out.len();
         out.extend([0; 4]);
         encode_table(table, out);
-        // A commit of 4 GiB to one keyspace does not fit in memory limits that make sense.
+        // A commit to one keyspace stays below 4 GiB: the memory limit refuses larger ones.
         let bytes = u32::try_from(out.len() - at - 4).unwrap_or(u32::MAX);
         out[at..at + 4].copy_from_slice(&bytes.to_le_bytes());
     }
@@ -112,8 +114,10 @@ fn put_key(out: &mut Vec<u8>, key: KeyRef<'_>) {
     }
 }
 
-/// Takes a payload apart: the sequence number and the writes. `shape` tells a live keyspace's
-/// columns; rows of others are passed over: they were dropped after the commit.
+/// Decodes a payload into sequence number and writes.
+///
+/// `shape` returns the columns of a live keyspace, and `None` for one that was dropped after the
+/// commit; its rows are skipped. Errors say what is malformed.
 pub(crate) fn decode<'s>(
     payload: &[u8],
     shape: &dyn Fn(KeyspaceId) -> Option<&'s Shape>,
@@ -162,7 +166,7 @@ fn decode_table(rest: &mut &[u8], keyspace: KeyspaceId, shape: &Shape) -> Option
     }
     for column in &mut batch.values {
         if !has_values(&kinds) {
-            // Fillers, so that every column has a row for every key.
+            // Placeholders: every column has a value for every row.
             match column {
                 Column::Words(column) => column.words.resize(rows, 0),
                 Column::Bytes(column) => column.offsets.resize(rows + 1, 0),
@@ -210,7 +214,8 @@ fn take_words(rest: &mut &[u8], count: usize) -> Option<Vec<u64>> {
 }
 
 fn take_strings(rest: &mut &[u8], count: usize) -> Option<BytesColumn> {
-    // A length takes at least a byte, so a lying count cannot make us allocate past the payload.
+    // A length takes at least one byte, so a corrupt count cannot make us allocate more than the
+    // payload.
     if count > rest.len() {
         return None;
     }

@@ -1,18 +1,18 @@
-//! Saves what is sound of a damaged database into a new folder.
+//! Copies what is sound of a damaged database into a new folder. The command `repair` calls it.
 //!
-//! # What is kept
-//! Tables keep their places among the levels and rows their sequence numbers, so the newest version that is
-//! left still wins. A sound table is copied as it is; of a damaged one the sound blocks are written anew;
-//! commits of the log follow in their order. Nothing that no checksum vouches for is taken over.
+//! # What is saved
+//! Tables keep their levels and rows their sequence numbers, so the newest version that is left
+//! still wins. A sound table is copied; of a damaged one the sound blocks are written to a new
+//! table; commits of the log follow in order. Nothing is taken over without a valid checksum.
 //!
-//! # What is told
-//! A block that is lost may have held newer versions than those that are left. Its keys are known from the
-//! fences, and so is the number of rows that may be stale because of it.
+//! # What is reported
+//! A lost block may have held newer versions than those that are left. Its key range is known from
+//! the fences, and so is the number of rows that may be stale.
 //!
 //! # Invariants
 //! 1. The source is only read.
-//! 2. The target is a new database: a crash in the middle leaves files that no `CURRENT` names, or, once it
-//!    does, a database without the commits of the log; the caller begins again.
+//! 2. The target is a new database. A crash leaves files that no `CURRENT` names, or later a
+//!    database without the commits of the log; the caller starts over.
 
 use crate::check::files_of;
 use crate::convert::{env_error, tree_error};
@@ -33,66 +33,66 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, Progress, Result, Store};
 
-/// Tables saved between two calls of the progress function, a worker.
+/// Tables that a worker saves between two calls of the progress function.
 const TABLES_A_STEP: usize = 2;
-/// Cached blocks: each is read once.
+/// Bytes of cached blocks. Small: each block is read once.
 const CACHE_BYTES: u64 = 1 << 20;
-/// Bytes copied at once.
+/// Bytes per read of a copy.
 const COPY_BYTES: usize = 1 << 20;
 
-/// What [`salvage`] saved, and what not.
+/// Report of [`salvage`]: what was saved and what was lost.
 #[derive(Clone, Debug, Default)]
 pub struct Salvaged {
-    /// Each keyspace by id.
+    /// All keyspaces, by id.
     pub keyspaces: Vec<SalvagedKeyspace>,
     /// Every damage that was found.
     pub damages: Vec<Corruption>,
-    /// Tables of which nothing could be used, and those that are missing.
+    /// Tables that could not be used at all, or are missing.
     pub files_skipped: Vec<PathBuf>,
     /// Commits taken from the log.
     pub commits_kept: u64,
-    /// Commits of the log of which only a part is there.
+    /// Commits of the log that were found only in part.
     pub commits_incomplete: u64,
-    /// Bytes of the log that are lost with the commits in them, whose number nobody knows.
+    /// Bytes of the log that are lost, with an unknown number of commits.
     pub log_lost_bytes: u64,
     /// Whether anything of the log is damaged or missing.
     pub log_damaged: bool,
-    /// Whether the manifest was whole. If not, the list of tables is an earlier one, and what was
-    /// written or removed since is not known.
+    /// Whether the manifest was whole. If not, the list of tables is an earlier one, and later
+    /// changes are unknown.
     pub manifest_whole: bool,
 }
 
-/// What became of a keyspace.
+/// What was saved of a keyspace.
 #[derive(Clone, Debug)]
 pub struct SalvagedKeyspace {
     /// Its id, the same in source and target.
     pub id: KeyspaceId,
     /// Its name.
     pub name: String,
-    /// Row versions of tables that were saved; commits of the log come on top.
+    /// Row versions of tables that were saved. Commits of the log are not counted.
     pub rows_kept: u64,
     /// Row versions of tables that are lost.
     pub rows_lost: u64,
-    /// Range tombstones that are lost: what they deleted may be back.
+    /// Range tombstones that are lost: the rows they deleted may be visible again.
     pub tombstones_lost: u64,
-    /// At most so many row versions among those kept may be stale: a newer one may be lost.
+    /// Upper bound of the saved row versions that may be stale, because a newer one may be lost.
     pub stale_max: u64,
-    /// Where rows are lost.
+    /// Key ranges with lost rows.
     pub lost: Vec<LostRange>,
-    /// Everything is in doubt, because the manifest was not whole.
+    /// Whether every key is in doubt, because the manifest was not whole.
     pub all_in_doubt: bool,
 }
 
-/// Keys whose rows are lost, both ends included.
+/// A range of keys whose rows are lost, both ends included.
 #[derive(Clone, Debug)]
 pub struct LostRange {
-    /// The first.
+    /// First key of the range.
     pub first: Key,
-    /// The last.
+    /// Last key of the range.
     pub last: Key,
-    /// Row versions lost between them.
+    /// Number of row versions lost.
     pub rows: u64,
-    /// The table they were in.
+    /// File of the table that held them.
     pub file: PathBuf,
 }
 
@@ -114,16 +114,16 @@ impl SalvagedKeyspace {
     }
 }
 
-/// Keys whose rows may be lost or stale.
+/// A set of keys whose rows may be lost or stale.
 #[derive(Clone, Debug, Default)]
 pub struct Doubts {
     all: bool,
-    /// Ascending, apart from each other, both ends included.
+    /// Ascending and disjoint, both ends included.
     ranges: Vec<(Key, Key)>,
 }
 
 impl Doubts {
-    /// Whether the row of this key is in doubt.
+    /// Whether the row with this key is in doubt.
     #[must_use]
     pub fn contain(&self, key: KeyRef<'_>) -> bool {
         let behind = self.ranges.partition_point(|(first, _)| first.as_ref() <= key);
@@ -137,7 +137,7 @@ impl Doubts {
     }
 }
 
-/// A table to save, with its place.
+/// A table to save, and where it belongs.
 struct Item {
     source: Arc<Context>,
     target: Arc<Context>,
@@ -146,7 +146,7 @@ struct Item {
     table: AddedTable,
 }
 
-/// What of a table was saved.
+/// What was saved of one table.
 #[derive(Default)]
 struct Saved {
     metas: Vec<TableMeta>,
@@ -156,14 +156,15 @@ struct Saved {
     skipped: Option<PathBuf>,
 }
 
-/// Writes a new database into `target`, of everything in `source` that is sound. The source is not
-/// changed, and should not be open for writing meanwhile. Commits of the log go through memtables of
-/// `memtable_bytes`, twice that at most. `progress` is told bytes of tables.
+/// Writes a new database into `target` from everything sound in `source`.
+///
+/// The source is not changed, and should not be open for writing. Commits of the log go through
+/// memtables of `memtable_bytes`, at most twice that. `progress` gets bytes of tables.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`]: no database in `source`, or `target` is not empty.
-/// [`ErrorKind::Corruption`] where no manifest is left, so that nothing says what the tables are.
-/// [`ErrorKind::Cancelled`]; failed reads and writes of the machine.
+/// [`ErrorKind::Corruption`] where no manifest is left, so that the tables' keyspaces are unknown.
+/// [`ErrorKind::Cancelled`]; failed reads and writes.
 pub fn salvage(
     env: &Arc<dyn Env>,
     source: &Path,
@@ -193,7 +194,7 @@ pub fn salvage(
 
     let placed = save_tables(env, &state, &source_files, &context, progress, &mut salvaged)?;
     if !is_newest {
-        // Tables that came with a lost edit: nothing says whose they are.
+        // Tables of a lost edit: their keyspaces are unknown.
         let named: BTreeSet<_> = state.tables().map(|table| table.meta.id).collect();
         for folder in &source_files.folders {
             for name in env.list(folder).unwrap_or_default() {
@@ -243,7 +244,7 @@ fn prepare_target(env: &dyn Env, source: &Path, target: &Path) -> Result<()> {
     create_private_folder(env, target)
 }
 
-/// Saves all tables; returns where those written belong.
+/// Saves all tables; returns the manifest entries of those written.
 fn save_tables(
     env: &Arc<dyn Env>,
     state: &State,
@@ -306,7 +307,7 @@ fn save_tables(
     Ok(placed)
 }
 
-/// Copies a sound table; of another one, writes what is sound.
+/// Copies a sound table; writes the sound blocks of a damaged one.
 fn save_table(item: Item) -> lsm::Result<Saved> {
     let Item { source, target, shape, table: AddedTable { level, meta, .. }, .. } = item;
     let mut saved = Saved::default();
@@ -324,7 +325,7 @@ fn save_table(item: Item) -> lsm::Result<Saved> {
                 saved.metas.push(meta);
                 return Ok(saved);
             }
-            // A read that the machine failed is a lost block; the others are read one by one.
+            // A read error is treated as a lost block; the other blocks are read one by one.
             Ok(_) | Err(_) => {}
         }
     }
@@ -349,7 +350,7 @@ fn save_table(item: Item) -> lsm::Result<Saved> {
 }
 
 impl Saved {
-    /// Nothing of the table can be used.
+    /// Records that nothing of the table can be used.
     fn give_up(&mut self, source: &Context, meta: &TableMeta, error: lsm::Error) {
         let file = match source.folders.len() > usize::from(meta.folder) {
             true => source.table_path(meta.id, meta.folder),
@@ -373,7 +374,7 @@ impl Saved {
         self.skipped = Some(file);
     }
 
-    /// Writes the rows of sound blocks.
+    /// Writes the rows of sound blocks to a new table.
     fn rewrite(
         &mut self,
         target: &Arc<Context>,
@@ -404,7 +405,7 @@ impl Saved {
         self.metas = writer.finish()?;
         if remains.tombstones_lost > 0 {
             self.tombstones_lost = remains.tombstones_lost;
-            // What they deleted lies somewhere between the table's ends.
+            // The rows they deleted are somewhere between the table's first and last key.
             self.lost.push(LostRange {
                 first: meta.summary.first_key.clone(),
                 last: meta.summary.last_key.clone(),
@@ -433,7 +434,7 @@ fn copy(source: &Context, target: &Context, from: &TableMeta, to: &TableMeta) ->
     Ok(())
 }
 
-/// Row versions of the lost ranges that are in older tables than the lost ones were.
+/// Counts row versions within the lost ranges in tables older than the damaged ones.
 fn count_stale(
     keyspace: &SalvagedKeyspace,
     placed: &BTreeMap<KeyspaceId, Vec<AddedTable>>,
@@ -477,7 +478,7 @@ fn count_stale(
     Ok(stale)
 }
 
-/// Writes the manifest of the target; returns up to which sequence number tables hold everything.
+/// Writes the target's manifest; returns the sequence number up to which the tables are complete.
 fn write_manifest(
     env: &Arc<dyn Env>,
     target: &Path,
@@ -514,7 +515,7 @@ fn write_manifest(
     Ok(flushed)
 }
 
-/// Commits what the log holds past the tables, in its order.
+/// Commits the log's payloads that are newer than the tables, in order.
 fn save_log(
     kv: &Kv,
     source: &Path,

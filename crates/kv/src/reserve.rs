@@ -1,19 +1,24 @@
-//! Space that the database keeps for the day when the disk is full.
+//! Disk space that the database keeps for the day when the disk is full.
+//!
+//! `open` cuts it, flushes and the log ask [`Reserve`] whether the database is frugal.
 //!
 //! # Why
-//! Opening for writing needs a new log segment, and removing rows needs a log, a table and an edit of the manifest. On a
-//! full disk there is room for none of them, so nothing could be removed to make room. A shorter segment would be no way
-//! out: with no byte free it cannot be created either.
+//! Opening for writing needs a new log segment, and deleting rows needs a log, a table and an edit
+//! of the manifest. A full disk has room for none of them, so nothing could be deleted to make
+//! room. A shorter segment does not help: with no byte free it cannot be created either.
 //!
 //! # How it is used
-//! The file `RESERVE` is as long as [`whole_bytes`] says and holds nothing. An opening on a disk with little room
-//! is *frugal*, and cuts the file, a quarter at a time, where there is next to no room or it does not succeed. A frugal database has short log
-//! segments, keeps none of them for reuse, flushes only where there is room, and merges only on request. It is an
-//! ordinary one again once there is room ([`ample_bytes`]).
+//! The file `RESERVE` has the length of [`whole_bytes`] and no content that matters. A database
+//! that is opened on a disk with little room is *frugal*. Its opening cuts the file by a quarter
+//! where there is next to no room, and again while it fails. A frugal database has short log
+//! segments, keeps none of them for reuse, flushes only where there is room, and compacts only on
+//! request. It stops being frugal once there is room ([`ample_bytes`]).
 //!
 //! # Invariants
-//! 1. Only openings cut it: writes that fill the disk cannot use up what lets them be undone.
-//! 2. It is no part of the database: without it everything opens as before, and it is made where there is room.
+//! 1. Only openings cut the file: writes that fill the disk cannot use up the space that is needed
+//!    to delete them.
+//! 2. The file is not part of the database: without it everything opens as before, and it is
+//!    created again where there is room.
 
 use crate::convert::env_error;
 use crate::open::LOCK;
@@ -32,34 +37,35 @@ const RESERVE_NEW: &str = "RESERVE.new";
 /// Length of a log segment while the database is frugal.
 const FRUGAL_SEGMENT_BYTES: u64 = 64 << 10;
 
-/// What an opening takes at a time: this part of the whole.
+/// An opening cuts the file by one part in this many of its full length.
 const PARTS: u64 = 4;
 
-/// Length of the file in a database with log segments of `segment_bytes`.
+/// Length of the file, in bytes, in a database with log segments of `segment_bytes`.
 fn whole_bytes(segment_bytes: u64) -> u64 {
     (4 * segment_bytes).clamp(64 << 10, 1 << 20)
 }
 
-/// Free bytes from which on a database need not be frugal: it takes a log segment, one twice as long when it flushes, and
-/// tables.
+/// Free bytes from which on a database need not be frugal: enough for a log segment, one twice as
+/// long at a flush, and tables.
 fn ample_bytes(segment_bytes: u64) -> u64 {
     let first = segment_bytes.min(crate::wal::WalOptions::default().first_segment_bytes);
     2 * whole_bytes(segment_bytes) + 3 * first
 }
 
-/// Length of a frugal database's log segments.
+/// Length of a frugal database's log segments, in bytes.
 pub(crate) fn frugal_segment_bytes(options: &KvOptions) -> u64 {
     options.wal_segment_bytes.min(FRUGAL_SEGMENT_BYTES)
 }
 
-/// Whether an opening failed for want of room on the disk.
+/// Whether an operation failed because the disk is full.
 pub(crate) fn is_disk_full(error: &Error) -> bool {
     error.cause::<EnvError>().is_some_and(EnvError::is_disk_full)
 }
 
-/// Whether a database is to be opened frugally, since the disk has little room. Where it is next to
-/// full a part of the reserve is given up: opening may succeed with a segment that was kept for reuse, and what comes
-/// then would have no room.
+/// Whether a database is to be opened frugally, because the disk has little room.
+///
+/// On a disk that is nearly full this also cuts the reserve: opening might succeed with a segment
+/// kept for reuse, but later writes would have no room.
 ///
 /// # Errors
 /// As [`give_up_part`].
@@ -74,15 +80,15 @@ pub(crate) fn is_needed(env: &dyn Env, folder: &Path, options: &KvOptions) -> Re
     Ok(free < ample_bytes(options.wal_segment_bytes))
 }
 
-/// Where nobody knows, there is room.
+/// Unlimited where the environment cannot tell.
 fn free_bytes(env: &dyn Env, folder: &Path) -> u64 {
     env.free_bytes(folder).unwrap_or(u64::MAX)
 }
 
-/// Gives up a part of the reserve of the database in `folder`; false where nothing is left of it.
+/// Cuts one part off the reserve of the database in `folder`; false where nothing is left of it.
 ///
 /// # Errors
-/// `Locked` where another process has the database by now.
+/// `Locked` where another process opened the database meanwhile.
 pub(crate) fn give_up_part(env: &dyn Env, folder: &Path, options: &KvOptions) -> Result<bool> {
     let _held = env.hold(folder).map_err(env_error)?;
     let _lock = env.lock(&folder.join(LOCK), &env.process_line()).map_err(env_error)?;
@@ -113,9 +119,9 @@ pub(crate) struct Reserve {
 }
 
 impl Reserve {
-    /// `frugal`: the database was opened on a full disk.
+    /// `frugal` says whether the database was opened on a full disk.
     pub(crate) fn of(env: &Arc<dyn Env>, folder: &Path, options: &KvOptions, frugal: bool) -> Self {
-        // What is in memory, or only read, needs none.
+        // Databases in memory and read-only ones need no reserve.
         let needs_none = options.read_only || env.is_volatile();
         let whole = if needs_none { 0 } else { whole_bytes(options.wal_segment_bytes) };
         let left = if needs_none { 0 } else { length(&**env, &folder.join(RESERVE)).min(whole) };
@@ -129,23 +135,25 @@ impl Reserve {
         }
     }
 
-    /// Whether the database was opened on a disk that is full still.
+    /// Whether the database was opened on a full disk, and there is still not enough room.
     pub(crate) fn is_frugal(&self) -> bool {
         self.frugal.load(Ordering::Relaxed)
     }
 
-    /// The same, for the log to look at.
+    /// The flag of [`Reserve::is_frugal`], shared with the log.
     pub(crate) fn frugal(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.frugal)
     }
 
-    /// Whether memtables of so many bytes may become tables: not where they might fill the disk once more.
+    /// Whether memtables of this many bytes may be flushed: a frugal database refuses what might
+    /// fill the disk again.
     pub(crate) fn may_flush(&self, bytes: u64) -> bool {
         let needed = bytes.saturating_add(2 * FRUGAL_SEGMENT_BYTES.min(self.whole / PARTS));
         !self.is_frugal() || free_bytes(&*self.env, &self.folder) >= needed
     }
 
-    /// Makes it whole where there is room for twice as much; returns whether a frugal time has ended.
+    /// Restores the file where there is room for twice its length. Returns whether the database
+    /// stopped being frugal.
     pub(crate) fn fill(&self) -> bool {
         let is_whole = || self.left.load(Ordering::Relaxed) >= self.whole;
         if is_whole() && !self.is_frugal() {
@@ -158,7 +166,8 @@ impl Reserve {
         is_whole() && free >= self.ample && self.frugal.swap(false, Ordering::Relaxed)
     }
 
-    /// Makes the file anew. Its name need not be durable: where a power cut takes it, it is made again.
+    /// Creates the file anew. Its name need not be durable: if a power cut loses it, it is created
+    /// again.
     fn make(&self) -> env::Result<()> {
         let new = self.folder.join(RESERVE_NEW);
         if self.env.exists(&new) {

@@ -1,28 +1,31 @@
-//! Makes a database out of a backup, beside the place where it is to be, and then moves it there.
+//! Makes a database from a backup beside the target, and then moves it there.
+//!
+//! `quipu` calls [`restore`]; an opening for writing calls `finish_interrupted` and `unmark`.
 //!
 //! # Why bytes are copied, and never linked
-//! A link would be quicker, but then one bad sector takes the database and its backup.
+//! A link would be faster, but then one bad sector destroys both the database and its backup.
 //!
 //! # Invariants
-//! 1. Nothing at the target is touched before the new database was read whole and found sound.
-//! 2. At any moment either the old database or the new one is whole, under the target's name or under one
-//!    that [`finish_interrupted`] knows; each renaming is durable before the next.
-//! 3. All of it happens under `TARGET.restore-lock`, which goes when its holder ends.
-//! 4. A database that is replaced leaves its mode, owner and group to the new one, folders and
-//!    files. An empty folder stays the folder that it is (somebody's working folder, say): the
-//!    files are moved into it, `CURRENT` last.
+//! 1. Nothing at the target changes before the new database was read completely and found sound.
+//! 2. At any time either the old database or the new one is whole, under the target's name or one
+//!    that [`finish_interrupted`] knows; each rename is durable before the next.
+//! 3. All of it happens under `TARGET.restore-lock`, which is removed when its holder ends.
+//! 4. A replaced database passes its mode, owner and group on to the new one, folders and files. An
+//!    empty folder is kept (it may be somebody's working folder): the files are moved into it,
+//!    `CURRENT` last.
 //!
 //! # Names beside the target
 //! | name | what it is | without a target |
 //! | --- | --- | --- |
 //! | `TARGET.restore-new` | not finished | removed |
 //! | `TARGET.restore-ready` | sound, to replace the target | becomes the target |
-//! | `TARGET.restore-old` | the database that was replaced | becomes the target if there is no `restore-ready` |
+//! | `TARGET.restore-old` | the replaced database | becomes the target if `restore-ready` is missing |
 //!
 //! # What is removed
-//! A folder under one of these names may be somebody else's, and a database in use. Only one that holds the file
-//! [`MARK`], with the target's name in it, is a restore's: it is put there before anything else, or before the old
-//! database is renamed, and is the last file to go. No link is followed: the target's are, once, at the beginning.
+//! A folder with one of these names may belong to somebody else, as a database in use. Only a
+//! folder with the file [`MARK`], which contains the target's name, belongs to a restore. The file
+//! is created first in a new folder, and before the old database is renamed; it is removed last.
+//! Links in the target's path are resolved once, at the beginning; no other link is followed.
 
 use crate::Kv;
 use crate::KvOptions;
@@ -45,29 +48,29 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Error, ErrorKind, Progress, Result};
 
-/// Where imports of the layers above spill; removed with the rest of a database.
+/// Folder in which imports of `quipu` spill; removed with the rest of a database.
 const SPILL: &str = "tmp";
 
-/// Says that a restore may remove the folder in which it lies.
+/// File that allows a restore to remove the folder it is in.
 pub(crate) const MARK: &str = "RESTORING";
 
-/// What a restore may do.
+/// Whether to replace a database at the target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RestoreOptions {
     /// Replace a database that is at the target.
     pub replace: bool,
 }
 
-/// What was restored.
+/// Report of [`restore`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RestoreReport {
     /// Files.
     pub files: u64,
     /// Bytes of these files.
     pub bytes: u64,
-    /// Row versions that were read and found in order.
+    /// Row versions that were read and checked.
     pub rows: u64,
-    /// The newest commit in it.
+    /// The newest commit in the database.
     pub seq: SeqNo,
     /// When the backup was taken, in microseconds since 1970-01-01T00:00:00Z.
     pub moment_us: u64,
@@ -75,14 +78,15 @@ pub struct RestoreReport {
     pub seconds: f64,
 }
 
-/// Makes the database at `target` out of a backup: a folder, or a file whose name ends in `.qbak`. Every
-/// checksum is compared, and every row read, before anything at `target` changes. `progress` is told
-/// bytes done and in all: each is copied and then read.
+/// Makes the database at `target` from a backup: a folder, or a file whose name ends in `.qbak`.
+///
+/// Every checksum is compared, and every row read, before anything at `target` changes. `progress`
+/// gets the bytes done and the total; each byte is copied and then read.
 ///
 /// # Errors
-/// `InvalidInput` where `backup` is none, or did not finish, or something is at `target` that may not be
-/// replaced; `Corruption` with file and offset; `Locked` where a process has the database at `target` open;
-/// `Cancelled`; a failed read or write. What was at `target` is whole then.
+/// `InvalidInput` where `backup` is not a finished backup, or something at `target` may not be
+/// replaced; `Corruption` with file and offset; `Locked` where a process has the database at
+/// `target` open; `Cancelled`; a failed read or write. Then `target` is as before.
 pub fn restore(
     env: &Arc<dyn Env>,
     backup: &Path,
@@ -115,7 +119,7 @@ pub fn restore(
         Ok(report)
     });
     if swapped.is_err() {
-        // The caller is told that nothing was restored, so the old one comes back if it still can.
+        // The caller gets an error, so the old database is moved back if possible.
         if matches!(old, Old::Empty(_)) {
             clear(&**env, target);
         }
@@ -123,24 +127,24 @@ pub fn restore(
             mark::hit(Mark::RestoreUndone);
             let _ = places.rename(&**env, &places.old, target);
         }
-        // Best effort, as is all cleaning up: the next opening for writing or restore tries again.
+        // Best effort: the next restore or opening for writing tries again.
         let _ = places.finish(&**env, !matches!(old, Old::Missing));
     }
     drop(old);
     drop(lock);
     drop(held);
     let mut report = swapped?;
-    // It is made: who is told so can no longer stop it.
+    // The restore is complete and can no longer be cancelled.
     let _ = progress(2 * report.bytes, 2 * report.bytes);
     report.seconds = env.monotonic_us().saturating_sub(began_us) as f64 / 1e6;
     Ok(report)
 }
 
-/// Ends what a restore to `target` that was cut short began; usually there is nothing to do.
+/// Completes or undoes an interrupted restore to `target`; usually there is nothing to do.
 ///
 /// # Errors
-/// `Locked` where a restore is running; a failed renaming; no target, and a database at one of the names beside it
-/// that may be the one.
+/// `Locked` where a restore is running; a failed rename; no target, but a database at one of the
+/// names beside it that may be the right one.
 pub(crate) fn finish_interrupted(env: &dyn Env, target: &Path) -> Result<()> {
     let places = Places::of(target);
     if !places.all().iter().any(|place| env.exists(place)) {
@@ -158,7 +162,7 @@ pub(crate) fn finish_interrupted(env: &dyn Env, target: &Path) -> Result<()> {
     finished
 }
 
-/// Removes what says that a restore may remove the database in `folder`, which its opener has locked.
+/// Removes the mark of a restore from the database in `folder`, which its opener has locked.
 pub(crate) fn unmark(env: &dyn Env, folder: &Path) -> Result<()> {
     let mark = folder.join(MARK);
     if !env.exists(&mark) {
@@ -168,7 +172,7 @@ pub(crate) fn unmark(env: &dyn Env, folder: &Path) -> Result<()> {
     env.sync_folder(folder).map_err(env_error)
 }
 
-/// Removes a database that is not open; its folder too, unless something else is in it.
+/// Removes a database that is not open, and its folder unless something else is in it.
 ///
 /// # Errors
 /// `Locked` where a process has it open; a folder that cannot be opened.
@@ -180,7 +184,7 @@ pub fn remove(env: &dyn Env, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The list of the backup in a folder.
+/// Reads the list of the backup in a folder.
 ///
 /// # Errors
 /// `InvalidInput` where there is none, `Corruption` where it is damaged.
@@ -208,7 +212,7 @@ pub(crate) fn read_list(env: &dyn Env, folder: &Path) -> Result<List> {
     }
 }
 
-/// `NAME` with an ending.
+/// `path` with `.ending` appended.
 pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
@@ -216,7 +220,7 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The folder that a path lies in.
+/// The folder that contains a path.
 pub(crate) fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -225,7 +229,7 @@ pub(crate) fn parent(path: &Path) -> &Path {
     }
 }
 
-/// The names of a restore; see the module's header.
+/// The names that a restore uses; see the module's header.
 struct Places {
     target: PathBuf,
     new: PathBuf,
@@ -260,17 +264,17 @@ impl Places {
         env.sync_folder(parent(&self.target)).map_err(env_error)
     }
 
-    /// What the mark says in a folder that a restore to this target may remove.
+    /// Content of the mark in a folder that a restore to this target may remove.
     fn words(&self) -> String {
         let target = self.target.file_name().unwrap_or_default();
         format!("a restore to {} may remove this folder\n", target.to_string_lossy())
     }
 
-    /// Makes a folder one that a restore to this target may remove.
+    /// Marks a folder as one that a restore to this target may remove.
     fn put_mark(&self, env: &dyn Env, folder: &Path) -> Result<()> {
         let mark = folder.join(MARK);
         if env.exists(&mark) {
-            // Cut short perhaps, by a power cut.
+            // It may have been truncated by a power cut.
             env.remove(&mark).map_err(env_error)?;
         }
         let mut file = env.create(&mark).map_err(env_error)?;
@@ -279,10 +283,12 @@ impl Places {
         env.sync_folder(folder).map_err(env_error)
     }
 
-    /// Whether a restore made what is at `place`, or moved it there. An empty folder is nobody's.
+    /// Whether a restore to this target created or moved what is at `place`. An empty folder
+    /// counts.
     fn is_ours(&self, env: &dyn Env, place: &Path) -> bool {
         match env.list(place) {
-            // The mark is first to come and last to go; beside it, while it is written, is nothing.
+            // The mark is created first and removed last; while it is written, nothing else is
+            // there.
             Ok(names) if names.is_empty() || names == [MARK] => true,
             Ok(_) => {
                 env.read_file(&place.join(MARK)).is_ok_and(|words| words == self.words().as_bytes())
@@ -291,7 +297,7 @@ impl Places {
         }
     }
 
-    /// Puts the finished new database in place of the target.
+    /// Puts the finished new database at the target.
     fn swap(&self, env: &dyn Env, old: &Old) -> Result<()> {
         match old {
             Old::Missing => self.rename(env, &self.new, &self.target)?,
@@ -309,13 +315,13 @@ impl Places {
                 self.remove_left(env, true);
             }
         }
-        // The next opening for writing does it where this fails.
+        // If this fails, the next opening for writing removes the mark.
         let _ = unmark(env, &self.target);
         Ok(())
     }
 
-    /// Moves the finished new database into the target, an empty folder. Until `CURRENT` is there
-    /// it is no database, and its mark says that a restore may empty it.
+    /// Moves the finished new database into the target, an empty folder. Until `CURRENT` is there,
+    /// the folder is not a database, and its mark allows a restore to empty it.
     fn move_into(&self, env: &dyn Env) -> Result<()> {
         self.put_mark(env, &self.target)?;
         for inner in [TABLES, WAL] {
@@ -335,12 +341,13 @@ impl Places {
         }
         env.sync_folder(&self.target).map_err(env_error)?;
         env.rename(&self.new.join(CURRENT), &self.target.join(CURRENT)).map_err(env_error)?;
-        // Both: a name that comes back in the other folder may take it from this one.
+        // Both folders are synced: otherwise a power cut could undo the rename in one folder and
+        // not in the other.
         env.sync_folder(&self.target).map_err(env_error)?;
         env.sync_folder(&self.new).map_err(env_error)
     }
 
-    /// Empties the target where a restore that was cut short was moving a database into it.
+    /// Empties the target where an interrupted restore was moving a database into it.
     fn clear_half_moved(&self, env: &dyn Env) {
         let marked = self.target.join(MARK);
         if env.exists(&self.target.join(CURRENT)) || !env.exists(&marked) {
@@ -353,7 +360,7 @@ impl Places {
         }
     }
 
-    /// Fails where something is at the names that a restore needs.
+    /// Fails where one of the names that a restore needs is taken.
     fn check_free(&self, env: &dyn Env) -> Result<()> {
         let Some(place) = self.all().into_iter().find(|place| env.exists(place)) else {
             return Ok(());
@@ -375,8 +382,8 @@ impl Places {
         })
     }
 
-    /// Leaves the target, whole, if one of the names has it, and none of the others. `locked`: the old database's lock
-    /// is held by the caller.
+    /// Leaves a whole database at the target if one of the names has it, and removes the other
+    /// names. `locked` says whether the caller holds the old database's lock.
     fn finish(&self, env: &dyn Env, locked: bool) -> Result<()> {
         if !locked {
             self.clear_half_moved(env);
@@ -409,7 +416,7 @@ impl Places {
             if !env.exists(place) || !self.is_ours(env, place) {
                 continue;
             }
-            // Somebody may have opened it where it is.
+            // Another process may have opened the database under this name.
             let lock_file = place.join(LOCK);
             let lock = match !locked && env.exists(&lock_file) {
                 true => Some(env.lock(&lock_file, &env.process_line())),
@@ -423,13 +430,13 @@ impl Places {
             }
             remove_database(env, place, false);
         }
-        // Whatever comes back after a power cut is removed then.
+        // If a power cut undoes a removal, it is repeated later.
         let _ = env.sync_folder(parent(&self.target));
     }
 }
 
-/// The lock of a restore. Its file goes with it: while it is held still, so that nobody's lock is
-/// removed but its own.
+/// The lock of a restore. Its file is removed while the lock is held, so that no other process's
+/// lock is removed.
 struct RestoreLock<'a> {
     env: &'a dyn Env,
     path: PathBuf,
@@ -438,21 +445,21 @@ struct RestoreLock<'a> {
 
 impl Drop for RestoreLock<'_> {
     fn drop(&mut self) {
-        // Best effort: one that stays is taken by the next restore.
+        // Best effort: a lock file that stays can be locked by the next restore.
         let _ = self.env.remove(&self.path);
     }
 }
 
-/// What is at the target, locked until the restore has ended.
+/// What was at the target, locked until the restore ends.
 enum Old {
     Missing,
-    /// A folder with nothing in it but this lock.
+    /// A folder that contains only this lock's file.
     Empty(#[expect(dead_code, reason = "held")] Box<dyn FolderLock>),
-    /// A database to replace, under whatever name it has.
+    /// A database to replace, under its current name.
     Database(#[expect(dead_code, reason = "held")] Box<dyn FolderLock>),
 }
 
-/// Makes sure that a new database may come to `target`, and locks what is there.
+/// Checks that a database may be placed at `target`, and locks what is there.
 fn old_database(env: &dyn Env, target: &Path, options: RestoreOptions) -> Result<Old> {
     if !env.exists(target) {
         return Ok(Old::Missing);
@@ -460,7 +467,7 @@ fn old_database(env: &dyn Env, target: &Path, options: RestoreOptions) -> Result
     check_is_folder(env, target)?;
     let lock = || env.lock(&target.join(LOCK), &env.process_line()).map_err(env_error);
     let names = env.list(target).map_err(env_error)?;
-    // A restore into an empty folder that was killed while it copied leaves its lock there.
+    // A restore into an empty folder that was killed while copying leaves its lock there.
     if names.iter().all(|name| name == LOCK) {
         return Ok(Old::Empty(lock()?));
     }
@@ -480,15 +487,15 @@ fn old_database(env: &dyn Env, target: &Path, options: RestoreOptions) -> Result
     Ok(Old::Database(lock()?))
 }
 
-/// Empties a folder into which a database was moved, whole or in part.
+/// Empties a folder into which a database was moved, completely or in part.
 fn clear(env: &dyn Env, folder: &Path) {
-    // First what makes it a database: one without its tables must not be opened.
+    // `CURRENT` first: a database without its tables must not be opened.
     let _ = env.remove(&folder.join(CURRENT));
     let _ = env.sync_folder(folder);
     remove_database(env, folder, true);
 }
 
-/// Gives the files and folders of a new database the owner, the group and the mode of those that it
+/// Gives the files and folders of a new database the owner, group and mode of those that it
 /// replaces.
 fn keep_access(env: &dyn Env, old: &Path, new: &Path) -> Result<()> {
     let copy = |from: &Path, to: &Path| env.copy_access(from, to).map_err(env_error);
@@ -585,7 +592,7 @@ fn all_tables(kv: &Kv) -> Vec<Arc<Table>> {
     all
 }
 
-/// Where the files come from.
+/// Source of a backup's files.
 enum Source {
     /// Held, so that nothing of it is read through a link.
     Folder {
@@ -623,7 +630,7 @@ impl Source {
     }
 }
 
-/// Copies one file of a folder and compares it with its entry; returns its length.
+/// Copies one file of a folder and compares it with its list entry; returns its length in bytes.
 fn copy((env, from, to, entry): (Arc<dyn Env>, PathBuf, PathBuf, Entry)) -> Result<u64> {
     let path = from.join(&entry.name);
     let file = match env.open_read(&path, ReadOptions::default()) {
@@ -634,7 +641,7 @@ fn copy((env, from, to, entry): (Arc<dyn Env>, PathBuf, PathBuf, Entry)) -> Resu
         Err(error) => return Err(env_error(error)),
     };
     let bytes = file.len_bytes().map_err(env_error)?;
-    // Tables never change; of the others there is an innocent reason.
+    // A table never changes. The manifest does if the backup was opened for writing.
     let hint = match entry.fingerprint {
         Some(_) => "",
         None => "\nhint: a backup that was opened for writing is an ordinary database from then on",
@@ -651,7 +658,7 @@ fn copy((env, from, to, entry): (Arc<dyn Env>, PathBuf, PathBuf, Entry)) -> Resu
     Ok(bytes)
 }
 
-/// Writes the next file of an archive and compares it with its entry.
+/// Writes the next file of an archive and compares it with its list entry.
 fn unpack(
     env: &dyn Env,
     reader: &mut Reader,
@@ -676,7 +683,7 @@ fn unpack(
     Ok(())
 }
 
-/// A file being written, with its checksum.
+/// A file that is being written, with its checksum.
 struct New {
     file: Box<dyn AppendFile>,
     sum: Checksummer,
@@ -699,7 +706,7 @@ impl New {
     }
 }
 
-/// Whether a file or folder of this name belongs to a database or a backup.
+/// Whether a file or folder with this name belongs to a database or a backup.
 fn is_of_database(name: &str) -> bool {
     const NAMES: [&str; 8] = [LOCK, CURRENT, TABLES, WAL, SPILL, LIST, UNFINISHED, MARK];
     NAMES.contains(&name)
@@ -708,8 +715,8 @@ fn is_of_database(name: &str) -> bool {
         || crate::reserve::is_reserve(name)
 }
 
-/// Removes a database or a backup with all its files, as far as it can; what is of neither stays, and the
-/// folder with it. `keep_folder`: the folder itself stays.
+/// Removes the files of a database or a backup, as far as possible. Other files stay, and the
+/// folder with them. `keep_folder` keeps the folder in any case.
 pub(crate) fn remove_database(env: &dyn Env, folder: &Path, keep_folder: bool) {
     for inner in [TABLES, WAL, SPILL] {
         let inner = folder.join(inner);
@@ -718,14 +725,14 @@ pub(crate) fn remove_database(env: &dyn Env, folder: &Path, keep_folder: bool) {
         }
         let _ = env.remove_folder(&inner);
     }
-    // Last: what tells an unfinished backup, and the lock.
+    // Removed last: the mark of an unfinished backup, and the lock.
     let mut names = env.list(folder).unwrap_or_default();
     names.sort_by_key(|name| (name == UNFINISHED, name == LOCK));
     for name in names.iter().filter(|name| is_of_database(name) && *name != MARK) {
         let _ = env.remove(&folder.join(name));
     }
     if names.iter().any(|name| name == MARK) {
-        // What is left of it must stay marked.
+        // What could not be removed must stay marked.
         let rest = env.list(folder).unwrap_or_default();
         if rest == [MARK] && env.sync_folder(folder).is_ok() {
             let _ = env.remove(&folder.join(MARK));
@@ -737,8 +744,8 @@ pub(crate) fn remove_database(env: &dyn Env, folder: &Path, keep_folder: bool) {
     let _ = env.sync_folder(if keep_folder { folder } else { parent(folder) });
 }
 
-/// Removes the tables that a database has in folders outside of its own, but none that the database
-/// `target` may have by now: opening that one removes them.
+/// Removes a database's tables in folders outside of its own, except those that `target` may own by
+/// now: opening that one removes them if it does not.
 fn remove_outer_tables(env: &dyn Env, folder: &Path, target: &Path) {
     let Ok(old) = Manifest::read(env, folder) else { return };
     let Ok(new) = Manifest::read(env, target) else { return };

@@ -1,14 +1,17 @@
-//! Which moments are held, so that flush and compaction keep what they see.
+//! Registered snapshots, so that flush and compaction retain the versions they see.
+//!
+//! Readers register and release; flushes, compactions and trees ask for the protected sequence
+//! numbers.
 //!
 //! # Why registration reads the newest number under the lock
-//! A job asks for the held moments and the newest published number in one step. A snapshot that
-//! registers later reads a number at least as new, and so needs nothing the job may drop.
+//! A job gets the registered snapshots and the newest published number in one step. A snapshot that
+//! registers later reads a number at least as new, and so needs nothing that the job may drop.
 
 use env::sync::Mutex;
 use env::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 
-/// The held moments and the newest published one.
+/// The registered snapshots and the newest published sequence number.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshots {
     /// Newest sequence number that readers may see.
@@ -22,12 +25,12 @@ impl Snapshots {
         self.visible.load(Ordering::Acquire)
     }
 
-    /// Publishes commits up to `seq`; never goes back.
+    /// Publishes commits up to `seq`. Smaller numbers than the published one are ignored.
     pub(crate) fn publish(&self, seq: u64) {
         self.visible.fetch_max(seq, Ordering::AcqRel);
     }
 
-    /// Holds the newest moment.
+    /// Registers a snapshot at the newest published number, and returns that.
     pub(crate) fn acquire(&self) -> u64 {
         let mut held = self.held.lock();
         let seq = self.visible();
@@ -35,7 +38,7 @@ impl Snapshots {
         seq
     }
 
-    /// Lets a moment go that [`Snapshots::acquire`] gave.
+    /// Releases a snapshot that [`Snapshots::acquire`] returned.
     pub(crate) fn release(&self, seq: u64) {
         let mut held = self.held.lock();
         if let Some(count) = held.get_mut(&seq) {
@@ -46,7 +49,7 @@ impl Snapshots {
         }
     }
 
-    /// All held moments and the newest, ascending; the last is the newest.
+    /// Sequence numbers of all registered snapshots and the newest published one, ascending.
     pub(crate) fn protected(&self) -> Vec<u64> {
         let held = self.held.lock();
         let visible = self.visible();

@@ -1,8 +1,11 @@
-//! Transactions: a held moment, an overlay of own writes, and what was read.
+//! Transactions: a snapshot, an overlay of uncommitted writes, and the ranges that were read.
 //!
-//! # Why an overlay of memtables
-//! A read under a transaction is then the merge that every read is, with one more source on top;
-//! nothing about visibility is written twice.
+//! Created by `Kv::begin`. Reads see the snapshot and the overlay; `commit` hands both writes and
+//! read ranges to `commit.rs`, which checks for conflicts.
+//!
+//! # Why the overlay is made of memtables
+//! A read in a transaction is then the same merge as every read, with one more source on top.
+//! Visibility has one implementation.
 
 use crate::commit::Validation;
 use crate::inner::Inner;
@@ -21,31 +24,34 @@ use store::{
     Error, Isolation, Kinds, Read, Result, Savepoint, Scan, TableWrites, Transaction, WriteBatch,
 };
 
-/// A first write of so few rows waits to be read before it goes to a memtable: most transactions write once and commit.
+/// A first write of at most this many rows becomes a memtable only when it is read: most
+/// transactions write once and commit.
 const ONCE_ROWS_MAX: usize = 64;
 
-/// Own writes of one keyspace.
+/// Uncommitted writes of one keyspace.
 enum Overlay {
-    /// The only write so far, in key order, and its number; nobody has read it.
+    /// The only write so far, in key order, and its number. Nobody has read it.
     Once(TableWrites, u64),
-    /// Writes that are read through the overlay.
+    /// Writes in a memtable, where reads find them.
     Read(Arc<Memtable>),
 }
 
-/// Own writes, by keyspace. Most transactions write to one or two: a map's node would take longer to make than what is written.
+/// Uncommitted writes by keyspace, sorted. A vector: most transactions write to one or two
+/// keyspaces, and a map's node would cost more than the writes.
 #[derive(Default)]
 struct Overlays {
     of: Vec<(KeyspaceId, Overlay)>,
-    /// Number of the newest write: later ones win, and a savepoint is the number of the last before it.
+    /// Number of the newest write. Later ones win; a savepoint is the newest number at its
+    /// creation.
     newest: u64,
-    /// The threads that wrote in turn, each with the number before the first of its writes.
+    /// The threads that wrote, in turns, each with the number before its first write.
     writers: Vec<(u64, ThreadId)>,
-    /// Whether a thread undid what another had written.
+    /// Whether a rollback by one thread undid writes of another.
     has_lost: bool,
 }
 
 impl Overlays {
-    /// Where a keyspace's writes are, or would be.
+    /// Index of a keyspace's writes, or where to insert them.
     fn place(&self, keyspace: KeyspaceId) -> std::result::Result<usize, usize> {
         self.of.binary_search_by_key(&keyspace, |(id, _)| *id)
     }
@@ -54,7 +60,7 @@ impl Overlays {
         self.of.iter().map(|(_, overlay)| overlay.bytes()).sum()
     }
 
-    /// Takes note of the thread that writes.
+    /// Remembers the current thread as the writer.
     fn note_writer(&mut self) {
         let now = std::thread::current().id();
         if self.writers.last().is_none_or(|(_, last)| *last != now) {
@@ -63,7 +69,7 @@ impl Overlays {
     }
 
     fn add(&mut self, table: &TableWrites, shape: &Shape) {
-        // One for its ranges and one for its rows, which are newer.
+        // One number for the ranges and the next for the rows, which are newer.
         self.newest += 2;
         let number = self.newest;
         match self.place(table.keyspace) {
@@ -81,11 +87,11 @@ impl Overlays {
         }
     }
 
-    /// Undoes what has a later number.
+    /// Undoes the writes with larger numbers.
     fn roll_back_to(&mut self, number: u64) {
         if self.newest > number {
             let now = std::thread::current().id();
-            // From who was writing then.
+            // Starts at the thread that was writing at `number`.
             let at = self.writers.partition_point(|(before, _)| *before <= number);
             let undone = &self.writers[at.saturating_sub(1)..];
             self.has_lost |= undone.iter().any(|(_, writer)| *writer != now);
@@ -95,7 +101,7 @@ impl Overlays {
             Overlay::Once(_, written) => *written <= number,
             Overlay::Read(memtable) => {
                 if memtable.seq_max() > number {
-                    // Who reads it still has it as it was.
+                    // Replaced, not changed: running reads still hold the old memtable.
                     *memtable = Arc::new(memtable.up_to(number));
                 }
                 !memtable.is_empty()
@@ -104,7 +110,7 @@ impl Overlays {
     }
 }
 
-/// Adds a write to those that are read; its ranges have the number before its rows'.
+/// Adds a write to a memtable; its ranges get the number before the rows'.
 fn add(memtable: &Memtable, table: &TableWrites, number: u64, shape: &Shape) {
     for range in &table.delete_ranges {
         memtable.delete_range(range.clone(), number - 1);
@@ -118,7 +124,7 @@ fn add(memtable: &Memtable, table: &TableWrites, number: u64, shape: &Shape) {
 }
 
 impl Overlay {
-    /// The writes where they can be read; one that waits goes there now.
+    /// The writes as a memtable; a write that is not in one yet goes there now.
     fn readable(&mut self, shape: &Shape) -> &Arc<Memtable> {
         if let Self::Once(table, number) = self {
             let memtable = Arc::new(Memtable::new(shape));
@@ -127,7 +133,7 @@ impl Overlay {
         }
         match self {
             Self::Read(memtable) => memtable,
-            Self::Once(..) => unreachable!("it waits no more"),
+            Self::Once(..) => unreachable!("the write was just put into a memtable"),
         }
     }
 
@@ -138,7 +144,7 @@ impl Overlay {
         }
     }
 
-    /// All of it, each key once, in key order.
+    /// All writes, each key once, in key order.
     fn into_writes(self, keyspace: KeyspaceId) -> TableWrites {
         match self {
             Self::Once(table, _) => table,
@@ -152,7 +158,7 @@ impl Overlay {
     }
 }
 
-/// A transaction of the native engine.
+/// A transaction of the native engine; the module's header says how it reads and commits.
 pub(crate) struct KvTransaction {
     held: Held,
     isolation: Isolation,
@@ -183,7 +189,7 @@ impl KvTransaction {
         f(&At { inner, view: &view, entry, seq, overlay: overlay.as_ref() })
     }
 
-    /// Own writes of a keyspace, to be read.
+    /// The uncommitted writes of a keyspace as a memtable; `None` where there are none.
     fn overlay(&self, keyspace: KeyspaceId, shape: &Shape) -> Option<Arc<Memtable>> {
         {
             let overlays = self.overlays.read();
@@ -196,8 +202,8 @@ impl KvTransaction {
         Some(Arc::clone(overlays.of[place].1.readable(shape)))
     }
 
-    /// A keyspace that was there when the transaction began, or was created since: one that is new held nothing then, and may be
-    /// written at once.
+    /// A keyspace of the snapshot, or one created since: the latter was empty then, and may be
+    /// written right away.
     fn entry(&self, keyspace: KeyspaceId) -> Result<Arc<Entry>> {
         match self.held.trees.get(keyspace) {
             Ok(entry) => Ok(Arc::clone(entry)),
@@ -218,10 +224,10 @@ impl KvTransaction {
         })
     }
 
-    /// Everything written, each key once, in key order; nothing of it is left here.
+    /// Removes and returns all writes, each key once, in key order.
     ///
     /// # Errors
-    /// [`store::ErrorKind::Conflict`] where a thread undid what another had written.
+    /// [`store::ErrorKind::Conflict`] where one thread rolled back writes of another.
     fn take_batch(&self) -> Result<WriteBatch> {
         let Overlays { of: overlays, has_lost, .. } = std::mem::take(&mut *self.overlays.write());
         if has_lost {
@@ -240,7 +246,7 @@ impl KvTransaction {
     }
 }
 
-/// The range of exactly one key.
+/// The range that holds exactly this key.
 fn exactly(key: KeyRef<'_>) -> KeyRange {
     match key {
         KeyRef::Words(words) => KeyRange::prefix_words(words),
@@ -252,7 +258,7 @@ fn exactly(key: KeyRef<'_>) -> KeyRange {
     }
 }
 
-/// Reads without a record of what was read.
+/// Reads that are not recorded for validation.
 struct Unrecorded<'a>(&'a KvTransaction);
 
 impl Unrecorded<'_> {
@@ -393,7 +399,7 @@ impl Transaction for KvTransaction {
         if is_on(Switch::ReadUncommitted) {
             return self.held.inner.commit(batch, None, None).map(drop);
         }
-        // All checks before anything is written: what is refused leaves nothing behind, and takes no memory.
+        // Checks come first: a refused batch leaves no writes behind and takes no memory.
         let mut more = 0;
         for table in &batch.tables {
             let entry = self.entry(table.keyspace)?;

@@ -1,43 +1,44 @@
-//! The live keyspaces: one tree each, found by number or name without a lock.
+//! The live keyspaces, one tree each, found by id or name without a lock.
 //!
 //! # Why in chunks
 //! Each change makes a new list, because readers hold the old one. There may be ten thousand
-//! keyspaces, and a change of one must not copy all: it copies a chunk, and the list of chunks.
+//! keyspaces, and a change of one must not copy all: it copies one chunk and the list of chunks.
 
 use base::KeyspaceId;
 use lsm::tree::Tree;
 use std::sync::Arc;
 use store::{Error, ErrorKind, KeyspaceInfo, Result};
 
-/// Slots of a chunk; a chunk of names has up to twice as many.
+/// Slots of a chunk of ids; a chunk of names has up to twice as many.
 const CHUNK: usize = 128;
 
 /// A keyspace and its tree.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) info: KeyspaceInfo,
-    /// Shared by the entries that a keyspace has had under other names.
+    /// Shared by all entries that the keyspace has had under different names.
     pub(crate) tree: Arc<Tree>,
 }
 
 impl Entry {
-    /// Its place among names. The number too, because two have one name while names are exchanged.
+    /// Sort key in the order of names. It includes the id, because two keyspaces have one name
+    /// while names are being exchanged.
     fn key(&self) -> (&str, KeyspaceId) {
         (&self.info.name, self.info.id)
     }
 }
 
-/// All live keyspaces at one moment; replaced as a whole when one is created or dropped.
+/// An immutable set of all live keyspaces; replaced as a whole by each change.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trees {
-    /// Chunk and index within it are the keyspace's number; dropped ones leave a hole.
+    /// Chunk and index within it come from the keyspace's id; a dropped one leaves a hole.
     slots: Vec<Arc<[Option<Arc<Entry>>; CHUNK]>>,
-    /// The same in order of their names. No chunk is empty.
+    /// The same entries in order of their names. No chunk is empty.
     names: Vec<Arc<Vec<Arc<Entry>>>>,
 }
 
 impl Trees {
-    /// The keyspace of this number.
+    /// The keyspace with this id; `InvalidInput` where there is none.
     pub(crate) fn get(&self, id: KeyspaceId) -> Result<&Arc<Entry>> {
         let at = id.0 as usize;
         match self.slots.get(at / CHUNK).map(|chunk| &chunk[at % CHUNK]) {
@@ -49,24 +50,24 @@ impl Trees {
         }
     }
 
-    /// All, by number.
+    /// All keyspaces, in order of ids.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Entry>> {
         self.slots.iter().flat_map(|chunk| chunk.iter().flatten())
     }
 
-    /// Those whose names begin so, in order of their names.
+    /// The keyspaces whose names start with `prefix`, in order of names.
     pub(crate) fn starting<'t>(&'t self, prefix: &'t str) -> impl Iterator<Item = &'t Arc<Entry>> {
         let (chunk, within) = self.place((prefix, KeyspaceId(0)));
         let from = self.names.iter().skip(chunk).flat_map(|chunk| chunk.iter()).skip(within);
         from.take_while(move |entry| entry.info.name.starts_with(prefix))
     }
 
-    /// Those of this name: one at most, but while names are exchanged.
+    /// The keyspaces with this name: at most one, except while names are being exchanged.
     pub(crate) fn named<'t>(&'t self, name: &'t str) -> impl Iterator<Item = &'t Arc<Entry>> {
         self.starting(name).take_while(move |entry| entry.info.name == name)
     }
 
-    /// With one more, or another under its number.
+    /// Adds a keyspace, or replaces the one with its id.
     pub(crate) fn insert(&mut self, entry: Arc<Entry>) {
         self.remove(entry.info.id);
         let at = entry.info.id.0 as usize;
@@ -87,7 +88,7 @@ impl Trees {
         }
     }
 
-    /// Without this one.
+    /// Removes a keyspace and returns it.
     pub(crate) fn remove(&mut self, id: KeyspaceId) -> Option<Arc<Entry>> {
         self.get(id).ok()?;
         let at = id.0 as usize;
@@ -101,9 +102,10 @@ impl Trees {
         Some(entry)
     }
 
-    /// Where among names a key is, or would be: a chunk, and a place in it.
+    /// Position of a sort key among the names, or where to insert it: chunk, index within the
+    /// chunk.
     fn place(&self, key: (&str, KeyspaceId)) -> (usize, usize) {
-        // What comes before the first of a chunk goes to the end of the one before.
+        // A key before the first of a chunk belongs to the end of the chunk before.
         let after = self.names.partition_point(|chunk| chunk[0].key() <= key);
         let chunk = after.saturating_sub(1);
         let within = |chunk: &Arc<Vec<Arc<Entry>>>| chunk.partition_point(|e| e.key() < key);
@@ -128,7 +130,7 @@ mod tests {
         Arc::new(Entry { info, tree: Arc::new(tree) })
     }
 
-    /// Compared with an ordered map, over more than one chunk of both kinds.
+    /// Compares with an ordered map, over more than one chunk of both kinds.
     #[test]
     fn keyspaces_are_found_by_number_and_name_whatever_came_and_went() {
         let (env, cache) = (Arc::new(MemoryEnv::new(1)), Arc::new(BlockCache::new(1 << 20)));
@@ -151,7 +153,7 @@ mod tests {
                 trees.insert(entry(&context, id, &name));
                 model.insert(id, name);
             }
-            // Who holds the list of before still sees it.
+            // A reader that holds the old list still sees it unchanged.
             assert!(held.iter().map(|entry| entry.info.id.0).eq(before));
             if step % 100 == 0 {
                 let all = trees.iter().map(|entry| (entry.info.id.0, entry.info.name.clone()));

@@ -1,12 +1,14 @@
-//! Which tree is compacted next.
+//! Chooses the tree to compact next, by compaction score.
 //!
-//! # Why not the first in which something is due
-//! One compaction runs at a time. A tree that is written without a pause has something due whenever one ends, and those behind it would never
-//! have their turn: their level 0 would grow until all writers are slowed for it.
+//! # Why not the first tree in which something is due
+//! One compaction runs at a time. A tree with constant writes has something due whenever one ends,
+//! and later trees would never have a turn: their level 0 would grow until all writers are
+//! throttled.
 //!
 //! # Invariants
-//! 1. A tree past a target comes before one in which only stale rows are to be dropped; of two that are past one, that which is further.
-//! 2. Of trees that are as urgent, none has a second turn before all have had one.
+//! 1. A tree above its size target comes before one that only has stale rows to drop; of two above
+//!    it, the one with the larger score.
+//! 2. Among trees with equal scores, none has a second turn before all have had one.
 
 use crate::trees::Entry;
 use base::KeyspaceId;
@@ -14,14 +16,14 @@ use lsm::compaction::DUE;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-/// The trees in the order in which they have their turns; `last` had the one before.
+/// Sorts the trees by turns; `last` was compacted before.
 pub(crate) fn in_order<'a>(
     trees: impl Iterator<Item = &'a Arc<Entry>>,
     last: KeyspaceId,
 ) -> Vec<&'a Arc<Entry>> {
     let urgency = |entry: &'a Arc<Entry>| {
         let score = entry.tree.urgency();
-        // What scans wait for is due, be level 0 full or not.
+        // A merge of level 0 that scan debt asked for is due, whether level 0 is full or not.
         let score = if entry.tree.merges_level0_next() { score.max(DUE) } else { score };
         (place(score, entry.info.id, last), entry)
     };
@@ -30,7 +32,7 @@ pub(crate) fn in_order<'a>(
     trees.into_iter().map(|(_, entry)| entry).collect()
 }
 
-/// What places are sorted by: the most urgent first, and among equals by turns.
+/// Sort key: the largest score first, equal scores by turns.
 fn place(score: u64, id: KeyspaceId, last: KeyspaceId) -> (Reverse<u64>, bool, KeyspaceId) {
     (Reverse(if score < DUE { 0 } else { score }), id <= last, id)
 }
@@ -58,11 +60,11 @@ mod tests {
         check(&[1000, 3000, 2000], 0, &[2, 3, 1]);
         check(&[2000, 2000, 2000], 2, &[3, 1, 2]);
         check(&[2000, 2000, 3000], 3, &[3, 1, 2]);
-        // What is not due counts as nothing.
+        // Scores below the limit count as equal.
         check(&[900, 0, 1000, 500], 1, &[3, 2, 4, 1]);
     }
 
-    /// Writes to a keyspace until level 0 has so many runs.
+    /// Writes to a keyspace until level 0 has this many runs.
     fn fill(kv: &Kv, keyspace: KeyspaceId, runs: usize) {
         while kv.inner.trees.load().get(keyspace).unwrap().tree.level0_runs() < runs {
             let mut rows = Batch::new(&shape());
@@ -103,7 +105,7 @@ mod tests {
             steps.push([runs(ids[1]), runs(ids[2])]);
             assert!(steps.len() < 5, "{steps:?}");
         }
-        // The longest level 0, and then by turns.
+        // The tree with the longest level 0 first, then by turns.
         assert_eq!(steps, [[0, 4], [0, 0]]);
     }
 }

@@ -1,6 +1,6 @@
-//! Backups: one moment while everything goes on, complete in themselves, and never taken for whole when
-//! they are not; restores that leave the old database or the new one, whatever fails.
-// The threads and files are the test's own, not the engine's.
+//! Backups: a snapshot while everything runs, complete in itself, and never accepted when
+//! unfinished. Restores: the old database or the new one is whole, whatever fails.
+// The tests create threads and files themselves, past `env`.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod common;
@@ -72,7 +72,7 @@ fn edges(from: u64, count: u64) -> Vec<(u64, u64, i64)> {
     (0..count).map(|i| (from, from + i, 1)).collect()
 }
 
-/// Three generations of tables and some rows that are in the log alone.
+/// Writes three generations of tables, and some rows that are only in the log.
 fn fill(kv: &Kv) -> common::State {
     let ids = create(kv, &["out", "in", "empty"]).unwrap();
     load(kv, &ids, &edges(3, 60)).unwrap();
@@ -87,7 +87,7 @@ fn fill(kv: &Kv) -> common::State {
     dump(kv).unwrap()
 }
 
-/// The `n`th commit of a life that is the same each time.
+/// Makes the `n`th commit of a sequence that is the same each time.
 fn commit(store: &dyn Store, ids: &[base::KeyspaceId], n: u64) -> Result<()> {
     let mut random = Random(n);
     let from = random.below(50);
@@ -100,7 +100,8 @@ fn commit(store: &dyn Store, ids: &[base::KeyspaceId], n: u64) -> Result<()> {
     store.write(&batch, None).map(drop)
 }
 
-/// A batch writes even where it changes nothing, so the sequence number counts the commits.
+/// The state after this many commits. A batch commits even where it changes nothing, so the
+/// sequence number counts the commits.
 fn state_after(commits: u64) -> common::State {
     let model = ModelStore::new();
     let ids = create(&model, &["out", "in"]).unwrap();
@@ -123,7 +124,7 @@ fn a_backup_is_the_database_at_one_moment_while_it_is_written_flushed_and_compac
             }
         }
         std::thread::scope(|threads| {
-            // Also where an assertion fails: the threads would go on for ever.
+            // Also where an assertion fails: the threads would run forever.
             let _stops = Stops(&stop);
             threads.spawn(|| {
                 for n in 1..3000 {
@@ -170,14 +171,14 @@ fn a_backup_folder_is_itself_a_database_and_stays_a_backup_when_it_is_read() {
         bring_back(&env, &backup, &folder.join("again")).unwrap();
         let again = open(&env, &folder.join("again"));
         assert_eq!(dump(&again).unwrap(), want);
-        // It goes on from there.
+        // The restored database accepts writes.
         let ids: Vec<_> = again.keyspaces().iter().map(|keyspace| keyspace.id).collect();
         again.write(&both(&ids, Kind::Put, &edges(70, 5)), None).unwrap();
         load(&again, &ids, &edges(90, 5)).unwrap();
         let more = dump(&again).unwrap();
         drop(again);
         assert_eq!(dump(&open(&env, &folder.join("again"))).unwrap(), more);
-        // Opened for writing it is an ordinary database, and a backup no more.
+        // Opened for writing, it is an ordinary database and not a backup any more.
         let changed = open(&env, &backup);
         assert_eq!(dump(&changed).unwrap(), want);
         changed.write(&both(&ids, Kind::Put, &edges(80, 5)), None).unwrap();
@@ -213,7 +214,7 @@ fn tables_on_the_same_file_system_are_linked_and_the_links_outlive_the_database(
     let again = folder.path().join("again");
     bring_back(&env, &backup, &again).unwrap();
     assert_eq!(dump(&open(&env, &again)).unwrap(), want);
-    // A restored database stands on bytes of its own.
+    // A restored database shares no file with its backup.
     for table in std::fs::read_dir(again.join("tables")).unwrap() {
         assert_eq!(table.unwrap().metadata().unwrap().nlink(), 1);
     }
@@ -234,7 +235,7 @@ fn tables_spread_over_several_folders_are_gathered_in_one() {
             assert_eq!(dump(&open(&env, &folder.join(format!("{name}-again")))).unwrap(), want);
         }
         assert!(env.list(&folder.join("backup/tables")).unwrap().len() > 3);
-        // Replacing the database takes its tables in the outer folders away.
+        // Replacing a database removes its tables in the outer folders.
         drop(kv);
         replace(&env, &folder.join("backup"), &at).unwrap();
         for disk in &outer {
@@ -246,7 +247,7 @@ fn tables_spread_over_several_folders_are_gathered_in_one() {
 
 #[test]
 fn an_incremental_backup_copies_only_what_is_new_and_is_complete_in_itself() {
-    // Two machines, so that nothing can be linked to the database.
+    // Two machines, so that nothing can be linked from the database.
     let (home, away) = (memory(), memory());
     let kv = open(&home, Path::new("/db"));
     fill(&kv);
@@ -268,7 +269,7 @@ fn an_incremental_backup_copies_only_what_is_new_and_is_complete_in_itself() {
         let again = open(&away, &PathBuf::from(format!("/again{n}")));
         assert_eq!(dump(&again).unwrap(), dump(&kv).unwrap());
     }
-    // After a compaction nothing is as it was.
+    // After a compaction no table is unchanged.
     kv.compact().unwrap();
     let last = back_up_after(&kv, &away, &path(4), &path(3)).unwrap();
     assert_eq!(last.reused, 0);
@@ -299,7 +300,8 @@ fn an_earlier_backup_that_is_damaged_or_of_another_database_is_not_built_upon() 
     assert_eq!((report.copied, report.reused), (3, names.len() as u64 - 3));
     bring_back(&away, Path::new("/next"), Path::new("/again")).unwrap();
     assert_eq!(dump(&open(&away, Path::new("/again"))).unwrap(), want);
-    // A restored database is the same one, but its new tables have numbers that the other gave too.
+    // A restored database has the same identity, but its new tables reuse ids that the other one
+    // used too.
     let again = open(&away, Path::new("/again"));
     let ids: Vec<_> = again.keyspaces().iter().map(|keyspace| keyspace.id).collect();
     again.write(&both(&ids, Kind::Put, &edges(500, 5)), None).unwrap();
@@ -510,7 +512,7 @@ fn what_is_in_the_way_is_told_and_left_alone() {
         told(Kv::open(Arc::clone(&env), &letter, reader).map(drop), InvalidInput, "is a file");
         let after = back_up_after(&kv, &env, &folder.join("y"), &letter).map(drop);
         told(after, InvalidInput, "is a file");
-        // Another database's folder, and a backup's, are as much out of bounds as one's own.
+        // Folders of other databases and backups are refused like one's own.
         let other = folder.join("other");
         open(&env, &other).close().unwrap();
         for inside in [other.join("inside"), good.join("tables/inside")] {
@@ -519,7 +521,7 @@ fn what_is_in_the_way_is_told_and_left_alone() {
             let repaired = quipu_kv::salvage(&env, &at, &inside, 1 << 20, &|_, _| true).map(drop);
             told(repaired, InvalidInput, "is a database or a backup");
         }
-        // What a restore into an empty folder leaves that is killed early is in nobody's way.
+        // The lock file of a restore into an empty folder that was killed early does not matter.
         let killed = folder.join("killed");
         env.create_folder(&killed).unwrap();
         put(&*env, &killed.join("LOCK"), b"");
@@ -538,7 +540,7 @@ fn what_is_in_the_way_is_told_and_left_alone() {
 
 #[test]
 fn a_cancelled_backup_or_restore_leaves_nothing() {
-    // Every call of the progress on a disk in memory, some on a real one.
+    // Every call of the progress function on a disk in memory, some of them on a real one.
     cancel_at(&memory(), Path::new("/"), 1);
     let folder = tempfile::tempdir().unwrap();
     cancel_at(&(Arc::new(RealEnv::default()) as Arc<dyn Env>), folder.path(), 7);
@@ -620,7 +622,7 @@ fn whatever_fails_during_a_backup_the_database_is_whole_and_half_a_backup_is_non
                 let env = on(&disk);
                 let kv = open(&env, Path::new(DB));
                 let want = fill(&kv);
-                kv.flush().unwrap(); // so that the backup's operations are on the target alone
+                kv.flush().unwrap(); // so that all operations of the backup are on the target
                 disk.fail_at(disk.operations() + at, fault);
                 let made = back_up(&kv, &env, target);
                 let about = format!("operation {at}, {:?}, {fault:?}", disk.failed());
@@ -634,7 +636,7 @@ fn whatever_fails_during_a_backup_the_database_is_whole_and_half_a_backup_is_non
                     drop(kv);
                     on(&Arc::new(disk.after_power_cut(at)))
                 } else {
-                    // A failure of the target is none of the database.
+                    // A failure of the target does not affect the database.
                     let ids: Vec<_> = kv.keyspaces().iter().map(|keyspace| keyspace.id).collect();
                     kv.write(&both(&ids, Kind::Put, &[]), None).unwrap();
                     drop(kv);

@@ -1,5 +1,6 @@
-//! Real threads against one store whose memtables are so small that it always flushes and merges.
-// The threads are the test's own, not the engine's.
+//! Real threads on one store whose memtables are so small that it flushes and compacts all the
+//! time.
+// The tests create threads themselves, past `env`.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod common;
@@ -17,7 +18,7 @@ use store::{Durability, ErrorKind, Isolation, Read, Store};
 const WRITERS: u64 = 4;
 const COMMITS: u64 = 100;
 
-/// Runs on both disks, each time with two keyspaces, and once more after opening again.
+/// Runs on both disks with two keyspaces each, and once more after reopening.
 fn each(
     durability: Durability,
     run: impl Fn(&Kv, &[KeyspaceId]),
@@ -42,7 +43,7 @@ fn each(
     }
 }
 
-/// Both directions hold the same edges.
+/// Checks that both directions hold the same edges.
 fn agree(read: &dyn Read, ids: &[KeyspaceId]) -> Vec<(u64, u64, u64)> {
     let out = scan(read, ids[0]).unwrap();
     let mut reverse: Vec<_> =
@@ -52,7 +53,7 @@ fn agree(read: &dyn Read, ids: &[KeyspaceId]) -> Vec<(u64, u64, u64)> {
     out
 }
 
-/// Counts a writer out, also one that fails.
+/// Counts running writers down, also when one fails.
 struct Gone<'a>(&'a AtomicU64);
 
 impl Drop for Gone<'_> {
@@ -61,7 +62,8 @@ impl Drop for Gone<'_> {
     }
 }
 
-/// Found by reading: they were looked up with the lock of all commits held, and each could be a read of the device.
+/// Found by reading: keys were looked up under the lock of all commits, and each lookup could read
+/// the device.
 #[test]
 fn keys_are_looked_up_while_others_commit_and_what_these_change_counts() {
     let env = Arc::new(FaultyEnv::new());
@@ -76,7 +78,7 @@ fn keys_are_looked_up_while_others_commit_and_what_these_change_counts() {
     env.before_read({
         let (kv, ids, committed) = (Arc::clone(&kv), ids.clone(), Arc::clone(&committed));
         move || {
-            // Whoever committed with the lock held would wait for ever.
+            // A commit under the lock would wait forever.
             assert!(kv.commits_at_once(), "the lock is held around a read");
             kv.write(&both(&ids, Kind::Put, &[(30, 30, 1)]), None).unwrap();
             kv.write(&both(&ids, Kind::Delete, &[(3, 3, 0)]), None).unwrap();
@@ -105,7 +107,7 @@ fn write_and_read(kv: &Kv, ids: &[KeyspaceId]) {
             scope.spawn(move || {
                 let _gone = Gone(writing);
                 for i in 1..=COMMITS {
-                    // A counter of this writer, one of all, and an edge of its own.
+                    // A counter for this writer, one for all, and a separate edge.
                     let edges = [(0, 0, 1), (1, me, 1), (2 + me, i, i as i64)];
                     kv.write(&both(ids, Kind::Merge, &edges), None).unwrap();
                     acknowledged[me as usize].store(i, Ordering::Release);
@@ -137,7 +139,7 @@ fn write_and_read(kv: &Kv, ids: &[KeyspaceId]) {
                         acknowledged.iter().map(|count| count.load(Ordering::Acquire)).collect();
                     let moment = kv.snapshot();
                     let edges = agree(&*moment, ids);
-                    assert_eq!(edges, agree(&*moment, ids), "a moment stays as it was");
+                    assert_eq!(edges, agree(&*moment, ids), "a snapshot does not change");
                     let mut all = 0;
                     for me in 0..WRITERS {
                         let count = weight(&*moment, ids[0], 1, me).unwrap_or(0) as u64;
@@ -187,7 +189,7 @@ fn transfers_with_retries_keep_the_sum() {
                         for _ in 0..100 {
                             let from = random.below(ACCOUNTS);
                             let to = (from + 1 + random.below(ACCOUNTS - 1)) % ACCOUNTS;
-                            // First committer wins, so someone gets on in every round.
+                            // First committer wins, so one writer succeeds in each round.
                             for _ in 0..10_000 {
                                 let tx = kv.begin(Isolation::Snapshot);
                                 let a = weight(&*tx, ids[0], from, 0).unwrap();
@@ -217,7 +219,7 @@ fn transfers_with_retries_keep_the_sum() {
                 }
             });
             let moved: Vec<_> = movers.into_iter().map(|mover| mover.join()).collect();
-            // Also where a mover failed: the reader would go on for ever.
+            // Also where a writer failed: the reader would run forever.
             done.store(true, Ordering::Release);
             let moved: u64 = moved.into_iter().map(Result::unwrap).sum();
             assert_eq!(moved, 400);
@@ -303,7 +305,7 @@ fn a_transaction_writes_a_keyspace_that_was_created_after_it_began() {
     transaction.commit().unwrap();
     assert_eq!(agree(&kv, &ids), [(1, 2, base::int_to_word(3))]);
 
-    // What another wrote there since the transaction began is a conflict, as in any keyspace.
+    // A write to it by another transaction, since this one began, is a conflict as in any keyspace.
     let late = kv.begin(Isolation::Snapshot);
     let more = create(&kv, &["out2", "in2"]).unwrap();
     kv.write(&both(&more, Kind::Put, &[(1, 2, 3)]), None).unwrap();
@@ -312,7 +314,8 @@ fn a_transaction_writes_a_keyspace_that_was_created_after_it_began() {
     assert_eq!(late.commit().unwrap_err().kind(), ErrorKind::Conflict);
 }
 
-/// Whoever tries a write without waiting for files does it again with time: it must not be there twice, nor half.
+/// A non-blocking write that failed is retried with blocking: it must not be applied twice or by
+/// halves.
 #[test]
 fn a_write_that_would_wait_for_a_file_is_not_done() {
     let folder = tempfile::tempdir().unwrap();
@@ -328,7 +331,7 @@ fn a_write_that_would_wait_for_a_file_is_not_done() {
     let mut existed = Vec::new();
     let delete = both(&ids, Kind::Delete, &edges[500..501]);
     assert!(env::at_once(|| kv.write(&delete, Some(&mut existed)).is_ok()).is_none());
-    // Nor is what comes after a read that failed, though nobody minded.
+    // A failed read also stops later writes of the call, even if its error was ignored.
     let add = both(&ids, Kind::Merge, &edges[700..701]);
     let mut added = None;
     let tried = env::at_once(|| {
@@ -337,7 +340,7 @@ fn a_write_that_would_wait_for_a_file_is_not_done() {
     });
     assert_eq!((tried, added), (None, Some(false)));
     assert_eq!(agree(&kv, &ids).len(), 1000);
-    // With what it needs in memory it is done, and what comes after it in the same call waits.
+    // With its rows in memory the write is done, and later calls of the same closure may block.
     existed.clear();
     kv.write(&add, None).unwrap();
     let done = env::at_once(|| {

@@ -1,5 +1,5 @@
-//! Every failure of the disk at every operation of a short life: what was acknowledged stays, the rest
-//! is there whole or not at all.
+//! Every failure of the disk at every operation of a short workload: acknowledged commits stay,
+//! others are there whole or not at all.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // the threads are the test's own
 
 mod common;
@@ -70,7 +70,7 @@ fn run(store: &dyn Store, step: Step) -> Result<()> {
 }
 
 fn settings(durability: Durability) -> KvOptions {
-    // The moments of flushes and compactions are the test's.
+    // The tests choose when flushes and compactions run.
     KvOptions { auto_compaction: false, ..options(durability, 1 << 20) }
 }
 
@@ -79,7 +79,7 @@ fn open(env: &Arc<FaultyEnv>, durability: Durability) -> Result<Kv> {
     Kv::open(env, Path::new("/db"), settings(durability))
 }
 
-/// The states that reopening may find, and the open store if it could be opened.
+/// The states that reopening may find, and the store if it could be opened.
 struct End {
     allowed: Vec<common::State>,
     stopped: Option<(Step, Error)>,
@@ -88,7 +88,7 @@ struct End {
     history: Vec<common::State>,
 }
 
-/// Lives until the first error.
+/// Runs the steps up to the first error.
 fn live(env: &Arc<FaultyEnv>, durability: Durability) -> End {
     let model = ModelStore::new();
     let mut now = dump(&model).unwrap();
@@ -168,7 +168,8 @@ fn after_any_one_failure_what_was_acknowledged_is_there_when_opened_again() {
     }
 }
 
-/// Found by simulation: the flush that failed told nobody, and who waited for room waited for ever.
+/// Found by simulation: a failed flush did not wake the writers that waited for room, and they
+/// waited forever.
 #[test]
 fn a_failed_flush_wakes_the_writers_that_wait_for_room() {
     let env = Arc::new(FaultyEnv::new());
@@ -179,8 +180,8 @@ fn a_failed_flush_wakes_the_writers_that_wait_for_room() {
     };
     create(&*kv, &["out", "in"]).unwrap();
     run(&*kv, Step::Put(1)).unwrap();
-    // While the flush that was asked for is at its first table, a writer fills the next generation of memtables, and
-    // waits: that is when the creation of the table fails.
+    // While the flush creates its first table, a writer fills the next memtables and waits. Then
+    // the creation of the table fails.
     let (sender, ended) = std::sync::mpsc::channel();
     let (writer, waiting) = (Arc::clone(&kv), env.waiting());
     env.fail_next_table(move || {
@@ -194,13 +195,13 @@ fn a_failed_flush_wakes_the_writers_that_wait_for_room() {
         }
     });
     assert_eq!(kv.flush().map_err(|error| error.kind()), Err(ErrorKind::Io));
-    // The bound ends a test that would never end; it measures nothing.
+    // The timeout ends a test that would hang; it measures nothing.
     let failed = ended.recv_timeout(Duration::from_secs(120)).expect("the writer still waits");
     assert_eq!(failed, Some(ErrorKind::Poisoned));
 }
 
-/// Found by simulation: after a failed sync the page cache shows what the disk does not have; the next opening believed it, built
-/// on it, and a power cut left a database that did not open.
+/// Found by simulation: after a failed sync the page cache shows bytes that the disk does not have.
+/// The next opening relied on them, and a power cut left a database that did not open.
 #[test]
 fn after_a_failed_sync_and_an_opening_without_a_reboot_a_power_cut_takes_nothing_acknowledged() {
     let mut syncs = 0;
@@ -234,7 +235,7 @@ fn after_a_failed_sync_and_an_opening_without_a_reboot_a_power_cut_takes_nothing
             };
             match durability {
                 Durability::Sync => cut(&kept),
-                // The creation of keyspaces is as durable as a commit.
+                // Creating keyspaces is as durable as a commit.
                 _ => cut(&[unflushed, kept.clone(), [common::State::default()]].concat()),
             }
             run(&kv, Step::Flush).unwrap();
@@ -244,7 +245,8 @@ fn after_a_failed_sync_and_an_opening_without_a_reboot_a_power_cut_takes_nothing
     assert!(syncs > 40, "{syncs} syncs failed");
 }
 
-/// Found by simulation: the second opening synced the lower name only, and a power cut took both folders.
+/// Found by simulation: the second opening synced only the inner folder's name, and a power cut
+/// lost both folders.
 #[test]
 fn a_new_folder_for_tables_is_durable_though_its_first_opening_failed() {
     let more = Path::new("/more/disk");
@@ -261,7 +263,7 @@ fn a_new_folder_for_tables_is_durable_though_its_first_opening_failed() {
         drop(open(&env));
         let kv = open(&env).unwrap_or_else(|error| panic!("operation {at}: {error}"));
         for from in 0..4 {
-            // Tables go to both folders.
+            // Tables are written to both folders.
             let _ = create(&kv, &["out", "in"]);
             run(&kv, Step::Put(10 * from)).unwrap();
             kv.flush().unwrap();
@@ -275,7 +277,7 @@ fn a_new_folder_for_tables_is_durable_though_its_first_opening_failed() {
     }
 }
 
-/// Found by killing processes: between the manifest and the log there was a moment that a reader could not open.
+/// Found by killing processes: between manifest and log, a reader could not open the database.
 #[test]
 fn a_creation_that_was_cut_short_reads_as_an_empty_database_or_as_none() {
     let env = Arc::new(FaultyEnv::new());
@@ -307,7 +309,8 @@ fn after_a_power_cut_at_any_operation_acknowledged_commits_are_there_and_others_
             let env = Arc::new(FaultyEnv::new());
             env.fail_at(at, Fault::PowerCut);
             let mut end = live(&env, Durability::Sync);
-            // The image is taken before the store is dropped; nothing more gets through anyway.
+            // The image is taken before the store is dropped; nothing is written after the power
+            // cut anyway.
             let disk = Arc::new(env.after_power_cut(seed));
             drop(end.kv.take());
             let about =
@@ -332,7 +335,7 @@ fn without_sync_a_power_cut_leaves_some_moment_of_the_past_whole() {
             drop(end.kv.take());
             let about = format!("operation {at}, {:?}, {:?}", env.failed(), end.stopped);
             let kv = open(&disk, durability).unwrap_or_else(|error| panic!("{about}: {error}"));
-            // Creating and dropping is durable at once, so it is the rows that may be older.
+            // Keyspace changes are durable at once, so only the rows may be older.
             let rows = |mut state: Vec<(String, _)>| {
                 state.retain(|(name, _)| name == "out" || name == "in");
                 state

@@ -1,4 +1,4 @@
-//! Tables in several folders: each has about as many bytes of them as the others.
+//! Tables in several folders: all folders get about the same number of bytes.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -14,7 +14,7 @@ use store::{Durability, Store, WriteBatch};
 
 fn open(env: &Arc<dyn Env>, more: &[&str]) -> Kv {
     let tiny = options(Durability::Os, 1 << 20);
-    // One table a keyspace and flush, which stays as it is.
+    // One table per keyspace and flush, which is never compacted.
     let tree = TreeOptions { level0_runs: 1000, table_bytes: 1 << 20, ..tiny.tree };
     let table_folders = more.iter().map(PathBuf::from).collect();
     Kv::open(Arc::clone(env), Path::new("/db"), KvOptions { tree, table_folders, ..tiny }).unwrap()
@@ -41,7 +41,7 @@ fn check_even(env: &Arc<dyn Env>, more: &[&str]) {
     assert!(least > 20_000 && 3 * most <= 4 * least, "{bytes:?}");
 }
 
-/// By turns of table and folder, all large tables would lie in one.
+/// If folders took turns by table, all large tables would be in one.
 #[test]
 fn tables_of_unequal_lengths_fill_their_folders_evenly() {
     let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
@@ -59,11 +59,11 @@ fn tables_of_unequal_lengths_fill_their_folders_evenly() {
     fill(&kv, &ids, 20);
     check_even(&env, &["/more"]);
     drop(kv);
-    // What is there counts when it is opened again: a new folder is filled first.
+    // Existing tables count when the database is opened again: a new folder is filled first.
     let kv = open(&env, &["/more", "/most"]);
     fill(&kv, &ids, 10);
     check_even(&env, &["/more", "/most"]);
-    // What goes makes room.
+    // Removed tables make room.
     kv.drop_keyspaces(&ids).unwrap();
     let ids = create(&kv, &["large again", "small again"]).unwrap();
     fill(&kv, &ids, 31);

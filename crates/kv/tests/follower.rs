@@ -1,5 +1,5 @@
-//! A reader beside the writer: each refresh is some moment of the writer, never an older one.
-// The threads are the test's own, not the engine's.
+//! A reader beside the writer: each refresh shows some state of the writer, never an older one.
+// The tests create threads themselves, past `env`.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod common;
@@ -80,7 +80,7 @@ fn after_each_refresh_a_follower_equals_the_writer_and_a_held_moment_stays() {
                 follower.refresh().unwrap();
                 assert_eq!(dump(&follower).unwrap(), dump(&kv).unwrap(), "step {step}");
                 if let Some((held, was)) = &held {
-                    assert_eq!(&held_rows(&**held, &ids), was, "a held moment at step {step}");
+                    assert_eq!(&held_rows(&**held, &ids), was, "a snapshot at step {step}");
                 }
                 if random.below(4) == 0 {
                     let snapshot = follower.snapshot();
@@ -143,7 +143,8 @@ fn beside_a_busy_writer_both_directions_agree_and_nothing_goes_back() {
     });
 }
 
-/// Found by simulation: the follower kept its moment, and lost the rows that the log no longer told it.
+/// Found by simulation: the follower kept its sequence number and lost rows, after their part of
+/// the log was damaged.
 #[test]
 fn a_log_damaged_behind_a_follower_is_corruption_and_not_fewer_rows() {
     let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
@@ -159,14 +160,14 @@ fn a_log_damaged_behind_a_follower_is_corruption_and_not_fewer_rows() {
     let end = records.iter().rposition(|byte| *byte != 0).unwrap();
     let mut log = env.open_log(&segment, LogMode::Write).unwrap();
     log.write_at(&[records[end] ^ 1], end as u64).unwrap();
-    // A change of the manifest makes the follower read the log from its beginning.
+    // A manifest edit makes the follower read the log from its beginning.
     create(&kv, &["late"]).unwrap();
     let refreshed = follower.refresh().map_err(|error| error.kind());
     assert_eq!(refreshed, Err(store::ErrorKind::Corruption));
     assert_eq!(common::scan(&follower, ids[0]).unwrap().len(), 1);
 }
 
-/// Nothing changes the files beside the follower, so what is missing was not replaced.
+/// Nothing changes files meanwhile, so a missing file was not replaced.
 #[test]
 fn a_missing_file_is_corruption_for_a_follower_too() {
     let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
@@ -177,7 +178,7 @@ fn a_missing_file_is_corruption_for_a_follower_too() {
     kv.flush().unwrap();
     kv.write(&both(&ids, Kind::Put, &[(4, 5, 6)]), None).unwrap();
     let table = env.list(&folder.join("tables")).unwrap().remove(0);
-    // The newest: those before it hold nothing that is not in tables.
+    // The newest segment: earlier ones hold only rows that are in tables.
     let segments = env.list(&folder.join("wal")).unwrap();
     let segment = segments.into_iter().filter(|name| name.ends_with(".log")).max().unwrap();
     for name in ["CURRENT".to_owned(), format!("tables/{table}"), format!("wal/{segment}")] {

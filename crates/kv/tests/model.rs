@@ -1,5 +1,5 @@
-//! The engine against a model too simple to be wrong: the same random operations on both, the same
-//! answers at every step, in tiny memtables, blocks and tables so that rare branches run.
+//! Compares the engine with a simple model: the same random operations, the same answers at every
+//! step. Memtables, blocks and tables are tiny, so that rare branches run.
 #![allow(clippy::unwrap_used)]
 
 use base::{
@@ -19,7 +19,7 @@ use store::{
 };
 use testkit::{ModelStore, OneBatch};
 
-/// Few keys, so that they meet often.
+/// Few keys, so that operations often share them.
 const KEYS: u64 = 24;
 
 #[derive(Clone, Debug)]
@@ -53,8 +53,8 @@ enum Op {
 
 fn rows(max: usize) -> impl Strategy<Value = Vec<Row>> {
     let bytes = prop::option::of(prop::collection::vec(any::<u8>(), 0..12));
-    // Little mostly; else so much that two are more than a word holds, and a third may bring the
-    // sum back.
+    // Mostly small numbers; sometimes large ones whose sum overflows a word, and a third may bring
+    // it back into range.
     let much = prop_oneof![Just(i64::MAX - 1), Just(i64::MIN + 1), Just(1 << 62), Just(-1 << 62)];
     let word = prop_oneof![12 => -50_i64..50, 1 => much].prop_map(int_to_word);
     let row = (0..KEYS, 0..3_u8, prop::option::of(word), bytes)
@@ -92,7 +92,7 @@ fn shapes() -> [Shape; 2] {
     ]
 }
 
-/// Key number `key` of a keyspace: pairs share first words, strings share prefixes.
+/// The `key`th key of a keyspace: pairs share first words, strings share prefixes.
 fn key_of(shape: &Shape, key: u64) -> Key {
     match shape.key {
         KeyShape::Words(_) => Key::words(&[key / 5, key % 5]),
@@ -175,7 +175,7 @@ fn load(store: &dyn Store, ids: &[KeyspaceId], rows: &[Row]) -> store::Result<()
     Ok(())
 }
 
-/// Everything one can read, as text that differs where the answers do.
+/// Everything that can be read, as a string that differs where the answers do.
 fn everything(read: &dyn Read, ids: &[KeyspaceId]) -> String {
     let mut said = String::new();
     for (id, shape) in ids.iter().zip(shapes()) {
@@ -290,12 +290,12 @@ fn rows_of(batch: &Batch, keys: bool) -> Vec<(Option<Key>, Values)> {
         .collect()
 }
 
-/// Whether both did it; else both refused it for one reason: another won, or no word holds what is
-/// added to a key.
+/// Whether both succeeded. Otherwise checks that both failed for the same reason: a conflict, or an
+/// overflow of a word.
 fn same<T>(engine: store::Result<T>, model: store::Result<T>) -> bool {
     let kind = |result: store::Result<T>| result.map(drop).map_err(|error| error.kind());
     let (engine, model) = (kind(engine), kind(model));
-    assert_eq!(engine, model, "who refuses");
+    assert_eq!(engine, model, "engine and model end differently");
     assert!(matches!(engine, Ok(()) | Err(ErrorKind::Conflict | ErrorKind::Limit)), "{engine:?}");
     engine.is_ok()
 }
@@ -396,7 +396,7 @@ fn run(durability: Durability, ops: &[Op]) {
                     a.roll_back_to(one);
                     b.roll_back_to(other);
                     let seen = |tx: &dyn Transaction| everything(tx, &ids[..1]);
-                    assert_eq!(seen(&**a), seen(&**b), "a transaction that went back");
+                    assert_eq!(seen(&**a), seen(&**b), "a transaction after a rollback");
                 }
             }
             Op::TxRead(key) => {
@@ -436,11 +436,7 @@ fn run(durability: Durability, ops: &[Op]) {
         }
         assert_eq!(everything(&kv, &ids), everything(&model, &ids), "after {op:?}");
         for (a, b) in &held {
-            assert_eq!(
-                everything(&**a, &ids),
-                everything(&**b, &ids),
-                "a held moment after {op:?}"
-            );
+            assert_eq!(everything(&**a, &ids), everything(&**b, &ids), "a snapshot after {op:?}");
         }
     }
     kv.check(&|_, _| true).unwrap();

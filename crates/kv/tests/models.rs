@@ -1,5 +1,5 @@
-//! The whole engine under a checker that chooses which thread goes on: group commit, a failing sync, flushes,
-//! compactions, snapshots and conflicts. `make models` runs them long.
+//! The whole engine under a model checker that chooses which thread runs: group commit, a failing
+//! sync, flushes, compactions, snapshots and conflicts. `make models` runs them for longer.
 #![cfg(feature = "shuttle")]
 #![allow(clippy::unwrap_used)]
 
@@ -16,7 +16,8 @@ use std::path::Path;
 use std::sync::Arc;
 use store::{Durability, ErrorKind, Isolation, Store, WriteBatch};
 
-/// A new store with two keyspaces. Its log is as long as needed, so that each commit is one write of it.
+/// A new store with two keyspaces. The log is long enough for one segment, so each commit is one
+/// write to it.
 fn open(memtable_bytes: u64) -> (Arc<ModelEnv>, Arc<Kv>, Arc<[KeyspaceId]>) {
     let env = Arc::new(ModelEnv::new());
     let options =
@@ -26,10 +27,10 @@ fn open(memtable_bytes: u64) -> (Arc<ModelEnv>, Arc<Kv>, Arc<[KeyspaceId]>) {
     (env, Arc::new(kv), ids.into())
 }
 
-/// What a reader keeps of a keyspace, and since when it stands.
+/// Rows that a reader cached, and the sequence number they are from.
 type Kept = (SeqNo, Vec<(u64, u64, u64)>);
 
-/// Reads a keyspace as somebody does who keeps what he read before and reads anew what has changed, and sees that this is all there is.
+/// Reads a keyspace, updates the cached rows with what changed since, and checks that both agree.
 fn read_on(kv: &Kv, keyspace: KeyspaceId, kept: &mut Option<Kept>) {
     let snapshot = kv.snapshot();
     let now = snapshot.changed_at(keyspace).unwrap();
@@ -83,7 +84,7 @@ fn who_reads_anew_what_is_told_to_have_changed_has_all_there_is() {
     });
 }
 
-/// Number of the log's write that holds the commit with this number.
+/// Number of the log write that holds the first commit.
 #[derive(Clone, Copy)]
 struct FirstWrite(u64);
 
@@ -126,7 +127,8 @@ fn commit_in_a_group(fails_after: Option<u64>) {
                         }
                         Err(error) => {
                             assert!(fails_after.is_some(), "no reason to fail: {error}");
-                            // Whoever waited for the failed sync gets its error, later ones the poison.
+                            // Threads that waited for the failed sync get its error, later ones the
+                            // poison.
                             let again = kv.write(&both(&ids, Kind::Put, &[(9, 9, 9)]), None);
                             assert_eq!(again.unwrap_err().kind(), ErrorKind::Poisoned);
                             return;
@@ -143,7 +145,7 @@ fn commit_in_a_group(fails_after: Option<u64>) {
                 let snapshot = kv.snapshot();
                 let seq = snapshot.seq().0;
                 assert!((1..=seq).all(|seq| first.is_durable(&env, seq)), "seen, so durable");
-                // Each commit added one to the sum of all and one edge of its own.
+                // Each commit added one to the common sum, and one separate edge.
                 let sum = weight(&*snapshot, ids[0], 0, 0).unwrap_or(0);
                 let edges = scan(&*snapshot, ids[0]).unwrap().len() as i64 - i64::from(sum > 0);
                 assert_eq!((sum, edges), (seq as i64, seq as i64), "a prefix of the commits");
@@ -161,7 +163,7 @@ fn commit_in_a_group(fails_after: Option<u64>) {
 #[test]
 fn snapshots_stay_whole_while_memtables_are_flushed_and_tables_merged() {
     explore("flush and compaction", || {
-        // Each commit seals.
+        // Each commit seals the memtables.
         let (_env, kv, ids) = open(1);
         let writer = {
             let (kv, ids) = (Arc::clone(&kv), Arc::clone(&ids));
@@ -213,7 +215,7 @@ fn of_two_transactions_that_read_and_write_one_row_no_update_is_lost() {
                             Ok(_) => return,
                             Err(error) => assert_eq!(error.kind(), ErrorKind::Conflict),
                         }
-                        // The other one's commit may wait for its sync, so that this one conflicts again.
+                        // The other commit may not be synced yet, so that this one conflicts again.
                         thread::yield_now();
                     }
                 })

@@ -1,4 +1,4 @@
-//! Opening again after each kind of end, and damage to each byte.
+//! Reopening after each kind of end, and after damage to each byte.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -30,7 +30,7 @@ fn files(env: &dyn Env, folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Another machine with the same files: what a killed process leaves.
+/// Copies the files to another machine, as a killed process leaves them.
 fn copy(env: &dyn Env) -> Arc<dyn Env> {
     let new = MemoryEnv::new(1);
     for path in files(env, Path::new(DB)) {
@@ -50,13 +50,13 @@ fn what_is_not_synced_is_durable_and_there_with_the_next_commit_that_is() {
     let kv = open(&(Arc::clone(&env) as Arc<dyn Env>), Durability::Sync);
     let ids = create(&kv, &["out", "in"]).unwrap();
     let before = env.file_syncs();
-    // Past the ends of several segments of the log.
+    // More commits than several segments of the log can hold.
     for i in 0..300 {
         kv.write_unsynced(&both(&ids, Kind::Put, &[(1, i, 1)])).unwrap();
     }
     let segments = env.file_syncs() - before;
     assert!(segments < 20, "{segments} syncs, one for the file of each segment");
-    assert_eq!(weight(&kv, ids[0], 1, 7), None, "a power cut could take it");
+    assert_eq!(weight(&kv, ids[0], 1, 7), None, "a power cut could lose it");
     let lost = Arc::new(env.after_power_cut(1)) as Arc<dyn Env>;
     open(&lost, Durability::Sync).check(&|_, _| true).unwrap();
     kv.write(&both(&ids, Kind::Put, &[(2, 2, 1)]), None).unwrap();
@@ -68,8 +68,8 @@ fn what_is_not_synced_is_durable_and_there_with_the_next_commit_that_is() {
     }
 }
 
-/// Found by simulation: a block of the manifest was written elsewhere, and with the edit that it held an import was
-/// gone, without an error.
+/// Found by simulation: a block of the manifest was written to the wrong place. The import in its
+/// edit was lost without an error.
 #[test]
 fn an_edit_of_the_manifest_that_is_lost_behind_a_later_commit_is_corruption() {
     let env = memory();
@@ -100,7 +100,7 @@ fn an_edit_of_the_manifest_that_is_lost_behind_a_later_commit_is_corruption() {
     }
 }
 
-/// Found by simulation: each look at the log met a segment that the writer had just given back.
+/// Found by simulation: each read of the log met a segment that the writer had just released.
 #[test]
 fn a_check_beside_a_writer_misses_no_segment_that_was_given_back() {
     let env = Arc::new(FaultyEnv::new());
@@ -108,11 +108,11 @@ fn a_check_beside_a_writer_misses_no_segment_that_was_given_back() {
     let kv = Arc::new(open(&door, Durability::Os));
     let ids = create(&*kv, &["out", "in"]).unwrap();
     kv.write(&both(&ids, Kind::Put, &[(0, 0, 1)]), None).unwrap();
-    // The manifest says from which segment on the log is needed.
+    // Records in the manifest the first segment that is needed.
     kv.flush().unwrap();
     let (writer, its, mut from) = (Arc::clone(&kv), ids.clone(), 0);
     env.before_list(&Path::new(DB).join("wal"), move || {
-        // A segment given back lies there as a spare for a while: until its file is needed for another.
+        // A released segment stays as a spare until its file is reused.
         for _ in 0..4 {
             if from < 40 {
                 from += 1;
@@ -136,7 +136,7 @@ fn a_log_replayed_over_flushed_tables_applies_each_merge_once() {
         if round == 3 {
             kv.flush().unwrap();
         }
-        // Killed at this point, and opened twice: the second time finds what the first wrote.
+        // Killed here, and opened twice: the second opening finds what the first wrote.
         let killed = copy(&*env);
         for _ in 0..2 {
             let again = open(&killed, Durability::Os);
@@ -189,7 +189,7 @@ fn a_keyspace_takes_the_place_of_another_at_once() {
         assert_eq!(weight(kv, ids[1], 2, 1), Some(5));
         assert_eq!(weight(kv, ids[1], 3, 4), Some(7));
     }
-    assert_eq!(weight(&*held, ids[0], 1, 2), Some(5), "who held the moment sees both");
+    assert_eq!(weight(&*held, ids[0], 1, 2), Some(5), "the older snapshot sees both");
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn opening_without_a_log_after_a_killed_life_with_one_keeps_what_the_log_held() 
     let killed = copy(&*env);
     let without = open(&killed, Durability::None);
     assert_eq!(dump(&without).unwrap(), want);
-    // Killed again: what the log held is in tables, and the log is not asked for any more.
+    // Killed again: the log's rows are in tables, and the log is not read any more.
     let killed = copy(&*killed);
     let again = open(&killed, Durability::Os);
     assert_eq!(dump(&again).unwrap(), want);
@@ -260,7 +260,7 @@ fn a_transaction_whose_keyspace_was_dropped_is_refused_whole() {
     let tx = kv.begin(Isolation::Snapshot);
     tx.write(&both(&ids, Kind::Put, &[(1, 2, 6)])).unwrap();
     kv.drop_keyspaces(&ids[1..]).unwrap();
-    assert_eq!(weight(&*tx, ids[1], 2, 1), Some(6), "its own moment stays readable");
+    assert_eq!(weight(&*tx, ids[1], 2, 1), Some(6), "its own snapshot stays readable");
     assert_eq!(tx.commit().unwrap_err().kind(), ErrorKind::InvalidInput);
     assert_eq!(weight(&kv, ids[0], 1, 2), Some(5));
 }
@@ -320,7 +320,7 @@ fn a_closed_handle_hands_the_folder_over_and_refuses_commits() {
     assert_eq!(weight(&next, ids[0], 1, 2), None);
 }
 
-/// A small database with all kinds of files, closed or killed.
+/// A small database with files of all kinds, closed or killed.
 fn specimen(closed: bool) -> (Arc<dyn Env>, common::State) {
     let env = memory();
     let small = KvOptions { wal_segment_bytes: 1 << 10, ..quiet(Durability::Sync) };
@@ -361,14 +361,14 @@ fn a_flipped_byte_anywhere_is_corruption_with_file_and_offset_or_changes_no_answ
                 });
                 let about = format!("byte {at} of {}, closed: {closed}", path.display());
                 match found {
-                    // The last record of a killed log may be one that was never synced.
+                    // The last record of a killed process's log may never have been synced.
                     Ok(found) => assert!(found == want || is_log && !closed, "{about}: {found:?}"),
                     Err(error) => {
                         assert_eq!(error.kind(), ErrorKind::Corruption, "{about}: {error}");
                         let said = error.cause::<Corruption>().unwrap().to_string();
                         let name = path.file_name().unwrap().to_str().unwrap();
-                        // The manifest's last edit could be one that a crash cut short; that it was
-                        // not is known from the log, which begins behind it.
+                        // The manifest's last edit could be one that a crash interrupted. The log
+                        // tells that it was not: it begins behind that edit.
                         let known = name.starts_with("MANIFEST") || said.contains(name);
                         assert!(known, "{about}: {error}");
                     }
@@ -391,7 +391,7 @@ fn a_missing_file_is_a_clear_error() {
             damaged.remove(&path).unwrap();
             match Kv::open(damaged, Path::new(DB), quiet(Durability::Sync)) {
                 Ok(kv) => {
-                    // A log segment that nothing needs any more.
+                    // A log segment that is not needed any more.
                     assert!(name.ends_with(".log"), "{name}");
                     assert_eq!(dump(&kv).unwrap(), want, "without {name}");
                 }
@@ -427,7 +427,7 @@ fn openings_without_a_log_leave_no_segments_behind() {
     for round in 0..5 {
         let kv = open(&env, Durability::None);
         assert!(segments() <= 1, "{} segments in round {round}", segments());
-        // Killed, or closed: the next opening finds the same.
+        // Killed or closed: the next opening must find the same.
         if round % 2 == 0 {
             kv.close().unwrap();
         }

@@ -1,6 +1,8 @@
-//! The engine's durability broken on purpose, and noticed: run with `--features sabotage`.
+//! Breaks the engine's durability on purpose with fault switches, and checks that a test notices:
+//! run with `--features sabotage`.
 //!
-//! The switches of isolation are turned in `crates/quipu/tests/sabotage.rs`; these two need a disk that fails.
+//! `crates/quipu/tests/sabotage.rs` turns the switches of isolation; these two need a disk that
+//! fails.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -16,7 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 use store::{Durability, Store, WriteBatch};
 
-/// A switch breaks the whole process: the tests take turns.
+/// A switch affects the whole process, so the tests take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
 fn open(env: &Arc<FaultyEnv>) -> Kv {
@@ -29,7 +31,7 @@ fn put(kv: &Kv, id: base::KeyspaceId, edge: u64) -> store::Result<()> {
     kv.write(&WriteBatch { tables }, None).map(drop)
 }
 
-/// What was acknowledged is there after a power cut, whatever the disk kept of the rest.
+/// Fails where a power cut loses an acknowledged commit, whatever else the disk kept.
 fn a_power_cut_loses_nothing() -> Result<(), String> {
     let env = Arc::new(FaultyEnv::new());
     let kv = open(&env);
@@ -47,7 +49,7 @@ fn a_power_cut_loses_nothing() -> Result<(), String> {
     Ok(())
 }
 
-/// Nobody reads a commit whose record did not reach the log.
+/// Fails where a reader sees a commit whose record did not reach the log.
 fn a_failed_commit_is_not_seen() -> Result<(), String> {
     for later in 0..4 {
         let env = Arc::new(FaultyEnv::new());

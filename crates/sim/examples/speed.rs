@@ -1,4 +1,5 @@
-//! How fast the simulated machine is: operations a second, and restarts after a power cut.
+//! Measures the speed of the simulated machine: operations per second, and restarts after a power
+//! cut.
 #![allow(clippy::disallowed_methods, reason = "this measures the real clock")]
 
 use env::{Env, LogMode, ReadOptions};

@@ -1,17 +1,21 @@
-//! Files and folders of the simulated machine: what is on the disk, and what only seems to be.
+//! Files and folders of the simulated disk: what processes see, and which changes are not synced
+//! yet.
 //!
-//! Names are kept as they are now, with a list of the changes that no folder sync has made durable yet. A power
-//! cut takes all of them back and lets some happen again (`disk_power`). Files' bytes are in [`Content`].
+//! `env` and `machine` call it for every operation, `disk_power` in a power cut.
 //!
-//! A folder is a thing of its own, and its path only where it can be found now: a renamed one takes what is in it
-//! along, unsynced changes of names included.
+//! The current names are kept with a list of changes that no folder sync has made durable yet. A
+//! power cut undoes all of them and repeats some (`disk_power`). The bytes of files are in
+//! [`Content`].
+//!
+//! A folder has an id of its own, and its path only says where it is now: a renamed folder takes
+//! its content along, including unsynced changes of names.
 //!
 //! # Invariants
 //! 1. A file lives while a name, an unsynced change of a name or an open handle refers to it.
-//! 2. `changes` is in the order of happening; each is whole: a rename removes one name and adds the other, or
-//!    neither.
+//! 2. `changes` is in the order in which they happened. Each is atomic: a rename removes one name
+//!    and adds the other, or neither.
 //! 3. A file with unsynced bytes is in `dirty`.
-//! 4. A folder that no path leads to is empty, and no folder lies in itself.
+//! 4. A folder without a path is empty, and no folder contains itself.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -19,16 +23,17 @@ use std::io;
 use crate::Random;
 use crate::disk_file::Content;
 
-/// Changes of names kept in memory; past this many, the older half is durable (a journal commits by itself).
+/// Most unsynced changes of names. Past this the older half becomes durable, as when a journal
+/// commits by itself.
 const CHANGES_MAX: usize = 4096;
-/// Removed files whose bytes may turn up in blocks that were allocated but not written.
+/// Removed files whose bytes may appear in blocks that were allocated but not written.
 const GARBAGE_FILES: usize = 4;
 const GARBAGE_BYTES: usize = 64 << 10;
 
 /// The root folder, named `/` or by the empty path.
 pub(crate) const ROOT: u32 = 0;
 
-/// What a name stands for.
+/// What a name refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     File(u32),
@@ -38,15 +43,15 @@ pub(crate) enum Entry {
 #[derive(Debug, Default)]
 pub(crate) struct File {
     pub(crate) content: Content,
-    /// Names that it has now.
+    /// Number of current names.
     pub(crate) names: u32,
-    /// Mentions in unsynced changes.
+    /// Number of times that unsynced changes refer to it.
     mentions: u32,
-    /// Open handles.
+    /// Number of open handles.
     pub(crate) handles: u32,
     pub(crate) in_dirty: bool,
     in_use: bool,
-    /// Whether its bytes are in `used_bytes`: while it has a name or a handle.
+    /// Whether its bytes count in `used_bytes`: while it has a name or a handle.
     pub(crate) counted: bool,
 }
 
@@ -67,7 +72,7 @@ pub(crate) struct Part {
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) first: Part,
-    /// The new name, where a rename moved one.
+    /// The new name, if the change is a rename.
     pub(crate) second: Option<Part>,
 }
 
@@ -77,12 +82,12 @@ impl Change {
     }
 }
 
-/// See the module's header.
+/// The disk of one machine; see the module's header.
 #[derive(Debug)]
 pub(crate) struct Disk {
     pub(crate) files: Vec<File>,
     free: Vec<u32>,
-    /// Every folder there ever was.
+    /// Every folder that ever existed; the index is its id.
     pub(crate) folders: Vec<Folder>,
     pub(crate) changes: Vec<Change>,
     pub(crate) dirty: Vec<u32>,
@@ -90,7 +95,7 @@ pub(crate) struct Disk {
     pub(crate) used_bytes: u64,
 }
 
-/// A path taken apart: the folder, if it exists, and the last name.
+/// A resolved path: its folder, if that exists, its last name, and what the name refers to.
 pub(crate) struct Place<'a> {
     folder: Option<u32>,
     name: &'a str,
@@ -114,7 +119,7 @@ impl Disk {
         }
     }
 
-    /// Bytes in files that have a name or are open.
+    /// Bytes of files that have a name or are open.
     pub(crate) fn used_bytes(&self) -> u64 {
         self.used_bytes
     }
@@ -149,7 +154,7 @@ impl Disk {
         }
     }
 
-    /// The folder in which a new name may be made.
+    /// The folder and name for a new entry.
     fn new_place<'a>(&self, path: &'a str) -> io::Result<(u32, &'a str)> {
         let place = self.place(path);
         match (place.entry, place.folder) {
@@ -195,7 +200,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Whether `inner` is `outer`, or lies in it at any depth.
+    /// Whether `inner` is `outer` or is in it at any depth.
     fn holds(&self, outer: u32, inner: u32) -> bool {
         let below = |entry: &Entry| matches!(entry, Entry::Folder(id) if self.holds(*id, inner));
         outer == inner || self.folders[outer as usize].names.values().any(below)
@@ -256,7 +261,7 @@ impl Disk {
         self.place(path).entry.is_some()
     }
 
-    /// Makes the names in a folder durable.
+    /// Makes all changes of names in a folder durable.
     pub(crate) fn sync_folder(&mut self, path: &str) -> io::Result<()> {
         let Some(id) = self.folder(path) else { return error(io::ErrorKind::NotFound) };
         let (done, left): (Vec<Change>, Vec<Change>) = std::mem::take(&mut self.changes)
@@ -320,7 +325,7 @@ impl Disk {
         }
     }
 
-    /// Gives a file's space back when nothing refers to it any more.
+    /// Frees a file's space when nothing refers to it any more.
     pub(crate) fn release(&mut self, id: u32) {
         let file = &mut self.files[id as usize];
         if !file.in_use || file.names + file.handles > 0 {
@@ -348,7 +353,7 @@ impl Disk {
     }
 
     pub(crate) fn close_handle(&mut self, file: u32) {
-        // A handle may outlive the machine it was opened on.
+        // A handle may be closed after its machine was restarted.
         if let Some(open) = self.files.get_mut(file as usize).filter(|file| file.handles > 0) {
             open.handles -= 1;
             self.release(file);
@@ -359,7 +364,7 @@ impl Disk {
         self.files.get(file as usize).map_or(&[], |file| file.content.bytes())
     }
 
-    /// Writes at `at`, at most the file's length.
+    /// Writes at offset `at`, which is at most the file's length.
     pub(crate) fn write(&mut self, file: u32, bytes: &[u8], at: usize) {
         self.mark_dirty(file);
         let content = &mut self.files[file as usize].content;
@@ -380,7 +385,7 @@ impl Disk {
     }
 
     pub(crate) fn fail_sync(&mut self, file: u32, random: &mut Random) {
-        // Lost sectors are clean, but a power cut must still find them.
+        // Lost sectors are clean, but a power cut must find the file.
         self.mark_dirty(file);
         self.files[file as usize].content.fail_sync(random);
     }
@@ -400,7 +405,8 @@ impl Disk {
         }
     }
 
-    /// A file with a name and bytes, other than `not`, for a fault to hit; its name holds `only`.
+    /// A random file with a name and bytes for a fault to hit, other than `not`, whose name
+    /// contains `only`.
     pub(crate) fn victim(
         &self,
         only: Option<&str>,
@@ -427,7 +433,7 @@ impl Disk {
         content.flip(random.index(content.len() * 8));
     }
 
-    /// Every file with its path and bytes, in the order of the paths.
+    /// Every file with its path and bytes, sorted by path.
     pub(crate) fn all_files(&self) -> Vec<(String, Vec<u8>)> {
         let mut all = Vec::new();
         let mut left = vec![(String::new(), ROOT)];

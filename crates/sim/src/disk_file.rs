@@ -1,70 +1,74 @@
-//! The bytes of one file, and what a power cut leaves of them.
+//! The bytes of one simulated file, and what a power cut leaves of them.
 //!
-//! The present content is kept whole, together with the old content of each 512-byte sector that has changed
-//! since the last sync. So reading is a copy, syncing forgets the old sectors, and a power cut costs as
-//! much as there are dirty sectors.
+//! `disk` owns one for each file.
+//!
+//! The current content is stored in full, together with the durable content of each 512-byte sector
+//! that has changed since the last sync. So a read is a copy, a sync discards the old sectors, and
+//! a power cut takes time proportional to the number of dirty sectors.
 //!
 //! # Invariants
-//! 1. A sector that begins below `durable_bytes` and is not in `old` is on the disk as it is in `live`.
+//! 1. A sector that begins before `durable_bytes` and is not in `old` is on disk as it is in
+//!    `live`.
 //! 2. Every sector with a byte between `least_bytes` and `durable_bytes` is in `old`.
 //! 3. `marked` has exactly the sectors in `old`.
-//! 4. No byte past `written_end` is anything but zero.
+//! 4. All bytes from `written_end` on are zero.
 
 use crate::{FaultCounts, Random};
 
-/// What the disk writes whole: half of it is never found after a power cut, unless sectors may tear.
+/// Unit that the disk writes atomically: a power cut never leaves half of one, unless sectors may
+/// tear.
 pub(crate) const SECTOR_BYTES: usize = 512;
 
 /// One file's content.
 #[derive(Debug, Default)]
 pub(crate) struct Content {
     live: Vec<u8>,
-    /// Length that the last sync made durable.
+    /// Length that the last sync made durable, in bytes.
     durable_bytes: usize,
-    /// The shortest that the file has been since then: less than `durable_bytes` after truncation.
+    /// Shortest length since the last sync: less than `durable_bytes` after a truncation.
     least_bytes: usize,
-    /// End of the last byte written, so that a preallocated rest costs nothing.
+    /// End of the last byte written, so that preallocated space costs nothing.
     written_end: usize,
     /// Sectors changed since the last sync, in the order of their first change.
     old: Vec<Old>,
-    /// Their old content, as many bytes for each.
+    /// Durable content of these sectors, `SECTOR_BYTES` each.
     old_bytes: Vec<u8>,
-    /// A bit for each sector in `old`.
+    /// A bitmap of the sectors in `old`.
     marked: Vec<u64>,
-    /// How many of `old` were lost by a failed sync.
+    /// Number of sectors in `old` that a failed sync has lost.
     lost: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Old {
     sector: u32,
-    /// A sync failed to write it and the kernel forgot that it is dirty: no later sync writes it.
+    /// Whether a failed sync dropped it: the kernel considers it clean, so no later sync writes it.
     lost: bool,
 }
 
-/// How a power cut deals with what is not synced.
+/// How a power cut treats unsynced bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Loss {
     pub(crate) keep: Keep,
-    /// Of the sectors kept, how many in a million are kept in half.
+    /// Chance, in a million, that a surviving sector is torn.
     pub(crate) torn_ppm: u32,
-    /// Whether lost sectors past the durable end read as something else than zeros.
+    /// Whether lost sectors past the durable end may read as garbage instead of zeros.
     pub(crate) garbage: bool,
 }
 
 /// Which dirty sectors survive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Keep {
-    /// Each by chance, in a million.
+    /// Each with this chance in a million.
     Chance(u32),
-    /// Those written first, up to a number drawn for each file.
+    /// Those written first, up to a random number for each file.
     Prefix,
 }
 
 impl Content {
-    /// A file of `len` zeros, space reserved, its length not durable yet.
+    /// A file of `len` zeros: preallocated, its length not durable yet.
     pub(crate) fn zeros(len: usize) -> Self {
-        // The allocator hands out zeroed pages: untouched ones take no memory.
+        // The allocator returns zeroed pages, which take no memory until they are touched.
         Self { live: vec![0; len], ..Self::default() }
     }
 
@@ -84,7 +88,7 @@ impl Content {
         !self.old.is_empty() || self.durable_bytes != self.live.len()
     }
 
-    /// Writes `bytes` at `at`, which is at most the file's length; the file grows as needed.
+    /// Writes `bytes` at offset `at`, which is at most the file's length; the file grows as needed.
     pub(crate) fn write(&mut self, bytes: &[u8], at: usize) {
         let end = at + bytes.len();
         self.remember(at, end);
@@ -94,7 +98,7 @@ impl Content {
         self.written_end = self.written_end.max(end);
     }
 
-    /// Cuts the file to its first `len` bytes.
+    /// Truncates the file to `len` bytes.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.remember(len, self.live.len());
         self.live.truncate(len);
@@ -102,17 +106,17 @@ impl Content {
         self.written_end = self.written_end.min(len);
     }
 
-    /// Changes one bit where it is stored: nothing gets dirty by it.
+    /// Flips one bit on disk, without making the sector dirty.
     pub(crate) fn flip(&mut self, bit: usize) {
         self.live[bit / 8] ^= 1 << (bit % 8);
         self.written_end = self.written_end.max(bit / 8 + 1);
     }
 
-    /// Keeps the durable content of the sectors with a byte in `from..to`.
+    /// Saves the durable content of the sectors with a byte in `from..to`.
     fn remember(&mut self, from: usize, to: usize) {
         let durable_end = self.durable_bytes.min(to);
         if from >= durable_end {
-            // The sector in which the durable part ends may be appended to.
+            // An append may change the sector in which the durable part ends.
             let tail = self.durable_bytes % SECTOR_BYTES;
             if tail == 0 || from >= self.durable_bytes - tail + SECTOR_BYTES || from >= to {
                 self.found_again(from, to);
@@ -126,7 +130,7 @@ impl Content {
         self.found_again(from, to);
     }
 
-    /// What a failed sync had lost is dirty again where it is written again.
+    /// Sectors that a failed sync has lost are dirty again if they are written again.
     fn found_again(&mut self, from: usize, to: usize) {
         if self.lost == 0 {
             return;
@@ -151,7 +155,7 @@ impl Content {
         self.old.push(Old { sector: sector as u32, lost: false });
     }
 
-    /// Marks a sector; false where it was.
+    /// Marks a sector; returns false if it was marked already.
     fn mark(&mut self, sector: usize) -> bool {
         let (word, bit) = (sector / 64, 1 << (sector % 64));
         if self.marked.len() <= word {
@@ -166,17 +170,17 @@ impl Content {
         self.marked.get(sector / 64).is_some_and(|word| word & (1 << (sector % 64)) != 0)
     }
 
-    /// Makes everything durable but what an earlier failed sync has lost.
+    /// Makes everything durable except what an earlier failed sync has lost.
     pub(crate) fn sync(&mut self) {
         self.settle(|_| false);
     }
 
-    /// A sync that fails: each dirty sector reaches the disk or is lost, and is clean from now on.
-    /// Some of the lost ones leave the page cache, so that reads see the old content at once.
+    /// Fails a sync: each dirty sector reaches the disk or is lost, and is clean from now on.
+    /// Sometimes the lost ones leave the page cache, so that reads see the old content immediately.
     pub(crate) fn fail_sync(&mut self, random: &mut Random) {
         let lost_ppm = [500_000, 1_000_000, 100_000][random.index(3)];
         let evicted = random.below(4) == 0;
-        // Appended sectors have no old content; a lost one reads as zeros.
+        // Appended sectors have no durable content; a lost one reads as zeros.
         let first = self.durable_bytes.div_ceil(SECTOR_BYTES);
         let end = self.written_end.min(self.live.len()).div_ceil(SECTOR_BYTES);
         for sector in first..end {
@@ -195,7 +199,8 @@ impl Content {
         }
     }
 
-    /// Forgets the old content of what has reached the disk: what neither was lost nor is now.
+    /// Discards the old content of sectors that reached the disk: those lost neither earlier nor
+    /// now.
     fn settle(&mut self, mut is_lost: impl FnMut(u32) -> bool) {
         let live = self.live.len();
         let mut kept = 0;
@@ -227,7 +232,7 @@ impl Content {
         counts: &mut FaultCounts,
     ) {
         let truncation_lost = self.least_bytes < self.durable_bytes && random.coin();
-        // Below `base`, a sector has an old content to fall back to; above, it is zeros or garbage.
+        // Below `base` a lost sector falls back to its durable content; above, to zeros or garbage.
         let (base, len) = if truncation_lost {
             (self.least_bytes / SECTOR_BYTES * SECTOR_BYTES, self.durable_bytes)
         } else {
@@ -279,7 +284,7 @@ impl Content {
             if truncation_lost { self.live.len() } else { self.live.len().min(written_end) };
     }
 
-    /// The length that survives: the old one, the new one, or any between.
+    /// The surviving length: the durable one, the current one, or any between.
     fn len_after(&self, loss: Loss, random: &mut Random) -> usize {
         let (base, live) = (self.least_bytes, self.live.len());
         match (loss.keep, random.below(4)) {
@@ -294,7 +299,7 @@ impl Content {
     }
 }
 
-/// The part of `bytes` at `at` that is inside the file.
+/// Copies the part of `bytes` that is inside the file to offset `at`.
 fn put(live: &mut [u8], at: usize, bytes: &[u8]) {
     if at < live.len() {
         let n = bytes.len().min(live.len() - at);
@@ -306,12 +311,12 @@ struct Cut<'a> {
     loss: Loss,
     random: &'a mut Random,
     counts: &'a mut FaultCounts,
-    /// Sectors still to keep, where the first ones are kept.
+    /// Number of sectors still to keep, under [`Keep::Prefix`].
     left: usize,
 }
 
 impl Cut<'_> {
-    /// How much of the next sector is new: all, nothing, or part of it where sectors tear.
+    /// Number of new bytes in the next sector: all, none, or some if it is torn.
     fn kept_bytes(&mut self) -> usize {
         let keep = match self.loss.keep {
             Keep::Chance(ppm) => self.random.chance(ppm),
@@ -349,9 +354,9 @@ mod tests {
         sector
     }
 
-    /// Random writes, cuts and syncs beside whole copies of the file: as of the last sync, and of each state
-    /// since. A power cut leaves of each sector one of these, perhaps cut where the file was cut, and of the length
-    /// one between.
+    /// Random writes, truncations and syncs, with copies of the file as of the last sync and of
+    /// each later state. After a power cut each sector equals one of these, perhaps cut where the
+    /// file was truncated, and the length is between theirs.
     #[test]
     fn a_power_cut_leaves_each_sector_as_it_was_at_some_moment_since_the_sync() {
         let mut kept_all = 0;

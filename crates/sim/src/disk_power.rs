@@ -1,15 +1,16 @@
-//! What becomes of the simulated disk when the process or the power goes.
+//! Changes the simulated disk when the process ends or the power is cut. Called by a restart.
 //!
 //! # Invariants
-//! 1. A change of names survives whole or not at all, and never before one that it needs: see [`NameOrder`].
-//! 2. A folder whose own name was lost takes everything in it along.
+//! 1. A change of names survives completely or not at all, and never without the changes it depends
+//!    on: see [`NameOrder`].
+//! 2. A folder whose own name was lost loses everything in it.
 
 use crate::disk::{Disk, Entry, Part, ROOT};
 use crate::disk_file::{Keep, Loss};
 use crate::{FaultCounts, MILLION, NameOrder, Random};
 
 impl Disk {
-    /// The process is gone, and its handles with it.
+    /// Closes all handles: the process has ended.
     pub(crate) fn close_all(&mut self) {
         for id in 0..self.files.len() {
             self.files[id].handles = 0;
@@ -17,7 +18,7 @@ impl Disk {
         }
     }
 
-    /// Loses what was not synced: any part of it, as `order` and chance have it.
+    /// Loses an arbitrary part of what was not synced, as `order` and chance decide.
     pub(crate) fn cut_power(
         &mut self,
         order: NameOrder,
@@ -55,7 +56,8 @@ impl Disk {
         }
         let keep_ppm = [0, MILLION, MILLION / 2, MILLION * 9 / 10][random.index(4)];
         let prefix = random.index(changes.len() + 1);
-        // What cannot have happened since its predecessor was lost: the predecessors' folders and names.
+        // Folders and names of lost changes: a later change that depends on one of them is lost
+        // too.
         let mut lost: Vec<(u32, &str)> = Vec::new();
         for (i, change) in changes.iter().enumerate() {
             let drawn =
@@ -79,7 +81,7 @@ impl Disk {
         self.drop_unreachable();
     }
 
-    /// A folder whose own name was lost takes everything in it along.
+    /// Empties folders that no path leads to any more.
     fn drop_unreachable(&mut self) {
         let mut reached = vec![false; self.folders.len()];
         let mut next = vec![ROOT];

@@ -1,8 +1,10 @@
-//! The environment of one process on the simulated machine, its files and its signals.
+//! Implements `env::Env` for one process of the simulated machine, with its files and signals.
 //!
 //! # Invariants
-//! 1. Every operation goes through `Shared::operate`: it is counted, may fail, and others may run after it.
-//! 2. A handle keeps its file, as on a real system, and outlives its machine without harm.
+//! 1. Every operation goes through `Shared::operate`, which counts it, may fail it, and may run
+//!    other tasks after it.
+//! 2. A handle keeps its file open, as on a real system, and may be used safely after its machine's
+//!    end.
 
 use std::borrow::Cow;
 use std::io;
@@ -22,7 +24,7 @@ use crate::machine::{Op, Shared, State, disk_full, io_error};
 use crate::scheduler::{self, TaskId};
 use crate::{Crash, Fault, FaultCounts};
 
-/// One process's door to the simulated machine. Made by [`crate::Sim::env`].
+/// The environment of one process on the simulated machine. Made by [`crate::Sim::env`].
 #[derive(Debug)]
 pub struct SimEnv {
     shared: Arc<Shared>,
@@ -34,18 +36,18 @@ impl SimEnv {
         Self { shared, process }
     }
 
-    /// Whether this process has ended: every operation of it fails.
+    /// Whether this process has ended, so that every operation of it fails.
     #[must_use]
     pub fn is_off(&self) -> bool {
         self.shared.lock().processes[self.process as usize].dead
     }
 
-    /// As [`crate::Sim::crash`], for tasks.
+    /// As [`crate::Sim::crash`], for use in tasks.
     pub fn crash(&self, kind: Crash) {
         self.shared.lock().crash(kind);
     }
 
-    /// Operations so far, those of all processes and all restarts together.
+    /// Number of operations so far, of all processes and across restarts.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.shared.lock().operations
@@ -57,7 +59,7 @@ impl SimEnv {
         self.shared.lock().counts
     }
 
-    /// Lets other tasks run here, if the seed wants it.
+    /// A scheduling point: other tasks may run here.
     pub fn step(&self) {
         self.shared.step();
     }
@@ -91,7 +93,7 @@ impl SimEnv {
     }
 }
 
-/// The path without `.` and doubled slashes; those that the engine makes come back as they are.
+/// The path without `.` and doubled slashes. The engine's own paths are returned unchanged.
 fn normal(path: &Path) -> Cow<'_, str> {
     let text = path.to_string_lossy();
     let odd = text.contains("/.") || text.contains("//") || text.starts_with("./");
@@ -182,7 +184,7 @@ impl Env for SimEnv {
     }
 
     fn exists(&self, path: &Path) -> bool {
-        // A machine that is off has nothing; the caller's next operation tells it why.
+        // On a machine that is off nothing exists; the caller's next operation returns the error.
         self.operate(Op::Exists, path, [0; 2], |state, path| Ok(state.disk.exists(path)))
             .unwrap_or(false)
     }
@@ -293,7 +295,7 @@ impl Handle {
         self.shared.operate(self.process, op, &self.path, args, |state| run(state, self.file))
     }
 
-    /// Writes bytes to the file, and what the machine's mood makes of them.
+    /// Writes bytes to the file, subject to the machine's faults.
     fn write(&self, op: Op, bytes: &[u8], at: u64) -> Result<()> {
         self.operate(op, [at, xxh3_64(bytes)], |state, file| {
             state.write(file, &self.path, bytes, at as usize)
@@ -301,7 +303,8 @@ impl Handle {
     }
 
     fn sync(&self) -> Result<()> {
-        // Once before: others may write between the call and its effect; `operate` has the place after.
+        // A scheduling point before the sync as well as after it: others may write between the call
+        // and its effect.
         self.shared.step();
         self.operate(Op::Sync, [0; 2], State::sync)
     }
@@ -354,7 +357,7 @@ impl RandomReadFile for Reader {
     }
 }
 
-/// A file written front to back, through a buffer that a killed process loses.
+/// A file that is appended to, with a buffer that a killed process loses.
 #[derive(Debug)]
 struct Append {
     handle: Handle,
@@ -371,7 +374,7 @@ impl Append {
         if written.is_ok() {
             self.written_bytes += self.buffer.len() as u64;
         } else {
-            // Part of it may be there: where the next byte goes is where the file ends.
+            // A part may have been written, so the next append continues at the file's end.
             self.written_bytes = self.handle.len_bytes();
         }
         self.buffer.clear();
@@ -479,7 +482,7 @@ impl Drop for Lock {
 
 struct SimSignal {
     shared: Arc<Shared>,
-    /// Moves with each notification: one that comes between check and wait is seen by it.
+    /// Grows with each notification, so that a notification between check and wait is noticed.
     generation: AtomicU64,
     waiting: Mutex<Vec<TaskId>>,
 }
@@ -494,7 +497,7 @@ impl SimSignal {
                 return true;
             }
             if self.generation.load(Ordering::Relaxed) != seen {
-                continue; // `ready` found a lock taken, and others ran.
+                continue; // `ready` waited for a lock, and other tasks ran
             }
             let mut state = self.shared.lock();
             let now_us = state.clock_us;

@@ -1,17 +1,18 @@
-//! What can go wrong on the simulated machine, how often, and how often it did.
+//! The faults of the simulated machine: their kinds, their chances, and how often they happened.
 //!
 //! # Invariants
-//! 1. A fault whose chance is 0 draws nothing from the seed: the rest of the run stays as it was.
-//! 2. A fault is counted when it has had its effect, not when it was drawn.
+//! 1. A fault with chance 0 draws nothing from the seed, so that the rest of the run does not
+//!    change.
+//! 2. A fault is counted when it takes effect, not when it is drawn.
 
 use crate::Random;
 
-/// How a process comes to its end in the middle of its work.
+/// How a process ends in the middle of its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crash {
-    /// The machine loses power: what was not synced is lost, torn or reordered.
+    /// The machine loses power: unsynced bytes and names are lost, torn or reordered.
     Power,
-    /// The process is killed, the machine lives: what was written stays, what was buffered is lost.
+    /// The process is killed and the machine continues: written bytes stay, buffered ones are lost.
     Kill,
 }
 
@@ -21,28 +22,28 @@ pub enum Crash {
 pub enum Fault {
     /// A read fails.
     ReadFails,
-    /// A read finds fewer bytes than the file has: `UnexpectedEof`.
+    /// A read returns fewer bytes than the file has: `UnexpectedEof`.
     ReadShort,
     /// A write fails, with any part of its bytes written.
     WriteFails,
-    /// A sync of a file fails: any part of what it should have kept is lost, and never tried again.
+    /// A sync of a file fails: any part of its dirty bytes is lost, and no later sync writes it.
     SyncFails,
-    /// Creating, renaming, removing or linking fails, or a folder's sync.
+    /// Creating, renaming, removing or linking fails, or the sync of a folder.
     NameFails,
-    /// There is no room: an operation that needs some fails, also before the disk is full.
+    /// An operation that needs space fails, also before the disk is full.
     DiskFull,
     /// A read, write or sync takes up to a second of simulated time.
     Slow,
-    /// One bit of a stored file is another from now on.
+    /// One bit of a stored file is flipped.
     BitFlip,
-    /// A write lands in another place of its file, or in another file.
+    /// A write goes to another offset of its file, or to another file.
     Misdirected,
-    /// A sector of a write keeps its old content, though the write and the sync succeed.
+    /// One sector of a write keeps its old content, though write and sync succeed.
     Stale,
 }
 
 impl Fault {
-    /// Every kind, in the order of their numbers.
+    /// All kinds, in the order of their discriminants.
     pub const ALL: [Self; 10] = [
         Self::ReadFails,
         Self::ReadShort,
@@ -56,25 +57,26 @@ impl Fault {
         Self::Stale,
     ];
 
-    /// Whether the disk then holds, or hands out, bytes that nobody wrote there. The engine promises
-    /// to detect these faults, not to survive them.
+    /// Whether the disk afterwards stores or returns bytes that were never written there. The
+    /// engine promises to detect these faults, not to survive them.
     #[must_use]
     pub fn corrupts(self) -> bool {
         matches!(self, Self::BitFlip | Self::Misdirected | Self::Stale)
     }
 }
 
-/// How often each fault happens: times in a million operations that it could happen to.
+/// How often each fault happens: its chance in a million operations that it can happen to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultPlan {
-    /// By [`Fault`], as in [`Fault::ALL`].
+    /// Indexed by [`Fault`], in the order of [`Fault::ALL`].
     ppm: [u32; Fault::ALL.len()],
-    /// Only files whose name holds this text are corrupted (flips, misdirected and stale blocks).
+    /// If set, only files whose name contains it are corrupted (flips, misdirected and stale
+    /// sectors).
     pub corrupt_only: Option<&'static str>,
 }
 
 impl FaultPlan {
-    /// Nothing fails but what a crash loses.
+    /// No faults.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
@@ -86,15 +88,15 @@ impl FaultPlan {
         self.ppm[fault as usize]
     }
 
-    /// The plan with this chance for `fault`.
+    /// Sets the chance of `fault`.
     #[must_use]
     pub fn with(mut self, fault: Fault, ppm: u32) -> Self {
         self.ppm[fault as usize] = ppm;
         self
     }
 
-    /// A swarm plan: mostly one kind of fault at a time, seldom several, often none; so that each
-    /// has the runs that only it disturbs. Without those that corrupt.
+    /// A random plan without corruption: mostly one kind of fault, rarely all, often none. So each
+    /// kind has runs that no other kind disturbs (swarm testing).
     #[must_use]
     pub fn swarm(random: &mut Random) -> Self {
         let kinds = Fault::ALL.map(|fault| (!fault.corrupts()).then_some(fault));
@@ -121,7 +123,7 @@ impl FaultPlan {
     }
 }
 
-/// How often each fault has happened, and each crash.
+/// How often each fault and each crash has happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCounts {
     faults: [u64; Fault::ALL.len()],
@@ -131,30 +133,30 @@ pub struct FaultCounts {
     pub kills: u64,
     /// 512-byte sectors that a power cut lost.
     pub sectors_lost: u64,
-    /// Sectors that a power cut kept although nobody had synced them.
+    /// Unsynced sectors that a power cut kept.
     pub sectors_kept: u64,
-    /// Sectors that a power cut left half old, half new.
+    /// Sectors that a power cut left partly old, partly new.
     pub sectors_torn: u64,
     /// Changes of names (create, rename, remove, link) that a power cut lost.
     pub names_lost: u64,
-    /// Changes of names that a power cut kept although nobody had synced the folder.
+    /// Changes of names that a power cut kept although their folder was not synced.
     pub names_kept: u64,
 }
 
 impl FaultCounts {
-    /// How often `fault` has had its effect.
+    /// How often `fault` has taken effect.
     #[must_use]
     pub fn of(&self, fault: Fault) -> u64 {
         self.faults[fault as usize]
     }
 
-    /// All faults together, crashes not counted.
+    /// All faults together, without crashes.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.faults.iter().sum()
     }
 
-    /// Faults after which stored bytes are no longer what was written.
+    /// Faults after which stored bytes differ from what was written.
     #[must_use]
     pub fn corruptions(&self) -> u64 {
         Fault::ALL.iter().filter(|fault| fault.corrupts()).map(|&fault| self.of(fault)).sum()

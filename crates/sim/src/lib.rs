@@ -1,42 +1,51 @@
 //! A simulated machine: one seed decides every interleaving, fault and crash.
 //!
 //! # The fault budget
-//! What the engine promises when this machine misbehaves. *Acknowledged* is a commit that has returned, *lost* is one that
-//! the next opening does not show. By durability:
+//! What the engine promises on this machine. A commit is *acknowledged* when its call has returned.
+//! It is *lost* if the next opening does not show it. Without `sync`, a crash may leave a prefix of
+//! the commits that reaches at least to the last flush; below this is called *a prefix*.
 //!
-//! | what happens | `sync` | `os` | `none` |
-//! | --- | --- | --- | --- |
-//! | the process is killed, at any operation | nothing acknowledged is lost | nothing acknowledged is lost | a prefix of the commits is there, at least to the last flush |
-//! | the power goes, at any operation; of unsynced bytes any 512-byte sectors survive, of unsynced names any that could have happened | nothing acknowledged is lost | a prefix, at least to the last flush | a prefix, at least to the last flush |
-//! | a write, a creation, a rename, a removal fails; the disk is full | the call is an error, the database poisoned where it must be; after reopening as after a kill | the same | the same |
-//! | a sync fails: of what it should have kept, any part never reaches the disk, whether reads show it until the power goes or not | nothing acknowledged is lost, however often the database is opened before the power goes | a prefix, at least to the last flush | the same |
-//! | a read fails or comes short | that call is an error, and nothing else | the same | the same |
-//! | anything is slow | nothing | nothing | nothing |
+//! - **The process is killed**, at any operation: under `sync` and `os` nothing acknowledged is
+//!   lost; `none` leaves a prefix.
+//! - **The power is cut**, at any operation. Any unsynced 512-byte sectors survive, and any
+//!   unsynced changes of names that could have happened: under `sync` nothing acknowledged is lost;
+//!   `os` and `none` leave a prefix.
+//! - **A write, creation, rename or removal fails, or the disk is full**: the call returns an
+//!   error, and the database is poisoned where it must be. Reopening finds what it finds after a
+//!   kill.
+//! - **A sync fails**. Any part of its bytes never reaches the disk, and reads may show them until
+//!   the power is cut: under `sync` nothing acknowledged is lost, however often the database is
+//!   opened before the power cut; `os` and `none` leave a prefix.
+//! - **A read fails or is short**: that call returns an error, without further effects.
+//! - **An operation is slow**: no effect.
 //!
-//! A keyspace that is created without `sync` is kept as a commit is: a power cut or a failed sync
-//! may take it, together with every commit that wrote to it; a flush keeps it.
+//! A keyspace that is created without `sync` is as durable as a commit: a power cut or a failed
+//! sync may lose it, together with every commit that wrote to it. A flush makes it durable.
 //!
-//! In each case a commit is there whole or not at all, the two directions of a graph agree, and so do rows and pieces of blobs. Of counters
-//! the row `none` counts what was written: an increment that waits in memory is no commit yet.
+//! In each case a commit is visible completely or not at all. The two directions of a graph agree,
+//! and so do rows and pieces of blobs. Under `none`, counters are counted when they are written: an
+//! increment in the write buffer is not a commit yet.
 //!
-//! *Detected*, not survived: a flipped bit, a write that landed elsewhere, a sector that kept its old content although
-//! it was synced. An answer is right, or it is `CorruptionError`; never a wrong row. Within it, what the
-//! end of the log can tell: damage in the last records is a torn end, which recovery cuts off as it does after
-//! a power cut. There, acknowledged commits may be missing from the end; what is there is a prefix.
+//! *Detected*, not survived: a flipped bit, a misdirected write, a sector that kept its old content
+//! although it was synced. An answer is right, or it is `CorruptionError`; it never has a wrong
+//! row. The exception is the end of the log: damage in the last records looks like a torn end,
+//! which recovery cuts off as after a power cut. Acknowledged commits may then be missing from the
+//! end; the others are a prefix.
 //!
-//! *Outside of the budget*: a whole file, or all of them, replaced by an older version that is sound in itself; damage made
-//! to fit its checksum; a kernel that answers a sync before it is done.
+//! *Outside of the budget*: one or all files replaced by an older version that is sound in itself;
+//! damage with a matching checksum; a kernel that answers a sync before it is done.
 //!
-//! Half a sector of what was not synced ([`Settings::torn_ppm`]) is survived, too, though disks promise whole ones: a quarter of
-//! the runs has it.
+//! Torn sectors of unsynced bytes ([`Settings::torn_ppm`]) are survived, too, though disks write
+//! sectors atomically: a quarter of the runs has them.
 //!
-//! *Backups*: one that was acknowledged restores to the state of its moment, whatever becomes of the database; one that was not is
-//! refused, or is whole. A restore that was cut short left what was there before, or the new database.
+//! *Backups*: an acknowledged backup restores to the state of its snapshot, whatever happens to the
+//! database. An unacknowledged one is refused, or is whole. An interrupted restore leaves the old
+//! state or the new database.
 //!
 //! # How it works
-//! All tasks run on one thread as coroutines; at every operation of the environment, and at every lock that is
-//! taken, the seed decides who goes on. Clock, randomness, jobs and disk are simulated. [`Sim`] is the machine,
-//! [`SimEnv`] what a process of it sees.
+//! All tasks run on one thread as coroutines. At every operation of the environment, and at every
+//! lock that is taken, the seed decides which task runs next. Clock, randomness, jobs and disk are
+//! simulated. [`Sim`] is the machine, [`SimEnv`] the environment of one of its processes.
 //!
 //! ```
 //! use env::Env;
@@ -81,37 +90,37 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-/// Which unsynced changes of names can survive a power cut without others.
+/// Which unsynced changes of names can survive a power cut without earlier ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NameOrder {
-    /// One journal for the whole disk: what came first survives first.
+    /// One journal for the whole disk: a prefix of all changes survives.
     Journal,
-    /// A journal for each folder.
+    /// One journal for each folder.
     Folder,
-    /// Every name by itself: later changes without earlier ones, but of one name in their order.
+    /// Each name by itself: only changes of the same name stay in order.
     #[default]
     Name,
 }
 
-/// What the machine is like. Plain data: the same settings and seed give the same run.
+/// Properties of the machine. Plain data: the same settings and seed give the same run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Jobs that run at once, beside one flush; at least 1.
+    /// Number of jobs that run in parallel, besides one flush; at least 1.
     pub parallelism: usize,
-    /// How often, in a million operations, another task goes on where one could.
+    /// Chance, in a million, that a scheduling point switches to another task that can run.
     pub switch_ppm: u32,
-    /// What fails, and how often.
+    /// Chances of the faults.
     pub faults: FaultPlan,
-    /// Bytes that fit on the disk.
+    /// Size of the disk, in bytes.
     pub disk_bytes: u64,
-    /// Bytes that a file written front to back keeps in its buffer, which a killed process loses.
+    /// Bytes that an appended file buffers; a killed process loses them.
     pub append_buffer_bytes: usize,
-    /// Which unsynced changes of names can survive without others.
+    /// Which unsynced changes of names can survive without earlier ones.
     pub name_order: NameOrder,
-    /// Of the unsynced sectors that survive a power cut, how many in a million do in half. Real disks
-    /// promise 0, and the engine does not count on it.
+    /// Chance, in a million, that an unsynced sector that survives a power cut is torn. Real disks
+    /// promise 0, and the engine does not rely on it.
     pub torn_ppm: u32,
-    /// Steps after which a run is held to go round in circles, counted anew after each restart.
+    /// Steps after which a run counts as endless; the count starts over at each restart.
     pub steps_max: u64,
 }
 
@@ -131,8 +140,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// A machine of any character: from one worker to four, from tasks that run on and on to a switch at
-    /// each operation. Faults as [`FaultPlan::swarm`] draws them.
+    /// Random settings: one to four workers, switches from rare to one at each operation. Faults as
+    /// [`FaultPlan::swarm`] draws them.
     #[must_use]
     pub fn swarm(random: &mut Random) -> Self {
         Self {
@@ -146,7 +155,7 @@ impl Settings {
     }
 }
 
-/// The simulated machine, switched on.
+/// A simulated machine that is switched on.
 pub struct Sim {
     shared: Arc<Shared>,
     env: Arc<SimEnv>,
@@ -175,21 +184,21 @@ impl Sim {
 
     /// The environment of process 0.
     ///
-    /// Outside of [`Sim::spawn`] its operations work, too, as far as they need not wait.
+    /// Its operations also work outside of [`Sim::spawn`], unless they would have to wait.
     #[must_use]
     pub fn env(&self) -> Arc<SimEnv> {
         Arc::clone(&self.env)
     }
 
-    /// Another process on the same disk: it sees what the first has handed to the system, has jobs and
-    /// locks of its own, and lives on when the first is killed.
+    /// Adds another process on the same disk. It sees the bytes that the first has written, has
+    /// jobs and locks of its own, and continues when the first is killed.
     #[must_use]
     pub fn second_process(&self) -> Arc<SimEnv> {
         let process = self.shared.lock().add_process();
         Arc::new(SimEnv::new(Arc::clone(&self.shared), process))
     }
 
-    /// A task that [`Sim::run`] runs beside the others. Its name is for messages.
+    /// Adds a task for [`Sim::run`]. Its name is for messages.
     pub fn spawn(&self, name: &'static str, task: impl FnOnce() + 'static) {
         self.new.borrow_mut().push((name, Box::new(task)));
     }
@@ -197,7 +206,7 @@ impl Sim {
     /// Runs all tasks and jobs to their end. Tasks may spawn others.
     ///
     /// # Errors
-    /// The first panic of a task, a deadlock, or a run without end. Tasks that had not ended then never do,
+    /// The first panic of a task, a deadlock, or an endless run. Unfinished tasks never run again,
     /// and what they hold is leaked.
     ///
     /// # Panics
@@ -206,41 +215,41 @@ impl Sim {
         scheduler::run(&self.shared, &self.new)
     }
 
-    /// The process or the machine ends now: every operation fails from here on, and the tasks end by their errors.
-    /// What the disk loses by it is decided at [`Sim::restart`].
+    /// Ends the process or the machine: every later operation fails, and the tasks end by their
+    /// errors. [`Sim::restart`] decides what the disk loses.
     pub fn crash(&self, kind: Crash) {
         self.shared.lock().crash(kind);
     }
 
-    /// As [`Sim::crash`], at the operation with this number ([`Sim::operations`] counts from 1), before or
-    /// after it is done.
+    /// As [`Sim::crash`], at the operation with this number ([`Sim::operations`] counts from 1),
+    /// before it or after it.
     pub fn crash_at_operation(&self, operation: u64, kind: Crash) {
         self.shared.lock().crash_at = Some((operation, kind));
     }
 
-    /// One fault, at the first operation from this number on that it can happen to.
+    /// Causes one fault, at the first operation from this number on that it can happen to.
     pub fn fault_at_operation(&self, operation: u64, fault: Fault) {
         self.shared.lock().exact.push((operation, fault));
     }
 
-    /// Other faults from now on.
+    /// Replaces the fault plan from now on.
     pub fn set_faults(&self, faults: FaultPlan) {
         self.shared.lock().settings.faults = faults;
     }
 
-    /// Another size of the disk from now on: bytes that fit on it.
+    /// Changes the size of the disk, in bytes, from now on.
     pub fn set_disk_bytes(&self, bytes: u64) {
         self.shared.lock().settings.disk_bytes = bytes;
     }
 
-    /// What has crashed, if anything.
+    /// The crash that has happened, if any.
     #[must_use]
     pub fn crashed(&self) -> Option<Crash> {
         self.shared.lock().crashed
     }
 
-    /// A new process on what the disk kept: all that was written, or after a power cut all that was synced and any part
-    /// of the rest. Counts, clock and trace go on; so does the seed.
+    /// Starts a new process on what the disk kept: all written bytes after a kill; after a power
+    /// cut all synced bytes and a random part of the rest. Counts, clock, trace and seed continue.
     ///
     /// Environments and files of the old machine fail from now on.
     #[must_use]
@@ -250,12 +259,13 @@ impl Sim {
         state.processes.iter_mut().for_each(|process| process.dead = true);
         let jobs = state.tasks.take_jobs();
         drop(state);
-        // Dropped without a lock: they hold handles, whose end takes one.
+        // Dropped after the lock is released: jobs own handles, and closing those takes it.
         drop(jobs);
         Self::of(restarted)
     }
 
-    /// Operations so far, of all processes and since before all restarts. Those of a dead process do not count.
+    /// Number of operations so far, of all processes and across restarts. Those of a dead process
+    /// do not count.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.shared.lock().operations
@@ -267,14 +277,14 @@ impl Sim {
         self.shared.lock().counts
     }
 
-    /// Stands for every operation with its arguments and every choice so far: two runs with the same hash have
-    /// done the same.
+    /// Hash of every operation, with its arguments, and every choice so far. Two runs with the same
+    /// hash have done the same.
     #[must_use]
     pub fn trace_hash(&self) -> u64 {
         self.shared.lock().hash
     }
 
-    /// From now on the last `lines_max` operations are kept as text, one to a line.
+    /// Keeps the last `lines_max` operations as text from now on, one per line.
     pub fn keep_trace(&self, lines_max: usize) {
         self.shared.lock().log = (lines_max > 0).then(|| (lines_max, VecDeque::new()));
     }
@@ -285,7 +295,7 @@ impl Sim {
         self.shared.lock().log.iter().flat_map(|(_, log)| log.iter().cloned()).collect()
     }
 
-    /// Every file with its path and its bytes, as processes see it now.
+    /// Every file with its path and bytes, as processes see it now.
     #[must_use]
     pub fn files(&self) -> Vec<(String, Vec<u8>)> {
         self.shared.lock().disk.all_files()

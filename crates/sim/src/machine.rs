@@ -1,10 +1,12 @@
-//! The state of the simulated machine, and the one way through which every operation on it goes.
+//! The state of the simulated machine, and the single path of every operation on it.
+//!
+//! `env` calls [`Shared::operate`] for each operation; `scheduler` runs the tasks.
 //!
 //! # Invariants
-//! 1. The state's lock is never held while a task is switched, nor while anything of the engine is dropped.
-//! 2. Chance comes in streams (scheduling, faults, the engine's own randomness, crashes), so that a change of one
-//!    leaves the others as they were.
-//! 3. Whatever decides anything goes into the trace hash.
+//! 1. The state's lock is not held while tasks are switched or engine objects are dropped.
+//! 2. Randomness comes in separate streams (scheduling, faults, the engine's own, crashes), so that
+//!    a change of one leaves the others as they were.
+//! 3. Everything that influences a decision goes into the trace hash.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -19,14 +21,14 @@ use crate::disk::Disk;
 use crate::scheduler::{self, Tasks};
 use crate::{Crash, Fault, FaultCounts, FaultPlan, Random, Settings};
 
-/// Simulated microseconds that an operation takes when nothing slows it.
+/// Duration of an operation, in simulated microseconds.
 const OPERATION_US: u64 = 3;
-/// The longest that a slow operation takes.
+/// Longest duration of a slow operation.
 const SLOW_US_MAX: u64 = 1_000_000;
-/// Where the clock starts: 2026-01-01.
+/// Start of the clock: 2026-01-01.
 const EPOCH_US: u64 = 1_767_225_600_000_000;
 
-/// What was asked of the machine; its number goes into the trace hash.
+/// Kind of an operation; its discriminant goes into the trace hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Op {
@@ -53,7 +55,7 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    /// As a verb, for messages.
+    /// A verb for messages.
     pub(crate) fn verb(self) -> &'static str {
         match self {
             Self::Create | Self::CreateLog => "create",
@@ -84,32 +86,33 @@ impl Op {
     }
 }
 
-/// A program that runs on the machine.
+/// A process on the machine.
 #[derive(Debug, Default)]
 pub(crate) struct Process {
-    /// Every operation of it fails from now on.
+    /// Whether the process has ended, so that all its operations fail.
     pub(crate) dead: bool,
-    /// Lock files that it holds, with the line it wrote. Files and not paths: a lock moves with its folder.
+    /// Lock files that it holds, with the line that it wrote. By file, not by path: a lock moves
+    /// with its folder.
     pub(crate) locks: Vec<(u32, String)>,
 }
 
-/// See the module's header.
+/// The whole state of one machine; see the module's header.
 pub(crate) struct State {
     pub(crate) settings: Settings,
     pub(crate) disk: Disk,
     pub(crate) processes: Vec<Process>,
     pub(crate) tasks: Tasks,
     pub(crate) clock_us: u64,
-    /// The engine's own randomness.
+    /// Randomness for the engine.
     pub(crate) words: Random,
-    /// Which task runs.
+    /// Randomness for choosing tasks.
     pub(crate) choices: Random,
     pub(crate) chances: Random,
     pub(crate) crashes: Random,
     pub(crate) crash_at: Option<(u64, Crash)>,
     pub(crate) crashed: Option<Crash>,
     pub(crate) exact: Vec<(u64, Fault)>,
-    /// The operation that runs is cut short by the end of its process.
+    /// Whether the running operation is interrupted by the end of its process.
     in_part: bool,
     pub(crate) operations: u64,
     pub(crate) restarts: u64,
@@ -128,16 +131,16 @@ impl fmt::Debug for State {
     }
 }
 
-/// What is behind every environment, file and signal of one machine.
+/// The shared state behind all environments, files and signals of one machine.
 #[derive(Debug)]
 pub(crate) struct Shared(Mutex<State>);
 
-/// What becomes of an operation.
+/// What happens to an operation.
 enum Fate {
     Runs,
-    /// It runs, and then the crash comes: done in part or whole, and never answered.
+    /// It takes effect, in part or completely, and then the crash comes: it never returns.
     RunsLast(Crash),
-    /// It runs, and its answer is an error: what it changed is there.
+    /// It takes effect and returns an error.
     RunsAndFails,
 }
 
@@ -150,9 +153,10 @@ impl Shared {
         self.0.lock()
     }
 
-    /// Runs one operation of a process: counts it, lets it fail, and perhaps runs others after it.
+    /// Runs one operation of a process: counts it, may fail it, and may switch to other tasks after
+    /// it.
     ///
-    /// `path` is for messages; `args` tell the operation apart from others in the trace.
+    /// `path` is for messages; `args` identify the operation in the trace.
     pub(crate) fn operate<R>(
         &self,
         process: u32,
@@ -185,7 +189,7 @@ impl Shared {
         result.map_err(|error| EnvError::io(op.verb(), path, error))
     }
 
-    /// A place where others may run, without an operation: a clock, a signal.
+    /// A scheduling point without an operation: a clock, a signal.
     pub(crate) fn step(&self) {
         let mut state = self.lock();
         state.tasks.stepped();
@@ -197,12 +201,12 @@ impl Shared {
     }
 }
 
-/// What a process is told once its machine or itself is gone.
+/// The error of all operations after the end of a process or machine.
 fn is_off() -> io::Error {
     io::Error::new(io::ErrorKind::BrokenPipe, "the simulated machine is off")
 }
 
-/// The system's "input/output error"; built without an allocation.
+/// The system's "input/output error", built without an allocation.
 pub(crate) fn io_error() -> io::Error {
     const EIO: i32 = 5;
     io::Error::from_raw_os_error(EIO)
@@ -238,7 +242,7 @@ impl State {
         }
     }
 
-    /// Folds one word into the trace hash.
+    /// Adds one word to the trace hash.
     #[inline]
     pub(crate) fn mix(&mut self, word: u64) {
         self.hash = (self.hash.rotate_left(23) ^ word).wrapping_mul(0x9fb2_1c65_1e98_df25);
@@ -273,7 +277,7 @@ impl State {
             && self.operations >= at
         {
             if crash == Crash::Kill && process != 0 {
-                self.crash(crash); // this one lives on
+                self.crash(crash); // another process continues
             } else if self.crashes.coin() {
                 return Ok(Fate::RunsLast(crash));
             } else {
@@ -284,7 +288,7 @@ impl State {
         self.disturb(op)
     }
 
-    /// Faults that concern every operation of a kind alike.
+    /// Draws the faults that can happen to any operation of a kind.
     fn disturb(&mut self, op: Op) -> io::Result<Fate> {
         if self.settings.faults == FaultPlan::none() && self.exact.is_empty() {
             return Ok(Fate::Runs);
@@ -299,7 +303,7 @@ impl State {
         }
         if op.changes_names() && self.hits(Fault::NameFails) {
             self.counts.count(Fault::NameFails);
-            // A program cannot know whether what it asked for has happened.
+            // A failed operation may have taken effect all the same.
             let may_happen = matches!(op, Op::Rename | Op::Remove | Op::SyncFolder);
             let happens = may_happen && self.chances.coin();
             return if happens { Ok(Fate::RunsAndFails) } else { Err(io_error()) };
@@ -319,7 +323,7 @@ impl State {
         Ok(Fate::Runs)
     }
 
-    /// Whether `fault` happens to this operation: by chance, or because it was ordered.
+    /// Whether `fault` happens to this operation: by chance, or because a test ordered it.
     pub(crate) fn hits(&mut self, fault: Fault) -> bool {
         let operations = self.operations;
         let ordered = |&(at, kind): &(u64, Fault)| kind == fault && at <= operations;
@@ -336,7 +340,7 @@ impl State {
             || self.tasks.is_out_of_steps(self.settings.steps_max)
     }
 
-    /// The process, or the whole machine, ends here: nothing it asks for happens any more.
+    /// Ends the process, or the whole machine: all later operations fail.
     pub(crate) fn crash(&mut self, crash: Crash) {
         self.crash_at = None;
         if self.crashed == Some(Crash::Power) || self.crashed == Some(crash) {
@@ -356,7 +360,7 @@ impl State {
         }
     }
 
-    /// The machine as it starts again: what the disk kept, and no process.
+    /// The machine after its restart: what the disk kept, and no process.
     pub(crate) fn restarted(&mut self) -> Self {
         let mut state = Self::new(self.crashes.word(), self.settings.clone());
         state.disk = std::mem::replace(&mut self.disk, Disk::new());
@@ -380,13 +384,13 @@ impl State {
         state
     }
 
-    /// How many of `bytes` more bytes have room.
+    /// How many of `bytes` additional bytes fit on the disk.
     pub(crate) fn room(&self, bytes: usize) -> usize {
         let left = self.settings.disk_bytes.saturating_sub(self.disk.used_bytes());
         bytes.min(usize::try_from(left).unwrap_or(usize::MAX))
     }
 
-    /// Writes at `at`, which is at most the file's length, as this machine's disk does it.
+    /// Writes at offset `at`, at most the file's length, subject to faults.
     pub(crate) fn write(
         &mut self,
         file: u32,
@@ -414,10 +418,10 @@ impl State {
         Ok(())
     }
 
-    /// Writes bytes, perhaps to the wrong place: what a program never hears of.
+    /// Writes bytes, perhaps to a wrong place; the process gets no error in any case.
     pub(crate) fn store(&mut self, file: u32, path: &Path, mut bytes: &[u8], at: usize) {
         if self.in_part {
-            // A killed process may be in the middle of copying into a mapping.
+            // A killed process may have copied only a part into its mapping.
             bytes = &bytes[..self.crashes.index(bytes.len() + 1)];
         }
         if !bytes.is_empty() && self.may_corrupt(path) {
@@ -436,7 +440,7 @@ impl State {
         self.settings.faults.corrupt_only.is_none_or(|only| name().contains(only))
     }
 
-    /// The bytes overwrite another place; where they belong there is what was there, or zeros.
+    /// Writes the bytes to a wrong place; the right one keeps its content, or zeros.
     fn misdirect(&mut self, file: u32, bytes: &[u8], at: usize) {
         self.counts.count(Fault::Misdirected);
         let len = self.disk.bytes(file).len();
@@ -452,7 +456,7 @@ impl State {
         self.disk.write(victim, &bytes[..bytes.len().min(room - to)], to);
     }
 
-    /// One sector of the write never happens.
+    /// Omits one sector of the write.
     fn leave_stale(&mut self, file: u32, bytes: &[u8], at: usize) {
         const SECTOR_BYTES: usize = crate::disk_file::SECTOR_BYTES;
         self.counts.count(Fault::Stale);

@@ -1,20 +1,20 @@
-//! The one source of chance: a small generator whose whole state is a word.
+//! The only source of randomness: a small generator with a state of one word.
 
-/// One part per million; chances in [`crate::Settings`] and [`crate::FaultPlan`] are counted in it.
+/// A million: chances in [`crate::Settings`] and [`crate::FaultPlan`] are in parts per million.
 pub const MILLION: u32 = 1_000_000;
 
-/// The splitmix64 sequence. Two of the same seed give the same words.
+/// The splitmix64 sequence. Equal seeds give equal words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Random(u64);
 
 impl Random {
-    /// The sequence that `seed` names.
+    /// The sequence for `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Another sequence that this one names: streams that do not disturb each other.
+    /// An independent sequence, seeded by this one.
     #[must_use]
     pub fn fork(&mut self) -> Self {
         Self(self.word())
@@ -33,7 +33,7 @@ impl Random {
     /// A number below `end`; 0 where `end` is 0.
     #[inline]
     pub fn below(&mut self, end: u64) -> u64 {
-        // The bias of the multiplication is one in 2^64 for the ends in use.
+        // For the values of `end` in use, the bias of the multiplication is about one in 2^64.
         ((u128::from(self.word()) * u128::from(end)) >> 64) as u64
     }
 
@@ -43,8 +43,8 @@ impl Random {
         self.below(end as u64) as usize
     }
 
-    /// True `ppm` times in a million. A chance of 0 draws nothing, so switching a fault off leaves the
-    /// rest of the sequence as it was.
+    /// True with chance `ppm` in a million. A chance of 0 draws nothing, so switching a fault off
+    /// leaves the rest of the sequence as it was.
     #[inline]
     pub fn chance(&mut self, ppm: u32) -> bool {
         ppm != 0 && self.below(u64::from(MILLION)) < u64::from(ppm)

@@ -1,19 +1,24 @@
-//! Tasks on one thread: which of them runs is decided by the seed.
+//! Runs tasks as coroutines on one thread; the seed decides which one runs.
 //!
-//! A task is a coroutine with a stack of its own, so the engine's ordinary code can be stopped in the middle: at an
-//! operation of the environment, at a lock that another task holds, at a signal that has not come. Jobs
-//! are tasks that begin when one of their process's workers is free, as in the real environment: one worker takes
-//! flushes alone, the others flushes, foreground pieces and compactions, in this order.
+//! `Sim::run` calls [`run`]; `env` and `machine` switch tasks at every operation.
+//!
+//! A task has a stack of its own, so the engine's ordinary code can be suspended in the middle: at
+//! an operation of the environment, at a lock that another task holds, at a signal that has not
+//! come. Jobs are tasks that start when a worker of their process is free, as in the real
+//! environment: one worker runs flushes only, the others flushes, foreground jobs and compactions,
+//! in this order.
 //!
 //! # Invariants
-//! 1. A task is in exactly one of: running (at most one), `ready`, waiting for a signal, ended.
-//! 2. A signal's waiter is ready only after a notification or its timeout: a notification that the engine
-//!    forgets is found as a deadlock.
+//! 1. A task is in exactly one of these states: running (at most one), `ready`, waiting for a
+//!    signal or for jobs, ended.
+//! 2. A task that waits for a signal is ready only after a notification or its timeout. So a
+//!    notification that the engine forgets is found as a deadlock.
 //! 3. The clock jumps to the next timeout only when nothing else can run.
 //!
 //! # Unsafe
-//! A coroutine gets its yielder as a reference that lives on its own stack, and code deep below it must find it to
-//! yield. So a pointer to the running task's yielder is kept in a thread-local (one block, [`switch`]).
+//! A coroutine gets its yielder as a reference to its own stack, and code deep in its calls must
+//! find it to yield. So a thread-local holds a pointer to the running task's yielder (one block,
+//! [`switch`]).
 
 #![allow(unsafe_code)]
 
@@ -30,34 +35,34 @@ use env::{Job, JobKind};
 use crate::Random;
 use crate::machine::Shared;
 
-/// Stack of a task; touched pages only take memory. As much as the system gives a thread.
+/// Stack size of a task, that of a usual thread. Only touched pages take memory.
 const STACK_BYTES: usize = 2 << 20;
-/// Rounds in which every task that can run finds its lock taken, until time goes on without them.
+/// Rounds in which every task that can run finds its lock taken, before the clock advances.
 const SPINS_UNTIL_TIMER: u32 = 16;
-/// Such rounds until the tasks are held to wait for each other.
+/// Number of such rounds that count as a deadlock.
 const SPINS_UNTIL_DEADLOCK: u32 = 256;
 
-/// Number of a task, in the order of their beginning.
+/// Number of a task; numbers of ended tasks are reused.
 pub(crate) type TaskId = u32;
 
-/// How a run ended when it did not end well. The tasks that had not ended are never run again.
+/// How a run failed. Unfinished tasks never run again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// No task can run and no timeout is left: each waits for another.
+    /// No task can run and no timeout is left.
     Deadlock {
-        /// Each task and what it waits for, one to a line.
+        /// Each task and what it waits for, one per line.
         waiting: Vec<String>,
     },
     /// A task ended in a panic.
     Panic {
         /// The task's name.
         task: String,
-        /// What it said.
+        /// The panic's message.
         message: String,
     },
-    /// More steps than [`crate::Settings::steps_max`]: the tasks go round in circles.
+    /// More steps than [`crate::Settings::steps_max`]: the run seems endless.
     OutOfSteps {
-        /// Each task and what it waits for, one to a line.
+        /// Each task and what it waits for, one per line.
         waiting: Vec<String>,
     },
 }
@@ -80,11 +85,11 @@ impl std::error::Error for Failure {}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
-    /// It runs, or can run.
+    /// Running or ready.
     None,
-    /// Another holds a lock that it wants; it asks again whenever it runs.
+    /// Another task holds a lock that it wants; it tries again whenever it runs.
     Lock,
-    /// A signal, until a time of the clock (`u64::MAX`: for ever).
+    /// A signal, with the time at which the wait ends (`u64::MAX`: never).
     Signal { until_us: u64 },
     /// The end of all jobs of a process.
     Jobs { process: u32 },
@@ -94,7 +99,7 @@ enum Wait {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Worker {
-    /// No job: a task that the test spawned.
+    /// Not a job but a task that the test spawned.
     None,
     General,
     Flush,
@@ -108,7 +113,7 @@ struct Task {
     wait: Wait,
 }
 
-/// A process's queues and workers.
+/// Queues and workers of a process.
 #[derive(Default)]
 struct Pool {
     flush: VecDeque<Job>,
@@ -116,7 +121,7 @@ struct Pool {
     compaction: VecDeque<Job>,
     general_busy: usize,
     flush_busy: bool,
-    /// Queued and running.
+    /// Number of queued and running jobs.
     unfinished: usize,
 }
 
@@ -148,27 +153,27 @@ impl Pool {
     }
 }
 
-/// Who runs, who waits, and what is queued.
+/// All tasks, with the state of the scheduler.
 #[derive(Default)]
 pub(crate) struct Tasks {
     all: Vec<Task>,
-    /// Numbers of ended tasks, for the next ones: what looks at all tasks looks at those that live.
+    /// Numbers of ended tasks, to be reused: loops over all tasks then stay short.
     free: Vec<TaskId>,
     ready: Vec<TaskId>,
     current: Option<TaskId>,
     pools: Vec<Pool>,
-    /// Jobs queued in all pools: the usual answer to "can one start" is found without looking at them.
+    /// Number of queued jobs in all pools. Usually 0, which answers quickly whether one can start.
     queued: usize,
     steps: u64,
-    /// Times that a task found a lock taken since anything else happened.
+    /// How often tasks found a lock taken since anything else happened.
     spins: u32,
-    /// Waits that may time out.
+    /// Number of waits with a timeout.
     timed: usize,
-    /// No wait times out before this.
+    /// Lower bound of all timeouts.
     timeout_us: u64,
 }
 
-/// What the machine does next.
+/// The next thing to run.
 enum Next {
     Resume(TaskId),
     Start(TaskId, Job),
@@ -198,7 +203,7 @@ impl Tasks {
         self.pools[process as usize].unfinished
     }
 
-    /// The running task; `None` outside of all tasks.
+    /// The running task; `None` outside of tasks.
     pub(crate) fn current(&self) -> Option<TaskId> {
         self.current
     }
@@ -207,7 +212,7 @@ impl Tasks {
         self.current.map_or("no task", |task| self.all[task as usize].name)
     }
 
-    /// Something happened that is not just a lock found taken.
+    /// Notes progress: something else happened than finding a lock taken.
     #[inline]
     pub(crate) fn stepped(&mut self) {
         self.steps += 1;
@@ -240,7 +245,7 @@ impl Tasks {
         (self.all.len() - 1) as TaskId
     }
 
-    /// Makes the running task wait for a signal; the caller switches then.
+    /// Makes the running task wait for a signal; the caller then switches.
     pub(crate) fn wait_for_signal(&mut self, task: TaskId, until_us: u64) {
         if until_us != u64::MAX {
             self.timeout_us =
@@ -367,14 +372,14 @@ impl Tasks {
         waiting.map(line).chain(queued).collect()
     }
 
-    /// Gives up on all that has not ended.
+    /// Abandons all unfinished tasks.
     fn abandon(&mut self) {
         self.ready.clear();
         self.timed = 0;
         self.all.iter_mut().for_each(|task| task.wait = Wait::Ended);
     }
 
-    /// The queued jobs, for the caller to drop where no lock is held.
+    /// Removes the queued jobs. The caller drops them without holding a lock.
     pub(crate) fn take_jobs(&mut self) -> Vec<Job> {
         self.queued = 0;
         let queues = self
@@ -390,11 +395,11 @@ impl Tasks {
 type Body = Coroutine<(), (), Option<String>, DefaultStack>;
 
 thread_local! {
-    /// The yielder of the task that runs on this thread; null outside of all tasks.
+    /// Yielder of the task that runs on this thread; null outside of tasks.
     static YIELDER: Cell<*const Yielder<(), ()>> = const { Cell::new(std::ptr::null()) };
-    /// The machine whose tasks run on this thread, for the locks' hook, which has no argument.
+    /// The machine whose tasks run on this thread, for the hook of locks, which gets no argument.
     static MACHINE: Cell<*const Shared> = const { Cell::new(std::ptr::null()) };
-    /// Stacks of ended tasks, for the next ones: mapping one costs more than a short task.
+    /// Stacks of ended tasks, to be reused: mapping one costs more than a short task.
     static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -413,22 +418,23 @@ fn message(panic: &(dyn Any + Send)) -> String {
     text.unwrap_or_else(|| "a panic without words".to_owned())
 }
 
-/// Leaves the running task until it is chosen again.
+/// Suspends the running task until it is chosen again.
 ///
 /// # Panics
-/// Outside of all tasks.
+/// Outside of tasks.
 pub(crate) fn switch() {
     let yielder = YIELDER.get();
     assert!(!yielder.is_null(), "only a task can wait: run this in Sim::spawn");
-    // SAFETY: the pointer was set by the coroutine that runs now (`body` and the line below: nothing else runs
-    // between a resume and them), and points to that coroutine's own stack, which lives while it runs.
+    // SAFETY: the pointer was set by the coroutine that runs now (`body` and the line below:
+    // nothing else runs between a resume and them), and points to that coroutine's own stack, which
+    // lives while it runs.
     unsafe { (*yielder).suspend(()) };
     YIELDER.set(yielder);
 }
 
 /// Lets another task run, if one can; the running one stays ready.
 pub(crate) fn pause(shared: &Shared) {
-    // A panic that unwinds through a destructor goes on undisturbed: the count of panics is the thread's.
+    // No switch while a panic unwinds: the count of panics belongs to the thread, not to the task.
     if YIELDER.get().is_null() || std::thread::panicking() {
         return;
     }
@@ -439,7 +445,7 @@ pub(crate) fn pause(shared: &Shared) {
     switch();
 }
 
-/// What a task does that finds a lock taken.
+/// Called by a task that finds a lock taken.
 fn run_others() {
     let machine = MACHINE.get();
     assert!(!YIELDER.get().is_null(), "a task that never ends holds this lock");
@@ -455,10 +461,10 @@ fn run_others() {
     switch();
 }
 
-/// A task that was spawned and has not begun.
+/// A spawned task that has not started.
 pub(crate) type NewTask = (&'static str, Box<dyn FnOnce()>);
 
-/// Runs all tasks and jobs to their end. `new` are the tasks spawned meanwhile.
+/// Runs all tasks and jobs to their end. `new` collects the tasks spawned meanwhile.
 pub(crate) fn run(shared: &Shared, new: &RefCell<Vec<NewTask>>) -> Result<(), Failure> {
     assert!(YIELDER.get().is_null(), "a task cannot run a machine");
     env::sync::on_contention(Some(run_others));
@@ -474,8 +480,8 @@ pub(crate) fn run(shared: &Shared, new: &RefCell<Vec<NewTask>>) -> Result<(), Fa
     }
     MACHINE.set(std::ptr::null());
     env::sync::on_contention(None);
-    // What still stands in the middle of its work stays there: unwinding it would run the engine's destructors
-    // on a machine that has stopped.
+    // Unfinished tasks are leaked: unwinding them would run the engine's destructors on a machine
+    // that has stopped.
     bodies.into_iter().flatten().for_each(std::mem::forget);
     result
 }

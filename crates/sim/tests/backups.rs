@@ -1,4 +1,4 @@
-//! Backups and restores that are cut short at each of their operations.
+//! Backups and restores that are interrupted at each of their operations.
 
 use base::Kind;
 use base::mark::{self, Mark};
@@ -59,7 +59,8 @@ fn life(steps: &[Step], end: End) -> Life {
     Life { tasks: vec![steps.to_vec()], end }
 }
 
-/// Runs the lives under many seeds, each of which cuts the last but one life at another operation.
+/// Runs the lives under many seeds, each of which interrupts the second to last life at another
+/// operation.
 #[track_caller]
 fn holds(
     lives: &[Life],

@@ -1,4 +1,5 @@
-//! Scripts that make, replace, rename and remove relations, cut at any operation: all of a script is there, or nothing of it.
+//! Scripts that create, replace, rename and remove relations, interrupted at any operation: a
+//! script takes effect completely or not at all.
 #![allow(clippy::unwrap_used)]
 
 use env::Env;
@@ -15,14 +16,14 @@ use store::{Durability, ErrorKind, Store};
 
 const TASKS: usize = 2;
 
-/// What the tasks run on, once the opening is over.
+/// The engine that the tasks use, once the opening has ended.
 #[derive(Default)]
 struct Opened {
     engine: Option<Rc<Engine>>,
     is_over: bool,
 }
 
-/// The scripts of a task, again and again; each says in `log` that it is the one that came last.
+/// The script of a task's step; each records in `log` that it was the last one.
 fn script(task: usize, step: usize) -> String {
     let (a, b) = (format!("a{task}"), format!("b{task}"));
     let change = match step % 5 {
@@ -80,7 +81,7 @@ fn rows(engine: &Engine, script: &str) -> Vec<String> {
     rows.collect()
 }
 
-/// Where a task got to, and that nothing but what it then had is there.
+/// The last script of each task. Checks that exactly its relations exist.
 fn found(store: &Arc<dyn Store>, engine: &Engine) -> Vec<usize> {
     let mut relations: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for entry in Catalog::new(Arc::clone(store)).list().unwrap() {
@@ -109,7 +110,8 @@ fn found(store: &Arc<dyn Store>, engine: &Engine) -> Vec<usize> {
     steps
 }
 
-/// Runs scripts until `at` operations have been done, opens what is left until it is cut short once more, and looks at it.
+/// Runs scripts until an operation, opens the database, interrupts that once more, and checks the
+/// result.
 fn cut(seed: u64, durability: Durability, crash: Crash, at: u64) -> usize {
     let mut random = Random::new(seed);
     let settings = Settings {
@@ -139,7 +141,7 @@ fn cut(seed: u64, durability: Durability, crash: Crash, at: u64) -> usize {
     {
         let (opened, signal) = (Rc::clone(&opened), Arc::clone(&signal));
         sim.spawn("open", move || {
-            // Cut short, there is nothing to run on.
+            // If the opening was interrupted, the tasks have no engine.
             let engine = open(&env, durability).ok().map(|(_, engine)| Rc::new(engine));
             *opened.borrow_mut() = Opened { engine, is_over: true };
             signal.notify();
@@ -153,7 +155,7 @@ fn cut(seed: u64, durability: Durability, crash: Crash, at: u64) -> usize {
             for step in 1.. {
                 match engine.run(&script(task, step), &Parameters::new()) {
                     Ok(_) => told[task].set(step),
-                    // The machine's, not the script's.
+                    // An error of the machine, not of the script.
                     Err(session::Error::Store(error)) => {
                         assert!(error.kind() != ErrorKind::Conflict, "step {step}: {error}");
                         break;
@@ -166,7 +168,7 @@ fn cut(seed: u64, durability: Durability, crash: Crash, at: u64) -> usize {
     let ran = sim.run();
     assert!(sim.crashed().is_some() && ran.is_ok(), "{ran:?}");
     drop(opened.take());
-    // Once more in the middle of what opening has to do.
+    // Interrupts the opening as well.
     let sim = sim.restart();
     let env = sim.env();
     sim.crash_at_operation(sim.operations() + 1 + random.index(60) as u64, crash);
@@ -225,7 +227,8 @@ fn a_power_cut_leaves_all_of_a_script_or_nothing() {
     }
 }
 
-/// Relations made without rows by one script each, and written by the next; cut, and what is left.
+/// Creates relations by one script each, writes to them by the next ones, and checks what an
+/// interruption leaves.
 fn cut_creations(seed: u64, durability: Durability, crash: Crash, at: u64) -> (usize, usize) {
     let mut random = Random::new(seed);
     let settings = Settings {
@@ -274,9 +277,9 @@ fn cut_creations(seed: u64, durability: Durability, crash: Crash, at: u64) -> (u
             }
         }
         written.sort_unstable();
-        // Of commits a prefix, so of the relations that they wrote to.
+        // A prefix of the commits, so a prefix of the relations that they wrote to.
         assert!(written.iter().copied().eq(0..written.len()), "{written:?}");
-        // And it goes on.
+        // The database accepts new relations and rows.
         rows(&engine, ":create later {k: Int}");
         rows(&engine, "?[k] <- [[1]] :put later {k}");
         assert_eq!(rows(&engine, "?[k] := *later[k]"), ["[1]"]);

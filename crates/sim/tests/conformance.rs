@@ -1,4 +1,4 @@
-//! The simulated machine is an environment like the others: it keeps every promise of them.
+//! The simulated machine keeps the promises that all environments keep.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 extern crate env as quipu_env;
@@ -11,7 +11,7 @@ use quipu_sim::{Random, Settings, Sim};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Runs one promise on machines of many characters, none of which fails.
+/// Checks one promise on several machines without faults.
 fn check(promise: impl Fn(&dyn Env, &Path) + 'static) {
     let promise = Rc::new(promise);
     for seed in 0..8 {

@@ -1,4 +1,5 @@
-//! A disk with no byte free: the database opens for writing, rows are removed, and there is room again.
+//! A disk with no byte free: the database opens for writing, rows are deleted, and there is room
+//! again.
 
 use base::{
     Batch, Column, ColumnShape, Key, KeyRange, KeyShape, KeyspaceId, Kind, Projection, Shape,
@@ -14,7 +15,7 @@ use store::{
 
 const DB: &str = "/db";
 const DISK_BYTES: u64 = 1 << 40;
-/// Rows that were flushed, and rows that are in the log alone.
+/// Rows that are in tables, and rows that are in the log alone.
 const FLUSHED: u64 = 3000;
 const LOGGED: u64 = 100;
 
@@ -33,7 +34,7 @@ fn options(durability: Durability) -> KvOptions {
     }
 }
 
-/// Values that do not become shorter by packing.
+/// Incompressible values.
 fn value(key: u64) -> Vec<u8> {
     (0..32_u64)
         .flat_map(|i| base::checksum(&[key.to_le_bytes(), i.to_le_bytes()].concat()).to_le_bytes())
@@ -88,7 +89,7 @@ fn full_disk(seed: u64, durability: Durability) -> Sim {
     machine
 }
 
-/// Takes all that is free: the disk becomes as large as what lies on it.
+/// Fills the disk: its size becomes the bytes that are used.
 fn fill_up(machine: &Sim) {
     let free = || machine.env().free_bytes(Path::new(DB)).unwrap();
     machine.set_disk_bytes(DISK_BYTES);
@@ -117,7 +118,7 @@ fn with_no_byte_free_rows_are_removed_and_make_room() {
                 kv.compact_while(&|| true).unwrap();
                 let rows = FLUSHED * value(0).len() as u64;
                 assert!(free() > before + rows / 2, "{before} and now {}", free());
-                // An ordinary database again.
+                // The database is an ordinary one again.
                 kv.write(&batch(small, LOGGED..2 * LOGGED, Kind::Put), None).unwrap();
                 kv.close().unwrap();
             });
@@ -145,7 +146,7 @@ fn with_no_byte_free_relations_are_removed_and_make_room() {
     });
 }
 
-/// Openings that are cut short, and commits in each of them, do not use the reserve up.
+/// Openings that are interrupted, with commits in each, do not use up the reserve.
 #[test]
 fn with_no_byte_free_it_opens_again_and_again() {
     for durability in [Durability::Sync, Durability::Os] {
@@ -173,9 +174,9 @@ fn without_a_reserve_a_full_disk_refuses_and_loses_nothing() {
     let machine = full_disk(3, Durability::Sync);
     machine.set_disk_bytes(DISK_BYTES);
     let machine = life(machine, |env| {
-        // So that no segment is kept for reuse.
+        // Closed, so that no segment is kept for reuse.
         open(env, Durability::Sync).unwrap().close().unwrap();
-        // As a database of an earlier version has none. What it took is taken by others.
+        // As a database of an earlier version, which has no reserve; other files take its space.
         env.open_append(Path::new("/db/RESERVE"), 0).unwrap();
         env.remove(Path::new("/db/RESERVE")).unwrap();
     });

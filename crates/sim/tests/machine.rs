@@ -27,7 +27,7 @@ fn put(env: &SimEnv, name: &str, bytes: &[u8]) {
     file.sync().unwrap();
 }
 
-/// What `look` finds after a power cut that follows `work`, over many seeds.
+/// The set of results of `look` after a power cut that follows `work`, over many seeds.
 fn after_power_cuts<T: Ord>(
     work: impl Fn(&SimEnv) + Clone + 'static,
     look: impl Fn(&SimEnv) -> T,
@@ -133,7 +133,7 @@ fn a_removed_file_may_come_back_with_its_bytes() {
             put(env, "/a", b"x");
             env.sync_folder(path("/")).unwrap();
             env.remove(path("/a")).unwrap();
-            put(env, "/b", b"y"); // Must not take the place of what may come back.
+            put(env, "/b", b"y"); // must not replace a file that may come back
         },
         |env| env.read_file(path("/a")).ok(),
     );
@@ -281,7 +281,7 @@ fn what_a_failed_sync_lost_no_later_sync_brings_back() {
         let stored = machine.restart().env().read_file(path("/log")).unwrap()[0];
         seen.insert((cached, stored));
     }
-    // Kept; lost, but still in the page cache; lost and read as lost.
+    // Kept; lost, but still in the page cache; lost, and read as lost.
     assert_eq!(seen, BTreeSet::from([(1, 1), (1, 0), (0, 0)]));
 }
 
@@ -369,7 +369,7 @@ fn a_forgotten_notification_is_a_deadlock() {
             heard.wait_until(&mut || opened.load(Ordering::Relaxed) == 1);
         });
         machine.spawn("opens", move || {
-            // Long enough for the other to wait.
+            // Long enough for the other task to wait.
             env.signal().wait_until_timeout(1000, &mut || false);
             open.store(1, Ordering::Relaxed);
             if notifies {
@@ -434,7 +434,7 @@ fn a_wait_without_an_end_does_not_hide_one_with() {
     machine.run().unwrap();
 }
 
-/// Tasks that share files, locks and jobs.
+/// Starts tasks that share files, locks and jobs.
 fn busy(machine: &Sim) {
     let total = Arc::new(Mutex::new(Vec::new()));
     for task in 0..4_u8 {

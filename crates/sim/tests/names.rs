@@ -1,4 +1,4 @@
-//! What the simulated disk keeps of folders that are renamed, and of files with several names.
+//! What the simulated disk keeps of renamed folders, and of files with several names.
 
 use env::{Env, EnvError};
 use quipu_sim::{Crash, FaultPlan, Random, Settings, Sim, SimEnv};
@@ -16,7 +16,7 @@ fn put(env: &SimEnv, name: &str, bytes: &[u8]) {
     file.sync().unwrap();
 }
 
-/// Folder `name` with a file, all durable.
+/// Creates folder `name` with a file, all durable.
 fn folder(env: &SimEnv, name: &str, bytes: &[u8]) {
     env.create_folder(path(&format!("{name}/deep"))).unwrap();
     put(env, &format!("{name}/deep/a"), bytes);
@@ -37,7 +37,7 @@ fn on_machines(work: impl Fn(&SimEnv) + Clone + 'static, then: impl Fn(Sim)) {
     }
 }
 
-/// Every file that is there after a power cut that follows `work`, over many seeds.
+/// All files that exist after a power cut that follows `work`, over many seeds.
 fn after_power_cuts(work: impl Fn(&SimEnv) + Clone + 'static) -> BTreeSet<String> {
     let found = std::cell::RefCell::new(BTreeSet::new());
     on_machines(work, |machine| {
@@ -86,7 +86,7 @@ fn a_renamed_folder_is_in_one_place_after_a_power_cut_and_in_the_new_one_once_sy
         env.sync_folder(path("/")).unwrap();
     };
     check(synced, &["/new/deep/a=x"]);
-    // The names in it are made durable under any name that it has.
+    // The names in a folder are made durable through any path that it has.
     let filled = |env: &SimEnv| {
         folder(env, "/old", b"x");
         put(env, "/old/deep/b", b"y");

@@ -1,4 +1,4 @@
-//! What the simulator found in the engine, as the short traces that were left after shrinking.
+//! Errors that the simulator found in the engine, as the short traces that shrinking left.
 
 use base::Kind;
 use env::Env;
@@ -56,7 +56,7 @@ fn life(tasks: &[&[Step]], end: End) -> Life {
     Life { tasks: tasks.iter().map(|steps| steps.to_vec()).collect(), end }
 }
 
-/// At the end of the life, after the last step.
+/// A crash at the end of the life, after the last step.
 fn at_the_end(kind: Crash) -> End {
     End::Crash(1 << 20, kind)
 }
@@ -136,7 +136,7 @@ fn an_empty_range_conflicts_with_nothing() {
     holds(Durability::None, &[life(&[&one, &two], at_the_end(Crash::Power))]);
 }
 
-/// Opens the manifest on a machine that ends at an operation of it.
+/// Opens the manifest on a machine that crashes at an operation.
 fn open_manifest(machine: &Sim, operation: u64, crash: Crash) {
     let env = machine.env();
     machine.crash_at_operation(machine.operations() + operation, crash);
@@ -156,7 +156,7 @@ fn an_opening_removes_no_manifest_that_a_power_cut_may_need_again() {
             env.create_folder(Path::new("/db")).unwrap();
             env.sync_folder(Path::new("/")).unwrap();
             drop(Manifest::create(env.clone(), Path::new("/db")).unwrap());
-            // An edit that was not acknowledged: the opening begins a new file behind it.
+            // An unacknowledged edit: the opening begins a new file after it.
             let path = Path::new("/db/MANIFEST-000001");
             let bytes = env.read_file(path).unwrap().len() as u64;
             env.open_append(path, bytes).unwrap().append(&[1; 5]).unwrap();

@@ -1,4 +1,4 @@
-//! The simulator complains: each switch breaks the engine, and some seed of a few says so.
+//! Tests the simulator: each fault switch breaks the engine, and one of a few seeds notices.
 //!
 //! `cargo test -p quipu-sim --features sabotage`
 #![cfg(feature = "sabotage")]
@@ -7,10 +7,11 @@ use base::sabotage::{Switch, on};
 use env::sync::Mutex;
 use quipu_sim::workload::{plan, run, shrink};
 
-/// Seeds given to each switch; most are caught by the first few.
+/// Seeds for each switch; most are caught by the first few.
 const SEEDS: std::ops::Range<u64> = 1..400;
 
-/// One test at a time: a switch breaks the engine for the whole process, and each looks at the sound one too.
+/// The tests take turns: a switch affects the whole process, and each test also runs the sound
+/// engine.
 static TURN: Mutex<()> = Mutex::new(());
 
 #[track_caller]

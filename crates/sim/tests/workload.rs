@@ -1,14 +1,14 @@
-//! The simulator itself: its seeds replay, and a slice of them holds.
+//! Tests of the simulator: its seeds replay, and a slice of them passes.
 
 use base::mark::{self, Mark};
 use quipu_sim::workload::{Tally, plan, run};
 use quipu_sim::{Fault, FaultPlan};
 
-/// Runs of the slice; some seconds in the development profile.
+/// Seeds of the slice; they take some seconds in the development profile.
 const SLICE: std::ops::Range<u64> = 1..301;
 
-/// Further runs, as many as it takes to come to every mark asked for below: a change to the engine moves the rare ones
-/// from seed to seed.
+/// Further seeds, until every coverage mark below was hit: changes of the engine move rare branches
+/// to other seeds.
 const SLICE_MORE: std::ops::Range<u64> = 301..6_001;
 
 #[test]
@@ -53,12 +53,13 @@ fn a_slice_of_seeds_loses_nothing_and_reaches_the_rare_branches() {
     assert!(missed.is_empty(), "no run of the slice came to {missed:?}");
 }
 
-/// Marks asked for that no run has come to yet.
+/// Required marks that no run has hit yet.
 fn missed() -> Vec<&'static Mark> {
     Mark::ALL.iter().filter(|mark| mark::hits(**mark) == 0 && !is_rare(**mark)).collect()
 }
 
-/// After a failed sync the page cache shows what the disk does not have; the next opening must not build on it.
+/// After a failed sync the page cache shows bytes that the disk does not have; the next opening
+/// must not rely on them.
 #[test]
 fn opened_again_after_a_failed_sync_without_a_reboot_nothing_is_lost_when_the_power_goes() {
     let before = mark::hits(Mark::ReopenedThenCut);
@@ -72,16 +73,16 @@ fn opened_again_after_a_failed_sync_without_a_reboot_nothing_is_lost_when_the_po
     assert!(mark::hits(Mark::ReopenedThenCut) >= before + 10);
 }
 
-/// Branches that a slice need not reach.
+/// Branches that the slice need not reach.
 fn is_rare(mark: Mark) -> bool {
     match mark {
-        // The first begins and ends between two operations of the machine; the second takes 4 MiB of edits.
+        // The first needs a switch at one exact place; the second takes 4 MiB of edits.
         Mark::LatestReadAgain | Mark::ManifestRotated => true,
-        // A handful of operations of a restore; `backups` cuts it at each of them.
+        // A few operations of a restore; `backups` interrupts each of them.
         Mark::RestoreCarriedOn | Mark::RestoreUndone => true,
-        // An earlier backup that is damaged, or was left half removed.
+        // An earlier backup that is damaged or partly removed.
         Mark::BackupEarlierUnsound => true,
-        // A test of its own reaches it.
+        // A separate test reaches it.
         Mark::ReopenedThenCut => true,
         _ => false,
     }

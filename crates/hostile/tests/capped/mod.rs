@@ -1,7 +1,8 @@
-//! An allocator that counts, so that a length read from a damaged file cannot ask for the machine's memory unseen.
+//! A counting allocator, so that a length read from a damaged file cannot allocate much memory
+//! unnoticed.
 //!
 //! # Why unsafe
-//! Only a global allocator sees every allocation. It adds two counters around the system's.
+//! Only a global allocator sees every allocation. It adds two counters to the system's.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -12,13 +13,14 @@ struct Counting;
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// What no allocation of a test may pass: it fails, and the process ends with the system's message.
+/// Largest allocation of a test. A larger one fails, and ends the process with the system's
+/// message.
 const SINGLE_BYTES_MAX: usize = 1 << 30;
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-// SAFETY: every call is handed to the system's allocator as it came, or refused with a null pointer,
+// SAFETY: every call is passed to the system's allocator unchanged, or refused with a null pointer,
 // which the contract allows.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -48,7 +50,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Runs `work`, and fails where memory grew by more than `limit_bytes` meanwhile.
+/// Runs `work`, and fails if memory grew by more than `limit_bytes` meanwhile.
 pub(crate) fn within<R>(limit_bytes: usize, about: &str, work: impl FnOnce() -> R) -> R {
     let before = LIVE.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);

@@ -1,10 +1,11 @@
-//! A backup as one compressed file, written and read front to back.
+//! Writes and reads a backup as one compressed file, front to back.
 //!
 //! # Invariants
-//! 1. Neither end holds more than [`frames_at_once`] frames in memory.
-//! 2. Every byte of the file is covered by a checksum that is compared before the byte is used; a length
-//!    that is used before is bounded first.
-//! 3. The list stands at the end, behind everything it describes, so it is written without going back.
+//! 1. Writer and reader hold at most [`frames_at_once`] frames in memory.
+//! 2. Every byte of the file is covered by a checksum that is compared before the byte is used. A
+//!    length that is used earlier is bounded first.
+//! 3. The list is at the end, behind everything it describes, so that the file is written without
+//!    seeking back.
 
 use super::list::List;
 use crate::convert::env_error;
@@ -15,10 +16,10 @@ use std::path::Path;
 use std::sync::Arc;
 use store::Result;
 
-/// Ending of an archive's name.
+/// Extension of an archive's name.
 pub(crate) const ENDING: &str = "qbak";
 
-/// Content of a frame, at most.
+/// Most bytes of content in a frame.
 pub(super) const CONTENT_BYTES_MAX: usize = 1 << 20;
 
 const MAGIC: [u8; 8] = *b"QuipuBak";
@@ -30,9 +31,9 @@ const HEADER_BYTES: usize = 8 + 4 + 4;
 const FRAME_BYTES: usize = 4 + 4 + 8;
 /// Offset, length and checksum of the list, magic number, checksum of all that.
 const TRAILER_BYTES: usize = 8 + 8 + 8 + 8 + 8;
-/// Tables are packed already: a higher level costs much time and saves little.
+/// Tables are compressed already: a higher level takes much time and saves little.
 const LEVEL: i32 = 1;
-/// A list longer than this is not believed.
+/// Most bytes of a list; a longer one is taken for damage.
 const LIST_BYTES_MAX: u64 = 1 << 30;
 
 /// Whether a path names an archive.
@@ -40,7 +41,7 @@ pub(crate) fn is_archive_name(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case(ENDING))
 }
 
-/// Frames that are packed or unpacked together.
+/// Number of frames that are compressed or decompressed in parallel.
 fn frames_at_once(env: &dyn Env) -> usize {
     2 * env.parallelism()
 }
@@ -60,7 +61,7 @@ impl Writer {
         Ok(Self { env: Arc::clone(env), file, waiting: Vec::new() })
     }
 
-    /// The next piece of content, 1 to [`CONTENT_BYTES_MAX`] bytes.
+    /// Adds the next piece of content, 1 to [`CONTENT_BYTES_MAX`] bytes.
     pub(super) fn push(&mut self, content: Vec<u8>) -> Result<()> {
         debug_assert!((1..=CONTENT_BYTES_MAX).contains(&content.len()));
         self.waiting.push(content);
@@ -79,7 +80,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes what waits, the list and the trailer, and syncs; returns the archive's length.
+    /// Writes the buffered pieces, the list and the trailer, and syncs; returns the archive's
+    /// length.
     pub(super) fn finish(mut self, list: &List) -> Result<u64> {
         self.write_waiting()?;
         let list = list.encode();
@@ -91,7 +93,7 @@ impl Writer {
     }
 }
 
-/// Length of the content, and what is stored of it.
+/// Returns the content's length and its stored form, compressed where that is shorter.
 fn pack(content: Vec<u8>) -> (usize, Vec<u8>) {
     let bytes = content.len();
     match zstd::bulk::compress(&content, LEVEL) {
@@ -100,20 +102,20 @@ fn pack(content: Vec<u8>) -> (usize, Vec<u8>) {
     }
 }
 
-/// Reads an archive.
+/// Reads an archive from front to back.
 #[derive(Debug)]
 pub(crate) struct Reader {
     env: Arc<dyn Env>,
     file: Arc<dyn RandomReadFile>,
     pub(crate) list: List,
-    /// Next frame.
+    /// Offset of the next frame.
     offset: u64,
-    /// Where the frames end.
+    /// Offset at which the frames end.
     end: u64,
     ready: VecDeque<Vec<u8>>,
 }
 
-/// A frame as read.
+/// A frame before decompression.
 struct Frame {
     file: Arc<dyn RandomReadFile>,
     offset: u64,
@@ -122,7 +124,7 @@ struct Frame {
 }
 
 impl Reader {
-    /// Reads header, trailer and list.
+    /// Opens an archive: checks header and trailer, and reads the list.
     pub(crate) fn open(env: &Arc<dyn Env>, path: &Path) -> Result<Self> {
         let file = env.open_read(path, ReadOptions::default()).map_err(env_error)?;
         let file_bytes = file.len_bytes().map_err(env_error)?;
@@ -166,7 +168,7 @@ impl Reader {
         })
     }
 
-    /// Content of the next frame; `None` behind the last.
+    /// Content of the next frame; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>> {
         if self.ready.is_empty() && self.offset < self.end {
             let mut frames = Vec::new();
@@ -180,7 +182,7 @@ impl Reader {
         Ok(self.ready.pop_front())
     }
 
-    /// The damage that content which does not fit the list shows.
+    /// The error for content that does not match the list.
     pub(crate) fn misfit(&self, what: &str) -> Corruption {
         Corruption::new(self.file.path(), self.offset, what)
     }
@@ -326,7 +328,7 @@ mod tests {
         let page = include_str!("../../../../docs/formats/backup.md");
         let example = page.split("Worked example").nth(1).unwrap();
         let example = example.split("```text").nth(1).unwrap().split("```").next().unwrap();
-        // Of each line what stands between the offset and the remark.
+        // The part of each line between the offset and the remark.
         let said = example.lines().filter(|line| !line.is_empty());
         let said: Vec<&str> = said.flat_map(|line| line[4..51].split_whitespace()).collect();
         assert_eq!(said, hex);

@@ -1,29 +1,29 @@
-//! The list of a backup: which files it consists of, and what they must be.
+//! The list of a backup: its files with their lengths and checksums.
 //!
 //! # Why text
-//! A person with a broken disk reads it without a program of ours. Its last line is a checksum of all before,
-//! so nothing in it is believed that was not written. The grammar is in docs/formats/backup.md.
+//! A person with a broken disk can read it without our program. Its last line is a checksum of all
+//! lines before, so damage to it is noticed. docs/formats/backup.md has the grammar.
 
 use base::{Corruption, checksum};
 use lsm::context::parse_table_file_name;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Name of the list in a folder; written last, so a folder without it is no backup.
+/// Name of the list in a folder. It is written last, so a folder without it is not a backup.
 pub(crate) const LIST: &str = "BACKUP";
-/// Its name while the backup is being made.
+/// Its name while the backup is being written.
 pub(crate) const UNFINISHED: &str = "BACKUP.unfinished";
 
 const FIRST_LINE: &str = "quipu backup 1";
 
-/// What a backup consists of.
+/// The content of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct List {
-    /// The database's, 0 where it has none.
+    /// Identity of the database, 0 where it has none.
     pub(crate) identity: u128,
-    /// Newest commit in it.
+    /// Newest commit in the backup.
     pub(crate) seq: u64,
-    /// When it was taken, in microseconds since 1970.
+    /// When the backup was taken, in microseconds since 1970-01-01T00:00:00Z.
     pub(crate) moment_us: u64,
     pub(crate) files: Vec<Entry>,
 }
@@ -31,11 +31,11 @@ pub(crate) struct List {
 /// One file of a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Relative to the backup's folder.
+    /// Path relative to the backup's folder.
     pub(crate) name: String,
     pub(crate) bytes: u64,
     pub(crate) checksum: u64,
-    /// Of a table: what the manifest knows its content by.
+    /// Fingerprint of a table's content as in the manifest; `None` for other files.
     pub(crate) fingerprint: Option<u64>,
 }
 
@@ -62,7 +62,7 @@ impl List {
         out
     }
 
-    /// Reads the bytes of [`List::encode`], which stand at `offset` of `file`.
+    /// Decodes what [`List::encode`] wrote; `offset` is its place in `file`, for errors.
     pub(crate) fn decode(file: &Path, offset: u64, bytes: &[u8]) -> Result<Self, Corruption> {
         let damaged = |what: &str| Corruption::new(file, offset, what);
         let text = std::str::from_utf8(bytes).map_err(|_| damaged("the list is not UTF-8"))?;
@@ -109,7 +109,7 @@ impl List {
     }
 }
 
-/// Names come from a file that somebody may have made: none may lead out of the folder.
+/// Accepts only names that cannot lead out of the folder: somebody may have edited the list.
 fn is_top_name(name: &str) -> bool {
     let number = name.strip_prefix("MANIFEST-");
     name == "CURRENT" || number.is_some_and(|n| n.bytes().all(|byte| byte.is_ascii_digit()))

@@ -1,15 +1,15 @@
-//! Copies a database at one moment while it is written to.
+//! Copies a database as of one commit, while writers continue.
 //!
-//! # Why a flush, and no copy of the log
-//! After a flush everything up to one commit is in tables, and tables never change. So a moment is held by
-//! holding the tables: an open one keeps its file ([`lsm::tree::ObsoleteFiles`]). What is left to do needs no
-//! lock and hurries nobody. A process that only reads cannot flush; it writes what it found in the log as
-//! one more table of the backup.
+//! # Why it flushes instead of copying the log
+//! After a flush all rows up to one commit are in tables, and tables never change. So holding the
+//! tables holds the snapshot: an open table keeps its file ([`lsm::tree::ObsoleteFiles`]). The copy
+//! needs no lock and has no deadline. A read-only process cannot flush; it writes the rows of the
+//! log into an additional table of the backup.
 //!
 //! # Invariants
-//! 1. A folder has its list, an archive its name, only when everything in it is synced. What was cut short has
-//!    neither, and is no backup.
-//! 2. Nothing of the database is written but by the flush; a failure of the target does not poison it.
+//! 1. A folder gets its list, and an archive its name, only when everything in it is synced. An
+//!    interrupted backup has neither, and is not accepted as one.
+//! 2. The database is changed only by the flush; a failure at the target does not poison it.
 //! 3. The tables of a backup are those of its manifest, all in one folder.
 
 pub(crate) mod archive;
@@ -34,16 +34,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Error, ErrorKind, Progress, Result};
 
-/// Cache of the trees that a reading process writes: nothing is read again there.
+/// Cache bytes of the temporary trees of a read-only process: nothing is read twice there.
 const SCRATCH_CACHE_BYTES: u64 = 1 << 20;
 
-/// How a backup is made.
+/// Options of a backup.
 #[derive(Clone, Debug)]
 pub struct BackupOptions {
-    /// The folder of an earlier backup of the same database. Tables that are in it are linked from it.
+    /// The folder of an earlier backup of the same database. Tables that it already has are linked
+    /// from it.
     pub earlier: Option<PathBuf>,
-    /// Compare every block of every table with its checksum first, and what is linked from an earlier
-    /// backup with the checksum there: damage is found now, and not when the backup is needed.
+    /// Whether to check every block of every table, and the checksums of tables linked from an
+    /// earlier backup: damage is found now, not when the backup is needed.
     pub verify: bool,
 }
 
@@ -53,10 +54,10 @@ impl Default for BackupOptions {
     }
 }
 
-/// What a backup consists of, and what it cost.
+/// Report of a backup: what it consists of and what it cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BackupReport {
-    /// Files in it, without the list.
+    /// Number of files, without the list.
     pub files: u64,
     /// Tables that are hard links to the database's.
     pub linked: u64,
@@ -64,24 +65,25 @@ pub struct BackupReport {
     pub copied: u64,
     /// Tables that are hard links to an earlier backup's.
     pub reused: u64,
-    /// Bytes written for it.
+    /// Bytes written for this backup.
     pub bytes_written: u64,
-    /// Bytes of all its files, unpacked.
+    /// Bytes of all its files, uncompressed.
     pub bytes_total: u64,
-    /// The newest commit in it.
+    /// The newest commit in the backup.
     pub seq: SeqNo,
     /// How long it took.
     pub seconds: f64,
 }
 
 impl Kv {
-    /// Writes everything that is committed now to `target` of `env`: a new or empty folder, or a file where
-    /// the name ends in `.qbak`. Writers go on meanwhile. `progress` is told bytes done and in all.
+    /// Writes a snapshot of the latest commit to `target` of `env`: a new or empty folder, or a
+    /// file where the name ends in `.qbak`. Writers continue meanwhile. `progress` gets the bytes
+    /// done and the total.
     ///
     /// # Errors
-    /// `InvalidInput` where something is at `target`, or `earlier` is no backup of this database;
-    /// `Corruption` where a table is damaged; `Cancelled`; a failed read or write. Nothing is left at
-    /// `target` then, if it can be removed, and never anything that passes for a backup.
+    /// `InvalidInput` where something is at `target`, or `earlier` is not a backup of this
+    /// database; `Corruption` where a table is damaged; `Cancelled`; a failed read or write. Then
+    /// `target` is removed if possible, and in no case passes for a backup.
     pub fn backup(
         &self,
         env: &Arc<dyn Env>,
@@ -100,7 +102,7 @@ impl Kv {
             )));
         }
         check_is_outside(&**env, target)?;
-        // Closing waits for it; the folder may have another owner afterwards.
+        // `close` waits for this lock; another process may own the folder afterwards.
         let _running = inner.loading.read();
         let moment = Moment::now(inner)?;
         let job = Backup { inner, env, moment: &moment, options, progress };
@@ -108,16 +110,16 @@ impl Kv {
         drop(moment);
         inner.collect_obsolete();
         let mut report = made?;
-        // It is made: who is told so can no longer stop it.
+        // The backup is complete and can no longer be cancelled.
         let _ = progress(report.bytes_total, report.bytes_total);
         report.seconds = env.monotonic_us().saturating_sub(began_us) as f64 / 1e6;
         Ok(report)
     }
 }
 
-/// A moment of the database, held.
+/// The state of the database at one commit, with its tables held open.
 struct Moment {
-    /// What the manifest of the backup says.
+    /// Content of the backup's manifest.
     state: State,
     tables: Vec<Arc<Table>>,
     taken_us: u64,
@@ -130,7 +132,8 @@ impl Moment {
 
     fn of_writer(inner: &Arc<Inner>) -> Result<Self> {
         inner.check_writable()?;
-        // Held until the tables are: a compaction would replace them in between.
+        // The tables are opened under the maintenance lock: a compaction could replace them
+        // otherwise.
         let state = inner.flush_all_and(|| {
             let manifest = inner.manifest.lock();
             let manifest = manifest.as_ref().ok_or_else(crate::reader::closed)?;
@@ -147,7 +150,7 @@ impl Moment {
             return Err(crate::reader::closed());
         }
         crate::follower::refresh(inner)?;
-        // Held until the memtables are written: the next refresh would go on in them.
+        // Held until the memtables are written: the next refresh would add rows to them.
         let position = inner.follower.lock();
         let position = position.as_ref().ok_or_else(crate::reader::closed)?;
         let mut state = position.state.clone();
@@ -191,7 +194,7 @@ impl Moment {
     }
 }
 
-/// The open tables that `state` names. Whoever calls keeps the trees from changing.
+/// Opens the tables that `state` names. The caller keeps the trees from changing.
 fn pinned(inner: &Inner, state: &State) -> Result<Vec<Arc<Table>>> {
     let mut open: BTreeMap<TableId, Arc<Table>> = BTreeMap::new();
     for entry in inner.trees.load().iter() {
@@ -207,7 +210,7 @@ fn pinned(inner: &Inner, state: &State) -> Result<Vec<Arc<Table>>> {
     named.collect()
 }
 
-/// The same tables, all in one folder, and no log.
+/// The same tables, all in one folder, without a log.
 fn gathered(state: &State) -> Result<State> {
     let mut edit = state.snapshot();
     for (_, tree) in &mut edit.trees {
@@ -220,10 +223,10 @@ fn gathered(state: &State) -> Result<State> {
     Ok(gathered)
 }
 
-/// A backup in progress.
+/// A backup that is being written.
 struct Backup<'a> {
     inner: &'a Arc<Inner>,
-    /// Of the target.
+    /// Environment of the target.
     env: &'a Arc<dyn Env>,
     moment: &'a Moment,
     options: &'a BackupOptions,
@@ -266,7 +269,7 @@ impl Backup<'_> {
         let made = self.fill(target, earlier.as_ref());
         if made.is_err() {
             mark::hit(Mark::BackupClearedAway);
-            // Best effort: what cannot be removed has no list.
+            // Best effort: a folder that cannot be removed has no list.
             crate::restore::remove_database(env, target, was_there);
         }
         made
@@ -275,13 +278,13 @@ impl Backup<'_> {
     fn fill(&self, target: &Path, earlier: Option<&Arc<Earlier>>) -> Result<BackupReport> {
         let env = &**self.env;
         let unfinished = target.join(UNFINISHED);
-        // No database is created in a folder with a file that is not of one.
+        // No database can be created in a folder with a foreign file.
         let mut list_file = env.create(&unfinished).map_err(env_error)?;
         list_file.sync().map_err(env_error)?;
         env.sync_folder(target).map_err(env_error)?;
         let tables = target.join(TABLES);
         create_folder_within(env, &tables)?;
-        // A database has one; this log says nothing, as all is in tables.
+        // A database has a log folder; this one stays empty, because all rows are in tables.
         create_folder_within(env, &target.join(WAL))?;
 
         let mut report =
@@ -326,7 +329,7 @@ impl Backup<'_> {
     }
 
     fn keep(&self, table: &Arc<Table>, tables: &Path, earlier: Option<&Arc<Earlier>>) -> Keep {
-        // Tables of a scratch environment have no name that a link could be made from.
+        // Tables of the temporary environment have no file that could be linked.
         let meta = table.meta();
         let path = table.file().path().to_owned();
         let folders = &self.inner.context.folders;
@@ -369,7 +372,7 @@ impl Backup<'_> {
         });
         if made.is_err() {
             mark::hit(Mark::BackupClearedAway);
-            // Best effort: an archive is one only under its own name.
+            // Best effort: only an archive with its final name counts.
             let _ = env.remove(&unfinished);
             let _ = env.remove(target);
             let _ = env.sync_folder(folder);
@@ -426,7 +429,7 @@ impl Backup<'_> {
     }
 }
 
-/// An earlier backup.
+/// An earlier backup, from which tables are linked.
 struct Earlier {
     folder: PathBuf,
     _held: Arc<dyn HeldFolder>,
@@ -453,20 +456,20 @@ impl Earlier {
     }
 }
 
-/// How a table came into a backup.
+/// How a table was brought into the backup.
 enum How {
     Linked,
     Reused,
     Copied,
 }
 
-/// The job of keeping one table in a folder.
+/// A job that brings one table into the backup's folder.
 struct Keep {
-    /// Of the target.
+    /// Environment of the target.
     env: Arc<dyn Env>,
     table: Arc<Table>,
     to: PathBuf,
-    /// The table's path, where a link to it may be made.
+    /// The table's path, where it may be linked.
     link: Option<PathBuf>,
     earlier: Option<Arc<Earlier>>,
     verify: bool,
@@ -501,7 +504,7 @@ impl Keep {
                     return Ok((entry(checksum_of(&*file.map_err(env_error)?)?), How::Linked));
                 }
                 Ok(false) => {}
-                // Beside a writer, who removed the name since: the open file can still be read.
+                // The writer has removed the name since; the open file can still be read.
                 Err(error) if error.is_not_found() => {}
                 Err(error) => return Err(env_error(error)),
             }
@@ -517,7 +520,7 @@ impl Keep {
         Ok((entry(sum.finish()), How::Copied))
     }
 
-    /// Links the table from the earlier backup; false where it is not there any more as it was.
+    /// Links the table from the earlier backup; false where it has changed there.
     fn reuse(&self, earlier: &Earlier, there: &Entry) -> Result<bool> {
         let path = earlier.folder.join(&there.name);
         if !self.is_sound(&path, there)? {
@@ -542,7 +545,8 @@ impl Keep {
     }
 }
 
-/// Hands a file's content on in pieces of at most [`CONTENT_BYTES_MAX`]; returns its length.
+/// Passes a file's content to `take` in pieces of at most [`CONTENT_BYTES_MAX`] bytes; returns its
+/// length.
 pub(crate) fn read_all(
     file: &dyn RandomReadFile,
     take: &mut dyn FnMut(&[u8]) -> Result<()>,
@@ -568,7 +572,7 @@ fn checksum_of(file: &dyn RandomReadFile) -> Result<u64> {
     Ok(sum.finish())
 }
 
-/// The manifest and `CURRENT` of a folder in which they were just written.
+/// Reads the manifest and `CURRENT` of a folder, just after they were written.
 fn small_files(env: &dyn Env, folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     let names = env.list(folder).map_err(env_error)?.into_iter();
     let names = names.filter(|name| name == CURRENT || name.starts_with("MANIFEST-"));
@@ -584,7 +588,7 @@ fn entry_of(name: String, content: &[u8]) -> Entry {
     Entry { name, bytes: content.len() as u64, checksum, fingerprint: None }
 }
 
-/// Whether two handles are one environment: only then is a path the same file in both.
+/// Whether two handles are one environment: only then does a path mean the same file in both.
 fn is_same(a: &Arc<dyn Env>, b: &Arc<dyn Env>) -> bool {
     std::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b))
 }
@@ -593,7 +597,7 @@ fn invalid(message: String) -> Error {
     Error::new(ErrorKind::InvalidInput, message)
 }
 
-/// The damage of a file that is not what the list says.
+/// The error for a file that differs from its list entry.
 pub(crate) fn misfit(path: &Path, offset: u64, what: impl Into<String>) -> Error {
     Corruption::new(path, offset, what).into()
 }

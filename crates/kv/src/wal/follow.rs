@@ -1,13 +1,12 @@
-//! Reads a log that another process is writing.
+//! Reads a log while another process writes it.
 //!
 //! # Why no lock
-//! A follower must never hold the writer up. It believes only what passes its checksum, so bytes that are being
-//! written are simply not there yet; and it learns from the segment's number in each record, and
-//! from the links between segments, when the file under it has been recycled.
+//! A follower must never block the writer. It accepts only records that pass their checksum, so
+//! bytes that are being written are not visible yet. The segment's number in each record and the
+//! links between segments tell it when a file has been recycled.
 //!
 //! # Invariants
-//! 1. Payloads come in order, each once, none left out between two that come; otherwise the
-//!    answer is [`Follow::Gone`].
+//! 1. Payloads come in order, each once, without a gap; otherwise the answer is [`Follow::Gone`].
 //! 2. Nothing is written.
 
 use std::path::{Path, PathBuf};
@@ -20,22 +19,22 @@ use super::record::RecordKind;
 use super::segment::{SegmentReader, list_segments, segment_path};
 use super::{Position, Result, WalError};
 
-/// Memory for reading, unless a record is longer. Small, because each look for news reads it again.
+/// Memory for reading, unless a record is longer. Small, because each refresh reads it again.
 const WINDOW_BYTES: usize = 64 << 10;
 
-/// What a follower finds.
+/// Result of reading the next payload.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Follow<'a> {
-    /// The next payload and where it began.
+    /// The next payload and its position.
     Record(Position, &'a [u8]),
     /// Nothing more has been written yet. Ask again later.
     End,
-    /// The segment is gone: its content is in tables now. Read the manifest again and start from
-    /// the segment it names.
+    /// The segment is gone: its rows are in tables now. Read the manifest again and start from the
+    /// segment that it names.
     Gone,
 }
 
-/// A follower's place in the log.
+/// A follower's position in the log.
 #[derive(Debug)]
 pub struct WalReader {
     env: Arc<dyn Env>,
@@ -43,12 +42,12 @@ pub struct WalReader {
     segment: u64,
     offset: u64,
     reader: Option<SegmentReader>,
-    /// Start of a payload of which only some records have been read.
+    /// Position of a payload whose records have been read only in part.
     pending: Option<Position>,
     payload: Vec<u8>,
 }
 
-/// What one step of reading came to.
+/// Outcome of one step of reading.
 enum Step {
     Again,
     Payload(Position),
@@ -57,13 +56,13 @@ enum Step {
 }
 
 impl WalReader {
-    /// A reader from the begin of segment `first` on; 0 means the oldest there is. Does no I/O.
+    /// Starts at the beginning of segment `first`; 0 means the oldest there is. Does no I/O.
     #[must_use]
     pub fn new(env: Arc<dyn Env>, folder: &Path, first: u64) -> Self {
         Self::at(env, folder, Position { segment: first, offset: 0 })
     }
 
-    /// A reader from a position on that the log or a reader gave. Does no I/O.
+    /// Starts at a position that a log or a reader returned. Does no I/O.
     #[must_use]
     pub fn at(env: Arc<dyn Env>, folder: &Path, from: Position) -> Self {
         Self {
@@ -77,22 +76,22 @@ impl WalReader {
         }
     }
 
-    /// Where reading would go on after a restart: behind the last payload that was handed out.
+    /// Where to resume after a restart: behind the last payload that was returned.
     #[must_use]
     pub fn position(&self) -> Position {
         self.pending.unwrap_or(Position { segment: self.segment, offset: self.offset })
     }
 
-    /// The segment that is read.
+    /// File of the segment that is being read.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         segment_path(&self.folder, self.segment)
     }
 
-    /// The next payload, if it is there.
+    /// Returns the next payload, if it has been written.
     ///
     /// # Errors
-    /// A failed read; corruption where a segment that is complete cannot be read to its end.
+    /// A failed read; corruption where a complete segment cannot be read to its end.
     // Not an iterator: what is handed out is borrowed from the reader.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Follow<'_>> {
@@ -101,7 +100,7 @@ impl WalReader {
         }
         loop {
             let step = match self.step() {
-                // A writer that closes gives the rest of its segment back: what was there to be read is not.
+                // A writer that closes truncates its segment, so bytes that were readable are gone.
                 Err(WalError::Env(error)) if error.is_past_end() => Step::Gone,
                 step => step?,
             };
@@ -134,7 +133,7 @@ impl WalReader {
         if let Some(step) = self.read()? {
             return Ok(step);
         }
-        // What was read before may be older than what is there.
+        // The window may hold bytes that are out of date.
         if let Some(reader) = &mut self.reader {
             reader.refresh()?;
         }
@@ -144,7 +143,7 @@ impl WalReader {
         self.end_of_segment()
     }
 
-    /// Takes the record at the present place, if there is one.
+    /// Reads the record at the current position, if there is one.
     fn read(&mut self) -> Result<Option<Step>> {
         let Some(reader) = &mut self.reader else { return Ok(None) };
         let here = Position { segment: self.segment, offset: self.offset };
@@ -174,10 +173,11 @@ impl WalReader {
         Ok(Some(step))
     }
 
-    /// No record here: either the segment is complete and another follows, or nothing is there yet.
+    /// Called where no record follows: either the segment is complete and another follows, or
+    /// nothing has been written yet.
     fn end_of_segment(&mut self) -> Result<Step> {
-        // A writer that was killed within a payload gives up its beginning when it comes back: then
-        // the next segment follows the place where that payload began.
+        // A writer that was killed within a payload discards it when it reopens: then the next
+        // segment follows the position where that payload began.
         if let Some(start) = self.pending
             && let Some((next, end)) = self.successor(start.segment)?
             && end == start.offset
@@ -192,7 +192,7 @@ impl WalReader {
                 (self.segment, self.offset, self.reader) = (next, 0, None);
                 return Ok(Step::Again);
             }
-            // The link was written after the records it ends, so they are there to be read now.
+            // The link was written after the segment's last records, so they can be read now.
             if let Some(reader) = &mut self.reader {
                 reader.refresh()?;
             }
@@ -210,19 +210,20 @@ impl WalReader {
         Ok(if self.is_still(&path)? { Step::NothingYet } else { Step::Gone })
     }
 
-    /// Whether the file at `path` is still this segment: a name alone could have come back.
+    /// Whether the file at `path` is still this segment: the name may belong to a recycled file.
     fn is_still(&self, path: &Path) -> Result<bool> {
         if !self.env.exists(path) {
             return Ok(false);
         }
         match SegmentReader::open(self.env.as_ref(), &self.folder, self.segment, 4096) {
-            // A segment just made has no beginning yet; then nothing of it has been read either.
+            // A new segment has no beginning yet; then nothing of it has been read either.
             Ok(mut reader) => Ok(self.offset == 0 || reader.previous()?.is_some()),
             Err(error) => gone_if_missing(error).map(|_| false),
         }
     }
 
-    /// The newest segment that says it follows `segment`, and where it says that one ended.
+    /// The newest segment whose link names `segment` as its predecessor, and the end that it
+    /// states.
     fn successor(&self, segment: u64) -> Result<Option<(u64, u64)>> {
         let env = self.env.as_ref();
         for number in list_segments(env, &self.folder)?.into_iter().rev() {
@@ -246,7 +247,7 @@ impl WalReader {
     }
 }
 
-/// A file that the writer renamed or removed meanwhile is news, not a failure.
+/// A file that the writer renamed or removed meanwhile is not a failure.
 fn gone_if_missing(error: WalError) -> Result<Step> {
     match error {
         WalError::Env(error) if error.is_not_found() => Ok(Step::Gone),

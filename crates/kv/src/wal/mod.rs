@@ -1,28 +1,33 @@
-//! The write-ahead log: what was committed and is in no table yet.
+//! The write-ahead log: all commits that are not in tables yet.
 //!
-//! # Why segments that are recycled
-//! A sync of a file that grows writes the file's length and block map too; a preallocated file needs its data
-//! only, and a file used before has even its blocks written. So a log is a row of preallocated files, and
-//! one that is no longer needed is renamed to be a later one. Its old records are still in it, which is why
-//! every record carries the number of the segment it was written for.
+//! `open` recovers it, `commit` appends and syncs, `maintenance` rotates and releases segments.
 //!
-//! # Why every record says what was durable
-//! After a crash the log ends somewhere. A record that fails its checksum may be that end, or it may be
-//! damage in the middle, which must never pass for an end. Each record therefore states up to where the log had
-//! been synced when it was written: an unsound record before a position that a later record calls
-//! durable is corruption, reported with file and offset; one after it was never synced, and the log ends there.
+//! # Why segments are recycled
+//! A sync of a growing file also writes the file's length and block map. A preallocated file needs
+//! its data only, and in a file that was used before even the blocks are written. So the log is a
+//! series of preallocated files, and a file that is no longer needed is renamed to a later segment.
+//! It still contains old records, which is why every record carries the number of the segment it
+//! was written for.
 //!
-//! The last record has none behind it that could say so. [`Wal::mark`] puts a *mark* there, which says it and is
-//! overwritten by the next record. It is not synced itself: a killed process leaves it, a power cut may not.
+//! # Why every record says how far the log was durable
+//! After a crash the log ends somewhere. A record that fails its checksum may be that end, or it
+//! may be damage in the middle, which must never pass for the end. Each record therefore states up
+//! to where the log had been synced when it was written. An unsound record before a position that a
+//! later record calls durable is corruption, reported with file and offset. An unsound record after
+//! it was never synced, and the log ends there.
+//!
+//! No record follows the last one to say so. [`Wal::mark`] writes a *mark* there, which states it
+//! and is overwritten by the next record. A mark is not synced: a killed process leaves it, a power
+//! cut may not.
 //!
 //! # Invariants
-//! 1. A segment is written by one process life only. Reopening starts the next number, so nothing is
+//! 1. A segment is written by one process only. Reopening starts the next number, so nothing is
 //!    ever written behind a torn tail.
 //! 2. Numbers only grow; a number is never used for two files.
-//! 3. The first record of a segment (`Begin`) says which segment came before and where that ended. What
-//!    lies behind that end is dead.
+//! 3. The first record of a segment (`Begin`) names the segment before and where that ended. Bytes
+//!    behind that end are dead.
 //! 4. A position is called durable only after every segment up to it was synced, oldest first.
-//! 5. After a failed write or sync the log refuses to go on ([`WalError::Failed`]).
+//! 5. After a failed write or sync the log refuses further calls ([`WalError::Failed`]).
 
 mod follow;
 mod record;
@@ -51,23 +56,23 @@ use segment::segment_path;
 /// Result of a log operation.
 pub type Result<T> = std::result::Result<T, WalError>;
 
-/// Why the log cannot do what was asked.
+/// Why a log operation failed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WalError {
-    /// The machine said no.
+    /// An operation of the environment failed.
     #[error(transparent)]
     Env(#[from] EnvError),
-    /// Bytes that had been synced are not what was written.
+    /// Synced bytes are not what was written.
     #[error(transparent)]
     Corruption(#[from] Corruption),
-    /// An earlier write or sync failed, so nobody knows what is on the disk. Reopen the log.
+    /// An earlier write or sync failed, so the state on disk is unknown. Reopen the log.
     #[error("the log {} refuses to go on after a failed write or sync", folder.display())]
     Failed {
         /// The log's folder.
         folder: PathBuf,
     },
-    /// The log has used up its segment numbers or an option is out of range.
+    /// The log has used up its segment numbers, or an option is out of range.
     #[error("the log {}: {what}", folder.display())]
     Limit {
         /// The log's folder.
@@ -77,26 +82,26 @@ pub enum WalError {
     },
 }
 
-/// A place in the log, ordered as the log is.
+/// A position in the log; positions are ordered as the log is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
-    /// Number of the segment; the first is 1. 0 is before everything.
+    /// Number of the segment; the first is 1. Segment 0 is before everything.
     pub segment: u64,
     /// Offset in the segment's file, in bytes.
     pub offset: u64,
 }
 
-/// How a log is written.
+/// Options of a log.
 #[derive(Clone, Copy, Debug)]
 pub struct WalOptions {
-    /// Length of a segment's file in bytes: 256 to 2^30. The first ones after opening are shorter
-    /// (from 4 MiB, doubling), so that a small database stays small.
+    /// Length of a segment's file, in bytes: 256 to 2^30. The first segments after opening are
+    /// shorter (from 4 MiB, doubling), so that a small database stays small.
     pub segment_bytes: u64,
     /// [`LogMode::Write`] where each commit is synced, [`LogMode::Mapped`] otherwise.
     pub mode: LogMode,
-    /// How many released segments are kept for reuse.
+    /// Number of released segments that are kept for reuse.
     pub spare_segments_max: usize,
-    /// Length of the first segment after opening, at most.
+    /// Largest length of the first segment after opening, in bytes.
     pub first_segment_bytes: u64,
 }
 
@@ -115,49 +120,50 @@ impl Default for WalOptions {
 const SEGMENT_BYTES_MIN: u64 = 256;
 /// Longest segment. Offsets are stored in 32 bits.
 const SEGMENT_BYTES_MAX: u64 = 1 << 30;
-/// A piece of payload shorter than this is not worth a record of its own at a segment's end.
+/// Shortest piece of a payload, in bytes, that gets a record of its own at a segment's end.
 const PIECE_BYTES_MIN: usize = 64;
 
-/// The writer's end of the log. One per folder: the folder's lock sees to that.
+/// The writer's side of the log. There is one per folder; the folder's lock ensures it.
 #[derive(Debug)]
 pub struct Wal {
     env: Arc<dyn Env>,
     folder: PathBuf,
     options: WalOptions,
     current: Segment,
-    /// Segments that are not released, without the current one, oldest first.
+    /// Segments that are not released, except the current one, oldest first.
     older: Vec<Older>,
-    /// Numbers of files to be reused.
+    /// Numbers of the files that are kept for reuse.
     spares: Vec<u64>,
     progress: Arc<Progress>,
     recovered: Recovered,
-    /// Length of the next new file.
+    /// Length of the next new file, in bytes.
     next_bytes: u64,
     /// While it is set, segments stay as short as the first one, and none is kept for reuse.
     frugal: Arc<AtomicBool>,
-    /// Bytes of all records written here.
+    /// Bytes of all records written since opening.
     written_bytes: u64,
     scratch: Vec<u8>,
 }
 
-/// What became of a payload that was replayed.
+/// What the caller made of a replayed payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Replay {
-    /// It counts.
+    /// The payload is accepted.
     Done,
-    /// It rests on what is not there, for the reason given. Where the log does not call it durable,
-    /// a power cut explains that, and the log ends before it; else it is corruption.
+    /// The payload depends on something that is missing, for the reason given. Where the log does
+    /// not call it durable, a power cut explains that, and the log ends before it. Otherwise it is
+    /// corruption.
     EndBefore(String),
 }
 
-/// What a writer and those who sync for it tell each other.
+/// State shared between the writer and its sync handles.
 #[derive(Debug, Default)]
 struct Progress {
-    /// Everything before this position is on the disk: segment in the upper half, offset in the lower.
+    /// Everything before this position is synced: segment in the upper half, offset in the lower.
     durable: AtomicU64,
     failed: AtomicBool,
-    /// One sync at a time: the kernel tells of a failed write once, to whichever sync comes first, and a sync beside
-    /// that one would be told that all is well.
+    /// Allows one sync at a time. The kernel reports a failed write once, to the sync that comes
+    /// first; a concurrent sync would be told that all is well.
     syncing: Mutex<()>,
 }
 
@@ -181,14 +187,14 @@ impl Progress {
 struct Older {
     number: u64,
     len_bytes: u64,
-    /// Where it ended, and how to sync it; nothing where it was synced before this process wrote.
+    /// Where it ended, and how to sync it; `None` where it was synced before this process wrote.
     unsynced: Option<(Position, Arc<dyn LogSync>)>,
 }
 
-/// Syncs the log as far as it was written when the handle was made, while appending goes on.
+/// Syncs the log up to its end when the handle was made, while appends continue.
 #[derive(Debug)]
 pub struct SyncHandle {
-    /// Oldest first.
+    /// Files to sync, oldest first.
     files: Vec<Arc<dyn LogSync>>,
     upto: Position,
     progress: Arc<Progress>,
@@ -198,7 +204,8 @@ impl SyncHandle {
     /// Makes everything durable that was appended before [`Wal::sync_handle`] was called.
     ///
     /// # Errors
-    /// After a failed sync nobody knows what is on the disk; the log refuses to go on.
+    /// A failed sync, now or before. The state on disk is unknown then, and the log refuses further
+    /// calls.
     pub fn sync(&self) -> env::Result<()> {
         let _turn = self.progress.syncing.lock();
         if self.progress.failed.load(Ordering::Acquire) {
@@ -207,7 +214,7 @@ impl SyncHandle {
         }
         for file in &self.files {
             if let Err(error) = file.sync() {
-                // Before the turn is given up: the next one must know.
+                // Set while `syncing` is still held: the next sync must see it.
                 self.progress.fail();
                 return Err(error);
             }
@@ -216,7 +223,7 @@ impl SyncHandle {
         Ok(())
     }
 
-    /// What is durable after [`SyncHandle::sync`]: everything before this.
+    /// Everything before this position is durable after [`SyncHandle::sync`].
     #[must_use]
     pub fn upto(&self) -> Position {
         self.upto
@@ -233,7 +240,7 @@ struct Segment {
 }
 
 impl Segment {
-    /// Where its records must end: there is room for a mark behind them.
+    /// Offset up to which records may extend; behind it there is room for a mark.
     fn records_max(&self) -> u64 {
         self.len_bytes - record_bytes(record::NEXT_BYTES) as u64
     }
@@ -241,14 +248,15 @@ impl Segment {
 
 impl Wal {
     /// Finds the log in `folder`, which must exist, hands every payload to `replay` in the order of
-    /// appending, and opens the log for appending, in a fresh segment.
+    /// appending, and opens the log for appending in a new segment.
     ///
-    /// `first_live` is the oldest segment that is still needed, from the manifest; 0 where no
-    /// segment was ever named there: then all are read. Files of older numbers are reused.
+    /// `first_live` is the oldest segment that is still needed, from the manifest. It is 0 where
+    /// the manifest never named a segment: then all are read. Files with smaller numbers are
+    /// reused.
     ///
     /// # Errors
-    /// [`WalError::Corruption`] with file and offset, a segment that must be there and is not
-    /// included; a failed read or sync; a full disk; options out of range; what `replay` returns.
+    /// [`WalError::Corruption`] with file and offset, also for a segment that is missing; a failed
+    /// read or sync; a full disk; options out of range; what `replay` returns.
     pub fn open(
         env: Arc<dyn Env>,
         folder: &Path,
@@ -284,7 +292,8 @@ impl Wal {
         Recovery::open(env, folder, first_live, options)
     }
 
-    /// Starts the segment after the recovered end; called by the recovery when all is replayed.
+    /// Starts the segment after the recovered end. Called when the recovery has replayed
+    /// everything.
     fn start(
         env: Arc<dyn Env>,
         folder: PathBuf,
@@ -318,14 +327,14 @@ impl Wal {
         Ok(wal)
     }
 
-    /// Appends one payload, however long; returns where its first record begins.
+    /// Appends one payload of any length; returns the position of its first record.
     ///
-    /// It is in the operating system's hands when this returns, and on the disk after [`Wal::sync`].
-    /// A payload over 1 MiB, or over what is left of a segment, becomes several records, which
+    /// The operating system has the payload when this returns; it is on disk after [`Wal::sync`]. A
+    /// payload over 1 MiB, or longer than the rest of a segment, becomes several records, which
     /// replay as one payload or not at all.
     ///
     /// # Errors
-    /// A failed write or a full disk. The log then refuses to go on.
+    /// A failed write or a full disk. The log then refuses further calls.
     #[inline]
     pub fn append(&mut self, payload_parts: &[&[u8]]) -> Result<Position> {
         self.check()?;
@@ -342,19 +351,20 @@ impl Wal {
         appended
     }
 
-    /// Makes everything appended so far durable.
+    /// Makes everything durable that was appended so far.
     ///
     /// # Errors
-    /// After a failed sync nobody knows what is on the disk; the log refuses to go on.
+    /// A failed sync. The state on disk is unknown then, and the log refuses further calls.
     pub fn sync(&mut self) -> Result<()> {
         self.check()?;
         self.sync_handle().sync()?;
         Ok(())
     }
 
-    /// What syncs all that is appended by now, on any thread and without this log being held.
+    /// A handle that syncs everything appended so far, on any thread and without a reference to
+    /// this log.
     ///
-    /// Several handles may wait for their turn at once, in any order.
+    /// Several handles may be waiting at once, in any order.
     #[must_use]
     pub fn sync_handle(&self) -> SyncHandle {
         let durable = self.progress.durable();
@@ -369,11 +379,11 @@ impl Wal {
         }
     }
 
-    /// Makes segments before `before` reusable: everything in them is in tables that the durable
-    /// manifest names. The current segment always stays.
+    /// Makes segments before `before` reusable: their rows are in tables that the durable manifest
+    /// names. The current segment always stays.
     ///
     /// # Errors
-    /// A file that is too much cannot be removed.
+    /// A superfluous file cannot be removed.
     pub fn release(&mut self, before: u64) -> Result<()> {
         let before = before.min(self.current.number);
         let count = self.older.partition_point(|older| older.number < before);
@@ -381,44 +391,45 @@ impl Wal {
         self.trim_spares()
     }
 
-    /// Number of the segment that is written now. A payload appended from now on lies in it or later.
+    /// Number of the current segment. Later payloads are in it or in a later one.
     #[must_use]
     pub fn current_segment(&self) -> u64 {
         self.current.number
     }
 
-    /// Where the next record will begin: the end of the log.
+    /// Position of the next record: the end of the log.
     #[must_use]
     pub fn position(&self) -> Position {
         Position { segment: self.current.number, offset: self.current.offset }
     }
 
-    /// Everything before this position is on the disk.
+    /// Everything before this position is durable.
     #[must_use]
     pub fn durable_position(&self) -> Position {
         self.progress.durable()
     }
 
-    /// What was found when the log was opened.
+    /// What recovery found when the log was opened.
     #[must_use]
     pub fn recovered(&self) -> Recovered {
         self.recovered
     }
 
-    /// Bytes of all records that were written since the log was opened.
+    /// Bytes of all records written since the log was opened.
     pub fn written_bytes(&self) -> u64 {
         self.written_bytes
     }
 
-    /// Bytes on the disk of the segments that are not released, preallocated space included.
+    /// Bytes on disk of the segments that are not released, including preallocated space.
     #[must_use]
     pub fn live_bytes(&self) -> u64 {
         let older: u64 = self.older.iter().map(|older| older.len_bytes).sum();
         older + self.current.len_bytes
     }
 
-    /// Starts a new segment, so that all before it can be released later (a memtable was sealed).
-    /// Does nothing where the current one is still empty. Returns the current segment's number.
+    /// Starts a new segment, so that all earlier ones can be released later (a memtable was
+    /// sealed). Does nothing where the current one is still empty. Returns the current segment's
+    /// number.
     ///
     /// # Errors
     /// As [`Wal::append`].
@@ -430,11 +441,11 @@ impl Wal {
         Ok(self.current.number)
     }
 
-    /// Says behind the last record that everything is durable, where it is and nothing was appended since:
-    /// damage to that record is then told from a crash.
+    /// Writes a mark behind the last record if everything up to there is durable: damage to that
+    /// record is then told from a crash.
     ///
     /// # Errors
-    /// A failed write. The log then refuses to go on.
+    /// A failed write. The log then refuses further calls.
     pub fn mark(&mut self) -> Result<()> {
         self.check()?;
         if self.progress.durable() == self.position() {
@@ -449,8 +460,8 @@ impl Wal {
         self.older.first().map_or(self.current.number, |older| older.number)
     }
 
-    /// Syncs, and gives back the space that was reserved ahead: a closed database is as small as what
-    /// it holds. The next opening starts a fresh segment.
+    /// Syncs, and truncates the preallocated space: a closed database takes only the space of its
+    /// data. The next opening starts a new segment.
     ///
     /// # Errors
     /// As [`Wal::sync`].
@@ -461,7 +472,8 @@ impl Wal {
         self.write_mark(&[])?;
         let Self { env, folder, current, .. } = self;
         let Segment { number, mut file, offset, .. } = current;
-        // Before the file gets shorter: without the mark that would be damage.
+        // The mark is synced before the file is truncated: a short file without a mark is taken for
+        // damage.
         file.sync()?;
         drop(file);
         let bytes = offset + record::MARK_BYTES as u64;
@@ -488,7 +500,7 @@ impl Wal {
         Ok(position)
     }
 
-    /// Writes a mark behind the last record, without going on behind it.
+    /// Writes a mark behind the last record; the next record overwrites it.
     fn write_mark(&mut self, payload: &[u8]) -> Result<()> {
         let offset = self.current.offset;
         self.write(RecordKind::Mark, &[payload])?;
@@ -496,13 +508,14 @@ impl Wal {
         Ok(())
     }
 
-    /// Appends a payload that does not fit as it is.
+    /// Appends a payload that does not fit in the current segment as one record.
     #[cold]
     fn append_cut(&mut self, parts: &[&[u8]], bytes: usize) -> Result<Position> {
         let ends = record_bytes(record::BEGIN_BYTES) + record_bytes(record::NEXT_BYTES);
         let fresh = self.next_bytes as usize - ends;
         let waste_is_small = self.left() <= self.current.len_bytes as usize / 16;
-        // Whole in one segment is better: one file to sync. Unless much space would be left behind.
+        // One record in one segment is better, as one file has to be synced, unless much space
+        // would be wasted.
         if bytes <= PAYLOAD_BYTES_MAX && record_bytes(bytes) <= fresh && waste_is_small {
             self.next_segment()?;
             return self.write(RecordKind::Full, parts);
@@ -537,7 +550,7 @@ impl Wal {
         }
     }
 
-    /// Bytes left in the current segment.
+    /// Bytes left for records in the current segment.
     fn left(&self) -> usize {
         (self.current.records_max() - self.current.offset) as usize
     }
@@ -556,11 +569,12 @@ impl Wal {
         let mut full = std::mem::replace(&mut self.current, next);
         let durable = self.progress.durable();
         for older in &mut self.older {
-            // Lets the files of segments that were synced meanwhile be closed.
+            // Segments that were synced meanwhile need no open file any more.
             older.unsynced = older.unsynced.take().filter(|(end, _)| *end > durable);
         }
         self.begin(end)?;
-        // The file of the next segment is there for good: without it, the log is cut.
+        // The file of the next segment exists durably. If it is missing later, the log was
+        // truncated.
         let kind = RecordKind::Mark;
         let next = (self.current.number as u32).to_le_bytes();
         record::build(&mut self.scratch, kind, end.segment, durable, &[&next]);
@@ -570,8 +584,8 @@ impl Wal {
         Ok(())
     }
 
-    /// Writes the record that links the fresh current segment to the log's end before it, and says how
-    /// long the file is.
+    /// Writes the record that links the new current segment to the end of the previous one, and
+    /// states the length of the file.
     fn begin(&mut self, end: Position) -> Result<()> {
         let mut payload = [0; record::BEGIN_BYTES];
         payload[..4].copy_from_slice(&(end.segment as u32).to_le_bytes());
@@ -581,10 +595,11 @@ impl Wal {
         Ok(())
     }
 
-    /// Says whether to be sparing with the disk, from now on and whenever the flag changes.
+    /// Sets the flag that tells whether to use little disk space. The log follows its later
+    /// changes.
     ///
     /// # Errors
-    /// A segment kept for reuse cannot be removed.
+    /// A segment that was kept for reuse cannot be removed.
     pub fn be_frugal(&mut self, frugal: Arc<AtomicBool>) -> Result<()> {
         self.frugal = frugal;
         self.trim_spares()
@@ -604,7 +619,7 @@ impl Wal {
     }
 }
 
-/// Makes the file of segment `number`, of a spare one if there is one that is long enough.
+/// Creates the file of segment `number`, from a spare one where that is long enough.
 fn make_segment(
     env: &dyn Env,
     folder: &Path,
@@ -636,23 +651,23 @@ fn make_segment(
         env.remove(&old)?;
     }
     let mut file = env.create_log(&path, bytes, options.mode)?;
-    // Its length must be as durable as its name: a shorter segment is taken for a damaged one.
+    // Its length must be as durable as its name: a segment that is too short is taken for damage.
     file.sync()?;
     env.sync_folder(folder)?;
     let sync = file.sync_handle();
     Ok(Segment { number, file, sync, len_bytes: bytes, offset: 0 })
 }
 
-/// What is left of a payload that is being cut.
+/// The rest of a payload that is being divided into records.
 struct Parts<'a> {
     parts: &'a [&'a [u8]],
-    /// Bytes of the first part that are gone already.
+    /// Bytes of the first part that were taken already.
     skip: usize,
     left: usize,
 }
 
 impl<'a> Parts<'a> {
-    /// The next `bytes` of the payload, or all that is left.
+    /// Takes the next `bytes` of the payload, or all that is left.
     fn take(&mut self, bytes: usize) -> Vec<&'a [u8]> {
         let mut want = bytes.min(self.left);
         self.left -= want;

@@ -1,4 +1,4 @@
-//! One record of the log: how it is put together and when it is believed. `docs/formats/wal.md` has the page.
+//! Encodes and checks one record of the log. `docs/formats/wal.md` describes the format.
 
 use base::checksum;
 
@@ -8,36 +8,38 @@ use super::Position;
 pub(super) const HEADER_BYTES: usize = 8 + 4 + 4 + 4 + 4;
 const _: () = assert!(HEADER_BYTES == 24, "docs/formats/wal.md says 24");
 
-/// Records start at multiples of this.
+/// Records start at multiples of this many bytes.
 pub(super) const ALIGN_BYTES: usize = 8;
 
-/// A longer payload is cut into several records. Bounds what a reader holds to check one.
+/// A longer payload is divided into several records. Bounds the memory that a reader needs to check
+/// one.
 pub(super) const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 const _: () = assert!(PAYLOAD_BYTES_MAX < 1 << 24, "the length has 24 bits");
 
-/// Payload of a `Begin` record: number of the segment before this one, where that ended, and this one's length.
+/// Payload of a `Begin` record: number of the segment before, where that ended, and this segment's
+/// length.
 pub(super) const BEGIN_BYTES: usize = 4 + 4 + 4;
 
-/// Room that is always left at a segment's end: a mark without payload.
+/// Space that always stays free at a segment's end: a mark without payload.
 pub(super) const MARK_BYTES: usize = HEADER_BYTES;
-/// Payload of the mark at the end of a segment that another follows: the number of that one.
+/// Payload of the mark at the end of a full segment: the number of the next segment.
 pub(super) const NEXT_BYTES: usize = 4;
 
-/// What a record is. Zero is no kind, so that preallocated zeros are no record.
+/// Kind of a record. Zero is not a kind, so preallocated zeros are never a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RecordKind {
-    /// First in its segment; its payload links it to the segment before.
+    /// The first record of a segment; its payload links it to the segment before.
     Begin = 1,
     /// A whole payload.
     Full = 2,
-    /// A payload's beginning.
+    /// The first part of a payload.
     First = 3,
-    /// Neither its beginning nor its end.
+    /// A middle part of a payload.
     Middle = 4,
-    /// Its end.
+    /// The last part of a payload.
     Last = 5,
-    /// Not part of the log: stands behind its last record and tells how far it was durable, until the
-    /// next record takes the place.
+    /// Not part of the log: written behind its last record to say how far it was durable, until the
+    /// next record overwrites it.
     Mark = 6,
 }
 
@@ -55,27 +57,28 @@ impl RecordKind {
     }
 }
 
-/// A record's header, believed.
+/// A record's header after its checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) kind: RecordKind,
     pub(super) payload_bytes: usize,
-    /// Everything before this was on the disk when the record was written.
+    /// Everything before this was durable when the record was written.
     pub(super) durable: Position,
 }
 
-/// Why bytes are not a record. As words, because only a message is made of it.
+/// Why bytes are not a record. A string, because it is only used in messages.
 pub(super) type NotARecord = &'static str;
 
-/// Bytes that a record with this payload takes in the file.
+/// Bytes of the record for a payload of this length.
 pub(super) fn record_bytes(payload_bytes: usize) -> usize {
     (HEADER_BYTES + payload_bytes).next_multiple_of(ALIGN_BYTES)
 }
 
-/// Builds a record in `out`, whose old content goes.
+/// Builds a record in `out`, replacing its content.
 ///
 /// # Panics
-/// When the payload, segment number or offset is past its limit: the caller cuts and counts.
+/// When payload, segment number or offset exceed their limits: the caller divides payloads and
+/// counts.
 pub(super) fn build(
     out: &mut Vec<u8>,
     kind: RecordKind,
@@ -101,10 +104,10 @@ pub(super) fn build(
     out.resize(record_bytes(payload_bytes), 0);
 }
 
-/// Reads a header without believing it: kind and length fit this segment.
+/// Reads a header without its checksum; kind and length must fit this segment.
 ///
 /// # Errors
-/// Says what is wrong with the bytes.
+/// What is wrong with the bytes.
 pub(super) fn parse_header(bytes: &[u8], segment: u64) -> Result<Header, NotARecord> {
     if bytes.len() < HEADER_BYTES {
         return Err("no room for a record");

@@ -1,27 +1,29 @@
 //! Finds the log after a restart and replays it.
 //!
 //! # How the end is told from damage
-//! Segments are linked backwards: each begins by naming the one before and where that ended. Reading goes
-//! forward along the links to the first bytes that are no sound record. If any record behind that place, in
-//! this segment or a later one, says that the log was durable beyond it, those bytes had been on the
-//! disk and are damaged: corruption. Otherwise nothing at or after that place was ever synced, and a crash
-//! explains it: the log ends there.
+//! Segments are linked backwards: each begins by naming the one before and where that ended.
+//! Reading goes forward along the links to the first bytes that are not a sound record. If any
+//! record behind them, in this segment or a later one, says that the log was durable beyond them,
+//! those bytes had been synced and are damaged: corruption. Otherwise nothing from there on was
+//! ever synced, and a crash explains it: the log ends there.
 //!
-//! # Why what was read is written anew
-//! What a killed process left may live in the page cache alone, and a sync need not help: after one that failed, Linux
-//! holds the pages for clean, shows them until it needs the memory, and a power cut takes them. Everything that follows
-//! relies on what was replayed. So the bytes behind the last position that the log itself calls durable are written
-//! once more, the same bytes at the same place, and synced. Under `sync` that is the last group of commits at most; under
-//! `os` and `none` it is what was in the memtables.
+//! # Why replayed bytes are written again
+//! Bytes of a killed process may be in the page cache alone, and a sync need not help: after a
+//! failed sync Linux considers the pages clean, shows them until it needs the memory, and a power
+//! cut loses them. Everything that follows relies on what was replayed. So the bytes behind the
+//! last position that the log itself calls durable are written once more, at the same place, and
+//! synced. Under `sync` that is at most the last group of commits; under `os` and `none` it is what
+//! was in the memtables.
 //!
 //! # Invariants
-//! 1. Nothing is written or removed before [`Recovery::finish`]; that writes no byte of the log
-//!    that is not there, but for the record at which [`Recovery::end_before`] ends it: that becomes
-//!    unsound, so that no reader takes it for a part.
-//! 2. A payload is handed out whole or not at all.
-//! 3. Files that the recovery gives up are removed, never reused: their numbers lie above the live
-//!    ones, so that a later segment could find its own number in their records.
-//! 4. What [`Recovery::finish`] calls durable was synced by the life that wrote it, or was written anew and synced by this one.
+//! 1. Nothing is written or removed before [`Recovery::finish`]. That writes only bytes that are in
+//!    the log already, except where [`Recovery::end_before`] ends it: that record becomes unsound,
+//!    so that no reader accepts it.
+//! 2. A payload is returned whole or not at all.
+//! 3. Files that the recovery discards are removed, never reused: their numbers are above the live
+//!    ones, so a later segment could find its own number in their records.
+//! 4. What [`Recovery::finish`] calls durable was synced by the process that wrote it, or was
+//!    written again and synced by this one.
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
@@ -37,13 +39,14 @@ use super::{Older, Position, Result, Wal, WalOptions};
 /// Memory for reading one segment, unless a record is longer.
 const WINDOW_BYTES: usize = 1 << 20;
 
-/// A log that is being replayed. Read all payloads with [`Recovery::next_payload`], then [`Recovery::finish`].
+/// A log that is being replayed. Read all payloads with [`Recovery::next_payload`], then call
+/// [`Recovery::finish`].
 #[derive(Debug)]
 pub struct Recovery {
     env: Arc<dyn Env>,
     folder: PathBuf,
     options: WalOptions,
-    /// All segment files, in order, those before `first_live` too.
+    /// Numbers of all segment files, ascending, including those before `first_live`.
     files: Vec<u64>,
     first_live: u64,
     /// The live segments, oldest first, each with its end where the next one states it.
@@ -52,15 +55,15 @@ pub struct Recovery {
     at: usize,
     reader: Option<SegmentReader>,
     offset: u64,
-    /// Start of a payload whose last record has not come yet.
+    /// Position of a payload whose last record has not been read yet.
     pending: Option<Position>,
     payload: Vec<u8>,
     payloads: u64,
-    /// The furthest position that a record or mark of the log calls durable. It was: a life says so only after a
-    /// sync that succeeded, of bytes that it wrote.
+    /// The furthest position that a record or mark calls durable. It is reliable: a process says so
+    /// only after a successful sync of bytes that it wrote.
     durable: Position,
     recovered: Option<Recovered>,
-    /// The log ends here though a sound record follows.
+    /// The log ends here, before a sound record.
     cut: Option<Position>,
 }
 
@@ -70,26 +73,26 @@ struct Link {
     end: Option<u64>,
 }
 
-/// Where a payload was found, for messages about what is in it.
+/// Where a payload was found, for error messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The segment's file.
     pub file: PathBuf,
     /// Offset of the payload's first record in the file, in bytes.
     pub offset: u64,
-    /// The same as a position in the log.
+    /// The same place as a position in the log.
     pub position: Position,
 }
 
-/// Where the log was found to end.
+/// Where the log ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovered {
     /// End of the last whole payload.
     pub end: Position,
     /// Payloads replayed.
     pub payloads: u64,
-    /// Whether something that was never synced lay behind the end: a commit that a crash cut short.
-    /// Under the durabilities `os` and `none` after a power cut it may be several.
+    /// Whether something that was never synced was found behind the end: a commit that a crash
+    /// interrupted. After a power cut under the durabilities `os` and `none` it may be several.
     pub torn: bool,
 }
 
@@ -123,7 +126,7 @@ impl Recovery {
         })
     }
 
-    /// The next payload, in the order of appending, with where it began; nothing at the log's end.
+    /// The next payload and its position, in the order of appending; `None` at the log's end.
     ///
     /// # Errors
     /// [`WalError::Corruption`](super::WalError::Corruption) with file and offset; a failed read.
@@ -132,12 +135,12 @@ impl Recovery {
         Ok(found.map(|position| (position, self.payload.as_slice())))
     }
 
-    /// Ends the log before the payload that was handed out last, which began at `here`: it rests on
-    /// something that the power cut took which took what lies behind it.
+    /// Ends the log before the payload that was returned last, which began at `here`: it depends on
+    /// something that a power cut lost, and so do all later ones.
     ///
     /// # Errors
     /// [`WalError::Corruption`](super::WalError::Corruption), saying `why`, where the log calls the
-    /// payload durable: then no power cut explains it.
+    /// payload durable: then a power cut does not explain it.
     pub fn end_before(&mut self, here: Position, why: &str) -> Result<()> {
         check_never_synced(self.env.as_ref(), &self.folder, &self.files, here, why)?;
         base::mark::hit(base::mark::Mark::TornTail);
@@ -150,14 +153,14 @@ impl Recovery {
         Ok(())
     }
 
-    /// Where the log ended; known once [`Recovery::next_payload`] has returned nothing.
+    /// Where the log ended; `None` until [`Recovery::next_payload`] has returned nothing.
     #[must_use]
     pub fn recovered(&self) -> Option<Recovered> {
         self.recovered
     }
 
-    /// Replays what was not asked for yet into nowhere, makes what is there durable, and opens the log for
-    /// appending, in a fresh segment.
+    /// Discards the payloads that were not read yet, makes the log durable, and opens it for
+    /// appending in a new segment.
     ///
     /// # Errors
     /// As [`Recovery::next_payload`]; a failed sync or a full disk.
@@ -176,7 +179,7 @@ impl Recovery {
             if let Some(cut) = self.cut.filter(|cut| cut.segment == number) {
                 file.write_at(&[0; record::HEADER_BYTES], cut.offset)?;
             }
-            // What is appended from now on relies on it, so it must not be less durable.
+            // Later records rely on these bytes, so they must be at least as durable.
             file.sync()?;
             older.push(Older { number, len_bytes: file.len_bytes(), unsynced: None });
         }
@@ -193,7 +196,7 @@ impl Recovery {
             Wal::start(self.env, self.folder, self.options, recovered, last_number, files)?;
         if !given_up.is_empty() {
             base::mark::hit(base::mark::Mark::SegmentsGivenUp);
-            // The new segment's link, which passes them by, comes first.
+            // The new segment's link skips these files, so it must be durable first.
             wal.sync()?;
             for number in given_up {
                 env.remove(&segment_path(&folder, number))?;
@@ -202,7 +205,7 @@ impl Recovery {
         Ok(wal)
     }
 
-    /// Writes the records of segment `number` that nothing calls durable once more, where they are.
+    /// Writes the records of segment `number` that nothing calls durable again, in place.
     fn write_anew(&self, file: &mut dyn LogFile, number: u64, log_end: Position) -> Result<()> {
         let link = self.chain.iter().find(|link| link.number == number);
         let end = link.and_then(|link| link.end);
@@ -220,7 +223,8 @@ impl Recovery {
             SegmentReader::open(self.env.as_ref(), &self.folder, number, WINDOW_BYTES)?;
         let (mut from, mut bytes) = (offset, Vec::new());
         while offset < end {
-            // Checked again: a page that was lost meanwhile must not be written as if it had been replayed.
+            // Checked again: a page that was lost meanwhile must not be written as if it had been
+            // replayed.
             let next = match reader.record_at(offset)? {
                 Ok(found) => found.end,
                 Err(why) => {
@@ -309,7 +313,7 @@ impl Recovery {
         self.chain.get(self.at).copied()
     }
 
-    /// Decides what the bytes at `here`, which are no record, mean: the end, or damage.
+    /// Decides whether bytes at `here` that are not a record are the log's end or damage.
     fn stop(&mut self, here: Position, why: &str) -> Result<Option<Position>> {
         let env = self.env.as_ref();
         let mut reader = SegmentReader::open(env, &self.folder, here.segment, WINDOW_BYTES)?;
@@ -322,12 +326,12 @@ impl Recovery {
                     format!("the segment is missing, but segment {} goes on in it", here.segment);
                 return Err(Corruption::new(&file, 0, what).into());
             }
-            // The log goes on there, so it is that one's beginning that cannot be read.
+            // The log continues there, so the beginning of that segment is what cannot be read.
             doubtful = Position { segment: next, offset: 0 };
             why = "no sound beginning of the segment";
         }
         let later = check_never_synced(env, &self.folder, &self.files, doubtful, why)?;
-        // A record was begun here, if a header names this segment.
+        // A header that names this segment shows that a record was begun here.
         let torn = later || self.pending.is_some() || reader.is_begun_at(here.offset)?;
         let end = self.pending.take().unwrap_or(here);
         self.payload.clear();
@@ -364,7 +368,8 @@ fn find_chain(env: &dyn Env, folder: &Path, files: &[u64], first_live: u64) -> R
             Links::Broken(number) => {
                 let here = Position { segment: number, offset: 0 };
                 check_never_synced(env, folder, files, here, "no sound beginning of the segment")?;
-                // Never synced, so lost in a crash with all that followed it: the log ends earlier.
+                // Never synced, so lost in a crash together with all that followed: the log ends
+                // earlier.
                 let before = candidates.partition_point(|candidate| *candidate < number);
                 candidates = &candidates[..before];
             }
@@ -374,15 +379,15 @@ fn find_chain(env: &dyn Env, folder: &Path, files: &[u64], first_live: u64) -> R
 
 /// How far the links of segments lead back.
 enum Links {
-    /// To the oldest one needed.
+    /// To the oldest segment that is needed.
     Whole,
-    /// To a file that is not there.
+    /// To a file that is missing.
     Missing { number: u64, next: u64 },
-    /// To a segment whose first record is unsound, though older ones are there.
+    /// To a segment whose first record is unsound, though older ones exist.
     Broken(u64),
 }
 
-/// Follows the links back from the newest of `candidates` that has one, pushing what it meets.
+/// Follows the links back from the newest of `candidates` that has one, pushing each segment.
 fn follow_links(
     env: &dyn Env,
     folder: &Path,
@@ -400,7 +405,7 @@ fn follow_links(
         }
     }
     let Some((mut number, mut before)) = top else {
-        // No segment has a beginning: the oldest is read, and its first byte decides.
+        // No segment has a sound beginning: the oldest is read, and its first byte decides.
         chain.extend(oldest.map(|number| Link { number, end: None }));
         return Ok(Links::Whole);
     };
@@ -421,8 +426,8 @@ fn follow_links(
     Ok(Links::Whole)
 }
 
-/// Makes sure that no sound record at or behind `here` calls the bytes there durable. Returns whether
-/// there is any record at all.
+/// Fails if a sound record at or behind `here` calls the bytes there durable. Returns whether there
+/// is any sound record.
 fn check_never_synced(
     env: &dyn Env,
     folder: &Path,

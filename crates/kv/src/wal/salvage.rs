@@ -1,12 +1,11 @@
-//! What can still be read of a damaged log.
+//! Reads what is still sound of a damaged log, for `check` and `repair`.
 //!
-//! # What is proof
-//! Every record has a checksum over its segment's number, and every segment says where the one before it
-//! ended. So a sound record before a known end was committed, whatever lies damaged before it. Behind the
-//! last end that anything vouches for, bytes may be what a crash left; those are not believed.
-//!
+//! # Which records are accepted
+//! Every record has a checksum that covers its segment's number, and every segment states where the
+//! one before ended. So a sound record before a known end was committed, whatever is damaged before
+//! it. Behind the last known end, bytes may be the remains of a crash; those are not accepted.
 //! # Invariants
-//! 1. A payload is handed out whole or not at all, in the order of appending.
+//! 1. A payload is returned whole or not at all, in the order of appending.
 //! 2. Nothing is written.
 
 use std::path::Path;
@@ -21,36 +20,35 @@ use super::{Place, Position, Result, WalError};
 /// Memory for reading one segment, unless a record is longer.
 const WINDOW_BYTES: usize = 1 << 20;
 
-/// What [`salvage`] read.
+/// Result of [`salvage`].
 #[derive(Clone, Debug, Default)]
 pub struct SalvagedLog {
-    /// Payloads handed out.
+    /// Number of payloads handed to the caller.
     pub payloads: u64,
-    /// Payloads of which a part was found, and given up with the damaged rest.
+    /// Number of payloads that were found only in part and discarded.
     pub incomplete: u64,
     /// Bytes between the last sound record before a damage and the first one behind it.
     pub lost_bytes: u64,
-    /// Each damaged place, and segments that are missing.
+    /// Each damaged place, and each missing segment.
     pub damages: Vec<Corruption>,
 }
 
-/// A live segment, and where it ended if the next one says so.
+/// A live segment, with its end where the next one states it.
 struct Live {
     number: u64,
     end: Option<u64>,
-    /// No live segment follows it.
+    /// Whether no live segment follows it.
     is_last: bool,
 }
 
-/// A payload that is being put together.
+/// A payload that is being assembled.
 #[derive(Default)]
 struct Pending {
     start: Option<(Position, u64)>,
     payload: Vec<u8>,
 }
 
-/// Hands every payload that is sound and was committed to `each`. `first_live` as in
-/// [`super::Wal::open`].
+/// Hands every sound and committed payload to `each`. `first_live` as in [`super::Wal::open`].
 ///
 /// # Errors
 /// A failed read, or what `each` returns.
@@ -75,7 +73,7 @@ pub fn salvage(
     Ok(log)
 }
 
-/// The live segments, oldest first: along the links where they are sound, all of them where not.
+/// The live segments, oldest first: along the links where they are sound, all of them elsewhere.
 fn find_live(
     env: &dyn Env,
     folder: &Path,
@@ -83,14 +81,14 @@ fn find_live(
     log: &mut SalvagedLog,
 ) -> Result<Vec<Live>> {
     let mut live: Vec<Live> = Vec::new();
-    // What the segment above says came before it.
+    // End of the segment before, as the segment above states it.
     let mut expected: Option<Position> = None;
     let numbers = list_segments(env, folder)?;
     for number in numbers.into_iter().rev().take_while(|number| *number >= first_live) {
         let mut end = None;
         if let Some(before) = expected {
             if number > before.segment {
-                continue; // passed by: given up after a crash
+                continue; // discarded after a crash: the link skips it
             }
             if number == before.segment {
                 end = Some(before.offset);
@@ -102,7 +100,7 @@ fn find_live(
         let previous = reader.previous()?;
         let is_last = live.is_empty();
         if is_last && previous.is_none() {
-            // Made and never written, unless something says that its beginning was synced.
+            // Created and never written, unless a record says that its beginning was synced.
             let stated = reader.durable_stated_from(0)?;
             if stated.is_none_or(|durable| durable <= Position { segment: number, offset: 0 }) {
                 continue;
@@ -145,7 +143,7 @@ fn read_segment(
     let mut reader = SegmentReader::open(env, folder, live.number, WINDOW_BYTES)?;
     let path = reader.path().to_owned();
     if live.end.is_none() {
-        // As an opening does: what the cut took may have been acknowledged.
+        // Opening checks the length too: a truncated part may have held acknowledged commits.
         match reader.check_length() {
             Ok(()) => {}
             Err(WalError::Corruption(cut)) => log.damages.push(cut),
@@ -177,7 +175,7 @@ fn read_segment(
                     match durable.filter(|durable| *durable > here) {
                         Some(_) if live.is_last => {}
                         Some(durable) if durable.segment == live.number => limit = durable.offset,
-                        // Nothing vouches for what follows.
+                        // Nothing confirms what follows.
                         _ if live.is_last => return Ok(()),
                         _ => limit = offset,
                     }
@@ -194,7 +192,7 @@ fn read_segment(
 }
 
 impl Pending {
-    /// Takes the record whose payload was just appended.
+    /// Adds the record whose payload was just appended.
     fn take(
         &mut self,
         kind: RecordKind,
@@ -209,7 +207,7 @@ impl Pending {
             _ => self.start.is_some(),
         };
         if !follows {
-            // Its other records lie in a damaged place; a whole payload behind them stands alone.
+            // Its other records are in a damaged place. A whole payload behind them is unaffected.
             log.incomplete += 1;
             let own = self.payload.len() - self.before();
             self.payload.drain(..self.payload.len() - own);
@@ -240,19 +238,19 @@ impl Pending {
         Ok(())
     }
 
-    /// Bytes of the payload that earlier records brought.
+    /// Bytes of the payload from earlier records.
     fn before(&self) -> usize {
         self.start.map_or(0, |(_, bytes)| bytes as usize)
     }
 
-    /// Forgets what is there; whether there was something.
+    /// Discards the partial payload; returns whether there was one.
     fn give_up(&mut self) -> bool {
         self.payload.clear();
         self.start.take().is_some()
     }
 }
 
-/// Where the next sound record behind `offset` and before `limit` begins, or `limit`.
+/// Offset of the next sound record behind `offset` and before `limit`, or `limit`.
 fn next_sound(reader: &mut SegmentReader, offset: u64, limit: u64) -> Result<u64> {
     let mut at = (offset + 1).next_multiple_of(ALIGN_BYTES as u64);
     while at + HEADER_BYTES as u64 <= limit {

@@ -1,4 +1,5 @@
-//! One segment file, read through a window of bounded memory.
+//! Reads one segment file through a window of bounded memory. Recovery, followers and salvage use
+//! it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,23 +13,23 @@ use super::record::{
 };
 use super::{Position, Result};
 
-/// File of a segment.
+/// Path of a segment's file.
 pub(super) fn segment_path(folder: &Path, number: u64) -> PathBuf {
     env::join(folder, &format!("{number:06}.log"))
 }
 
-/// Numbers of the segment files in the folder, in order. Other names are none of our business.
+/// Numbers of the segment files in the folder, ascending. Other names are ignored.
 pub(super) fn list_segments(env: &dyn Env, folder: &Path) -> Result<Vec<u64>> {
     let number = |name: &String| -> Option<u64> {
         let digits = name.strip_suffix(".log")?;
-        // One spelling a number, so that two files never claim one.
+        // One spelling per number, so that two files never have the same one.
         let number = digits.parse().ok()?;
         (number > 0 && *digits == format!("{number:06}")).then_some(number)
     };
     let names = match env.list(folder) {
         Ok(names) => names,
-        // A database whose creation was cut short before it had a log. One that had is found out all the
-        // same: its manifest names the first segment.
+        // Creation of the database was interrupted before it had a log. A log that was removed
+        // later is still noticed: the manifest names its first segment.
         Err(error) if error.is_not_found() => Vec::new(),
         Err(error) => return Err(error.into()),
     };
@@ -48,7 +49,7 @@ pub(super) struct SegmentReader {
     window_start: u64,
 }
 
-/// A record found: its header, payload and where the next one starts.
+/// A record: its header, its payload, and where the next one starts.
 pub(super) struct Found<'a> {
     pub(super) header: Header,
     pub(super) payload: &'a [u8],
@@ -71,15 +72,15 @@ impl SegmentReader {
         self.file.path()
     }
 
-    /// Forgets what was read: the writer may have gone on, or have given back the space behind the
-    /// log's end when it closed.
+    /// Discards what was read: the writer may have written more, or truncated the segment when it
+    /// closed.
     pub(super) fn refresh(&mut self) -> Result<()> {
         self.window.clear();
         self.len_bytes = self.file.len_bytes()?;
         Ok(())
     }
 
-    /// The record of the log at `offset`, or why there is none. A mark is none.
+    /// The log's record at `offset`, or why there is none. A mark does not count.
     pub(super) fn record_at(
         &mut self,
         offset: u64,
@@ -90,7 +91,7 @@ impl SegmentReader {
         }))
     }
 
-    /// The segment that follows, where a mark at `offset` names it.
+    /// The number of the next segment, if a mark at `offset` names it.
     pub(super) fn next_named_at(&mut self, offset: u64) -> Result<Option<u64>> {
         let found = self.any_record_at(offset)?.ok();
         let mark = found.filter(|found| found.header.kind == RecordKind::Mark);
@@ -100,20 +101,21 @@ impl SegmentReader {
         }))
     }
 
-    /// Up to where a mark at `offset` calls the log durable; the log's very beginning where there is none.
+    /// The position up to which a mark at `offset` calls the log durable; the log's beginning where
+    /// there is no mark.
     pub(super) fn durable_marked_at(&mut self, offset: u64) -> Result<Position> {
         let found = self.any_record_at(offset)?.ok();
         let mark = found.filter(|found| found.header.kind == RecordKind::Mark);
         Ok(mark.map_or_else(Position::default, |mark| mark.header.durable))
     }
 
-    /// The bytes from `offset` to `end`, which lie within the file.
+    /// The bytes from `offset` to `end`, which must be within the file.
     pub(super) fn raw(&mut self, offset: u64, end: u64) -> Result<&[u8]> {
         self.bytes(offset, (end - offset) as usize)
     }
 
-    /// Fails where the file is shorter than its beginning says, unless a log that was closed gave the
-    /// rest back: then a mark is the last thing in the file.
+    /// Fails where the file is shorter than its beginning states. A log that was closed may be
+    /// shorter: then a mark is the last thing in the file.
     pub(super) fn check_length(&mut self) -> Result<()> {
         let Ok(found) = self.record_at(0)? else { return Ok(()) };
         let stated = match *found.payload {
@@ -153,7 +155,7 @@ impl SegmentReader {
         Ok(Ok(Found { header, payload, end }))
     }
 
-    /// What the `Begin` record says of the segment before: where that ended.
+    /// Where the segment before ended, from the `Begin` record.
     pub(super) fn previous(&mut self) -> Result<Option<Position>> {
         let Ok(found) = self.record_at(0)? else { return Ok(None) };
         if found.header.kind != RecordKind::Begin || found.payload.len() != BEGIN_BYTES {
@@ -168,13 +170,13 @@ impl SegmentReader {
 
     /// The furthest durable position that any sound record from `offset` on states.
     ///
-    /// Looks at each aligned offset, because after damage nobody knows where records start.
+    /// Tries each aligned offset, because after damage the start of the next record is unknown.
     pub(super) fn durable_stated_from(&mut self, offset: u64) -> Result<Option<Position>> {
         let mut best: Option<Position> = None;
         let mut at = offset.next_multiple_of(ALIGN_BYTES as u64);
         while at + HEADER_BYTES as u64 <= self.len_bytes {
             let number = self.number;
-            // The segment number is compared before anything costs: stale bytes and zeros fail there.
+            // Compares the segment number first, which is cheap: stale bytes and zeros fail there.
             if record::parse_header(self.bytes(at, HEADER_BYTES)?, number).is_ok()
                 && let Ok(found) = self.any_record_at(at)?
             {
@@ -194,7 +196,7 @@ impl SegmentReader {
         Ok(header.is_ok_and(|header| header.kind != RecordKind::Mark))
     }
 
-    /// `len` bytes at `offset`, fewer at the end of the file.
+    /// Up to `len` bytes at `offset`; fewer at the end of the file.
     #[inline]
     fn bytes(&mut self, offset: u64, len: usize) -> Result<&[u8]> {
         let len = len.min(usize::try_from(self.len_bytes.saturating_sub(offset)).unwrap_or(len));
@@ -214,7 +216,7 @@ impl SegmentReader {
         self.window.clear();
         self.window.resize(want, 0);
         self.window_start = offset;
-        // Behind the end of a segment that was cut there is nothing, and an environment may refuse to read it.
+        // An environment may refuse to read behind the end of a truncated segment.
         if want > 0 {
             self.file.read_at(&mut self.window, offset)?;
         }

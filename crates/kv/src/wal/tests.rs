@@ -64,7 +64,7 @@ impl Log {
         self.overwrite(number, at, &[byte ^ 0x40]);
     }
 
-    /// A copy of the disk as it is now, for trying out crashes.
+    /// Copies the disk as it is now, for trying out crashes.
     fn fork(&self) -> Self {
         let copy = Self::new(self.options.segment_bytes);
         for number in self.files() {
@@ -154,7 +154,7 @@ fn a_tail_torn_at_any_byte_ends_the_log_before_the_last_record() {
     let bytes = log.read(at.segment);
     let end = at.offset as usize + HEADER_BYTES + last.len();
     for torn in at.offset as usize..end {
-        // What did not reach the disk is what the preallocated file held: zeros.
+        // Bytes that did not reach the disk are the preallocated zeros.
         if bytes[torn..end].iter().all(|byte| *byte == 0) {
             continue;
         }
@@ -196,8 +196,8 @@ fn a_byte_flipped_in_what_was_synced_is_corruption_with_file_and_offset() {
     }
 }
 
-/// Found by reading: a damaged last commit passed for one that a crash cut short, though it had been
-/// acknowledged.
+/// Found by reading: a damaged last commit was taken for one that a crash interrupted, though it
+/// had been acknowledged.
 #[test]
 fn a_byte_flipped_in_the_last_acknowledged_record_is_corruption() {
     let log = Log::new(512);
@@ -211,7 +211,7 @@ fn a_byte_flipped_in_the_last_acknowledged_record_is_corruption() {
             damaged.flip(at.segment, at.offset + byte);
             is_corruption(damaged.open(0), &damaged.path(at.segment), at.offset);
         }
-        // The mark itself is no part of what was written.
+        // Damage to the mark itself loses nothing.
         let mark = wal.position();
         for byte in 0..HEADER_BYTES as u64 {
             let damaged = log.fork();
@@ -309,7 +309,7 @@ fn a_cut_segment_costs_a_salvage_its_own_payloads_alone() {
         drop(damaged.env.open_append(&damaged.path(2), bytes).unwrap());
         let (kept, damages) = salvaged(&damaged);
         assert!(kept.len() < 20 && kept.len() > 14, "{} of 20 payloads", kept.len());
-        // What followed the first is no longer said, so its end is in doubt too.
+        // Nothing states the end of the first segment any more, so its end is unknown too.
         assert!(damages.iter().any(|damage| damage.file == damaged.path(2)), "{damages:?}");
         assert!(damages.iter().all(|damage| damage.file != damaged.path(3)), "{damages:?}");
         let mut left = all.iter();
@@ -371,7 +371,7 @@ fn a_payload_without_its_last_record_is_not_replayed() {
     log.overwrite(last, BEGIN, &[0; 8]);
     let (mut wal, recovered, found) = log.open(0).unwrap();
     assert_eq!((found, recovered.end, recovered.torn), (vec![b"one".to_vec()], at, true));
-    // The half that was kept on the disk must not meet a new end.
+    // The half that stayed on disk must not be completed by a new end.
     wal.append(&[&payload(2, 900)]).unwrap();
     drop(wal);
     assert_eq!(log.open(0).unwrap().2, [b"one".to_vec(), payload(2, 900)]);
@@ -436,7 +436,7 @@ fn a_sync_handle_vouches_for_what_was_there_when_it_was_made() {
     handle.sync().unwrap();
     assert_eq!(handle.upto(), newer_end);
     assert_eq!((wal.durable_position(), newer.upto()), (wal.position(), wal.position()));
-    // The next record says so: damage to anything before it is corruption.
+    // The next record states it: damage to anything before is corruption.
     wal.append(&[b"next"]).unwrap();
     drop(wal);
     log.flip(1, BEGIN);
@@ -461,8 +461,7 @@ fn opening_with_a_callback_replays_in_place() {
     assert_eq!(wal.unwrap().live_bytes(), 2 * bytes);
 }
 
-/// What follows may be whole and sound: it is out of everybody's sight, also for who follows the
-/// log.
+/// Records behind the end may be whole and sound; no later reader may see them, followers included.
 #[test]
 fn a_log_that_ends_before_a_payload_ends_there_for_every_reader_to_come() {
     let log = Log::new(512);
@@ -496,7 +495,7 @@ fn a_log_that_ends_before_a_payload_ends_there_for_every_reader_to_come() {
     wal.mark().unwrap();
     drop(wal);
     let Err(super::WalError::Corruption(damage)) = open(b"four") else {
-        panic!("what had been synced was given up")
+        panic!("a synced payload was discarded")
     };
     assert!(damage.to_string().contains("it rests on nothing"), "{damage}");
     assert_eq!(open(b"none").unwrap().1, [b"one".to_vec(), b"four".to_vec()]);
@@ -568,7 +567,7 @@ fn a_follower_reads_each_payload_once_as_it_comes() {
         assert_eq!(reader.next().unwrap(), Follow::End);
         assert_eq!(reader.position(), wal.position());
     }
-    // From any position that was given, reading goes on.
+    // Reading can resume at any position that was returned.
     let from = reader.position();
     wal.append(&[b"more"]).unwrap();
     assert_eq!(follow(&mut log.reader(from)), [b"more".to_vec()]);
@@ -584,7 +583,7 @@ fn a_follower_waits_at_a_half_written_record_and_survives_a_reopened_log() {
     assert_eq!(reader.next().unwrap(), Follow::End);
     log.flip(at.segment, at.offset + 25);
     assert_eq!(follow(&mut reader), [b"half".to_vec()]);
-    // A payload cut off by a kill: the follower has read its first records already.
+    // A kill within a payload, whose first records the follower has read already.
     wal.append(&[&payload(1, 2000)]).unwrap();
     let last = wal.current_segment();
     drop(wal);
@@ -610,7 +609,7 @@ fn a_follower_left_behind_hears_that_its_segment_is_gone() {
         let segment = wal.current_segment();
         wal.release(segment).unwrap();
     }
-    // The open file may still show old records; then comes the news.
+    // The open file may still show old records; then the reader reports the loss.
     while let Follow::Record(position, _) = inside.next().unwrap() {
         assert_eq!(position.segment, 1);
     }
@@ -621,8 +620,8 @@ fn a_follower_left_behind_hears_that_its_segment_is_gone() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever a crash keeps of what was not synced, what was synced is replayed, what comes
-    /// after it is a prefix of what was appended, and the log goes on.
+    /// Whatever a crash keeps of the unsynced bytes: all synced payloads are replayed, what follows
+    /// them is a prefix of what was appended, and the log can be continued.
     #[test]
     fn a_crash_keeps_what_was_synced_and_a_prefix_of_the_rest(
         lens in prop::collection::vec(0..700_usize, 1..30),
@@ -644,7 +643,7 @@ proptest! {
             wal.append(&[payload]).unwrap();
         }
         drop(wal);
-        // Sectors of 64 bytes that were never synced are lost or kept at will.
+        // Unsynced sectors of 64 bytes are lost or kept at random.
         let mut dice = lost.iter().cycle();
         for number in log.files() {
             let bytes = log.read(number);
@@ -703,7 +702,7 @@ fn on_a_real_disk_both_modes_keep_what_was_appended_without_a_sync() {
     }
 }
 
-/// A disk that fails to write once, and says so once, as Linux does.
+/// A disk that fails to write once and reports it once, as Linux does.
 #[derive(Debug, Default)]
 struct FailsOnce(std::sync::atomic::AtomicBool);
 
@@ -716,7 +715,8 @@ impl env::LogSync for FailsOnce {
     }
 }
 
-/// Found by simulation: a commit was acknowledged by its own sync, since the failure had been told to a flush's.
+/// Found by simulation: a commit was acknowledged by its own sync, because the failure had been
+/// reported to a flush's sync.
 #[test]
 fn a_sync_after_one_that_failed_is_no_success() {
     let file: Arc<dyn env::LogSync> = Arc::new(FailsOnce::default());

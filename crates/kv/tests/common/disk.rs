@@ -1,9 +1,9 @@
-//! A disk that fails one operation, or loses at a power cut what was not synced.
+//! A disk in memory that fails one operation, or loses unsynced writes in a power cut.
 //!
 //! # What a power cut keeps
-//! Of a file that is appended to, what was synced and any part of the rest, front first. Of a log file,
-//! what was synced and any of the 512-byte sectors written since. Of a folder, the names as of its last
-//! sync and any of the changes since, in their order.
+//! Of an appended file: what was synced, and any prefix of the rest. Of a log file: what was
+//! synced, and any of the 512-byte sectors written since. Of a folder: the names as of its last
+//! sync, and any prefix of the changes since.
 
 #![allow(clippy::disallowed_types, reason = "a test double below the engine has real locks")]
 
@@ -22,14 +22,15 @@ const SECTOR_BYTES: usize = 512;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// This operation fails, done or not; the rest succeed. A sync that fails without being done leaves its sectors
-    /// clean: readers see them, no later sync writes them unless they are written again, a power cut takes them.
+    /// This operation fails, after its effect or before it; all others succeed. A sync that fails
+    /// without effect leaves its sectors clean: readers see them, no later sync writes them unless
+    /// they are written again, and a power cut loses them.
     Once { done: bool },
     /// The power goes off at this operation: it and all later ones fail.
     PowerCut,
 }
 
-/// Something that happens in the middle of an operation.
+/// A callback that runs in the middle of an operation.
 struct Hook(Box<dyn FnMut() + Send>);
 
 impl std::fmt::Debug for Hook {
@@ -38,7 +39,7 @@ impl std::fmt::Debug for Hook {
     }
 }
 
-/// Tells of reads of tables.
+/// A file that runs a callback before a read.
 #[derive(Debug)]
 struct Watched {
     inner: Arc<dyn RandomReadFile>,
@@ -88,13 +89,13 @@ struct State {
     failed: Option<String>,
     before_failed_table: Option<Hook>,
     files: Vec<Content>,
-    /// The file that was synced last.
+    /// Index of the file that was synced last.
     syncing: usize,
-    /// Names now: a file's index, `None` for a folder.
+    /// The current names: a file's index, or `None` for a folder.
     names: Names,
-    /// Names as of each folder's last sync.
+    /// The names as of each folder's last sync.
     durable: Names,
-    /// Changes since, oldest first.
+    /// Changes of names since, oldest first.
     changes: Vec<Change>,
 }
 
@@ -103,7 +104,7 @@ struct Content {
     is_log: bool,
     live: Vec<u8>,
     synced: Vec<u8>,
-    /// Where sectors begin that a failed sync has lost.
+    /// Offsets of sectors that a failed sync has lost.
     lost: BTreeSet<usize>,
 }
 
@@ -143,7 +144,7 @@ impl Content {
 struct Change {
     removed: Option<PathBuf>,
     added: Option<(PathBuf, Option<usize>)>,
-    /// A folder that took all in it along.
+    /// A renamed folder, with everything in it.
     moved: Option<(PathBuf, PathBuf)>,
 }
 
@@ -173,7 +174,7 @@ impl Change {
     }
 }
 
-/// See the module's header.
+/// The environment of this disk; see the module's header.
 #[derive(Debug)]
 pub struct FaultyEnv {
     inner: MemoryEnv,
@@ -198,22 +199,23 @@ impl FaultyEnv {
         self.state.lock().unwrap().fails_at = Some((operation, fault));
     }
 
-    /// The next creation of a table fails, after `before` has run.
+    /// Makes the next creation of a table fail, after `before` has run.
     pub fn fail_next_table(&self, before: impl FnMut() + Send + 'static) {
         self.state.lock().unwrap().before_failed_table = Some(Hook(Box::new(before)));
     }
 
-    /// From now on `before` runs each time somebody is about to list `folder`; not while it runs itself.
+    /// From now on `before` runs each time `folder` is about to be listed, but not while it runs
+    /// itself.
     pub fn before_list(&self, folder: &Path, before: impl FnMut() + Send + 'static) {
         *self.before_list.lock().unwrap() = Some((folder.to_owned(), Hook(Box::new(before))));
     }
 
-    /// `before` runs once, when somebody is about to read a file that is opened from now on.
+    /// `before` runs once, before the first read of a file that is opened from now on.
     pub fn before_read(&self, before: impl FnMut() + Send + 'static) {
         *self.before_read.lock().unwrap() = Some(Hook(Box::new(before)));
     }
 
-    /// Threads that wait for a signal now.
+    /// Number of threads that wait for a signal now.
     pub fn waiting(&self) -> Arc<AtomicUsize> {
         Arc::clone(&self.waiting)
     }
@@ -222,17 +224,17 @@ impl FaultyEnv {
         self.state.lock().unwrap().operations
     }
 
-    /// Syncs of files.
+    /// Number of file syncs so far.
     pub fn file_syncs(&self) -> u64 {
         self.state.lock().unwrap().file_syncs
     }
 
-    /// What failed, if it did.
+    /// The operation that failed, if one did.
     pub fn failed(&self) -> Option<String> {
         self.state.lock().unwrap().failed.clone()
     }
 
-    /// The disk as the next start finds it.
+    /// The disk as the next opening finds it.
     pub fn after_power_cut(&self, seed: u64) -> Self {
         let mut random = Random(seed);
         let state = self.state.lock().unwrap();
@@ -271,7 +273,7 @@ impl FaultyEnv {
         new
     }
 
-    /// Takes what lies in the memory below as all durable.
+    /// Takes the files in the underlying memory as durable.
     fn adopt(&self) {
         let mut state = self.state.lock().unwrap();
         let mut folders = vec![PathBuf::from("/")];
@@ -382,7 +384,7 @@ struct Handle {
     path: PathBuf,
 }
 
-/// The memory file below: written first, so that readers see it.
+/// A file in the underlying memory. It is written first, so that readers see the bytes.
 trait Writer: Send + std::fmt::Debug {
     fn put(&mut self, bytes: &[u8], offset: u64) -> Result<()>;
 }
@@ -454,7 +456,7 @@ impl AppendFile for Handle {
     }
 }
 
-/// Tells how many have found that they must wait.
+/// Counts the threads that have found that they must wait.
 struct CountedSignal {
     inner: Arc<dyn Signal>,
     waiting: Arc<AtomicUsize>,

@@ -1,4 +1,4 @@
-//! What the tests of trust share: two keyspaces that must always agree, and disks that fail.
+//! Shared by the tests: two keyspaces that must always agree, and disks that fail.
 #![allow(dead_code, clippy::unwrap_used, unreachable_pub)]
 
 pub mod disk;
@@ -12,13 +12,13 @@ use lsm::table::TableOptions;
 use quipu_kv::KvOptions;
 use store::{Durability, Kinds, NewKeyspace, Read, Result, Store, TableWrites, WriteBatch};
 
-/// An edge and its weight, which merges by addition.
+/// A keyspace of edges with weights that merge by addition.
 pub fn shape() -> Shape {
     let values = vec![ColumnShape::Word { merge: Some(Merge::AddInt) }];
     Shape { key: KeyShape::Words(2), values }
 }
 
-/// Tiny blocks, tables and segments, a memtable of `memtable_bytes`.
+/// Tiny blocks, tables and segments, and memtables of `memtable_bytes`.
 pub fn options(durability: Durability, memtable_bytes: u64) -> KvOptions {
     let table = TableOptions { block_rows_max: 4, block_bytes_max: 64, ..TableOptions::default() };
     KvOptions {
@@ -73,12 +73,12 @@ pub fn reversed(edges: &[(u64, u64, i64)]) -> Vec<(u64, u64, i64)> {
     reversed
 }
 
-/// The edges in the first keyspace, and turned round in the second.
+/// The edges in the first keyspace, and reversed in the second.
 pub fn both(ids: &[KeyspaceId], kind: Kind, edges: &[(u64, u64, i64)]) -> WriteBatch {
     WriteBatch { tables: vec![table(ids[0], kind, edges), table(ids[1], kind, &reversed(edges))] }
 }
 
-/// Deletes all edges whose words both lie in `from..to`.
+/// Deletes all edges whose words are both in `from..to`.
 pub fn delete_square(ids: &[KeyspaceId], from: u64, to: u64) -> WriteBatch {
     let keys = |a| (from..to).map(move |b| (a, b, 0));
     let edges: Vec<_> = (from..to).flat_map(keys).collect();
@@ -106,10 +106,10 @@ pub fn weight(read: &dyn Read, keyspace: KeyspaceId, a: u64, b: u64) -> Option<i
     found.then(|| base::shape::word_to_int(out.value_words(0)[0]))
 }
 
-/// Names of keyspaces, and their rows with weights as words.
+/// Names of keyspaces and their rows, with weights as words.
 pub type State = Vec<(String, Vec<(u64, u64, u64)>)>;
 
-/// Every keyspace with every row: equal where two stores say the same.
+/// All keyspaces with all rows: equal where two stores hold the same.
 pub fn dump(store: &dyn Store) -> Result<State> {
     let keyspaces = store.keyspaces().into_iter();
     keyspaces.map(|keyspace| Ok((keyspace.name, scan(store, keyspace.id)?))).collect()
@@ -124,7 +124,7 @@ pub fn load(store: &dyn Store, ids: &[KeyspaceId], edges: &[(u64, u64, i64)]) ->
     bulk.commit().map(drop)
 }
 
-/// Numbers that look random and are the same each time.
+/// A pseudo-random sequence that is the same each time.
 pub struct Random(pub u64);
 
 impl Random {

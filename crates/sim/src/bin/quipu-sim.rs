@@ -1,9 +1,9 @@
 //! Runs the simulator seed after seed: `quipu-sim --seed 1 --seconds 60 --jobs 2`.
 //!
-//! Progress goes to stderr, the figures to stdout. On a broken promise it prints the seed and a short trace, and
-//! ends with status 1. The same seed gives the same run on every machine.
+//! Progress goes to stderr, results to stdout. On a broken promise it prints the seed and a short
+//! trace, and exits with status 1. The same seed gives the same run on every machine.
 
-// It runs simulated machines; it is not run by one: threads and the clock are the real ones.
+// It runs simulated machines, and is not simulated itself: threads and clock are the real ones.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use base::mark::{self, Mark};
@@ -69,7 +69,7 @@ fn parse() -> Result<Args, String> {
     Ok(args)
 }
 
-/// What all threads together have seen.
+/// Counts of all threads.
 #[derive(Default)]
 struct Total {
     tally: Tally,
@@ -77,7 +77,7 @@ struct Total {
     power_cuts: u64,
     kills: u64,
     faults: [u64; Fault::ALL.len()],
-    /// Sectors lost, kept and torn, names lost and kept.
+    /// Sectors lost, kept and torn; names lost and kept.
     left: [u64; 5],
 }
 
@@ -177,7 +177,7 @@ fn main() -> ExitCode {
         eprintln!("this build cannot break the engine: it lacks the feature `sabotage`");
         return ExitCode::from(2);
     }
-    // A panic of a task is a finding: it is printed with its seed.
+    // A panic of a task is a finding, which is printed with its seed.
     std::panic::set_hook(Box::new(|_| {}));
     if args.plan {
         let plan = workload::plan(args.seed);

@@ -1,19 +1,19 @@
-//! Chance, in the words in which a plan is drawn.
+//! Random choices for the generator of plans.
 
 use crate::Random;
 
-/// One seed, one sequence, the same on every machine for ever.
+/// A pseudo-random sequence: the same for equal seeds, on every machine and in every version.
 #[derive(Clone, Debug)]
 pub struct Dice(Random);
 
 impl Dice {
-    /// A sequence of its own for every seed.
+    /// The sequence for `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(Random::new(seed))
     }
 
-    /// Any word.
+    /// The next word.
     pub fn word(&mut self) -> u64 {
         self.0.word()
     }
@@ -28,18 +28,18 @@ impl Dice {
         low + self.below(high - low + 1)
     }
 
-    /// True once in `n`.
+    /// True with chance 1 in `n`.
     pub fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 
-    /// One of them.
+    /// A random element.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.0.index(from.len())]
     }
 }
 
-/// A word that looks random and depends on every bit of `word`.
+/// A pseudo-random word that depends on every bit of `word`.
 #[must_use]
 pub fn mix(word: u64) -> u64 {
     Random::new(word).word()

@@ -1,21 +1,22 @@
-//! What the store told about the keys of a write.
+//! Evaluates the flags that the store returned about the keys of a write, and compares them with
+//! the model.
 
 use crate::workload::model::{SpaceWrites, State};
 use base::{Key, KeyspaceId, Kind};
 use std::collections::BTreeMap;
 
-/// What follows from the flags.
+/// What the flags of a write imply.
 pub struct Told {
-    /// Every row was a delete of an absent key: nothing was committed.
+    /// Whether every row was a delete of an absent key, so that nothing was committed.
     pub nothing: bool,
-    /// Keys whose deletes found nothing.
+    /// Keys whose deletes found no row.
     pub absent: Vec<(KeyspaceId, Key)>,
 }
 
-/// What follows from the flags of `existed`.
+/// Evaluates the flags in `existed`.
 ///
 /// # Errors
-/// Not one for each row.
+/// The number of flags differs from the number of rows.
 pub fn told(writes: &[SpaceWrites], existed: &[bool]) -> Result<Told, String> {
     let rows: usize = writes.iter().map(|table| table.rows.len()).sum();
     if rows != existed.len() {
@@ -43,7 +44,7 @@ pub fn told(writes: &[SpaceWrites], existed: &[bool]) -> Result<Told, String> {
 /// Compares the flags with the state before the write.
 ///
 /// # Errors
-/// One that is wrong.
+/// A wrong flag.
 pub fn check(writes: &[SpaceWrites], existed: &[bool], before: &State) -> Result<(), String> {
     let mut flags = existed.iter();
     for table in writes {

@@ -1,8 +1,9 @@
-//! Draws a plan from a seed.
+//! Generates a plan from a seed.
 //!
-//! # Swarm
-//! A run that does a bit of everything seldom does enough of one thing to reach what is rare. So each run
-//! draws which steps it takes part in, how tiny everything is, and mostly one kind of fault or none.
+//! # Swarm testing
+//! A run that does a little of everything rarely does enough of one thing to reach rare states. So
+//! each run draws which kinds of steps it has, how small everything is, and mostly one kind of
+//! fault or none.
 
 use crate::faults::{Crash, Fault, FaultPlan};
 use crate::workload::dice::Dice;
@@ -17,10 +18,10 @@ use crate::{NameOrder, Random};
 use base::Kind;
 use store::{Durability, Isolation};
 
-/// Lives of a run.
+/// Most lives of a run.
 const LIVES: u64 = 16;
 
-/// Kinds of steps that a run can do without.
+/// Kinds of steps that a run may leave out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Habit {
     Transactions,
@@ -60,7 +61,7 @@ const HABITS: [Habit; 16] = [
     Habit::Counters,
 ];
 
-/// The plan that a seed stands for, for ever.
+/// The plan for a seed: the same for equal seeds, on every machine.
 #[must_use]
 pub fn plan(seed: u64) -> Plan {
     let mut dice = Dice::new(seed);
@@ -84,7 +85,7 @@ fn swarm(dice: &mut Dice) -> Swarm {
     };
     let corrupts = Fault::ALL.iter().any(|&fault| fault.corrupts() && faults.ppm(fault) > 0);
     if corrupts && dice.one_in(3) {
-        // A database has few of them, and many tables.
+        // A database has few of these files and many tables.
         faults.corrupt_only = Some(*dice.pick(&["MANIFEST", "CURRENT", "BACKUP", ".qbak", ".log"]));
     }
     let memtable_bytes = *dice.pick(&[600, 2_000, 6_000, 30_000]);
@@ -124,13 +125,13 @@ fn swarm(dice: &mut Dice) -> Swarm {
 struct Generator<'a> {
     dice: &'a mut Dice,
     habits: Vec<Habit>,
-    /// Keys used in this run: from this one on, so many.
+    /// Keys used in this run: the first, and their number.
     keys: (u16, u16),
     slots: Vec<Slot>,
-    /// Counters used in this run; one of three, so that tasks meet.
+    /// Counters used in this run: one of three, so that tasks share it.
     counters: Slot,
     seeds: u32,
-    /// Crashes only of this kind, or of both.
+    /// Kind of all crashes of the run; `None` for both kinds.
     crash: Option<Crash>,
     steps_max: u64,
 }
@@ -308,12 +309,12 @@ impl<'a> Generator<'a> {
         if self.dice.one_in(8) { *self.dice.pick(&COUNTERS) } else { self.counters }
     }
 
-    /// Changes of counters; in a transaction never of all.
+    /// Changes of counters; in a transaction never of all counters.
     fn counted(&mut self, inside: bool) -> TableStep {
         let slot = self.counter_slot();
         let spans = if !inside && self.dice.one_in(16) { vec![Span::All] } else { Vec::new() };
         let mut rows = self.rows_of(slot, 8);
-        // Mostly increments: of a mixture each is a call of its own.
+        // Mostly increments: in a mixture each row is a separate call.
         if !self.dice.one_in(4) {
             rows.iter_mut().for_each(|row| row.kind = Kind::Merge);
         }
@@ -501,7 +502,7 @@ impl<'a> Generator<'a> {
     }
 }
 
-/// Operations of the machine that a step takes, about.
+/// Approximate number of the machine's operations that a step takes.
 fn operations(step: &Step) -> u64 {
     match step {
         Step::Backup(_) => 60,

@@ -1,25 +1,30 @@
-//! What counters may be where increments wait in memory: under durability `none`.
+//! Possible values of counters under durability `none`, where increments wait in the write buffer.
 //!
-//! # Why not states, as for all else
-//! When an increment becomes part of a commit, and of which, is the buffer's affair; the model of commits is told what is written, and
-//! cannot say whether it should have been. So each counter has a ledger of its own: the numbers it may have now, by what has ended and
-//! what is under way. What has begun and not ended may have happened or not; what has ended has happened, once.
+//! `task/counters` reports changes and reads; `world` and `run` report flushes and restarts.
 //!
-//! # What is asked of it
-//! A reader finds a number that the counter may have had while it read. What a restart finds, it may have had since the last flush
-//! of the database began: nothing counted twice, and nothing lost that was flushed.
+//! # Why not the states of the model
+//! The write buffer decides when an increment is committed and in which commit. The model of
+//! commits is told what is written, and cannot say whether it should have been. So each counter has
+//! an account: the set of numbers that it may have now, given the changes that have ended and those
+//! under way. A change that has begun and not ended may have happened or not; one that has ended
+//! has happened, once.
+//!
+//! # What is checked
+//! A reader must find a number that the counter may have had during the read. A restart must find a
+//! number that it may have had since the last flush of the database began: nothing counted twice,
+//! and nothing lost that was flushed.
 
 use crate::workload::spaces::{COUNTERS, KEYS, NAMES, Slot, TX_KEYS, counters_merge, narrow};
 use base::{Merge, word_to_int};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A counter's word as it is read; nothing where it is not there.
+/// The word that a reader gets for a counter; `None` where it does not exist.
 pub type Word = Option<u64>;
 
-/// A counter's number, of any size.
+/// Exact value of a counter, of any size.
 type Number = Option<i128>;
 
-/// What readers see of it.
+/// The word that readers get for a number.
 fn seen_of(number: Number) -> Word {
     number.map(narrow)
 }
@@ -29,47 +34,48 @@ fn seen_of(number: Number) -> Word {
 pub enum Change {
     /// An increment.
     Add(u64),
-    /// A number, whatever it had.
+    /// Sets a number, whatever the old one was.
     Set(u64),
-    /// It is forgotten.
+    /// Removes the counter.
     Remove,
 }
 
-/// Which counter.
+/// Slot and key of a counter.
 pub type Counter = (Slot, u16);
 
-/// A change that began.
+/// A change that has begun.
 #[derive(Clone, Copy, Debug)]
 pub struct Begun {
     counter: Counter,
     place: usize,
 }
 
-/// Numbers that counters may have had since a moment.
+/// An observation of the numbers that counters may have had since it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Watch(u64);
 
 /// How a change ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It has happened.
+    /// The change has happened.
     Done,
-    /// It has not.
+    /// The change has not happened.
     Refused,
-    /// Nobody knows.
+    /// The change may have happened.
     Unknown,
 }
 
-/// One counter.
+/// The possible numbers of one counter.
 #[derive(Default)]
 struct Account {
-    /// Numbers that it may have, each with what of `begun` has happened then, as bits.
+    /// Numbers that it may have now, each with a bitmap of the changes in `begun` that have
+    /// happened then.
     now: BTreeSet<(u32, Number)>,
-    /// What is under way.
+    /// Changes under way.
     begun: Vec<Option<Change>>,
-    /// Numbers that it may have had since.
+    /// Numbers that it may have had since each observation began.
     watched: BTreeMap<Watch, BTreeSet<Number>>,
-    /// What a restart may find.
+    /// Numbers that a restart may find.
     floor: BTreeSet<Number>,
 }
 
@@ -83,8 +89,8 @@ impl Account {
         self.now.iter().map(|(_, number)| *number)
     }
 
-    /// The numbers among those that a restart may find that look like this; else what it looks
-    /// like.
+    /// The numbers that a restart may find and that readers see as `word`; if there is none, the
+    /// number that `word` itself shows.
     fn looking_like(&self, word: Word) -> BTreeSet<Number> {
         let of = |number: &Number| seen_of(*number) == word;
         let found: BTreeSet<Number> = self.floor.iter().copied().filter(of).collect();
@@ -142,7 +148,7 @@ impl Account {
     }
 }
 
-/// All counters.
+/// The possible numbers of all counters.
 pub struct Ledger {
     accounts: BTreeMap<Counter, Account>,
     watches: u64,
@@ -158,10 +164,10 @@ impl Default for Ledger {
 }
 
 impl Ledger {
-    /// Changes begin, of counters whose numbers are `n`.
+    /// Begins changes of counters.
     ///
     /// # Panics
-    /// Where there is no such counter.
+    /// Where a counter does not exist.
     pub fn begin(&mut self, changes: &[(Counter, Change)]) -> Vec<Begun> {
         let begin = |&(counter, change): &(Counter, Change)| {
             let account = self.account(counter);
@@ -170,7 +176,7 @@ impl Ledger {
         changes.iter().map(begin).collect()
     }
 
-    /// Changes that began have ended, all in one way.
+    /// Ends changes, all in the same way.
     pub fn end(&mut self, begun: &[Begun], ending: Ending) {
         for begun in begun {
             self.account(begun.counter).end(begun.place, ending);
@@ -181,7 +187,7 @@ impl Ledger {
         self.accounts.entry(counter).or_insert_with(|| Account::of(BTreeSet::from([None])))
     }
 
-    /// From now on it is noted what numbers counters may have.
+    /// Begins an observation: from now on the possible numbers are recorded.
     pub fn watch(&mut self) -> Watch {
         self.watches += 1;
         let watch = Watch(self.watches);
@@ -192,15 +198,15 @@ impl Ledger {
         watch
     }
 
-    /// No more.
+    /// Ends an observation.
     pub fn forget(&mut self, watch: Watch) {
         self.accounts.values_mut().for_each(|account| drop(account.watched.remove(&watch)));
     }
 
-    /// Judges a number that was found while it was watched.
+    /// Checks a number that was read during an observation.
     ///
     /// # Errors
-    /// One that it cannot have had.
+    /// A number that the counter cannot have had.
     pub fn judge(&self, watch: Watch, counter: Counter, found: Word) -> Result<(), String> {
         let seen = self.accounts.get(&counter).and_then(|account| account.watched.get(&watch));
         match seen {
@@ -209,12 +215,13 @@ impl Ledger {
         }
     }
 
-    /// A flush of the database begins: what has ended by now survives it.
+    /// A flush of the database begins: changes that have ended by now survive it.
     pub fn flush_begins(&mut self) -> Watch {
         self.watch()
     }
 
-    /// It has ended.
+    /// Ends the observation of a flush. If it was done, restarts find numbers from its start or
+    /// later.
     pub fn flush_ended(&mut self, watch: Watch, done: bool) {
         for account in self.accounts.values_mut() {
             if let (Some(seen), true) = (account.watched.remove(&watch), done) {
@@ -223,11 +230,11 @@ impl Ledger {
         }
     }
 
-    /// The database was opened again: `found` are the numbers of all counters that are there. Judges them, where `promised`, and
-    /// goes on from them.
+    /// Continues after a restart with the numbers `found` of all existing counters. Checks them
+    /// first if `promised`.
     ///
     /// # Errors
-    /// One that the counter cannot have had since the last flush.
+    /// A number that the counter cannot have had since the last flush.
     pub fn recover(
         &mut self,
         found: &BTreeMap<Counter, u64>,

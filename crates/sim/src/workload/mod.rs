@@ -1,26 +1,33 @@
-//! The workload: random work on the engine, judged at once by a model, through crashes and faults.
+//! The workload: random operations on the engine, checked against a model, through crashes and
+//! faults.
 //!
-//! # How it hangs together
-//! `generate` draws a [`plan::Plan`] from a seed: settings, lives, tasks, steps, all data. `run` carries it out on a
-//! [`crate::Sim`]: a life begins with an opening that is compared with the `model` row by row, its tasks
-//! (`task`) run beside each other, and a crash ends it. `shrink` takes away what a failure does not need.
+//! # Structure
+//! `generate` makes a [`plan::Plan`] from a seed: settings, lives, tasks and steps, all plain data.
+//! `run` executes it on a [`crate::Sim`]. A life begins with an opening that is compared with the
+//! `model` row by row; its tasks (`task`) run concurrently; a crash ends it. `shrink` removes the
+//! parts of a plan that a failure does not need.
 //!
-//! Two kinds of things outlive lives besides: backups (`vault`), and what they were restored to. Some writes go through the graph's
-//! view (`task/graph`), of which a `recorder` tells where they stand in the order. Blobs and counters (`task/blobs`, `task/counters`, combined values among them) are
-//! written through theirs alone; a `teller` tells the model of each commit that these make.
+//! Besides the database, backups (`vault`) and restored databases outlive a life. Some writes go
+//! through the graph's view (`task/graph`); a `recorder` reports the sequence numbers of their
+//! commits. Blobs, counters and combined values (`task/blobs`, `task/counters`) are written through
+//! their views alone; a `teller` reports each commit of these to the model.
 //!
-//! # What is judged
-//! 1. Every read equals the same read of the model at its moment.
-//! 2. A transaction is refused if and only if another commit stands in its way.
-//! 3. After a crash the state is that of a prefix of the commits, each whole, at least as long as the durability promises.
-//! 4. A follower sees a prefix, and never goes back.
-//! 5. A backup that was acknowledged restores to the state of its moment, whatever came after it; another one is refused, or
-//!    is whole after all. A restore that was cut short left what was there, or the new.
-//! 6. An error is one that the machine, damage or another task explains.
-//! 7. A blob is whole or not there, by the view and without it (`pieces`). After an opening every piece belongs to a row, but for those of blobs
-//!    that somebody replaced who did not look, which the model counts.
-//! 8. A counter or a combined value under `os` and `sync` is what its commits come to, each counted once. Under `none` it is a number that it may have had while it
-//!    was read, and after a crash one that it may have had since the last flush (`ledger`).
+//! # What is checked
+//! 1. Every read equals the same read of the model's state at its sequence number.
+//! 2. A transaction is refused if and only if another commit conflicts with it.
+//! 3. After a crash the state is that of a prefix of the commits, each of them whole. The prefix is
+//!    at least as long as the durability promises.
+//! 4. A follower sees a prefix, and never an older one than before.
+//! 5. An acknowledged backup restores to the state of its snapshot, whatever happened later;
+//!    another one is refused, or is whole. An interrupted restore leaves the old state or the new
+//!    one.
+//! 6. Every error is explained by the machine, by damage or by another task.
+//! 7. A blob is whole or absent, read through the view and without it (`pieces`). After an opening
+//!    every piece belongs to a row, except those of blobs that were replaced without a lookup; the
+//!    model counts these.
+//! 8. Under `os` and `sync` a counter or a combined value is the result of its commits, each
+//!    counted once. Under `none` it is a number that it may have had during the read, and after a
+//!    crash one that it may have had since the last flush (`ledger`).
 
 pub mod dice;
 pub mod existed;

@@ -1,15 +1,16 @@
-//! What the database must hold: an ordered map a keyspace, for every commit of a life.
+//! The expected content of the database: an ordered map for each keyspace, as of every commit of a
+//! life.
 //!
 //! # Why whole states
-//! A state is kept for each sequence number since the last opening, sharing the keyspaces that did not
-//! change. That costs a few kilobytes a commit and makes every question one look-up: a read at moment
-//! `s` is right if it equals what the same read says of state `s`. Too simple to be wrong.
+//! A state is stored for each sequence number since the last opening; states share the keyspaces
+//! that did not change. That costs a few kilobytes per commit and makes every question a single
+//! lookup: a read at sequence number `s` is right if it equals the same read of state `s`.
 //!
 //! # In flight
-//! The engine gives every commit its place in the order, and tells it when the call returns. Until then,
-//! and for ever where a crash or an error came first, the model knows what the commit writes but not
-//! where it stands. A check that needs such a place waits for it. After a crash the recovered state
-//! settles it: some assignment of what was in flight to the open places must explain what is there.
+//! The engine assigns each commit its sequence number, and returns it with the call. Until then,
+//! and forever where a crash or an error came first, the model knows what the commit writes but not
+//! its number. A check that needs such a number waits for it. After a crash the recovered state
+//! decides: some assignment of the commits in flight to the open numbers must explain it.
 
 use crate::workload::spaces::{Cell, GROWN, Row, Slot, grow, merge, shape};
 use base::{Batch, Column, Key, KeyRange, KeyspaceId, Kind};
@@ -20,34 +21,34 @@ use store::{Kinds, TableWrites, WriteBatch};
 /// Rows of one keyspace.
 pub type Rows = BTreeMap<Key, Rc<Row>>;
 
-/// Rows of all keyspaces at one moment.
+/// Rows of all keyspaces at one sequence number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State(pub BTreeMap<KeyspaceId, Rc<Rows>>);
 
-/// Writes to one keyspace: ranges deleted first, then rows in order.
+/// Writes to one keyspace: range deletes first, then rows in order.
 #[derive(Clone, Debug)]
 pub struct SpaceWrites {
-    /// Where to.
+    /// Id of the keyspace.
     pub id: KeyspaceId,
     /// Its slot.
     pub slot: Slot,
-    /// Deleted before the rows are written.
+    /// Ranges that are deleted before the rows are written.
     pub ranges: Vec<KeyRange>,
-    /// Key, kind, values.
+    /// Key, kind and values of each row.
     pub rows: Vec<(Key, Kind, Row)>,
 }
 
-/// Writes that become visible together.
+/// Writes of one commit.
 pub type Writes = Vec<SpaceWrites>;
 
 impl State {
-    /// Rows of a keyspace; none where it was never written.
+    /// Rows of a keyspace; empty where it was never written.
     #[must_use]
     pub fn rows(&self, id: KeyspaceId) -> Rc<Rows> {
         self.0.get(&id).cloned().unwrap_or_default()
     }
 
-    /// Carries writes out.
+    /// Applies writes.
     pub fn apply(&mut self, writes: &[SpaceWrites]) {
         for table in writes {
             let shape = shape(table.slot);
@@ -76,7 +77,7 @@ impl State {
     }
 }
 
-/// The writes as the engine takes them.
+/// The writes in the engine's form.
 #[must_use]
 pub fn to_batch(writes: &[SpaceWrites]) -> WriteBatch {
     let table = |table: &SpaceWrites| {
@@ -93,7 +94,7 @@ pub fn to_batch(writes: &[SpaceWrites]) -> WriteBatch {
     WriteBatch { tables: writes.iter().map(table).collect() }
 }
 
-/// Appends values, or fillers, and counts the row; its key is pushed by the caller.
+/// Appends values, or placeholders, and counts the row. The caller pushes its key.
 pub fn push_row(batch: &mut Batch, row: Option<&Row>) {
     for (i, column) in batch.values.iter_mut().enumerate() {
         match (column, row.map(|row| &row[i])) {
@@ -105,16 +106,16 @@ pub fn push_row(batch: &mut Batch, row: Option<&Row>) {
     batch.rows += 1;
 }
 
-/// What a commit did to keys, for judging conflicts.
+/// The keys and ranges that a commit wrote, for checking conflicts.
 #[derive(Clone, Debug, Default)]
 pub struct Footprint {
-    /// Key written; whether it only merged.
+    /// Each written key, and whether it was only merged.
     keys: BTreeMap<(KeyspaceId, Key), bool>,
     ranges: Vec<(KeyspaceId, KeyRange)>,
 }
 
 impl Footprint {
-    /// Of writes that follow each other in one transaction or commit.
+    /// Adds consecutive writes of one transaction or commit.
     pub fn add(&mut self, writes: &[SpaceWrites]) {
         for table in writes {
             for range in &table.ranges {
@@ -133,7 +134,7 @@ impl Footprint {
         }
     }
 
-    /// Takes a key out: a delete that found nothing writes nothing.
+    /// Removes a key: a delete that found no row writes nothing.
     pub fn forget(&mut self, id: KeyspaceId, key: &Key) {
         self.keys.remove(&(id, key.clone()));
     }
@@ -144,12 +145,13 @@ impl Footprint {
         self.keys.is_empty() && self.ranges.is_empty()
     }
 
-    /// Keyspaces written.
+    /// Ids of the keyspaces that were written.
     pub fn ids(&self) -> impl Iterator<Item = KeyspaceId> + '_ {
         self.keys.keys().map(|(id, _)| *id).chain(self.ranges.iter().map(|(id, _)| *id))
     }
 
-    /// Whether a transaction that wrote `self` and read `reads` may not commit after `other` did.
+    /// Whether a transaction with these writes, which has read `reads`, must not commit after
+    /// `other`.
     #[must_use]
     pub fn conflicts_with(&self, reads: &[(KeyspaceId, KeyRange)], other: &Self) -> bool {
         let by_key = self.keys.iter().any(|((id, key), merges)| {
@@ -175,55 +177,57 @@ fn overlap(a: &KeyRange, b: &KeyRange) -> bool {
     !KeyRange { lower, upper }.is_empty()
 }
 
-/// A commit that has its place.
+/// A commit with a known sequence number.
 #[derive(Clone, Debug)]
 struct Commit {
     footprint: Footprint,
     writes: Rc<Writes>,
 }
 
-/// Names an operation that is under way.
+/// Id of a commit that is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OpId(u64);
 
-/// A question to the model, and what is wrong where the answer is not right.
+/// A check of the model that returns what is wrong.
 type Check = Box<dyn FnOnce(&Model) -> Result<(), String>>;
 
-/// A judgement that waits until every commit up to `needs` has its place.
+/// A check that waits until every commit up to `needs` has its number.
 struct Pending {
     needs: u64,
     check: Check,
 }
 
-/// The history of one disk, as far as it can still be asked for.
+/// The history of one disk, as far back as anything can read it.
 #[derive(Default)]
 pub struct Model {
     /// Sequence number of `states[0]`.
     base: u64,
-    /// One a sequence number, from `base` on, without gaps.
+    /// States by sequence number, from `base` on, without gaps.
     states: Vec<State>,
-    /// Commits with their places, from `base + 1` on, perhaps with gaps.
+    /// Commits by sequence number, from `base + 1` on, perhaps with gaps.
     commits: BTreeMap<u64, Commit>,
-    /// Commits whose place is not known, oldest first.
+    /// Commits whose number is not known, oldest first.
     in_flight: BTreeMap<OpId, (Rc<Writes>, Footprint)>,
     next_op: u64,
     pending: Vec<Pending>,
-    /// Largest place that a call returned, or that a reader was shown.
+    /// Largest sequence number that a call returned or that a reader saw.
     pub acknowledged: u64,
-    /// Everything up to here is durable whatever the durability of commits.
+    /// Everything up to this number is durable, whatever the durability of commits.
     pub durable: u64,
-    /// Keyspaces that are there.
+    /// The existing keyspaces.
     pub live: BTreeMap<Slot, KeyspaceId>,
-    /// The newest commit when a keyspace was created, of those that the next power cut may take:
-    /// without `sync` each as long as nothing later was made durable, and no commit to it survives.
+    /// For each keyspace that the next power cut may lose, the newest commit at its creation.
+    /// Without `sync` that is every keyspace, until something later is made durable, and it is lost
+    /// only with all commits to it.
     pub made_at: BTreeMap<KeyspaceId, u64>,
-    /// Whether the power went since the database was looked at last.
+    /// Whether a power cut has happened since the database was last verified.
     pub was_cut: bool,
-    /// Slots whose creation or drop is under way, or failed half-way.
+    /// Slots whose creation or drop is under way, or failed.
     pub unsettled: BTreeSet<Slot>,
-    /// Keyspaces whose drop has begun in this life, over or not.
+    /// Keyspaces whose drop has begun in this life, whether it has ended or not.
     pub dropping: BTreeSet<KeyspaceId>,
-    /// Long blobs that were replaced by who did not look, at most: the only ones whose pieces may belong to no row.
+    /// Upper bound of the long blobs that were replaced without a lookup: only their pieces may
+    /// belong to no row.
     pub litter: std::cell::Cell<usize>,
 }
 
@@ -234,32 +238,32 @@ impl Model {
         Self { states: vec![State::default()], ..Self::default() }
     }
 
-    /// Largest sequence number up to which every commit has its place.
+    /// Largest sequence number up to which all commits are known.
     #[must_use]
     pub fn known(&self) -> u64 {
         self.base + self.states.len() as u64 - 1
     }
 
-    /// The oldest moment that can be asked for.
+    /// The oldest sequence number that can be read.
     #[must_use]
     pub fn base(&self) -> u64 {
         self.base
     }
 
-    /// The state at a moment from [`Model::base`] to [`Model::known`].
+    /// The state at a sequence number from [`Model::base`] to [`Model::known`].
     #[must_use]
     pub fn state(&self, seq: u64) -> Option<&State> {
         self.states.get(usize::try_from(seq.checked_sub(self.base)?).ok()?)
     }
 
-    /// A commit begins.
+    /// Begins a commit.
     pub fn begin(&mut self, writes: Writes) -> OpId {
         let mut footprint = Footprint::default();
         footprint.add(&writes);
         self.begin_with(Rc::new(writes), footprint)
     }
 
-    /// A commit begins whose footprint is known.
+    /// Begins a commit with a known footprint.
     pub fn begin_with(&mut self, writes: Rc<Writes>, footprint: Footprint) -> OpId {
         self.next_op += 1;
         let op = OpId(self.next_op);
@@ -267,15 +271,16 @@ impl Model {
         op
     }
 
-    /// The commit changed nothing, and is known to have changed nothing.
+    /// Ends a commit that is known to have changed nothing.
     pub fn cancel(&mut self, op: OpId) {
         self.in_flight.remove(&op);
     }
 
-    /// The commit has its place, and whoever asks from now on must see it. `absent` are keys whose deletes found nothing.
+    /// Ends a commit with its sequence number; every later read must see it. `absent` are keys
+    /// whose deletes found no row.
     ///
     /// # Errors
-    /// Two commits of one place.
+    /// Two commits with one number.
     pub fn place(
         &mut self,
         op: OpId,
@@ -286,10 +291,10 @@ impl Model {
         self.place_unsynced(op, seq, absent)
     }
 
-    /// As [`Model::place`] of one that counts with the next commit that does.
+    /// As [`Model::place`], for a commit that is acknowledged only with the next synced one.
     ///
     /// # Errors
-    /// Two commits of one place.
+    /// Two commits with one number.
     pub fn place_unsynced(
         &mut self,
         op: OpId,
@@ -309,10 +314,10 @@ impl Model {
         self.advance()
     }
 
-    /// Runs `check` as soon as every commit up to `needs` has its place.
+    /// Runs `check` as soon as every commit up to `needs` is known.
     ///
     /// # Errors
-    /// What the check says, if it can run now.
+    /// Those of the check, if it can run now.
     pub fn when_known(
         &mut self,
         needs: u64,
@@ -350,7 +355,7 @@ impl Model {
         Ok(())
     }
 
-    /// Whether a commit after `since` up to `until` stands in the way of a transaction.
+    /// Whether a commit after `since` and up to `until` conflicts with a transaction.
     #[must_use]
     pub fn conflict(
         &self,
@@ -366,7 +371,7 @@ impl Model {
         between.find(|(_, c)| mine.conflicts_with(reads, &c.footprint)).map(|(seq, _)| *seq)
     }
 
-    /// Whether something in flight could stand in the way of transaction `op`.
+    /// Whether a commit in flight may conflict with transaction `op`.
     #[must_use]
     pub fn may_conflict_in_flight(
         &self,
@@ -379,18 +384,19 @@ impl Model {
             .any(|(at, (_, theirs))| *at != op && mine.conflicts_with(reads, theirs))
     }
 
-    /// Whether anything was committed or is in flight that may lie after `known`.
+    /// Number of commits in flight.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()
     }
 
-    /// The database was opened again and says that `recovered` is its newest commit; `matches` tells whether a state
-    /// is what it holds. Settles what was in flight. `settled`: what was found is durable, so what was before it
-    /// can be forgotten.
+    /// Continues after an opening that reports `recovered` as its newest commit. `matches` tells
+    /// whether a state equals the database's content. Assigns numbers to the commits in flight. If
+    /// `settled`, what was found is durable, and older states are dropped.
     ///
     /// # Errors
-    /// Commits lost below `floor`, commits that nobody made, or a state that no outcome explains.
+    /// Commits lost below `floor`, commits that were never made, or a state that no assignment
+    /// explains.
     pub fn recover(
         &mut self,
         recovered: u64,
@@ -424,7 +430,8 @@ impl Model {
         if !self.explain(recovered, &open, &ops, &mut chosen, &mut matches, &mut first_error) {
             return Err(first_error.unwrap_or_else(|| "no outcome explains the state".to_owned()));
         }
-        // What waited for places is given up: which of several ways to fill them was the true one is not known.
+        // Pending checks are dropped: if several assignments explain the state, the true one is
+        // unknown.
         self.pending.clear();
         for (seq, op) in open.iter().zip(chosen) {
             self.place(op, *seq, &[])?;
@@ -434,14 +441,14 @@ impl Model {
         self.states.truncate((recovered - self.base + 1) as usize);
         self.acknowledged = recovered;
         self.durable = if settled { recovered } else { self.durable.min(recovered) };
-        // Nobody can ask for what lies before: not a reader, and not the next crash.
+        // Neither a reader nor the next crash can show an older state.
         self.states.drain(..(self.durable - self.base) as usize);
         self.base = self.durable;
         debug_assert_eq!(self.known(), recovered);
         Ok(())
     }
 
-    /// Tries every way in which operations in flight can fill the open places.
+    /// Tries every assignment of the commits in flight to the open numbers.
     fn explain(
         &self,
         recovered: u64,
@@ -486,7 +493,7 @@ impl Model {
     }
 
     /// Whether a keyspace may be missing from a database whose newest commit is `recovered`, after
-    /// a loss of what was not synced.
+    /// unsynced writes were lost.
     #[must_use]
     pub fn may_lose(&self, id: KeyspaceId, recovered: u64) -> bool {
         let writes_to = |commit: &Commit| commit.footprint.ids().any(|written| written == id);
@@ -494,7 +501,7 @@ impl Model {
             && !self.commits.range(..=recovered).any(|(_, commit)| writes_to(commit))
     }
 
-    /// A keyspace is gone for good: its rows need not be remembered any more.
+    /// Drops the rows of a keyspace that is gone for good.
     pub fn forget_space(&mut self, id: KeyspaceId) {
         for state in &mut self.states {
             state.0.remove(&id);

@@ -1,4 +1,4 @@
-//! Numbers by key through one of two views: counters, and values that a function of ours combines.
+//! Counters and combined values behind one interface, for the steps of `task/counters`.
 
 use crate::workload::plan::RowStep;
 use crate::workload::spaces::{
@@ -14,26 +14,26 @@ use views::counters::{Counters, Number, NumberColumn, NumberList};
 use views::keys::{KeyColumn, KeyList, KeyOf};
 use views::waiting::Registry;
 
-/// See the module's header.
+/// One of the two views with numbers by key.
 pub enum Numbers {
-    /// Words that merge.
+    /// Words that are merged by the engine.
     Counters(Counters),
-    /// Eight bytes that are combined.
+    /// Strings of eight bytes that a function of this file combines.
     Combined(Combined),
 }
 
-/// Keys as the views take them.
+/// Keys in the form that the views take.
 pub enum Named {
     /// Unsigned.
     Words(Vec<u64>),
     /// Signed.
     Signed(Vec<i64>),
-    /// Texts.
+    /// Strings.
     Texts(Vec<String>),
 }
 
 impl Named {
-    /// Keys by their numbers.
+    /// The keys with these numbers.
     pub fn of(slot: Slot, numbers: impl Iterator<Item = u16>) -> Self {
         match slot {
             9 => Self::Words(numbers.map(u64::from).collect()),
@@ -68,7 +68,7 @@ pub fn word(slot: Slot, step: &RowStep) -> u64 {
     row(slot, step.seed).first().and_then(word_of).unwrap_or_default()
 }
 
-/// The function: sums of numbers, so that an increment counted twice, or not, shows.
+/// The combining function: adds numbers, so that an increment that is counted twice or lost shows.
 fn add_up(_: KeyOf<'_>, old: &[u8], new: &[u8], out: &mut Vec<u8>) -> Result<()> {
     match (int_of(old), int_of(new)) {
         (Some(old), Some(new)) => out.extend_from_slice(&(old + new).to_le_bytes()),
@@ -78,7 +78,7 @@ fn add_up(_: KeyOf<'_>, old: &[u8], new: &[u8], out: &mut Vec<u8>) -> Result<()>
 }
 
 impl Numbers {
-    /// Those of a slot, which must be there.
+    /// The view of a slot that must exist.
     ///
     /// # Errors
     /// The engine's.
@@ -93,7 +93,7 @@ impl Numbers {
         found.ok_or_else(|| relation::invalid("the counters are not there"))
     }
 
-    /// At a moment.
+    /// The view at a snapshot.
     #[must_use]
     pub fn at(&self, snapshot: &Arc<dyn Snapshot>) -> Self {
         match self {
@@ -102,7 +102,7 @@ impl Numbers {
         }
     }
 
-    /// In a transaction.
+    /// The view in a transaction.
     #[must_use]
     pub fn in_transaction(&self, transaction: &Arc<SharedTransaction>) -> Self {
         match self {
@@ -111,7 +111,7 @@ impl Numbers {
         }
     }
 
-    /// Forgets all of them.
+    /// Removes all counters.
     ///
     /// # Errors
     /// The engine's.
@@ -122,7 +122,8 @@ impl Numbers {
         }
     }
 
-    /// The call that a write of rows of one kind is; whether a key was there, where that is told.
+    /// Writes rows of one kind by a single call. Returns whether a key existed, where the view says
+    /// so.
     ///
     /// # Errors
     /// The engine's.
@@ -155,14 +156,14 @@ impl Numbers {
         Ok(None)
     }
 
-    /// The first key's number, where it has one.
+    /// The first key's number, if it exists.
     ///
     /// # Errors
     /// The engine's.
     pub fn first(&self, keys: &Named) -> Result<Option<i64>> {
         match self {
             Self::Counters(counters) => match counters.find(keys.first()) {
-                // Of many keys the end of the range is told.
+                // A lookup of many keys returns the end of the range instead of an error.
                 Err(error) if error.kind() == ErrorKind::Limit => {
                     Ok(self.many(keys)?.first().copied())
                 }
@@ -176,7 +177,7 @@ impl Numbers {
         }
     }
 
-    /// The keys' numbers; of counters that are not there, 0.
+    /// The keys' numbers; 0 for counters that do not exist.
     ///
     /// # Errors
     /// The engine's.
@@ -195,7 +196,7 @@ impl Numbers {
         }
     }
 
-    /// All words by the keys' numbers.
+    /// All words by the numbers of their keys.
     ///
     /// # Errors
     /// The engine's.
@@ -222,7 +223,7 @@ impl Numbers {
         Ok(keys.into_iter().zip(ints.into_iter().map(int_to_word)).collect())
     }
 
-    /// How many there are.
+    /// Number of counters.
     ///
     /// # Errors
     /// The engine's.
@@ -233,7 +234,7 @@ impl Numbers {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     ///
     /// # Errors
     /// The engine's.
@@ -241,7 +242,7 @@ impl Numbers {
         Ok(self.len()? == 0)
     }
 
-    /// Writes what waits.
+    /// Writes the buffered increments.
     ///
     /// # Errors
     /// The engine's.

@@ -1,11 +1,12 @@
-//! Blobs as they lie in their keyspaces, put together without the view: what it writes is judged by other eyes.
+//! Reads blobs directly from their keyspaces, without the view, to check what the view has written.
 
 use crate::workload::read::Ids;
 use crate::workload::spaces::{BLOBS, Cell, LARGE, Row, shape};
 use base::{Batch, Column, Key, KeyRange, Projection};
 use store::Read;
 
-/// Keys and values of a range; no value where a piece is missing, or a row has neither a value nor pieces, or both.
+/// Keys and values of a range; no value where a piece is missing, or where a row has both a value
+/// and pieces, or neither.
 ///
 /// # Errors
 /// The engine's.
@@ -37,7 +38,7 @@ pub fn whole(
     Ok(found)
 }
 
-/// The pieces of one value, end to end; nothing where one is missing between others.
+/// The pieces of one value, concatenated; `None` where one is missing between others.
 fn long(read: &dyn Read, ids: &Ids, id: u64) -> store::Result<Option<Vec<u8>>> {
     let mut pieces = Batch::new(&shape(LARGE));
     let range = KeyRange::prefix_words(&[id]);

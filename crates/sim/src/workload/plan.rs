@@ -1,4 +1,4 @@
-//! A run as data: settings, lives, tasks, steps. What can be printed can be replayed and shrunk.
+//! A run as plain data: settings, lives, tasks, steps. It can be printed, replayed and shrunk.
 
 use crate::NameOrder;
 use crate::faults::{Crash, Fault, FaultPlan};
@@ -17,131 +17,131 @@ use store::{Durability, Isolation};
 pub struct RowStep {
     /// Number of the key.
     pub key: u16,
-    /// What happens to it.
+    /// Put, merge or delete.
     pub kind: Kind,
-    /// Stands for its values, see `spaces::row`.
+    /// Seed of its values, see `spaces::row`.
     pub seed: u32,
 }
 
-/// Writes to one keyspace. Those to the forward edges mean both directions.
+/// Writes to one keyspace. Writes to the forward edges are made in both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableStep {
-    /// Where to.
+    /// Slot of the keyspace.
     pub slot: Slot,
-    /// Deleted first. The graph is only ever cleared whole.
+    /// Ranges that are deleted first. The graph is only ever cleared completely.
     pub spans: Vec<Span>,
-    /// Then written.
+    /// Rows that are written then.
     pub rows: Vec<RowStep>,
 }
 
-/// One thing that a task does.
+/// One step of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A commit without a transaction; whether it asks which keys were there.
+    /// A commit without a transaction. The flag says whether it asks which keys existed.
     Write(Vec<TableStep>, bool),
-    /// Begins a transaction; rolls back the one it had.
+    /// Begins a transaction, and rolls back the one before.
     Begin(Isolation),
     /// Writes in the transaction.
     TxWrite(Vec<TableStep>),
-    /// Writes in the transaction and undoes that.
+    /// Writes in the transaction and rolls that back.
     TxUndone(Vec<TableStep>),
     /// Reads in the transaction.
     TxRead(ReadStep),
     /// Commits the transaction.
     Commit,
-    /// Gives the transaction up.
+    /// Rolls the transaction back.
     Rollback,
-    /// Reads the newest state.
+    /// Reads the latest state.
     Read(ReadStep),
-    /// Holds a moment, beside those that the task holds.
+    /// Takes a snapshot, in addition to those that the task holds.
     Hold,
-    /// Reads the oldest moment held.
+    /// Reads the oldest snapshot held.
     HeldRead(ReadStep),
-    /// Lets the oldest moment held go.
+    /// Releases the oldest snapshot held.
     LetGo,
-    /// Moves all memtables into tables.
+    /// Flushes all memtables.
     Flush,
-    /// Merges everything.
+    /// Compacts everything.
     Compact,
-    /// Loads puts in bulk, in so many partitions; whether it commits.
+    /// Bulk load of puts, with the number of partitions and whether it commits.
     Bulk(Vec<TableStep>, u8, bool),
-    /// Creates a keyspace that is not there.
+    /// Creates a keyspace that does not exist.
     Create(Slot),
-    /// Drops one that is.
+    /// Drops an existing keyspace.
     Drop(Slot),
     /// Verifies every checksum.
     Check,
-    /// The follower is opened, or moves on, and is read whole.
+    /// Opens or refreshes the follower, and reads all of it.
     Follow,
-    /// Reads the moment where the follower stands.
+    /// Reads the follower's current state.
     FollowRead(ReadStep),
-    /// Closes the database and opens it again, beside the other tasks.
+    /// Closes and reopens the database, while the other tasks run.
     Reopen,
-    /// Works on the graph through its view.
+    /// Uses the graph through its view.
     Graph(GraphStep),
-    /// Works on blobs through their view.
+    /// Uses blobs through their view.
     Blobs(BlobsStep),
-    /// Writes blobs in the transaction, or reads them.
+    /// Writes or reads blobs in the transaction.
     TxBlobs(BlobsStep),
-    /// Works on counters through their view.
+    /// Uses counters through their view.
     Counters(CountersStep),
     /// Changes counters in the transaction.
     TxCounters(TableStep),
     /// Takes a backup.
     Backup(BackupStep),
-    /// Removes the backup made so many before the newest.
+    /// Removes a backup, counted back from the newest.
     Discard(u8),
     /// Restores a backup.
     Restore(RestoreStep),
-    /// Opens what was restored to a place, and compares it.
+    /// Opens the restored database at a place, and compares it.
     Look(u8),
-    /// Lets others run.
+    /// A scheduling point.
     Pause,
 }
 
-/// One call of the graph's view. Edges are rows of the forward direction.
+/// A call of the graph's view. Edges are rows of the forward direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GraphStep {
-    /// Inserts edges, or gives them new weights.
+    /// Inserts edges, or sets their weights.
     Upsert(Vec<RowStep>),
     /// Removes edges.
     Remove(Vec<u16>),
-    /// Removes all.
+    /// Removes all edges.
     Clear,
     /// Imports edges.
     Import(ImportStep),
-    /// Compares the directions of a moment, and reads the edges at the ends of one.
+    /// Compares the two directions at a snapshot, and reads the edges at the ends of one.
     Check(u16),
 }
 
-/// A call of the blobs' view, or some. Rows are of their slot.
+/// One or more calls of the blobs' view. Rows are of their slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlobsStep {
-    /// Puts and deletes; what is of one kind, by one call.
+    /// Puts and deletes; consecutive rows of one kind by one call.
     Write(Vec<RowStep>),
     /// Writes a value in pieces.
     Stream {
         /// Key and value.
         row: RowStep,
-        /// Bytes of each piece handed in.
+        /// Bytes of each piece that is written.
         piece_bytes: u8,
-        /// Whether it is finished, or given up.
+        /// Whether it is finished; otherwise it is dropped.
         finish: bool,
     },
     /// Deletes all.
     Clear,
     /// Removes pieces that belong to no row.
     Collect,
-    /// Reads these keys in every way, and all.
+    /// Reads these keys, and all blobs, in every way.
     Read(Vec<u16>),
 }
 
-/// A call of a counters' view, or some.
+/// One or more calls of a counters' view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CountersStep {
-    /// A span means all are forgotten first; then a merge adds, a put sets, a delete removes.
+    /// A span removes all counters first; then a merge adds, a put sets, a delete removes.
     Write(TableStep),
-    /// Writes what waits.
+    /// Writes the buffered increments.
     Flush(Slot),
     /// Reads these keys.
     Read(Slot, Vec<u16>),
@@ -150,7 +150,7 @@ pub enum CountersStep {
 }
 
 impl CountersStep {
-    /// Where.
+    /// The slot.
     #[must_use]
     pub fn slot(&self) -> Slot {
         match self {
@@ -160,14 +160,14 @@ impl CountersStep {
     }
 }
 
-/// An import.
+/// An import of edges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportStep {
-    /// Edges, some of them twice.
+    /// Edges, some of them repeated.
     pub rows: Vec<RowStep>,
-    /// As text; otherwise as columns.
+    /// Whether it reads text; otherwise columns.
     pub text: bool,
-    /// With so little memory that sorted runs are spilled.
+    /// Whether it has so little memory that it spills sorted runs.
     pub spill: bool,
 }
 
@@ -180,19 +180,19 @@ pub enum End {
     Close,
 }
 
-/// From one opening of the disk to its end.
+/// The time from one opening of the disk to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Life {
-    /// What runs beside each other.
+    /// The steps of each task; tasks run concurrently.
     pub tasks: Vec<Vec<Step>>,
     /// How it ends.
     pub end: End,
 }
 
-/// What a run is like: drawn anew for each, a few things switched on.
+/// Random settings of a run, with a few features switched on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Swarm {
-    /// Of all commits.
+    /// Durability of all commits.
     pub durability: Durability,
     /// See [`KvOptions`].
     pub memtable_bytes: u64,
@@ -210,7 +210,7 @@ pub struct Swarm {
     pub filter_bits: u8,
     /// See [`TableOptions`].
     pub compress: bool,
-    /// Strings of any length stand apart from their blocks.
+    /// Whether strings of any length are separated values.
     pub apart: bool,
     /// See [`KvOptions`].
     pub direct_reads: bool,
@@ -222,17 +222,17 @@ pub struct Swarm {
     pub level1_bytes: u64,
     /// See [`TreeOptions`].
     pub level_factor: u64,
-    /// A second folder for tables.
+    /// Whether there is a second folder for tables.
     pub two_folders: bool,
-    /// Of the machine.
+    /// Faults of the machine.
     pub faults: FaultPlan,
-    /// Of the disk; 0 is enough for everything.
+    /// Size of the disk, in bytes; 0 for unlimited.
     pub disk_bytes: u64,
-    /// Jobs at once.
+    /// Jobs that run in parallel.
     pub parallelism: usize,
-    /// In a thousand operations, how many let another task run.
+    /// Chance, in a thousand operations, to switch to another task.
     pub switch_permille: u32,
-    /// Of the disk: see [`crate::Settings`].
+    /// See [`crate::Settings`].
     pub name_order: NameOrder,
     /// See [`crate::Settings`].
     pub append_buffer_bytes: usize,
@@ -240,15 +240,15 @@ pub struct Swarm {
     pub torn_ppm: u32,
     /// See [`KvOptions`].
     pub read_flush_rows: u64,
-    /// Of a transaction; 0 is enough for everything.
+    /// Most bytes of a transaction; 0 for unlimited.
     pub transaction_bytes: u64,
-    /// Keys of counters that wait before they are written.
+    /// Most keys of counters in the write buffer.
     pub waiting_rows: u64,
-    /// And are written by one commit.
+    /// Most buffered rows that one commit writes.
     pub commit_rows: usize,
-    /// There are blobs.
+    /// Whether there are blobs.
     pub blobs: bool,
-    /// There are counters.
+    /// Whether there are counters.
     pub counters: bool,
 }
 
@@ -288,7 +288,7 @@ impl Swarm {
         }
     }
 
-    /// Whether stored bytes can be other than what was written.
+    /// Whether stored bytes may differ from what was written.
     #[must_use]
     pub fn damages(&self) -> bool {
         Fault::ALL.iter().any(|&fault| fault.corrupts() && self.faults.ppm(fault) > 0)
@@ -304,19 +304,19 @@ impl Swarm {
     }
 }
 
-/// A whole run.
+/// The plan of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Decides the interleaving, the faults and what a crash takes.
+    /// Decides the interleaving, the faults and what a crash loses.
     pub seed: u64,
-    /// What the run is like.
+    /// Settings of the run.
     pub swarm: Swarm,
-    /// One after the other, on one disk.
+    /// Consecutive lives on one disk.
     pub lives: Vec<Life>,
 }
 
 impl Plan {
-    /// Steps in all.
+    /// Number of steps.
     #[must_use]
     pub fn steps(&self) -> usize {
         self.lives.iter().flat_map(|life| &life.tasks).map(Vec::len).sum()

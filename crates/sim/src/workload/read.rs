@@ -1,4 +1,4 @@
-//! A read as data, what the engine answers to it, and what the model does.
+//! A read as plain data, executed by the engine and by the model.
 
 use crate::workload::model::{Rows, State};
 use crate::workload::pieces;
@@ -6,46 +6,46 @@ use crate::workload::spaces::{self, BLOBS, Cell, FORWARD, LARGE, REVERSE, Slot, 
 use base::{Batch, Column, Key, KeyRange, KeyRef, KeyShape, Keys, KeyspaceId, Projection};
 use std::collections::BTreeMap;
 
-/// One read. Keys are numbers of the slot (see `spaces`).
+/// One read. Keys are numbers within the slot (see `spaces`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadStep {
-    /// Where.
+    /// Slot of the keyspace.
     pub slot: Slot,
-    /// What.
+    /// Kind of the read.
     pub what: What,
-    /// Key columns wanted, see [`Projection`].
+    /// Key columns to return, see [`Projection`].
     pub keys: u8,
-    /// Value columns wanted.
+    /// Value columns to return.
     pub values: u8,
 }
 
-/// What is read.
+/// Kind of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// One key.
     Get(u16),
     /// Many keys, in this order.
     GetMany(Vec<u16>),
-    /// A range at once, at most so many rows.
+    /// A range by one call, with a row limit.
     Scan(Span, u16),
-    /// A range as a stream of batches of about so many rows.
+    /// A range as a stream, with the approximate number of rows per batch.
     Stream(Span, u16),
-    /// All rows of first words.
+    /// All rows with these first words.
     PrefixMany(Vec<u16>),
     /// The number of rows.
     Count,
-    /// Distinct first words.
+    /// The distinct first words.
     FirstWords,
     /// Both directions of the graph, which must agree.
     Graph,
 }
 
-/// An answer as one list of cells.
+/// An answer as a list of cells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// Rows in it.
+    /// Number of rows.
     pub rows: u64,
-    /// Their columns, each row closed by [`Cell::Null`], then what else was answered.
+    /// The rows' columns, each row followed by [`Cell::Null`]; then other results.
     pub cells: Vec<Cell>,
 }
 
@@ -63,11 +63,11 @@ impl Answer {
     }
 }
 
-/// The keyspaces that a step works on, as they were when it began.
+/// The keyspaces that a step uses, as of its beginning.
 pub type Ids = BTreeMap<Slot, KeyspaceId>;
 
 impl ReadStep {
-    /// Slots it reads.
+    /// Slots of the keyspaces that it reads.
     #[must_use]
     pub fn slots(&self) -> Vec<Slot> {
         match (&self.what, self.slot) {
@@ -81,7 +81,7 @@ impl ReadStep {
         Projection { keys: self.keys, values: u64::from(self.values) }
     }
 
-    /// Asks the engine.
+    /// Executes the read on the engine.
     ///
     /// # Errors
     /// The engine's.
@@ -151,7 +151,7 @@ impl ReadStep {
         }
     }
 
-    /// As [`ReadStep::ask`]: what is read of blobs is what they are, not the rows that hold them.
+    /// As [`ReadStep::ask`], for blobs: returns their values, not the rows that hold them.
     fn ask_blobs(&self, read: &dyn store::Read, ids: &Ids) -> store::Result<Answer> {
         let projection = self.projection();
         let mut answer = Answer::default();
@@ -173,7 +173,7 @@ impl ReadStep {
         Ok(answer)
     }
 
-    /// Asks a state of the model.
+    /// Executes the read on a state of the model.
     #[must_use]
     pub fn expect(&self, state: &State, ids: &Ids) -> Answer {
         let rows = state.rows(ids[&self.slot]);
@@ -254,7 +254,7 @@ fn first_word(slot: Slot, n: u16) -> u64 {
     }
 }
 
-/// Whether a slot's keys have first words.
+/// Whether the keys of a slot are words.
 #[must_use]
 pub fn has_words(slot: Slot) -> bool {
     matches!(shape(slot).key, KeyShape::Words(_))
@@ -295,7 +295,7 @@ fn push(answer: &mut Answer, key: Option<&Key>, row: &[Cell], projection: Projec
         }
     }
     answer.rows += 1;
-    answer.push(Cell::Null); // the row's end, also where no column is wanted
+    answer.push(Cell::Null); // end of the row, also where no column is wanted
 }
 
 /// The rows of a batch in the same form.
@@ -333,7 +333,7 @@ fn cells(batch: &Batch, projection: Projection) -> Answer {
     answer
 }
 
-/// Rows of a whole keyspace as the engine tells them, for comparing with [`Rows`].
+/// Reads all rows of a keyspace from the engine, for comparing with [`Rows`].
 ///
 /// # Errors
 /// The engine's.
@@ -342,7 +342,7 @@ pub fn everything(read: &dyn store::Read, slot: Slot, id: KeyspaceId) -> store::
     step.ask(read, &Ids::from([(slot, id)]))
 }
 
-/// What [`everything`] must answer.
+/// The expected answer of [`everything`].
 #[must_use]
 pub fn all_rows(state: &State, slot: Slot, id: KeyspaceId) -> Answer {
     let step = ReadStep { slot, what: What::Scan(Span::All, u16::MAX), keys: !0, values: !0 };

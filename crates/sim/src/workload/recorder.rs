@@ -1,4 +1,5 @@
-//! A store that remembers where its last commit stands in the order, and tells the model of each: views do not.
+//! A store that records the sequence number of its last commit, which views do not return, and
+//! reports commits to the model.
 
 use crate::workload::model::SpaceWrites;
 use crate::workload::read::exactly;
@@ -15,39 +16,40 @@ use store::{
 };
 use views::SharedTransaction;
 
-/// The last commit through one [`Recorder`]; where it tells the model, the last that was the step's.
+/// The last commit through a [`Recorder`]. With a teller, the last one that belonged to the step.
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
-    /// Its place; `None` where there was none.
+    /// Its sequence number; `None` where there was no commit.
     pub seq: Option<SeqNo>,
-    /// The moment that its answers are of, where the model was told.
+    /// The sequence number that its answers are from, where the model was told.
     pub at: Option<SeqNo>,
-    /// What the store told about the keys, where it was asked.
+    /// Flags that the store returned about the keys, where they were requested.
     pub existed: Vec<bool>,
 }
 
-/// Where it is noted what a transaction reads and writes.
+/// Shared record of a transaction's reads and writes.
 pub type NotedBy = Arc<Mutex<Noted>>;
 
-/// Made for one call of a view, so that what it remembers is that call's. A clone remembers the same.
+/// Wraps a store for one call of a view, so that what it records belongs to that call. Clones share
+/// the record.
 #[derive(Clone)]
 pub struct Recorder {
     kv: Arc<Kv>,
     last: Arc<Mutex<Recorded>>,
     teller: Option<Teller>,
-    /// Of the transaction that began last.
+    /// Record of the transaction that began last.
     noted: Arc<Mutex<NotedBy>>,
 }
 
 impl Recorder {
-    /// Nothing was committed yet.
+    /// A recorder without a commit yet.
     #[must_use]
     pub fn new(kv: Arc<Kv>) -> Self {
         let noted = Arc::new(Mutex::new(noting(Isolation::Snapshot)));
         Self { kv, last: Arc::default(), teller: None, noted }
     }
 
-    /// One that tells the model.
+    /// A recorder that reports commits to the model.
     #[must_use]
     pub fn telling(kv: Arc<Kv>, teller: Teller) -> Self {
         Self { teller: Some(teller), ..Self::new(kv) }
@@ -59,7 +61,7 @@ impl Recorder {
         }
     }
 
-    /// Begins a transaction of several steps, which says what it does; what it reads and writes is noted.
+    /// Begins a transaction of several steps, and returns the record of its reads and writes.
     #[must_use]
     pub fn begin_noted(kv: &Arc<Kv>, isolation: Isolation) -> (Arc<SharedTransaction>, NotedBy) {
         let recorder = Self::new(Arc::clone(kv));
@@ -68,7 +70,7 @@ impl Recorder {
         (shared, noted)
     }
 
-    /// Writes what is announced first, and remembers what became of it.
+    /// Announces a write to the model, makes it, and records its outcome.
     fn told(
         &self,
         batch: &WriteBatch,
@@ -76,7 +78,7 @@ impl Recorder {
         write: impl FnOnce() -> (Result<SeqNo>, Option<Vec<bool>>),
     ) -> Result<SeqNo> {
         self.step();
-        // What is empty is no commit, and needs no place.
+        // An empty batch is not a commit.
         let teller = self.teller.as_ref().filter(|_| !batch.is_empty());
         let announced = teller.and_then(|teller| teller.announce(batch, unsynced));
         let (done, existed) = write();
@@ -91,7 +93,7 @@ impl Recorder {
         Ok(seq)
     }
 
-    /// Where what is remembered can be read.
+    /// The shared record.
     #[must_use]
     pub fn recorded(&self) -> Arc<Mutex<Recorded>> {
         Arc::clone(&self.last)
@@ -158,7 +160,7 @@ impl Read for Recorder {
     }
 
     fn estimate(&self, id: KeyspaceId, range: &KeyRange) -> Result<Estimate> {
-        // The last that a view may look at before it writes without a look.
+        // The last lookup of a view before it writes without one.
         let estimate = self.kv.estimate(id, range);
         self.step();
         estimate
@@ -193,7 +195,8 @@ impl Store for Recorder {
         self.kv.change_keyspaces(changes, dropped)
     }
 
-    /// But for the workload's plain ones, which no database would have: a view that looks at all must be able to read what they are.
+    /// Without the plain keyspaces of the workload, which a real database does not have: views must
+    /// be able to decode all definitions.
     fn keyspaces(&self) -> Vec<KeyspaceInfo> {
         let mut all = self.kv.keyspaces();
         all.retain(|info| Definition::decode(info).is_ok());
@@ -207,7 +210,7 @@ impl Store for Recorder {
     }
 
     fn begin(&self, isolation: Isolation) -> Box<dyn Transaction> {
-        // Each has its own: several may be under way.
+        // Each transaction has its own record: several may be under way.
         let noted = noting(isolation);
         *self.noted.lock() = Arc::clone(&noted);
         Box::new(Noting {
@@ -299,13 +302,13 @@ fn noting(isolation: Isolation) -> NotedBy {
     Arc::new(Mutex::new(Noted::new(isolation)))
 }
 
-/// A transaction of which it is noted what it reads and writes.
+/// A transaction whose reads and writes are recorded.
 struct Noting {
     inner: Box<dyn Transaction>,
     noted: NotedBy,
     teller: Option<Teller>,
     last: Arc<Mutex<Recorded>>,
-    /// Savepoints, and how much was written before each.
+    /// Savepoints, with the number of writes before each.
     saved: Mutex<Vec<(Savepoint, usize)>>,
 }
 
@@ -316,7 +319,7 @@ impl Noting {
     }
 }
 
-/// Whatever keys a keyspace has: texts, too, lie behind the least words.
+/// A range that covers all keys: in the order of keys, strings come after all words.
 fn all() -> [KeyRange; 1] {
     [KeyRange::all_words()]
 }

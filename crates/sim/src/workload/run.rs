@@ -1,4 +1,4 @@
-//! Runs a plan: life after life on one disk, each opening verified against the model.
+//! Runs a plan: one life after the other on one disk, with each opening compared with the model.
 
 use crate::faults::{Crash, Fault, FaultCounts, FaultPlan};
 use crate::workload::ledger::Ledger;
@@ -18,30 +18,30 @@ use std::rc::Rc;
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, Read, Store};
 
-/// Openings tried before a run is given up, where the machine fails.
+/// Most attempts to open the database on a machine with faults, before the run is given up.
 const ATTEMPTS: usize = 12;
 
-/// A broken promise.
+/// A broken promise of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// The life in which it was noticed.
+    /// The life in which it was found.
     pub life: usize,
     /// What is wrong.
     pub why: String,
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The first broken promise.
     pub broken: Option<Broken>,
-    /// What was done.
+    /// Counts of what was done.
     pub tally: Tally,
     /// Operations of the machine.
     pub operations: u64,
-    /// What the machine did to it.
+    /// Counts of the machine's faults.
     pub counts: FaultCounts,
-    /// The same for every run of one plan.
+    /// Equal for all runs of one plan.
     pub trace_hash: u64,
 }
 
@@ -55,7 +55,7 @@ pub fn run(plan: &Plan) -> Report {
     let mut sim = Sim::new(plan.seed, settings(&plan.swarm));
     let mut broken = None;
     let mut before = Before { floor: 0, power: true, syncs_failed: 0 };
-    // A sync has failed since the machine was started last.
+    // Whether a sync has failed since the machine's last start.
     let mut doubtful = false;
     for (number, life) in plan.lives.iter().enumerate() {
         let world = World::new(
@@ -108,7 +108,7 @@ fn settings(swarm: &Swarm) -> Settings {
         parallelism: swarm.parallelism,
         switch_ppm: swarm.switch_permille * (MILLION / 1000),
         faults: swarm.faults.clone(),
-        // A life is some thousand operations long.
+        // A life has some thousand operations.
         steps_max: 1_000_000,
         disk_bytes: if swarm.disk_bytes == 0 { u64::MAX } else { swarm.disk_bytes },
         name_order: swarm.name_order,
@@ -117,7 +117,7 @@ fn settings(swarm: &Swarm) -> Settings {
     }
 }
 
-/// Restores every backup, and opens every place, on a machine that does not fail any more.
+/// Restores every backup and opens every restored database, on a machine without further faults.
 fn audit(
     sim: &Sim,
     swarm: &Swarm,
@@ -127,7 +127,7 @@ fn audit(
 ) -> Result<(), String> {
     sim.set_faults(FaultPlan::none());
     sim.set_disk_bytes(u64::MAX);
-    // What was damaged stays so.
+    // Damaged files stay damaged.
     let damages = Fault::ALL.into_iter().filter(|fault| fault.corrupts());
     let faults =
         damages.fold(FaultPlan::none(), |plan, fault| plan.with(fault, swarm.faults.ppm(fault)));
@@ -178,16 +178,17 @@ fn audit_all(world: &Rc<World>) -> Result<(), String> {
 /// What the life before left.
 #[derive(Clone, Copy, Debug)]
 struct Before {
-    /// Commits up to here must be there.
+    /// Commits up to this number must exist.
     floor: u64,
-    /// Whether what is found is on the disk for good.
+    /// Whether everything that is found is durable.
     power: bool,
-    /// Syncs that had failed by then.
+    /// Number of failed syncs by then.
     syncs_failed: u64,
 }
 
 impl Before {
-    /// Up to where commits must be there now. A failed sync can lose what was not synced at once, without a crash.
+    /// The number up to which commits must exist now. A failed sync can lose unsynced writes
+    /// immediately, without a crash.
     fn floor(&self, world: &World) -> u64 {
         let failed = world.env.counts().of(Fault::SyncFails) > self.syncs_failed;
         if failed && world.swarm.durability != Durability::Sync {
@@ -197,7 +198,7 @@ impl Before {
     }
 }
 
-/// One life; returns what the next one must find.
+/// Runs one life; returns what the next one must find.
 fn live(sim: &Sim, world: &Rc<World>, life: &Life, before: &Before) -> Result<Before, String> {
     if let End::Crash(at, kind) = life.end {
         sim.crash_at_operation(sim.operations() + at, kind);
@@ -254,8 +255,8 @@ fn live(sim: &Sim, world: &Rc<World>, life: &Life, before: &Before) -> Result<Be
     let model = world.model.borrow();
     let syncs_failed = sim.counts().of(Fault::SyncFails);
     if !world.verified.get() {
-        // The crash came before anything could be verified; what had to be there still has. A power cut may
-        // take what only a killed process had left in the page cache.
+        // The crash came before the verification; what had to exist still has to. A power cut may
+        // lose bytes that a killed process left in the page cache.
         let power = life.end_is_power();
         let takes = power && world.swarm.durability != Durability::Sync;
         let floor = if takes { before.floor.min(model.durable) } else { before.floor(world) };
@@ -295,7 +296,7 @@ fn close_cleanly(world: &World) -> Result<(), String> {
     }
 }
 
-/// Opens the database, trying again where the machine fails, and verifies what is there.
+/// Opens the database, trying again on a machine with faults, and verifies its content.
 fn open(world: &Rc<World>, before: Before) -> Result<(), String> {
     let mut last = None;
     for _ in 0..ATTEMPTS {
@@ -333,7 +334,7 @@ fn open(world: &Rc<World>, before: Before) -> Result<(), String> {
 
 enum Verified {
     Sound,
-    /// The machine failed a read.
+    /// A read failed because of a fault.
     Unreadable(Error),
     /// The run ends here.
     Over,
@@ -410,7 +411,7 @@ fn verify(world: &Rc<World>, kv: &Arc<Kv>, before: Before) -> Result<Verified, S
         });
         model.live = ids.clone();
         model.unsettled.clear();
-        // An opening makes durable what it found.
+        // Opening makes durable what it found.
         model.made_at.clear();
         model.was_cut = false;
         drop(model);
@@ -435,7 +436,7 @@ fn verify(world: &Rc<World>, kv: &Arc<Kv>, before: Before) -> Result<Verified, S
     }
     if let Err(error) = world.tidy(kv)? {
         world.tolerate("tidy up after opening", &error, &Ids::new(), u64::MAX)?;
-        // What was written of it is not known to an opening that is tried again.
+        // If tidying fails in part, a second attempt does not know what the first wrote.
         if !world.env.is_off() {
             world.tally.borrow_mut().given_up += 1;
             world.stop.set(true);
@@ -445,8 +446,8 @@ fn verify(world: &Rc<World>, kv: &Arc<Kv>, before: Before) -> Result<Verified, S
     Ok(Verified::Sound)
 }
 
-/// Judges which keyspaces are there after an opening; `lost`: the newest commit, where what was not
-/// synced may be lost.
+/// Checks which keyspaces exist after an opening. `lost` is the newest commit if unsynced writes
+/// may be lost.
 fn keyspaces(
     model: &Model,
     ids: &BTreeMap<Slot, KeyspaceId>,
@@ -468,7 +469,7 @@ fn keyspaces(
     Ok(())
 }
 
-/// The faults of a plan without those that only slow it.
+/// Whether no fault can happen.
 #[must_use]
 pub fn is_quiet(faults: &FaultPlan) -> bool {
     *faults == FaultPlan::none()

@@ -1,11 +1,12 @@
-//! Takes away from a plan what a failure does not need.
+//! Removes the parts of a plan that a failure does not need.
 //!
-//! # Why only taking away
-//! Steps are data and do nothing where they make no sense (a commit without a transaction), so any part
-//! of a plan is a plan. What is left after no single part can be taken away is short enough to read.
+//! # Why only removals
+//! Steps are plain data and have no effect where they do not apply (a commit without a
+//! transaction), so any part of a plan is a plan. When no single part can be removed any more, the
+//! plan is short enough to read.
 //!
-//! A step less shifts the interleaving, so the failure may hide though its cause is there. Each attempt
-//! therefore tries a few seeds and a few places of the crash.
+//! Removing a step changes the interleaving, so the failure may not occur although its cause
+//! remains. Each attempt therefore tries several seeds and several places of the crash.
 
 use crate::NameOrder;
 use crate::faults::FaultPlan;
@@ -13,7 +14,7 @@ use crate::workload::plan::{BlobsStep, CountersStep, End, GraphStep, Plan, Step}
 use crate::workload::run::{Broken, run};
 use crate::workload::vault::{BackupStep, Way};
 
-/// Runs that shrinking may take.
+/// Most runs of one shrinking.
 const RUNS_MAX: usize = 6_000;
 /// Seeds tried for each smaller plan.
 const SEEDS: u64 = 6;
@@ -24,7 +25,7 @@ struct Shrinker {
     runs: usize,
 }
 
-/// The smallest plan found that still fails, and how it fails.
+/// The smallest plan found that still fails, and its failure.
 #[must_use]
 pub fn shrink(plan: &Plan, broken: Broken) -> (Plan, Broken) {
     let mut shrinker = Shrinker { best: plan.clone(), broken, runs: 0 };
@@ -47,7 +48,7 @@ impl Shrinker {
         (self.best.lives.len(), self.best.to_string().len())
     }
 
-    /// Takes `plan` as the best if it fails.
+    /// Adopts `plan` if it fails.
     fn attempt(&mut self, plan: Plan) -> bool {
         for extra in 0..SEEDS {
             if self.runs >= RUNS_MAX {
@@ -65,7 +66,7 @@ impl Shrinker {
         false
     }
 
-    /// Lives after the failure say nothing.
+    /// Lives after the failure do not matter.
     fn cut_lives(&mut self) {
         self.best.lives.truncate(self.broken.life + 1);
     }
@@ -125,7 +126,7 @@ impl Shrinker {
         }
     }
 
-    /// Fewer tables, rows and ranges in what is written.
+    /// Removes tables, rows and ranges from writes.
     fn smaller_steps(&mut self) {
         let mut at = 0;
         while let Some((life, task, step)) = place(&self.best, at) {
@@ -190,7 +191,7 @@ fn place(plan: &Plan, at: usize) -> Option<(usize, usize, usize)> {
     steps.nth(at)
 }
 
-/// The step without its part number `part`; `None` where it has no such part.
+/// The step without its part `part`; `None` where it has no such part.
 fn without(step: &Step, part: usize) -> Option<Step> {
     let mut step = step.clone();
     let tables = match &mut step {
@@ -260,7 +261,7 @@ fn without(step: &Step, part: usize) -> Option<Step> {
     None
 }
 
-/// The backup without one thing that makes it special.
+/// The backup step with one special property removed.
 fn simpler_backup(step: BackupStep, part: usize) -> Option<BackupStep> {
     let all = [
         BackupStep { stop_after: 0, ..step },

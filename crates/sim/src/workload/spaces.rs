@@ -1,9 +1,10 @@
-//! The keyspaces of the workload, and keys and rows made from small numbers.
+//! The keyspaces of the workload, and their keys and rows, which are generated from small numbers.
 //!
 //! # Why numbers
-//! A step of a plan is data that can be printed and shrunk: it names a keyspace by its slot, a key by a
-//! small number and a row by a seed. Few keys, so that writers meet; shared prefixes, so that ranges and
-//! filters have something to tell apart; the ends of the value ranges, because that is where bugs live.
+//! A step of a plan is data that can be printed and shrunk: it names a keyspace by its slot, a key
+//! by a small number and a row by a seed. There are few keys, so that writers conflict; they share
+//! prefixes, so that ranges and filters matter; values include the ends of their ranges, where
+//! errors are likely.
 
 use crate::workload::dice::mix;
 use base::{
@@ -21,19 +22,19 @@ pub type Slot = u8;
 pub const FORWARD: Slot = 0;
 /// Reverse edges.
 pub const REVERSE: Slot = 1;
-/// Slots that the workload writes to as plain keyspaces: those below.
+/// Slots below this one are written as plain keyspaces.
 pub const SLOTS: Slot = 7;
-/// Rows of blobs; the model's have one column, the value.
+/// Rows of blobs. In the model they have one column, the value.
 pub const BLOBS: Slot = 7;
-/// What long blobs are cut into; the model knows nothing of it.
+/// Pieces of long blobs; not in the model.
 pub const LARGE: Slot = 8;
-/// Counters: sums by numbers, the least by text, the greatest by signed numbers; and [`GROWN`].
+/// Counters: sums by number, minima by string, maxima by signed number; and [`GROWN`].
 pub const COUNTERS: [Slot; 4] = [9, 10, 11, GROWN];
-/// Combined values: sums again, by text, and as eight bytes that a function of ours adds up.
+/// Combined values: sums by string, stored as eight bytes that a function of the workload adds.
 pub const GROWN: Slot = 12;
-/// Keys a slot has.
+/// Number of keys of a slot.
 pub const KEYS: u16 = 24;
-/// Further keys of counters, which under durability `none` transactions alone add to.
+/// Further keys of counters. Under durability `none` only transactions add to them.
 pub const TX_KEYS: u16 = 2;
 
 /// Names of the keyspaces.
@@ -53,7 +54,7 @@ pub const NAMES: [&str; 13] = [
     "grown",
 ];
 
-/// Blobs from this length on are cut into pieces here: the engine's 16 KiB would be a whole memtable.
+/// Length from which on blobs are divided here. The engine's 16 KiB would fill a memtable.
 pub const LARGE_BYTES_MIN: usize = 48;
 /// Bytes of a piece.
 pub const CHUNK_BYTES: usize = 64;
@@ -65,19 +66,19 @@ pub enum Cell {
     Null,
     /// A word.
     Word(u64),
-    /// A sum of integers that no word holds: the model's alone, readers see [`past`].
+    /// A sum that does not fit a word. Only the model has it; readers see [`past`].
     Sum(i128),
     /// A byte string.
     Bytes(Vec<u8>),
 }
 
-/// The word that readers see of a sum that no word holds.
+/// The word that readers see for a sum that does not fit a word.
 #[must_use]
 pub fn past(sum: i128) -> u64 {
     if sum > 0 { u64::MAX } else { 0 }
 }
 
-/// The word that readers see of a sum.
+/// The word that readers see for a sum.
 #[must_use]
 pub fn narrow(sum: i128) -> u64 {
     let word = i64::try_from(sum).ok().map(int_to_word);
@@ -87,13 +88,13 @@ pub fn narrow(sum: i128) -> u64 {
 /// The values of a row.
 pub type Row = Vec<Cell>;
 
-/// The blobs.
+/// Definition of the blobs.
 #[must_use]
 pub fn blobs_def() -> BlobsDef {
     BlobsDef { name: NAMES[usize::from(BLOBS)].to_owned(), key: KeyType::Str }
 }
 
-/// The counters of a slot.
+/// Definition of a slot's counters.
 #[must_use]
 pub fn counters_def(slot: Slot) -> CountersDef {
     let (key, combine) = match slot {
@@ -105,7 +106,7 @@ pub fn counters_def(slot: Slot) -> CountersDef {
     CountersDef { name, key, number: NumberType::Int, combine }
 }
 
-/// What counters and combined values are made of.
+/// Schema of counters and combined values.
 #[must_use]
 pub fn counters_schema(slot: Slot) -> Schema {
     match slot {
@@ -117,13 +118,13 @@ pub fn counters_schema(slot: Slot) -> Schema {
     }
 }
 
-/// How counters of a slot grow, where they are words.
+/// How counters of a slot combine, where they are words.
 #[must_use]
 pub fn counters_merge(slot: Slot) -> Merge {
     if slot == GROWN { Merge::AddInt } else { counters_def(slot).merge() }
 }
 
-/// The word that a counter's value is.
+/// The word of a counter's value.
 #[must_use]
 pub fn word_of(cell: &Cell) -> Option<u64> {
     match cell {
@@ -134,13 +135,13 @@ pub fn word_of(cell: &Cell) -> Option<u64> {
     }
 }
 
-/// The number that a combined value is.
+/// The number of a combined value.
 #[must_use]
 pub fn int_of(bytes: &[u8]) -> Option<i64> {
     Some(i64::from_le_bytes(bytes.try_into().ok()?))
 }
 
-/// `newer`, an increment of a combined value, added to `older`.
+/// Adds `newer`, an increment of a combined value, to `older`.
 #[must_use]
 pub fn grow(older: &Row, newer: &Row) -> Row {
     let int = |row: &Row| match &row[..] {
@@ -150,7 +151,7 @@ pub fn grow(older: &Row, newer: &Row) -> Row {
     vec![Cell::Bytes((int(older) + int(newer)).to_le_bytes().to_vec())]
 }
 
-/// Columns of a slot.
+/// The shape of a slot.
 #[must_use]
 pub fn shape(slot: Slot) -> Shape {
     match slot {
@@ -175,7 +176,7 @@ pub fn shape(slot: Slot) -> Shape {
     Shape { key, values }
 }
 
-/// The text that is key number `n` where keys are text.
+/// The `n`th string key.
 #[must_use]
 pub fn text(n: u16) -> String {
     match n {
@@ -184,13 +185,13 @@ pub fn text(n: u16) -> String {
     }
 }
 
-/// Key number `n` of counters whose keys are signed.
+/// The `n`th signed key of counters.
 #[must_use]
 pub fn signed(n: u16) -> i64 {
     i64::from(n) - i64::from(KEYS / 2)
 }
 
-/// Key number `n` of a slot. An edge's key in [`REVERSE`] is that of [`FORWARD`] turned round.
+/// The `n`th key of a slot. An edge's key in [`REVERSE`] is that in [`FORWARD`] reversed.
 #[must_use]
 pub fn key(slot: Slot, n: u16) -> Key {
     if slot >= SLOTS {
@@ -218,7 +219,7 @@ pub fn key(slot: Slot, n: u16) -> Key {
     }
 }
 
-/// The blob that a seed stands for: no two share a piece.
+/// The blob for a seed. No two blobs share a piece.
 #[must_use]
 pub fn blob(seed: u32) -> Vec<u8> {
     let r = mix(u64::from(seed) << 8);
@@ -233,8 +234,8 @@ pub fn blob(seed: u32) -> Vec<u8> {
     (0..length as u64).map(|j| mix(r ^ (j / 3 + 1)) as u8).collect()
 }
 
-/// What is added to an integer: little mostly, and now and then so much that two of them are more
-/// than a word holds, and a third may bring the sum back.
+/// An integer to add: mostly small, sometimes so large that two of them overflow a word, and a
+/// third may bring the sum back into range.
 fn addend(random: u64) -> i64 {
     let small = (random % 11) as i64 - 5;
     match random / 11 % 40 {
@@ -246,7 +247,7 @@ fn addend(random: u64) -> i64 {
     }
 }
 
-/// The row that a seed stands for.
+/// The row for a seed.
 #[must_use]
 pub fn row(slot: Slot, seed: u32) -> Row {
     if slot == BLOBS {
@@ -264,18 +265,18 @@ pub fn row(slot: Slot, seed: u32) -> Row {
             _ => vec![Cell::Word(int_to_word(number))],
         };
     }
-    // Both directions of an edge carry one weight.
+    // Both directions of an edge have the same weight.
     let slot = if slot == REVERSE { FORWARD } else { slot };
     let cell = |(i, column): (usize, &ColumnShape)| {
         let r = mix(u64::from(seed) << 8 | i as u64);
         let small = r >> 8;
         match column {
-            // An edge of a graph with weights has one.
+            // Every edge of a weighted graph has a weight.
             _ if r.is_multiple_of(9) && slot != FORWARD => Cell::Null,
             ColumnShape::Word { merge: Some(Merge::AddInt) } => {
                 Cell::Word(int_to_word(addend(small)))
             }
-            // Floats are whole numbers: the order in which an engine adds deltas must not matter.
+            // Floats are whole numbers, so that the order of additions does not matter.
             ColumnShape::Word { merge: Some(Merge::AddFloat) } => {
                 Cell::Word(float_to_word((small % 11) as f64 - 5.0))
             }
@@ -298,18 +299,18 @@ pub fn row(slot: Slot, seed: u32) -> Row {
     shape(slot).values.iter().enumerate().map(cell).collect()
 }
 
-/// A range of keys as data.
+/// A range of keys as plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
     /// Everything.
     All,
-    /// From the smaller of two keys up to, without, the larger.
+    /// From the smaller of two keys up to the larger, exclusive.
     Between(u16, u16),
-    /// What shares the first word, or the first bytes, with a key.
+    /// All keys that share the first word, or the first bytes, with a key.
     Prefix(u16),
 }
 
-/// The range of keys of a slot that a span stands for.
+/// The range of a slot's keys for a span.
 #[must_use]
 pub fn range(slot: Slot, span: Span) -> KeyRange {
     let words = matches!(shape(slot).key, KeyShape::Words(_));
@@ -348,13 +349,13 @@ fn combine(merge: Merge, older: &Cell, newer: &Cell) -> Cell {
     }
 }
 
-/// `newer`, a merge, applied to `older`.
+/// Applies the merge `newer` to `older`.
 #[must_use]
 pub fn merge(shape: &Shape, older: &Row, newer: &Row) -> Row {
     let columns = shape.values.iter().zip(older.iter().zip(newer));
     let cell =
         |(column, (older, newer)): (&ColumnShape, (&Cell, &Cell))| match (column, older, newer) {
-            // A delta without a value changes nothing.
+            // An increment without a value changes nothing.
             (ColumnShape::Word { merge: Some(_) }, older, Cell::Null) => older.clone(),
             (ColumnShape::Word { merge: Some(merge) }, older, newer) if *older != Cell::Null => {
                 combine(*merge, older, newer)

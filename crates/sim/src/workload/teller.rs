@@ -1,10 +1,12 @@
-//! Tells the model of commits that views make: how many a call takes, and when, is their affair.
+//! Reports the commits of views to the model: a view decides how many commits a call makes, and
+//! when.
 //!
-//! # Why the store is asked, and not the view
-//! Every commit has its number, and the model must know of each, before it is made: a crash may keep it. So whoever hands a
-//! store to a view wraps it ([`super::recorder::Recorder`]), and each commit through it is announced here, with the rows it touches, by
-//! which conflicts are judged. What it *means* is not taken from the view where a step can say it: a value of a blob is there with the one commit that
-//! touches its row, and notes and pieces that come before mean nothing.
+//! # Why the store is wrapped and not the view
+//! The model must know every commit before it is made, because a crash may keep it. So a step that
+//! passes a store to a view wraps it ([`super::recorder::Recorder`]). Each commit through it is
+//! announced here with the rows that it touches, by which conflicts are checked. Its *meaning*
+//! comes from the step where possible: a blob's value appears with the one commit that touches its
+//! row; earlier notes and pieces mean nothing.
 
 use crate::workload::existed;
 use crate::workload::model::{Footprint, OpId, SpaceWrites, State, Writes};
@@ -20,12 +22,13 @@ use std::rc::{Rc, Weak};
 use store::{Error, ErrorKind, Isolation, Transaction, WriteBatch};
 
 thread_local! {
-    /// The worlds of this thread: a store must be able to cross threads, and a world is not. Simulated machines never do.
+    /// The worlds of this thread. A store must be `Send` and a world is not, so stores find it by
+    /// number. A simulated machine never changes threads.
     static WORLDS: RefCell<BTreeMap<u64, Weak<World>>> = const { RefCell::new(BTreeMap::new()) };
     static NEXT: Number<u64> = const { Number::new(0) };
 }
 
-/// Makes a world known to its stores; its number.
+/// Registers a world for its stores; returns its number.
 #[must_use]
 pub fn enter(world: &Rc<World>) -> u64 {
     let number = NEXT.get();
@@ -40,9 +43,9 @@ pub fn enter(world: &Rc<World>) -> u64 {
 /// What a commit means to the model.
 #[derive(Clone, Debug)]
 pub enum Means {
-    /// Rows of these keyspaces are what is written to them, and whatever else is written means nothing.
+    /// Its rows of these keyspaces are its writes; all others mean nothing.
     Rows(Ids),
-    /// Who touches this keyspace does what the step says; other commits mean nothing.
+    /// A commit that touches this keyspace makes the step's writes; other commits mean nothing.
     Step(KeyspaceId, Writes),
 }
 
@@ -76,7 +79,7 @@ fn touches(written: &[SpaceWrites], id: KeyspaceId) -> bool {
         .any(|table| table.id == id && !(table.rows.is_empty() && table.ranges.is_empty()))
 }
 
-/// Announces commits of one opening of one world.
+/// Announces the commits of one opening of a world.
 #[derive(Clone, Debug)]
 pub struct Teller {
     world: u64,
@@ -91,14 +94,14 @@ pub struct Announced {
     is_step: bool,
     poisoned: bool,
     before: u64,
-    /// Whether it counts only with the next commit.
+    /// Whether it is acknowledged only with the next synced commit.
     unsynced: bool,
-    /// Long values that may lose their rows by it, at most.
+    /// Upper bound of the long values that lose their rows by it.
     litter: usize,
 }
 
 impl Teller {
-    /// For a world that was entered.
+    /// A teller for a registered world.
     #[must_use]
     pub fn new(world: &World, means: Means) -> Self {
         Self { world: world.number.get(), means }
@@ -108,15 +111,15 @@ impl Teller {
         WORLDS.with_borrow(|worlds| worlds.get(&self.world).and_then(Weak::upgrade))
     }
 
-    /// Lets other tasks run here, if the seed wants it: commits that wait for no file have no other place where they could.
+    /// A scheduling point: commits that wait for no file have no other.
     pub fn step(&self) {
         if let Some(world) = self.world() {
             world.env.step();
         }
     }
 
-    /// A commit begins, outside of a transaction, `unsynced` where it counts only with the next one. Nothing where there is no world
-    /// any more.
+    /// Announces a commit outside of a transaction. `unsynced`: it is acknowledged only with the
+    /// next synced one. `None` where the world is gone.
     #[must_use]
     pub fn announce(&self, batch: &WriteBatch, unsynced: bool) -> Option<Announced> {
         let world = self.world()?;
@@ -124,7 +127,7 @@ impl Teller {
         let mut footprint = Footprint::default();
         footprint.add(&written);
         let is_step = self.means.is_step(&written);
-        // It did not look what it replaces: chunks of long values stay behind.
+        // The view did not look up what it replaces, so pieces of long values stay behind.
         let litter = if is_step && self.means.is_of_blobs() { litter_max(&written) } else { 0 };
         let poisoned = world.poisoned.get();
         let (op, before) = {
@@ -135,7 +138,8 @@ impl Teller {
         Some(Announced { world, op, written, is_step, poisoned, before, unsynced, litter })
     }
 
-    /// Commits a transaction through which a view wrote, and judges whether it rightly won or lost.
+    /// Commits a transaction that a view wrote to, and checks whether it committed or conflicted
+    /// rightly.
     ///
     /// # Errors
     /// The engine's.
@@ -178,7 +182,8 @@ impl Teller {
 }
 
 impl Announced {
-    /// What became of it. `existed`: what the store told about the keys, where it was asked.
+    /// Reports the outcome. `existed` are the flags that the store returned, where they were
+    /// requested.
     pub fn ended(
         self,
         done: &store::Result<SeqNo>,
@@ -257,26 +262,27 @@ impl Announced {
     }
 }
 
-/// What a transaction read and wrote.
+/// Reads and writes of a transaction.
 #[derive(Clone, Debug)]
 pub struct Noted {
     /// Its writes, in order.
     pub written: Vec<SpaceWrites>,
-    /// What it has read.
+    /// Ranges that it has read.
     pub reads: Vec<(KeyspaceId, KeyRange)>,
-    /// Whether reads matter.
+    /// Isolation, which decides whether reads matter.
     pub isolation: Isolation,
 }
 
 impl Noted {
-    /// Nothing yet.
+    /// An empty record.
     #[must_use]
     pub fn new(isolation: Isolation) -> Self {
         Self { written: Vec::new(), reads: Vec::new(), isolation }
     }
 }
 
-/// Commits a transaction that means `writes`, and judges whether it rightly won or lost. Other errors are the caller's to judge.
+/// Commits a transaction that means `writes`, and checks whether it committed or conflicted
+/// rightly. The caller checks other errors.
 pub fn commit(
     world: &World,
     inner: Box<dyn Transaction>,
@@ -349,7 +355,8 @@ pub fn commit(
     (done, outcome)
 }
 
-/// Takes deletes out that were not carried out, and names their keys: in a transaction, what is not there is not deleted.
+/// Removes deletes that were not made, and returns their keys: a transaction does not delete what
+/// is missing.
 fn leave_out(writes: &mut Writes, written: &[SpaceWrites]) -> Vec<(KeyspaceId, Key)> {
     let mut absent = Vec::new();
     for table in writes {
@@ -369,7 +376,7 @@ fn leave_out(writes: &mut Writes, written: &[SpaceWrites]) -> Vec<(KeyspaceId, K
     absent
 }
 
-/// The rows of a batch, as the model has them.
+/// The rows of a batch in the model's form.
 #[must_use]
 pub fn rows_of(batch: &WriteBatch) -> Vec<SpaceWrites> {
     let table = |table: &store::TableWrites| {
@@ -399,14 +406,14 @@ pub fn rows_of(batch: &WriteBatch) -> Vec<SpaceWrites> {
     batch.tables.iter().map(table).collect()
 }
 
-/// Long values that a write can replace without a look, whatever is there.
+/// Upper bound of the long values that a write without a lookup can replace.
 fn litter_max(written: &[SpaceWrites]) -> usize {
     let keys = usize::from(KEYS);
     let of = |table: &SpaceWrites| table.rows.len() + keys * table.ranges.len();
     written.iter().map(of).sum()
 }
 
-/// Long values that a write replaces where this is there.
+/// Number of long values that a write replaces in state `before`.
 fn litter_of(written: &[SpaceWrites], before: &State) -> usize {
     let of = |table: &SpaceWrites| {
         let is_gone = |key: &Key| {

@@ -1,9 +1,11 @@
-//! What each backup of a run must hold, and what may lie where one was restored to.
+//! Expected content of each backup of a run, and of the places that backups were restored to.
 //!
 //! # Invariants
-//! 1. A backup that was acknowledged holds the state of its moment for ever, whatever becomes of the database.
-//! 2. One that was not is refused, or holds the state of some moment while it was being made.
-//! 3. A restore that was acknowledged is what lies at its place; one that was cut short left the old or the new.
+//! 1. An acknowledged backup always holds the state of its snapshot, whatever happens to the
+//!    database.
+//! 2. Another one is refused, or holds some state from the time while it was made.
+//! 3. After an acknowledged restore its place holds the backup; after an interrupted one, the old
+//!    content or the new.
 
 use crate::workload::model::{Model, State};
 use crate::workload::read::Ids;
@@ -13,78 +15,79 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Where backups go.
+/// Folder of the backups.
 const BACKUPS: &str = "/backups";
-/// Where they are restored to.
+/// Folder of the restored databases.
 const RESTORED: &str = "/restored";
 
-/// Places that steps restore to.
+/// Number of places that steps restore to.
 pub const PLACES: u8 = 2;
 
-/// What a backup is made as.
+/// Form of a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// A folder.
     Folder,
-    /// A folder that shares tables with the one made so many before.
+    /// A folder that shares tables with an earlier backup, counted back from the newest.
     Incremental(u8),
     /// One file.
     Archive,
 }
 
-/// A backup to be taken.
+/// A step that takes a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackupStep {
-    /// As what.
+    /// Form of the backup.
     pub way: Way,
     /// See [`kv::BackupOptions`].
     pub verify: bool,
-    /// By the read-only process beside the writer.
+    /// Whether the follower makes it.
     pub by_follower: bool,
-    /// Cancelled when its progress is told so many times; 0 is never.
+    /// Number of progress calls after which it is cancelled; 0 for never.
     pub stop_after: u8,
 }
 
-/// A restore.
+/// A step that restores a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestoreStep {
-    /// Of the backup made so many before the newest.
+    /// The backup, counted back from the newest.
     pub which: u8,
-    /// Where to.
+    /// Number of the place.
     pub place: u8,
-    /// Whether it may replace what is there.
+    /// Whether it may replace a database there.
     pub replace: bool,
 }
 
-/// What became of a backup.
+/// State of a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// It is being made.
     Making,
-    /// It was acknowledged, with this moment.
+    /// It was acknowledged, with this sequence number.
     Made(u64),
-    /// The call was an error, or never returned. Where the machine fails, `half_removed`: what was cleared away of it
-    /// need not be what a check of it asks for first.
+    /// The call failed or never returned. With `half_removed` on a machine with faults: some files
+    /// are removed, not necessarily the one that a check looks for first.
     Failed {
-        /// See above.
+        /// Whether some of its files may be removed.
         half_removed: bool,
     },
     /// It was removed.
     Gone,
 }
 
-/// A backup, and what it may hold.
+/// A backup and its possible content.
 #[derive(Clone, Debug)]
 pub struct Backup {
-    /// Where it is.
+    /// Path of the backup.
     pub path: PathBuf,
-    /// Not one file.
+    /// Whether it is a folder.
     pub is_folder: bool,
-    /// What became of it.
+    /// Its state.
     pub status: Status,
-    /// Steps that read it now.
+    /// Number of steps that are reading it.
     pub readers: usize,
-    /// States that it may hold, by moment; where it was made, that of its moment alone, once it is known.
+    /// Possible states by sequence number. Once an acknowledged backup's number is known, only that
+    /// one.
     pub moments: BTreeMap<u64, State>,
     /// Keyspaces that it must have.
     must: Ids,
@@ -94,10 +97,10 @@ pub struct Backup {
 }
 
 impl Backup {
-    /// Judges which keyspaces it has.
+    /// Checks its keyspaces.
     ///
     /// # Errors
-    /// One too few or too many.
+    /// A missing or surplus keyspace.
     pub fn judge_keyspaces(&self, found: &Ids) -> Result<(), String> {
         let name = |slot: &Slot| NAMES[usize::from(*slot)];
         if let Some((slot, id)) = self.must.iter().find(|(slot, id)| found.get(slot) != Some(id)) {
@@ -114,38 +117,38 @@ impl Backup {
     }
 }
 
-/// What a restore put at a place: a backup, and its moment where that is known.
+/// The content of a place: a backup, and its sequence number if known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restored {
     /// Number of the backup.
     pub backup: usize,
-    /// Its moment.
+    /// Its sequence number.
     pub seq: Option<u64>,
 }
 
-/// Where backups are restored to.
+/// A place that backups are restored to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Its folder.
     pub path: PathBuf,
-    /// A step works on it.
+    /// Whether a step is using it.
     pub busy: bool,
-    /// What may be there; `None` is nothing.
+    /// Its possible content; `None` for nothing.
     pub possible: Vec<Option<Restored>>,
-    /// A sync failed there: only the next life can tell what is on the disk.
+    /// Whether a sync failed there: only the next life can tell what is on disk.
     pub doubtful: bool,
 }
 
 /// All backups and places of a run.
 #[derive(Debug, Default)]
 pub struct Vault {
-    /// In the order of their beginnings.
+    /// Backups in the order in which they began.
     pub backups: Vec<Backup>,
     places: BTreeMap<usize, Place>,
 }
 
 impl Vault {
-    /// A backup begins.
+    /// Begins a backup.
     pub fn begin(&mut self, way: Way, model: &Model) -> usize {
         let number = self.backups.len();
         let is_folder = way != Way::Archive;
@@ -165,7 +168,7 @@ impl Vault {
         number
     }
 
-    /// It has ended, well or not.
+    /// Ends a backup, successfully or not.
     pub fn end(&mut self, number: usize, status: Status, model: &Model) {
         let backup = &mut self.backups[number];
         backup.status = status;
@@ -173,7 +176,7 @@ impl Vault {
         backup.must.retain(|_, id| !model.dropping.contains(id));
     }
 
-    /// The backup made so many before the newest.
+    /// Number of a backup, counted back from the newest.
     #[must_use]
     pub fn pick(&self, which: u8, folders_only: bool) -> Option<usize> {
         let fits = |backup: &Backup| {
@@ -185,7 +188,7 @@ impl Vault {
         all.iter().rev().nth(from_end).copied()
     }
 
-    /// A place; nothing is there before the first restore.
+    /// A place; empty before the first restore.
     pub fn place(&mut self, number: usize) -> &mut Place {
         self.places.entry(number).or_insert_with(|| Place {
             path: format!("{RESTORED}/{number}").into(),
@@ -195,13 +198,13 @@ impl Vault {
         })
     }
 
-    /// Numbers of the places used.
+    /// Numbers of the places in use.
     #[must_use]
     pub fn used_places(&self) -> Vec<usize> {
         self.places.keys().copied().collect()
     }
 
-    /// A new life begins: what the disk holds is what counts.
+    /// A new life begins: the disk shows the true content of all places.
     pub fn new_life(&mut self) {
         self.places.values_mut().for_each(|place| place.doubtful = false);
     }

@@ -1,4 +1,5 @@
-//! What the tasks of one life share: the open database, the model, the counts, the first failure.
+//! State shared by the tasks of one life: the open database, the model, the counts, the first
+//! failure.
 
 use crate::SimEnv;
 use crate::workload::ledger::Ledger;
@@ -25,52 +26,54 @@ use store::{Durability, Error, ErrorKind, Store};
 use views::blobs::Blobs;
 use views::waiting::{Buffering, Registry};
 
-/// Where the database lies.
+/// Folder of the database.
 pub const FOLDER: &str = "/db";
-/// Where imports spill.
+/// Folder in which imports spill.
 pub const SPILL: &str = "/db/tmp";
 
-/// What was done and seen, over all runs.
+/// Counts over all runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Runs.
     pub runs: u64,
     /// Openings of the database that were verified.
     pub openings: u64,
-    /// Steps carried out, by name.
+    /// Steps executed, by name.
     pub steps: BTreeMap<&'static str, u64>,
     /// Commits acknowledged.
     pub commits: u64,
-    /// Transactions that lost, rightly.
+    /// Transactions that rightly conflicted.
     pub conflicts: u64,
-    /// Answers compared with the model's.
+    /// Answers compared with the model.
     pub answers: u64,
-    /// Rows in them.
+    /// Rows in these answers.
     pub rows: u64,
-    /// Numbers of counters compared with what they may be.
+    /// Numbers of counters compared with the possible ones.
     pub counters: u64,
-    /// Values of blobs compared, read through the view.
+    /// Blobs compared, read through the view.
     pub blobs: u64,
     /// Backups acknowledged.
     pub backups: u64,
-    /// Restores refused, rightly, of backups that were never acknowledged.
+    /// Restores of unacknowledged backups that were rightly refused.
     pub backups_refused: u64,
     /// Restored databases opened and compared.
     pub restored: u64,
-    /// Comparisons with a backup whose moment the model does not know: a commit beside it was in flight at the crash.
+    /// Comparisons that were skipped: a commit in flight at a crash hides the backup's state from
+    /// the model.
     pub unjudged: u64,
-    /// Errors that a fault of the machine explains.
+    /// Errors explained by a fault of the machine.
     pub errors: u64,
     /// Openings refused because of damage, with file and offset.
     pub refused: u64,
-    /// Commits at the end of the log lost to damage that only the newest record could have shown.
+    /// Commits lost at the end of a damaged log, where only the newest record could have shown
+    /// them.
     pub tails_lost: u64,
-    /// Runs given up because the machine would not let the database open.
+    /// Runs given up because the database could not be opened on a machine with faults.
     pub given_up: u64,
 }
 
 impl Tally {
-    /// Adds another's counts.
+    /// Adds the counts of another tally.
     pub fn add(&mut self, other: &Self) {
         self.runs += other.runs;
         self.openings += other.openings;
@@ -94,43 +97,43 @@ impl Tally {
     }
 }
 
-/// See the module's header.
+/// State of one life; see the module's header.
 pub struct World {
-    /// The machine, as the writer sees it.
+    /// Environment of the writer.
     pub env: Arc<SimEnv>,
-    /// The machine, as another process sees it.
+    /// Environment of another process.
     pub second: Arc<SimEnv>,
-    /// What the run is like.
+    /// Settings of the run.
     pub swarm: Swarm,
-    /// What must be true.
+    /// Expected content of the database.
     pub model: Rc<RefCell<Model>>,
-    /// What counters may be, where increments wait.
+    /// Possible values of counters under durability `none`.
     pub ledger: Rc<RefCell<Ledger>>,
-    /// What backups must hold.
+    /// Expected content of backups.
     pub vault: Rc<RefCell<Vault>>,
-    /// What was done.
+    /// Counts.
     pub tally: Rc<RefCell<Tally>>,
-    /// By which its stores find it.
+    /// Number by which its stores find it.
     pub number: Cell<u64>,
     opened: RefCell<Option<Opened>>,
     /// Number of the newest opening.
     generation: Cell<u64>,
-    /// Openings below this one have been, or are being, closed.
+    /// Openings with smaller numbers are closed, or being closed.
     closed: Cell<u64>,
-    /// A write has been refused with `Poisoned`.
+    /// Whether a write was refused with `Poisoned`.
     pub poisoned: Cell<bool>,
-    /// The run cannot go on although nothing is wrong.
+    /// Whether the run must end although nothing is wrong.
     pub stop: Cell<bool>,
 
-    /// Told when the database is open, and when a task ends.
+    /// Notified when the database is open, and when a task ends.
     pub signal: Arc<dyn Signal>,
-    /// The opening goes on; afterwards there is a database, or never.
+    /// Whether the opening is under way. Afterwards there is a database, or there never will be.
     pub opening: Cell<bool>,
-    /// Tasks that still run.
+    /// Number of tasks that still run.
     pub running: Cell<usize>,
-    /// The opening was compared with the model.
+    /// Whether the opening was compared with the model.
     pub verified: Cell<bool>,
-    /// The database was closed without an error.
+    /// Whether the database was closed without an error.
     pub closed_cleanly: Cell<bool>,
     failure: RefCell<Option<String>>,
 }
@@ -140,14 +143,14 @@ pub struct World {
 pub struct Opened {
     /// The store.
     pub kv: Arc<Kv>,
-    /// Its opening.
+    /// Number of the opening.
     pub generation: u64,
-    /// Where increments wait: under durability `none`.
+    /// Write buffers, under durability `none`.
     pub registry: Option<Arc<Registry>>,
 }
 
 impl World {
-    /// Before the opening.
+    /// The state before the opening.
     #[must_use]
     pub fn new(
         env: Arc<SimEnv>,
@@ -193,15 +196,16 @@ impl World {
         let env: Arc<dyn Env> =
             if read_only { Arc::clone(&self.second) as _ } else { Arc::clone(&self.env) as _ };
         let kv = Kv::open(Arc::clone(&env), Path::new(FOLDER), options)?;
-        // Not when it is opened again in the same life: an import into the closed one may still be reading its runs.
+        // Only at the first opening of a life: an import into the closed database may still be
+        // reading its runs.
         if !read_only && self.generation.get() == 0 {
-            // Best effort: a run that stays takes space, and is in nobody's way.
+            // Best effort: a run that stays only takes space.
             let _ = views::import::remove_stale_runs(&*env, Path::new(SPILL));
         }
         Ok(kv)
     }
 
-    /// Hands the tasks a store.
+    /// Publishes an open store to the tasks.
     pub fn set(&self, kv: Arc<Kv>) {
         self.generation.set(self.generation.get() + 1);
         let waits = self.swarm.durability == Durability::None && self.swarm.counters;
@@ -217,31 +221,31 @@ impl World {
         self.signal.notify();
     }
 
-    /// The store is being closed: its users may be told so.
+    /// Notes that the store is being closed, so that errors of its users are expected.
     pub fn closing(&self) {
         self.closed.set(self.generation.get() + 1);
     }
 
-    /// The store, where there is one.
+    /// The open store, if any.
     #[must_use]
     pub fn opened(&self) -> Option<Opened> {
         self.opened.borrow().clone()
     }
 
-    /// Lets the store go, as the end of a process does: what waits is not written.
+    /// Drops the store as the end of a process does: buffered increments are not written.
     pub fn let_go(&self) {
         let Some(opened) = self.opened.borrow_mut().take() else { return };
         let Some(registry) = &opened.registry else { return };
         self.model.borrow().live.values().for_each(|id| registry.end(*id));
     }
 
-    /// Whether that opening has been closed.
+    /// Whether an opening has been closed.
     #[must_use]
     pub fn is_closed(&self, generation: u64) -> bool {
         generation < self.closed.get()
     }
 
-    /// The first failure of the life.
+    /// Records the first failure of the life.
     pub fn failed(&self, why: String) {
         self.failure.borrow_mut().get_or_insert(why);
         self.signal.notify();
@@ -259,7 +263,7 @@ impl World {
         self.stop.get() || self.failure.borrow().is_some()
     }
 
-    /// The keyspaces of these slots; `None` where one is not there.
+    /// The keyspaces of these slots; `None` where one does not exist.
     #[must_use]
     pub fn ids(&self, slots: &[Slot]) -> Option<Ids> {
         let model = self.model.borrow();
@@ -310,10 +314,10 @@ impl World {
         *self.tally.borrow_mut().steps.entry(name).or_default() += 1;
     }
 
-    /// Whether an error of the engine has its reason in the machine or in another task.
+    /// Accepts an error of the engine that the machine or another task explains.
     ///
     /// # Errors
-    /// A text, where it has none.
+    /// A message, if nothing explains it.
     pub fn tolerate(
         &self,
         doing: &str,
@@ -322,7 +326,7 @@ impl World {
         generation: u64,
     ) -> Result<(), String> {
         if self.env.is_off() && matches!(error.kind(), ErrorKind::Io | ErrorKind::Poisoned) {
-            // The crash has come: what is not done yet never will be.
+            // The machine is off; no later operation can succeed.
             self.poisoned.set(self.poisoned.get() || error.kind() == ErrorKind::Poisoned);
             return Ok(());
         }
@@ -333,7 +337,8 @@ impl World {
             }
             ErrorKind::Cancelled => self.is_closed(generation),
             ErrorKind::Limit => {
-                // What one commit adds to a key is a word; sums over commits are not judged.
+                // What one commit adds to a key must fit a word; the check of sums across commits
+                // is left to the model.
                 self.swarm.transaction_bytes > 0 || error.to_string().contains("one commit adds")
             }
             ErrorKind::Poisoned => {
@@ -348,10 +353,10 @@ impl World {
         if fine { Ok(()) } else { Err(format!("{doing}: {:?}: {error}", error.kind())) }
     }
 
-    /// As [`World::tolerate`], for what `check` found: a read that fails is a finding of it.
+    /// As [`World::tolerate`], for errors of `check`, which also reports failed reads.
     ///
     /// # Errors
-    /// A text, where it has no reason.
+    /// A message, if nothing explains it.
     pub fn tolerate_check(&self, error: &Error, generation: u64) -> Result<(), String> {
         let failing = self.swarm.fails() || self.env.is_off();
         if error.kind() == ErrorKind::Corruption && (failing || self.swarm.damages()) {
@@ -364,7 +369,7 @@ impl World {
     /// As [`World::tolerate`], for an error of the follower.
     ///
     /// # Errors
-    /// A text, where it has no reason.
+    /// A message, if nothing explains it.
     pub fn tolerate_follower(&self, doing: &str, error: &Error) -> Result<(), String> {
         if self.second.is_off() && error.kind() != ErrorKind::Corruption {
             return Ok(());
@@ -381,7 +386,7 @@ impl World {
     /// Compares answers.
     ///
     /// # Errors
-    /// What differs.
+    /// The difference.
     pub fn compare(
         tally: &RefCell<Tally>,
         read: &ReadStep,
@@ -411,7 +416,7 @@ impl World {
 }
 
 impl World {
-    /// The blobs through their view; each commit is told the model, and means what `means` says.
+    /// The blobs' view. Each of its commits is reported to the model with the meaning `means`.
     ///
     /// # Errors
     /// The engine's.
@@ -424,11 +429,12 @@ impl World {
         Ok((blobs.with_sizes(LARGE_BYTES_MIN, CHUNK_BYTES), recorder))
     }
 
-    /// What a database does after it was opened for writing: removes pieces of blobs that were not finished. Then every piece belongs to
-    /// a row, but for those that somebody left who did not look.
+    /// Removes unfinished pieces of blobs, as a database does after it was opened for writing.
+    /// Afterwards every piece belongs to a row, except those of blobs that were replaced without a
+    /// lookup.
     ///
     /// # Errors
-    /// Other pieces; and what the engine says.
+    /// Other pieces; and the engine's errors.
     pub fn tidy(&self, kv: &Arc<Kv>) -> Result<store::Result<()>, String> {
         let Some(ids) = self.ids(&[BLOBS, LARGE]) else { return Ok(Ok(())) };
         let tidied = || {
@@ -453,7 +459,7 @@ impl World {
     }
 }
 
-/// How increments wait.
+/// Settings of the write buffers.
 #[must_use]
 pub fn buffering(swarm: &Swarm) -> Buffering {
     Buffering {
@@ -464,11 +470,11 @@ pub fn buffering(swarm: &Swarm) -> Buffering {
     }
 }
 
-/// The slots that a database of this run has.
+/// Slots of the keyspaces that exist at the start of this run.
 #[must_use]
 pub fn slots(swarm: &Swarm) -> Vec<Slot> {
     let blobs = [BLOBS, LARGE].into_iter().filter(|_| swarm.blobs);
-    // Those that a run creates itself are not there at first.
+    // The last slots are created by steps of the run.
     (0..SLOTS - 2).chain(blobs).chain(COUNTERS.into_iter().filter(|_| swarm.counters)).collect()
 }
 
@@ -478,10 +484,10 @@ pub fn written(slot: Slot) -> Vec<Slot> {
     if slot == FORWARD { vec![FORWARD, REVERSE] } else { vec![slot] }
 }
 
-/// The keyspaces a store has, by slot.
+/// The keyspaces of a store, by slot.
 ///
 /// # Errors
-/// One that nobody made, or made otherwise.
+/// A keyspace that was never created, or was created with other properties.
 pub fn listed(kv: &Kv) -> Result<BTreeMap<Slot, KeyspaceId>, String> {
     let mut found = BTreeMap::new();
     for info in kv.keyspaces() {
@@ -498,7 +504,7 @@ pub fn listed(kv: &Kv) -> Result<BTreeMap<Slot, KeyspaceId>, String> {
     Ok(found)
 }
 
-/// What a keyspace of the workload is created with.
+/// Definition of a keyspace of the workload.
 #[must_use]
 pub fn definition(slot: Slot) -> Vec<u8> {
     match slot {
@@ -514,7 +520,7 @@ pub fn definition(slot: Slot) -> Vec<u8> {
         REVERSE => GraphPart::Reverse,
         _ => return vec![slot; usize::from(slot)],
     };
-    // What the view knows its graph by.
+    // The definition by which the view recognises its graph.
     let def = GraphDef::new(NAMES[usize::from(FORWARD)], VertexType::U64, WeightType::Int);
     Definition::Graph(def, part).encode()
 }

@@ -1,8 +1,8 @@
-//! Backups, restores, and what they must hold.
+//! Steps that make, remove and restore backups, and compare their content.
 //!
-//! # Why contents are compared by whoever opens a place
-//! A restore answers before the next crash, and is judged after it, too: whoever opens the place later finds what the
-//! vault says, or one of two things where a restore was cut short.
+//! # Why content is compared when a restored database is opened
+//! A restore may return before the next crash, and must be checked after it, too. A later opening
+//! of the place must find what the vault says, or one of two states after an interrupted restore.
 
 use super::{Outcome, Task, whole};
 use crate::Fault;
@@ -93,7 +93,7 @@ impl Task {
         }
         let mut model = world.model.borrow_mut();
         if !step.by_follower {
-            // Shown, and in tables.
+            // The backup's commits were seen, and are in tables.
             model.acknowledged = model.acknowledged.max(seq);
             model.durable = model.durable.max(seq);
         }
@@ -105,7 +105,8 @@ impl Task {
         })
     }
 
-    /// A backup was cut short: if it turns out to be one, it holds one of the states since it began.
+    /// Records an interrupted backup: if it passes for a backup, it holds one of the states since
+    /// it began.
     fn not_made(&self, number: usize, status: Status, low: u64) {
         let model = self.world.model.borrow();
         let mut vault = self.world.vault.borrow_mut();
@@ -115,7 +116,7 @@ impl Task {
         vault.backups[number].moments.extend(states);
     }
 
-    /// The follower stands elsewhere now, perhaps.
+    /// Notes that the follower may have advanced.
     fn follower_moved(&mut self) -> Outcome {
         let Some(follower) = &mut self.follower else { return Ok(()) };
         let seq = follower.kv.snapshot().seq().0;
@@ -127,7 +128,7 @@ impl Task {
         Ok(())
     }
 
-    /// Removes a backup, file by file: what was linked from it must not need it.
+    /// Removes a backup file by file: backups that link its tables must not depend on it.
     pub(super) fn discard(&self, which: u8) -> Outcome {
         let path = {
             let mut vault = self.world.vault.borrow_mut();
@@ -216,7 +217,7 @@ impl Task {
         }
     }
 
-    /// Opens what was restored to a place for writing, and compares it.
+    /// Opens a restored database for writing, and compares it.
     ///
     /// # Errors
     /// A broken promise.
@@ -257,7 +258,7 @@ impl Task {
         let options = KvOptions {
             create: false,
             auto_compaction: false,
-            // Those of the database have tables of its own.
+            // The database's own table folders contain tables of its own.
             table_folders: Vec::new(),
             ..world.swarm.options()
         };
@@ -286,7 +287,7 @@ impl Task {
         Ok(kv.close())
     }
 
-    /// Compares an open database with the backup it was made from; returns its moment.
+    /// Compares an open database with the backup it was restored from; returns its sequence number.
     fn compare(&self, kv: &Kv, restored: Restored) -> Result<store::Result<u64>, String> {
         let world = &self.world;
         let ids = listed(kv)?;
@@ -336,7 +337,7 @@ impl Task {
     }
 }
 
-/// Best effort: on a machine that fails, part of it stays.
+/// Best effort: on a machine with faults, files may stay.
 fn remove_all(env: &dyn Env, path: &Path) {
     match env.list(path) {
         Ok(names) => {

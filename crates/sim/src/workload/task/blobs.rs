@@ -1,8 +1,9 @@
-//! Blobs through their view: short and long, whole and in pieces, read in every way.
+//! Steps on blobs through their view: short and long, as a whole and in pieces, read in every way.
 //!
-//! # Why the model knows nothing of pieces
-//! What a call writes beside its row, and in how many commits, is the view's affair. The model has the values alone, and the step says which;
-//! [`crate::workload::pieces`] reads what lies there without the view, and this reads it with it.
+//! # Why the model has no pieces
+//! The view decides what it writes besides a row, and in how many commits. The model has only the
+//! values, as the step gives them. [`crate::workload::pieces`] reads the stored rows without the
+//! view, and this file with it.
 
 use super::told::{Flags, Wanted};
 use super::{Outcome, Task, build};
@@ -19,10 +20,10 @@ use store::{ErrorKind, Result, Store};
 use views::blobs::{BlobRows, Blobs};
 use views::keys::{KeyColumn, KeyList, KeyOf};
 
-/// What a key has.
+/// The value of a key.
 type Value = Option<Vec<u8>>;
 
-/// Puts or deletes by one call, where the view has one.
+/// Puts or deletes by a single call, where the view has one.
 fn call(blobs: &Blobs, rows: &[RowStep]) -> Result<Flags> {
     let keys: Vec<String> = rows.iter().map(|row| text(row.key)).collect();
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
@@ -30,7 +31,7 @@ fn call(blobs: &Blobs, rows: &[RowStep]) -> Result<Flags> {
     match rows {
         [row] if row.kind == Kind::Put => blobs.put(keys[0], &blob(row.seed))?,
         [row] if row.kind == Kind::Delete => flags.push(blobs.delete(keys[0])?),
-        // The kind of a write that does not ask: here, of one that does not ask what it deletes.
+        // A merge stands for a delete that does not ask whether the blob existed.
         [_] => blobs.discard(keys[0])?,
         _ if rows[0].kind == Kind::Put => {
             let mut values = BytesColumn::default();
@@ -45,7 +46,7 @@ fn call(blobs: &Blobs, rows: &[RowStep]) -> Result<Flags> {
     Ok(flags)
 }
 
-/// Writes a value in pieces; finishes it, or gives it up.
+/// Writes a value in pieces, and finishes or drops it.
 fn stream(blobs: &Blobs, row: &RowStep, piece_bytes: u8, finish: bool) -> Result<Flags> {
     let key = text(row.key);
     let mut writer = blobs.writer(&*key)?;
@@ -58,7 +59,7 @@ fn stream(blobs: &Blobs, row: &RowStep, piece_bytes: u8, finish: bool) -> Result
     Ok(Vec::new())
 }
 
-/// What the model has for rows.
+/// The rows' writes to the model.
 fn writes_of(rows: &[RowStep], spans: &[Span], ids: &Ids) -> Writes {
     let kind = |kind| if kind == Kind::Merge { Kind::Delete } else { kind };
     let rows = rows.iter().map(|row| RowStep { kind: kind(row.kind), ..*row }).collect();
@@ -99,7 +100,7 @@ impl Task {
         }
     }
 
-    /// A call of the view, and of all its commits the one that does what the step says.
+    /// A call of the view. Of its commits, the one that writes the row means the step's writes.
     fn blobs_write(
         &self,
         opened: &Opened,
@@ -120,7 +121,7 @@ impl Task {
         self.judge_told(opened, ids, ids[&BLOBS], wanted, done, &recorded)
     }
 
-    /// As a database does before it compacts.
+    /// Removes orphaned pieces, as a database does before it compacts.
     pub(super) fn collect(&self, opened: &Opened) -> Outcome {
         let world = &self.world;
         let Some(ids) = world.ids(&[BLOBS, LARGE]) else { return Ok(()) };
@@ -142,7 +143,7 @@ impl Task {
         }
     }
 
-    /// Reads of the newest state, each of some moment since it began.
+    /// Reads the latest state; each read must match some state since it began.
     fn blobs_newest(&self, opened: &Opened, ids: &Ids, keys: &[u16]) -> Outcome {
         let world = &self.world;
         let low = world.model.borrow().acknowledged;
@@ -176,7 +177,7 @@ impl Task {
         })
     }
 
-    /// Reads of one moment, in every way.
+    /// Reads one snapshot in every way.
     fn blobs_moment(&self, opened: &Opened, ids: &Ids, keys: &[u16]) -> Outcome {
         let world = &self.world;
         let acknowledged = world.model.borrow().acknowledged;
@@ -214,7 +215,8 @@ impl Task {
         let mut told: Vec<(Writes, Vec<RowStep>, Flags)> = Vec::new();
         let done = inside.and_then(|blobs| match step {
             BlobsStep::Write(rows) => {
-                // By calls that tell what they delete: what is not there is not deleted, and may come before the commit.
+                // By calls that report what they delete: a missing row is not deleted, and another
+                // commit may put it before this one.
                 let asks = |row: &RowStep| RowStep {
                     kind: if row.kind == Kind::Put { Kind::Put } else { Kind::Delete },
                     ..*row
@@ -302,10 +304,10 @@ fn pairs(rows: BlobRows) -> Result<Pairs> {
     Ok((0..keys.len()).map(|i| (keys.get(i).to_vec(), values.get(i).to_vec())).collect())
 }
 
-/// All that the view says of one moment.
+/// All answers of the view at one snapshot.
 struct All {
     many: Vec<Value>,
-    /// Of the first key.
+    /// Value of the first key.
     read: Value,
     rows: Pairs,
     back: Pairs,

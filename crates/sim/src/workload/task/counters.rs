@@ -1,9 +1,11 @@
-//! Counters and combined values through their views: increments, numbers set, reset and read.
+//! Steps on counters and combined values through their views: increments, assignments, resets and
+//! reads.
 //!
-//! # Two ways to judge
-//! Under `sync` and `os` a call is a commit, and the step says what it writes: the model of commits judges it, as it judges all
-//! rows. Under `none` increments wait, and become commits of which only the view knows: there the commits are noted as they come, and a ledger
-//! judges the numbers.
+//! # Two checks
+//! Under `sync` and `os` a call is one commit, and the step says what it writes, so the model of
+//! commits checks it like all rows. Under `none` increments wait in the write buffer, and only the
+//! view knows their commits. There commits are recorded as they come, and a ledger checks the
+//! numbers.
 
 use super::told::Wanted;
 use super::{Outcome, Task, build, is_definite};
@@ -27,7 +29,8 @@ fn call(numbers: &Numbers, slot: Slot, rows: &[RowStep], clear: bool) -> Result<
     if clear { numbers.reset().map(|()| None) } else { numbers.write(slot, rows) }
 }
 
-/// Rows of a step that are one call: of one kind, and single ones where the view has no call for many.
+/// The rows of a step in groups that one call writes: consecutive merges together, others one by
+/// one.
 fn calls(table: &TableStep) -> Vec<&[RowStep]> {
     table.rows.chunk_by(|a, b| a.kind == Kind::Merge && b.kind == Kind::Merge).collect()
 }
@@ -75,7 +78,7 @@ impl Task {
         self.judge_told(opened, ids, id, wanted, done, &recorded)
     }
 
-    /// The view of a slot: of the opening where increments wait, of its own elsewhere.
+    /// The view of a slot: that of the opening under `none`, a new one elsewhere.
     fn numbers(&self, opened: &Opened, slot: Slot, store: Recorder) -> Result<Numbers> {
         let world = &self.world;
         if let Some(registry) = &opened.registry {
@@ -108,7 +111,7 @@ impl Task {
         let is_add = rows.first().is_some_and(|step| step.kind == Kind::Merge);
         let ending = match &done {
             Ok(_) => Ending::Done,
-            // Some of them may be in the buffer.
+            // Some of the increments may be in the buffer.
             Err(_) if is_add => Ending::Unknown,
             Err(error) if is_definite(error, poisoned) => Ending::Refused,
             Err(_) => Ending::Unknown,
@@ -120,7 +123,7 @@ impl Task {
         }
     }
 
-    /// Writes what waits: then the store has what was added before.
+    /// Writes the buffered increments: then the store has all earlier ones.
     fn counters_flush(&self, opened: &Opened, ids: &Ids, slot: Slot) -> Outcome {
         let world = &self.world;
         let Some(registry) = &opened.registry else { return Ok(()) };
@@ -205,7 +208,7 @@ impl Task {
         ledger.judge(watch, (slot, keys[0]), first.map(int_to_word))?;
         for (n, int) in keys.iter().zip(many) {
             let found = ledger.judge(watch, (slot, *n), Some(int_to_word(*int)));
-            // 0 is said of a counter that is not there, too.
+            // 0 is also returned for a counter that does not exist.
             if let (Err(why), true) =
                 (&found, *int != 0 || ledger.judge(watch, (slot, *n), None).is_err())
             {
@@ -215,7 +218,7 @@ impl Task {
         Ok(())
     }
 
-    /// All counters, forward and backward, and how many there are.
+    /// Reads all counters, forward and backward, and their number.
     fn counters_scan(&self, opened: &Opened, ids: &Ids, slot: Slot) -> Outcome {
         let world = &self.world;
         if opened.registry.is_some() {
@@ -266,8 +269,8 @@ impl Task {
         })
     }
 
-    /// Changes counters in the task's transaction. Under `none` only adds to keys that nobody else adds to: what waits beside a
-    /// transaction is written behind it.
+    /// Changes counters in the task's transaction. Under `none` it only adds to keys that nothing
+    /// else adds to, because buffered increments are written after the transaction.
     pub(super) fn tx_counters(&mut self, opened: &Opened, table: &TableStep) -> Outcome {
         let Some(tx) = &mut self.tx else { return Ok(()) };
         let Some(ids) = self.world.ids(&[table.slot]) else { return Ok(()) };
@@ -319,7 +322,7 @@ fn change(slot: Slot, step: &RowStep) -> (Counter, Change) {
     ((slot, step.key), change)
 }
 
-/// Numbers of all counters of a slot, from an answer that has keys and values.
+/// Collects the numbers of all counters of a slot from an answer with keys and values.
 pub fn collect_words(cells: &[Cell], slot: Slot, out: &mut BTreeMap<Counter, u64>) {
     for row in cells.chunks(3) {
         let number = (0..KEYS + TX_KEYS).find(|n| match (key(slot, *n).as_ref(), &row[0]) {
@@ -334,7 +337,7 @@ pub fn collect_words(cells: &[Cell], slot: Slot, out: &mut BTreeMap<Counter, u64
 }
 
 impl World {
-    /// What the ledger says of counters that an opening has found.
+    /// Checks with the ledger the counters that an opening has found.
     ///
     /// # Errors
     /// A number that a counter cannot have.

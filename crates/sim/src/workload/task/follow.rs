@@ -1,4 +1,4 @@
-//! A read-only process beside the writer.
+//! Steps of a follower: a read-only process beside the writer.
 
 use super::{Outcome, Task, whole};
 use crate::workload::read::{Ids, ReadStep};
@@ -24,7 +24,7 @@ impl Task {
             let model = world.model.borrow();
             (model.live.clone(), if none { model.durable } else { model.acknowledged })
         };
-        // Damage to the newest records looks like the end of what was written.
+        // Damage to the newest records looks like the end of the log.
         let (live, floor) =
             if world.swarm.damages() { (BTreeMap::new(), 0) } else { (live, floor) };
         let done = match &self.follower {

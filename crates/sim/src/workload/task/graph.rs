@@ -1,8 +1,9 @@
-//! The graph through its view: upserts, removals, imports and reads as users call them.
+//! Steps on the graph through its view: upserts, deletes, imports and reads, as users call them.
 //!
 //! # Why the same keyspaces
-//! The workload's edges are a graph that the view recognises, so what goes through it and what goes past it
-//! meet, and one model judges both. The view's own check compares its directions besides.
+//! The workload's edges are a graph that the view recognises. Writes through the view and past it
+//! therefore conflict, and one model checks both. In addition, the view's own check compares its
+//! directions.
 
 use super::{Outcome, Task, build, is_definite};
 use crate::workload::model::State;
@@ -21,7 +22,7 @@ use store::{Result, Store};
 use views::graph::{Edges, Graph, VertexList, Weights, WeightsRef};
 use views::import::ImportOptions;
 
-/// Memory of an import that must spill, and of one that need not.
+/// Memory of an import that must spill, and of one that need not, in bytes.
 const LIMITS_BYTES: [u64; 2] = [256, 1 << 20];
 
 /// Edges as columns.
@@ -156,7 +157,7 @@ impl Task {
         }
     }
 
-    /// The view's check of a moment, and a vertex's edges in both directions.
+    /// Runs the view's check at a snapshot, and reads a vertex's edges in both directions.
     fn graph_check(&self, opened: &Opened, ids: &Ids, number: u16) -> Outcome {
         let acknowledged = self.world.model.borrow().acknowledged;
         let snapshot = opened.kv.snapshot();
@@ -201,7 +202,7 @@ impl Task {
     }
 }
 
-/// The graph through its view, and where its next commit is noted.
+/// The graph's view, and the record of its next commit.
 fn through_the_view(opened: &Opened) -> Result<(Graph, Arc<Mutex<Recorded>>)> {
     let store = Recorder::new(Arc::clone(&opened.kv));
     let recorded = store.recorded();

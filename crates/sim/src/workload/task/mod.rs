@@ -1,7 +1,8 @@
-//! Carries steps out, and judges each by what the engine answered.
+//! Executes steps, and checks each by the engine's answer.
 //!
 //! # Invariant
-//! The model is never borrowed while the engine is called: every call may let another task run.
+//! The model is never borrowed during a call of the engine, because every call may switch to
+//! another task.
 
 mod backup;
 mod blobs;
@@ -25,10 +26,10 @@ use transaction::Tx;
 
 pub use counters::collect_words;
 
-/// What is wrong, where something is.
+/// What is wrong, if anything.
 pub type Outcome = Result<(), String>;
 
-/// A moment held by a task.
+/// A snapshot held by a task.
 struct Held {
     snapshot: Arc<dyn Snapshot>,
     generation: u64,
@@ -36,7 +37,7 @@ struct Held {
     ids: Ids,
 }
 
-/// What a task has of its own.
+/// State of one task.
 pub struct Task {
     world: Rc<World>,
     tx: Option<Tx>,
@@ -51,7 +52,7 @@ impl Task {
         Self { world, tx: None, held: Vec::new(), follower: None }
     }
 
-    /// Carries one step out.
+    /// Executes one step.
     ///
     /// # Errors
     /// A broken promise.
@@ -115,7 +116,8 @@ impl Task {
         self.world.tolerate(doing, error, &Ids::new(), generation)
     }
 
-    /// As the database does it: what waits is written first, and what was acknowledged by now is durable then.
+    /// Flushes as the database does: buffered increments are written first, and everything
+    /// acknowledged by now is durable afterwards.
     fn flush(&self, opened: &Opened, call: impl FnOnce() -> store::Result<()>) -> Outcome {
         let flushing = self.world.ledger.borrow_mut().flush_begins();
         let written = match &opened.registry {
@@ -137,7 +139,7 @@ impl Task {
         }
     }
 
-    /// A reader was given a moment.
+    /// Notes that a reader saw a sequence number.
     fn seen(&self, opened: &Opened, seq: u64, acknowledged: u64, who: &str) -> Outcome {
         if self.world.is_closed(opened.generation) {
             return Ok(());
@@ -154,7 +156,7 @@ impl Task {
 
     fn read(&self, opened: &Opened, read: &ReadStep) -> Outcome {
         if read.what == What::Graph {
-            return Ok(()); // two calls, so two moments
+            return Ok(()); // two calls read two snapshots
         }
         let Some(ids) = self.world.ids(&read.slots()) else { return Ok(()) };
         let low = self.world.model.borrow().acknowledged;
@@ -196,7 +198,7 @@ impl Task {
 
     fn held_read(&self, read: &ReadStep) -> Outcome {
         let Some(held) = self.held.first() else { return Ok(()) };
-        // A keyspace that was dropped since is read on.
+        // A keyspace that was dropped since can still be read.
         let ids: Option<Ids> =
             read.slots().iter().map(|slot| Some((*slot, *held.ids.get(slot)?))).collect();
         let Some(ids) = ids else { return Ok(()) };
@@ -206,7 +208,7 @@ impl Task {
         }
     }
 
-    /// Compares an answer with that of one moment.
+    /// Compares an answer with the model's at one sequence number.
     fn judge(
         &self,
         read: &ReadStep,
@@ -289,7 +291,7 @@ impl Task {
         let written = opened.registry.as_ref().map_or(Ok(()), |registry| registry.close());
         let acknowledged = world.model.borrow().acknowledged;
         if let Err(error) = opened.kv.close().and(written) {
-            world.stop.set(true); // what is next to open is not known: the life ends
+            world.stop.set(true); // whether the close was complete is unknown, so the life ends
             return self.tolerate("close", &error, opened.generation);
         }
         world.ledger.borrow_mut().flush_ended(flushing, true);
@@ -318,8 +320,8 @@ impl Task {
     }
 }
 
-/// Whether an error of a commit says that nothing was committed. `poisoned`: the store had refused a
-/// write before this one began.
+/// Whether an error of a commit means that nothing was committed. `poisoned`: the store had refused
+/// a write before this commit began.
 #[must_use]
 pub fn is_definite(error: &store::Error, poisoned: bool) -> bool {
     match error.kind() {
@@ -329,13 +331,13 @@ pub fn is_definite(error: &store::Error, poisoned: bool) -> bool {
     }
 }
 
-/// A read of all of a slot.
+/// A read of a whole slot.
 #[must_use]
 pub fn whole(slot: Slot) -> ReadStep {
     ReadStep { slot, what: What::Scan(Span::All, u16::MAX), keys: !0, values: !0 }
 }
 
-/// A keyspace of the workload.
+/// Definition of a keyspace of the workload.
 #[must_use]
 pub fn new_keyspace(slot: Slot) -> NewKeyspace {
     NewKeyspace {
@@ -349,7 +351,7 @@ fn slots_of(tables: &[TableStep]) -> Vec<Slot> {
     tables.iter().flat_map(|table| written(table.slot)).collect()
 }
 
-/// The writes that table steps stand for.
+/// The writes of table steps.
 fn build(tables: &[TableStep], ids: &Ids) -> Writes {
     let mut writes = Writes::new();
     for table in tables {

@@ -1,4 +1,5 @@
-//! A call of a view that makes its commits itself: whether it made the one that was asked for, and told the truth.
+//! Checks a call of a view that makes its commits itself: whether it made the expected commit and
+//! returned the right flags.
 
 use super::{Outcome, Task};
 use crate::workload::model::{SpaceWrites, Writes};
@@ -8,13 +9,13 @@ use crate::workload::world::Opened;
 use base::{Key, KeyspaceId, Kind};
 use store::{ErrorKind, Result};
 
-/// What a call told: whether each key was there; nothing where it does not.
+/// Flags that a call returned: whether each key existed. Empty where it returns none.
 pub(super) type Flags = Vec<bool>;
 
-/// What must follow from the writes of a call.
+/// The expected effect of a call.
 pub(super) struct Wanted {
     keys: Vec<Key>,
-    /// No commit: nothing is written, or all that is deleted was not there.
+    /// Whether there may be no commit: nothing is written, or no deleted key exists.
     may_find_nothing: bool,
 }
 
@@ -29,7 +30,7 @@ impl Wanted {
 }
 
 impl Task {
-    /// Judges a call whose commits the model was told.
+    /// Checks a call whose commits were reported to the model.
     pub(super) fn judge_told(
         &self,
         opened: &Opened,
@@ -42,7 +43,7 @@ impl Task {
         let world = &self.world;
         let flags = match done {
             Ok(flags) => flags,
-            // Each attempt was judged.
+            // Each attempt was checked.
             Err(error) if error.kind() == ErrorKind::Conflict => return Ok(()),
             Err(error) => {
                 return world.tolerate("write through a view", &error, ids, opened.generation);
@@ -59,7 +60,7 @@ impl Task {
         world.model.borrow_mut().when_known(at.0, move |model| {
             let Some(state) = model.state(at.0) else { return Ok(()) };
             let mut rows = (*state.rows(id)).clone();
-            // Of a key that is named twice the second flag is false.
+            // If a key is named twice, the second flag is false.
             let there: Flags = keys.iter().map(|key| rows.remove(key).is_some()).collect();
             if there == flags {
                 return Ok(());

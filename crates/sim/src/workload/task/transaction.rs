@@ -1,4 +1,4 @@
-//! Transactions: what they read, and whether they rightly won or lost.
+//! Steps of transactions: checks what they read, and whether they committed or conflicted rightly.
 
 use super::{Outcome, Task, build, is_definite, slots_of};
 use crate::workload::ledger::{Change, Counter, Ending};
@@ -17,15 +17,15 @@ use views::SharedTransaction;
 /// A transaction of a task.
 pub(super) struct Tx {
     pub(super) inner: Arc<SharedTransaction>,
-    /// What it reads and writes.
+    /// Record of its reads and writes.
     noted: NotedBy,
     pub(super) generation: u64,
     pub(super) since: u64,
-    /// Keyspaces that were there when it began.
+    /// Keyspaces that existed when it began.
     ids: Ids,
     pub(super) own: Rc<RefCell<Writes>>,
     pub(super) touched: Ids,
-    /// Changes of counters that the ledger must know of.
+    /// Changes of counters that the ledger must be told.
     pub(super) counted: Vec<(Counter, Change)>,
 }
 
@@ -62,7 +62,8 @@ impl Task {
                 tx.own.borrow_mut().extend(writes);
                 Ok(())
             }
-            // It began before the keyspace was made. What is refused leaves nothing behind.
+            // The transaction began before the keyspace was created. A refused write leaves nothing
+            // behind.
             Err(error) if is_new && error.kind() == ErrorKind::InvalidInput => Ok(()),
             Err(error) => {
                 let generation = tx.generation;
@@ -84,7 +85,7 @@ impl Task {
         });
         match undone {
             Ok(()) => Ok(()),
-            // It began before the keyspace was made.
+            // The transaction began before the keyspace was created.
             Err(error) if is_new && error.kind() == ErrorKind::InvalidInput => Ok(()),
             Err(error) => {
                 let generation = tx.generation;
@@ -141,7 +142,7 @@ impl Task {
             Ok(_) => Ok(()),
             Err(error) if error.kind() == ErrorKind::Conflict => Ok(()),
             Err(error) => {
-                // Of what it read, too, something may have been dropped since.
+                // A keyspace that it read may have been dropped, too.
                 let model = world.model.borrow();
                 let dropped = read.iter().any(|id| model.dropping.contains(id));
                 drop(model);

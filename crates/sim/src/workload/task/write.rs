@@ -1,4 +1,4 @@
-//! Commits without a transaction, and loads in bulk.
+//! Steps that commit without a transaction, and bulk loads.
 
 use super::{Outcome, Task, build, is_definite, slots_of};
 use crate::workload::existed;
@@ -26,7 +26,7 @@ impl Task {
         })
     }
 
-    /// A commit that `call` makes, and that tells which keys were there, where it shall.
+    /// Makes a commit by `call`, which returns flags about the keys if it was asked to.
     pub(super) fn commit_with(
         &self,
         opened: &Opened,
@@ -150,7 +150,7 @@ impl Task {
     }
 }
 
-/// Rows of a bulk load, a few at a time.
+/// Rows of a bulk load, in small batches.
 struct Part {
     batch: Batch,
     next: usize,
