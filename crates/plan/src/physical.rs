@@ -96,11 +96,11 @@ impl std::fmt::Display for Physical {
 /// Names the operators of a body's steps, once intersection groups are known.
 pub(crate) fn name_operators(steps: &mut [Planned], infos: &[RelationInfo]) {
     let mut group_ends = 0;
-    for at in 0..steps.len() {
-        if steps[at].together > 0 {
-            group_ends = at + 1 + steps[at].together;
+    for (at, planned) in steps.iter_mut().enumerate() {
+        if planned.together > 0 {
+            group_ends = at + 1 + planned.together;
         }
-        steps[at].operator = operator_of(&steps[at].step, at < group_ends, infos);
+        planned.operator = operator_of(&planned.step, at < group_ends, infos);
     }
 }
 
