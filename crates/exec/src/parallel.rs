@@ -28,7 +28,7 @@ use crate::profile::Clock;
 use crate::sink::{RowOutput, Serial, Sink};
 use crate::value::cell::Cell;
 use base::KeyRange;
-use plan::BodyPlan;
+use plan::PipelinePlan;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
@@ -104,7 +104,7 @@ impl Drop for ReservedWorkers<'_> {
 pub(crate) struct ParallelPipeline<'a, 'p, 's, S> {
     worker_pool: &'a WorkerPool,
     context: &'a ExecContext<'a>,
-    plan: &'p BodyPlan,
+    plan: &'p PipelinePlan,
     variables: usize,
     hints: OutputHints,
     sink: &'s mut S,
@@ -129,7 +129,7 @@ impl<'a, 'p, 's, S: Sink> ParallelPipeline<'a, 'p, 's, S> {
     pub(crate) fn new(
         worker_pool: &'a WorkerPool,
         context: &'a ExecContext<'a>,
-        plan: &'p BodyPlan,
+        plan: &'p PipelinePlan,
         variables: usize,
         hints: &OutputHints,
         sink: &'s mut S,

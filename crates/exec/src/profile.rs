@@ -10,7 +10,7 @@
 //!    has not left.
 
 use hashbrown::HashMap;
-use plan::{BodyPlan, OperatorName};
+use plan::{OperatorName, PipelinePlan};
 
 /// What one step did. Behind the last step of a body the head is one more: what it gets is what the
 /// body finds.
@@ -89,7 +89,7 @@ impl Profile {
     }
 
     /// A body ran.
-    pub(crate) fn add(&mut self, plan: &BodyPlan, clock: Clock) {
+    pub(crate) fn add(&mut self, plan: &PipelinePlan, clock: Clock) {
         let body = self.bodies.entry(address(plan)).or_default();
         body.runs += 1;
         body.steps.resize(clock.steps.len(), StepFigures::default());
@@ -97,12 +97,12 @@ impl Profile {
     }
 
     /// What a body did; nothing where it never ran.
-    pub(crate) fn body(&self, plan: &BodyPlan) -> BodyFigures {
+    pub(crate) fn body(&self, plan: &PipelinePlan) -> BodyFigures {
         self.bodies.get(&address(plan)).cloned().unwrap_or_default()
     }
 }
 
-fn address(plan: &BodyPlan) -> usize {
+fn address(plan: &PipelinePlan) -> usize {
     std::ptr::from_ref(plan).addr()
 }
 

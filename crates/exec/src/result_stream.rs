@@ -3,7 +3,8 @@
 //!
 //! # When
 //! Rows are streamable where no two rows of the entry's rule can be equal
-//! ([`plan::BodyPlan::unequal`]) and no order is asked for. `fixpoint/stream.rs` finds them.
+//! ([`plan::PipelinePlan::distinct_keys`]) and no order is asked for. `fixpoint/stream.rs` finds
+//! them.
 
 use crate::batch_size::Wanted;
 use crate::error::Result;

@@ -22,7 +22,7 @@ pub struct RangeHint {
 
 /// Estimated selectivity of a range, used to choose an access path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Sharpness {
+pub(crate) enum Selectivity {
     /// No restriction.
     Nothing,
     /// One bound.
@@ -35,13 +35,13 @@ pub(crate) enum Sharpness {
 
 impl RangeHint {
     /// Estimated selectivity.
-    pub(crate) fn sharpness(&self) -> Sharpness {
+    pub(crate) fn selectivity(&self) -> Selectivity {
         match (&self.lower, &self.upper) {
-            _ if self.is_point => Sharpness::Point,
-            _ if self.starts_with.is_some() => Sharpness::Stretch,
-            (Some(_), Some(_)) => Sharpness::Stretch,
-            (None, None) => Sharpness::Nothing,
-            _ => Sharpness::OneSide,
+            _ if self.is_point => Selectivity::Point,
+            _ if self.starts_with.is_some() => Selectivity::Stretch,
+            (Some(_), Some(_)) => Selectivity::Stretch,
+            (None, None) => Selectivity::Nothing,
+            _ => Selectivity::OneSide,
         }
     }
 
@@ -72,7 +72,7 @@ pub(crate) fn find(rule: &Rule, var: Var) -> Option<Box<RangeHint>> {
             });
         }
     }
-    (hint.sharpness() > Sharpness::Nothing).then(|| Box::new(hint))
+    (hint.selectivity() > Selectivity::Nothing).then(|| Box::new(hint))
 }
 
 /// Visits the operands of nested conjunctions.

@@ -26,13 +26,13 @@ pub struct RelationInfo {
     /// Whether the last key column is a validity, so that `@` is allowed.
     pub is_historical: bool,
     /// Columns that hold dictionary ids of strings.
-    pub spelled: Option<Spelled>,
+    pub spelled: Option<DictionaryColumns>,
 }
 
 /// Dictionary-encoded columns: they hold ids that stand for the strings of another relation. Used
 /// for graphs with string vertices.
 #[derive(Clone, Debug)]
-pub struct Spelled {
+pub struct DictionaryColumns {
     /// The encoded columns. Ids and strings correspond one to one.
     pub columns: Vec<usize>,
     /// Name of the relation `{id => string}`.

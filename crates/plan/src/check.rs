@@ -3,7 +3,7 @@
 
 use crate::catalog::RelationInfo;
 use crate::ir::{Literal, PredicateKind, Program, Rule, Source, Var};
-use crate::order::{BodyPlan, Step};
+use crate::order::{PipelinePlan, Step};
 
 /// Whether every head variable must be bound by now. Scripts with unbound variables are rejected
 /// only when bodies are ordered.
@@ -73,7 +73,7 @@ fn rule_is_sound(
 /// # Panics
 /// With debug assertions, if a literal is missing or taken twice, or a step uses a variable that no
 /// earlier step binds.
-pub(crate) fn body(rule: &Rule, body: &BodyPlan) {
+pub(crate) fn body(rule: &Rule, body: &PipelinePlan) {
     if !cfg!(debug_assertions) {
         return;
     }

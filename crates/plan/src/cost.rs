@@ -1,7 +1,7 @@
 //! The cost model: what the planner assumes where statistics say nothing, and what work costs.
 //!
-//! A cost is a number of rows that are read or left. Estimates are wrong by more than these constants
-//! are; they decide between orders that differ by a multiple.
+//! A cost is a number of rows that are read or left. Estimates are wrong by more than these
+//! constants are; they decide between orders that differ by a multiple.
 
 /// Number of scanned rows that cost as much as finding one row in an index and looking it up in its
 /// relation: 20 to 40 ns each, against about 300 ns.

@@ -38,7 +38,7 @@ impl Frontier {
             Literal::Assign { var, value, .. } => {
                 let mut all = 1.0;
                 value.each_var(&mut |var| all *= self.values[var]);
-                if !value.is_drawn() {
+                if !value.is_random() {
                     self.at_most(*var, all);
                 }
             }
@@ -72,9 +72,9 @@ impl Frontier {
         if self.keeps_equal {
             return f64::INFINITY;
         }
-        let mut is_asked = self.in_head.clone();
-        left.iter().for_each(|(_, literal)| literal.each_var(&mut |var| is_asked[var] = true));
-        let vars = (0..bound.len()).filter(|&var| bound[var] && is_asked[var]);
+        let mut is_magic_set = self.in_head.clone();
+        left.iter().for_each(|(_, literal)| literal.each_var(&mut |var| is_magic_set[var] = true));
+        let vars = (0..bound.len()).filter(|&var| bound[var] && is_magic_set[var]);
         vars.map(|var| self.values[var]).product()
     }
 }

@@ -18,11 +18,11 @@
 //!    alone. Anything else would be computed several times.
 
 use crate::catalog::RelationInfo;
+use crate::distinct::are_distinct;
 use crate::ir::{Expr, LITERALS_MAX, Literal, Program, Rule, Source, Var};
 use crate::live::{self, Duplicates};
 use crate::push::uses;
 use crate::stratify::components_of;
-use crate::unequal::are_unequal;
 use hashbrown::HashMap;
 use model::{Type, Value};
 
@@ -66,7 +66,7 @@ fn reads_any(rule: &Rule, is_one: &dyn Fn(usize) -> bool) -> bool {
 struct View {
     rule: Rule,
     /// Whether its body produces each row once.
-    is_unequal: bool,
+    is_distinct: bool,
     /// Whether it restricts its relation by equalities alone.
     is_alias: bool,
     /// Whether it is a single atom, possibly with constants, so that negating it means negating
@@ -85,7 +85,7 @@ impl View {
             return None;
         }
         let mut atoms = 0;
-        let (mut is_atom, mut is_alias) = (are_distinct(&rule.head), true);
+        let (mut is_atom, mut is_alias) = (are_all_different(&rule.head), true);
         let mut assigned = Vec::new();
         for literal in &rule.body {
             match literal {
@@ -109,15 +109,15 @@ impl View {
             return None;
         }
         let is_told = assigned.iter().any(|var| rule.head.contains(var));
-        is_atom &= is_alias && !is_told && are_distinct(&assigned);
-        let is_unequal = are_unequal(program, rule, &rule.head, infos);
-        Some(Self { rule: rule.clone(), is_unequal, is_alias, is_atom })
+        is_atom &= is_alias && !is_told && are_all_different(&assigned);
+        let is_distinct = are_distinct(program, rule, &rule.head, infos);
+        Some(Self { rule: rule.clone(), is_distinct, is_alias, is_atom })
     }
 
     /// Whether it can be unfolded for a positive atom. A recursive rule would apply its conditions
     /// again in every round.
     fn fits(&self, is_recursive: bool, takes_equal_rows: bool) -> bool {
-        (self.is_unequal || takes_equal_rows) && (self.is_alias || !is_recursive)
+        (self.is_distinct || takes_equal_rows) && (self.is_alias || !is_recursive)
     }
 }
 
@@ -125,7 +125,7 @@ fn is_leaf(expr: &Expr) -> bool {
     matches!(expr, Expr::Const(_) | Expr::Param(_))
 }
 
-fn are_distinct(vars: &[Var]) -> bool {
+fn are_all_different(vars: &[Var]) -> bool {
     vars.iter().enumerate().all(|(place, var)| !vars[..place].contains(var))
 }
 
@@ -308,11 +308,11 @@ impl<'p> Reader<'p> {
         let mut uses = vec![0; self.variables.len()];
         self.head.iter().for_each(|&var| uses[var] += 1);
         self.body.iter().for_each(|literal| literal.each_var(&mut |var| uses[var] += 1));
-        let is_asked = |literal: &&Literal| {
+        let is_magic_set = |literal: &&Literal| {
             let spelling = spelling_of(literal, &self.body, self.program, self.infos);
             spelling.is_none_or(|(_, _, text)| uses[text] > 1)
         };
-        let body = self.body.iter().filter(is_asked).cloned().collect();
+        let body = self.body.iter().filter(is_magic_set).cloned().collect();
         (self.variables, body)
     }
 }

@@ -58,7 +58,7 @@ pub struct Predicate {
     /// Position of the first definition.
     pub span: Span,
     /// Whether it is a magic set: the values for which a rule is asked, which are few.
-    pub is_asked: bool,
+    pub is_magic_set: bool,
     /// Whether its rows are read in the order of their columns.
     pub is_sorted: bool,
 }
@@ -276,11 +276,12 @@ impl Expr {
     /// Whether the expression calls a random function, so that each row gets its own value. `now`
     /// also changes between rows, but nothing depends on that.
     #[must_use]
-    pub fn is_drawn(&self) -> bool {
+    pub fn is_random(&self) -> bool {
         match self {
             Self::Const(_) | Self::Param(_) | Self::Var(_) => false,
             Self::Call(function, args, _) => {
-                !function.deterministic && function.name != "now" || args.iter().any(Self::is_drawn)
+                !function.deterministic && function.name != "now"
+                    || args.iter().any(Self::is_random)
             }
         }
     }
@@ -299,12 +300,12 @@ impl Expr {
 }
 
 impl Literal {
-    /// Whether an expression in it is random ([`Expr::is_drawn`]).
-    pub(crate) fn is_drawn(&self) -> bool {
+    /// Whether an expression in it is random ([`Expr::is_random`]).
+    pub(crate) fn is_random(&self) -> bool {
         match self {
             Self::Condition(expr)
             | Self::Assign { value: expr, .. }
-            | Self::Member { list: expr, .. } => expr.is_drawn(),
+            | Self::Member { list: expr, .. } => expr.is_random(),
             Self::Atom { .. } | Self::Same(..) => false,
         }
     }

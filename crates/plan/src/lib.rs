@@ -8,46 +8,48 @@
 //! 4. `magic`: rules are restricted to the values that the query needs (magic sets).
 //! 5. `stratify`: predicates are grouped into strata.
 //! 6. `order`: finds a join order for each rule, and one for each of its recursive atoms.
-//!    `look_first` adds an order to be tried first, `together` groups steps that are answered by
-//!    intersection, `physical` names operators, `live` finds live variables, and `unequal` proves rows
-//!    distinct. Estimates and costs are those of `cost`.
+//!    `alternative` adds an order to be tried first, `intersection` groups steps that are answered
+//!    by intersection, `physical` names operators, `live` finds live variables, and `distinct`
+//!    proves rows distinct. Estimates and costs are those of `cost`.
 //!
 //! With debug assertions, `check` verifies the result of each pass.
 
+mod alternative;
 mod bounds;
 mod catalog;
 mod check;
 mod constants;
 mod cost;
+mod distinct;
 mod frontier;
-mod head;
 mod inline;
+mod intersection;
 mod ir;
 mod live;
-mod look_first;
 mod magic;
 mod order;
 mod physical;
 mod push;
 mod resolve;
 mod stratify;
-mod together;
-mod unequal;
+mod types;
 
 pub use bounds::RangeHint;
-pub use catalog::{AccessPath, Catalog, ColumnInfo, PrefixStatistics, RelationInfo, Spelled};
+pub use catalog::{
+    AccessPath, Catalog, ColumnInfo, DictionaryColumns, PrefixStatistics, RelationInfo,
+};
 pub use constants::{Constant, Wanted};
 pub use cost::LOOK_UP_ROWS;
-pub use head::{entry_types, head_types};
 pub use ir::{
     AggregateUse, Expr, FixedInput, FixedUse, Literal, Predicate, PredicateKind, Program, Rule,
     Source, StoredUse, Var,
 };
 pub use live::Duplicates;
-pub use order::{BodyPlan, Planned, Step, Tried, Version};
+pub use order::{Alternative, PipelinePlan, PlannedStep, Step, Version};
 pub use physical::{OperatorName, Physical};
 pub use resolve::{resolve, resolve_expression, resolve_over};
 pub use stratify::Group;
+pub use types::{entry_types, head_types};
 
 use check::Heads;
 use order::Sizes;
@@ -97,10 +99,10 @@ pub struct RulePlan {
     pub rule: usize,
     /// Plan of the initial evaluation. `None` for a rule that reads its own group, which is empty
     /// then.
-    pub first: Option<BodyPlan>,
+    pub first: Option<PipelinePlan>,
     /// Plans of the semi-naive rounds, one for each atom that reads the rule's own group. That atom
     /// reads the delta.
-    pub rounds: Vec<BodyPlan>,
+    pub rounds: Vec<PipelinePlan>,
 }
 
 /// Plans a query.
@@ -197,7 +199,7 @@ fn plan_groups(
     infos: &[RelationInfo],
     groups: Vec<Group>,
 ) -> Result<Groups, Vec<Diagnostic>> {
-    let asked = |predicate: &Predicate| predicate.is_asked.then_some(cost::ROWS_MAGIC);
+    let asked = |predicate: &Predicate| predicate.is_magic_set.then_some(cost::ROWS_MAGIC);
     let mut sizes: Vec<Option<f64>> = program.predicates.iter().map(asked).collect();
     let mut whole_rows = vec![None; program.predicates.len()];
     let mut planned = Vec::with_capacity(groups.len());
@@ -223,7 +225,7 @@ fn plan_groups(
         for &predicate in &group.predicates {
             let is_inline =
                 matches!(program.predicates[predicate].kind, PredicateKind::Inline { .. });
-            if is_inline && !program.predicates[predicate].is_asked {
+            if is_inline && !program.predicates[predicate].is_magic_set {
                 let grown = if group.is_recursive { cost::RECURSION_GROWS } else { 1.0 };
                 sizes[predicate] = Some((rows[predicate] * grown).clamp(1.0, cost::ROWS_MAX));
                 if !group.is_recursive {

@@ -9,7 +9,7 @@
 
 use crate::catalog::RelationInfo;
 use crate::ir::{AggregateUse, Expr, PredicateKind, Program, Rule, Var};
-use crate::order::{Planned, Step};
+use crate::order::{PlannedStep, Step};
 
 /// How a rule treats duplicate rows of its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub(crate) fn find(
     rule: &Rule,
     infos: &[RelationInfo],
     duplicates: Duplicates,
-    steps: &mut [Planned],
+    steps: &mut [PlannedStep],
 ) {
     let mut needed = asked_by_head(program, rule);
     let mut joins_follow = false;
@@ -79,7 +79,7 @@ pub(crate) fn find(
             outputs.retain(|(_, var)| needed[*var]);
         }
         // A random value must be drawn for each row, so rows before it are not merged.
-        if planned.step.expr().is_some_and(Expr::is_drawn) {
+        if planned.step.expr().is_some_and(Expr::is_random) {
             needed.iter_mut().for_each(|needed| *needed = true);
         }
         let mut need = |var: Var| needed[var] = true;
@@ -135,7 +135,7 @@ pub(crate) fn find(
         }
         let leaves_out = leaves_keys_out(&planned.step, program, infos);
         passes_over |= leaves_out;
-        planned.finds_alike = binds && leaves_out;
+        planned.may_duplicate = binds && leaves_out;
         planned.live.retain(|&var| bound[var]);
         let count = |of: &dyn Fn(Var) -> bool| (0..bound.len()).filter(|&var| of(var)).count();
         let constants = planned.live.iter().filter(|&&var| constant[var]).count();
@@ -144,7 +144,7 @@ pub(crate) fn find(
         let dropped = varies < count(&|var| bound[var] && !constant[var]) || before > varies;
         let dropped_constant =
             constants < count(&|var| constant[var]) || constants_before > constants;
-        planned.distinct &= dropped || planned.finds_alike || passes_over && dropped_constant;
+        planned.distinct &= dropped || planned.may_duplicate || passes_over && dropped_constant;
         (before, constants_before) = (varies, constants);
     }
 }
@@ -169,7 +169,7 @@ fn leaves_keys_out(step: &Step, program: &Program, infos: &[RelationInfo]) -> bo
 
 /// Whether an expression has the same value for all rows.
 fn is_constant(expr: &Expr) -> bool {
-    let mut is_constant = !expr.is_drawn();
+    let mut is_constant = !expr.is_random();
     expr.each_var(&mut |_| is_constant = false);
     is_constant
 }

@@ -118,10 +118,11 @@ impl Rewriter<'_> {
             kind: PredicateKind::Inline { aggregates: columns.iter().map(|_| None).collect() },
             columns,
             span: original.span,
-            is_asked: true,
+            is_magic_set: true,
             is_sorted: false,
         });
-        self.sizes.extend([original.is_asked.then_some(cost::ROWS_MAGIC), Some(cost::ROWS_MAGIC)]);
+        self.sizes
+            .extend([original.is_magic_set.then_some(cost::ROWS_MAGIC), Some(cost::ROWS_MAGIC)]);
         self.copies.insert((of, bound.clone()), (copy, asked));
         self.work.push(Task::Copy { of, bound, copy, asked });
         (copy, asked)
@@ -305,7 +306,7 @@ fn handed_on(
         }
     }
     let plan = order::order(program, rule, sizes, &|_| Version::Total).ok()?;
-    let order::BodyPlan { places, steps, .. } = match plan.tried {
+    let order::PipelinePlan { places, steps, .. } = match plan.tried {
         Some(tried) => tried.plan,
         None => plan,
     };

@@ -7,17 +7,17 @@
 //! exhaustive search (Selinger et al., SIGMOD 1979) would gain less than the estimates are wrong
 //! by.
 
+use crate::alternative;
 use crate::bounds::{self, RangeHint};
 use crate::catalog::RelationInfo;
 use crate::check;
 use crate::cost;
+use crate::distinct;
 use crate::frontier::Frontier;
+use crate::intersection;
 use crate::ir::{Expr, Literal, Program, Rule, Source, Var};
 use crate::live::{self, Duplicates};
-use crate::look_first;
 use crate::physical::{self, OperatorName, Physical};
-use crate::together;
-use crate::unequal;
 use syntax::{Diagnostic, Span};
 
 mod estimate;
@@ -125,7 +125,7 @@ impl Step {
 
 /// A step with its operator, estimates and properties of the rows after it.
 #[derive(Clone, Debug)]
-pub struct Planned {
+pub struct PlannedStep {
     /// What it does.
     pub step: Step,
     /// Live variables: bound, and used by a later step or the head.
@@ -138,13 +138,13 @@ pub struct Planned {
     pub distinct: bool,
     /// Whether the join may produce duplicates: it finds rows that differ only in columns it does
     /// not use.
-    pub finds_alike: bool,
+    pub may_duplicate: bool,
     /// Position in the script.
     pub span: Span,
     /// Number of the following steps that belong to the same intersection group. They only check
     /// for a matching row, so the variable that this step binds can be found by intersecting all of
     /// them.
-    pub together: usize,
+    pub group_steps: usize,
     /// The operator that answers the step.
     pub operator: Physical,
 }
@@ -152,7 +152,7 @@ pub struct Planned {
 /// How often the values of a variable repeat. If the data is skewed, the number of rows that a
 /// lookup finds depends on it.
 #[derive(Clone, Copy, PartialEq)]
-enum Comes {
+enum ValueDistribution {
     /// Each value once, as far as known.
     Once,
     /// As often as in some other column.
@@ -163,9 +163,9 @@ enum Comes {
 
 /// The plan of a rule's body: a pipeline of operators.
 #[derive(Clone, Debug)]
-pub struct BodyPlan {
+pub struct PipelinePlan {
     /// Operators in order.
-    pub steps: Vec<Planned>,
+    pub steps: Vec<PlannedStep>,
     /// How duplicates are treated.
     pub duplicates: Duplicates,
     /// Estimated number of result rows.
@@ -174,18 +174,18 @@ pub struct BodyPlan {
     pub places: Vec<usize>,
     /// For the entry, if its rows are provably distinct: the number of leading head columns that
     /// form a unique key.
-    pub unequal: Option<usize>,
+    pub distinct_keys: Option<usize>,
     /// Head variables whose values are never compared, in ascending order.
-    pub loose: Vec<Var>,
+    pub not_compared: Vec<Var>,
     /// An alternative order, to be tried before this one with its full scan.
-    pub tried: Option<Box<Tried>>,
+    pub tried: Option<Box<Alternative>>,
 }
 
 /// An order that starts with bound values, limited in the rows that it may read.
 #[derive(Clone, Debug)]
-pub struct Tried {
+pub struct Alternative {
     /// The plan of the order.
-    pub plan: BodyPlan,
+    pub plan: PipelinePlan,
     /// Rows after which the alternative is abandoned, over all rounds of a recursion. A lookup
     /// counts as [`LOOK_UP_ROWS`](crate::LOOK_UP_ROWS).
     pub rows_max: u64,
@@ -208,7 +208,7 @@ pub(crate) fn order(
     rule: &Rule,
     sizes: &Sizes<'_>,
     version: &dyn Fn(usize) -> Version,
-) -> Result<BodyPlan, Diagnostic> {
+) -> Result<PipelinePlan, Diagnostic> {
     let frontier = Frontier::new(program, rule);
     let mut best = Orderer::new(rule, sizes, frontier.clone());
     // A round must start with the delta. Scanning anything else costs the same even if the delta is
@@ -238,25 +238,26 @@ pub(crate) fn order(
     if let Some(&var) = rule.head.iter().find(|&&var| !best.bound[var]) {
         return Err(self::unbound(rule, var, rule.span));
     }
-    let tried = look_first::find(program, rule, sizes, version, &best);
+    let tried = alternative::find(program, rule, sizes, version, &best);
     let tried = tried.map(|(order, rows_max)| {
-        Box::new(Tried { plan: finished(program, rule, sizes, order), rows_max })
+        Box::new(Alternative { plan: finished(program, rule, sizes, order), rows_max })
     });
-    Ok(BodyPlan { tried, ..finished(program, rule, sizes, best) })
+    Ok(PipelinePlan { tried, ..finished(program, rule, sizes, best) })
 }
 
 /// Turns a complete order into a plan.
-fn finished(program: &Program, rule: &Rule, sizes: &Sizes<'_>, order: Orderer<'_>) -> BodyPlan {
+fn finished(program: &Program, rule: &Rule, sizes: &Sizes<'_>, order: Orderer<'_>) -> PipelinePlan {
     let Orderer { rows, mut steps, mut places, .. } = order;
-    together::find(&mut steps, &mut places);
+    intersection::find(&mut steps, &mut places);
     physical::name_operators(&mut steps, sizes.infos);
     let duplicates = live::duplicates(program, rule);
     live::find(program, rule, sizes.infos, duplicates, &mut steps);
     // Only computed for the entry.
     let is_entry = rule.predicate == program.entry;
-    let unequal = if is_entry { unequal::columns(program, rule, sizes.infos) } else { None };
-    let loose = unequal::loose(rule, unequal);
-    let plan = BodyPlan { steps, duplicates, rows, places, unequal, loose, tried: None };
+    let distinct_keys = if is_entry { distinct::columns(program, rule, sizes.infos) } else { None };
+    let not_compared = distinct::not_compared(rule, distinct_keys);
+    let plan =
+        PipelinePlan { steps, duplicates, rows, places, distinct_keys, not_compared, tried: None };
     check::body(rule, &plan);
     plan
 }
@@ -279,9 +280,9 @@ pub(crate) struct Orderer<'a> {
     /// Variables whose value comes from the script or its parameters.
     known: Vec<bool>,
     /// Valid for bound variables.
-    comes: Vec<Comes>,
+    comes: Vec<ValueDistribution>,
     rows: f64,
-    pub(crate) steps: Vec<Planned>,
+    pub(crate) steps: Vec<PlannedStep>,
     /// For each step, the index of its literal in the body.
     pub(crate) places: Vec<usize>,
     /// Cost so far: the total rows that the steps read and leave.
@@ -300,7 +301,7 @@ impl<'a> Orderer<'a> {
             looks: false,
             bound: vec![false; variables],
             known: vec![false; variables],
-            comes: vec![Comes::Once; variables],
+            comes: vec![ValueDistribution::Once; variables],
             rows: 1.0,
             steps: Vec::new(),
             places: Vec::with_capacity(rule.body.len()),
@@ -330,7 +331,7 @@ impl<'a> Orderer<'a> {
                     *other < place
                         && (is_positive(before) || matches!(before, Literal::Member { .. }))
                 };
-                literal.is_drawn() && left.iter().any(is_row)
+                literal.is_random() && left.iter().any(is_row)
             };
             let free = left
                 .iter()
@@ -457,11 +458,11 @@ impl<'a> Orderer<'a> {
         let before = self.rows;
         match literal {
             Literal::Assign { var, value: expr, .. } | Literal::Member { var, list: expr, .. } => {
-                let mut is_known = !expr.is_drawn();
+                let mut is_known = !expr.is_random();
                 expr.each_var(&mut |var| is_known &= self.known[var]);
                 self.known[*var] |= is_known;
                 if !is_known && !self.bound[*var] {
-                    self.comes[*var] = Comes::Again;
+                    self.comes[*var] = ValueDistribution::Again;
                 }
             }
             Literal::Same(a, b) => {
@@ -529,15 +530,15 @@ impl<'a> Orderer<'a> {
         };
         literal.each_var(&mut |var| self.bound[var] = true);
         self.rows = self.rows.max(cost::ROWS_MIN);
-        self.steps.push(Planned {
+        self.steps.push(PlannedStep {
             step,
             live: Vec::new(),
             rows: self.rows,
             grows: self.rows / before,
             distinct: false,
-            finds_alike: false,
+            may_duplicate: false,
             span: literal.span().unwrap_or(self.rule.span),
-            together: 0,
+            group_steps: 0,
             operator: Physical::Fixed(OperatorName::Filter),
         });
     }
@@ -550,11 +551,11 @@ impl<'a> Orderer<'a> {
                 continue;
             }
             self.comes[var] = match source {
-                Source::Derived(_) if args.len() == 1 => Comes::Once,
-                Source::Derived(_) => Comes::Again,
+                Source::Derived(_) if args.len() == 1 => ValueDistribution::Once,
+                Source::Derived(_) => ValueDistribution::Again,
                 Source::Stored(stored) => match self.sizes.infos[stored].keys == 1 && column == 0 {
-                    true => Comes::Once,
-                    false => Comes::From(stored, column),
+                    true => ValueDistribution::Once,
+                    false => ValueDistribution::From(stored, column),
                 },
             };
         }

@@ -5,7 +5,7 @@
 //! best, a step is adaptive: execution chooses for each batch.
 
 use crate::catalog::RelationInfo;
-use crate::order::{Planned, Step};
+use crate::order::{PlannedStep, Step};
 
 /// A physical operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,11 +94,11 @@ impl std::fmt::Display for Physical {
 }
 
 /// Names the operators of a body's steps, once intersection groups are known.
-pub(crate) fn name_operators(steps: &mut [Planned], infos: &[RelationInfo]) {
+pub(crate) fn name_operators(steps: &mut [PlannedStep], infos: &[RelationInfo]) {
     let mut group_ends = 0;
     for (at, planned) in steps.iter_mut().enumerate() {
-        if planned.together > 0 {
-            group_ends = at + 1 + planned.together;
+        if planned.group_steps > 0 {
+            group_ends = at + 1 + planned.group_steps;
         }
         planned.operator = operator_of(&planned.step, at < group_ends, infos);
     }

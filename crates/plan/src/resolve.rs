@@ -150,7 +150,7 @@ impl Resolver<'_> {
                 columns,
                 kind,
                 span,
-                is_asked: false,
+                is_magic_set: false,
                 is_sorted: false,
             });
             return;

@@ -433,10 +433,10 @@ fn what_is_negated_may_ask_for_one_value_in_two_columns() {
 
 #[test]
 fn heads_that_determine_all_keys_cannot_be_equal() {
-    let unequal = |text: &str| {
+    let distinct_keys = |text: &str| {
         let plan = planned(text).unwrap();
         let last = plan.groups.last().unwrap().rules.last().unwrap();
-        last.first.as_ref().unwrap().unequal.is_some()
+        last.first.as_ref().unwrap().distinct_keys.is_some()
     };
     for text in [
         "?[a, b] := *edge[a, b]",
@@ -450,7 +450,7 @@ fn heads_that_determine_all_keys_cannot_be_equal() {
         "?[b, a] := *user[a, _], *edge[c, b], c = a + 1",
         "r[a, b] := *edge[a, b], a > 3  ?[a, b] := r[a, b]",
     ] {
-        assert!(unequal(text), "{text}");
+        assert!(distinct_keys(text), "{text}");
     }
     for text in [
         "?[a] := *edge[a, b]",
@@ -463,26 +463,29 @@ fn heads_that_determine_all_keys_cannot_be_equal() {
         "?[a, x] := *user[a, _], x in [1, 1]",
         "r[a, b] := *edge[a, b], a > 3  ?[a] := r[a, _]",
     ] {
-        assert!(!unequal(text), "{text}");
+        assert!(!distinct_keys(text), "{text}");
     }
 }
 
 #[test]
 fn values_behind_what_tells_rows_apart_are_loose() {
-    let loose = |text: &str| {
+    let not_compared = |text: &str| {
         let plan = planned(text).unwrap();
         let last = plan.groups.last().unwrap().rules.last().unwrap();
         let names = &plan.program.rules[last.rule].variables;
         let body = last.first.as_ref().unwrap();
-        let vars = body.loose.iter().map(|&var| names[var].as_str()).collect::<Vec<_>>();
-        (body.unequal, vars.join(" "))
+        let vars = body.not_compared.iter().map(|&var| names[var].as_str()).collect::<Vec<_>>();
+        (body.distinct_keys, vars.join(" "))
     };
-    assert_eq!(loose("?[id, age] := *user[id, age]"), (Some(1), "age".to_owned()));
+    assert_eq!(not_compared("?[id, age] := *user[id, age]"), (Some(1), "age".to_owned()));
     // The age comes before the key, so it is compared.
-    assert_eq!(loose("?[age, id] := *user[id, age]"), (Some(2), String::new()));
-    assert_eq!(loose("?[id, age, age] := *user[id, age]"), (Some(1), "age".to_owned()));
-    assert_eq!(loose("?[id, age] := *user[id, age], age > 3"), (Some(1), String::new()));
-    assert_eq!(loose("?[id, age] := *user[id, age], *edge[age, 7]"), (Some(1), String::new()));
-    assert_eq!(loose("?[a, b] := *edge[a, b]"), (Some(2), String::new()));
-    assert_eq!(loose("?[a] := *edge[a, b]"), (None, String::new()));
+    assert_eq!(not_compared("?[age, id] := *user[id, age]"), (Some(2), String::new()));
+    assert_eq!(not_compared("?[id, age, age] := *user[id, age]"), (Some(1), "age".to_owned()));
+    assert_eq!(not_compared("?[id, age] := *user[id, age], age > 3"), (Some(1), String::new()));
+    assert_eq!(
+        not_compared("?[id, age] := *user[id, age], *edge[age, 7]"),
+        (Some(1), String::new())
+    );
+    assert_eq!(not_compared("?[a, b] := *edge[a, b]"), (Some(2), String::new()));
+    assert_eq!(not_compared("?[a] := *edge[a, b]"), (None, String::new()));
 }

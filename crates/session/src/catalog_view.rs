@@ -9,7 +9,7 @@ use exec::storage::statistics::PathStatistics;
 use exec::table::owned::OwnedTable;
 use function::OwnAggregate;
 use model::Type;
-use plan::{AccessPath, ColumnInfo, RelationInfo, Spelled};
+use plan::{AccessPath, ColumnInfo, DictionaryColumns, RelationInfo};
 use relation::{Access, Catalog, Dictionary, Entry, GraphPart, Names, Schema};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -110,7 +110,7 @@ impl<'s> CatalogView<'s> {
         });
         let info_paths = info_paths.collect();
         let handle = self.keep(Relation::Stored(Arc::new(relation)));
-        let spelled = entry.text_graph().map(|_| Spelled {
+        let spelled = entry.text_graph().map(|_| DictionaryColumns {
             columns: vec![0, 1],
             names: format!("{name}{}", GraphPart::Names.suffix()),
         });

@@ -3,7 +3,7 @@
 //!
 //! Scripts that must not block ask it before they compute anything.
 
-use plan::{Expr, Plan, Planned, PredicateKind, Step};
+use plan::{Expr, Plan, PlannedStep, PredicateKind, Step};
 
 /// Functions that may make much of little, or take long to begin.
 const LONG_FUNCTIONS: &[&str] = &[
@@ -19,7 +19,7 @@ const LONG_FUNCTIONS: &[&str] = &[
 
 /// Whether what a plan computes of each row is soon done.
 pub(crate) fn computes_little(plan: &Plan) -> bool {
-    let is_little = |step: &Planned| match &step.step {
+    let is_little = |step: &PlannedStep| match &step.step {
         Step::Assign { value: expr, .. } | Step::Filter(expr) => is_quick(expr),
         Step::Same { .. } | Step::Stored { .. } => true,
         Step::Derived { .. } | Step::Member { .. } => false,

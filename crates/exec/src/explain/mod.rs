@@ -28,7 +28,7 @@ fn each_step(
     plan: &Plan,
     stratum: usize,
     group: &GroupPlan,
-    visit: &mut dyn FnMut(&plan::BodyPlan, usize, Vec<Value>),
+    visit: &mut dyn FnMut(&plan::PipelinePlan, usize, Vec<Value>),
 ) {
     for (number, rule) in group.rules.iter().enumerate() {
         let definition = &plan.program.rules[rule.rule];

@@ -19,7 +19,7 @@ use crate::storage::relation_source::Relation;
 use crate::table::Table;
 use crate::value::cell::Cell;
 use crate::value::columns::Columns;
-use plan::{Plan, Planned, PredicateKind, Step, Var};
+use plan::{Plan, PlannedStep, PredicateKind, Step, Var};
 use store::Read;
 
 /// Lookups after which it gives up.
@@ -101,7 +101,8 @@ impl<'p> DepthFirst<'p> {
         let Some(body) = &planned.first else { return Ok(None) };
         // A row after the other is followed from what is bound.
         let body = body.tried.as_ref().map_or(body, |tried| &tried.plan);
-        // All steps are checked first, for to compile an expression computes what is constant of it.
+        // All steps are checked first, for to compile an expression computes what is constant of
+        // it.
         if body.steps.len() > STEPS_MAX || !body.steps.iter().all(is_followed) {
             return Ok(None);
         }
@@ -210,7 +211,7 @@ impl<'p> DepthFirst<'p> {
 }
 
 /// Whether a step can be followed: a lookup, or one that reads no relation.
-fn is_followed(planned: &Planned) -> bool {
+fn is_followed(planned: &PlannedStep) -> bool {
     match &planned.step {
         Step::Stored { range, checks, at, negated, .. } => {
             range.is_none() && checks.is_empty() && at.is_none() && !negated
@@ -221,7 +222,7 @@ fn is_followed(planned: &Planned) -> bool {
 
 impl<'p> Lookup<'p> {
     /// The lookup that a step is; `None` where its rows are not in one stored order.
-    fn of(planned: &'p Planned, relations: &'p [Relation]) -> Option<Self> {
+    fn of(planned: &'p PlannedStep, relations: &'p [Relation]) -> Option<Self> {
         let Step::Stored { stored, path, prefix, outputs, .. } = &planned.step else { return None };
         let Relation::Stored(relation) = relations.get(*stored)? else { return None };
         let path = relation.paths.get(*path)?;

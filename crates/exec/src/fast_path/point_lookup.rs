@@ -18,7 +18,7 @@ use crate::storage::access_path::{SHORT_ROWS, StoredPath};
 use crate::storage::relation_source::Relation;
 use crate::value::cell::{Cell, Interner};
 use crate::value::columns::Columns;
-use plan::{Expr, Plan, Planned, PredicateKind, Step};
+use plan::{Expr, Plan, PlannedStep, PredicateKind, Step};
 use store::Read;
 
 /// A plan that is one lookup.
@@ -29,7 +29,7 @@ pub struct PointLookup<'p> {
     /// Columns of the relation that are read.
     wanted: Vec<usize>,
     /// What is computed of the rows, and asked of them.
-    then: &'p [Planned],
+    then: &'p [PlannedStep],
     /// The variables.
     vars: Vars<'p>,
 }
@@ -79,7 +79,7 @@ impl<'p> PointLookup<'p> {
         let path = relation.paths.get(*number)?;
         // Every step but the last says a value of the key, so that nothing else can fail or keep a
         // row out.
-        let says_key = |step: &Planned| prefix.iter().any(|&var| value_of(step, var).is_some());
+        let says_key = |step: &PlannedStep| prefix.iter().any(|&var| value_of(step, var).is_some());
         let wanted: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
         if prefix.is_empty()
             || !checks.is_empty()
@@ -114,7 +114,7 @@ impl<'p> PointLookup<'p> {
         enough: usize,
     ) -> Result<Option<Columns>> {
         // How many rows are to be read for so few that are kept, nobody knows.
-        let keeps_all = |step: &Planned| matches!(step.step, Step::Assign { .. });
+        let keeps_all = |step: &PlannedStep| matches!(step.step, Step::Assign { .. });
         if enough <= SHORT_ROWS && !self.then.iter().all(keeps_all) {
             return Ok(None);
         }
@@ -160,12 +160,12 @@ fn cell_of(known: &Expr, parameters: &[Cell], interner: &Interner) -> Cell {
 }
 
 /// Whether a step computes something of each row, or keeps it or not.
-fn is_of_row(step: &Planned) -> bool {
+fn is_of_row(step: &PlannedStep) -> bool {
     matches!(step.step, Step::Assign { compare: false, .. } | Step::Filter(_))
 }
 
 /// The value that a step says a variable is, if that is known without computing it.
-fn value_of(step: &Planned, var: usize) -> Option<&Expr> {
+fn value_of(step: &PlannedStep, var: usize) -> Option<&Expr> {
     match &step.step {
         Step::Assign { var: other, value, compare: false } if *other == var => {
             matches!(value, Expr::Const(_) | Expr::Param(_)).then_some(value)

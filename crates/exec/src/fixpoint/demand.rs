@@ -19,7 +19,7 @@ use crate::fixpoint::Fixpoint;
 use crate::pipeline::Pipeline;
 use crate::sink::RowOutput;
 use crate::value::cell::Cell;
-use plan::{BodyPlan, Reader, RulePlan, Step};
+use plan::{PipelinePlan, Reader, RulePlan, Step};
 
 /// Rows that may be read or made to find out.
 const ROWS_MAX: u64 = 1024;
@@ -64,7 +64,7 @@ impl Fixpoint<'_> {
 
     /// Whether a body may have rows, by the steps before the first that reads a group which is not
     /// computed yet. What fails is left to who runs it.
-    fn may_have_rows(&mut self, body: &BodyPlan, rule: usize, number: usize) -> bool {
+    fn may_have_rows(&mut self, body: &PipelinePlan, rule: usize, number: usize) -> bool {
         let body = body.tried.as_ref().map_or(body, |tried| &tried.plan);
         let group_of = &self.context.plan.group_of;
         let is_later = |step: &Step| match step {
@@ -77,11 +77,11 @@ impl Fixpoint<'_> {
         if steps.len() == body.steps.len() || !steps.iter().any(|planned| looks(&planned.step)) {
             return true;
         }
-        let first = BodyPlan { steps, tried: None, ..body.clone() };
+        let first = PipelinePlan { steps, tried: None, ..body.clone() };
         self.has_rows(&first, rule).unwrap_or(true)
     }
 
-    fn has_rows(&mut self, plan: &BodyPlan, rule: usize) -> Result<bool> {
+    fn has_rows(&mut self, plan: &PipelinePlan, rule: usize) -> Result<bool> {
         self.index_for(plan)?;
         let variables = self.context.plan.program.rules[rule].variables.len();
         let mut body = Pipeline::new(plan, variables, &self.context.computer())?;

@@ -34,7 +34,7 @@ use crate::value::cell::Cell;
 use crate::value::columns::Columns;
 use hashbrown::HashMap;
 use model::Value;
-use plan::{AggregateUse, BodyPlan, GroupPlan, PredicateKind, Step, Tried, Var};
+use plan::{AggregateUse, Alternative, GroupPlan, PipelinePlan, PredicateKind, Step, Var};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use syntax::Span;
@@ -227,7 +227,7 @@ impl<'a> Fixpoint<'a> {
         let enough = if is_entry { self.enough } else { usize::MAX };
         if let ([rule], true) = (&*group.rules, is_entry)
             && let Some(body) = &rule.first
-            && let Some(told) = body.unequal
+            && let Some(told) = body.distinct_keys
         {
             if let Some(stream) = self.stream {
                 self.run_streaming(body, rule.rule, stream, enough)?;
@@ -239,7 +239,7 @@ impl<'a> Fixpoint<'a> {
             if let Some(order) = self.streamable.take() {
                 let is_ordered = |var: &Var| order.iter().any(|&column| head[column] == *var);
                 self.hints.not_compared =
-                    body.loose.iter().copied().filter(|var| !is_ordered(var)).collect();
+                    body.not_compared.iter().copied().filter(|var| !is_ordered(var)).collect();
             }
             self.hints.top_k = first.clone().map(|first| {
                 let var = head[first.order[0].0];
@@ -288,7 +288,7 @@ impl<'a> Fixpoint<'a> {
             for rule in &group.rules {
                 let predicate = plan.program.rules[rule.rule].predicate;
                 let head = &plan.program.rules[rule.rule].head;
-                let bodies: &[BodyPlan] = match (&rule.first, is_first) {
+                let bodies: &[PipelinePlan] = match (&rule.first, is_first) {
                     (Some(body), true) => std::slice::from_ref(body),
                     (_, false) => &rule.rounds,
                     (None, true) => &[],
@@ -346,7 +346,7 @@ impl<'a> Fixpoint<'a> {
     /// Whatever stops the query.
     pub(crate) fn run_body<S: Sink>(
         &mut self,
-        body: &BodyPlan,
+        body: &PipelinePlan,
         rule: usize,
         sink: &mut S,
     ) -> Result<()> {
@@ -364,7 +364,7 @@ impl<'a> Fixpoint<'a> {
     /// Whatever stops the query.
     pub(crate) fn run_untried<S: Sink>(
         &mut self,
-        body: &BodyPlan,
+        body: &PipelinePlan,
         rule: usize,
         sink: &mut S,
     ) -> Result<()> {
@@ -403,7 +403,7 @@ impl<'a> Fixpoint<'a> {
     /// Whatever stops the query.
     pub(crate) fn try_body<S: Sink>(
         &mut self,
-        tried: &Tried,
+        tried: &Alternative,
         rule: usize,
         sink: &mut S,
     ) -> Result<bool> {
@@ -452,7 +452,7 @@ impl<'a> Fixpoint<'a> {
     ///
     /// # Errors
     /// What stops the query.
-    pub(crate) fn index_for(&mut self, body: &BodyPlan) -> Result<()> {
+    pub(crate) fn index_for(&mut self, body: &PipelinePlan) -> Result<()> {
         let (limits, interner) = (self.context.limits, self.context.interner);
         let check = || limits.check(interner.bytes());
         for planned in &body.steps {

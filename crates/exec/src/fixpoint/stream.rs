@@ -22,7 +22,7 @@ use crate::storage::access_path::StoredPath;
 use crate::storage::relation_source::Readable;
 use crate::value::columns::Columns;
 use base::Projection;
-use plan::{BodyPlan, Rule, Step};
+use plan::{PipelinePlan, Rule, Step};
 use std::collections::VecDeque;
 use store::Read;
 
@@ -71,7 +71,7 @@ impl<'a> Fixpoint<'a> {
     /// Whatever stops the query, and the caller's.
     pub(crate) fn run_streaming(
         &mut self,
-        plan: &BodyPlan,
+        plan: &PipelinePlan,
         rule: usize,
         stream: &'a ResultStream<'a>,
         enough: usize,
@@ -94,7 +94,7 @@ impl<'a> Fixpoint<'a> {
             self.passed_on = sink.taken;
             return sink.hand_on(&self.context).map(drop);
         }
-        self.hints.not_compared.clone_from(&plan.loose);
+        self.hints.not_compared.clone_from(&plan.not_compared);
         let threads = self.worker_pool.map_or(1, |worker_pool| worker_pool.free() + 1);
         let mut rows = 0;
         if let Some(Step::Stored { stored, .. }) = plan.steps.first().map(|planned| &planned.step)

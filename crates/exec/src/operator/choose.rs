@@ -132,7 +132,7 @@ impl Pipeline<'_> {
         input: &'i Bindings,
         context: &ExecContext<'_>,
     ) -> Result<Option<Vec<TrieJoin<'i>>>> {
-        let together = self.steps[at].planned.together;
+        let together = self.steps[at].planned.group_steps;
         let Step::Stored { outputs, .. } = &self.steps[at].planned.step else { return Ok(None) };
         let (1.., Some(&(_, var))) = (together, outputs.first()) else { return Ok(None) };
         let mut joins = Vec::with_capacity(together + 1);

@@ -37,8 +37,8 @@ pub(crate) struct LateMaterialization {
 }
 
 impl Pipeline<'_> {
-    /// How the scan of a step is read, if conditions behind it spare anything: none where equal rows
-    /// are made one on the way.
+    /// How the scan of a step is read, if conditions behind it spare anything: none where equal
+    /// rows are made one on the way.
     pub(crate) fn late_materialization(
         &self,
         at: usize,

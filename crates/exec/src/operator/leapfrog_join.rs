@@ -113,7 +113,7 @@ impl Pipeline<'_> {
         let mut wanted = trie_build::Wanted {
             stored: *stored,
             bound: &keys.columns,
-            next: if planned.together > 0 || without.is_some() { next } else { None },
+            next: if planned.group_steps > 0 || without.is_some() { next } else { None },
             outputs: &outputs,
             keys: asked,
             is_needed: is_needed && self.rows_left.is_none(),

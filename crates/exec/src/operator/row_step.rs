@@ -8,11 +8,11 @@ use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::expr::{Compiled, Computer};
 use crate::value::cell::Cell;
-use plan::{Planned, Step, Var};
+use plan::{PlannedStep, Step, Var};
 
 /// A step that reads no relation, ready to run.
 pub(crate) struct RowStep<'p> {
-    planned: &'p Planned,
+    planned: &'p PlannedStep,
     expr: Option<Compiled>,
 }
 
@@ -21,7 +21,7 @@ impl<'p> RowStep<'p> {
     ///
     /// # Errors
     /// An expression that fails whatever the rows are.
-    pub(crate) fn new(planned: &'p Planned, computer: &Computer<'_>) -> Result<Option<Self>> {
+    pub(crate) fn new(planned: &'p PlannedStep, computer: &Computer<'_>) -> Result<Option<Self>> {
         if !is_row_step(&planned.step) {
             return Ok(None);
         }
@@ -48,7 +48,7 @@ pub(crate) fn is_row_step(step: &Step) -> bool {
 /// # Errors
 /// An expression that fails, or a condition that is no truth value.
 pub(crate) fn apply(
-    planned: &Planned,
+    planned: &PlannedStep,
     expr: Option<&Compiled>,
     input: Bindings,
     computer: &Computer<'_>,
@@ -79,7 +79,7 @@ pub(crate) fn apply(
 /// # Errors
 /// An expression that fails, and what stops the query.
 pub(crate) fn compute(
-    planned: &Planned,
+    planned: &PlannedStep,
     expr: &Compiled,
     rows: &Bindings,
     start: usize,
@@ -101,7 +101,7 @@ pub(crate) fn compute(
 
 /// Binds a variable to a column, or keeps the rows where it equals the column.
 pub(crate) fn assign(
-    planned: &Planned,
+    planned: &PlannedStep,
     var: Var,
     compare: bool,
     rows: Bindings,

@@ -127,7 +127,7 @@ impl Pipeline<'_> {
             if once && checks.is_empty() {
                 return Ok(false);
             }
-            if planned.finds_alike && is_set {
+            if planned.may_duplicate && is_set {
                 // In the order of the keys, rows of which a part of them is asked for are often
                 // equal to the one before.
                 found.dedup();

@@ -13,7 +13,7 @@ use crate::pipeline::Pipeline;
 use crate::sink::Out;
 use crate::table::Table;
 use crate::value::cell::Cell;
-use plan::{Planned, Step};
+use plan::{PlannedStep, Step};
 
 /// Rows of a table that is handed on before more come.
 const MERGED_MAX: usize = 1 << 20;
@@ -31,7 +31,7 @@ const SLEEP_ROWS: u64 = 1 << 20;
 const WORTH_LATE: f64 = 3.0;
 
 /// How many rows the steps after one are thought to make of each of its rows, in all.
-pub(crate) fn rows_later(steps: &[Planned], at: usize) -> f64 {
+pub(crate) fn rows_later(steps: &[PlannedStep], at: usize) -> f64 {
     let (mut one, mut all) = (1.0, 0.0);
     for planned in &steps[at + 1..] {
         let grown = planned.grows;

@@ -175,7 +175,7 @@ impl Pipeline<'_> {
         if !is_alone
             || *negated
             || outputs.is_empty()
-            || first.planned.together > 0
+            || first.planned.group_steps > 0
             || context.plan.infos[*stored].rows < rows_min
         {
             return Ok(None);

@@ -41,7 +41,7 @@ use crate::table::Table;
 use crate::value::cell::{Cell, Interner};
 use base::KeyRange;
 use model::Value;
-use plan::{BodyPlan, Duplicates, OperatorName, Planned, RangeHint, Step, Var};
+use plan::{Duplicates, OperatorName, PipelinePlan, PlannedStep, RangeHint, Step, Var};
 use std::sync::Arc;
 use store::Estimate;
 
@@ -102,7 +102,7 @@ pub(crate) struct Pipeline<'p> {
 }
 
 pub(crate) struct PreparedStep<'p> {
-    pub(crate) planned: &'p Planned,
+    pub(crate) planned: &'p PlannedStep,
     /// The expression of an assignment, a filter, a list, a time.
     pub(crate) expr: Option<Compiled>,
     /// What is known of the key column after the prefix, ...
@@ -162,7 +162,7 @@ impl<'p> Pipeline<'p> {
     /// # Errors
     /// An expression that fails whatever the rows are.
     pub(crate) fn new(
-        plan: &'p BodyPlan,
+        plan: &'p PipelinePlan,
         variables: usize,
         computer: &Computer<'_>,
     ) -> Result<Self> {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Rows more than those wanted that are kept before the others are let go.
 const SPARE_ROWS: usize = 8192;
 
-/// Rows none of which can be equal ([`plan::BodyPlan::unequal`]).
+/// Rows none of which can be equal ([`plan::PipelinePlan::distinct_keys`]).
 pub(crate) struct ListSink<'q> {
     /// The rows.
     pub list: Columns,

@@ -1,22 +1,22 @@
 //! Chooses which tables to merge.
 //!
 //! # Why targets grow from the deepest level up
-//! With fixed targets for each level a tree of one gigabyte may have its bytes spread over levels 1 to 3,
-//! and a large part of each may be rows that deeper ones repeat. So the target of a level is that of the
-//! next deeper one divided by `level_factor`, from the largest level upward: nine tenths of the bytes are at
-//! the bottom, space lost to old versions is bounded by a ninth, and levels that would have less than
-//! `level1_bytes` stay empty. What fits level 1 lives at the bottom alone, so a small tree merges straight
-//! into the level where sequence numbers vanish.
+//! With fixed targets for each level a tree of one gigabyte may have its bytes spread over levels 1
+//! to 3, and a large part of each may be rows that deeper ones repeat. So the target of a level is
+//! that of the next deeper one divided by `level_factor`, from the largest level upward: nine
+//! tenths of the bytes are at the bottom, space lost to old versions is bounded by a ninth, and
+//! levels that would have less than `level1_bytes` stay empty. What fits level 1 lives at the
+//! bottom alone, so a small tree merges straight into the level where sequence numbers vanish.
 //!
 //! # Why choosing and merging are apart
-//! Choosing is a pure function of what each table's entry says, so every branch is tested with a line of
-//! text and no disk. Merging is the only half that can fail.
+//! Choosing is a pure function of what each table's entry says, so every branch is tested with a
+//! line of text and no disk. Merging is the only half that can fail.
 //!
 //! # Invariants
 //! 1. Inputs are closed: no key of a deeper level's data passes newer versions that stay above it.
 //!    From level 0 all runs are taken; from deeper levels all tables below that overlap.
-//! 2. Each choice makes progress: bytes go down, or what a snapshot no longer needs is dropped. A merge
-//!    that left stale rows at the bottom would leave them again: see [`super::settled`].
+//! 2. Each choice makes progress: bytes go down, or what a snapshot no longer needs is dropped. A
+//!    merge that left stale rows at the bottom would leave them again: see [`super::settled`].
 
 use crate::context::TreeOptions;
 use crate::version::{LEVEL_MAX, Version};
@@ -81,8 +81,8 @@ pub const DUE: u64 = 1000;
 const STALE_SHARE: u64 = 4;
 
 impl Levels {
-    /// What choosing needs of `version`. Tables that `is_settled` have nothing that a merge of them alone
-    /// could drop.
+    /// What choosing needs of `version`. Tables that `is_settled` have nothing that a merge of them
+    /// alone could drop.
     #[must_use]
     pub fn of(version: &Version, is_settled: &dyn Fn(TableId) -> bool) -> Self {
         let info = |table: &std::sync::Arc<crate::table::Table>| {
@@ -162,13 +162,15 @@ pub fn choose(levels: &Levels, options: &TreeOptions, oldest_snapshot: u64) -> C
     }
 }
 
-/// How full the fullest level is, in thousandths of its target. From [`DUE`] on [`choose`] sees to it, but for a deeper level that is just full.
+/// How full the fullest level is, in thousandths of its target. From [`DUE`] on [`choose`] sees to
+/// it, but for a deeper level that is just full.
 #[must_use]
 pub fn urgency(levels: &Levels, options: &TreeOptions) -> u64 {
     fullest(levels, options, &levels.targets(options).1).0
 }
 
-/// How full the fullest level is, in thousandths, and which it is. Level 0 first among equals: readers and stalled writers wait for it.
+/// How full the fullest level is, in thousandths, and which it is. Level 0 first among equals:
+/// readers and stalled writers wait for it.
 fn fullest(levels: &Levels, options: &TreeOptions, targets: &[u64; LEVEL_MAX]) -> (u64, usize) {
     let mut best = (levels.level0.len() as u64 * DUE / options.level0_runs.max(1) as u64, 0);
     for level in 1..LEVEL_MAX {
@@ -218,7 +220,8 @@ fn merge_level0(levels: &Levels, options: &TreeOptions, base: usize) -> Choice {
     let first = inputs.iter().map(|table| &table.first).min();
     let last = inputs.iter().map(|table| &table.last).max();
     let (Some(first), Some(last)) = (first, last) else { return Choice::Nothing };
-    // What lies between the first and the last key may be in no table, but merged tables may span it.
+    // What lies between the first and the last key may be in no table, but merged tables may span
+    // it.
     let met = (1..=LEVEL_MAX).find(|&level| !levels.overlapping(level, first, last).is_empty());
     let into = met.map_or(LEVEL_MAX, |met| met.min(base));
     let below = levels.overlapping(into, first, last);
@@ -254,8 +257,8 @@ fn push_down(levels: &Levels, level: usize) -> Choice {
     }
 }
 
-/// `table` one level down. Where nothing lies below it but it holds what could be dropped, merging is
-/// worth the bytes.
+/// `table` one level down. Where nothing lies below it but it holds what could be dropped, merging
+/// is worth the bytes.
 fn down(levels: &Levels, level: usize, table: &TableInfo) -> Choice {
     let into = level + 1;
     let below = levels.overlapping(into, &table.first, &table.last);
@@ -291,8 +294,8 @@ fn ids(tables: &[&TableInfo]) -> Vec<TableId> {
 mod tests {
     use super::*;
 
-    /// `id:first-last[@kilobytes][~stale]` tables of 100 rows; levels as `0: … | 5: … | 6: …`, where
-    /// each mention of level 0 is a run, newest first.
+    /// `id:first-last[@kilobytes][~stale]` tables of 100 rows; levels as `0: … | 5: … | 6: …`,
+    /// where each mention of level 0 is a run, newest first.
     fn levels(text: &str) -> Levels {
         let mut levels = Levels { level0: Vec::new(), deeper: vec![Vec::new(); LEVEL_MAX] };
         for line in text.split('|').map(str::trim).filter(|line| !line.is_empty()) {

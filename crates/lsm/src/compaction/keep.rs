@@ -1,8 +1,8 @@
 //! Decides which versions of each key stay, and folds merges.
 //!
 //! # Why in place
-//! Most rows of a merge are the only version of their key. They are passed on as ranges of the columns
-//! they came in; a fold changes words where they stand. Nothing is copied.
+//! Most rows of a merge are the only version of their key. They are passed on as ranges of the
+//! columns they came in; a fold changes words where they stand. Nothing is copied.
 //!
 //! # Invariants
 //! 1. Every snapshot, and a reader of the newest, reads each key as before.
@@ -57,8 +57,8 @@ impl<'a> Keep<'a> {
     }
 
     /// Appends to `kept` the ranges of `rows` that stay, changing rows where merges fold. Rows are
-    /// versions in order, each key's all together. Not `complete`: these are the first versions of one
-    /// key, which are only made fewer, to be passed once more with those that follow.
+    /// versions in order, each key's all together. Not `complete`: these are the first versions of
+    /// one key, which are only made fewer, to be passed once more with those that follow.
     pub(crate) fn pass(
         &mut self,
         rows: &mut Rows,
@@ -95,7 +95,8 @@ impl<'a> Keep<'a> {
         self.repeats = repeats;
     }
 
-    /// The only version of its key, a merge, under no range tombstone: as [`Keep::reduce`] leaves it.
+    /// The only version of its key, a merge, under no range tombstone: as [`Keep::reduce`] leaves
+    /// it.
     #[inline]
     fn pass_merge(&mut self, rows: &mut Rows, row: usize) {
         if rows.seq(row) <= self.snapshots.oldest() && self.is_at_bottom(&rows.keys, row) {
@@ -104,7 +105,8 @@ impl<'a> Keep<'a> {
         }
     }
 
-    /// Whether no deeper level can hold the key of a row; keys ascend from call to call, but for few.
+    /// Whether no deeper level can hold the key of a row; keys ascend from call to call, but for
+    /// few.
     #[inline]
     fn is_at_bottom(&mut self, keys: &Keys, row: usize) -> bool {
         let Bottom::Where(stretch_at) = &self.bottom else { return true };

@@ -1,8 +1,8 @@
 //! Chooses which tables to merge, and merges them.
 //!
 //! # Invariants
-//! 1. Choosing is pure; merging installs nothing: both answer with a value, and the tree changes once
-//!    the manifest has the edit.
+//! 1. Choosing is pure; merging installs nothing: both answer with a value, and the tree changes
+//!    once the manifest has the edit.
 //! 2. A tombstone is dropped only when no deeper level can hold its key.
 //! 3. Inputs stay readable until the version that replaces them is in the manifest.
 

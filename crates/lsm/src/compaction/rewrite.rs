@@ -26,7 +26,8 @@ pub(crate) struct Rules<'a> {
 /// Writes what `versions` and the rules leave.
 ///
 /// # Errors
-/// A failed read or write, [`Error::Cancelled`]. The caller drops the writer, which removes its files.
+/// A failed read or write, [`Error::Cancelled`]. The caller drops the writer, which removes its
+/// files.
 pub(crate) fn rewrite(
     versions: &mut VersionMerger<'_>,
     rules: &Rules<'_>,

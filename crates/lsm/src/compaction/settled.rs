@@ -5,8 +5,9 @@
 //! them as stale, so compaction would merge it again and again, for nothing.
 //!
 //! # Invariants
-//! 1. A settled table came from a merge into the bottom of all that overlapped there, and the oldest
-//!    snapshot of that merge saw all of its versions. Another merge of it alone changes nothing.
+//! 1. A settled table came from a merge into the bottom of all that overlapped there, and the
+//!    oldest snapshot of that merge saw all of its versions. Another merge of it alone changes
+//!    nothing.
 //! 2. Nothing of this is on disk: after an opening such a table is merged once more.
 
 use super::choose::{Choice, Levels};
@@ -20,8 +21,8 @@ use std::collections::BTreeSet;
 pub(crate) struct Settled(Mutex<BTreeSet<TableId>>);
 
 impl Settled {
-    /// Notes the tables that `choice` left stale though `oldest_snapshot` asked for none of their versions.
-    /// The edit need not be installed: ids are used once.
+    /// Notes the tables that `choice` left stale though `oldest_snapshot` asked for none of their
+    /// versions. The edit need not be installed: ids are used once.
     pub(crate) fn note(&self, choice: &Choice, edit: &TreeEdit, oldest_snapshot: u64) {
         let Choice::Merge { into: LEVEL_MAX, .. } = choice else { return };
         let stale = edit.added.iter().map(|added| &added.meta).filter(|meta| {

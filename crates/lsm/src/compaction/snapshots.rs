@@ -2,8 +2,8 @@
 
 /// Live snapshots, ascending. A reader of the newest is always there: it is the last stripe.
 ///
-/// Versions of one stripe look the same to every snapshot, so of a key only the newest of each stripe
-/// is needed.
+/// Versions of one stripe look the same to every snapshot, so of a key only the newest of each
+/// stripe is needed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Snapshots<'a>(&'a [u64]);
 

@@ -1,7 +1,7 @@
 //! Estimates how many rows a literal reads and leaves, given the variables that are bound.
 
-use super::{Comes, Orderer, Version};
-use crate::bounds::Sharpness;
+use super::{Orderer, ValueDistribution, Version};
+use crate::bounds::Selectivity;
 use crate::catalog::{AccessPath, PrefixStatistics};
 use crate::cost;
 use crate::ir::{Literal, Source, Var};
@@ -81,7 +81,7 @@ impl Orderer<'_> {
             return (0, keys.iter().take_while(is_bound).count());
         }
         let mut best = (0, 0);
-        let mut best_value = (0, Sharpness::Nothing);
+        let mut best_value = (0, Selectivity::Nothing);
         for (number, path) in paths.iter().enumerate() {
             let prefix = path.keys.iter().take_while(is_bound).count();
             if prefix < best_value.0 {
@@ -92,19 +92,19 @@ impl Orderer<'_> {
                 1 => None,
                 _ => self.range(path.keys.get(prefix).copied(), args),
             };
-            let sharpness = hint.map_or(Sharpness::Nothing, |hint| hint.sharpness());
+            let selectivity = hint.map_or(Selectivity::Nothing, |hint| hint.selectivity());
             let is_better = match prefix {
                 _ if prefix > best_value.0 => true,
-                0 => sharpness > best_value.1,
-                _ if best_value.1 > Sharpness::Nothing => false,
-                _ if self.covers(path, args) => sharpness > Sharpness::Nothing,
+                0 => selectivity > best_value.1,
+                _ if best_value.1 > Selectivity::Nothing => false,
+                _ if self.covers(path, args) => selectivity > Selectivity::Nothing,
                 _ => {
-                    sharpness == Sharpness::Point
+                    selectivity == Selectivity::Point
                         && self.values(stored, path, prefix) >= cost::LOOK_UP_ROWS as f64
                 }
             };
             if is_better {
-                (best, best_value) = ((number, prefix), (prefix, sharpness));
+                (best, best_value) = ((number, prefix), (prefix, selectivity));
             }
         }
         best
@@ -161,13 +161,16 @@ impl Orderer<'_> {
         let mean = (self.sizes.infos[stored].rows as f64).max(1.0) / known.values.max(1.0);
         let met = known.rows_met.max(mean);
         let comes = prefix.iter().map(|&column| args[column].map(|var| (column, self.comes[var])));
-        let mut comes = comes.flatten().filter(|(_, comes)| *comes != Comes::Once).peekable();
+        let mut comes =
+            comes.flatten().filter(|(_, comes)| *comes != ValueDistribution::Once).peekable();
         if comes.peek().is_none() {
             return mean;
         }
         let is_same = |(column, comes)| match comes {
-            Comes::From(from, there) => handle(from) == handle(stored) && there == column,
-            Comes::Once | Comes::Again => false,
+            ValueDistribution::From(from, there) => {
+                handle(from) == handle(stored) && there == column
+            }
+            ValueDistribution::Once | ValueDistribution::Again => false,
         };
         if comes.all(is_same) { met } else { (mean * met).sqrt() }
     }
@@ -176,11 +179,11 @@ impl Orderer<'_> {
     fn share(&self, stored: usize, path: usize, prefix: usize, args: &[Option<Var>]) -> f64 {
         let path = &self.sizes.infos[stored].paths[path];
         let hint = self.range(path.keys.get(prefix).copied(), args);
-        match hint.map_or(Sharpness::Nothing, |hint| hint.sharpness()) {
-            Sharpness::Nothing => 1.0,
-            Sharpness::OneSide => cost::HALF_RANGE_SHARE,
-            Sharpness::Stretch => cost::RANGE_SHARE,
-            Sharpness::Point => 1.0 / self.values(stored, path, prefix),
+        match hint.map_or(Selectivity::Nothing, |hint| hint.selectivity()) {
+            Selectivity::Nothing => 1.0,
+            Selectivity::OneSide => cost::HALF_RANGE_SHARE,
+            Selectivity::Stretch => cost::RANGE_SHARE,
+            Selectivity::Point => 1.0 / self.values(stored, path, prefix),
         }
     }
 

@@ -94,7 +94,7 @@ impl Resolver<'_> {
             columns: variables.clone(),
             kind: PredicateKind::Inline { aggregates: vec![None; columns.len()] },
             span,
-            is_asked: false,
+            is_magic_set: false,
             is_sorted: true,
         });
         let place = |var: &Var| columns.iter().position(|own| own == var).unwrap_or_default();

@@ -120,7 +120,7 @@ impl Resolver<'_> {
             columns,
             kind: PredicateKind::Inline { aggregates },
             span: atom.span,
-            is_asked: false,
+            is_magic_set: false,
             is_sorted: false,
         });
         let variables = scope.names;

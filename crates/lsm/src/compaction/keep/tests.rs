@@ -122,7 +122,8 @@ proptest! {
         let bottom = || if base.is_empty() { Bottom::Everywhere } else { Bottom::Where(&stretch_at) };
         let stripes = Snapshots::new(&snapshots);
         let mut kept = Vec::new();
-        // An incomplete pass over the first versions of a key changes nothing that the final one needs.
+        // An incomplete pass over the first versions of a key changes nothing that the final one
+        // needs.
         let part = split.index(after.len() + 1);
         if part > 0 {
             let same = |&row: &usize| same_key(&after.keys, row, part - 1);

@@ -15,27 +15,27 @@ pub(crate) fn columns(program: &Program, rule: &Rule, infos: &[RelationInfo]) ->
     // A linear search: the first or second column is usually enough, so a binary search would be
     // slower.
     let all = rule.head.len();
-    if !are_unequal(program, rule, &rule.head, infos) {
+    if !are_distinct(program, rule, &rule.head, infos) {
         return None;
     }
-    (0..all).find(|&few| are_unequal(program, rule, &rule.head[..few], infos)).or(Some(all))
+    (0..all).find(|&few| are_distinct(program, rule, &rule.head[..few], infos)).or(Some(all))
 }
 
 /// Head variables after the unique key that occur only once in the body. Their values are never
 /// compared.
-pub(crate) fn loose(rule: &Rule, unequal: Option<usize>) -> Vec<Var> {
-    let Some(first) = unequal else { return Vec::new() };
+pub(crate) fn not_compared(rule: &Rule, distinct_keys: Option<usize>) -> Vec<Var> {
+    let Some(first) = distinct_keys else { return Vec::new() };
     let mut uses = vec![0; rule.variables.len()];
     rule.body.iter().for_each(|literal| literal.each_var(&mut |var| uses[var] += 1));
     let is_loose = |var: &&Var| uses[**var] == 1 && !rule.head[..first].contains(var);
-    let mut loose: Vec<Var> = rule.head[first..].iter().filter(is_loose).copied().collect();
-    loose.sort_unstable();
-    loose.dedup();
-    loose
+    let mut not_compared: Vec<Var> = rule.head[first..].iter().filter(is_loose).copied().collect();
+    not_compared.sort_unstable();
+    not_compared.dedup();
+    not_compared
 }
 
 /// Whether rows are provably distinct in these variables. False if unknown.
-pub(crate) fn are_unequal(
+pub(crate) fn are_distinct(
     program: &Program,
     rule: &Rule,
     head: &[Var],

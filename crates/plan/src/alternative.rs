@@ -29,7 +29,7 @@ pub(crate) fn find<'a>(
     best: &Orderer<'_>,
 ) -> Option<(Orderer<'a>, u64)> {
     let whole = rows_read_whole(best, sizes);
-    if whole < WHOLE_MIN || rule.body.iter().any(Literal::is_drawn) {
+    if whole < WHOLE_MIN || rule.body.iter().any(Literal::is_random) {
         return None;
     }
     let begins = rule.body.iter().enumerate().filter(|(_, literal)| is_positive(literal));

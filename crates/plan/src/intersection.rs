@@ -9,11 +9,11 @@
 //! such steps next to each other and records their number.
 
 use crate::ir::Var;
-use crate::order::{Planned, Step};
+use crate::order::{PlannedStep, Step};
 
 /// Moves the steps of each intersection group next to each other. `places` is permuted in the same
 /// way.
-pub(crate) fn find(steps: &mut [Planned], places: &mut [usize]) {
+pub(crate) fn find(steps: &mut [PlannedStep], places: &mut [usize]) {
     let mut at = 0;
     while at < steps.len() {
         let Some(var) = binds_one(&steps[at].step) else {
@@ -31,7 +31,7 @@ pub(crate) fn find(steps: &mut [Planned], places: &mut [usize]) {
                 steps[at + together].rows = steps[at].rows * crate::cost::GROUP_SHARE;
             }
         }
-        steps[at].together = together;
+        steps[at].group_steps = together;
         at += 1 + together;
     }
 }
@@ -67,7 +67,7 @@ fn asks_of(step: &Step, var: Var, bound: &[Var]) -> bool {
 }
 
 /// Variables that are bound before a step.
-fn bound_before(steps: &[Planned], at: usize) -> Vec<Var> {
+fn bound_before(steps: &[PlannedStep], at: usize) -> Vec<Var> {
     let mut bound = Vec::new();
     for planned in &steps[..at] {
         match &planned.step {
