@@ -1,5 +1,5 @@
-//! What `::explain` shows: a line for each step of each rule, in the order in which they run; and
-//! what `::explain analyze` adds to it.
+//! The output of `::explain`, a line for each plan step of each rule in the order of execution, and
+//! the measured columns that `::explain analyze` adds. The session calls it.
 
 use crate::fixpoint::Fixpoint;
 use crate::limits::QueryLimits;
@@ -11,8 +11,7 @@ use plan::{Expr, GroupPlan, Plan, PredicateKind, RangeHint, Step};
 const PLANNED: [&str; 9] =
     ["stratum", "rule_idx", "rule", "atom_idx", "op", "ref", "joins_on", "expr", "rows_estimate"];
 
-/// What is known after a query has run: rows out and in, batches, runs or rounds, milliseconds,
-/// bytes held at most.
+/// Measured columns: rows out and in, batches, rounds or runs, milliseconds, most bytes held.
 const SEEN: [&str; 6] = ["rows", "rows_in", "batches", "rounds", "ms", "bytes_max"];
 
 /// The plan as rows.
@@ -24,7 +23,7 @@ pub fn rows(plan: &Plan) -> Output {
     Output::of_values(&PLANNED, rows)
 }
 
-/// Calls `visit` for each step of a group, with its body and its place in it.
+/// Calls `visit` for each step of a group, with the step's rule body and its index there.
 fn each_step(
     plan: &Plan,
     stratum: usize,
@@ -59,7 +58,7 @@ fn each_step(
     }
 }
 
-/// What an analysed query did, while it does it.
+/// Measurements of an analysed query.
 pub struct Analysis {
     began_us: u64,
     plan_us: u64,
@@ -67,17 +66,17 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Planning begins.
+    /// Starts with planning.
     pub fn begin(limits: &QueryLimits<'_>) -> Self {
         Self { began_us: limits.now_us(), plan_us: 0, output: Output::status("OK") }
     }
 
-    /// Planning is done.
+    /// Planning has ended.
     pub fn planned(&mut self, limits: &QueryLimits<'_>) {
         self.plan_us = limits.now_us().saturating_sub(self.began_us);
     }
 
-    /// The query is done, and gives so many rows.
+    /// The query has ended with this many rows.
     pub fn end(&mut self, query: &Fixpoint<'_>, rows: usize) {
         let Some(profile) = &query.profile else { return };
         let mut lines = Vec::new();
@@ -95,13 +94,14 @@ impl Analysis {
         self.output = Output::of_values(&headers, lines);
     }
 
-    /// The lines.
+    /// The lines of the result.
     pub fn into_output(self) -> Output {
         self.output
     }
 }
 
-/// Lines of the steps of a group's rules, and of their heads, which take what the steps find.
+/// Lines for the steps of a group's rules and for their heads, which receive the rows of the last
+/// step.
 fn steps(
     plan: &Plan,
     stratum: usize,
@@ -113,7 +113,7 @@ fn steps(
         let did = profile.body(body);
         let of = |place: usize| did.steps.get(place).copied().unwrap_or_default();
         let StepFigures { batches, rows, us } = of(place);
-        // What a step gives is what the next one gets.
+        // A step's output rows are the next one's input rows.
         let given = of(place + 1);
         let mut head = row[..4].to_vec();
         row.extend([int(given.rows), int(rows), int(batches), int(did.runs), ms(us), Value::Null]);
@@ -156,7 +156,7 @@ fn group_line(
     line
 }
 
-/// A line that is no step's: rows, rounds, milliseconds and bytes.
+/// A line that belongs to no step: rows, rounds, milliseconds and bytes.
 fn summary(op: &str, of: String, seen: [Option<Value>; 4]) -> Vec<Value> {
     let [rows, rounds, ms, bytes_max] = seen.map(|value| value.unwrap_or(Value::Null));
     let mut line = vec![Value::Null; PLANNED.len()];
@@ -213,16 +213,16 @@ fn step_text(plan: &Plan, step: &Step, names: &[String]) -> (&'static str, Strin
     }
 }
 
-/// What things are called.
+/// Looks up the names of variables, columns and parameters.
 struct Names<'p> {
     plan: &'p Plan,
-    /// Of the rule.
+    /// Names of the rule's variables.
     variables: &'p [String],
 }
 
 impl Names<'_> {
-    /// What a step computes, or what it knows of the column by which it reads a range: bounds are
-    /// wider than their conditions where these say less.
+    /// The expression that a step evaluates, or the bounds of its range scan. Bounds may be wider
+    /// than the conditions they come from.
     fn computed(&self, step: &Step) -> String {
         match step {
             Step::Assign { value: expr, .. } | Step::Filter(expr) => self.expr(expr),
@@ -254,7 +254,7 @@ impl Names<'_> {
         [lower, upper, begins].into_iter().flatten().collect()
     }
 
-    /// An expression as a script writes it.
+    /// An expression in the syntax of scripts.
     fn expr(&self, expr: &Expr) -> String {
         match expr {
             Expr::Const(value) => value.to_string(),
@@ -279,7 +279,7 @@ impl Names<'_> {
         exprs.iter().map(|expr| self.expr(expr)).collect::<Vec<_>>().join(", ")
     }
 
-    /// In parentheses where it has an operator itself.
+    /// An expression in parentheses if it has an operator itself.
     fn operand(&self, expr: &Expr) -> String {
         match expr {
             Expr::Call(function, ..) if sign(function.name).is_some() => {
@@ -290,7 +290,7 @@ impl Names<'_> {
     }
 }
 
-/// The operator that a function is written as.
+/// The operator in whose form a function is written.
 fn sign(function: &str) -> Option<&'static str> {
     Some(match function {
         "or" => "||",
@@ -313,7 +313,7 @@ fn sign(function: &str) -> Option<&'static str> {
     })
 }
 
-/// An estimate without digits that say nothing: three are left.
+/// An estimate, rounded to three digits.
 fn rounded(rows: f64) -> f64 {
     format!("{rows:.2e}").parse().unwrap_or(rows)
 }

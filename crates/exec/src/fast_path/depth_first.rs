@@ -1,13 +1,17 @@
-//! Fast path: the first rows of a body of lookups, found by following one row at a time.
+//! Fast path: the first rows of a rule of lookups, found depth first, one row at a time.
+//!
+//! The session tries it for queries with a small limit.
 //!
 //! # Why
-//! Where a few rows are enough, batches are mostly wasted: of paths of four steps, one row of a
-//! hundred. Here each row that a lookup finds is followed to its end before the next one is.
+//! Where a few rows are enough, most work on batches is wasted: of paths with four edges, one row
+//! in a hundred is used. Here each row that a lookup finds is followed to the end of the rule
+//! before the next one.
 //!
 //! # Invariants
 //! 1. The rows are some of those that the plan's steps find, each once. There are fewer than wanted
-//!    only where there are no more.
-//! 2. It gives up after some lookups and rows. Then the plan's steps start from the beginning.
+//!    only if no more exist.
+//! 2. It gives up after a number of lookups and rows. Then the plan's steps start from the
+//!    beginning.
 
 use crate::error::Result;
 use crate::expr::batch::Rows;
@@ -25,31 +29,31 @@ use syntax::Span;
 /// Lookups after which it gives up.
 const LOOKS_MAX: usize = 64;
 
-/// Rows that are read until it gives up.
+/// Rows read after which it gives up.
 const ROWS_MAX: usize = 1024;
 
-/// Rows of a look, at least: so many cost little more than one.
+/// Least rows of a lookup: this many cost little more than one.
 const LOOK_ROWS_MIN: usize = 32;
 
-/// Steps of a body that is followed so: each is a frame of the stack.
+/// Most steps of a rule: each takes a stack frame.
 const STEPS_MAX: usize = 32;
 
-/// A body of lookups.
+/// A rule of lookups.
 pub struct DepthFirst<'p> {
     stages: Vec<Stage<'p>>,
     head: &'p [Var],
-    /// Variables of the rule.
+    /// Number of variables of the rule.
     variables: usize,
 }
 
-/// What is done with a row.
+/// A step applied to one row.
 enum Stage<'p> {
-    /// The rows whose keys begin with what is bound.
+    /// Looks up the rows whose keys start with the bound variables.
     Lookup {
         path: &'p StoredPath,
-        /// Variables of the prefix.
+        /// Variables of the key prefix.
         prefix: &'p [Var],
-        /// Columns that are read, and the variables that they bind.
+        /// Columns to read, with the variables that they bind.
         wanted: Vec<usize>,
         outputs: &'p [(usize, Var)],
     },
@@ -66,7 +70,7 @@ enum Stage<'p> {
     },
 }
 
-/// What the variables are in the row that is followed.
+/// The values of the variables in the current row.
 struct Bound(Vec<Cell>);
 
 impl Rows for Bound {
@@ -76,17 +80,17 @@ impl Rows for Bound {
     }
 }
 
-/// Whether to go on.
+/// Whether to continue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
     Next,
-    /// So many rows are enough.
+    /// Enough rows were found.
     Enough,
-    /// It takes too long.
+    /// The search takes too long.
     GivenUp,
 }
 
-/// A search that is under way.
+/// A search in progress.
 struct Traversal<'w> {
     read: &'w dyn Read,
     computer: &'w Computer<'w>,
@@ -99,10 +103,10 @@ struct Traversal<'w> {
 }
 
 impl<'p> DepthFirst<'p> {
-    /// The search that answers a plan; `None` where none can.
+    /// The search that answers a plan; `None` where the plan is not suitable.
     ///
     /// # Errors
-    /// An expression that fails whatever the rows are.
+    /// A constant expression that fails.
     pub fn of(
         plan: &'p Plan,
         relations: &'p [Relation],
@@ -120,12 +124,12 @@ impl<'p> DepthFirst<'p> {
             return Ok(None);
         }
         let Some(body) = &planned.first else { return Ok(None) };
-        // A row after the other is followed from what is bound.
+        // The order of steps that starts with the bound variables is the one to follow.
         let body = body.tried.as_ref().map_or(body, |tried| &tried.plan);
         if body.steps.len() > STEPS_MAX {
             return Ok(None);
         }
-        // TopK of all, for to compile an expression computes what is constant of it.
+        // All steps are checked first: compiling an expression evaluates its constant parts.
         let is_walked = |planned: &Planned| match &planned.step {
             Step::Stored { range, checks, at, negated, .. } => {
                 range.is_none() && checks.is_empty() && at.is_none() && !negated
@@ -164,10 +168,10 @@ impl<'p> DepthFirst<'p> {
         Ok(Some(Self { stages, head: &rule.head, variables: rule.variables.len() }))
     }
 
-    /// Some `enough` rows, or all; `None` where they are not soon found.
+    /// About `enough` rows, or all; `None` if they are not found soon.
     ///
     /// # Errors
-    /// Those of the store; what an expression fails with.
+    /// Those of the store and of expressions.
     pub fn rows(
         &self,
         read: &dyn Read,
@@ -192,12 +196,12 @@ impl<'p> DepthFirst<'p> {
         Ok(Some(Columns { rows: found.rows(), columns: found.into_sorted_columns() }))
     }
 
-    /// Follows a row from a stage on.
+    /// Follows the current row from step `at` on.
     fn follow(&self, at: usize, way: &mut Traversal<'_>) -> Result<Flow> {
         let Some(stage) = self.stages.get(at) else { return Ok(self.arrive(way)) };
         match stage {
             Stage::Lookup { path, prefix, wanted, outputs } => {
-                // Where nothing is read of its rows, one of them says as much as all.
+                // If no column of its rows is read, one row is as good as all.
                 let rows_max = match outputs.is_empty() {
                     true => 1,
                     false => way.enough.max(LOOK_ROWS_MIN).min(way.rows_left),
@@ -209,7 +213,7 @@ impl<'p> DepthFirst<'p> {
                 way.limits.check(interner.bytes())?;
                 let sought: Vec<Cell> = prefix.iter().map(|&var| way.bound.0[var]).collect();
                 let found = path.few(way.read, &sought, wanted, rows_max, interner)?;
-                // Long rows are read a few at once, which a walk does not do.
+                // Long rows are read in small pieces, which this search does not support.
                 let Some(found) = found else { return Ok(Flow::GivenUp) };
                 way.looks_left -= 1;
                 way.rows_left = way.rows_left.saturating_sub(found.rows);
@@ -222,7 +226,7 @@ impl<'p> DepthFirst<'p> {
                         flow => return Ok(flow),
                     }
                 }
-                // Of a range that is longer, the rest is not followed.
+                // The rest of a longer range would not be followed.
                 let is_cut = found.rows == rows_max && !outputs.is_empty();
                 Ok(if is_cut { Flow::GivenUp } else { Flow::Next })
             }
@@ -253,7 +257,7 @@ impl<'p> DepthFirst<'p> {
         if is_kept { self.follow(at + 1, way) } else { Ok(Flow::Next) }
     }
 
-    /// Takes a row that has come to its end.
+    /// Adds a row that has passed all steps.
     fn arrive(&self, way: &mut Traversal<'_>) -> Flow {
         let cells = self.head.iter().map(|&var| std::slice::from_ref(&way.bound.0[var]));
         way.found.insert(&cells.collect::<Vec<&[Cell]>>(), 0);

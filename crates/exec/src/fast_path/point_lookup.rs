@@ -1,14 +1,16 @@
-//! Fast path: queries that are one lookup in a stored relation, with what is computed of its rows.
+//! Fast path: queries that are one lookup in a stored relation, with expressions over its rows.
+//!
+//! The session tries it first.
 //!
 //! # Why
 //! The store answers a lookup in a microsecond or less. Tables, batches and a sink would take
-//! several times as long. Here the rows go from the store to the result.
+//! several times as long. Here the rows go directly from the store to the result.
 //!
 //! # Invariants
 //! 1. The rows are those that the plan's steps find, each once: the head has every key column that
-//!    is not known.
-//! 2. Few rows are read. Where there are more, the plan's steps start from the beginning; they
-//!    check the clock and the memory that they hold.
+//!    is not bound.
+//! 2. Few rows are read. If there are more, the plan's steps start from the beginning; they check
+//!    the clock and the memory limit.
 
 use crate::error::Result;
 use crate::expr::Computer;
@@ -23,29 +25,29 @@ use store::Read;
 /// A plan that is one lookup.
 pub struct PointLookup<'p> {
     path: &'p StoredPath,
-    /// Columns of the key that are known.
+    /// Values of the bound key columns.
     known: Vec<&'p Expr>,
     /// Columns of the relation that are read.
     wanted: Vec<usize>,
-    /// What is computed of the rows, and asked of them.
+    /// Steps that compute or filter the rows found.
     then: &'p [Planned],
-    /// The variables.
+    /// Variables of the rule.
     vars: Vars<'p>,
 }
 
-/// Which variables of the rule are what.
+/// Roles of the rule's variables.
 struct Vars<'p> {
-    /// What is known, in the key's order.
+    /// Variables of the bound key columns, in key order.
     known: &'p [usize],
-    /// Columns that are read, and what they are.
+    /// Columns that are read, with their variables.
     read: &'p [(usize, usize)],
     head: &'p [usize],
-    /// Of all of the rule.
+    /// Number of variables of the rule.
     number: usize,
 }
 
 impl<'p> PointLookup<'p> {
-    /// The lookup that a plan is; `None` where it is more.
+    /// The lookup of a plan; `None` where the plan does more.
     pub fn of(plan: &'p Plan, relations: &'p [Relation]) -> Option<Self> {
         let program = &plan.program;
         let ([group], [relation]) = (&plan.groups[..], relations) else { return None };
@@ -76,8 +78,8 @@ impl<'p> PointLookup<'p> {
         };
         let Relation::Stored(relation) = relation else { return None };
         let path = relation.paths.get(*number)?;
-        // Every step but the last says a value of the key, so that nothing else can fail or keep a
-        // row out.
+        // All steps before the lookup must give values of the key, so that they cannot fail or drop
+        // rows.
         let says_key = |step: &Planned| prefix.iter().any(|&var| value_of(step, var).is_some());
         let wanted: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
         if prefix.is_empty()
@@ -101,18 +103,17 @@ impl<'p> PointLookup<'p> {
         keys.iter().all(tells_apart).then_some(Self { path, known, wanted, then, vars })
     }
 
-    /// The rows, or at least the first `enough` of them; `None` where there are too many to be read
-    /// at once.
+    /// All rows, or at least the first `enough`; `None` if there are too many to be read at once.
     ///
     /// # Errors
-    /// Those of the store; what an expression fails with.
+    /// Those of the store and of expressions.
     pub fn rows(
         &self,
         read: &dyn Read,
         computer: &Computer<'_>,
         enough: usize,
     ) -> Result<Option<Columns>> {
-        // How many rows are to be read for so few that are kept, nobody knows.
+        // With a filter, the number of rows to read for a few results is unknown.
         let keeps_all = |step: &Planned| matches!(step.step, Step::Assign { .. });
         if enough <= SHORT_ROWS && !self.then.iter().all(keeps_all) {
             return Ok(None);
@@ -129,8 +130,7 @@ impl<'p> PointLookup<'p> {
         self.computed(found, &given, computer).map(Some)
     }
 
-    /// The rows that are found, with what is computed of them, without those that do not fulfil a
-    /// condition.
+    /// Computes expressions over the rows found, and drops rows that fail a condition.
     fn computed(&self, found: Columns, given: &[Cell], computer: &Computer<'_>) -> Result<Columns> {
         let mut all = Bindings::unit(self.vars.number);
         all.rows = found.rows;
@@ -154,7 +154,7 @@ impl<'p> PointLookup<'p> {
                         all = all.gather(&kept, live);
                     }
                 }
-                _ => unreachable!("what is not of one row is no look"),
+                _ => unreachable!("a point lookup has only steps over one row"),
             }
         }
         let columns = self.vars.head.iter().map(|&var| all.columns[var].clone()).collect();
@@ -166,16 +166,16 @@ fn cell_of(known: &Expr, parameters: &[Cell], interner: &Interner) -> Cell {
     match known {
         Expr::Param(number) => parameters[*number],
         Expr::Const(value) => interner.cell(value),
-        Expr::Var(_) | Expr::Call(..) => unreachable!("only known values are looked for"),
+        Expr::Var(_) | Expr::Call(..) => unreachable!("only known values are looked up"),
     }
 }
 
-/// Whether a step computes something of each row, or keeps it or not.
+/// Whether a step computes an expression of each row, or filters rows.
 fn is_of_row(step: &Planned) -> bool {
     matches!(step.step, Step::Assign { compare: false, .. } | Step::Filter(_))
 }
 
-/// The value that a step says a variable is, if that is known without computing it.
+/// The value that a step assigns to a variable, if it is a constant or a parameter.
 fn value_of(step: &Planned, var: usize) -> Option<&Expr> {
     match &step.step {
         Step::Assign { var: other, value, compare: false } if *other == var => {

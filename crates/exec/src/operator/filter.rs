@@ -1,4 +1,4 @@
-//! Keeps the rows for which a condition is true.
+//! Operator: keeps the rows for which a condition is true.
 
 use crate::batch_size::Wanted;
 use crate::context::ExecContext;
@@ -8,10 +8,10 @@ use crate::pipeline::Pipeline;
 use crate::sink::Out;
 
 impl Pipeline<'_> {
-    /// Hands on the rows for which the condition of the step at `at` is true.
+    /// Passes on the rows for which the condition of the step at `at` is true.
     ///
     /// # Errors
-    /// A condition that fails or is no truth value, and what stops the query.
+    /// A condition that fails or has no truth value, and what stops the query.
     pub(crate) fn filter(
         &mut self,
         at: usize,

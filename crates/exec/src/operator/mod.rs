@@ -1,7 +1,7 @@
-//! The operators of a pipeline: one way to answer a step of a plan in each file.
+//! The physical operators of a pipeline, one per file.
 //!
-//! Each file adds methods to `Pipeline`, which calls them. They read
-//! the context and change only the state of their own step.
+//! Each file adds methods to `Pipeline`, which calls them. They read the context and change only
+//! the state of their own step.
 
 pub(crate) mod filter;
 pub(crate) mod hash_join;

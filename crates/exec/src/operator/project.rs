@@ -1,4 +1,4 @@
-//! Binds a variable to a value that is computed of each row, or to another variable.
+//! Operator: binds a variable to the value of an expression, or to another variable.
 
 use crate::batch_size::{ROWS_A_LOOK, Wanted};
 use crate::context::ExecContext;
@@ -10,7 +10,7 @@ use crate::sink::Out;
 use plan::Step;
 
 impl Pipeline<'_> {
-    /// Gives a variable the value of another one, or keeps the rows in which both have the same.
+    /// Binds a variable to another one, or keeps the rows in which both are equal.
     ///
     /// # Errors
     /// What stops the query.
@@ -34,8 +34,8 @@ impl Pipeline<'_> {
         self.hand_on(at, output.keep(&planned.live), context, out)
     }
 
-    /// Computes a value for each row. Where values are long, some rows are handed on before the
-    /// others are computed.
+    /// Computes a value for each row. Where values are long, rows are passed on before all are
+    /// computed.
     pub(crate) fn assign(
         &mut self,
         at: usize,

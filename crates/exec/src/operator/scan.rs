@@ -1,9 +1,11 @@
-//! Joins with stored relations: chooses the operator for a batch, and scans where no key is bound.
+//! Operator: joins with stored relations. Chooses the operator for a batch, and scans where no key
+//! is bound.
 //!
 //! # Which operator
-//! As of a time: `temporal_scan`. Several relations that bind one variable together, or a trie that
-//! is worth its making: `leapfrog_join`. A bound prefix of a stored order: `index_join`. Otherwise
-//! the relation, or the range of it that a condition leaves, is scanned once for the batch.
+//! With a validity time: `temporal_scan`. If several relations bind one variable together, or a
+//! trie is worth building: `leapfrog_join`. If a stored order begins with bound columns:
+//! `index_join`. Otherwise the relation, or the range of it that conditions leave, is scanned once
+//! for the batch.
 
 use crate::batch_size::{BATCH_ROWS, CHUNK_ROWS, Wanted};
 use crate::context::ExecContext;
@@ -22,17 +24,18 @@ use crate::value::columns::Columns;
 use base::KeyRange;
 use plan::{Duplicates, LOOK_UP_ROWS, Step};
 
-/// Pairs of a row that came in and one that was found that are made at once, but for one row's.
+/// Pairs of input and scanned rows that are made at a time, except for a single input row.
 const PAIRS_MAX: usize = 8 * BATCH_ROWS;
 
-/// As [`LOOK_UP_ROWS`], where the index has all columns: the relation is read by all threads.
+/// As [`LOOK_UP_ROWS`], where the index has all columns: the relation itself would be read by all
+/// threads.
 const COVERED_ROWS: u64 = 2;
 
-/// Rows of an index that are read without a question whether there is a better way.
+/// Rows of an index that are read without considering the relation's own order.
 const FEW_FOUND: u64 = 8;
 
 impl Pipeline<'_> {
-    /// Joins a batch with a relation in the store, by the operator that fits the batch.
+    /// Joins a batch with a stored relation, by the operator that fits the batch.
     ///
     /// # Errors
     /// Those of the store, and what stops the query.
@@ -91,8 +94,8 @@ impl Pipeline<'_> {
         self.join_by_key(&join, context, out)
     }
 
-    /// Scans the relation, or a range of it, once for the batch: nothing ties it to what is bound.
-    /// Every row of the range goes with every row of the batch.
+    /// Scans the relation, or a range of it, once for the batch. No column is bound, so every
+    /// scanned row is paired with every input row.
     fn scan_stored(
         &mut self,
         at: usize,
@@ -113,7 +116,7 @@ impl Pipeline<'_> {
             return Ok(false);
         }
         let scanned = match (at, &self.part) {
-            // Parts are ranges of the relation's own keys.
+            // Parts are ranges of the relation's primary key.
             (0, Some(part)) => Some((&relation.paths[0], part.clone())),
             _ => self.scanned(at, relation, context)?,
         };
@@ -166,8 +169,8 @@ impl Pipeline<'_> {
                 return Ok(false);
             }
             if planned.finds_alike && is_set {
-                // In the order of the keys, rows of which a part of them is asked for are often
-                // equal to the one before.
+                // In key order, rows are often equal to the one before if some columns are
+                // not read.
                 found.dedup();
             }
             if input.rows == 1 && checks.is_empty() {
@@ -185,7 +188,7 @@ impl Pipeline<'_> {
         Ok(wants_more)
     }
 
-    /// Makes pairs of all rows of a batch and all rows that a scan found, some at a time.
+    /// Pairs all input rows with all scanned rows, in pieces.
     fn hand_on_pairs(
         &mut self,
         at: usize,
@@ -214,15 +217,15 @@ impl Pipeline<'_> {
         Ok(true)
     }
 
-    /// Columns of a step's relation whose values are compared with nothing.
+    /// Columns of a step's relation whose values are never compared.
     pub(crate) fn not_compared_columns(&self, at: usize) -> Vec<usize> {
         let Step::Stored { outputs, .. } = &self.steps[at].planned.step else { return Vec::new() };
         let not_compared = outputs.iter().filter(|(_, var)| self.hints.not_compared.contains(var));
         not_compared.map(|(column, _)| *column).collect()
     }
 
-    /// The tries of a step and of those after it that bind its variable together with it, if there
-    /// are such and all have tries.
+    /// The tries of a step and of the steps that bind its variable together with it, if there are
+    /// any and all have tries.
     fn joins_together<'i>(
         &mut self,
         at: usize,
@@ -243,7 +246,7 @@ impl Pipeline<'_> {
         Ok(Some(joins))
     }
 
-    /// Hands on all rows of a scan, for the one row that came in.
+    /// Passes on all rows of a scan, for a single input row.
     fn hand_on_scanned(
         &mut self,
         at: usize,
@@ -263,7 +266,7 @@ impl Pipeline<'_> {
         self.hand_on(at, input.with_found(vars, found, &planned.live), context, out)
     }
 
-    /// Keeps the pairs whose other columns agree, and hands them on.
+    /// Keeps the pairs whose other bound columns match, and passes them on.
     pub(crate) fn check_and_hand_on(
         &mut self,
         at: usize,
@@ -299,10 +302,12 @@ impl Pipeline<'_> {
         self.hand_on(at, output, context, out)
     }
 
-    /// The order in which the rows of a step are read that nothing ties to what is bound, and the
-    /// range of its keys; `None` where there can be no row. An index that lacks columns costs a
-    /// look into the relation for each of its rows, and the relation's own keys may be the better
-    /// way: the index is taken where its range is thought to hold so much fewer rows.
+    /// The order and key range in which a step without bound columns reads its relation; `None`
+    /// where there can be no row.
+    ///
+    /// An index that lacks columns costs a lookup in the relation for each of its rows, so the
+    /// primary order may be better. The index is taken if its range is estimated to hold
+    /// sufficiently fewer rows.
     pub(crate) fn scanned<'r>(
         &self,
         at: usize,

@@ -1,4 +1,4 @@
-//! Joins with a relation that has history, as of a time.
+//! Operator: joins with a relation that has history, as of a time.
 
 use crate::batch_size::{CHUNK_ROWS, Wanted};
 use crate::context::ExecContext;
@@ -14,8 +14,8 @@ use crate::value::columns::Columns;
 use plan::Step;
 
 impl Pipeline<'_> {
-    /// Joins with what held at a time: of each key without its validity the newest row that is not
-    /// later, if it asserts.
+    /// Joins with the facts valid at a time: for each key without its validity, the newest row that
+    /// is not later, if it is an assertion.
     pub(crate) fn join_history(
         &mut self,
         at: usize,
@@ -40,7 +40,7 @@ impl Pipeline<'_> {
         for (row, &time) in times.iter().enumerate() {
             let prefix: Vec<Cell> =
                 asked.cells[..asked.prefix].iter().map(|column| column[row]).collect();
-            // Where no key can be of such values, nothing is found: what a negation is after.
+            // If no key can have these values, nothing matches; a negation then holds.
             let range = path.prefix(&prefix, context.interner);
             let (read, interner) = (context.read, context.interner);
             let mut last: Option<Vec<Cell>> = None;

@@ -1,4 +1,4 @@
-//! A row for each item of a list.
+//! Operator: makes a row for each item of a list.
 
 use crate::batch_size::{BATCH_ROWS, ROWS_A_LOOK, Wanted};
 use crate::context::ExecContext;
@@ -12,7 +12,7 @@ use crate::value::list_items::ListItems;
 use plan::Step;
 
 impl Pipeline<'_> {
-    /// A row for each item of a list, or those rows whose list has what is bound.
+    /// Makes a row for each item of a list, or keeps the rows whose list contains the bound value.
     pub(crate) fn members(
         &mut self,
         at: usize,
@@ -31,7 +31,7 @@ impl Pipeline<'_> {
             output
         };
         let (mut rows, mut items) = (Vec::new(), Vec::new());
-        // Most lists are the same in each row: their items are looked up once.
+        // The list is mostly the same in each row, so its items are kept for the next one.
         let mut last: Option<(Cell, ListItems)> = None;
         for row in 0..input.rows {
             if row % ROWS_A_LOOK == ROWS_A_LOOK - 1 {
@@ -45,7 +45,7 @@ impl Pipeline<'_> {
                     last = Some((list, ListItems::new(cells, *compare)));
                     None
                 }
-                // Of this row alone: it stands in no interner.
+                // The list belongs to this row and is not interned.
                 (Made::Value(list), _) => {
                     Some(ListItems::new(context.items(list, planned.span)?, *compare))
                 }
