@@ -1,13 +1,13 @@
-//! Batch sizes, and the consumer's answer to a batch.
+//! Batch sizes of pipelines and scans, and a consumer's answer to a batch.
 
-/// Rows of a batch that one operator hands to the next.
+/// Most rows of a batch that one operator passes to the next.
 pub(crate) const BATCH_ROWS: usize = 8192;
 
-/// Rows of a stored relation that are read at once.
+/// Rows read from a stored relation at a time.
 pub(crate) const CHUNK_ROWS: usize = 8192;
 
-/// Rows whose expressions are computed between two checks of the limits: one may take a while.
+/// Rows whose expressions are evaluated between two checks of the limits: one row may take long.
 pub(crate) const ROWS_A_LOOK: usize = 128;
 
-/// Whether more rows are wanted.
+/// Whether the consumer wants more rows.
 pub(crate) type Wanted = bool;

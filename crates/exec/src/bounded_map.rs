@@ -1,12 +1,13 @@
-//! A map that is emptied when it is full: for what is cheap to make again.
+//! A map that is emptied when it is full, for entries that are cheap to make again.
 
 use hashbrown::HashMap;
 use std::hash::Hash;
 
-/// Entries of a map: plans, scripts, and keyspaces whose statistics are cached.
+/// Most entries of a map: plans, scripts, and keyspaces with cached statistics.
 const ENTRIES_MAX: usize = 1024;
 
-/// Keeps one more, of some thousand at most; what is to be dropped for it.
+/// Inserts an entry. Returns what was removed, all entries of a full map or the old value of `key`,
+/// so that the caller can drop it after releasing its lock.
 pub fn keep<K: Eq + Hash, T>(
     all: &mut HashMap<K, T>,
     key: K,

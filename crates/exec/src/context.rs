@@ -1,12 +1,12 @@
-//! What a running query reads: its snapshot, its values, its parameters, its limits, and the tables
-//! that are filled so far.
+//! The execution context: what a running query reads, its snapshot, interner, parameters and
+//! limits, and the tables filled so far.
 //!
-//! Operators, sinks and fixed rules take `&ExecContext` and change nothing in it. The fixpoint owns
-//! the only mutable one and changes it between two pipelines; a worker thread gets a fork.
+//! Operators, sinks and fixed rules take `&ExecContext` and do not change it. The fixpoint owns the
+//! only mutable one and changes it between two pipelines; a worker thread gets a fork.
 //!
 //! # Invariants
-//! 1. While a pipeline runs, no table and no relation of its context changes. The interner and the
-//!    tries do; both have locks.
+//! 1. While a pipeline runs, the tables and relations of its context do not change. The interner
+//!    and the tries do; both have locks.
 //! 2. A fork sees the tables as they were when it was made.
 
 use crate::batch_size::CHUNK_ROWS;
@@ -30,31 +30,31 @@ use std::sync::atomic::Ordering::Relaxed;
 use store::Read;
 use syntax::Span;
 
-/// What a query reads while it runs.
+/// The execution context of a query.
 pub struct ExecContext<'a> {
-    /// The snapshot or the transaction.
+    /// The snapshot or transaction to read.
     pub read: &'a dyn Read,
-    /// Values that no cell holds by itself.
+    /// Interned values, for cells that do not hold their value.
     pub interner: &'a Interner,
     /// The plan that is executed.
     pub plan: &'a Plan,
-    /// Its parameters, by number.
+    /// Values of the query's parameters, by number.
     pub parameters: Vec<Cell>,
-    /// When it stops.
+    /// Timeout, memory limit and cancellation.
     pub limits: &'a QueryLimits<'a>,
     /// Clock and randomness for functions.
     pub ambient: &'a dyn Ambient,
-    /// What evaluates fixed rules.
+    /// Evaluates fixed rules.
     pub algorithms: &'a dyn Algorithms,
-    /// The plan's stored relations, in order.
+    /// The plan's stored relations, in the plan's order.
     pub relations: Vec<Readable>,
-    /// Derived relations, by predicate.
+    /// Tables of derived relations, by predicate.
     pub tables: Tables,
-    /// Which rows of each derived relation the last round found.
+    /// For each derived relation, which rows the last round added.
     pub marks: Vec<Marks>,
     /// Tries of this query, shared by all of its threads.
     pub tries: Arc<QueryTries>,
-    /// Tries of other queries, if this one may use them.
+    /// The trie cache of the engine, if this query may use it.
     pub cached_tries: Option<CachedTries<'a>>,
     /// Bytes that the sinks of other threads hold.
     pub beside_bytes: u64,
@@ -62,12 +62,12 @@ pub struct ExecContext<'a> {
     pub held_bytes_max: Option<Arc<AtomicU64>>,
 }
 
-/// Takes columns and their number of rows; says how many bytes it holds.
+/// Receives columns and their number of rows; returns the bytes that it holds.
 pub(crate) type Visit<'v> = &'v mut dyn FnMut(&[&[Cell]], usize) -> Result<u64>;
 
-/// Algorithms that rules apply with `<~`.
+/// Evaluates the fixed rules that a plan applies with `<~`.
 pub trait Algorithms: Sync {
-    /// The rows of a fixed rule, in columns.
+    /// Evaluates a fixed rule; returns its rows as columns.
     ///
     /// # Errors
     /// An unknown name, wrong inputs or options, and what stops the query.
@@ -75,7 +75,7 @@ pub trait Algorithms: Sync {
 }
 
 impl<'a> ExecContext<'a> {
-    /// The context of a query that has not begun. `relations` are the plan's stored relations, in
+    /// The context of a query that has not started. `relations` are the plan's stored relations, in
     /// order.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl<'a> ExecContext<'a> {
         })
     }
 
-    /// The same for another thread, which runs a part of a pipeline.
+    /// A copy for a worker thread, which runs a part of a pipeline.
     pub(crate) fn fork(&self) -> Self {
         Self {
             read: self.read,
@@ -133,13 +133,15 @@ impl<'a> ExecContext<'a> {
         }
     }
 
-    /// What computes its expressions.
+    /// Evaluates expressions in this context.
     pub(crate) fn computer(&self) -> Computer<'_> {
         Computer::new(self.interner, &self.parameters, self.ambient)
     }
 
+    /// Checks the limits, with `more_bytes` held besides the context's own.
+    ///
     /// # Errors
-    /// Once the query has to stop; `more_bytes` are held besides its tables.
+    /// Once the query has to stop.
     pub(crate) fn check(&self, more_bytes: u64) -> Result<()> {
         let besides = self.tries.bytes() + self.interner.bytes() + self.beside_bytes;
         let held = self.tables.bytes() + besides + more_bytes;
@@ -151,10 +153,10 @@ impl<'a> ExecContext<'a> {
         self.limits.check(held)
     }
 
-    /// The items of a list that is in the interner.
+    /// The items of an interned list.
     ///
     /// # Errors
-    /// It is no list; what stops the query.
+    /// The value is not a list; what stops the query.
     pub(crate) fn items_of(&self, list: Cell, span: Span) -> Result<Vec<Cell>> {
         let kind = |value: &Value| value.kind();
         let len = self.interner.with(list, |list| match list {
@@ -174,10 +176,10 @@ impl<'a> ExecContext<'a> {
         Ok(cells)
     }
 
-    /// The same of one that is given away.
+    /// The items of a list that is not interned.
     ///
     /// # Errors
-    /// It is no list; what stops the query.
+    /// The value is not a list; what stops the query.
     pub(crate) fn items(&self, list: Value, span: Span) -> Result<Vec<Cell>> {
         let Value::List(items) = list else { return Err(not_a_list(list.kind(), span)) };
         let bytes = (size_of::<Cell>() + size_of::<Value>()) as u64 * items.len() as u64;
@@ -192,22 +194,23 @@ impl<'a> ExecContext<'a> {
         Ok(cells)
     }
 
-    /// A stored relation.
+    /// A stored relation, by its index in the plan.
     pub(crate) fn relation(&self, stored: usize) -> Readable {
         self.relations[stored].clone()
     }
 
-    /// A derived relation.
+    /// The table of a derived relation.
     pub(crate) fn table(&self, predicate: usize) -> Arc<Table> {
         Arc::clone(&self.tables[predicate])
     }
 
-    /// Which rows of a derived relation its versions are.
+    /// The row ranges of a derived relation's versions: total, delta and what was before.
     pub(crate) fn marks(&self, predicate: usize) -> Marks {
         self.marks[predicate]
     }
 
-    /// Hands some columns of all rows of a relation to `visit`, which says how many bytes it holds.
+    /// Passes the wanted columns of all rows of a relation to `visit`, which returns the bytes that
+    /// it holds.
     ///
     /// # Errors
     /// Those of the store and of `visit`, and what stops the query.
@@ -273,10 +276,10 @@ impl<'a> ExecContext<'a> {
         Ok(())
     }
 
-    /// The microseconds that an expression after `@` says, a row each.
+    /// Evaluates an expression after `@` for each row, in microseconds.
     ///
     /// # Errors
-    /// A value that is no time.
+    /// A value that is not a time.
     pub(crate) fn times(&self, expr: &Compiled, input: &Bindings) -> Result<Vec<i64>> {
         let computer = self.computer();
         let time = |row: usize| {
@@ -286,8 +289,10 @@ impl<'a> ExecContext<'a> {
         (0..input.rows).map(time).collect()
     }
 
+    /// Checks the number of rows of a table, and the limits.
+    ///
     /// # Errors
-    /// Once a table has as many rows as can be numbered, or the query has to stop.
+    /// The table has too many rows to number, or the query has to stop.
     pub(crate) fn check_rows(&self, table: &Table) -> Result<()> {
         if table.rows() >= ROWS_MAX / 2 {
             return Err(Error::Limit("a rule has more than 2 billion rows".to_owned()));

@@ -1,48 +1,48 @@
-//! What can go wrong with a script.
+//! Errors of scripts and queries.
 
 use std::fmt;
 use store::ErrorKind;
 use syntax::{Diagnostic, Span};
 
-/// Why a script did not run to its end.
+/// Why a script failed.
 #[derive(Debug)]
 pub enum Error {
-    /// The text is wrong, or what it asks for cannot be: all that was found.
+    /// The script has errors, syntactic or semantic; all that were found.
     Script(Vec<Diagnostic>),
-    /// A value that a function, an aggregate or a relation does not take.
+    /// A value that a function, aggregate or relation does not accept.
     Value(Diagnostic),
-    /// What a rule or an aggregate of the program's refuses, and why.
+    /// An error of a user-defined rule or aggregate, with its cause.
     UserDefined(Diagnostic, function::Cause),
-    /// It was killed, or ran into its timeout.
+    /// The script was killed, or exceeded its timeout.
     Stopped(String),
-    /// It needs more memory than it may have.
+    /// The script would exceed its memory limit.
     Limit(String),
-    /// It changes something, and may not.
+    /// The script would change something and must not.
     ReadOnly(Diagnostic),
     /// The store failed, or another transaction won.
     Store(store::Error),
-    /// It must not block, and would.
+    /// A non-blocking call would have to block.
     WouldBlock,
 }
 
-/// What [`Error::WouldBlock`] says.
+/// Message of [`Error::WouldBlock`].
 const WOULD_BLOCK: &str = "the script may take longer than was asked for";
 
-/// Alias with this module's error.
+/// `Result` with this module's error.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// A value that is refused, somewhere in the script.
+    /// An error about a value, at a place in the script.
     pub fn value(message: impl Into<String>, span: Span) -> Self {
         Self::Value(Diagnostic { message: message.into(), span, hint: None })
     }
 
-    /// The same with a hint.
+    /// As [`Error::value`], with a hint.
     pub fn hinted(message: impl Into<String>, span: Span, hint: impl Into<String>) -> Self {
         Self::Value(Diagnostic { message: message.into(), span, hint: Some(hint.into()) })
     }
 
-    /// The same, said to be at a place unless it knows its own.
+    /// Sets the place of an error about a value that has none yet.
     pub fn at(self, span: Span) -> Self {
         match self {
             Self::Value(problem) if problem.span == Span::default() => {
@@ -52,18 +52,18 @@ impl Error {
         }
     }
 
-    /// A name that is not known, and one like it that is.
+    /// An unknown name; `near` is a known one that is similar.
     pub fn unknown(message: impl Into<String>, span: Span, near: Option<&str>) -> Self {
         Self::Value(Diagnostic::unknown(message, span, near))
     }
 
-    /// A change where only reading is allowed.
+    /// An error for a change where only reading is allowed.
     pub fn read_only(message: impl Into<String>, span: Span) -> Self {
         Self::ReadOnly(Diagnostic { message: message.into(), span, hint: None })
     }
 
-    /// What the catalog or the store says of a mistake in the script, with its place. Any other
-    /// error keeps its kind.
+    /// An error of the catalog or the store. One about invalid input gets its place in the script;
+    /// others keep their kind.
     pub fn refused(error: store::Error, span: Span) -> Self {
         match error.kind() {
             ErrorKind::InvalidInput => Self::value(error.to_string(), span),
@@ -71,7 +71,8 @@ impl Error {
         }
     }
 
-    /// What a function or an aggregate refuses, what stopped it, or what failed below it.
+    /// Converts the failure of a function or an aggregate: its own error, what stopped it, or an
+    /// error below it.
     pub fn failed(failure: function::Failure, span: Span) -> Self {
         let function::Failure { message, hint, is_stopped, is_limit, cause } = failure;
         if let Some(error) = cause.as_ref().and_then(function::Cause::get::<Self>) {
@@ -102,8 +103,8 @@ impl Error {
         }
     }
 
-    /// Whether the script or its values are to blame. Only these errors may be ignored by a script:
-    /// any other means that what it read may be incomplete, or that it must end.
+    /// Whether the script or its values caused the error. A script may ignore only these errors:
+    /// after others, its rows may be incomplete, or it must end.
     pub fn is_mistake(&self) -> bool {
         match self {
             Self::Script(_) | Self::Value(_) | Self::UserDefined(..) => true,
@@ -112,7 +113,7 @@ impl Error {
         }
     }
 
-    /// The message with lines of the script and carets.
+    /// The message, with lines of the script and carets.
     pub fn render(&self, text: &str) -> String {
         match self {
             Self::Script(problems) => {

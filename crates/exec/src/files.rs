@@ -1,20 +1,20 @@
-//! Which files of the machine scripts may read.
+//! Which files scripts may read.
 
 use std::path::PathBuf;
 
 /// Which files of the machine scripts may read, by `CsvReader`, `JsonReader` and `ParquetReader`.
-/// No script writes files.
+/// Scripts never write files.
 ///
-/// A database has such a rule, and a run may have one of its own: a file is read where both allow
-/// it, so a run narrows what the database allows and never widens it.
+/// A database has such a rule, and a run may have another one: a file is read only if both allow
+/// it, so a run can narrow what the database allows and never widen it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Files {
-    /// None. For scripts of people who are not to see the files that this process may read.
+    /// None. For scripts of users who must not see the files that this process may read.
     None,
-    /// Those below this folder, and none that a link or `..` leads to elsewhere. A second name of a
-    /// file (a hard link) is a file of the folder that it is in.
+    /// Files below this folder. Links and `..` must not lead out of it. A second name of a file (a
+    /// hard link) is a file of the folder that it is in.
     Below(PathBuf),
-    /// Any that the process may read, as a program's own scripts need it.
+    /// Any file that the process may read, for a program's own scripts.
     #[default]
     Any,
 }

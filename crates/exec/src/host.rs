@@ -1,35 +1,35 @@
-//! What the engine asks of the database around it.
+//! What the engine needs from the database around it.
 
 use base::KeyspaceId;
 use model::Series;
 
-/// What a database keeps beside its store: increments that wait to be written.
+/// The database around the engine: it holds write buffers and decodes Parquet files.
 pub trait Host: Send + Sync {
-    /// Writes what waits for one relation, or for all.
+    /// Writes the buffered increments of one relation, or of all.
     ///
     /// # Errors
     /// Failed writes.
     fn write_waiting(&self, keyspace: Option<KeyspaceId>) -> store::Result<()>;
 
-    /// Whether something waits for one relation, or for any.
+    /// Whether one relation, or any, has buffered increments.
     fn is_waiting(&self, keyspace: Option<KeyspaceId>) -> bool;
 
-    /// A keyspace is gone: nothing may wait for it any more.
+    /// Called after a keyspace was dropped: its write buffer must be emptied.
     fn dropped(&self, keyspace: KeyspaceId);
 
-    /// Merges what the database keeps, and gives back what nothing refers to any more, as long as
-    /// `go_on` says so.
+    /// Compacts the database and removes what nothing refers to any more, as long as `go_on`
+    /// returns true.
     ///
     /// # Errors
-    /// [`ErrorKind::Cancelled`](store::ErrorKind::Cancelled) where it did not; failed writes.
+    /// [`ErrorKind::Cancelled`](store::ErrorKind::Cancelled) where it returned false; failed
+    /// writes.
     fn compact_while(&self, go_on: &dyn Fn() -> bool) -> store::Result<()>;
 
-    /// Hands the rows of a Parquet file to `visit`, piece by piece, until it says that it wants no
-    /// more. `columns` are names in the order in which they are wanted; without them all are read.
-    /// `file` is for messages.
+    /// Passes the rows of a Parquet file to `visit` in pieces, until that returns false. `columns`
+    /// are the names to read, in this order; without them all are read. `file` is for messages.
     ///
     /// # Errors
-    /// It is no such file, has no such column, or one of values that are none of the language's.
+    /// The bytes are not a Parquet file, lack a column, or have a column of an unsupported type.
     fn read_parquet(
         &self,
         bytes: Vec<u8>,

@@ -1,10 +1,10 @@
 //! Executes plans over a store.
 //!
 //! # Who calls whom
-//! The session makes an [`ExecContext`](context::ExecContext) of a plan and a snapshot, and asks
+//! The session makes an [`ExecContext`](context::ExecContext) of a plan and a snapshot, and tries
 //! the fast paths first. A [`Fixpoint`](fixpoint::Fixpoint) fills the tables of derived relations,
-//! stratum after stratum; a pipeline runs the operators of one rule on batches of cells, on one
-//! thread or several, into a sink. `storage` is the only door to the store's rows. Values are words
+//! stratum by stratum. A pipeline runs the operators of one rule on batches of cells, on one thread
+//! or several, into a sink. Only `storage` reads the store's rows. Values are words
 //! ([`Cell`](value::cell::Cell)) from the store's columns to the result.
 //!
 //! # Floors
@@ -16,16 +16,16 @@
 //! 4. `expr`: expressions over batches of rows.
 //! 5. `table`, `output`, `result_stream`: rows in memory, and how they leave.
 //! 6. `snapshot_cache`, `trie`, `storage`, `host`: rows of the store.
-//! 7. `context`: what a running query reads.
+//! 7. `context`: the execution context of a query.
 //! 8. `sink`: where the rows of a pipeline go.
-//! 9. `pipeline`: how batches move from operator to operator.
-//! 10. `operator`: one way to answer a step of a plan in each file.
-//! 11. `parallel`: one pipeline on several threads.
+//! 9. `pipeline`: moves batches from operator to operator.
+//! 10. `operator`: the physical operators, one per file.
+//! 11. `parallel`: runs one pipeline on several threads.
 //! 12. `fast_path`, `fixed_rule`: queries without tables; algorithms.
 //! 13. `fixpoint`: fills the tables of derived relations.
-//! 14. `explain`, `words`: what is shown.
+//! 14. `explain`, `words`: output for users.
 //!
-//! `pipeline` calls the operators as its own methods, which they add to it; no path is named.
+//! `pipeline` calls the operators as its own methods, which their files add, without naming a path.
 
 pub mod batch_size;
 pub mod bounded_map;

@@ -1,5 +1,5 @@
-//! The limits of a query: its deadline, its cancellation, its memory, and the files that it may
-//! read.
+//! The limits of a query: its deadline, its cancellation, its memory limit, and the files that it
+//! may read.
 
 use crate::error::{Error, Result};
 use crate::files::Files;
@@ -8,46 +8,48 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
-/// Asked now and then; a script stops once the answer is false.
+/// Called regularly; the script stops when it returns false.
 pub type GoOn<'r> = &'r (dyn Fn() -> bool + Send + Sync);
 
-/// Asks whether to go on, once in [`base::STEPS`] steps.
+/// Checks whether to continue; called once in [`base::STEPS`] steps.
 pub type Check<'c> = &'c dyn Fn() -> Result<()>;
 
-/// Asked by whatever takes rows: once in some hundred of them, and at the end of each batch.
+/// The limits of a query. Whatever processes rows checks them every few hundred rows, and at the
+/// end of each batch.
 pub struct QueryLimits<'w> {
     env: Arc<dyn Env>,
     cancelled: Arc<AtomicBool>,
     go_on: Option<GoOn<'w>>,
     deadline_us: AtomicU64,
-    /// The caller's, which no script moves.
+    /// The caller's deadline, which scripts cannot move.
     last_us: u64,
     memory_bytes_max: u64,
-    /// What the query held when it was last checked, but for the values of its interner.
+    /// Bytes that the query held at the last check, without those of its interner.
     held_bytes: AtomicU64,
-    /// Those values then.
+    /// Bytes of its interner at the last check.
     interned_bytes: AtomicU64,
     is_non_blocking: bool,
-    /// Files that the caller lets it read, of those that the database does.
+    /// Files that the caller allows, in addition to the database's own rule.
     files: Option<&'w Files>,
     /// See [`QueryLimits::moment_us`].
     moment_us: OnceLock<i64>,
-    /// Parts that have begun and not ended.
+    /// Number of parts that have begun and not ended.
     parts: AtomicU32,
 }
 
-/// The deadline before that of a part.
+/// The deadline that was in force before a part began.
 #[derive(Clone, Copy)]
 pub struct Earlier {
     deadline_us: u64,
     /// When the part began.
     at_us: u64,
-    /// Whether it is a part of a part.
+    /// Whether the part is within another part.
     is_inner: bool,
 }
 
 impl<'w> QueryLimits<'w> {
-    /// A watch that cancels when the flag is set, or when more than so many bytes are held.
+    /// Limits that stop the query when the flag is set, or when it holds more than
+    /// `memory_bytes_max` bytes.
     pub fn new(env: Arc<dyn Env>, cancelled: Arc<AtomicBool>, memory_bytes_max: u64) -> Self {
         let deadline_us = AtomicU64::new(u64::MAX);
         let last_us = u64::MAX;
@@ -67,8 +69,8 @@ impl<'w> QueryLimits<'w> {
         }
     }
 
-    /// Also cancels when `go_on` says false, and after the caller's seconds, whatever the script
-    /// says.
+    /// Also stops when `go_on` returns false, and after the caller's timeout, whatever the script
+    /// sets.
     #[must_use]
     pub fn with_caller(mut self, go_on: Option<GoOn<'w>>, timeout_s: Option<f64>) -> Self {
         self.go_on = go_on;
@@ -76,7 +78,7 @@ impl<'w> QueryLimits<'w> {
         self
     }
 
-    /// The same for another try of what it watches: no deadline is later for that.
+    /// The same limits for another attempt; no deadline moves.
     #[must_use]
     pub fn again(&self) -> Self {
         Self {
@@ -95,43 +97,43 @@ impl<'w> QueryLimits<'w> {
         }
     }
 
-    /// The same for what must not block, if `is_non_blocking`.
+    /// Sets whether the query must not block.
     #[must_use]
     pub fn non_blocking(self, is_non_blocking: bool) -> Self {
         Self { is_non_blocking, ..self }
     }
 
-    /// The same for what may read these files alone.
+    /// Restricts the files that the query may read.
     #[must_use]
     pub fn with_files(self, files: Option<&'w Files>) -> Self {
         Self { files, ..self }
     }
 
-    /// Files that the caller lets it read; `None`: those that the database does.
+    /// The files that the caller allows; `None` leaves it to the database's rule.
     pub(crate) fn files(&self) -> Option<&'w Files> {
         self.files
     }
 
-    /// To be asked before what may take longer than some microseconds.
+    /// Called before work that may take longer than some microseconds.
     ///
     /// # Errors
-    /// [`Error::WouldBlock`] where it must not.
+    /// [`Error::WouldBlock`] if the query must not block.
     pub fn check_may_block(&self) -> Result<()> {
         if self.is_non_blocking { Err(Error::WouldBlock) } else { Ok(()) }
     }
 
-    /// Whether it must not.
+    /// Whether the query must not block.
     pub fn is_non_blocking(&self) -> bool {
         self.is_non_blocking
     }
 
-    /// Sets the deadline, `seconds` from now; 0 is none.
+    /// Sets the deadline to `seconds` from now; 0 removes it.
     pub fn set_timeout(&self, seconds: f64) {
         self.deadline_us.store(self.deadline(seconds).min(self.last_us), Relaxed);
     }
 
-    /// Sets the deadline of a part, which [`QueryLimits::end_part`] ends: of a part of a part none
-    /// that is later than that one's.
+    /// Sets the deadline of a part, which [`QueryLimits::end_part`] ends. The deadline of a nested
+    /// part is never later than that of the outer one.
     pub fn begin_part(&self, seconds: f64) -> Earlier {
         let deadline_us = self.deadline_us.load(Relaxed);
         let is_inner = self.parts.fetch_add(1, Relaxed) > 0;
@@ -142,8 +144,8 @@ impl<'w> QueryLimits<'w> {
         Earlier { deadline_us, at_us: self.now_us(), is_inner }
     }
 
-    /// The deadline before the part holds again. What a part took that had its own does not count
-    /// with the others'.
+    /// Restores the deadline from before the part. The time of a part with its own deadline does
+    /// not count for the others.
     pub fn end_part(&self, earlier: Earlier) {
         let Earlier { deadline_us, at_us, is_inner } = earlier;
         let took_us = if is_inner { 0 } else { self.now_us().saturating_sub(at_us) };
@@ -151,10 +153,10 @@ impl<'w> QueryLimits<'w> {
         self.parts.fetch_sub(1, Relaxed);
     }
 
-    /// Moves the deadline: somebody else took so long.
+    /// Moves the deadline by the time that the consumer took.
     pub(crate) fn postpone(&self, us: u64) {
         let later = |at: u64| (at != u64::MAX).then(|| at.saturating_add(us));
-        // Where there is no deadline none is moved.
+        // Without a deadline nothing is moved.
         let _ = self.deadline_us.fetch_update(Relaxed, Relaxed, later);
     }
 
@@ -165,9 +167,10 @@ impl<'w> QueryLimits<'w> {
         }
     }
 
+    /// Checks all limits, with `held_bytes` held.
+    ///
     /// # Errors
-    /// [`Error::Stopped`] once the query has to stop; [`Error::Limit`] where it holds more than it
-    /// may.
+    /// [`Error::Stopped`] once the query has to stop; [`Error::Limit`] if it holds too much memory.
     pub fn check(&self, held_bytes: u64) -> Result<()> {
         if self.cancelled.load(Relaxed) {
             return Err(Error::Stopped("the query was killed".to_owned()));
@@ -188,15 +191,14 @@ impl<'w> QueryLimits<'w> {
         Ok(())
     }
 
-    /// Records the bytes that the query holds outside the interner, and those in it, for later
-    /// requests.
+    /// Records the bytes that the query holds, without its interner and in it, for later requests.
     pub(crate) fn note_held(&self, bytes: u64, interned_bytes: u64) {
         self.held_bytes.store(bytes, Relaxed);
         self.interned_bytes.store(interned_bytes, Relaxed);
     }
 
-    /// Asks before so many bytes are made besides what is held; those of the interner are among
-    /// them.
+    /// Requests memory before it is taken. `bytes` are in addition to what was recorded, and
+    /// include the interner's.
     ///
     /// # Errors
     /// As [`QueryLimits::check`].
@@ -204,19 +206,19 @@ impl<'w> QueryLimits<'w> {
         self.check(self.held_bytes.load(Relaxed).saturating_add(bytes))
     }
 
-    /// Whether the flag is set or the deadline is over.
+    /// Whether a limit is exceeded.
     pub fn is_over(&self) -> bool {
         self.check(0).is_err()
     }
 
-    /// Microseconds since 1970-01-01 UTC when this was asked first: of all that is watched one
-    /// moment.
+    /// The time of the query, in microseconds since 1970-01-01 UTC: that of the first call, and the
+    /// same for all later ones.
     pub fn moment_us(&self) -> i64 {
         let now = || i64::try_from(self.env.wall_us()).unwrap_or(i64::MAX);
         *self.moment_us.get_or_init(now)
     }
 
-    /// Microseconds of a clock that only moves on.
+    /// A monotonic clock, in microseconds.
     pub(crate) fn now_us(&self) -> u64 {
         self.env.monotonic_us()
     }
@@ -226,12 +228,12 @@ impl<'w> QueryLimits<'w> {
         self.memory_bytes_max
     }
 
-    /// Set where somebody kills it.
+    /// The flag that kills the query.
     pub fn cancelled(&self) -> &Arc<AtomicBool> {
         &self.cancelled
     }
 
-    /// The machine.
+    /// The environment.
     pub fn env(&self) -> &Arc<dyn Env> {
         &self.env
     }
@@ -247,7 +249,7 @@ impl algo::Watch for QueryLimits<'_> {
     }
 }
 
-/// Waits so many microseconds.
+/// Waits for some microseconds.
 pub fn wait(env: &dyn Env, us: u64) {
     env.signal().wait_until_timeout(us, &mut || false);
 }

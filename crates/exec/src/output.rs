@@ -1,4 +1,4 @@
-//! What a script answers.
+//! The result of a script.
 
 use crate::table::owned::OwnedCells;
 use crate::value::cell::{Cell, Interner};
@@ -6,21 +6,20 @@ use model::{Type, Value};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Rows with names, in columns.
+/// Rows in columns, with names.
 #[derive(Clone, Debug)]
 pub struct Output {
     /// Names of the columns.
     pub headers: Vec<String>,
     /// Rows.
     pub rows: usize,
-    /// Where there are no rows that would show them, the types of the columns as far as they are
-    /// known; else empty.
+    /// The known types of the columns, if there are no rows; otherwise empty.
     pub types: Vec<Option<Type>>,
     cells: OwnedCells,
 }
 
 impl Output {
-    /// So many rows, whose cells `interner` made.
+    /// A result with this many rows, whose cells belong to `interner`.
     pub fn new(
         headers: Vec<String>,
         columns: Vec<Vec<Cell>>,
@@ -30,18 +29,18 @@ impl Output {
         Self { headers, rows, types: Vec::new(), cells: OwnedCells::new(columns, interner) }
     }
 
-    /// The same where there are no rows, with the types that the columns would have.
+    /// Adds the types of the columns, if there are no rows.
     #[must_use]
     pub fn with_types(self, types: impl FnOnce() -> Vec<Option<Type>>) -> Self {
         if self.rows > 0 { self } else { Self { types: types(), ..self } }
     }
 
-    /// One column `status` with one row.
+    /// A result with the single column `status` and one row.
     pub fn status(text: &str) -> Self {
         Self::of_values(&["status"], vec![vec![Value::Str(text.to_owned())]])
     }
 
-    /// Rows of values.
+    /// A result from rows of values.
     pub fn of_values(headers: &[&str], rows: Vec<Vec<Value>>) -> Self {
         let interner = Arc::new(Interner::default());
         let mut columns = vec![Vec::with_capacity(rows.len()); headers.len()];
@@ -55,7 +54,7 @@ impl Output {
         Self::new(headers, columns, count, interner)
     }
 
-    /// The cells of a column, which [`Output::interner`] made.
+    /// The cells of a column, which belong to [`Output::interner`].
     ///
     /// # Panics
     /// If there is no such column.
@@ -65,22 +64,22 @@ impl Output {
         &self.cells.columns()[column]
     }
 
-    /// What the cells mean. They mean nothing to any other interner.
+    /// The interner of the cells. No other interner can interpret them.
     #[must_use]
     #[inline]
     pub fn interner(&self) -> &Interner {
         self.cells.interner()
     }
 
-    /// The cells beside their interner.
+    /// The cells with their interner.
     pub fn cells(&self) -> &OwnedCells {
         &self.cells
     }
 
-    /// Some of its rows.
+    /// A range of rows.
     ///
     /// # Panics
-    /// If there are no such rows.
+    /// If a row does not exist.
     #[must_use]
     pub fn slice(&self, rows: Range<usize>) -> Self {
         let count = rows.len();
@@ -91,16 +90,16 @@ impl Output {
     /// The value in a row and a column.
     ///
     /// # Panics
-    /// If there is no such row or column.
+    /// If the row or column does not exist.
     #[must_use]
     pub fn value(&self, row: usize, column: usize) -> Value {
         self.interner().value(self.column(column)[row])
     }
 
-    /// A row's values.
+    /// The values of a row.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If the row does not exist.
     #[must_use]
     pub fn row(&self, row: usize) -> Vec<Value> {
         let columns = self.cells.columns().iter();

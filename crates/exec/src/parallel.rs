@@ -1,17 +1,17 @@
 //! Runs one pipeline on several threads.
 //!
-//! The fixpoint calls it for each body where worker threads are free.
+//! The fixpoint calls it for each body while worker threads are free.
 //!
 //! # How
-//! A pipeline runs on the caller's thread until its steps have made many rows. From then on the
-//! batches that leave the first step that makes more than a few are collected; when there are
-//! enough of them, each thread runs the steps after it on a share, into a sink of its own
-//! (morsel-driven parallelism: Leis, Boncz, Kemper and Neumann, SIGMOD 2014). A large relation that
-//! the first step reads whole is partitioned into ranges of keys instead, before anything runs. In
-//! the end the sinks are merged.
+//! A pipeline runs on the caller's thread until its steps have made many rows. From then on, the
+//! batches that leave the first step with more than a few rows are collected. When there are
+//! enough, each thread runs the later steps on a share of them, into its own sink (morsel-driven
+//! parallelism: Leis, Boncz, Kemper and Neumann, SIGMOD 2014). A large relation that the first step
+//! reads completely is partitioned into ranges of keys instead, before anything runs. At the end
+//! the sinks are merged.
 //!
-//! Shares are dealt out in turn, not to whoever is first. A sum of fractions depends on the order
-//! of its parts, and so it is the same each time on the same rows with as many threads.
+//! Shares are dealt in turn, not to the first free thread: a sum of fractions depends on the order
+//! of its parts, and should be the same each time for the same rows and number of threads.
 //!
 //! # Invariants
 //! 1. While threads run, nothing changes that another thread reads, except the interner and the
@@ -33,19 +33,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-/// Rows after which threads are worth their start: what takes about a millisecond.
+/// Rows after which starting threads pays off: about a millisecond of work.
 const ROWS_MIN: usize = 64 << 10;
 
-/// Shares of a thread, so that they end at about the same time.
+/// Shares per thread, so that threads end at about the same time.
 const SHARES: usize = 4;
 
-/// Ranges into which a relation is cut, at most, where its texts are more than a query may hold.
+/// Most ranges of a relation whose strings exceed the query's memory.
 const RANGES_MAX: usize = 512;
 
-/// Rows of a share, at least.
+/// Least rows of a share.
 const SHARE_ROWS_MIN: usize = 256;
 
-/// The worker threads of an engine's queries.
+/// The worker threads of an engine.
 #[derive(Debug)]
 pub struct WorkerPool {
     free: AtomicUsize,
@@ -54,33 +54,33 @@ pub struct WorkerPool {
 }
 
 impl WorkerPool {
-    /// As many as an environment of so many threads has besides the caller's.
+    /// A pool for an environment with this many threads, one of them the caller's.
     pub fn new(threads: usize) -> Self {
         let free = threads.saturating_sub(1).into();
         Self { free, rows_min: ROWS_MIN.into(), times_taken: AtomicU64::new(0) }
     }
 
-    /// Lets them help once so many rows were made. For tests.
+    /// Sets the rows after which workers help. For tests.
     pub fn set_rows_min(&self, rows: usize) {
         self.rows_min.store(rows.max(1), Relaxed);
     }
 
-    /// Rows after which they help.
+    /// Rows after which workers help.
     pub(crate) fn rows_min(&self) -> usize {
         self.rows_min.load(Relaxed)
     }
 
-    /// How many do nothing.
+    /// Number of free workers.
     pub(crate) fn free(&self) -> usize {
         self.free.load(Relaxed)
     }
 
-    /// How often some were taken.
+    /// How often workers were reserved.
     pub fn times_taken(&self) -> u64 {
         self.times_taken.load(Relaxed)
     }
 
-    /// All that do nothing.
+    /// Reserves all free workers.
     fn take(&self) -> ReservedWorkers<'_> {
         let taken = ReservedWorkers { worker_pool: self, count: self.free.swap(0, Relaxed) };
         self.times_taken.fetch_add(u64::from(taken.count > 0), Relaxed);
@@ -88,7 +88,7 @@ impl WorkerPool {
     }
 }
 
-/// WorkerPool, until dropped.
+/// Reserved workers, until dropped.
 struct ReservedWorkers<'h> {
     worker_pool: &'h WorkerPool,
     count: usize,
@@ -108,24 +108,24 @@ pub(crate) struct ParallelPipeline<'a, 'p, 's, S> {
     variables: usize,
     hints: OutputHints,
     sink: &'s mut S,
-    /// The caller's thread is the first. None before they are needed.
+    /// The caller's thread is the first. Empty before workers are needed.
     workers: Vec<Worker<'a, 'p, S>>,
     taken: Option<ReservedWorkers<'a>>,
     /// Whether workers count what they do.
     is_profiled: bool,
 }
 
-/// What a thread needs for itself.
+/// State of one thread.
 struct Worker<'a, 'p, S> {
     body: Pipeline<'p>,
     context: ExecContext<'a>,
     sink: S,
-    /// Ranges that it has not read, for its sink was full.
+    /// Ranges that it has not read because its sink was full.
     unread: Vec<KeyRange>,
 }
 
 impl<'a, 'p, 's, S: Sink> ParallelPipeline<'a, 'p, 's, S> {
-    /// Nobody helps yet.
+    /// No worker is reserved yet.
     pub(crate) fn new(
         worker_pool: &'a WorkerPool,
         context: &'a ExecContext<'a>,
@@ -148,10 +148,10 @@ impl<'a, 'p, 's, S: Sink> ParallelPipeline<'a, 'p, 's, S> {
         }
     }
 
-    /// Runs a body of the plan.
+    /// Runs the pipeline of a body.
     ///
     /// # Errors
-    /// Whatever stops the query.
+    /// What stops the query.
     pub(crate) fn run(mut self, body: &mut Pipeline<'p>) -> Result<()> {
         let context = self.context;
         self.is_profiled = body.clock.is_some();
@@ -176,11 +176,11 @@ impl<'a, 'p, 's, S: Sink> ParallelPipeline<'a, 'p, 's, S> {
         self.finish(body, context)
     }
 
-    /// The same of some ranges of what the first step reads; those that were not read come back,
-    /// for the sink is full, or wants no more.
+    /// Runs the pipeline on some ranges of its first relation. Returns the ranges that were not
+    /// read because the sink is full or wants no more.
     ///
     /// # Errors
-    /// Whatever stops the query.
+    /// What stops the query.
     pub(crate) fn run_over(
         mut self,
         ranges: Vec<KeyRange>,
@@ -225,7 +225,7 @@ impl<'a, 'p, 's, S: Sink> ParallelPipeline<'a, 'p, 's, S> {
         Ok(())
     }
 
-    /// Reads these ranges, so many at once, and lets go between them what nobody keeps.
+    /// Reads these ranges, `in_wave` at a time, and sweeps the interner in between.
     fn scan_in_waves(
         &mut self,
         context: &ExecContext<'_>,
@@ -247,8 +247,8 @@ impl<'a, 'p, 's, S: Sink> ParallelPipeline<'a, 'p, 's, S> {
         }
     }
 
-    /// Reads these ranges by the first step. `pauses`: only until the sinks are full; those that
-    /// were not read come back.
+    /// Reads these ranges by the first step. If `pauses`, only until the sinks are full; the rest
+    /// is returned.
     fn scan(&mut self, ranges: Vec<KeyRange>, pauses: bool) -> Result<Vec<KeyRange>> {
         self.begin()?;
         let variables = self.variables;
@@ -270,7 +270,7 @@ impl<'a, 'p, 's, S: Sink> ParallelPipeline<'a, 'p, 's, S> {
         Ok(unread.collect())
     }
 
-    /// Lets each worker do something with its share.
+    /// Lets each worker process its share.
     fn all<I: Send>(
         &mut self,
         shares: Vec<Vec<I>>,
@@ -348,7 +348,7 @@ impl<S: Sink> RowOutput for ParallelPipeline<'_, '_, '_, S> {
     }
 }
 
-/// Things dealt out in turn.
+/// Deals `things` in turn into `to` lists.
 fn dealt<T>(things: Vec<T>, to: usize) -> Vec<Vec<T>> {
     let mut hands: Vec<Vec<T>> = (0..to).map(|_| Vec::new()).collect();
     for (i, thing) in things.into_iter().enumerate() {

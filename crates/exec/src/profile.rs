@@ -1,24 +1,25 @@
-//! What a query really did: rows, batches and time of each step, rounds and memory of each stratum.
+//! Measurements of a query: rows, batches and time of each step, rounds and memory of each stratum.
+//!
+//! The pipeline counts, the fixpoint collects, and `explain` shows them for `::explain analyze`.
 //!
 //! # Why by batches
-//! A step's clock is read when a batch enters it and when it is done with it, never for a row. So
-//! the figures of an analysed query are near those of the same query that is not; and a query that
-//! is not analysed checks once a batch whether it is.
+//! A step's clock is read when a batch enters and leaves it, never per row. So the measured query
+//! behaves almost as an unmeasured one; that checks once per batch whether it is measured.
 //!
 //! # Invariants
-//! 1. A microsecond of a pipeline counts for one step only: the last one that a batch entered and
-//!    has not left.
+//! 1. A microsecond of a pipeline counts for one step: the last one that a batch entered and has
+//!    not left.
 
 use hashbrown::HashMap;
 use plan::{OperatorName, PipelinePlan};
 
-/// What one step did. Behind the last step of a body the head is one more: what it gets is what the
-/// body finds.
+/// Figures of one step. The head counts as one more step after the last: its input is what the body
+/// finds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StepFigures {
-    /// Batches that entered it.
+    /// Batches that entered the step.
     pub batches: u64,
-    /// Rows of these.
+    /// Rows of these batches.
     pub rows: u64,
     /// Microseconds in it and in no later step, of all threads.
     pub us: u64,
@@ -43,16 +44,16 @@ impl StepFigures {
     }
 }
 
-/// What a body did.
+/// Figures of a body.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BodyFigures {
-    /// How often it ran.
+    /// Number of runs.
     pub runs: u64,
-    /// Of each step, and of the head.
+    /// Figures of each step, and of the head.
     pub steps: Vec<StepFigures>,
 }
 
-/// What a group did.
+/// Figures of a group.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GroupFigures {
     /// Rounds of its recursion; 0 where it has none.
@@ -61,22 +62,22 @@ pub struct GroupFigures {
     pub rows: u64,
     /// Microseconds.
     pub us: u64,
-    /// The most bytes that the query held meanwhile.
+    /// Most bytes that the query held meanwhile.
     pub held_bytes_max: u64,
 }
 
-/// What a query did.
+/// Figures of a query.
 #[derive(Debug, Default)]
 pub struct Profile {
-    /// By the address of the plan, which is borrowed as long as the query is there.
+    /// By the address of the plan, which is borrowed as long as the query runs.
     bodies: HashMap<usize, BodyFigures>,
-    /// Of each group of the plan, in order.
+    /// Figures of each group of the plan, in order.
     pub groups: Vec<GroupFigures>,
     group: GroupFigures,
 }
 
 impl Profile {
-    /// A round of the present group begins.
+    /// Counts a round of the current group.
     pub(crate) fn round(&mut self) {
         self.group.rounds += 1;
     }
@@ -106,17 +107,17 @@ fn address(plan: &PipelinePlan) -> usize {
     std::ptr::from_ref(plan).addr()
 }
 
-/// Counts one run of a body.
+/// Measures one run of a body.
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
     steps: Vec<StepFigures>,
-    /// The step that a moment counts for; none before the first batch.
+    /// The step that time counts for; `None` before the first batch.
     current: Option<usize>,
     since_us: u64,
 }
 
 impl Clock {
-    /// For a body of so many steps.
+    /// A clock for a body with this many steps.
     pub(crate) fn new(steps: usize) -> Self {
         Self { steps: vec![StepFigures::default(); steps + 1], current: None, since_us: 0 }
     }
@@ -160,7 +161,7 @@ impl Clock {
         before
     }
 
-    /// From now on a moment counts for this step.
+    /// Counts time for step `to` from now on.
     pub(crate) fn leave(&mut self, to: Option<usize>, now_us: u64) {
         if let Some(figures) = self.current.and_then(|step| self.steps.get_mut(step)) {
             figures.us += now_us.saturating_sub(self.since_us);

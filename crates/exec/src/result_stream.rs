@@ -1,5 +1,5 @@
-//! A result stream: rows of the entry rule go to the consumer while the query runs, so that nobody
-//! holds them all.
+//! Result streams: rows of the entry rule go to the consumer while the query runs, so that they are
+//! never held all together.
 //!
 //! # When
 //! Rows are streamable where no two rows of the entry's rule can be equal
@@ -21,73 +21,73 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Rows of the first relation in a range.
 pub const RANGE_ROWS: u64 = 1 << 16;
 
-/// Rows of a result.
+/// A part of a result.
 #[derive(Debug)]
 pub struct Part<'p> {
-    /// Some of its rows, or all that there are.
+    /// Some of the rows, or all of them.
     pub output: Output,
-    /// Of each column the type of all its values, where that is known; `None` for the whole result,
-    /// which shows its types itself.
+    /// The type of each column's values, where known; `None` if this is the whole result, which has
+    /// types itself.
     pub types: Option<&'p [Option<Type>]>,
 }
 
-/// Takes parts of a result as they are found, by one thread at a time; no more are made once it
-/// says false or fails.
+/// Receives the parts of a result as they are found, from one thread at a time. No more are made
+/// once it returns false or fails.
 pub type TakePart<'r> = &'r (dyn Fn(Part<'_>) -> Result<bool> + Send + Sync);
 
-/// The consumer of a result stream, and whether it was given a part.
+/// The consumer of a result stream, and whether it has received a part.
 pub struct Consumer<'r> {
     take: TakePart<'r>,
     has_begun: AtomicBool,
 }
 
 impl<'r> Consumer<'r> {
-    /// Nothing was handed out yet.
+    /// No part was passed on yet.
     pub fn new(take: TakePart<'r>) -> Self {
         Self { take, has_begun: AtomicBool::new(false) }
     }
 
-    /// Whether a part was handed out.
+    /// Whether a part was passed on.
     pub fn has_begun(&self) -> bool {
         self.has_begun.load(Relaxed)
     }
 
-    /// Hands out a part; whether more are wanted.
+    /// Passes on a part; returns whether more are wanted.
     ///
     /// # Errors
-    /// The caller's.
+    /// The consumer's.
     pub fn hand(&self, part: Part<'_>) -> Result<Wanted> {
         self.has_begun.store(true, Relaxed);
         (self.take)(part)
     }
 }
 
-/// Rows on their way to the consumer.
+/// A result stream of a running query.
 pub struct ResultStream<'q> {
     /// The consumer.
     pub consumer: &'q Consumer<'q>,
     /// Names of the columns.
     pub headers: Vec<String>,
-    /// The type of each column, where all of its values have one.
+    /// The type of each column, if all of its values have the same.
     pub types: Vec<Option<Type>>,
-    /// Postponed while the consumer works.
+    /// The query's limits. Their deadline is moved by the time that the consumer takes.
     pub limits: &'q QueryLimits<'q>,
     /// Rows of the first relation that are read for one part.
     pub range_rows: u64,
-    /// What is still to go out.
+    /// What remains to be passed on.
     pub left: Mutex<Remaining>,
 }
 
-/// What is still to go out.
+/// What remains to be passed on.
 pub struct Remaining {
-    /// Rows that are passed over before.
+    /// Rows to skip first.
     pub skipped: usize,
-    /// Rows after them.
+    /// Rows to pass on after them.
     pub rows: usize,
 }
 
 impl ResultStream<'_> {
-    /// Whether a part went out.
+    /// Whether a part was passed on.
     pub fn has_begun(&self) -> bool {
         self.consumer.has_begun()
     }
@@ -97,10 +97,10 @@ impl ResultStream<'_> {
         self.has_begun() && self.left.lock().rows == 0
     }
 
-    /// Hands rows to the caller. The time it takes does not count as the query's.
+    /// Passes rows to the consumer. Its time does not count for the query.
     ///
     /// # Errors
-    /// The caller's.
+    /// The consumer's.
     pub(crate) fn hand(
         &self,
         Columns { rows, mut columns }: Columns,
@@ -120,7 +120,7 @@ impl ResultStream<'_> {
         if from == to && has_begun {
             return Ok(true);
         }
-        // Nothing is, if this fails.
+        // Nothing remains if the consumer fails.
         let rest = std::mem::take(&mut left.rows) - (to - from);
         let output = Output::new(self.headers.clone(), columns, to - from, Arc::new(interner));
         let began_us = self.limits.now_us();

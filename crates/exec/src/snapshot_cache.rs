@@ -1,37 +1,37 @@
-//! What is made of stored relations and cached from query to query, while they do not change or by
-//! being patched.
+//! A cache of values that are derived from stored relations, such as tries and graph projections. A
+//! value stays valid while its relation does not change, or is patched.
 //!
-//! # Why by a commit number
+//! # Why validity is a sequence number
 //! The store numbers its commits and tells which was the last to change a relation
-//! ([`store::Snapshot::changed_at`]). Where a snapshot has the same answer, the cached value is
-//! right without looking at one row. Commits to other relations invalidate nothing.
+//! ([`store::Snapshot::changed_at`]). If a snapshot gives the same number, the cached value is
+//! valid without reading a row. Commits to other relations invalidate nothing.
 //!
 //! # Invariants
-//! 1. No cell of an interner is cached: interners live as long as a query.
-//! 2. Cached values take at most `bytes_max` bytes; the least recently used one goes first.
+//! 1. No interned cells are cached: an interner lives as long as its query.
+//! 2. Cached values take at most `bytes_max` bytes; the least recently used one is removed first.
 
 use base::{KeyspaceId, SeqNo};
 use env::sync::Mutex;
 
-/// What something is made of.
+/// What a cached value was derived from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// The relation, which says what the numbers of columns mean.
+    /// The relation, to which the column numbers refer.
     pub keyspace: KeyspaceId,
-    /// Where its rows were read: the same, an index or a reverse.
+    /// The keyspace that was read: the relation, an index or a reverse.
     pub path: KeyspaceId,
     /// The relation's columns, in order.
     pub columns: Vec<usize>,
 }
 
-/// Things that are kept.
+/// Cached values with their keys and snapshots.
 #[derive(Debug)]
 pub struct SnapshotCache<V> {
     things: Mutex<Vec<CacheEntry<V>>>,
     bytes_max: u64,
 }
 
-/// One of them; the last of its list was asked for last.
+/// A cache entry. Entries are in the order of their last use.
 #[derive(Debug)]
 struct CacheEntry<V> {
     key: Key,
@@ -41,12 +41,12 @@ struct CacheEntry<V> {
 }
 
 impl<V: Clone> SnapshotCache<V> {
-    /// Keeps nothing yet, and at most so many bytes.
+    /// An empty cache of at most `bytes_max` bytes.
     pub(crate) fn new(bytes_max: u64) -> Self {
         Self { things: Mutex::default(), bytes_max }
     }
 
-    /// What was made of this at this moment.
+    /// The value for a key at exactly this snapshot.
     pub(crate) fn get(&self, key: &Key, moment: SeqNo) -> Option<V> {
         let mut things = self.things.lock();
         let place = things.iter().position(|one| one.key == *key && one.moment == moment)?;
@@ -56,19 +56,20 @@ impl<V: Clone> SnapshotCache<V> {
         Some(value)
     }
 
-    /// What was made of this last up to a moment, and when.
+    /// The newest value for a key up to this snapshot, with its own snapshot.
     pub(crate) fn up_to(&self, key: &Key, moment: SeqNo) -> Option<(SeqNo, V)> {
         let things = self.things.lock();
         let older = things.iter().filter(|one| one.key == *key && one.moment <= moment);
         older.max_by_key(|one| one.moment).map(|one| (one.moment, one.value.clone()))
     }
 
-    /// Lets go of what `is_wanted` refuses.
+    /// Removes the entries that `is_wanted` refuses.
     pub(crate) fn retain(&self, is_wanted: impl Fn(&Key) -> bool) {
         self.things.lock().retain(|one| is_wanted(&one.key));
     }
 
-    /// Takes away what was made of this last up to a moment, and tells when; what is older goes.
+    /// Removes the values for a key up to this snapshot, and returns the newest with its own
+    /// snapshot.
     pub(crate) fn take(&self, key: &Key, moment: SeqNo) -> Option<(SeqNo, V)> {
         let mut things = self.things.lock();
         let is_older = |one: &CacheEntry<V>| one.key == *key && one.moment <= moment;
@@ -76,20 +77,19 @@ impl<V: Clone> SnapshotCache<V> {
         Some((newest.moment, newest.value))
     }
 
-    /// All that is kept; what was asked for last comes last.
+    /// All values, the most recently used one last.
     #[doc(hidden)]
     pub fn values(&self) -> Vec<V> {
         self.things.lock().iter().map(|one| one.value.clone()).collect()
     }
 
-    /// Keeps what was made of this at a moment, unless it is too large.
+    /// Caches a value unless it is too large.
     pub(crate) fn put(&self, key: Key, moment: SeqNo, value: V, bytes: u64) {
         if bytes > self.bytes_max {
             return;
         }
         let mut things = self.things.lock();
-        // What is older is of no use to queries that begin now; one that runs since then has what
-        // it wants.
+        // New queries cannot use older values, and running ones have taken theirs already.
         things.retain(|one| one.key != key || one.moment > moment);
         things.push(CacheEntry { key, moment, value, bytes });
         let mut all: u64 = things.iter().map(|one| one.bytes).sum();
@@ -129,7 +129,8 @@ mod tests {
         assert_eq!(kept.get(&key(1), SeqNo(8)), Some('b'));
     }
 
-    /// Found by review: who looked at the newer one and then takes may get the older one.
+    /// Found by review: a caller that has seen the newer value and then takes one may get the older
+    /// one.
     #[test]
     fn of_two_of_one_key_the_newer_may_go_first() {
         let kept = SnapshotCache::new(100);

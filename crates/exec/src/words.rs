@@ -1,23 +1,23 @@
-//! Names that scripts are made of: for those who complete, colour or list them.
+//! The names that scripts consist of, for completion, highlighting and listings.
 
-/// Names by what they are; each list is sorted, and none is empty.
+/// Names by kind; each list is sorted and not empty.
 #[derive(Clone, Debug)]
 pub struct Words {
-    /// Functions, operators by their functions' names.
+    /// Functions; operators by their functions' names.
     pub functions: Vec<&'static str>,
     /// Aggregates.
     pub aggregates: Vec<&'static str>,
-    /// Fixed rules, aliases too.
+    /// Fixed rules, with aliases.
     pub fixed_rules: Vec<String>,
     /// System ops, without `::`.
     pub system_ops: Vec<&'static str>,
-    /// Options of a query and what it does to a relation, without `:`.
+    /// Options of a query, and its commands on relations, without `:`.
     pub options: Vec<&'static str>,
-    /// Statements of scripts of several steps, without `%`.
+    /// Statements of imperative scripts, without `%`.
     pub statements: Vec<&'static str>,
 }
 
-/// All of them.
+/// All names.
 #[must_use]
 pub fn words() -> Words {
     let sorted = |words: &[&'static str], more: &[&'static str]| {

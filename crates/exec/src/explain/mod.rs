@@ -1,5 +1,5 @@
-//! What `::explain` shows: a line for each step of each rule, in the order in which they run; and
-//! what `::explain analyze` adds to it.
+//! The output of `::explain`, a line for each plan step of each rule in the order of execution, and
+//! the measured columns that `::explain analyze` adds. The session calls it.
 
 use crate::limits::QueryLimits;
 use crate::output::Output;
@@ -23,7 +23,7 @@ pub fn rows(plan: &Plan) -> Output {
     Output::of_values(&PLANNED, rows)
 }
 
-/// Calls `visit` for each step of a group, with its body and its place in it.
+/// Calls `visit` for each step of a group, with the step's rule body and its index there.
 fn each_step(
     plan: &Plan,
     stratum: usize,
@@ -58,7 +58,7 @@ fn each_step(
     }
 }
 
-/// What an analysed query did, while it does it.
+/// Measurements of an analysed query.
 pub struct Analysis {
     began_us: u64,
     plan_us: u64,
@@ -66,12 +66,12 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Planning begins.
+    /// Starts with planning.
     pub fn begin(limits: &QueryLimits<'_>) -> Self {
         Self { began_us: limits.now_us(), plan_us: 0, output: Output::status("OK") }
     }
 
-    /// Planning is done.
+    /// Planning has ended.
     pub fn planned(&mut self, limits: &QueryLimits<'_>) {
         self.plan_us = limits.now_us().saturating_sub(self.began_us);
     }
@@ -111,13 +111,14 @@ impl Analysis {
         self.output = Output::of_values(&headers, lines);
     }
 
-    /// The lines.
+    /// The lines of the result.
     pub fn into_output(self) -> Output {
         self.output
     }
 }
 
-/// Lines of the steps of a group's rules, and of their heads, which take what the steps find.
+/// Lines for the steps of a group's rules and for their heads, which receive the rows of the last
+/// step.
 fn steps(
     plan: &Plan,
     stratum: usize,
@@ -178,7 +179,7 @@ fn group_line(plan: &Plan, stratum: usize, group: &GroupPlan, figures: GroupFigu
     line
 }
 
-/// A line that is no step's: rows, rounds, milliseconds and bytes.
+/// A line that belongs to no step: rows, rounds, milliseconds and bytes.
 fn summary(op: &str, of: String, seen: [Option<Value>; 4]) -> Vec<Value> {
     let [rows, rounds, ms, bytes_max] = seen.map(|value| value.unwrap_or(Value::Null));
     let mut line = vec![Value::Null; PLANNED.len()];
@@ -226,16 +227,16 @@ fn reads(plan: &Plan, step: &Step, names: &[String]) -> (String, Vec<String>) {
     }
 }
 
-/// What things are called.
+/// Looks up the names of variables, columns and parameters.
 struct Names<'p> {
     plan: &'p Plan,
-    /// Of the rule.
+    /// Names of the rule's variables.
     variables: &'p [String],
 }
 
 impl Names<'_> {
-    /// What a step computes, or what it knows of the column by which it reads a range: bounds are
-    /// wider than their conditions where these say less.
+    /// The expression that a step evaluates, or the bounds of its range scan. Bounds may be wider
+    /// than the conditions they come from.
     fn computed(&self, step: &Step) -> String {
         match step {
             Step::Assign { value: expr, .. } | Step::Filter(expr) => self.expr(expr),
@@ -267,7 +268,7 @@ impl Names<'_> {
         [lower, upper, begins].into_iter().flatten().collect()
     }
 
-    /// An expression as a script writes it.
+    /// An expression in the syntax of scripts.
     fn expr(&self, expr: &Expr) -> String {
         match expr {
             Expr::Const(value) => value.to_string(),
@@ -292,7 +293,7 @@ impl Names<'_> {
         exprs.iter().map(|expr| self.expr(expr)).collect::<Vec<_>>().join(", ")
     }
 
-    /// In parentheses where it has an operator itself.
+    /// An expression in parentheses if it has an operator itself.
     fn operand(&self, expr: &Expr) -> String {
         match expr {
             Expr::Call(function, ..) if sign(function.name).is_some() => {
@@ -303,7 +304,7 @@ impl Names<'_> {
     }
 }
 
-/// The operator that a function is written as.
+/// The operator in whose form a function is written.
 fn sign(function: &str) -> Option<&'static str> {
     Some(match function {
         "or" => "||",
@@ -326,7 +327,7 @@ fn sign(function: &str) -> Option<&'static str> {
     })
 }
 
-/// An estimate without digits that say nothing: three are left.
+/// An estimate, rounded to three digits.
 fn rounded(rows: f64) -> f64 {
     format!("{rows:.2e}").parse().unwrap_or(rows)
 }

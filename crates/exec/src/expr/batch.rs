@@ -1,17 +1,18 @@
-//! A batch of bindings: what the variables of a body are, row by row.
+//! A batch of bindings: the values of a rule's variables, row by row. Operators pass batches along
+//! a pipeline.
 
 use crate::value::cell::Cell;
 use crate::value::columns::Columns;
 use std::ops::Range;
 
-/// Bindings of variables: a column each, empty where the variable is not bound or not needed.
+/// Bindings of variables: one column each, empty where the variable is not bound or not live.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bindings {
-    /// Rows.
+    /// Number of rows.
     pub rows: usize,
-    /// By variable.
+    /// Columns by variable.
     pub columns: Vec<Vec<Cell>>,
-    /// How often each row stands there, where rows are counted; empty while each stands there once.
+    /// Multiplicities of the rows where rows are counted; empty while all are 1.
     pub weights: Vec<u64>,
 }
 
@@ -23,12 +24,12 @@ impl Rows for Bindings {
 }
 
 impl Bindings {
-    /// One row that binds nothing.
+    /// One row without bindings.
     pub(crate) fn unit(variables: usize) -> Self {
         Self { rows: 1, columns: vec![Vec::new(); variables], weights: Vec::new() }
     }
 
-    /// The live columns of these rows, in this order.
+    /// Gathers the live columns of these rows, in this order.
     pub(crate) fn gather(&self, rows: &[u32], live: &[usize]) -> Self {
         let mut columns = vec![Vec::new(); self.columns.len()];
         for &var in live {
@@ -44,13 +45,13 @@ impl Bindings {
         Self { rows: rows.len(), columns, weights }
     }
 
-    /// The live columns of rows that found something, of which only the number of times counts.
+    /// Gathers the live columns of matching rows, where only the number of matches counts.
     pub(crate) fn gather_weighted(&self, rows: &[u32], weights: Vec<u64>, live: &[usize]) -> Self {
         Self { weights, ..self.gather(rows, live) }
     }
 
-    /// The one row that came in, once for each row that was found: with the live ones of these
-    /// variables, whose columns were found.
+    /// Repeats the single input row for each row found, and adds the live columns of `vars` that
+    /// were found.
     pub(crate) fn with_found(
         &self,
         vars: impl Iterator<Item = usize>,
@@ -75,13 +76,13 @@ impl Bindings {
         self
     }
 
-    /// How often a row stands there.
+    /// Multiplicity of a row.
     #[inline]
     pub(crate) fn weight(&self, row: usize) -> u64 {
         self.weights.get(row).copied().unwrap_or(1)
     }
 
-    /// Keeps the live columns.
+    /// Drops all columns that are not live.
     pub(crate) fn keep(mut self, live: &[usize]) -> Self {
         for (var, column) in self.columns.iter_mut().enumerate() {
             if !column.is_empty() && !live.contains(&var) {

@@ -1,4 +1,4 @@
-//! Memory of the intermediate values of one expression, requested before they are made.
+//! Counts the memory of an expression's intermediate values, and requests it before they are made.
 //!
 //! # How
 //! Only the result of an expression enters the query's interner. Arguments of its calls are plain
@@ -10,7 +10,7 @@ use function::{Ambient, Failure};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Counts the bytes of values that an expression holds; its functions ask it.
+/// Counts the bytes that an expression's values hold. Functions reach it through [`Ambient`].
 pub(crate) struct Meter<'a> {
     ambient: &'a dyn Ambient,
     interner: &'a Interner,
@@ -18,17 +18,17 @@ pub(crate) struct Meter<'a> {
 }
 
 impl<'a> Meter<'a> {
-    /// Nothing is held.
+    /// A meter with nothing held.
     pub(crate) fn new(ambient: &'a dyn Ambient, interner: &'a Interner) -> Self {
         Self { ambient, interner, held_bytes: AtomicU64::new(0) }
     }
 
-    /// What is held.
+    /// Bytes held now.
     pub(crate) fn held_bytes(&self) -> u64 {
         self.held_bytes.load(Relaxed)
     }
 
-    /// So much is held now.
+    /// Sets the bytes held now.
     pub(crate) fn set_held_bytes(&self, bytes: u64) {
         self.held_bytes.store(bytes, Relaxed);
     }

@@ -1,12 +1,13 @@
-//! Expressions over rows of cells.
+//! Compiles and evaluates expressions over rows of cells.
 //!
 //! # Why row by row
-//! `if`, `cond`, `and`, `or` and `coalesce` must not compute what they do not take: `if(x != 0, y /
-//! x)` is no error. A tree walk with quick ways for numbers costs some ten nanoseconds a node; what
-//! is worth more was pushed into ranges of keys.
+//! `if`, `cond`, `and`, `or` and `coalesce` must not evaluate arguments that they do not need:
+//! `if(x != 0, y / x)` is not an error. A tree walk with shortcuts for numbers costs some ten
+//! nanoseconds per node; conditions with a larger effect were pushed into key ranges during
+//! planning.
 //!
 //! # Invariants
-//! 1. Values on the way to an expression's value are in no interner: they are gone when it is there
+//! 1. Intermediate values of an expression are not interned; they are freed when its value is made
 //!    (`meter.rs`).
 
 pub mod batch;
@@ -22,59 +23,59 @@ use model::Value;
 use plan::Expr;
 use syntax::Span;
 
-/// An expression ready to be computed.
+/// An expression that is ready for evaluation.
 #[derive(Clone, Debug)]
 pub enum Compiled {
-    /// A known cell.
+    /// A constant.
     Const(Cell),
-    /// A variable's column.
+    /// The column of a variable.
     Var(usize),
-    /// A call.
+    /// A function call.
     Call {
-        /// The quick or lazy way, if there is one.
+        /// How the call is evaluated.
         kind: Kind,
         /// The function.
         function: &'static Function,
         /// Its arguments.
         args: Vec<Compiled>,
-        /// Where it is written.
+        /// Its place in the script.
         span: Span,
     },
 }
 
-/// How a call is computed.
+/// How a call is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// By the function.
     Plain,
-    /// Texts at once, others by the function.
+    /// Strings directly, others by the function.
     Concat,
-    /// Numbers at once, others by the function.
+    /// Numbers directly, others by the function.
     Add,
-    /// As above.
+    /// As `Add`.
     Sub,
-    /// As above.
+    /// As `Add`.
     Mul,
-    /// As above.
+    /// As `Add`.
     Div,
-    /// Compares numbers at once.
+    /// Compares numbers directly.
     Compare(Comparison),
-    /// Lazily.
+    /// Evaluates arguments as needed.
     And,
-    /// Lazily.
+    /// As `And`.
     Or,
-    /// Lazily.
+    /// As `And`.
     Coalesce,
-    /// Lazily.
+    /// As `And`.
     If,
-    /// Lazily.
+    /// As `And`.
     Cond,
-    /// In a list that is known by a table of it, in others by the function.
+    /// By a hash table of the list if it is constant, otherwise by the function.
     IsIn,
 }
 
 impl Kind {
-    /// Whether argument `i` is computed only where those before it ask for it.
+    /// Whether argument `i` is evaluated only if those before it require it.
     fn is_lazy(self, i: usize) -> bool {
         i > 0 && matches!(self, Self::And | Self::Or | Self::Coalesce | Self::If | Self::Cond)
     }
@@ -97,22 +98,22 @@ pub enum Comparison {
     Ge,
 }
 
-/// What expressions are computed with.
+/// Evaluates expressions of one query.
 pub struct Computer<'a> {
-    /// Of the query.
+    /// Interner of the query.
     pub interner: &'a Interner,
-    /// Of the query, by number.
+    /// Parameters of the query, by number.
     pub parameters: &'a [Cell],
-    /// The world outside.
+    /// Clock and randomness.
     pub ambient: &'a dyn Ambient,
     meter: Meter<'a>,
 }
 
-/// What a part of an expression comes to.
+/// The value of a part of an expression.
 pub(crate) enum Made {
-    /// A value that a cell holds, or that is in the interner.
+    /// A value that its cell holds, or that is interned.
     Cell(Cell),
-    /// One that no cell holds, and that is in no interner yet.
+    /// A value that does not fit a cell and is not interned yet.
     Value(Value),
 }
 
@@ -126,20 +127,20 @@ impl Made {
 }
 
 impl<'a> Computer<'a> {
-    /// Of a query that reads no rows yet.
+    /// For expressions without rows.
     pub fn new(interner: &'a Interner, parameters: &'a [Cell], ambient: &'a dyn Ambient) -> Self {
         Self { interner, parameters, ambient, meter: Meter::new(ambient, interner) }
     }
 
-    /// Makes an expression ready; calls of known values that always give the same become known.
+    /// Compiles an expression, and evaluates deterministic calls of constants.
     ///
     /// # Errors
-    /// A call of known values that fails, unless it stands where it may never be computed.
+    /// A call of constants that fails, unless it may never be evaluated.
     pub fn compile(&self, expr: &Expr) -> Result<Compiled> {
         self.compile_at(expr, false)
     }
 
-    /// `is_lazy`: what stands before the expression decides whether it is computed at all.
+    /// `is_lazy` says whether an argument before it decides if the expression is evaluated.
     fn compile_at(&self, expr: &Expr, is_lazy: bool) -> Result<Compiled> {
         Ok(match expr {
             Expr::Const(value) => Compiled::Const(self.interner.cell(value)),
@@ -159,7 +160,7 @@ impl<'a> Computer<'a> {
                 match self.compute(&call, &NoRows, 0) {
                     Ok(cell) => {
                         if self.interner.bytes() > mark.bytes() + UNASKED_BYTES {
-                            // Nobody needs the arguments any more.
+                            // The arguments are not needed any more.
                             self.interner.sweep(&mark, &mut |keep| keep(cell));
                         }
                         Compiled::Const(cell)
@@ -179,7 +180,7 @@ impl<'a> Computer<'a> {
         Ok(self.interner.value(self.known_cell(expr)?))
     }
 
-    /// The same, as a cell.
+    /// The value of an expression without variables, as a cell.
     ///
     /// # Errors
     /// Those of its functions.
@@ -187,7 +188,7 @@ impl<'a> Computer<'a> {
         self.compute(&self.compile(expr)?, &NoRows, 0)
     }
 
-    /// The value in one row.
+    /// The value for one row.
     ///
     /// # Errors
     /// Those of its functions.
@@ -202,7 +203,7 @@ impl<'a> Computer<'a> {
         }
     }
 
-    /// The same, which is in the interner only if it was before.
+    /// As `compute`; a new value is not interned.
     ///
     /// # Errors
     /// Those of its functions.
@@ -211,7 +212,7 @@ impl<'a> Computer<'a> {
         self.part(expr, rows, row)
     }
 
-    /// The value of an expression within another one.
+    /// The value of an expression inside of another one.
     fn part(&self, expr: &Compiled, rows: &dyn Rows, row: usize) -> Result<Made> {
         let (kind, function, args, span) = match expr {
             Compiled::Const(cell) => return Ok(Made::Cell(*cell)),
@@ -294,7 +295,7 @@ impl<'a> Computer<'a> {
             _ => {}
         }
         if let [_] = args.as_slice() {
-            // What is in the interner is looked at where it is.
+            // An interned argument is passed by reference, without a copy.
             return match arg(0)? {
                 Made::Cell(cell) => {
                     let call =
@@ -309,14 +310,14 @@ impl<'a> Computer<'a> {
         self.call(function, (0..args.len()).map(arg), held_bytes, span)
     }
 
-    /// Numbers of the rows in which a condition is true.
+    /// Indexes of the rows in which a condition is true.
     ///
     /// # Errors
-    /// Those of its functions; a condition that has no truth value, said to be at `span`.
+    /// Those of its functions; a condition without a truth value, reported at `span`.
     pub(crate) fn select(&self, expr: &Compiled, input: &Bindings, span: Span) -> Result<Vec<u32>> {
         let mut kept = Vec::with_capacity(input.rows);
-        // Most conditions compare a column with a value, or two columns: those need no walk through
-        // a tree.
+        // Most conditions compare a column with a constant, or two columns: those need no tree
+        // walk.
         let quick = match expr {
             Compiled::Call { kind: Kind::Compare(comparison), args, .. } => match args.as_slice() {
                 [a, b] => Operand::new(a, input)
@@ -348,10 +349,10 @@ impl<'a> Computer<'a> {
         Ok(kept)
     }
 
-    /// Whether a cell is true.
+    /// The truth value of a cell.
     ///
     /// # Errors
-    /// Where it is no truth value.
+    /// The cell is not a truth value.
     pub fn truth(&self, cell: Cell, of: &str, span: Span) -> Result<bool> {
         cell.as_bool().ok_or_else(|| {
             let found = self.interner.value(cell);
@@ -385,7 +386,7 @@ impl<'a> Computer<'a> {
         })))
     }
 
-    /// Calls a function; `held_bytes` were held before its arguments were made.
+    /// Calls a function; `held_bytes` were held before its arguments were evaluated.
     fn call(
         &self,
         function: &Function,
@@ -405,8 +406,8 @@ impl<'a> Computer<'a> {
         Ok(self.made(found, held_bytes))
     }
 
-    /// What a function gave, whose arguments are gone; `held_bytes` were held before they were
-    /// made.
+    /// The result of a function whose arguments are freed; `held_bytes` were held before they were
+    /// evaluated.
     fn made(&self, value: Value, held_bytes: u64) -> Made {
         let value = match value {
             Value::Float(float) => Value::Float(one_nan(float)),
@@ -421,7 +422,7 @@ impl<'a> Computer<'a> {
         made
     }
 
-    /// Texts behind one another, without copies of them; `None` where not all are texts.
+    /// Concatenates strings without copying them first; `None` if an argument is not a string.
     fn joined(&self, parts: &[Made]) -> std::result::Result<Option<Value>, Failure> {
         let mut bytes = 0;
         for part in parts {
@@ -454,7 +455,7 @@ impl<'a> Computer<'a> {
         Ok(Some(Value::Str(joined)))
     }
 
-    /// Asks whether to go on.
+    /// Asks whether the query may continue.
     ///
     /// # Errors
     /// What stops the query.
@@ -462,7 +463,7 @@ impl<'a> Computer<'a> {
         self.ambient.go_on().map_err(|failure| Error::failed(failure, span))
     }
 
-    /// The cell of what a part came to.
+    /// Interns a part's value where needed, and returns its cell.
     pub(crate) fn cell_of(&self, made: Made) -> Cell {
         match made {
             Made::Cell(cell) => cell,
@@ -471,11 +472,11 @@ impl<'a> Computer<'a> {
     }
 }
 
-/// One side of a comparison that is there without computing.
+/// A side of a comparison that needs no evaluation.
 enum Operand<'b> {
     Column(&'b [Cell]),
     Known(Cell),
-    /// The column's cell, or the other one where it is null.
+    /// The column's cell, or the constant where that is null.
     Otherwise(&'b [Cell], Cell),
 }
 
@@ -508,7 +509,7 @@ impl<'b> Operand<'b> {
 }
 
 impl Compiled {
-    /// Calls `visit` with each cell that it holds.
+    /// Calls `visit` with each constant cell.
     pub(crate) fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
         match self {
             Self::Const(cell) => visit(*cell),
@@ -525,8 +526,8 @@ impl Compiled {
     }
 }
 
-/// Appends the rows for which a comparison holds, where all that is compared are small integers;
-/// whether it did.
+/// Appends the rows for which a comparison holds. Returns false, without rows, if an operand is not
+/// a small integer.
 fn select_small(
     by: Comparison,
     a: &Operand<'_>,
@@ -534,7 +535,7 @@ fn select_small(
     rows: usize,
     kept: &mut Vec<u32>,
 ) -> bool {
-    /// Looks at the operands once, so that the loop does not look at them for each row.
+    /// Matches on the operands once, outside of the loop over rows.
     fn by_operands(
         a: &Operand<'_>,
         b: &Operand<'_>,
@@ -607,8 +608,8 @@ fn kind_of(name: &str) -> Kind {
     }
 }
 
-/// What is computed has one NaN, after all numbers: 0/0 gives one of the other sign on some
-/// machines, which would be before.
+/// Normalizes NaN to the one that sorts after all numbers: 0/0 gives one with the other sign on
+/// some machines, which would sort before them.
 pub fn one_nan(value: f64) -> f64 {
     if value.is_nan() { f64::NAN } else { value }
 }

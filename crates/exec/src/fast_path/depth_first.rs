@@ -1,13 +1,17 @@
-//! Fast path: the first rows of a body of lookups, found by following one row at a time.
+//! Fast path: the first rows of a rule of lookups, found depth first, one row at a time.
+//!
+//! The session tries it for queries with a small limit.
 //!
 //! # Why
-//! Where a few rows are enough, batches are mostly wasted: of paths of four steps, one row of a
-//! hundred. Here each row that a lookup finds is followed to its end before the next one is.
+//! Where a few rows are enough, most work on batches is wasted: of paths with four edges, one row
+//! in a hundred is used. Here each row that a lookup finds is followed to the end of the rule
+//! before the next one.
 //!
 //! # Invariants
 //! 1. The rows are some of those that the plan's steps find, each once. There are fewer than wanted
-//!    only where there are no more.
-//! 2. It gives up after some lookups and rows. Then the plan's steps start from the beginning.
+//!    only if no more exist.
+//! 2. It gives up after a number of lookups and rows. Then the plan's steps start from the
+//!    beginning.
 
 use crate::error::Result;
 use crate::expr::Computer;
@@ -25,7 +29,7 @@ use store::Read;
 /// Lookups after which it gives up.
 const LOOKS_MAX: usize = 64;
 
-/// Rows that are read until it gives up.
+/// Rows read after which it gives up.
 const ROWS_MAX: usize = 1024;
 
 /// Rows of a lookup, at least: so many cost little more than one.
@@ -34,13 +38,13 @@ const LOOK_ROWS_MIN: usize = 32;
 /// Steps of a body that is followed so: each lookup is a frame of the stack.
 const STEPS_MAX: usize = 32;
 
-/// A body of lookups.
+/// A rule of lookups.
 pub struct DepthFirst<'p> {
     /// What is evaluated before the first lookup.
     first: Vec<RowStep<'p>>,
     lookups: Vec<Lookup<'p>>,
     head: &'p [Var],
-    /// Variables of the rule.
+    /// Number of variables of the rule.
     variables: usize,
 }
 
@@ -56,17 +60,17 @@ struct Lookup<'p> {
     then: Vec<RowStep<'p>>,
 }
 
-/// Whether to go on.
+/// Whether to continue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
     Next,
-    /// So many rows are enough.
+    /// Enough rows were found.
     Enough,
-    /// It takes too long.
+    /// The search takes too long.
     GivenUp,
 }
 
-/// A search that is under way.
+/// A search in progress.
 struct Traversal<'w> {
     read: &'w dyn Read,
     computer: &'w Computer<'w>,
@@ -78,10 +82,10 @@ struct Traversal<'w> {
 }
 
 impl<'p> DepthFirst<'p> {
-    /// The search that answers a plan; `None` where none can.
+    /// The search that answers a plan; `None` where the plan is not suitable.
     ///
     /// # Errors
-    /// An expression that fails whatever the rows are.
+    /// A constant expression that fails.
     pub fn of(
         plan: &'p Plan,
         relations: &'p [Relation],
@@ -99,7 +103,7 @@ impl<'p> DepthFirst<'p> {
             return Ok(None);
         }
         let Some(body) = &planned.first else { return Ok(None) };
-        // A row after the other is followed from what is bound.
+        // The order of steps that starts with the bound variables is the one to follow.
         let body = body.tried.as_ref().map_or(body, |tried| &tried.plan);
         // All steps are checked first, for to compile an expression computes what is constant of
         // it.
@@ -123,10 +127,10 @@ impl<'p> DepthFirst<'p> {
         Ok(Some(search))
     }
 
-    /// Some `enough` rows, or all; `None` where they are not soon found.
+    /// About `enough` rows, or all; `None` if they are not found soon.
     ///
     /// # Errors
-    /// Those of the store; what an expression fails with.
+    /// Those of the store and of expressions.
     pub fn rows(
         &self,
         read: &dyn Read,

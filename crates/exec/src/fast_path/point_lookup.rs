@@ -1,14 +1,16 @@
-//! Fast path: queries that are one lookup in a stored relation, with what is computed of its rows.
+//! Fast path: queries that are one lookup in a stored relation, with expressions over its rows.
+//!
+//! The session tries it first.
 //!
 //! # Why
 //! The store answers a lookup in a microsecond or less. Tables, batches and a sink would take
-//! several times as long. Here the rows go from the store to the result.
+//! several times as long. Here the rows go directly from the store to the result.
 //!
 //! # Invariants
 //! 1. The rows are those that the plan's steps find, each once: the head has every key column that
-//!    is not known.
-//! 2. Few rows are read. Where there are more, the plan's steps start from the beginning; they
-//!    check the clock and the memory that they hold.
+//!    is not bound.
+//! 2. Few rows are read. If there are more, the plan's steps start from the beginning; they check
+//!    the clock and the memory limit.
 
 use crate::error::Result;
 use crate::expr::Computer;
@@ -24,7 +26,7 @@ use store::Read;
 /// A plan that is one lookup.
 pub struct PointLookup<'p> {
     path: &'p StoredPath,
-    /// Columns of the key that are known.
+    /// Values of the bound key columns.
     known: Vec<&'p Expr>,
     /// Columns of the relation that are read.
     wanted: Vec<usize>,
@@ -34,19 +36,19 @@ pub struct PointLookup<'p> {
     vars: Vars<'p>,
 }
 
-/// Which variables of the rule are what.
+/// Roles of the rule's variables.
 struct Vars<'p> {
-    /// What is known, in the key's order.
+    /// Variables of the bound key columns, in key order.
     known: &'p [usize],
-    /// Columns that are read, and what they are.
+    /// Columns that are read, with their variables.
     read: &'p [(usize, usize)],
     head: &'p [usize],
-    /// Of all of the rule.
+    /// Number of variables of the rule.
     number: usize,
 }
 
 impl<'p> PointLookup<'p> {
-    /// The lookup that a plan is; `None` where it is more.
+    /// The lookup of a plan; `None` where the plan does more.
     pub fn of(plan: &'p Plan, relations: &'p [Relation]) -> Option<Self> {
         let program = &plan.program;
         let ([group], [relation]) = (&plan.groups[..], relations) else { return None };
@@ -102,11 +104,10 @@ impl<'p> PointLookup<'p> {
         keys.iter().all(tells_apart).then_some(Self { path, known, wanted, then, vars })
     }
 
-    /// The rows, or at least the first `enough` of them; `None` where there are too many to be read
-    /// at once.
+    /// All rows, or at least the first `enough`; `None` if there are too many to be read at once.
     ///
     /// # Errors
-    /// Those of the store; what an expression fails with.
+    /// Those of the store and of expressions.
     pub fn rows(
         &self,
         read: &dyn Read,
@@ -130,8 +131,7 @@ impl<'p> PointLookup<'p> {
         self.computed(found, &given, computer).map(Some)
     }
 
-    /// The rows that are found, with what is computed of them, without those that do not fulfil a
-    /// condition.
+    /// Computes expressions over the rows found, and drops rows that fail a condition.
     fn computed(&self, found: Columns, given: &[Cell], computer: &Computer<'_>) -> Result<Columns> {
         let mut all = Bindings::unit(self.vars.number);
         all.rows = found.rows;
@@ -155,7 +155,7 @@ fn cell_of(known: &Expr, parameters: &[Cell], interner: &Interner) -> Cell {
     match known {
         Expr::Param(number) => parameters[*number],
         Expr::Const(value) => interner.cell(value),
-        Expr::Var(_) | Expr::Call(..) => unreachable!("only known values are looked for"),
+        Expr::Var(_) | Expr::Call(..) => unreachable!("only known values are looked up"),
     }
 }
 

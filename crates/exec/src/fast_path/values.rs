@@ -1,4 +1,4 @@
-//! The rows of a constant rule, `<-`.
+//! The rows of constant rules, `<-`.
 
 use crate::error::{Error, Result};
 use crate::expr::Computer;
@@ -10,8 +10,8 @@ use model::Value;
 use plan::{Expr, Plan, Predicate, PredicateKind};
 use std::borrow::Cow;
 
-/// The rows of a plan that is a constant rule and nothing else, each once and in order: what small
-/// changes write. `None` where the plan is more.
+/// The rows of a plan that is only a constant rule, distinct and sorted: what small changes write.
+/// `None` where the plan does more.
 ///
 /// # Errors
 /// As `columns`; what stops the query.
@@ -39,11 +39,11 @@ pub fn rows_of(
     Ok(Some(Columns { rows: table.rows(), columns: table.into_sorted_columns() }))
 }
 
-/// The rows as they are written, a column each.
+/// The rows as written, in columns.
 ///
 /// # Errors
-/// Values that are no list of lists, rows of another length than the head, and what expressions
-/// fail with.
+/// A value that is not a list of lists, rows with another length than the head, and errors of
+/// expressions.
 pub(crate) fn columns(
     data: &Expr,
     definition: &Predicate,
@@ -51,7 +51,7 @@ pub(crate) fn columns(
 ) -> Result<Vec<Vec<Cell>>> {
     let mut rows = Rows { definition, expected: 0, columns: None };
     if let Some(all) = data.list_items() {
-        // Item by item, so that no list of lists is made to be taken apart.
+        // Item by item, so that no list of lists is built and taken apart.
         rows.expected = all.len();
         for row in all {
             match row.list_items() {
@@ -78,12 +78,12 @@ pub(crate) fn columns(
     Ok(rows.columns.unwrap_or_else(|| vec![Vec::new(); definition.columns.len()]))
 }
 
-/// Rows that were found so far.
+/// The rows so far.
 struct Rows<'d> {
     definition: &'d Predicate,
-    /// How many rows there will be.
+    /// Expected number of rows.
     expected: usize,
-    /// None before the first row, which tells how many where the head does not.
+    /// `None` before the first row, which decides the number of columns if the head does not.
     columns: Option<Vec<Vec<Cell>>>,
 }
 
@@ -121,7 +121,7 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// Rows that fit.
+    /// Number of rows.
     fn rows(&self) -> usize {
         self.columns.as_ref().and_then(|columns| columns.first()).map_or(0, Vec::len)
     }

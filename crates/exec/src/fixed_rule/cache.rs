@@ -1,7 +1,8 @@
-//! Graph projections that are cached from query to query.
+//! A cache of graph projections that queries share.
 //!
 //! # Invariants
-//! 1. No cell of an interner is kept. Where vertices are not words, their values are.
+//! 1. It contains no interned cells, which belong to one query. Vertices that are not words are
+//!    stored as values.
 
 use super::projection::{Names, Projection};
 use crate::snapshot_cache::{Key, SnapshotCache};
@@ -10,23 +11,23 @@ use algo::Csr;
 use base::SeqNo;
 use std::sync::Arc;
 
-/// Graphs with fewer edges are made anew: that is as quick as finding them.
+/// Smaller graphs are not cached: building one is as fast as a lookup.
 const EDGES_MIN: u64 = 1024;
 
-/// The projections of an engine.
+/// The projection cache of an engine.
 #[derive(Debug)]
 pub struct Projections {
     kept: SnapshotCache<(Arc<Names>, Arc<Csr>)>,
 }
 
 impl Projections {
-    /// Keeps nothing yet, and at most so many bytes.
+    /// An empty cache of at most `bytes_max` bytes.
     pub fn new(bytes_max: u64) -> Self {
         Self { kept: SnapshotCache::new(bytes_max) }
     }
 
-    /// The projection made of this at this moment: columns are source, target, and weight if there
-    /// is one.
+    /// The cached projection for `key` as of snapshot `moment`. Its columns are source, target, and
+    /// the weight if there is one.
     pub(crate) fn get<'i>(
         &self,
         key: &Key,
@@ -37,7 +38,7 @@ impl Projections {
         Some(Projection::of_parts(names, graph, interner))
     }
 
-    /// Keeps a projection made of this at a moment, and gives it back.
+    /// Caches a projection for a key and a snapshot, and returns it.
     pub(crate) fn put<'i>(
         &self,
         key: Key,

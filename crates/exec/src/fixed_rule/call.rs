@@ -1,5 +1,5 @@
-//! One use of an algorithm: its inputs as columns of cells, its options as values, its mistakes as
-//! messages.
+//! One call of an algorithm: gives it inputs as columns of cells and options as values, and turns
+//! its errors into messages.
 
 use super::cache::Projections;
 use super::projection::{Edges, Projection};
@@ -17,22 +17,22 @@ use plan::{FixedInput, FixedUse, PredicateKind, Source};
 use store::Snapshot;
 use syntax::Span;
 
-/// Rows between two questions whether the query goes on.
+/// Rows between two checks of the query's limits.
 const ROWS_UNCHECKED: usize = 4096;
 
-/// Bytes of values between two such questions: a path can be long.
+/// Bytes of values between two such checks: a path can be long.
 const BYTES_UNCHECKED: u64 = 1 << 20;
 
-/// Takes columns of some rows, and says how many bytes it holds.
+/// Receives columns of some rows; returns the bytes that it holds.
 type Visit<'v> = dyn FnMut(&[&[Cell]], usize) -> Result<u64> + 'v;
 
-/// A use of an algorithm in a query that runs.
+/// A call of an algorithm in a running query.
 pub(crate) struct Call<'a, 'q> {
-    /// Of the query.
+    /// Context of the query.
     pub query: &'a ExecContext<'q>,
-    /// What was written.
+    /// The call as planned.
     pub fixed: &'a FixedUse,
-    /// Where projections of stored relations are kept, if they may be.
+    /// The projection cache, if the query may use it.
     pub kept: Option<&'a CachedProjections<'a>>,
     /// The database around the engine.
     pub host: Option<&'a dyn Host>,
@@ -40,15 +40,15 @@ pub(crate) struct Call<'a, 'q> {
     pub files: &'a Files,
 }
 
-/// Where projections are kept, for a query that sees one moment of the store.
+/// The projection cache, for a query that reads a snapshot.
 pub struct CachedProjections<'e> {
-    /// Of the engine.
+    /// The engine's cache.
     pub cache: &'e Projections,
-    /// What the query sees, without changes of its own.
+    /// The snapshot, without uncommitted changes.
     pub snapshot: &'e dyn Snapshot,
 }
 
-/// Rows of cells in columns, to be computed over.
+/// Rows of cells in columns, for expressions.
 pub(super) struct Columns<'c>(pub &'c [Vec<Cell>]);
 
 impl Rows for Columns<'_> {
@@ -57,7 +57,7 @@ impl Rows for Columns<'_> {
     }
 }
 
-/// One row.
+/// A single row, for expressions.
 pub(super) struct Row<'c>(pub &'c [Cell]);
 
 impl Rows for Row<'_> {
@@ -66,32 +66,32 @@ impl Rows for Row<'_> {
     }
 }
 
-/// What an algorithm answers, in columns.
+/// Rows of an algorithm's result, in columns.
 pub(super) struct Answer {
     columns: Vec<Vec<Cell>>,
-    /// Bytes of the query's values when it was last asked whether they may be as many.
+    /// Size of the interner at the last check of the limits, in bytes.
     checked_bytes: u64,
 }
 
 impl Answer {
-    /// No rows, of so many columns.
+    /// A result without rows, with this many columns.
     pub(super) fn new(columns: usize) -> Self {
         Self { columns: vec![Vec::new(); columns], checked_bytes: 0 }
     }
 
-    /// Appends a row; it has as many cells as there are columns.
+    /// Appends a row.
     pub(super) fn push<const N: usize>(&mut self, row: [Cell; N]) {
         for (column, cell) in self.columns.iter_mut().zip(row) {
             column.push(cell);
         }
     }
 
-    /// Rows.
+    /// Number of rows.
     pub(super) fn rows(&self) -> usize {
         self.columns.first().map_or(0, Vec::len)
     }
 
-    /// About how many bytes it takes.
+    /// Approximate size in bytes.
     pub(super) fn bytes(&self) -> u64 {
         8 * self.columns.iter().map(|column| column.capacity() as u64).sum::<u64>()
     }
@@ -108,12 +108,12 @@ impl Call<'_, '_> {
         &self.fixed.name
     }
 
-    /// Whether there is such an input.
+    /// Whether the input with this number was given.
     pub(super) fn has_input(&self, number: usize) -> bool {
         self.fixed.inputs.len() > number
     }
 
-    /// An input, which was counted before.
+    /// An input; its number was checked before.
     fn input(&self, number: usize) -> Result<&FixedInput> {
         self.fixed.inputs.get(number).ok_or_else(|| {
             let what = format!("{} reads more relations than are given", self.name());
@@ -121,18 +121,18 @@ impl Call<'_, '_> {
         })
     }
 
-    /// Where an input stands.
+    /// Place of an input in the script.
     pub(crate) fn input_span(&self, number: usize) -> Span {
         self.fixed.inputs.get(number).map_or(self.fixed.span, |input| input.span)
     }
 
-    /// Columns of an input.
+    /// Number of columns of an input.
     pub(super) fn arity(&self, number: usize) -> Result<usize> {
         let input = self.input(number)?;
         let known = input.columns.len();
         Ok(match input.source {
             Source::Derived(predicate) => match self.query.table(predicate).arity() {
-                // One without rows may be without columns, whatever its head says.
+                // A table without rows may have no columns, whatever its head says.
                 0 => 0,
                 arity if known == 0 => arity,
                 _ => known,
@@ -141,8 +141,8 @@ impl Call<'_, '_> {
         })
     }
 
-    /// What the columns of an input are called, wildcards by the empty name: as the rule says, or
-    /// else as the relation does.
+    /// Names of an input's columns: those in the rule, or else those of the relation. Wildcards
+    /// have the empty name.
     pub(crate) fn names(&self, number: usize) -> Result<Vec<String>> {
         let input = self.input(number)?;
         if !input.names.is_empty() {
@@ -173,8 +173,8 @@ impl Call<'_, '_> {
         })
     }
 
-    /// Hands the first `wanted` columns of all rows of an input to `visit`, which says how many
-    /// bytes it holds.
+    /// Passes the first `wanted` columns of all rows of an input to `visit`, which returns the
+    /// bytes that it holds.
     fn each(&self, number: usize, wanted: usize, visit: &mut Visit<'_>) -> Result<()> {
         let input = self.input(number)?;
         let columns: Vec<usize> = match input.columns.is_empty() {
@@ -192,7 +192,7 @@ impl Call<'_, '_> {
         self.query.each_row(input.source, &columns, at, visit)
     }
 
-    /// All rows of an input in columns.
+    /// All rows of an input, in columns.
     pub(crate) fn columns(&self, number: usize) -> Result<Vec<Vec<Cell>>> {
         let arity = self.arity(number)?;
         let mut columns = vec![Vec::new(); arity];
@@ -228,7 +228,7 @@ impl Call<'_, '_> {
         Ok(cells)
     }
 
-    /// Whether an input is a rule that has no rows, and whose columns are therefore not known.
+    /// Whether an input is a rule without rows, so that its number of columns is unknown.
     fn is_empty_table(&self, number: usize) -> Result<bool> {
         Ok(match self.input(number)?.source {
             Source::Derived(predicate) => {
@@ -242,8 +242,8 @@ impl Call<'_, '_> {
         })
     }
 
-    /// The first columns of the first input as edges; with the first columns of the inputs `lone`
-    /// as vertices.
+    /// The edges of the first input, from its first columns. The first columns of the inputs `lone`
+    /// are further vertices.
     pub(super) fn edges(&self, is_weighted: bool, lone: &[usize]) -> Result<Edges> {
         let arity = self.arity(0)?;
         let span = self.input_span(0);
@@ -291,8 +291,7 @@ impl Call<'_, '_> {
         })
     }
 
-    /// The graph of the first input; see [`Call::edges`]. That of a stored relation is kept for the
-    /// next query.
+    /// The graph of the first input; see [`Call::edges`]. That of a stored relation is cached.
     pub(super) fn projection(&self, is_weighted: bool, lone: &[usize]) -> Result<Projection<'_>> {
         let Some((kept, key)) = self.key(is_weighted)? else {
             return self.project(self.edges(is_weighted, lone)?);
@@ -317,7 +316,7 @@ impl Call<'_, '_> {
         }
     }
 
-    /// Under which name the graph of the first input is kept, if it may be.
+    /// Cache key of the first input's graph, if it may be cached.
     fn key(&self, is_weighted: bool) -> Result<Option<(&CachedProjections<'_>, Key)>> {
         let input = self.input(0)?;
         let (Some(kept), Source::Stored(stored), None) = (self.kept, input.source, &input.at)
@@ -333,7 +332,7 @@ impl Call<'_, '_> {
             .then_some((kept, Key { keyspace: path.keyspace, path: path.keyspace, columns })))
     }
 
-    /// The graph of these edges.
+    /// Builds the graph of these edges.
     pub(super) fn project(&self, edges: Edges) -> Result<Projection<'_>> {
         let made = Projection::new(edges, self.query.interner, self.limits());
         let projection = made.map_err(|error| self.failed_with(error, &|_| Value::Null))?;
@@ -341,12 +340,12 @@ impl Call<'_, '_> {
         Ok(projection)
     }
 
-    /// When an algorithm stops.
+    /// The query's limits, which stop algorithms too.
     pub(super) fn limits(&self) -> &QueryLimits<'_> {
         self.query.limits
     }
 
-    /// Asks now and then whether the query may hold as much as it does.
+    /// Checks the limits after each [`ROWS_UNCHECKED`] rows or [`BYTES_UNCHECKED`] bytes.
     pub(super) fn check(&self, answer: &mut Answer) -> Result<()> {
         let bytes = self.query.interner.bytes();
         let grown = bytes.saturating_sub(answer.checked_bytes);
@@ -357,8 +356,8 @@ impl Call<'_, '_> {
         self.query.check(answer.bytes())
     }
 
-    /// Runs an algorithm that hands out its results one by one: `run` gets a place for what stops
-    /// it from within.
+    /// Runs an algorithm that emits its results one by one. `run` gets a place for the error that
+    /// stops it from within.
     pub(super) fn guarded(
         &self,
         projection: &Projection<'_>,
@@ -373,7 +372,7 @@ impl Call<'_, '_> {
         }
     }
 
-    /// What an algorithm says of a graph, in the values that its vertices stand for.
+    /// Converts an algorithm's error; vertices become the values they stand for.
     pub(super) fn failed(&self, error: algo::Error, projection: &Projection<'_>) -> Error {
         self.failed_with(error, &|vertex| projection.value(vertex))
     }
@@ -404,7 +403,7 @@ impl Call<'_, '_> {
         }
     }
 
-    /// The same of an algorithm that can only be stopped.
+    /// Converts the error of an algorithm that can only be stopped.
     pub(super) fn stopped(&self, _: algo::Stopped) -> Error {
         self.failed_with(algo::Error::Stopped, &|_| Value::Null)
     }
@@ -415,12 +414,12 @@ impl Call<'_, '_> {
         self.query.interner.take(Value::List(path.iter().map(value).collect()))
     }
 
-    /// An integer's cell.
+    /// The cell of an integer.
     pub(super) fn int(&self, int: impl TryInto<i64>) -> Cell {
         self.query.interner.int(int.try_into().unwrap_or(i64::MAX))
     }
 
-    /// A float's cell.
+    /// The cell of a float.
     pub(super) fn float(&self, float: f64) -> Cell {
         self.query.interner.float(float)
     }

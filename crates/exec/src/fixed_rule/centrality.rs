@@ -1,4 +1,4 @@
-//! How much a vertex counts: degree, PageRank, closeness, betweenness, clustering.
+//! Fixed rules for centrality: degree, PageRank, closeness, betweenness, clustering.
 
 use super::call::Call;
 use super::options::rounds;
@@ -8,7 +8,7 @@ use crate::value::cell::Cell;
 use algo::Csr;
 use std::borrow::Cow;
 
-/// A row for each vertex: its cell and what `cells` says of it.
+/// A row for each vertex: its cell, then the result of `cells`.
 pub(super) fn by_vertex<const N: usize>(
     projection: &Projection<'_>,
     cells: impl Fn(usize) -> [Cell; N],
@@ -23,7 +23,7 @@ pub(super) fn by_vertex<const N: usize>(
     columns
 }
 
-/// The graph, or each edge in both directions if the option `undirected` says so.
+/// The graph, or its symmetric closure if the option `undirected` is set.
 pub(super) fn maybe_undirected<'p>(
     call: &Call<'_, '_>,
     projection: &'p Projection<'_>,
@@ -34,13 +34,13 @@ pub(super) fn maybe_undirected<'p>(
     })
 }
 
-/// Each edge in both directions.
+/// The graph with each edge in both directions.
 pub(super) fn symmetric(call: &Call<'_, '_>, projection: &Projection<'_>) -> Result<Csr> {
     let both = projection.graph().symmetric(call.limits());
     both.map_err(|stopped| call.stopped(stopped))
 }
 
-/// Rows `vertex, edges, edges that leave, edges that enter`.
+/// Returns rows `vertex, edges, outgoing edges, incoming edges`.
 pub(super) fn degree(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let projection = call.projection(false, &[1])?;
     let degrees = algo::degree::degrees(projection.graph(), call.limits())
@@ -51,7 +51,7 @@ pub(super) fn degree(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     }))
 }
 
-/// Rows `vertex, rank`.
+/// Returns rows `vertex, rank`.
 pub(super) fn pagerank(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let undirected = call.flag("undirected")?;
     let options = algo::pagerank::Options {
@@ -75,12 +75,12 @@ pub(super) fn pagerank(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     Ok(by_vertex(&projection, |vertex| [call.float(ranks[vertex])]))
 }
 
-/// Rows `vertex, closeness`.
+/// Returns rows `vertex, closeness`.
 pub(super) fn closeness(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     measured(call, algo::closeness::closeness)
 }
 
-/// Rows `vertex, betweenness`.
+/// Returns rows `vertex, betweenness`.
 pub(super) fn betweenness(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     measured(call, algo::betweenness::betweenness)
 }
@@ -94,7 +94,7 @@ fn measured(call: &Call<'_, '_>, measure: Measure) -> Result<Vec<Vec<Cell>>> {
     Ok(by_vertex(&projection, |vertex| [call.float(found[vertex])]))
 }
 
-/// Rows `vertex, coefficient, triangles, degree`.
+/// Returns rows `vertex, coefficient, triangles, degree`.
 pub(super) fn clustering(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let projection = call.projection(false, &[])?;
     let both = symmetric(call, &projection)?;

@@ -1,4 +1,4 @@
-//! Which vertices have more edges among themselves than with others.
+//! Fixed rules for community detection: Louvain and label propagation.
 
 use super::call::{Answer, Call};
 use super::centrality::{by_vertex, maybe_undirected};
@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::value::cell::Cell;
 use model::Value;
 
-/// Rows `labels, vertex`: the communities of a vertex, the largest first.
+/// Returns rows `labels, vertex`: a vertex's communities, the largest first.
 pub(super) fn louvain(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let undirected = call.flag("undirected")?;
     let options = algo::louvain::Options {
@@ -29,7 +29,7 @@ pub(super) fn louvain(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     Ok(answer.into_columns())
 }
 
-/// Rows `label, vertex`.
+/// Returns rows `label, vertex`.
 pub(super) fn label_propagation(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let rounds = rounds(call.positive("max_iter")?, 10);
     let projection = call.projection(true, &[])?;

@@ -1,4 +1,4 @@
-//! What hangs together: components, spanning forests and trees, topological order.
+//! Fixed rules for connectivity: components, spanning forests and trees, topological order.
 
 use super::call::{Answer, Call};
 use super::centrality::{by_vertex, symmetric};
@@ -7,12 +7,12 @@ use crate::error::{Error, Result};
 use crate::value::cell::Cell;
 use algo::spanning_forest::TreeEdge;
 
-/// Rows `vertex, component`.
+/// Returns rows `vertex, component`.
 pub(super) fn connected(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     numbered(call, algo::components::connected_components)
 }
 
-/// Rows `vertex, component`.
+/// Returns rows `vertex, component`.
 pub(super) fn strong(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     numbered(call, algo::strong_components::strong_components)
 }
@@ -26,7 +26,7 @@ fn numbered(call: &Call<'_, '_>, components: Components) -> Result<Vec<Vec<Cell>
     Ok(by_vertex(&projection, |vertex| [call.int(found[vertex])]))
 }
 
-/// Rows `from, to, weight`.
+/// Returns rows `from, to, weight`.
 pub(super) fn forest(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let projection = call.projection(true, &[])?;
     let edges = algo::spanning_forest::minimum_spanning_forest(projection.graph(), call.limits())
@@ -34,7 +34,7 @@ pub(super) fn forest(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     tree_rows(call, &projection, &edges)
 }
 
-/// Rows `from, to, weight`.
+/// Returns rows `from, to, weight`.
 pub(super) fn tree(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let projection = call.projection(true, &[])?;
     let start = match call.has_input(1) {
@@ -77,7 +77,7 @@ fn tree_rows(
     Ok(answer.into_columns())
 }
 
-/// Rows `place, vertex`.
+/// Returns rows `place, vertex`.
 pub(super) fn top_sort(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let projection = call.projection(false, &[])?;
     let order = algo::top_sort::topological_order(projection.graph(), call.limits())

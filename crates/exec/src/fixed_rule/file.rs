@@ -1,8 +1,8 @@
-//! The files that scripts read: which of them they may, and how they are read.
+//! Reads the files that scripts name, and decides which of them they may read.
 //!
 //! # Why a file is read in slices
-//! A pipe may have nothing to say, and a device no end: between two slices the query asks whether
-//! it has to stop.
+//! A pipe may have no data yet, and a device no end: between two slices the query checks whether it
+//! must stop.
 
 use super::call::Call;
 use crate::error::{Error, Result};
@@ -11,14 +11,13 @@ use std::path::{Path, PathBuf};
 use store::ErrorKind;
 use syntax::Span;
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const STEP_BYTES: usize = 1 << 20;
 
-/// Microseconds to wait for a file that has nothing to say before the query is asked whether to go
-/// on.
+/// Microseconds to wait for a file without data before the query checks whether it must stop.
 const WAIT_US: u64 = 20_000;
 
-/// The file that the option `url` names, its path, and where it is named.
+/// Content of the file that the option `url` names, its path, and the option's place.
 pub(super) fn bytes(call: &Call<'_, '_>) -> Result<(Vec<u8>, String, Span)> {
     let hint = "`url` names a file: url: 'file:///folder/name'";
     let span = call.required("url", hint)?.span();
@@ -37,7 +36,7 @@ pub(super) fn bytes(call: &Call<'_, '_>) -> Result<(Vec<u8>, String, Span)> {
     Ok((read(call, Path::new(path), &below, span)?, path.to_owned(), span))
 }
 
-/// The folders that a file must be below, all of them.
+/// The folders that must all contain the file.
 ///
 /// # Errors
 /// No file may be read.
@@ -63,7 +62,7 @@ fn read(call: &Call<'_, '_>, path: &Path, below: &[&Path], span: Span) -> Result
     let failed = |error: env::EnvError| file_error(&error, span);
     let mut file = call.query.limits.env().open_stream(path, below).map_err(failed)?;
     let mut bytes = Vec::new();
-    // Before it takes memory.
+    // Checked before the memory is taken.
     if let Some(len) = file.len_bytes() {
         call.query.check(len)?;
         reserve(&mut bytes, usize::try_from(len).unwrap_or(usize::MAX))?;
@@ -81,7 +80,7 @@ fn read(call: &Call<'_, '_>, path: &Path, below: &[&Path], span: Span) -> Result
     }
 }
 
-/// Asks for memory, which a size that a file says may be too much for.
+/// Reserves memory; fails where a file claims a length that is too large.
 fn reserve(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     let len = bytes.len();
     let refused =
@@ -89,8 +88,8 @@ fn reserve(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     bytes.try_reserve(more).map_err(refused)
 }
 
-/// A missing or unreadable file is an error of the script that named it. A read that fails is an
-/// I/O error.
+/// Converts an error of a file. A missing or unreadable file is an error of the script that named
+/// it; a failed read is an I/O error.
 fn file_error(error: &env::EnvError, span: Span) -> Error {
     use std::io::ErrorKind::{
         InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound, PermissionDenied,

@@ -1,9 +1,9 @@
-//! Fixed rules: what `<~` applies to relations.
+//! Fixed rules: the algorithms and utilities that `<~` applies to relations.
 //!
-//! # How one is made
-//! A line in `TABLE` says what it is called, what it reads, which options it has and how many
-//! columns it gives; a function of its family's file does it. What the line says is checked before
-//! the function is called, so a function only asks for what may be there.
+//! # How to add one
+//! A line in `TABLE` gives its names, its inputs, its options and its number of columns; a function
+//! in the file of its family evaluates it. The line is checked before the function is called, so
+//! the function only reads inputs and options that may exist.
 
 pub mod registry;
 
@@ -33,49 +33,48 @@ pub(crate) use call::Call;
 use plan::FixedUse;
 use syntax::{Diagnostic, Expr, Ident};
 
-/// The algorithms that are built in.
+/// The built-in and user-defined fixed rules, as [`Algorithms`] of a query.
 pub struct Library<'e> {
-    /// Where they keep projections of stored relations; `None` for a query that may see changes of
-    /// its own.
+    /// The projection cache; `None` for a query that may see uncommitted changes.
     pub kept: Option<CachedProjections<'e>>,
-    /// Those of the program's.
+    /// The user-defined rules.
     pub own: &'e UserDefined,
-    /// The database around the engine, which reads files of columns.
+    /// The database around the engine, which reads Parquet files.
     pub host: Option<&'e dyn Host>,
     /// Files that may be read.
     pub files: &'e Files,
 }
 
-/// How many columns an algorithm gives.
+/// Number of columns of an algorithm's result.
 #[derive(Clone, Copy)]
 enum Arity {
-    /// Always so many.
+    /// A constant.
     Is(usize),
-    /// As the rows of the option `data`.
+    /// That of the rows in the option `data`.
     Data,
-    /// The items of this option, and as many more.
+    /// The number of items in this option, plus a constant.
     Items(&'static str, usize),
-    /// The items of this option, and one more if `prepend_index` is true.
+    /// The number of items in this option, plus one if `prepend_index` is true.
     Indexed(&'static str),
 }
 
-/// What is known of an algorithm without running it.
+/// Static description of an algorithm.
 struct Algorithm {
-    /// The first is its own, the others are aliases.
+    /// Its name, then its aliases.
     names: &'static [&'static str],
-    /// What it reads, in order.
+    /// Names of its inputs, in order.
     inputs: &'static [&'static str],
-    /// How many of them it cannot do without.
+    /// Number of required inputs.
     inputs_min: usize,
     /// Names of its options.
     options: &'static [&'static str],
-    /// Its columns.
+    /// Its number of columns.
     arity: Arity,
-    /// Does it.
+    /// Evaluates it.
     run: fn(&Call<'_, '_>) -> Result<Vec<Vec<Cell>>>,
 }
 
-/// All of them, by name.
+/// All built-in algorithms, by name.
 #[rustfmt::skip]
 const TABLE: &[Algorithm] = &[
     Algorithm { names: &["BetweennessCentrality"], inputs: &["edges"], inputs_min: 1, options: &["undirected"], arity: Arity::Is(2), run: centrality::betweenness },
@@ -118,7 +117,7 @@ impl Algorithms for Library<'_> {
 }
 
 impl Algorithm {
-    /// Refuses inputs and options that it does not have.
+    /// Refuses surplus inputs and unknown options.
     fn check(&self, fixed: &FixedUse) -> Result<()> {
         let given = fixed.inputs.len();
         let most = self.inputs.len();
@@ -151,7 +150,7 @@ impl Algorithm {
         Ok(())
     }
 
-    /// How it is written.
+    /// Its usage, for messages.
     fn usage(&self) -> String {
         let inputs = self.inputs.iter().enumerate().map(|(place, input)| {
             if place < self.inputs_min { format!("{input}[]") } else { format!("[{input}[]]") }
@@ -162,7 +161,7 @@ impl Algorithm {
     }
 }
 
-/// The algorithm of a name.
+/// The built-in algorithm with this name.
 fn find(
     name: &str,
     span: syntax::Span,
@@ -182,7 +181,7 @@ fn find(
     Err(Diagnostic { message: format!("no algorithm `{name}`"), span, hint })
 }
 
-/// How many columns an algorithm gives, where its options tell it before they are computed.
+/// Number of columns of an algorithm, if its options tell it before evaluation.
 ///
 /// # Errors
 /// There is no such algorithm.
@@ -219,12 +218,12 @@ pub fn columns(
     })
 }
 
-/// Whether one of this name, or alias, is built in.
+/// Whether this is the name or alias of a built-in algorithm.
 pub(crate) fn has_algorithm(name: &str) -> bool {
     TABLE.iter().any(|algorithm| algorithm.names.contains(&name))
 }
 
-/// Their names, aliases too.
+/// All names, with aliases, sorted.
 pub fn names() -> Vec<String> {
     let all = TABLE.iter().flat_map(|algorithm| algorithm.names);
     let mut names: Vec<String> = all.map(|&name| name.to_owned()).collect();

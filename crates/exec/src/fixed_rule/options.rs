@@ -1,4 +1,4 @@
-//! The options of an algorithm as values, and what is said where they are none that it takes.
+//! Reads the options of an algorithm as values of the expected type, with an error for others.
 
 use super::call::Call;
 use crate::error::{Error, Result};
@@ -7,12 +7,12 @@ use model::Value;
 use syntax::Span;
 
 impl Call<'_, '_> {
-    /// An option as it is written.
+    /// The expression of an option.
     pub(super) fn option(&self, name: &str) -> Option<&syntax::Expr> {
         self.fixed.options.iter().find(|(known, _)| known == name).map(|(_, expr)| expr)
     }
 
-    /// An option that must be there.
+    /// The expression of a required option.
     pub(super) fn required(&self, name: &str, hint: &str) -> Result<&syntax::Expr> {
         self.option(name).ok_or_else(|| {
             let what = format!("{} needs the option `{name}`", self.name());
@@ -28,7 +28,7 @@ impl Call<'_, '_> {
         self.query.computer().known(&resolved)
     }
 
-    /// An expression over columns of these names.
+    /// Compiles an expression over columns with these names.
     pub(super) fn over(
         &self,
         expr: &syntax::Expr,
@@ -41,7 +41,7 @@ impl Call<'_, '_> {
         Ok((resolved, compiled))
     }
 
-    /// The error of an option that is something else than `wanted`.
+    /// The error for an option with a value of another type.
     pub(super) fn wrong(&self, name: &str, wanted: &str, found: &Value, span: Span) -> Error {
         let kind = match found {
             Value::List(_) => "a list".to_owned(),
@@ -64,7 +64,7 @@ impl Call<'_, '_> {
         }
     }
 
-    /// A truth value, `false` unless it is given.
+    /// A truth value, `false` by default.
     pub(super) fn flag(&self, name: &str) -> Result<bool> {
         self.flag_or(name, false)
     }
@@ -78,12 +78,12 @@ impl Call<'_, '_> {
         Ok(found.unwrap_or(otherwise))
     }
 
-    /// A whole number that is not negative.
+    /// A non-negative integer.
     pub(super) fn count(&self, name: &str) -> Result<Option<u64>> {
         self.read(name, "a whole number that is not negative", whole)
     }
 
-    /// A whole number above zero.
+    /// A positive integer.
     pub(super) fn positive(&self, name: &str) -> Result<Option<u64>> {
         self.read(name, "a whole number above zero", |value| whole(value).filter(|&int| int > 0))
     }
@@ -94,13 +94,13 @@ impl Call<'_, '_> {
         Ok(self.read(name, "a number from 0 to 1", read)?.unwrap_or(otherwise))
     }
 
-    /// A number that is not negative.
+    /// A non-negative number.
     pub(super) fn size(&self, name: &str, otherwise: f64) -> Result<f64> {
         let read = |value: &Value| float(value).filter(|&float| float >= 0.0);
         Ok(self.read(name, "a number that is not negative", read)?.unwrap_or(otherwise))
     }
 
-    /// Text.
+    /// A string.
     pub(super) fn text(&self, name: &str) -> Result<Option<String>> {
         self.read(name, "text", |value| match value {
             Value::Str(text) => Some(text.clone()),
@@ -109,12 +109,12 @@ impl Call<'_, '_> {
     }
 }
 
-/// A number of rounds or steps as the algorithms take it.
+/// A number of rounds or steps in the type of the algorithms.
 pub(super) fn rounds(number: Option<u64>, otherwise: u32) -> u32 {
     number.map_or(otherwise, |number| u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-/// The number that a value is.
+/// The value of a number as a float.
 pub(super) fn float(value: &Value) -> Option<f64> {
     match *value {
         Value::Int(int) => Some(int as f64),

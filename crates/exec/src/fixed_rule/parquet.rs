@@ -1,4 +1,4 @@
-//! Rows from Parquet files, which the database reads for the engine.
+//! The fixed rule `ParquetReader`: rows from Parquet files, which the host decodes.
 
 use super::call::Call;
 use super::file::bytes;
@@ -6,7 +6,7 @@ use super::reader::{Rows, texts, types};
 use crate::error::{Error, Result};
 use crate::value::cell::Cell;
 
-/// Columns of a file: those that are named, or all; of the types that are given, or of the file's.
+/// Reads the columns of a file: the named ones or all, with the given types or those of the file.
 pub(super) fn read(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let names = call.option("columns").map(|expr| texts(call, "columns", expr)).transpose()?;
     let types = call.option("types").map(|_| types(call)).transpose()?;

@@ -1,4 +1,4 @@
-//! Ways from given starts to given goals.
+//! Fixed rules for paths from starts to goals: shortest path, Dijkstra, Yen.
 
 use super::call::{Answer, Call};
 use super::centrality::maybe_undirected;
@@ -8,7 +8,7 @@ use crate::value::cell::Cell;
 use algo::Stopped;
 use algo::dijkstra::{Path, Ties};
 
-/// Rows `start, goal, path`; the path is null where there is none.
+/// Returns rows `start, goal, path`; the path is null where there is none.
 pub(super) fn shortest(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let projection = call.projection(false, &[])?;
     let (starts, goals) = (call.cells(1)?, call.cells(2)?);
@@ -29,7 +29,7 @@ pub(super) fn shortest(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
         )?;
         Ok(())
     })?;
-    // What is on no edge is on no path.
+    // Vertices without edges are on no path.
     for &start in &starts {
         let is_known = projection.number(start).is_some();
         for &goal in &goals {
@@ -42,7 +42,7 @@ pub(super) fn shortest(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     Ok(answer.into_columns())
 }
 
-/// Rows `start, goal, cost, path`; without a third relation every vertex is a goal.
+/// Returns rows `start, goal, cost, path`. Without a third relation every vertex is a goal.
 pub(super) fn dijkstra(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let ties = if call.flag("keep_ties")? { Ties::All } else { Ties::One };
     let projection = call.projection(true, &[])?;
@@ -58,7 +58,7 @@ pub(super) fn dijkstra(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     })
 }
 
-/// Rows `start, goal, cost, path`.
+/// Returns rows `start, goal, cost, path`.
 pub(super) fn yen(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let hint = "`k` is how many paths there are to be for each pair";
     call.required("k", hint)?;
@@ -74,7 +74,7 @@ pub(super) fn yen(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     })
 }
 
-/// The rows of paths with costs.
+/// Collects the rows of paths with costs.
 pub(super) fn weighted(
     call: &Call<'_, '_>,
     projection: &Projection<'_>,
@@ -92,7 +92,7 @@ pub(super) fn weighted(
     Ok(answer.into_columns())
 }
 
-/// Stops an algorithm where the query has to stop, and keeps the reason.
+/// Stops an algorithm with an error, which is kept in `stopped_by`.
 pub(super) fn keep<T>(
     result: Result<T>,
     stopped_by: &mut Option<Error>,

@@ -1,12 +1,12 @@
-//! A relation of edges as a graph of numbers, and the values that the numbers stand for.
+//! A relation of edges as a graph with numbered vertices, and the values of the vertices.
 //!
-//! # Why numbered in the order of values
-//! Ties among vertices then fall as they would among the values, so an answer does not depend on
-//! the order in which rows came. Columns of a key come in ascending order too, so the graph is
-//! mostly built without moving an edge.
+//! # Why vertices are numbered in the order of values
+//! Ties between vertices are then resolved as between the values, so a result does not depend on
+//! the order of the input rows. Key columns are ascending too, so the graph is mostly built without
+//! moving edges.
 //!
 //! # Invariants
-//! 1. Names ascend by value and hold no value twice; vertex `v` of the graph is name `v`.
+//! 1. Names are ascending and distinct; vertex `v` of the graph has name `v`.
 //! 2. [`Projection::number`] is the inverse of that.
 
 use crate::value::cell::{Cell, Interner, bytes_of};
@@ -16,8 +16,8 @@ use hashbrown::HashMap;
 use model::Value;
 use std::sync::Arc;
 
-/// A span of integers is looked up in a table if it is at most so many times as long as there are
-/// cells.
+/// A range of integers is numbered by a table if it is at most this many times as long as the
+/// number of cells.
 const SPAN_MAX: usize = 4;
 
 /// A graph whose vertices are cells of a query.
@@ -28,18 +28,18 @@ pub(crate) struct Projection<'i> {
     interner: &'i Interner,
 }
 
-/// What the vertices stand for, ascending.
+/// The values of the vertices, ascending.
 #[derive(Debug)]
 pub(crate) enum Names {
-    /// Cells of the query that made them, and the way back.
+    /// Cells of the query that made them, with their numbers.
     Cells(Vec<Cell>, Numbers),
-    /// Values, which mean the same in every query. They become cells one by one, where a query
-    /// comes to them.
+    /// Values, which are valid in every query. They become cells one by one, when a query needs
+    /// them.
     Values(Vec<Value>),
 }
 
 impl Names {
-    /// The same names for any query.
+    /// The same names in a form that is valid for any query.
     pub(crate) fn lasting(self: &Arc<Self>, interner: &Interner) -> Arc<Self> {
         match &**self {
             Self::Cells(cells, _) if !cells.iter().all(|cell| cell.is_word()) => {
@@ -49,7 +49,7 @@ impl Names {
         }
     }
 
-    /// About how many bytes they take.
+    /// Approximate size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Cells(cells, numbers) => 8 * cells.capacity() as u64 + numbers.bytes(),
@@ -61,18 +61,18 @@ impl Names {
 /// Columns of edges.
 #[derive(Debug, Default)]
 pub(crate) struct Edges {
-    /// Where they begin.
+    /// Source of each edge.
     pub sources: Vec<Cell>,
-    /// Where they end.
+    /// Target of each edge.
     pub targets: Vec<Cell>,
-    /// What they weigh; `None` where each weighs 1.
+    /// Weight of each edge; `None` where all are 1.
     pub weights: Option<Vec<f64>>,
-    /// Vertices that need no edge to be there.
+    /// Vertices to include even without edges.
     pub lone: Vec<Cell>,
 }
 
 impl Edges {
-    /// How many bytes they take.
+    /// Size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let cells = self.sources.capacity() + self.targets.capacity() + self.lone.capacity();
         let weights = self.weights.as_ref().map_or(0, Vec::capacity);
@@ -81,10 +81,10 @@ impl Edges {
 }
 
 impl<'i> Projection<'i> {
-    /// The graph of these edges.
+    /// Builds the graph of these edges.
     ///
     /// # Errors
-    /// [`algo::Error`]: too many vertices, weights that are not finite, a watch that stops it.
+    /// [`algo::Error`]: too many vertices, weights that are not finite, or stopped by `limits`.
     pub(crate) fn new(
         edges: Edges,
         interner: &'i Interner,
@@ -101,7 +101,7 @@ impl<'i> Projection<'i> {
         Ok(Self::of_parts(Arc::new(Names::Cells(vertices, numbers)), Arc::new(graph), interner))
     }
 
-    /// A graph with names for its vertices, as many as it has.
+    /// A projection from a graph and as many names as it has vertices.
     pub(crate) fn of_parts(names: Arc<Names>, graph: Arc<Csr>, interner: &'i Interner) -> Self {
         Self { names, graph, interner }
     }
@@ -111,7 +111,7 @@ impl<'i> Projection<'i> {
         (&self.names, &self.graph)
     }
 
-    /// The same edges, and these vertices beside those that have edges.
+    /// The same edges with further vertices.
     pub(crate) fn edges_and(&self, lone: Vec<Cell>) -> Edges {
         let vertices = self.vertices();
         let mut sources = Vec::with_capacity(self.graph.targets().len());
@@ -128,7 +128,7 @@ impl<'i> Projection<'i> {
         &self.graph
     }
 
-    /// How many vertices there are.
+    /// Number of vertices.
     pub(crate) fn len(&self) -> usize {
         self.graph.vertices() as usize
     }
@@ -175,7 +175,7 @@ impl<'i> Projection<'i> {
         cells.iter().filter_map(|&cell| self.number(cell)).collect()
     }
 
-    /// About how many bytes it takes.
+    /// Approximate size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let edge = if self.graph.weights().is_some() { 12 } else { 4 };
         let graph = 8 * self.graph.offsets().len() + edge * self.graph.targets().len();
@@ -183,12 +183,12 @@ impl<'i> Projection<'i> {
     }
 }
 
-/// From cells to numbers.
+/// Maps cells to vertex numbers.
 #[derive(Debug)]
 pub(crate) enum Numbers {
-    /// Of integers from the first on; [`NO_VERTEX`] where there is none.
+    /// For integers from the first on; [`NO_VERTEX`] where there is none.
     Span(i64, Vec<u32>),
-    /// Of any cells.
+    /// For any cells.
     Map(HashMap<Cell, u32>),
 }
 
@@ -211,11 +211,11 @@ impl Numbers {
         }
     }
 
-    /// The numbers of cells that are all there.
+    /// The numbers of cells that are all vertices.
     fn of(&self, cells: Vec<Cell>) -> Vec<u32> {
         let mut last = (Cell::NULL, self.get(Cell::NULL).unwrap_or(NO_VERTEX));
         let number = |cell: Cell| {
-            // Edges that leave one vertex mostly come together.
+            // Edges with the same source are mostly adjacent.
             if cell != last.0 {
                 last = (cell, self.get(cell).unwrap_or(NO_VERTEX));
             }
@@ -277,7 +277,7 @@ fn number_span(first: i64, span: usize, cells: impl Iterator<Item = Cell>) -> (V
     (vertices, Numbers::Span(first, numbers))
 }
 
-/// The least and the greatest integer, if all cells are small integers and there is one.
+/// The least and greatest integer, if all cells are small integers and there is at least one.
 fn int_span(mut cells: impl Iterator<Item = Cell>) -> Option<(i64, i64)> {
     let first = cells.next()?.as_small_int()?;
     cells.try_fold((first, first), |(low, high), cell| {

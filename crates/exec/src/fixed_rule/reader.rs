@@ -1,7 +1,7 @@
-//! Rows from files: comma separated values, and JSON.
+//! The fixed rules `CsvReader` and `JsonReader`: rows from files.
 //!
-//! A file is read whole (`file.rs`): what it becomes is held in memory anyway. What is made of it
-//! on the way is one row.
+//! A file is read completely (`file.rs`), because its rows are held in memory anyway. Only one row
+//! at a time is in an intermediate form.
 
 use super::call::Call;
 use super::file::bytes;
@@ -11,19 +11,19 @@ use model::{Json, Type, Value};
 use serde_json::Value as Tree;
 use syntax::Span;
 
-/// Rows between two questions whether the query goes on.
+/// Rows between two checks of the query's limits.
 const ROWS_UNCHECKED: usize = 4096;
 
-/// Bytes of values between two such questions.
+/// Bytes of values between two such checks.
 const BYTES_UNCHECKED: u64 = 256 << 10;
 
-/// Bytes of JSON that become a tree without a question, ...
+/// JSON of at most this many bytes is parsed without a check.
 const JSON_UNCHECKED: usize = 64 << 10;
 
-/// ... and how many times as much memory a tree takes: `1,` becomes a value of 32 bytes.
+/// Memory of a parsed tree per byte of JSON: `1,` becomes a value of 32 bytes.
 const TREE_TIMES: u64 = 16;
 
-/// The rows of a CSV file as the types say.
+/// The rows of a CSV file, with the given types.
 pub(super) fn csv(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let (types, span) = types(call)?;
     let has_headers = call.flag_or("has_headers", true)?;
@@ -36,7 +36,7 @@ pub(super) fn csv(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let text = text(call)?;
     let mut rows = Rows::new(call, types.len())?;
     rows.besides_bytes = text.len() as u64;
-    // Some programs begin a file with a byte order mark.
+    // Some programs start a file with a byte order mark.
     let rest = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut reader = Csv { rest, delimiter, line: 1 };
     let unclosed = |line: usize| {
@@ -69,7 +69,7 @@ pub(super) fn csv(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     Ok(rows.columns)
 }
 
-/// The fields of the objects of a JSON file.
+/// Fields of the objects in a JSON file.
 pub(super) fn json(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let hint = "`fields` lists the names that become columns: fields: ['id', 'name']";
     let expr = call.required("fields", hint)?;
@@ -135,14 +135,14 @@ pub(super) fn json(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     Ok(rows.columns)
 }
 
-/// The items of an array, one after the other: a tree of all of them would take many times the
-/// file's length.
+/// Iterates over an array's items: a tree of the whole array would take many times the file's
+/// length.
 struct Items<'t> {
     text: &'t str,
     at: usize,
 }
 
-/// Where a text is no JSON.
+/// A syntax error in JSON.
 struct Wrong {
     what: String,
     line: usize,
@@ -156,7 +156,7 @@ impl std::fmt::Display for Wrong {
 }
 
 impl Items<'_> {
-    /// The first byte that is no space, which is not taken.
+    /// The next byte that is not a space, without consuming it.
     fn peek(&mut self) -> Option<u8> {
         let bytes = &self.text.as_bytes()[self.at..];
         let space = |byte: &&u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
@@ -164,14 +164,14 @@ impl Items<'_> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// Takes the begin of an array, if the text begins so.
+    /// Consumes the start of an array, if the text has one.
     fn begin(&mut self) -> bool {
         let begins = self.peek() == Some(b'[');
         self.at += usize::from(begins);
         begins
     }
 
-    /// The next item; `None` behind the last, where the text ends.
+    /// The next item; `None` after the last, where the text must end.
     fn next_item(&mut self, is_first: bool) -> std::result::Result<Option<Tree>, Wrong> {
         match self.peek() {
             Some(b']') => {
@@ -191,7 +191,7 @@ impl Items<'_> {
         self.value().map(Some)
     }
 
-    /// The value that is next.
+    /// Parses the next value.
     fn value(&mut self) -> std::result::Result<Tree, Wrong> {
         self.peek();
         let mut values = serde_json::Deserializer::from_str(&self.text[self.at..]).into_iter();
@@ -205,7 +205,7 @@ impl Items<'_> {
             Some(Err(error)) => {
                 let what = error.to_string();
                 let what = what.rsplit_once(" at line ").map_or(&*what, |(what, _)| what);
-                // Its lines and columns begin here.
+                // Line and column count from the start of the value.
                 let Wrong { line, column, what } = self.wrong(what);
                 let column =
                     if error.line() > 1 { error.column() } else { column - 1 + error.column() };
@@ -215,7 +215,7 @@ impl Items<'_> {
         }
     }
 
-    /// Nothing follows.
+    /// Checks that nothing follows.
     fn end(&mut self) -> std::result::Result<(), Wrong> {
         match self.peek() {
             Some(_) => Err(self.wrong("trailing characters")),
@@ -231,15 +231,15 @@ impl Items<'_> {
     }
 }
 
-/// Rows that are read, with their number before them or not.
+/// Collects rows, with a row number in front if requested.
 pub(super) struct Rows<'c, 'a, 'q> {
     call: &'c Call<'a, 'q>,
     pub(super) columns: Vec<Vec<Cell>>,
     is_indexed: bool,
     rows: usize,
-    /// What is held besides: the file.
+    /// Bytes held besides: the file.
     besides_bytes: u64,
-    /// Bytes of the query's values when it was last asked whether they may be as many.
+    /// Size of the interner at the last check of the limits, in bytes.
     checked_bytes: u64,
 }
 
@@ -250,7 +250,7 @@ impl<'c, 'a, 'q> Rows<'c, 'a, 'q> {
         Ok(Self { call, columns, is_indexed, rows: 0, besides_bytes: 0, checked_bytes: 0 })
     }
 
-    /// Rows that were added.
+    /// Number of rows added.
     pub(super) fn count(&self) -> usize {
         self.rows
     }
@@ -277,7 +277,7 @@ impl<'c, 'a, 'q> Rows<'c, 'a, 'q> {
     }
 }
 
-/// The text of the file that the option `url` names.
+/// Text of the file that the option `url` names.
 fn text(call: &Call<'_, '_>) -> Result<String> {
     let (bytes, _, span) = bytes(call)?;
     String::from_utf8(bytes).map_err(|error| {
@@ -317,7 +317,7 @@ fn hint_of_types() -> &'static str {
     "types are written as in a relation's columns: 'Int', 'String?', '[Float]'"
 }
 
-/// What a field says as a type; `None` where it says nothing of that type.
+/// Converts a field to a type; `None` if it is not valid for it.
 fn value_of(of: &Type, field: &str) -> Option<Value> {
     let trimmed = field.trim();
     match of {
@@ -355,7 +355,7 @@ fn value(tree: Tree) -> Value {
     }
 }
 
-/// Reads records of RFC 4180; ends of lines are `\n` or `\r\n`, empty lines are none.
+/// Reads records of RFC 4180. Lines end with `\n` or `\r\n`; empty lines are skipped.
 struct Csv<'t> {
     rest: &'t str,
     delimiter: u8,
@@ -366,7 +366,7 @@ impl Csv<'_> {
     /// The next record, and the line on which it begins.
     ///
     /// # Errors
-    /// The line of a quote that nothing closes.
+    /// The line of an unclosed quote.
     fn record(&mut self) -> std::result::Result<Option<(usize, Vec<String>)>, usize> {
         while let Some(rest) =
             self.rest.strip_prefix('\n').or_else(|| self.rest.strip_prefix("\r\n"))
@@ -394,7 +394,7 @@ impl Csv<'_> {
         }
     }
 
-    /// Up to a delimiter or the end of the line, which stays.
+    /// The field up to a delimiter or the end of the line, which is not consumed.
     fn field(&mut self) -> std::result::Result<String, usize> {
         let mut field = String::new();
         if let Some(rest) = self.rest.strip_prefix('"') {

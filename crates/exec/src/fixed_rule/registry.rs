@@ -1,9 +1,9 @@
-//! Fixed rules and aggregates that the program brings along.
+//! User-defined fixed rules and aggregates, registered by the program around the database.
 //!
 //! # Invariants
-//! 1. None has the name of one that is built in.
-//! 2. No lock is held while one runs, but for the share that a changing script has
-//!    (`reentrancy.rs` of the session): so one may run scripts.
+//! 1. None has the name of a built-in one.
+//! 2. No lock is held while one runs, except the share of a script that changes data
+//!    (`reentrancy.rs` of the session): so one may run scripts itself.
 
 use crate::error::{Error, Result};
 use crate::fixed_rule::{Call, has_algorithm};
@@ -17,51 +17,50 @@ use std::sync::Arc;
 use store::ErrorKind;
 use syntax::Span;
 
-/// Rows between two questions whether the query goes on.
+/// Rows between two checks of the query's limits.
 const ROWS_UNCHECKED: usize = 4096;
 
-/// Bytes of values of rows between two such questions.
+/// Bytes of row values between two such checks.
 const BYTES_UNCHECKED: u64 = 256 << 10;
 
-/// A fixed rule of the program's.
+/// A user-defined fixed rule.
 pub trait FixedRule: Send + Sync {
-    /// How many columns it gives.
+    /// Its number of columns.
     fn columns(&self) -> usize;
 
-    /// Its rows, each of so many values; in any order, and a row that comes twice is one. They are
-    /// returned, or given one by one to [`RuleCall::add`], where they count among what the query
-    /// holds at once; or both.
+    /// Evaluates the rule. Each row has as many values as the rule has columns; rows may come in
+    /// any order, and repeated rows count once. Rows are returned, or passed to [`RuleCall::add`],
+    /// which charges them to the query's memory limit immediately; or both.
     ///
     /// # Errors
-    /// What is wrong with its inputs or options. The script fails with it, and with the rule's name
-    /// and place.
+    /// What is wrong with its inputs or options. The script fails with it, with the rule's name and
+    /// place.
     fn run(&self, call: &RuleCall<'_>) -> std::result::Result<Vec<Vec<Value>>, Failure>;
 }
 
-/// What a fixed rule is given.
+/// Arguments of a user-defined fixed rule.
 pub struct RuleCall<'c> {
-    /// The relations that it reads, in order: sorted, their columns named as the script or the
-    /// relation names them.
+    /// Its input relations, in order: sorted, with the column names of the script or the relation.
     pub inputs: &'c [Frame],
-    /// Its options by name.
+    /// Its options, by name.
     pub options: &'c BTreeMap<String, Value>,
     go_on: &'c dyn Fn() -> bool,
     add: &'c dyn Fn(Vec<Value>) -> std::result::Result<(), Failure>,
 }
 
 impl RuleCall<'_> {
-    /// Whether to go on: false once the query was stopped, when whatever the rule returns is
-    /// dropped. A rule that takes long asks now and then.
+    /// Whether to continue. False once the query was stopped; the rule's rows are then dropped. A
+    /// rule that takes long should check regularly.
     #[must_use]
     pub fn go_on(&self) -> bool {
         (self.go_on)()
     }
 
-    /// Takes a row of the rule's.
+    /// Adds a row.
     ///
     /// # Errors
-    /// It has another number of values than the rule has columns; the query may not hold more, or
-    /// has to stop: the rule returns the error.
+    /// The row has the wrong number of values, or the query exceeds a limit or has to stop. The
+    /// rule should return the error.
     pub fn add(&self, row: Vec<Value>) -> std::result::Result<(), Failure> {
         (self.add)(row)
     }
@@ -74,7 +73,7 @@ impl std::fmt::Debug for RuleCall<'_> {
     }
 }
 
-/// Those of an engine, by name.
+/// The user-defined rules and aggregates of an engine, by name.
 #[derive(Default)]
 pub struct UserDefined {
     rules: RwLock<BTreeMap<String, Arc<dyn FixedRule>>>,
@@ -91,7 +90,7 @@ impl UserDefined {
         insert(&self.rules, "fixed rule", name, rule)
     }
 
-    /// Removes a rule; whether there was one of this name.
+    /// Removes a rule; returns whether it existed.
     ///
     /// # Errors
     /// The name is built in.
@@ -120,7 +119,7 @@ impl UserDefined {
         insert(&self.aggregates, "aggregate", &name, Arc::new(aggregate))
     }
 
-    /// Removes an aggregate; whether there was one of this name.
+    /// Removes an aggregate; returns whether it existed.
     ///
     /// # Errors
     /// The name is built in.
@@ -130,7 +129,7 @@ impl UserDefined {
         Ok(removed.is_some())
     }
 
-    /// The aggregate of this name.
+    /// The aggregate with this name.
     pub fn aggregate(&self, name: &str) -> Option<Arc<OwnAggregate>> {
         self.aggregates.read().get(name).cloned()
     }
@@ -164,7 +163,7 @@ fn insert<T>(
     Ok(())
 }
 
-/// A name that nests deeper is not a word; the parser stops there, however small the stack.
+/// A name that nests deeper is not a word. The limit keeps the parser within small stacks.
 const NAME_LEVELS_MAX: u32 = 4;
 
 fn check_name(kind: &str, name: &str, is_built_in: bool) -> store::Result<()> {
@@ -180,7 +179,7 @@ fn check_name(kind: &str, name: &str, is_built_in: bool) -> store::Result<()> {
     }
 }
 
-/// Runs a rule of the program's on what a script gives it.
+/// Runs a user-defined rule on the inputs of a script.
 ///
 /// # Errors
 /// The rule's, with its name and place; what stops the query.
@@ -207,7 +206,7 @@ pub(crate) fn run(rule: &dyn FixedRule, call: &Call<'_, '_>) -> Result<Vec<Vec<C
         let mut seen = BTreeSet::new();
         let names = call.names(number)?.into_iter().chain(std::iter::repeat(String::new()));
         let names = names.take(columns.len()).enumerate().map(|(place, name)| {
-            // Wildcards, and what is there twice.
+            // Replaces wildcards and repeated names.
             let is_new = !name.is_empty() && seen.insert(name.clone());
             if is_new { name } else { format!("_{place}") }
         });
@@ -232,8 +231,8 @@ pub(crate) fn run(rule: &dyn FixedRule, call: &Call<'_, '_>) -> Result<Vec<Vec<C
     let given = RuleCall { inputs: &inputs, options: &options, go_on: &go_on, add: &add };
     let answer = rule.run(&given);
     let mut made = made.into_inner();
-    // What stopped the query takes precedence over the rule's own error, unless that one is an
-    // error of the store.
+    // What stopped the query takes precedence over the rule's own error, unless that is an error of
+    // the store.
     if let Some(error) = made.failed {
         return Err(error);
     }
@@ -250,20 +249,20 @@ pub(crate) fn run(rule: &dyn FixedRule, call: &Call<'_, '_>) -> Result<Vec<Vec<C
     Ok(made.columns)
 }
 
-/// Rows that a rule has made.
+/// Rows that a rule has added.
 struct Made<'c, 'a, 'q> {
     call: &'c Call<'a, 'q>,
-    /// Bytes of its inputs, which are there as long as it runs.
+    /// Bytes of its inputs, which are held while it runs.
     given_bytes: u64,
     columns: Vec<Vec<Cell>>,
-    /// Bytes of the interner when it was last asked whether they may be as many.
+    /// Size of the interner at the last check of the limits, in bytes.
     checked_bytes: u64,
-    /// Why a row was not taken.
+    /// Why a row was refused.
     failed: Option<Error>,
 }
 
 impl Made<'_, '_, '_> {
-    /// Takes a row; an error is kept, so that it is the script's whatever the rule makes of it.
+    /// Adds a row. An error is kept, so that the script fails with it even if the rule ignores it.
     fn add_or_fail(&mut self, row: Vec<Value>) -> std::result::Result<(), Failure> {
         let added = self.add(row);
         added.map_err(|error| {

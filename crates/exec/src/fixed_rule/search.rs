@@ -1,4 +1,4 @@
-//! Searches and walks whose next step is decided by an expression over columns.
+//! Fixed rules for searches and random walks, whose steps depend on expressions over columns.
 
 use super::call::{Answer, Call, Row};
 use super::options::rounds;
@@ -16,13 +16,13 @@ struct Properties {
     columns: Vec<Vec<Cell>>,
     row_of: Vec<u32>,
     span: Span,
-    /// Whether more is asked of a row than the vertex itself.
+    /// Whether more than the vertex is read from a row.
     is_read: bool,
     arity: usize,
 }
 
 impl Properties {
-    /// Of an input; `wanted` are the columns that an expression reads.
+    /// Reads an input; `wanted` are the columns that an expression reads.
     fn new(
         call: &Call<'_, '_>,
         number: usize,
@@ -39,7 +39,7 @@ impl Properties {
             let keys = columns.first().map_or(&[][..], Vec::as_slice);
             for (row, &cell) in (0_u32..).zip(keys) {
                 let Some(vertex) = projection.number(cell) else { continue };
-                // Of several rows the first counts.
+                // If a vertex has several rows, the first one counts.
                 if let Some(place) = row_of.get_mut(vertex as usize)
                     && *place == NO_VERTEX
                 {
@@ -76,16 +76,16 @@ impl Properties {
     }
 }
 
-/// An option over columns of several inputs.
+/// An option that is an expression over the columns of several inputs.
 struct Formula {
     expr: Compiled,
     span: Span,
-    /// Which columns it reads.
+    /// Columns that it reads.
     read: Vec<usize>,
 }
 
 impl Formula {
-    /// Of names on the left and names on the right; where both have a name it is the right one's.
+    /// Compiles it over two lists of names; of a repeated name the right one counts.
     fn new(
         call: &Call<'_, '_>,
         expr: &syntax::Expr,
@@ -122,12 +122,12 @@ type Search = fn(
     &mut algo::traverse::Emit<'_>,
 ) -> std::result::Result<(), Stopped>;
 
-/// Rows `start, vertex, path`, found breadth first.
+/// Returns rows `start, vertex, path`, found breadth first.
 pub(super) fn breadth_first(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     search(call, algo::traverse::breadth_first)
 }
 
-/// Rows `start, vertex, path`, found depth first.
+/// Returns rows `start, vertex, path`, found depth first.
 pub(super) fn depth_first(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     search(call, algo::traverse::depth_first)
 }
@@ -174,7 +174,7 @@ fn search(call: &Call<'_, '_>, search: Search) -> Result<Vec<Vec<Cell>>> {
     Ok(answer.into_columns())
 }
 
-/// Rows `start, goal, cost, path`, found with an estimate of what remains.
+/// Returns rows `start, goal, cost, path`, found with an estimate of the remaining cost.
 pub(super) fn a_star(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let hint = "`heuristic` estimates from the columns of the second and the fourth relation what \
                 remains to the goal; 0 is always right";
@@ -208,7 +208,7 @@ pub(super) fn a_star(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     }
 }
 
-/// Rows `number, start, path`.
+/// Returns rows `number, start, path`.
 pub(super) fn random_walk(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     call.required("steps", "`steps` is how long a walk gets")?;
     let options = algo::random_walk::Options {
@@ -225,7 +225,7 @@ pub(super) fn random_walk(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let projection = if reads_edges {
         rows = call.columns(0)?;
         let mut edges = call.edges(false, &[2])?;
-        // Each edge carries the number of its row, which is exact: there are less than 2^53.
+        // Each edge's weight is the number of its row, which is exact below 2^53.
         edges.weights = Some((0..edges.sources.len()).map(|row| row as f64).collect());
         call.project(edges)?
     } else {

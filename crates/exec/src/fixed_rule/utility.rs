@@ -1,4 +1,4 @@
-//! What is no graph: constant rows, and rows in an order.
+//! Fixed rules without a graph: constant rows, and sorted rows with ranks.
 
 use super::call::{Call, Columns};
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::expr::Compiled;
 use crate::value::cell::Cell;
 use model::Value;
 
-/// The rows of the option `data`.
+/// Returns the rows of the option `data`.
 pub(super) fn constant(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let hint = "write rows as lists in a list: Constant(data: [[1, 'a'], [2, 'b']])";
     let data = call.required("data", hint)?;
@@ -32,7 +32,7 @@ pub(super) fn constant(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     Ok(columns)
 }
 
-/// Rows `rank` and what the option `out` lists, in the order of `sort_by`.
+/// Returns rows of the rank and the items of the option `out`, in the order of `sort_by`.
 pub(super) fn reorder_sort(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let names = call.names(0)?;
     let hint = "`out` lists the columns of the result after the rank: out: [a, b]";
@@ -53,7 +53,7 @@ pub(super) fn reorder_sort(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
         Ok(call.count(name)?.map_or(0, |number| usize::try_from(number).unwrap_or(usize::MAX)))
     };
     let skip = number("skip")?;
-    // No rows at all would not be worth a query: 0 takes all.
+    // 0 means all rows, because a query for none would be pointless.
     let take = match number("take")? {
         0 => usize::MAX,
         take => take,
@@ -68,7 +68,7 @@ pub(super) fn reorder_sort(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
         }
         None => vec![Cell::NULL; rows],
     };
-    // Ties stand in the order of their rows, as the rows of a relation do.
+    // Ties keep the order of a relation's rows.
     let mut by: Vec<(&[Cell], bool)> = vec![(&keys, descends)];
     by.extend(input.iter().map(|column| (column.as_slice(), false)));
     let order = crate::value::sort::order(&by, rows, call.query.interner, &|| call.query.check(0))?;

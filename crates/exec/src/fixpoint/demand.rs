@@ -1,15 +1,15 @@
-//! Whether a recursive stratum has to be computed: not if the rules that read it have no rows
-//! before that.
+//! Decides whether a recursive stratum must be computed: not if the rules that read it have no rows
+//! before the steps that read it.
 //!
 //! # Why
-//! `?[count(y)] := *e[$v, y], not r[y]` has no answer from a vertex without edges, and needs no row
-//! of `r`. Nor has `r[y] := *e[$v, y]` with `r[y] := r[x], *e[x, y]`, whatever is asked of it.
+//! `?[count(y)] := *e[$v, y], not r[y]` has no rows for a vertex without edges, and needs no row of
+//! `r`. Nor is a row of `r[y] := *e[$v, y]` with `r[y] := r[x], *e[x, y]` needed then.
 //!
 //! # Invariants
-//! 1. A rule has no row where the first steps of its body have none. Only steps that read what is
-//!    computed already are run, on few rows.
-//! 2. A rule that reads its own group has none while that is empty, so the other rules of its group
-//!    decide.
+//! 1. A rule has no rows if the first steps of its body have none. Only steps over finished strata
+//!    are run, on few rows.
+//! 2. A rule that reads its own group has no rows while that is empty, so the other rules of its
+//!    group decide.
 
 use crate::batch_size::Wanted;
 use crate::context::ExecContext;
@@ -21,10 +21,10 @@ use crate::sink::RowOutput;
 use crate::value::cell::Cell;
 use plan::{PipelinePlan, Reader, RulePlan, Step};
 
-/// Rows that may be read or made to find out.
+/// Most rows to read or make for the decision.
 const ROWS_MAX: u64 = 1024;
 
-/// Whether a row came.
+/// Records whether there was a row.
 struct Any(bool);
 
 impl RowOutput for Any {
@@ -37,7 +37,7 @@ impl RowOutput for Any {
 }
 
 impl Fixpoint<'_> {
-    /// Whether the answer may depend on a group, by its number.
+    /// Whether the result may depend on a group, by its number.
     pub(crate) fn is_needed(&mut self, number: usize) -> bool {
         let plan = self.context.plan;
         let of = &plan.groups[number];
@@ -50,7 +50,7 @@ impl Fixpoint<'_> {
             return reader.is_input;
         }
         let rules = &self.context.plan.groups[reader.group].rules;
-        // One that reads its own group has rows only if another one of it has.
+        // A rule that reads its own group has rows only if another rule of the group has.
         let has_own = reader.rules.iter().any(|&place| rules[place].first.is_none());
         let mut may = |one: &RulePlan| match &one.first {
             Some(body) => self.may_have_rows(body, one.rule, number),

@@ -1,17 +1,17 @@
-//! Fills the tables of a query's derived relations, stratum after stratum.
+//! Fills the tables of a query's derived relations, stratum by stratum.
 //!
 //! The session makes a [`Fixpoint`] of a context for each query that no fast path answers, calls
 //! [`Fixpoint::run`] and takes the rows of the entry rule.
 //!
 //! # How recursion is computed
-//! Semi-naively (Bancilhon and Ramakrishnan, SIGMOD 1986): in each round one recursive atom of a
-//! rule reads what the last round found, those before it everything, those after it what was there
-//! before. Tables only grow, so the three are ranges of row numbers. A rule with meet aggregates
-//! keeps one row for each group; a better one is appended and the old one dies.
+//! Semi-naively (Bancilhon and Ramakrishnan, SIGMOD 1986): in each round, one recursive atom of a
+//! rule reads the delta of the last round; atoms before it read the total, atoms after it the rows
+//! from before the delta. Tables only grow, so the three are ranges of row numbers. A rule with
+//! meet aggregates keeps one row per group; a better row is appended and the old one marked dead.
 //!
 //! # Invariants
-//! 1. While pipelines run, no table that they read changes: new rows are collected in tables of
-//!    their own until the round is over.
+//! 1. While pipelines run, the tables that they read do not change: new rows are collected in
+//!    separate tables until the round is over.
 
 use crate::context::ExecContext;
 use crate::error::{Error, Result};
@@ -42,35 +42,35 @@ use syntax::Span;
 mod demand;
 mod stream;
 
-/// A query whose tables are filled.
+/// A query whose tables are being filled.
 pub struct Fixpoint<'a> {
-    /// What the query reads.
+    /// The execution context.
     pub context: ExecContext<'a>,
-    /// Threads that may help, if any may.
+    /// The worker pool, if the query may run in parallel.
     pub worker_pool: Option<&'a WorkerPool>,
-    /// Rows of the entry that are enough.
+    /// Rows of the entry rule that are enough.
     enough: usize,
-    /// The rows of the entry that are wanted, where others need not be kept.
+    /// The ordered first rows of the entry rule, if only those are wanted.
     pub first: Option<Arc<TopK>>,
-    /// Where the rows of the entry go straight to the caller: its columns that `:order` names.
+    /// Set if rows of the entry rule may go directly to the consumer: the columns in `:order`.
     pub streamable: Option<Vec<usize>>,
-    /// What is known of the rows that the entry's pipeline makes, while it runs.
+    /// What is known about the rows of the running entry pipeline.
     hints: OutputHints,
-    /// Takes the rows of the entry while they are found, if somebody does.
+    /// Consumer of the entry rule's rows as they are found, if there is one.
     pub stream: Option<&'a ResultStream<'a>>,
-    /// Rows of the entry, where none can be equal and nobody asks for them again, and how many of
-    /// their first columns tell them apart.
+    /// Rows of the entry rule, if they are provably distinct and read by nothing else; and the
+    /// number of leading columns that make them distinct.
     listed: Option<(Columns, usize)>,
     /// Rows of the entry that are in no table.
     passed_on: usize,
     /// Of orders that are tried, by their address: rows that they may still read or make.
     tried: HashMap<usize, u64>,
-    /// What it did, where somebody asks.
+    /// Measurements, for `::explain analyze`.
     pub profile: Option<Profile>,
 }
 
 impl<'a> Fixpoint<'a> {
-    /// A query that has not begun.
+    /// A query that has not started.
     pub fn new(context: ExecContext<'a>) -> Self {
         Self {
             context,
@@ -87,7 +87,7 @@ impl<'a> Fixpoint<'a> {
         }
     }
 
-    /// Also records what it does.
+    /// Also takes measurements.
     #[must_use]
     pub fn profiled(mut self) -> Self {
         self.profile = Some(Profile::default());
@@ -95,10 +95,10 @@ impl<'a> Fixpoint<'a> {
         self
     }
 
-    /// Fills all tables; the entry's is enough with `enough` rows.
+    /// Fills all tables; `enough` rows are enough for the entry rule.
     ///
     /// # Errors
-    /// Whatever stops the query.
+    /// What stops the query.
     pub fn run(&mut self, enough: usize) -> Result<()> {
         let plan = self.context.plan;
         self.enough = enough;
@@ -162,7 +162,7 @@ impl<'a> Fixpoint<'a> {
                     let mut columns = algorithms.run(&self.context, fixed)?;
                     let named = definition.columns.len();
                     if columns.is_empty() {
-                        // No rows, and nothing but them would have told the columns.
+                        // Without rows, the number of columns is unknown.
                         columns = vec![Vec::new(); named];
                     }
                     if named != 0 && named != columns.len() {
@@ -191,7 +191,7 @@ impl<'a> Fixpoint<'a> {
         Ok(())
     }
 
-    /// Brings the rows of a derived relation into the order of their columns.
+    /// Sorts the rows of a derived relation by their columns.
     fn sort_table(&mut self, predicate: usize) -> Result<()> {
         let columns = self.context.tables[predicate].live_columns();
         let rows = columns.first().map_or(0, Vec::len);
@@ -301,7 +301,8 @@ impl<'a> Fixpoint<'a> {
                         self.run_body(body, rule.rule, &mut sink)?;
                         sink.table
                     } else {
-                        // Before the sink shares the table, which would be copied to be indexed.
+                        // Indexed before the sink shares the table: a shared table would be copied
+                        // to be indexed.
                         self.index_for(body)?;
                         if let Some(tried) = &body.tried {
                             self.index_for(&tried.plan)?;
@@ -340,10 +341,10 @@ impl<'a> Fixpoint<'a> {
         }
     }
 
-    /// Runs a body, with the indexes that its joins need.
+    /// Runs the pipeline of a body, after building the indexes that its joins need.
     ///
     /// # Errors
-    /// Whatever stops the query.
+    /// What stops the query.
     pub(crate) fn run_body<S: Sink>(
         &mut self,
         body: &PipelinePlan,
@@ -358,10 +359,10 @@ impl<'a> Fixpoint<'a> {
         self.run_untried(body, rule, sink)
     }
 
-    /// The same without the order that would be tried before.
+    /// As `run_body`, without trying another join order first.
     ///
     /// # Errors
-    /// Whatever stops the query.
+    /// What stops the query.
     pub(crate) fn run_untried<S: Sink>(
         &mut self,
         body: &PipelinePlan,
@@ -396,11 +397,11 @@ impl<'a> Fixpoint<'a> {
         Ok(())
     }
 
-    /// Runs the order that begins with what is bound as long as it finds little; whether it came to
-    /// its end.
+    /// Runs the join order that starts with the bound variables, as long as it finds few rows.
+    /// Returns whether it was completed.
     ///
     /// # Errors
-    /// Whatever stops the query.
+    /// What stops the query.
     pub(crate) fn try_body<S: Sink>(
         &mut self,
         tried: &Alternative,
@@ -419,7 +420,7 @@ impl<'a> Fixpoint<'a> {
         body.set_enough(sink.enough());
         body.set_hints(self.hints.clone());
         body.try_with(rows_max);
-        // Nobody may see rows of an order that is given up: they would be counted twice.
+        // Rows of an abandoned order must not be seen: they would be counted twice.
         let mut waiting = PendingRows::default();
         let mark = self.context.interner.mark();
         let is_over_limit = match body.run(&self.context, &mut waiting) {
@@ -448,7 +449,7 @@ impl<'a> Fixpoint<'a> {
         Ok(true)
     }
 
-    /// Makes the indexes that a body's joins need.
+    /// Builds the indexes that a body's joins need.
     ///
     /// # Errors
     /// What stops the query.
@@ -515,8 +516,8 @@ impl<'a> Fixpoint<'a> {
     }
 }
 
-/// Makes an index unless it is there. A table that is shared is copied, so it is indexed before it
-/// is shared.
+/// Builds an index if it is missing. A shared table would be copied, so tables are indexed before
+/// they are shared.
 fn index(table: &mut Arc<Table>, columns: &[usize], check: Check<'_>) -> Result<()> {
     match table.is_indexed(columns) {
         true => Ok(()),

@@ -1,14 +1,14 @@
-//! The pipeline of the entry rule where its rows go to the consumer while they are found.
+//! Runs the pipeline of the entry rule when its rows go to the consumer as they are found.
 //!
 //! # How
-//! The relation that the pipeline reads first is cut into ranges of keys. Once the rows of as many
-//! ranges as there are threads are found, they go out, and the values that were met on the way are
-//! forgotten.
+//! The relation that the pipeline reads first is partitioned into ranges of keys. A wave reads a
+//! range on each thread; then its rows go to the consumer, and the values interned by it are
+//! released.
 //!
 //! # Invariants
-//! 1. When values are forgotten, no thread holds a cell of one: pipelines, sets of rows that were
-//!    seen and sinks last for one wave of ranges, and tables, parameters and expressions were there
-//!    before the mark. Tries move the mark when they grow.
+//! 1. When values are released, no thread holds a cell of one: pipelines, sets for deduplication
+//!    and sinks live for one wave, and tables, parameters and expressions are older than the mark.
+//!    Tries move the mark when they grow.
 
 use crate::error::Result;
 use crate::fixpoint::Fixpoint;
@@ -26,26 +26,26 @@ use plan::{PipelinePlan, Rule, Step};
 use std::collections::VecDeque;
 use store::Read;
 
-/// Ranges that a relation is cut into, at most: the bounds are drawn.
+/// Most ranges of a relation. The bounds are sampled.
 const RANGES_MAX: u64 = 1 << 12;
 
-/// Bytes of a row besides those of its texts, ...
+/// Bytes of a row besides those of its strings.
 const ROW_BYTES: u64 = 256;
 
-/// ... and for each of these: what is read is a part of a batch, then a value, and rows that were
-/// drawn may be shorter than others.
+/// Bytes of memory per byte of a stored string: it is held in a batch and then as a value, and
+/// sampled rows may be shorter than others.
 const BYTES_A_BYTE: u64 = 3;
 
-/// Rows that are drawn to see how long they are.
+/// Number of rows sampled for their length.
 const DRAWN: usize = 32;
 
-/// Ranges of each thread that are read before anything goes out, at most.
+/// Most ranges that each thread reads before rows go out.
 const WAVE_MAX: usize = 64;
 
-/// Rows of a range, at least.
+/// Least rows of a range.
 const RANGE_ROWS_MIN: u64 = 64;
 
-/// How many rows of a relation are read at once by each of some threads, `wanted` at most.
+/// Rows of a relation that each of several threads reads at a time; at most `wanted`.
 ///
 /// # Errors
 /// Those of the store.
@@ -56,19 +56,18 @@ fn range_rows(
     wanted: u64,
     memory_bytes: u64,
 ) -> Result<u64> {
-    // What is stored tells little: a page of text may be a tenth of its length there, or a
-    // hundredth.
+    // The stored size is a poor estimate: compression may shorten strings ten or a hundred times.
     let row = ROW_BYTES + BYTES_A_BYTE * path.mean_bytes(read, Projection::ALL, DRAWN)?;
     let fit = memory_bytes / MEMORY_SHARE / threads as u64 / row;
     Ok(wanted.min(fit.max(RANGE_ROWS_MIN)))
 }
 
 impl<'a> Fixpoint<'a> {
-    /// Runs the body of the entry's rule, whose rows go to an outlet while they are found; `enough`
-    /// of them are.
+    /// Runs the body of the entry rule, and passes its rows to `stream` as they are found; `enough`
+    /// rows are enough.
     ///
     /// # Errors
-    /// Whatever stops the query, and the caller's.
+    /// What stops the query, and the consumer's.
     pub(crate) fn run_streaming(
         &mut self,
         plan: &PipelinePlan,
@@ -106,7 +105,8 @@ impl<'a> Fixpoint<'a> {
             rows = self.context.read.estimate(path.keyspace, &path.all())?.rows;
         }
         let ranges = rows.div_ceil(sink.range_rows).clamp(1, RANGES_MAX);
-        // One that is thrown away, so that what its expressions hold is there before the mark.
+        // A pipeline that is dropped again, so that what its expressions hold is older than the
+        // mark.
         let body = Pipeline::new(plan, variables, &self.context.computer())?;
         let ranges = body.ranges(&self.context, sink.range_rows, ranges as usize)?;
         let (Some(ranges), Some(worker_pool)) = (ranges, self.worker_pool) else {
@@ -144,15 +144,15 @@ impl<'a> Fixpoint<'a> {
             self.passed_on = sink.taken;
             unread.into_iter().rev().for_each(|range| ranges.push_front(range));
             if self.context.tries.bytes() != tries_bytes {
-                // They may hold values that were met in this wave.
+                // The tries may hold values that were interned in this wave.
                 tries_bytes = self.context.tries.bytes();
                 mark = self.context.interner.mark();
             }
             if !wanted {
                 return sink.hand_on(&self.context).map(drop);
             }
-            // A wave costs threads their start: one that gives little is followed by a longer one,
-            // which ends when it gives much.
+            // Each wave starts threads. After a wave with few rows the next one has more ranges,
+            // but ends early if it finds many rows.
             let is_full = sink.is_full(&self.context);
             in_wave = match is_full {
                 true => threads,
@@ -161,7 +161,8 @@ impl<'a> Fixpoint<'a> {
             if is_full {
                 let mut list = sink.let_go();
                 let interner = self.context.interner.split_off(&mark, &mut list.columns);
-                // A part without rows would say nothing of its columns, and only the last may.
+                // A part without rows says nothing about its columns, so only the last part may be
+                // empty.
                 if list.rows > 0 && !stream.hand(list, interner)? {
                     return Ok(());
                 }

@@ -1,6 +1,7 @@
-//! Joins with rows in memory by a hash index: derived relations, and relations of a script.
+//! Operator: joins with rows in memory through a hash index, for derived relations and relations of
+//! a script.
 //!
-//! The fixpoint makes the indexes before the pipeline runs.
+//! The fixpoint builds the indexes before the pipeline runs.
 
 use crate::batch_size::{BATCH_ROWS, Wanted};
 use crate::context::ExecContext;
@@ -14,15 +15,15 @@ use plan::{Duplicates, OperatorName, Step, Version};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A join with rows in memory.
+/// A join with a table in memory.
 struct TableJoin<'j> {
-    /// Columns that are bound.
+    /// The bound columns.
     pub(crate) columns: Vec<usize>,
-    /// What they must be, a column each of the rows that come in.
+    /// Their values: one column each, by input row.
     pub(crate) keys: Vec<Cow<'j, [Cell]>>,
     /// Columns that bind variables.
     pub(crate) outputs: &'j [(usize, usize)],
-    /// Which rows are seen.
+    /// Rows of the table that are visible.
     pub(crate) rows: Range<usize>,
     pub(crate) negated: bool,
 }
@@ -176,7 +177,7 @@ impl Pipeline<'_> {
                     !once
                 });
                 if table.is_sorted() {
-                    // They came from the last to the first.
+                    // The index returns rows from the last to the first.
                     found[first..].reverse();
                 }
                 if once && any != join.negated {
@@ -196,7 +197,7 @@ impl Pipeline<'_> {
         self.hand_on(at, output, context, out)
     }
 
-    /// Nothing of the rows that are found is needed but how many they are.
+    /// Joins where no column of the table is live: only the number of matches counts.
     fn count_matches(
         &mut self,
         at: usize,

@@ -1,19 +1,19 @@
-//! Joins with a stored relation by a prefix of its key: a thousand keys a call, or one key in
-//! pieces.
+//! Operator: joins with a stored relation by a prefix of its key, a thousand keys per call, or one
+//! key in pieces.
 //!
 //! `choose.rs` chooses this operator where a stored order begins with columns that are bound.
 //!
-//! # How much one call finds
-//! The store answers a call whole, and the limits are not checked meanwhile. So before a call that
-//! might find much, the operator estimates what some of its keys find, from what the store has in
-//! memory, and looks fewer of them up at once where that is too much. In a relation that is larger
-//! than what one call may find, a single key might find too much: ranges from one key to another
-//! are estimated and halved until those keys are found. Their rows are read as a scan.
+//! # How much one call may find
+//! The store answers a call completely, and the limits are not checked meanwhile. So before a call
+//! that might find much, the operator estimates the rows of some of its keys, from what the store
+//! has in memory, and looks up fewer keys at a time if that is too much. In a relation that is
+//! larger than what one call may find, a single key might find too much: ranges of several keys are
+//! estimated and halved until those keys are found. Their rows are read as a scan.
 //!
-//! Estimates cost as much as lookups. So one key in a hundred is estimated, and none where even all
-//! rows for each key would fit, or the relation is small compared with the memory limit. No range
-//! is estimated where the store knows that no first word of a key finds too much. (Without these
-//! two, hops over a graph took 1.2 to 2 times as long.)
+//! Estimates cost as much as lookups. So one key in a hundred is estimated, and none if even all
+//! rows for each key would fit, or if the relation is small compared with the memory limit. No
+//! range is estimated where the store knows that no first word of a key has too many rows. (Without
+//! these two exceptions, hops over a graph took 1.2 to 2 times as long.)
 
 use crate::batch_size::{BATCH_ROWS, CHUNK_ROWS, Wanted};
 use crate::context::ExecContext;
@@ -32,59 +32,57 @@ use plan::{LOOK_UP_ROWS, OperatorName};
 use std::ops::Range;
 use store::Estimate;
 
-/// Rows of a batch that a join is asked for at once.
+/// Rows of a batch that are looked up at a time.
 const PROBE_ROWS: usize = 1024;
 
-/// Keys of which one is asked how much it finds.
+/// One key in this many is estimated.
 const KEYS_A_SAMPLE: usize = 128;
 
-/// So many bytes are made of one that is stored, where columns are more than words: what is stored
-/// is compressed.
+/// Bytes of memory per stored byte, where columns are more than words: stored bytes are compressed.
 const BYTES_A_BYTE: u64 = 4;
 
-/// What one call finds takes this part of what a query may hold, ...
+/// One call may find the memory limit divided by this.
 const MEMORY_SHARE: u64 = 16;
 
-/// ... and at least and at most so many bytes: the largest are read in some hundredths of a second.
+/// Bounds of the bytes that one call may find. The largest calls take some hundredths of a second.
 const CALL_BYTES: (u64, u64) = (1 << 20, 32 << 20);
 
-/// For a relation smaller than this share of the query's memory, the bytes that a call finds are
-/// not estimated.
+/// A call's bytes are not estimated for a relation smaller than the memory limit divided by this.
 const SMALL_SHARE: u64 = 8;
 
-/// Whole keys that are looked up without a question how long their rows are.
+/// Whole keys that are looked up without estimating the length of their rows.
 const FEW_WHOLE: usize = 2;
 
-/// Keys at most that are looked up with a thought of how many rows are enough.
+/// Most keys whose lookup considers how many rows are enough.
 const FEW_KEYS: usize = 4;
 
-/// How many times more rows than are enough may be read at once.
+/// Rows that may be read at a time, as a multiple of those that are enough.
 const ENOUGH_TIMES: usize = 4;
 
-/// Rows that are found by one call and become pairs at once.
+/// Rows of a call that become pairs at a time.
 const PIECE_ROWS: usize = 8 * BATCH_ROWS;
 
 /// A join by the begin of a key.
 pub(crate) struct IndexJoin<'j> {
     /// The step.
     pub(crate) at: usize,
-    /// What comes in.
+    /// The input rows.
     pub(crate) input: &'j Bindings,
-    /// What it looks for.
+    /// The key columns and their values.
     pub(crate) asked: &'j ProbeKeys<'j>,
-    /// The relation itself, which has what `path` lacks.
+    /// The relation's primary order, which has the columns that `path` lacks.
     pub(crate) main: &'j StoredPath,
     /// The order that is read.
     pub(crate) path: &'j StoredPath,
-    /// Rows of the relation when this was planned.
+    /// Rows of the relation at planning time.
     pub(crate) rows_planned: u64,
-    /// Columns of the relation.
+    /// Columns of the relation to read.
     pub(crate) wanted: &'j [usize],
-    /// Something is known of the key column after those that are bound.
+    /// Whether the key column after the bound ones has bounds.
     pub(crate) has_range: bool,
-    /// It is only asked whether there is a row, ...
+    /// Whether only the existence of a row matters.
     pub(crate) once: bool,
-    /// ... and there must be none.
+    /// Whether there must be no row.
     pub(crate) negated: bool,
 }
 
@@ -98,7 +96,7 @@ impl IndexJoin<'_> {
         self.asked.cells[..self.asked.prefix].iter().map(|column| column[row]).collect()
     }
 
-    /// Columns that are read of the order: its keys, where the rest is looked up in the relation.
+    /// Columns to read from the order: only its keys, if the rest is looked up in the relation.
     pub(crate) fn columns(&self) -> Vec<usize> {
         match self.path.covers(self.wanted) {
             true => self.wanted.to_vec(),
@@ -106,21 +104,20 @@ impl IndexJoin<'_> {
         }
     }
 
-    /// Whether a key is whole: it finds one row at most.
+    /// Whether all key columns are bound, so that a key finds at most one row.
     pub(crate) fn is_whole(&self) -> bool {
         self.asked.prefix == self.path.keys()
     }
 }
 
-/// What one call may find.
+/// How much one call may find.
 struct Room {
     rows: u64,
-    /// Where columns are read that are more than words.
+    /// Bytes as stored, where columns are more than words.
     stored_bytes: u64,
 }
 
-/// Bytes of a row of so many words: as they are read, as cells, and the number of the row that
-/// looked for it.
+/// Bytes of a row with this many words: as read, as cells, and the number of its input row.
 fn row_bytes(columns: usize) -> u64 {
     16 * columns as u64 + 8
 }
@@ -131,7 +128,7 @@ impl Room {
             && found.bytes.saturating_mul(times) <= self.stored_bytes
     }
 
-    /// How many of `keys` keys to look up at once, if `samples` of them find `sum`: all, half, a
+    /// How many of `keys` keys to look up at a time if `samples` of them find `sum`: all, half, a
     /// quarter, …, at least one.
     pub(crate) fn fitting(&self, sum: Estimate, samples: usize, keys: usize) -> usize {
         let mut fits = keys;
@@ -180,7 +177,7 @@ impl Pipeline<'_> {
                 false => self.fitting(join, &columns, start..end, context)?,
             };
             let wants_more = if fits == 0 {
-                // Ranges are short more often than not: their rows wait for each other.
+                // Ranges are usually short, so their rows are collected.
                 end = if join.has_range { end } else { start + 1 };
                 self.read_in_pieces(join, &columns, start..end, &mut is_found, context, out)?
             } else {
@@ -210,8 +207,7 @@ impl Pipeline<'_> {
         Ok(true)
     }
 
-    /// How many of the first of these rows are looked up with one call; none where the first finds
-    /// too much.
+    /// How many of the first of these rows one call looks up; zero if the first finds too much.
     pub(crate) fn fitting(
         &mut self,
         join: &IndexJoin<'_>,
@@ -228,7 +224,7 @@ impl Pipeline<'_> {
         let room = self.room(columns.len(), is_costly, keys, context);
         if !is_costly && room.holds(Estimate { rows: join.rows_planned, bytes: 0 }, 2 * keys as u64)
         {
-            // Plans stand for some seconds, in which it may have grown.
+            // A plan is cached for some seconds, in which the relation may have grown.
             return Ok(keys);
         }
         let planned = Estimate { rows: 2 * join.rows_planned, bytes: 0 };
@@ -283,13 +279,12 @@ impl Pipeline<'_> {
         Ok(first_long)
     }
 
-    /// Whether so few keys are looked up that the rows that are enough may come of them.
+    /// Whether the keys are so few that the rows that are enough may come from them.
     fn is_enough_soon(&self, keys: usize) -> bool {
         keys <= FEW_KEYS && self.enough != usize::MAX
     }
 
-    /// Whether a query has room for all rows of a relation, so that none of its calls finds too
-    /// much.
+    /// Whether all rows of a relation fit the memory of a query, so that no call finds too much.
     pub(crate) fn is_small(
         &self,
         columns: usize,
@@ -319,7 +314,7 @@ impl Pipeline<'_> {
         }
     }
 
-    /// What one call may find, of so many columns.
+    /// How much one call may find, with this many columns.
     fn room(
         &self,
         columns: usize,
@@ -337,8 +332,7 @@ impl Pipeline<'_> {
         Room { rows, stored_bytes: if is_costly { bytes / BYTES_A_BYTE } else { u64::MAX } }
     }
 
-    /// Reads what begins with the keys of these rows as scans are read, and takes it piece by
-    /// piece.
+    /// Reads the rows of these keys as a scan does, and passes them on in pieces.
     fn read_in_pieces(
         &mut self,
         join: &IndexJoin<'_>,
@@ -384,7 +378,7 @@ impl Pipeline<'_> {
         self.take_found(join, &of, &found, is_found, context, out)
     }
 
-    /// Takes what was found for the rows `of`, and looks up what the order does not hold.
+    /// Takes the rows found for the input rows `of`, and looks up the columns that the order lacks.
     fn take_found(
         &mut self,
         join: &IndexJoin<'_>,
@@ -411,7 +405,7 @@ impl Pipeline<'_> {
         Ok(true)
     }
 
-    /// Takes rows that have all columns.
+    /// Takes rows with all columns.
     fn take_whole(
         &mut self,
         join: &IndexJoin<'_>,
@@ -433,7 +427,7 @@ impl Pipeline<'_> {
             return Ok(true);
         }
         let mut start = 0;
-        // Where nothing is found, what waits for nothing is told so, too.
+        // Runs once even without rows: the step is then told that nothing was found.
         loop {
             let end = of.len().min(start + PIECE_ROWS);
             let places: Vec<u32> = (start as u32..end as u32).collect();
@@ -449,8 +443,8 @@ impl Pipeline<'_> {
     }
 }
 
-/// Lowers `first_long` to the first row whose range holds more than one call may find. `ranges`
-/// ascend.
+/// Lowers `first_long` to the first row whose range holds more than one call may find. `ranges` are
+/// ascending.
 fn find_long(
     path: &StoredPath,
     ranges: &[(KeyRange, usize)],
@@ -464,7 +458,7 @@ fn find_long(
     if room.holds(found, 1) {
         return Ok(());
     }
-    // Equal ones stand together, the first of them first.
+    // Equal ranges are adjacent, in the order of their rows.
     if first.lower == last.lower {
         *first_long = (*row).min(*first_long);
         return Ok(());

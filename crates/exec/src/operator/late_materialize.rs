@@ -1,6 +1,7 @@
-//! Late materialization: conditions behind a scan are evaluated before the other columns are read.
+//! Late materialization: conditions on a scan's rows are evaluated before the other columns are
+//! read.
 //!
-//! The same is done for a top-k query: rows that come after the last row wanted are dropped early.
+//! A top-k query does the same: rows after the last wanted row are dropped early.
 //!
 //! # Why
 //! A string of more than six bytes is interned when it is read, which takes some 400 ns (a hash, a
@@ -22,17 +23,17 @@ use base::KeyRange;
 use plan::{OperatorName, Step, Var};
 use std::sync::Arc;
 
-/// What is read before the conditions, and after them.
+/// The columns that are read before the conditions, and those after.
 pub(crate) struct LateMaterialization {
-    /// Conditions behind the scan.
+    /// Number of filters after the scan.
     filters: usize,
-    /// Columns that they compare, with their variables.
+    /// Columns that the filters read, with their variables.
     first: Vec<(usize, Var)>,
-    /// The others.
+    /// The other columns, with their variables.
     rest: Vec<(usize, Var)>,
-    /// Variables of the row that came in that they compare.
+    /// Variables of the input row that the filters read.
     given: Vec<Var>,
-    /// Where the first rows in an order are wanted: the variable that it begins with.
+    /// For a top-k query: the variable that its order begins with.
     by: Option<(Arc<TopK>, Var)>,
 }
 
@@ -52,8 +53,7 @@ impl Pipeline<'_> {
             behind.take_while(|ready| matches!(ready.planned.step, Step::Filter(_))).count();
         let is_plain =
             |at: usize| self.steps[at].seen.is_none() && self.steps[at].pre_aggregation.is_none();
-        // What comes behind the first rows in an order is told by the column that the order begins
-        // with.
+        // A top-k bound applies to the column that the order begins with.
         let is_read = |(_, var): &(_, Var)| outputs.iter().any(|(_, read)| read == var);
         let by = self.hints.top_k.clone().filter(is_read);
         if (filters == 0 && by.is_none())
@@ -78,8 +78,7 @@ impl Pipeline<'_> {
         Some(LateMaterialization { filters, first, rest, given: asked, by })
     }
 
-    /// Hands on the rows of a scan for which the conditions behind it are true, for the one row
-    /// that came in.
+    /// Passes on the rows of a scan that satisfy the filters after it, for a single input row.
     #[expect(clippy::too_many_arguments, reason = "a scan, and where its rows go")]
     pub(crate) fn scan_late_materialized(
         &mut self,
@@ -102,7 +101,7 @@ impl Pipeline<'_> {
         let planned = self.steps[last].planned;
         let live = &planned.live;
         let not_compared = self.not_compared_columns(at);
-        // Where a few rows are enough, conditions are asked of a few at first.
+        // If few rows are enough, the first pieces are small.
         let piece_rows = self.batch_rows;
         let (read, interner) = (context.read, context.interner);
         let parameters = context.parameters.clone();

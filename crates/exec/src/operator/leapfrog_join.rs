@@ -1,5 +1,5 @@
-//! Joins with tries of stored relations: by ranges of one trie, or by the intersection of several
-//! where they bind one variable together.
+//! Operator: joins with tries of stored relations, by a range of one trie, or by intersecting
+//! several that bind one variable together.
 
 use crate::batch_size::{BATCH_ROWS, Wanted};
 use crate::context::ExecContext;
@@ -16,28 +16,28 @@ use base::prefetch::prefetch_value;
 use plan::{Duplicates, OperatorName, Step};
 use std::sync::Arc;
 
-/// Rows that are looked up in the store without asking for a trie, which would cost as much.
+/// Input rows that are looked up in the store without asking for a trie: that would cost as much.
 const FEW_ROWS: usize = 4;
 
-/// Rows whose finds are fetched ahead.
+/// Input rows whose matches are prefetched together.
 const FETCHED_ROWS: usize = 32;
 
-/// Cells of a find that are fetched ahead: the processor goes on by itself.
+/// Cells of a match that are prefetched; the processor prefetches further ones itself.
 const FETCHED_CELLS: usize = 24;
 
-/// The first cells of a find.
+/// The first cells of a match.
 #[inline]
 fn front<'t>(trie: &'t Trie, column: usize, there: &Rows) -> &'t [Cell] {
     let cells = trie.column(column, there);
     &cells[..cells.len().min(FETCHED_CELLS)]
 }
 
-/// A trie, and what is asked of it.
+/// A trie with the keys to look up.
 pub(crate) struct TrieJoin<'i> {
     trie: Arc<Trie>,
-    /// Of each column, where it stands in the relation.
+    /// For each trie column, its index in the relation.
     columns: Vec<usize>,
-    /// What the first columns must be, a column each of the rows that come in.
+    /// Values of the first columns: one column each, by input row.
     keys: ProbeKeys<'i>,
 }
 
@@ -76,7 +76,7 @@ impl<'i> TrieJoin<'i> {
 }
 
 impl Pipeline<'_> {
-    /// The trie for a step, if it has one or makes one. `without` is a variable that is not bound
+    /// The trie for a step, if it has one or builds one. `without` is a variable that is not bound
     /// yet.
     pub(crate) fn trie_join<'i>(
         &mut self,
@@ -101,12 +101,12 @@ impl Pipeline<'_> {
         let outputs: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
         let rows = context.plan.infos[*stored].rows;
         let (asked, is_needed) = match (prefix.is_empty() && without.is_none(), range) {
-            // No stored order helps: each row would cost a look at all rows. One row is that once,
-            // and the second time it is too often.
+            // No stored order helps, so each input row would scan the relation. One row may do so
+            // once; a second time is too much.
             (true, _) if input.rows > 1 || *negated => (input.rows, true),
             (true, _) => ((rows / trie_build::ROWS_A_LOOK_UP / 2 + 1) as usize, false),
             (false, None) => (input.rows, false),
-            // A range of keys is a better way to few of them.
+            // For few keys, a range scan is better.
             (false, Some(_)) => return Ok(None),
         };
         let next = keys.without.or_else(|| outputs.first().copied());
@@ -163,7 +163,7 @@ impl Pipeline<'_> {
         let mut found: Vec<Vec<Cell>> = vec![Vec::new(); from.len()];
         let mut all = Vec::with_capacity(input.rows.min(FETCHED_ROWS));
         for start in (0..input.rows).step_by(FETCHED_ROWS) {
-            // Loops of their own, in which cache misses pass beside each other.
+            // Separate loops, so that their cache misses overlap.
             all.clear();
             all.extend(
                 (start..input.rows.min(start + FETCHED_ROWS)).map(|row| trie.find(join.key(row))),
@@ -178,7 +178,7 @@ impl Pipeline<'_> {
                 rows.extend(std::iter::repeat_n(row as u32, there.len()));
                 for (found, &(column, _)) in found.iter_mut().zip(&from) {
                     match trie.column(column, there) {
-                        // A row by its key: less than the call of a copy.
+                        // A row with a unique key: a push is cheaper than a copy.
                         [cell] => found.push(*cell),
                         cells => found.extend_from_slice(cells),
                     }

@@ -17,13 +17,14 @@ use crate::value::columns::Columns;
 use base::KeyRange;
 use plan::{Duplicates, LOOK_UP_ROWS, OperatorName, Step};
 
-/// Pairs of a row that came in and one that was found that are made at once, but for one row's.
+/// Pairs of input and scanned rows that are made at a time, except for a single input row.
 const PAIRS_MAX: usize = 8 * BATCH_ROWS;
 
-/// As [`LOOK_UP_ROWS`], where the index has all columns: the relation is read by all threads.
+/// As [`LOOK_UP_ROWS`], where the index has all columns: the relation itself would be read by all
+/// threads.
 const COVERED_ROWS: u64 = 2;
 
-/// Rows of an index that are read without a question whether there is a better way.
+/// Rows of an index that are read without considering the relation's own order.
 const FEW_FOUND: u64 = 8;
 
 /// A scan that is joined with a batch.
@@ -74,7 +75,7 @@ impl Pipeline<'_> {
             return Ok(false);
         }
         let scanned = match (at, &self.part) {
-            // Parts are ranges of the relation's own keys.
+            // Parts are ranges of the relation's primary key.
             (0, Some(part)) => Some((&relation.paths[0], part.clone())),
             _ => self.scanned(at, relation, context)?,
         };
@@ -147,7 +148,7 @@ impl Pipeline<'_> {
         Ok(wants_more)
     }
 
-    /// Makes pairs of all rows of a batch and all rows that a scan found, some at a time.
+    /// Pairs all input rows with all scanned rows, in pieces.
     fn hand_on_pairs(
         &mut self,
         at: usize,
@@ -176,7 +177,7 @@ impl Pipeline<'_> {
         Ok(true)
     }
 
-    /// Columns of a step's relation whose values are compared with nothing.
+    /// Columns of a step's relation whose values are never compared.
     pub(crate) fn not_compared_columns(&self, at: usize) -> Vec<usize> {
         let Step::Stored { outputs, .. } = &self.steps[at].planned.step else { return Vec::new() };
         let not_compared = outputs.iter().filter(|(_, var)| self.hints.not_compared.contains(var));
@@ -203,7 +204,7 @@ impl Pipeline<'_> {
         self.hand_on(at, input.with_found(vars, found, &planned.live), context, out)
     }
 
-    /// Keeps the pairs whose other columns agree, and hands them on.
+    /// Keeps the pairs whose other bound columns match, and passes them on.
     pub(crate) fn check_and_hand_on(
         &mut self,
         at: usize,
@@ -239,10 +240,12 @@ impl Pipeline<'_> {
         self.hand_on(at, output, context, out)
     }
 
-    /// The order in which the rows of a step are read that nothing ties to what is bound, and the
-    /// range of its keys; `None` where there can be no row. An index that lacks columns costs a
-    /// look into the relation for each of its rows, and the relation's own keys may be the better
-    /// way: the index is taken where its range is thought to hold so much fewer rows.
+    /// The order and key range in which a step without bound columns reads its relation; `None`
+    /// where there can be no row.
+    ///
+    /// An index that lacks columns costs a lookup in the relation for each of its rows, so the
+    /// primary order may be better. The index is taken if its range is estimated to hold
+    /// sufficiently fewer rows.
     pub(crate) fn scanned<'r>(
         &self,
         at: usize,

@@ -1,4 +1,4 @@
-//! Joins with a relation that has history, as of a time.
+//! Operator: joins with a relation that has history, as of a time.
 
 use crate::batch_size::{CHUNK_ROWS, Wanted};
 use crate::context::ExecContext;
@@ -55,7 +55,7 @@ impl Operator for TemporalScan<'_> {
         for (row, &time) in times.iter().enumerate() {
             let prefix: Vec<Cell> =
                 asked.cells[..asked.prefix].iter().map(|column| column[row]).collect();
-            // Where no key can be of such values, nothing is found: what a negation is after.
+            // If no key can have these values, nothing matches; a negation then holds.
             let range = path.prefix(&prefix, context.interner);
             let (read, interner) = (context.read, context.interner);
             let mut last: Option<Vec<Cell>> = None;

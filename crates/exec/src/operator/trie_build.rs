@@ -1,21 +1,20 @@
-//! Which tries a query has, and when making one pays.
+//! Decides which tries a query has and builds them.
 //!
 //! Joins ask for a trie with the number of keys that they are about to look up.
 //!
-//! # When
-//! Reading a whole relation costs some ten nanoseconds a row, a lookup in the store some hundred.
+//! # When a trie is built
+//! Reading a whole relation costs some ten nanoseconds per row, a lookup in the store some hundred.
 //! Once a query has asked for an eighth as many keys as a relation has rows, it reads the relation.
-//! Lookups of earlier queries count, so many small questions to a graph are answered from memory in
-//! the end. A cached trie is patched, group by group, where the store knows which groups changed.
-//! Where no stored order begins with what is bound, there is nothing to look up, and the relation
-//! is read at once.
+//! Lookups of earlier queries count, and after many small queries a graph is answered from
+//! memory. A cached trie is patched, group by group, where the store knows which groups changed. If
+//! no stored order begins with the bound columns, lookups are impossible, and the relation is read
+//! immediately.
 //!
 //! # Invariants
-//! 1. A trie is made of what the query's snapshot sees. It is cached for other queries only where
-//!    it holds no cell of an interner. A trie of long strings is made only where there is no other
-//!    way.
-//! 2. A trie that would take more than a quarter of the query's memory is made only where there is
-//!    no other way.
+//! 1. A trie is built from the query's snapshot. It is cached for other queries only if it has no
+//!    interned cells. A trie with long strings is built only if there is no alternative.
+//! 2. A trie that would take more than a quarter of the query's memory is built only if there is no
+//!    alternative.
 
 use crate::batch_size::CHUNK_ROWS;
 use crate::context::ExecContext;
@@ -32,43 +31,43 @@ use model::Type;
 use std::sync::Arc;
 use store::Snapshot;
 
-/// Look-ups that cost as much as reading this many rows.
+/// Rows that can be read in the time of one lookup.
 pub(crate) const ROWS_A_LOOK_UP: u64 = 8;
 
-/// Rows that are read at first of texts that may be long.
+/// Rows of the first read, where strings may be long.
 const FIRST_ROWS: usize = 16;
 
-/// TopK values whose rows are read at once: their texts may be long.
+/// Changed first values whose rows are read at a time: their strings may be long.
 const MENDED_AT_ONCE: usize = 32;
 
-/// Rows that a trie is patched with.
+/// Rows to patch a trie with.
 struct Changed {
     firsts: Vec<Cell>,
-    /// Where the rows of each first value begin; one more at the end.
+    /// Where the rows of each first value start, and the end of the last.
     offsets: Vec<usize>,
-    /// In the order of the trie's columns.
+    /// Rows, in the order of the trie's columns.
     rows: Columns,
 }
 
-/// Columns in the order of a trie, and what is asked of it.
+/// A request for a trie.
 pub(crate) struct Wanted<'w> {
-    /// The relation, by number.
+    /// Index of the relation in the plan.
     pub stored: usize,
-    /// Columns that are bound.
+    /// The bound columns.
     pub bound: &'w [usize],
-    /// The column after them, if it matters which it is.
+    /// The column after them, if it must be a certain one.
     pub next: Option<usize>,
-    /// Other columns that are read.
+    /// Other columns to read.
     pub outputs: &'w [usize],
-    /// Keys that are looked up now.
+    /// Number of keys about to be looked up.
     pub keys: usize,
-    /// There is no other way.
+    /// Whether there is no alternative.
     pub is_needed: bool,
 }
 
 impl ExecContext<'_> {
-    /// The trie whose columns begin with those that are bound, and the relation's columns in its
-    /// order; `None` where it is not worth making.
+    /// The trie whose columns begin with the bound ones, and the relation's columns in its order;
+    /// `None` where it is not worth building.
     ///
     /// # Errors
     /// Those of the store, and what stops the query.
@@ -79,7 +78,7 @@ impl ExecContext<'_> {
         let mut columns = wanted.bound.to_vec();
         columns.extend(wanted.next);
         if matches!(main.shape.key, KeyShape::Words(_)) {
-            // The same trie serves whoever needs fewer of its columns.
+            // The same trie then also serves requests for fewer columns.
             columns.extend(0..main.schema.keys.len());
         }
         columns.extend(wanted.outputs);
@@ -94,8 +93,8 @@ impl ExecContext<'_> {
             return Ok(Some((trie, key.1)));
         }
         let info = &self.plan.infos[stored];
-        // Long texts and the like would be cells of this query's interner. Nor are long values read
-        // that nobody asks for.
+        // Long strings would be interned by this query. Long values that are not requested are not
+        // read either.
         let may_be_words =
             key.1.iter().all(|&column| may_be_words(&info.columns[column].column_type));
         if !may_be_words && !wanted.is_needed {
@@ -114,8 +113,8 @@ impl ExecContext<'_> {
             self.tries.put(key.clone(), &trie);
             return Ok(Some((trie, key.1)));
         }
-        // Texts that turn out to be long are not read on; numbers that are no words by themselves
-        // serve this query at least.
+        // Reading stops at long strings. Numbers that do not fit a word still allow a trie for this
+        // query.
         let has_texts = key.1.iter().any(|&column| is_text(&info.columns[column].column_type));
         let only_words = has_texts && !wanted.is_needed;
         let is_refused = || {
@@ -156,7 +155,7 @@ impl ExecContext<'_> {
         }
         let made = self.make_trie(path, &key.1, only_words)?;
         if let Some((kept, moment)) = kept {
-            // What was asked until now has had its reward, be it that long texts were met.
+            // Resets the count of lookups, also if long strings prevented the trie.
             kept.cache.settle(&kept_key, moment, made.is_none());
         }
         if made.is_none() {
@@ -168,10 +167,10 @@ impl ExecContext<'_> {
         {
             let bytes = trie.bytes();
             if path.begins_with(key.1[0]) {
-                // What changes from now on is to be known.
+                // From now on the store must track the changes of this relation.
                 kept.snapshot.changed_since(path.keyspace, moment)?;
             }
-            // Those of relations that are gone are of no use to anybody.
+            // Removes the tries of dropped relations.
             kept.cache.kept.retain(|key| kept.snapshot.changed_at(key.path).is_ok());
             kept.cache.kept.put(kept_key, moment, Arc::clone(&trie), bytes);
         }
@@ -179,8 +178,8 @@ impl ExecContext<'_> {
         Ok(Some((trie, key.1)))
     }
 
-    /// The cached trie, patched where the path has changed since it was made; `moment` is the last
-    /// commit that changed the path.
+    /// The cached trie, patched where the path has changed since; `moment` is the last commit that
+    /// changed the path.
     fn kept_trie(
         &self,
         tries: CachedTries<'_>,
@@ -203,16 +202,16 @@ impl ExecContext<'_> {
         let changed = match self.changed(tries.snapshot, key, since, &trie, path) {
             Ok(changed) => changed,
             Err(error @ Error::Stopped(_)) => return Err(error),
-            // A row that this query may not ask for.
+            // A row that this query must not read.
             Err(_) => None,
         };
-        // Not copied, unless a query that runs has it too.
+        // Without this reference the trie need not be copied, unless another running query has it.
         drop(trie);
         let (Some(changed), Some((at, trie))) = (changed, kept.take(key, moment)) else {
             return Ok(None);
         };
-        // Another may have taken the place of the one that was looked at: an older one lacks more
-        // than was read.
+        // The cached trie may have been replaced meanwhile. An older one lacks more than what was
+        // read.
         if at < since {
             return Ok(None);
         }
@@ -226,8 +225,8 @@ impl ExecContext<'_> {
         Ok(Some(trie))
     }
 
-    /// The rows of all first values that were changed since a trie was made; `None` where that is
-    /// not known, or too much.
+    /// The rows of all first values that changed since a trie was built; `None` where that is
+    /// unknown or too much.
     fn changed(
         &self,
         snapshot: &dyn Snapshot,
@@ -240,7 +239,7 @@ impl ExecContext<'_> {
             return Ok(None);
         }
         let Some(words) = snapshot.changed_since(path.keyspace, since)? else { return Ok(None) };
-        // What is met of long texts is not the query's.
+        // A separate interner, so that long strings do not stay with the query.
         let interner = Interner::default();
         let are_words = |cells: &[Cell]| cells.iter().all(|cell| cell.is_word());
         let firsts = path.first_cells(&words, &interner)?;
@@ -266,7 +265,7 @@ impl ExecContext<'_> {
         Ok(Some(changed))
     }
 
-    /// Reads a relation; `None` where `only_words` and a value is met that is no word by itself.
+    /// Reads a relation into a trie; `None` if `only_words` and a value does not fit a word.
     fn make_trie(
         &self,
         path: &StoredPath,
@@ -274,7 +273,8 @@ impl ExecContext<'_> {
         only_words: bool,
     ) -> Result<Option<Trie>> {
         let mut cells: Vec<Vec<Cell>> = vec![Vec::new(); columns.len()];
-        // What is met of long texts is not the query's: a thousand rows of them at most.
+        // A separate interner, so that the query does not keep the long strings of at most a
+        // thousand rows.
         let own = Interner::default();
         let (interner, chunk_rows) = match only_words {
             true => (&own, FIRST_ROWS),
@@ -294,7 +294,7 @@ impl ExecContext<'_> {
                 let what = "a join would need more than 4 billion rows in memory".to_owned();
                 return Err(Error::Limit(what));
             }
-            // What is being sorted is there twice.
+            // Sorting holds the cells twice.
             self.check((rows * (16 * columns.len() + 8)) as u64)?;
             Ok(true)
         })?;
@@ -305,7 +305,7 @@ impl ExecContext<'_> {
     }
 }
 
-/// Whether values of a type often are words by themselves: of texts the short ones are.
+/// Whether values of a type often fit a word; of strings, the short ones do.
 fn may_be_words(of: &Type) -> bool {
     of.without_null().is_word() || is_text(of)
 }

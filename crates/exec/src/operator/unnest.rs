@@ -1,4 +1,4 @@
-//! A row for each item of a list.
+//! Operator: makes a row for each item of a list.
 
 use crate::batch_size::{BATCH_ROWS, ROWS_A_LOOK, Wanted};
 use crate::context::ExecContext;
@@ -44,7 +44,7 @@ impl Operator for Unnest<'_> {
             output
         };
         let (mut rows, mut items) = (Vec::new(), Vec::new());
-        // Most lists are the same in each row: their items are looked up once.
+        // The list is mostly the same in each row, so its items are kept for the next one.
         let mut last: Option<(Cell, ListItems)> = None;
         for row in 0..input.rows {
             if row % ROWS_A_LOOK == ROWS_A_LOOK - 1 {
@@ -58,7 +58,7 @@ impl Operator for Unnest<'_> {
                     last = Some((list, ListItems::new(cells, *compare)));
                     None
                 }
-                // Of this row alone: it stands in no interner.
+                // The list belongs to this row and is not interned.
                 (Made::Value(list), _) => {
                     Some(ListItems::new(context.items(list, planned.span)?, *compare))
                 }

@@ -1,9 +1,9 @@
-//! Pre-aggregation: equal rows as one row with a multiplicity, where a rule counts what it finds.
+//! Pre-aggregation: represents equal rows as one row with a multiplicity, where a rule counts them.
 //!
 //! # How
-//! The rows of a join are collected in a table with their multiplicities, and handed on when all of
-//! them are there or the table is full. So a count of the ends of all paths of four steps takes as
-//! many rows as there are ends, four times. Where few rows are equal, the table is given up.
+//! The rows of a join are collected in a table with their multiplicities. They are passed on when
+//! all have come or the table is full. So a count of the ends of all paths of four edges handles as
+//! many rows as there are ends, four times. If few rows are equal, the table is given up.
 
 use crate::batch_size::{BATCH_ROWS, Wanted};
 use crate::context::ExecContext;
@@ -15,19 +15,19 @@ use crate::table::Table;
 use crate::value::cell::Cell;
 use plan::{PlannedStep, Step};
 
-/// Rows of a table that is handed on before more come.
+/// Rows of a table at which it is passed on early.
 const MERGED_MAX: usize = 1 << 20;
 
-/// Rows after which it is asked whether many were equal.
+/// Rows after which the share of equal rows is checked.
 const TRIAL_ROWS: u64 = 4 * BATCH_ROWS as u64;
 
-/// Rows that a join makes in the time of one look-up in the table.
+/// Rows that a join makes in the time of one lookup in the table.
 const LOOK_UP_ROWS: f64 = 5.0;
 
-/// Rows that go by, at least, where merging is not thought to pay.
+/// Rows that pass before a table starts, where it is not expected to pay off.
 const SLEEP_ROWS: u64 = 1 << 20;
 
-/// Rows that must become one there.
+/// Input rows per distinct row from which on it pays off there.
 const WORTH_LATE: f64 = 3.0;
 
 /// How many rows the steps after one are thought to make of each of its rows, in all.
@@ -40,41 +40,41 @@ pub(crate) fn rows_later(steps: &[PlannedStep], at: usize) -> f64 {
             Step::Derived { outputs, .. } | Step::Stored { outputs, .. } => !outputs.is_empty(),
             _ => false,
         };
-        // A join of which nothing is needed changes weights.
+        // A join without live columns only changes multiplicities.
         one *= if makes_rows { grown } else { grown.min(1.0) };
         all += one;
     }
     all
 }
 
-/// Rows that are collected with their multiplicities.
+/// A table of rows with their multiplicities.
 pub(crate) struct PreAggregation {
     table: Table,
     weights: Vec<u64>,
     taken: u64,
-    /// Rows that go by before the first is taken.
+    /// Rows that pass before the first is taken.
     sleeps: u64,
-    /// Rows that must have become one, at least, on average.
+    /// Least number of input rows per distinct row.
     worth: f64,
     is_given_up: bool,
 }
 
 impl PreAggregation {
-    /// None yet, of so many columns. So `later` rows are made of each by the steps that follow;
-    /// `rows` are thought to come.
+    /// An empty table with this many columns. The later steps are estimated to make `later` rows of
+    /// each row; `rows` is the expected input.
     pub(crate) fn new(columns: usize, later: f64, rows: f64) -> Self {
-        // To look a row up costs as much as to make five. Where r equal rows become one, 1 - 1/r of
-        // the later ones are saved.
+        // A lookup costs as much as making five rows. Where r equal rows become one, 1 - 1/r of the
+        // later rows are saved.
         let saved = 1.0 - LOOK_UP_ROWS / later;
         let worth = if saved > 0.0 { 1.0 / saved } else { WORTH_LATE };
-        // Where it does not pay by what is thought, it is tried when many more rows come than were
-        // thought.
+        // If the estimates say that it does not pay off, it starts only when many more rows come
+        // than expected.
         let sleeps = if saved > 0.0 { 0 } else { SLEEP_ROWS.max((rows * 4.0) as u64) };
         let table = Table::new(columns, columns);
         Self { table, weights: Vec::new(), taken: 0, sleeps, worth, is_given_up: false }
     }
 
-    /// Calls `visit` with each cell of the rows that wait.
+    /// Calls `visit` with each cell of the collected rows.
     pub(crate) fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
         self.table.columns().iter().for_each(|column| column.iter().for_each(|&cell| visit(cell)));
     }
@@ -120,14 +120,14 @@ impl Pipeline<'_> {
         pre_aggregation.is_given_up = pre_aggregation.taken >= TRIAL_ROWS
             && rows as f64 * pre_aggregation.worth > pre_aggregation.taken as f64;
         let is_full = pre_aggregation.is_given_up || rows >= MERGED_MAX;
-        // What waits keeps its values.
+        // Collected rows keep their values from being swept.
         if is_full || self.is_sweep_due(context) {
             return self.hand_on_pre_aggregated(at, context, out);
         }
         Ok(true)
     }
 
-    /// Hands on what is collected.
+    /// Passes on the collected rows.
     pub(crate) fn hand_on_pre_aggregated(
         &mut self,
         at: usize,

@@ -1,7 +1,8 @@
-//! Where a pipeline stops to hand its batches to other threads, and the key ranges that they scan.
+//! Exchanges, where a pipeline hands its batches to other threads, and the key ranges that threads
+//! scan.
 //!
 //! `parallel.rs` asks for both. An exchange collects batches before one step until there are enough
-//! of them for all threads; a scan of a whole relation is partitioned into ranges of keys instead.
+//! for all threads. A scan of a whole relation is partitioned into ranges of keys instead.
 
 use crate::batch_size::Wanted;
 use crate::context::ExecContext;
@@ -14,16 +15,17 @@ use crate::storage::relation_source::Readable;
 use base::{Batch, Key, KeyRange, Keys, Projection};
 use plan::Step;
 
-/// A step whose batches wait has made this part of the rows after which any do, at least.
+/// An exchange is placed before the first step that gets at least this part of the rows that start
+/// threads.
 const LEAST_SHARE: usize = 16;
 
-/// Bytes of keys that are drawn, at most, but for one a range.
+/// Most bytes of sampled keys, if that is more than one key per range.
 const DRAWN_BYTES: u64 = 4 << 20;
 
-/// Rows that are drawn for each range.
+/// Keys sampled for each range.
 const DRAWN: usize = 16;
 
-/// The step before which batches wait, once it is known.
+/// An exchange. Its place is known once enough rows have passed.
 pub(crate) struct Exchange {
     /// Rows that entered each step, and the head.
     passed: Vec<usize>,
@@ -34,12 +36,12 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// Batches that wait.
+    /// The collected batches.
     pub(crate) fn waiting(&self) -> &[Bindings] {
         &self.waiting
     }
 
-    /// Counts rows that enter a step until so many have that threads are worth their start.
+    /// Counts rows that enter a step, until there are enough to start threads.
     pub(crate) fn note(&mut self, step: usize, rows: usize) {
         if self.level.is_some() {
             return;
@@ -47,7 +49,7 @@ impl Exchange {
         self.passed[step] += rows;
         if self.passed[step] >= self.rows_min {
             let least = (self.rows_min / LEAST_SHARE).max(1);
-            // Before the head nothing is left to be done.
+            // Before the head no work is left.
             let steps = 1..self.passed.len() - 1;
             self.level = steps.clone().find(|&step| self.passed[step] >= least);
         }
@@ -55,7 +57,7 @@ impl Exchange {
 }
 
 impl Pipeline<'_> {
-    /// Batches may wait once `rows_min` rows were made.
+    /// Places an exchange once `rows_min` rows have entered a step.
     pub(crate) fn exchange_from(&mut self, rows_min: usize) {
         self.exchange = Some(Exchange {
             passed: vec![0; self.steps.len() + 1],
@@ -66,7 +68,7 @@ impl Pipeline<'_> {
         });
     }
 
-    /// Hands a batch to a step, or lets it wait.
+    /// Passes a batch to a step, or to the exchange before it.
     pub(crate) fn enter(
         &mut self,
         at: usize,
@@ -80,7 +82,7 @@ impl Pipeline<'_> {
             if exchange.level == Some(at) {
                 exchange.waiting_rows += batch.rows;
                 exchange.waiting.push(batch);
-                // What waits keeps its values.
+                // Collected batches keep their values from being swept.
                 if exchange.waiting_rows >= 2 * exchange.rows_min || is_sweep_due {
                     return self.run_waiting_in_parallel(context, out);
                 }
@@ -90,7 +92,7 @@ impl Pipeline<'_> {
         self.step(at, batch, context, out)
     }
 
-    /// Hands what waits to all threads.
+    /// Hands the collected batches to all threads.
     pub(crate) fn run_waiting_in_parallel(
         &mut self,
         context: &ExecContext<'_>,
@@ -114,13 +116,13 @@ impl Pipeline<'_> {
         }
     }
 
-    /// Reads only this part of what the first step reads.
+    /// Restricts the first step to a part of its relation.
     pub(crate) fn read_only(&mut self, part: KeyRange) {
         self.part = Some(part);
     }
 
-    /// How many times as long texts as come between two sweeps the first step reads, if it reads a
-    /// relation of at least `rows_min` rows.
+    /// Number of sweeps needed for the strings that the first step reads, if it reads a relation of
+    /// at least `rows_min` rows.
     ///
     /// # Errors
     /// Those of the store.
@@ -143,8 +145,8 @@ impl Pipeline<'_> {
         Ok(usize::try_from(waves).unwrap_or(usize::MAX))
     }
 
-    /// About `count` ranges of keys with about as many rows each, where the first step reads a
-    /// relation of at least `rows_min` rows whole.
+    /// About `count` ranges of keys with about equal numbers of rows, if the first step reads a
+    /// whole relation of at least `rows_min` rows.
     ///
     /// # Errors
     /// Those of the store.
@@ -171,7 +173,7 @@ impl Pipeline<'_> {
             return Ok(None);
         };
         let is_alone = prefix.is_empty() && checks.is_empty() && at.is_none();
-        // Rows that are only counted are counted at once.
+        // Without live columns, rows are counted without being read.
         if !is_alone
             || *negated
             || outputs.is_empty()
@@ -184,7 +186,7 @@ impl Pipeline<'_> {
         let main = &relation.paths[0];
         let is_whole = match range {
             None => true,
-            // In the place of an index that would be asked for much of it.
+            // The relation is read instead of an index that would have to look up too much.
             Some(_) if *path > 0 && own_range.is_none() => self
                 .scanned(0, &relation, context)?
                 .is_some_and(|(read, _)| read.keyspace == main.keyspace),
@@ -199,7 +201,7 @@ impl Pipeline<'_> {
         let keys = Projection { values: 0, ..Projection::ALL };
         let sampled = match &drawn.keys {
             Keys::Words(_) => DRAWN * count,
-            // Long keys are few.
+            // Long keys are sampled less.
             Keys::Bytes(_) => {
                 let mean = path.mean_bytes(context.read, keys, DRAWN)?.max(1);
                 let most = usize::try_from(DRAWN_BYTES / mean).unwrap_or(usize::MAX);

@@ -5,21 +5,18 @@
 //! makes the operator of a step.
 //!
 //! # How
-//! A batch has one column of cells for each variable that is bound and still needed. An operator
-//! makes batches of a batch, and hands each to the next operator before it makes another. So memory
-//! holds one batch for each step, and `:limit` stops where it is reached.
+//! A batch has one column of cells for each live variable. An operator turns one batch into
+//! several, and passes each to the next operator before it makes another. So memory holds one batch
+//! per step, and `:limit` stops as soon as it is reached.
 //!
 //! # Invariants
-//! 1. A batch that enters a step has exactly the columns that the plan calls live after the step
-//!    before.
-//! 2. Where rows are counted, equal rows that are collected go on when all that comes before has
-//!    run.
-//! 3. A step that computes or reads values hands on what it has when they take
-//!    `batch_bytes`, and values of batches that are done are released
-//!    (`sweep.rs`).
-//! 4. A join hands on its rows before much more than `BATCH_ROWS` of them are collected, but for
-//!    one row that finds more by itself in memory. What one call to the store may find is bounded
-//!    by the memory limit of the query (`index_join.rs`).
+//! 1. A batch that enters a step has exactly the columns that are live after the step before.
+//! 2. Where rows are counted, collected rows are passed on when everything before has run.
+//! 3. A step that computes or reads values passes on its rows when they take `batch_bytes`, and
+//!    values of finished batches are released (`sweep.rs`).
+//! 4. A join passes on its rows before much more than `BATCH_ROWS` of them are collected, except
+//!    for an input row that alone finds more in memory. What one call to the store may find is
+//!    bounded by the memory limit of the query (`index_join.rs`).
 
 pub(crate) mod count_multiplicity;
 pub(crate) mod exchange;
@@ -45,16 +42,16 @@ use plan::{Duplicates, OperatorName, PipelinePlan, PlannedStep, RangeHint, Step,
 use std::sync::Arc;
 use store::Estimate;
 
-/// After so many rows that steps take it is asked whether to go on: a look at the clock for each
-/// step of a query that reads one row would be a tenth of it.
+/// The limits are checked after this many rows. Reading the clock at each step would take a tenth
+/// of the time of a query with one row.
 pub(crate) const CHECKED_ROWS: usize = 512;
 
-/// What is known of the rows that a pipeline makes, for the operators that read them.
+/// What is known about the rows that a pipeline makes, for the operators.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OutputHints {
-    /// Variables whose values nothing compares, on the way or behind the pipeline.
+    /// Variables whose values are never compared, in the pipeline or after it.
     pub not_compared: Vec<Var>,
-    /// The first rows that are wanted, and the variable that their order begins with.
+    /// The top-k bound, and the variable that its order begins with.
     pub top_k: Option<(Arc<TopK>, Var)>,
 }
 
@@ -81,23 +78,23 @@ pub(crate) struct Pipeline<'p> {
     pub(crate) steps: Vec<PreparedStep<'p>>,
     pub(crate) variables: usize,
     pub(crate) duplicates: Duplicates,
-    /// Counts what the steps do, where somebody asks.
+    /// Measures the steps, for `::explain analyze`.
     pub(crate) clock: Option<Clock>,
-    /// Where other threads take over.
+    /// Where other threads take over, if any do.
     pub(crate) exchange: Option<Exchange>,
-    /// The part of the first step's relation that is read.
+    /// The key range of the first step's relation that is read.
     pub(crate) part: Option<KeyRange>,
     /// Rows of the next batch.
     pub(crate) batch_rows: usize,
-    /// Rows that come out that are enough.
+    /// Result rows that are enough.
     pub(crate) enough: usize,
-    /// Rows that steps have taken since it was asked whether to go on.
+    /// Rows that steps have taken since the last check of the limits.
     pub(crate) unchecked_rows: usize,
-    /// When values of batches that are done are let go, if this body may.
+    /// When interned values are released, if this pipeline may.
     pub(crate) sweep: Option<Sweep>,
-    /// Rows that it may still read or make, where it is only tried.
+    /// Rows that it may still read or make, if it is a trial.
     pub(crate) rows_left: Option<i64>,
-    /// What is known of the rows that come out.
+    /// What is known about the result rows.
     pub(crate) hints: OutputHints,
 }
 
@@ -105,17 +102,17 @@ pub(crate) struct PreparedStep<'p> {
     pub(crate) planned: &'p PlannedStep,
     /// The expression of an assignment, a filter, a list, a time.
     pub(crate) expr: Option<Compiled>,
-    /// What is known of the key column after the prefix, ...
+    /// Bounds of the key column after the prefix.
     pub(crate) range: Bounds,
-    /// ... and of the relation's own first one, where another path was chosen.
+    /// Bounds of the relation's first key column, if an index was chosen.
     pub(crate) own_range: Bounds,
-    /// Rows that were handed on, where equal ones are made one.
+    /// Rows passed on before, where rows are deduplicated.
     pub(crate) seen: Option<Box<Table>>,
-    /// Rows that wait, where equal ones are counted.
+    /// Collected rows, where equal ones are counted.
     pub(crate) pre_aggregation: Option<Box<PreAggregation>>,
-    /// About how much the relation holds, once that was asked.
+    /// Estimated size of the relation, once requested.
     pub(crate) all: Option<Estimate>,
-    /// How much one word that keys begin with finds at most, once that was asked.
+    /// Most rows with one first key word, once requested.
     pub(crate) longest: Option<u64>,
 }
 
@@ -128,8 +125,8 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Those of a hint. An expression that fails says nothing: the condition will say so itself, if
-    /// there is a row.
+    /// The bounds of a hint. An expression that fails gives no bound: the condition itself reports
+    /// the error if there is a row.
     pub(crate) fn new(hint: Option<&RangeHint>, computer: &Computer<'_>) -> Self {
         let Some(hint) = hint else { return Self::default() };
         let known =
@@ -141,7 +138,7 @@ impl Bounds {
         }
     }
 
-    /// Narrows the range of keys that begin with a prefix.
+    /// Narrows a range of keys that start with a prefix.
     pub(crate) fn narrow(
         &self,
         range: &mut KeyRange,
@@ -157,10 +154,10 @@ impl Bounds {
 }
 
 impl<'p> Pipeline<'p> {
-    /// Makes a plan's expressions ready.
+    /// Compiles the expressions of a plan.
     ///
     /// # Errors
-    /// An expression that fails whatever the rows are.
+    /// A constant expression that fails.
     pub(crate) fn new(
         plan: &'p PipelinePlan,
         variables: usize,
@@ -216,27 +213,27 @@ impl<'p> Pipeline<'p> {
         })
     }
 
-    /// What is known of the rows that come out.
+    /// Sets what is known about the result rows.
     pub(crate) fn set_hints(&mut self, hints: OutputHints) {
         self.hints = hints;
     }
 
-    /// Stops once it has read or made so many rows.
+    /// Makes this a trial that stops after reading or making this many rows.
     pub(crate) fn try_with(&mut self, rows_max: u64) {
         self.rows_left = Some(i64::try_from(rows_max).unwrap_or(i64::MAX));
     }
 
-    /// Whether it was stopped because it had read or made too many.
+    /// Whether a trial was stopped.
     pub(crate) fn is_given_up(&self) -> bool {
         self.rows_left.is_some_and(|left| left < 0)
     }
 
-    /// Rows that it may still read or make.
+    /// Rows that a trial may still read or make.
     pub(crate) fn rows_left(&self) -> u64 {
         self.rows_left.map_or(0, |left| u64::try_from(left).unwrap_or(0))
     }
 
-    /// Notes rows that are read or made, where it is only tried; whether to go on.
+    /// Charges rows to a trial; returns whether to continue.
     pub(crate) fn spend(&mut self, rows: u64) -> Wanted {
         if let Some(left) = &mut self.rows_left {
             *left = left.saturating_sub(i64::try_from(rows).unwrap_or(i64::MAX));
@@ -244,18 +241,17 @@ impl<'p> Pipeline<'p> {
         !self.is_given_up()
     }
 
-    /// So many rows that come out are enough: the first batch has no more, and those after it twice
-    /// as many each, so that what is looked for is found before much else is, or else little is
-    /// lost.
+    /// Sets the number of result rows that are enough. The first batch has no more rows, and each
+    /// later one twice as many as the one before: so the rows are found before much else is read.
     pub(crate) fn set_enough(&mut self, enough: usize) {
         self.batch_rows = enough.clamp(1, BATCH_ROWS);
         self.enough = enough;
     }
 
-    /// Runs it; `emit` gets the rows.
+    /// Runs the pipeline; `out` receives the rows.
     ///
     /// # Errors
-    /// Whatever stops the query.
+    /// What stops the query.
     pub(crate) fn run(&mut self, context: &ExecContext<'_>, out: Out<'_>) -> Result<Wanted> {
         if !self.step(0, Bindings::unit(self.variables), context, out)?
             || !self.hand_on_all_pre_aggregated(context, out)?
@@ -265,10 +261,10 @@ impl<'p> Pipeline<'p> {
         self.run_waiting_in_parallel(context, out)
     }
 
-    /// Hands on what waits at any step for others of its kind.
+    /// Passes on the collected rows of all steps.
     ///
     /// # Errors
-    /// Whatever stops the query.
+    /// What stops the query.
     pub(crate) fn hand_on_all_pre_aggregated(
         &mut self,
         context: &ExecContext<'_>,
@@ -282,7 +278,7 @@ impl<'p> Pipeline<'p> {
         Ok(true)
     }
 
-    /// Whether rows may come out once however often they are found.
+    /// Whether result rows may be deduplicated.
     pub(crate) fn is_set(&self) -> bool {
         self.duplicates == Duplicates::Merge
     }
@@ -290,7 +286,7 @@ impl<'p> Pipeline<'p> {
     /// Runs the steps from `at` on over a batch.
     ///
     /// # Errors
-    /// Whatever stops the query.
+    /// What stops the query.
     pub(crate) fn step(
         &mut self,
         at: usize,
@@ -307,7 +303,7 @@ impl<'p> Pipeline<'p> {
         wanted
     }
 
-    /// What a step does with a batch.
+    /// Runs one step over a batch.
     pub(crate) fn take(
         &mut self,
         at: usize,
@@ -356,7 +352,7 @@ impl<'p> Pipeline<'p> {
         }
     }
 
-    /// Hands rows to the next step, equal ones once where the plan says so.
+    /// Passes rows to the next step, deduplicated or pre-aggregated where the plan says so.
     pub(crate) fn hand_on(
         &mut self,
         at: usize,
@@ -364,7 +360,7 @@ impl<'p> Pipeline<'p> {
         context: &ExecContext<'_>,
         out: Out<'_>,
     ) -> Result<Wanted> {
-        // Rows of which nothing is asked for are only counted.
+        // Rows without live columns are only counted.
         let is_counted = self.steps[at].planned.live.is_empty();
         if !is_counted && !self.spend(output.rows as u64) {
             return Ok(false);
@@ -389,7 +385,7 @@ impl<'p> Pipeline<'p> {
         self.pass_on(at, output, context, out)
     }
 
-    /// Hands rows to the next step, not too many at once.
+    /// Passes rows to the next step, in batches.
     pub(crate) fn pass_on(
         &mut self,
         at: usize,
@@ -398,7 +394,7 @@ impl<'p> Pipeline<'p> {
         out: Out<'_>,
     ) -> Result<Wanted> {
         let mut start = 0;
-        // A rest of less than a batch goes with the last.
+        // A rest of less than a batch is added to the last one.
         while output.rows - start > 2 * self.batch_rows {
             let end = start + self.batch_rows;
             self.batch_rows = (2 * self.batch_rows).min(BATCH_ROWS);

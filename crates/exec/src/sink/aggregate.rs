@@ -9,7 +9,7 @@ use crate::sink::{Sink, head_columns};
 use crate::value::cell::Cell;
 use plan::Var;
 
-/// Groups that are aggregated.
+/// Aggregates the groups of the rows it receives.
 pub(crate) struct AggregateSink<'q> {
     /// The groups.
     pub groups: Groups,

@@ -1,9 +1,9 @@
-//! Groups of rows, and the aggregates over them.
+//! Groups of rows with their aggregates, for `aggregate.rs`.
 //!
 //! # How
-//! A batch at a time: first the group of each row, then one aggregate after the other, each in a
-//! loop of its own. The last groups are remembered: where there are few, or rows come in order of
-//! their group, the table is not searched.
+//! A batch is processed column by column: first the group of each row is found, then each aggregate
+//! is updated in its own loop. Recent groups are cached: where there are few, or rows are ordered
+//! by group, the table is not searched.
 
 use crate::error::{Error, Result};
 use crate::expr::one_nan;
@@ -17,40 +17,40 @@ use plan::AggregateUse;
 use std::cmp::Ordering;
 use syntax::Span;
 
-/// Groups that are asked how much they hold.
+/// States of an aggregate whose size is sampled.
 const SAMPLED_STATES: usize = 4096;
 
-/// Bytes of a value that is long.
+/// Length from which on a value counts as long, in bytes.
 const LONG_BYTES: usize = 4 << 10;
 
-/// Bytes that groups take in without a question.
+/// Bytes that groups may grow by without a check of the limits.
 const UNCHECKED_BYTES: usize = 1 << 20;
 
-/// Groups that are found without the table; a power of two.
+/// Slots of the cache of recent groups; a power of two.
 const REMEMBERED: usize = 512;
 
-/// Rows of a rule's head on the way to one row a group.
+/// Groups of a rule's head with their aggregates.
 pub(crate) struct Groups {
-    /// One row a group: the plain columns.
+    /// The plain columns, one row per group.
     keys: Table,
-    /// Places of the plain columns in the head.
+    /// Indexes of the plain columns in the head.
     plain: Vec<usize>,
-    /// Places of the aggregates in the head, and where each stands.
+    /// Index of each aggregate in the head, and its states.
     aggregates: Vec<(usize, States)>,
-    /// Groups found lately, by their only column.
+    /// Cache of recent groups, if there is a single plain column.
     remembered: Vec<(Cell, u32)>,
-    /// Of a batch, the group of each row.
+    /// Group of each row in the current batch.
     numbers: Vec<u32>,
     arity: usize,
-    /// Where the rule stands.
+    /// Place of the rule.
     span: Span,
-    /// Where each aggregate stands.
+    /// Place of each aggregate.
     spans: Vec<Span>,
-    /// For aggregates that draw.
+    /// Seed for aggregates that are random.
     seed: u64,
 }
 
-/// Where an aggregate stands in each group.
+/// The states of an aggregate, one per group.
 enum States {
     Count(Vec<u64>),
     Sum(Vec<Sum>),
@@ -60,8 +60,7 @@ enum States {
     Other { used: AggregateUse, args: Vec<Value>, states: Vec<Box<dyn Accumulate>> },
 }
 
-/// What groups have come to hold of long values within a batch, after which they are asked what
-/// they hold in all.
+/// Bytes that states have grown by through long values within a batch.
 #[derive(Default)]
 struct Grown {
     bytes: usize,
@@ -69,7 +68,7 @@ struct Grown {
 }
 
 impl Grown {
-    /// What a state holds before it takes a value, where that is long.
+    /// Size of a state before it takes a long value; `None` for a short one.
     fn before(&self, value: &Value, state: &dyn Accumulate) -> Option<usize> {
         let is_long = match value {
             Value::Str(text) => text.len() >= LONG_BYTES,
@@ -82,7 +81,7 @@ impl Grown {
         is_long.then(|| state.bytes())
     }
 
-    /// Whether so much has come that the query should be asked.
+    /// Whether the states have grown so much that the limits should be checked.
     fn after(&mut self, before: Option<usize>, state: &dyn Accumulate) -> bool {
         let Some(before) = before else { return false };
         self.bytes += state.bytes().saturating_sub(before);
@@ -94,7 +93,7 @@ impl Grown {
     }
 }
 
-/// Whole numbers exactly, fractions beside them.
+/// A sum, with integers exact and floats separate.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     ints: i128,
@@ -104,7 +103,7 @@ struct Sum {
 }
 
 impl Groups {
-    /// No rows yet. `args` are the further arguments of each aggregate.
+    /// No groups yet. `args` are the further arguments of each aggregate.
     pub(crate) fn new(
         aggregates: &[Option<AggregateUse>],
         args: Vec<Vec<Value>>,
@@ -138,12 +137,12 @@ impl Groups {
         }
     }
 
-    /// Adds rows: `columns` of the head, each row as often as its weight says; no weights are ones.
-    /// Columns that are only counted may be empty.
+    /// Adds rows with the columns of the head, each as often as its multiplicity says; without
+    /// weights once. Columns that are only counted may be empty.
     ///
     /// # Errors
-    /// A value that an aggregate does not take; those of `check`, which is told how much is held
-    /// where values are long.
+    /// A value that an aggregate does not accept; those of `check`, which is called with the bytes
+    /// held where values are long.
     pub(crate) fn add(
         &mut self,
         columns: &[&[Cell]],
@@ -162,8 +161,7 @@ impl Groups {
         let is_one_group = self.plain.is_empty() && weights.is_empty();
         self.find(columns, rows);
         self.begin()?;
-        // The range of a column, which `min` and `max` may both ask for, each at a place of its own
-        // in the head.
+        // Range of a column. `min` and `max` may both need it, each by its own index in the head.
         let mut seen = None;
         let weight = |row: usize| weights.get(row).copied().unwrap_or(1);
         for ((place, states), &span) in self.aggregates.iter_mut().zip(&self.spans) {
@@ -235,7 +233,7 @@ impl Groups {
         match plain.as_slice() {
             [] => {
                 keys.find_or_insert(&[], 0);
-                // What stands there are zeros.
+                // All entries are zero.
                 numbers.resize(rows, 0);
             }
             &[only] => {
@@ -267,7 +265,7 @@ impl Groups {
         }
     }
 
-    /// Lets each aggregate begin in groups that are new.
+    /// Starts the states of new groups.
     fn begin(&mut self) -> Result<()> {
         let groups = self.keys.rows();
         let several = self.aggregates.len() as u64;
@@ -284,7 +282,7 @@ impl Groups {
                             None => (used.aggregate.start)(args),
                         };
                         let mut state = started.map_err(|failure| Error::failed(failure, span))?;
-                        // An odd multiplier: each state draws its own.
+                        // An odd multiplier, so that each state gets another seed.
                         let place = states.len() as u64 * several + number as u64;
                         let place = place.wrapping_mul(0x9E37_79B9_7F4A_7C15);
                         state.seed(self.seed.wrapping_add(place));
@@ -296,13 +294,13 @@ impl Groups {
         Ok(())
     }
 
-    /// About how many bytes are held.
+    /// Approximate size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let states: u64 = self.aggregates.iter().map(|(_, states)| states.bytes()).sum();
         self.keys.bytes() + states
     }
 
-    /// Calls `visit` with each cell that is held.
+    /// Calls `visit` with each cell held.
     pub(crate) fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
         crate::sink::each_cell_of(&self.keys.columns(), visit);
         for (_, states) in &self.aggregates {
@@ -312,12 +310,12 @@ impl Groups {
         }
     }
 
-    /// Whether what two of them were given can be made one: not where an aggregate is a function's.
+    /// Whether two of these can be merged: not with the state of a user-defined function.
     pub(crate) fn is_joinable(&self) -> bool {
         !self.aggregates.iter().any(|(_, states)| matches!(states, States::Other { .. }))
     }
 
-    /// The same aggregates of no rows, where these are joinable.
+    /// Empty groups with the same aggregates, which must be joinable.
     pub(crate) fn fork(&self) -> Self {
         let states = |states: &States| match states {
             States::Count(_) => States::Count(Vec::new()),
@@ -340,7 +338,7 @@ impl Groups {
         }
     }
 
-    /// Adds what a fork was given.
+    /// Merges the groups of a fork.
     ///
     /// # Errors
     /// A sum that leaves its range.
@@ -378,16 +376,16 @@ impl Groups {
                         keep_better(&mut greatest[group], other, interner, Ordering::Greater);
                     });
                 }
-                _ => unreachable!("a fork has the same aggregates, of which none is a function's"),
+                _ => unreachable!("a fork has the same aggregates, none of them a function's"),
             }
         }
         Ok(())
     }
 
-    /// One row a group, in columns; without plain columns one row also of no rows.
+    /// One row per group, in columns. Without plain columns there is one row even without input.
     ///
     /// # Errors
-    /// An aggregate that has no value; those of `check`.
+    /// An aggregate without a value; those of `check`.
     pub(crate) fn finish(
         mut self,
         interner: &Interner,
@@ -409,8 +407,8 @@ impl Groups {
 }
 
 impl States {
-    /// Adds all cells of a batch to the only group, where that is quicker than one by one: they are
-    /// small integers, whose `range` can be asked for. Whether it did.
+    /// Adds all cells of a batch to the only group, where that is faster than one by one: if they
+    /// are small integers, whose range `range` returns. Returns whether it did.
     fn add_all(
         &mut self,
         cells: &[Cell],
@@ -446,8 +444,8 @@ impl States {
             Self::Sum(sums) | Self::Mean(sums) => (size_of::<Sum>() * sums.len()) as u64,
             Self::Least(cells) | Self::Greatest(cells) => 8 * cells.len() as u64,
             Self::Other { states, .. } => {
-                // Of very many groups some thousand are asked, all over, what they hold: this is
-                // asked for each batch.
+                // With very many groups, a sample of some thousand states is taken, because this is
+                // called for each batch.
                 let step = states.len() / SAMPLED_STATES + 1;
                 let sampled: usize = states.iter().step_by(step).map(|state| state.bytes()).sum();
                 (sampled * step + 16 * states.len()) as u64
@@ -516,7 +514,7 @@ impl Sum {
 
     #[inline]
     fn add_ints(&mut self, int: i128, weight: u64, of: &str, span: Span) -> Result<()> {
-        // A product of 128 bits that is looked at is a call.
+        // A checked product of 128 bits is a function call.
         let more = if weight == 1 { Some(int) } else { int.checked_mul(i128::from(weight)) };
         match more.and_then(|more| self.ints.checked_add(more)) {
             Some(ints) => {
@@ -542,7 +540,7 @@ impl Sum {
     }
 }
 
-/// Puts a cell in the place of one that it is better than; nulls are none.
+/// Replaces the best cell by a better one; nulls never win.
 #[inline]
 fn keep_better(best: &mut Cell, cell: Cell, interner: &Interner, better: Ordering) {
     if cell != *best

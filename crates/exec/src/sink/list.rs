@@ -1,6 +1,6 @@
-//! A sink for rows that are provably distinct: it compares none of them.
+//! A sink for rows that are provably distinct, so that it compares none of them.
 //!
-//! Where only the first rows in an order are wanted, it drops the others from time to time.
+//! For a top-k query it drops the other rows from time to time.
 
 use crate::batch_size::Wanted;
 use crate::context::ExecContext;
@@ -15,7 +15,7 @@ use crate::value::sort;
 use plan::Var;
 use std::sync::Arc;
 
-/// Rows more than those wanted that are kept before the others are let go.
+/// Rows kept beyond those wanted, before the others are dropped.
 const SPARE_ROWS: usize = 8192;
 
 /// Rows none of which can be equal ([`plan::PipelinePlan::distinct_keys`]).
@@ -24,17 +24,17 @@ pub(crate) struct ListSink<'q> {
     pub list: Columns,
     /// The variable of each column.
     pub head: &'q [Var],
-    /// So many of the first columns tell the rows apart. Others never decide which comes first, and
-    /// need not have one cell for each value.
+    /// Number of leading columns that make the rows distinct. Later columns never decide an order,
+    /// and may have several cells for one value.
     pub told: usize,
-    /// So many rows are enough, whichever.
+    /// Number of rows that are enough.
     pub enough: usize,
-    /// Only these are wanted.
+    /// The top-k bound, if only the first rows in an order are wanted.
     pub first: Option<Arc<TopK>>,
 }
 
 impl ListSink<'_> {
-    /// Lets go what is not wanted, where there is much of it.
+    /// Drops the rows that are not wanted, if there are many.
     fn prune(&mut self, spare: usize, context: &ExecContext<'_>) -> Result<()> {
         let Some(first) = &self.first else { return Ok(()) };
         let TopK { order, rows: wanted, .. } = &**first;

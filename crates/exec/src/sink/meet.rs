@@ -1,4 +1,4 @@
-//! A sink that keeps the best row of each group, by meet aggregates.
+//! A sink that keeps the best row of each group, by meet aggregates such as `min`.
 
 use crate::batch_size::Wanted;
 use crate::context::ExecContext;
@@ -11,13 +11,13 @@ use crate::value::cell::{Cell, Interner};
 use base::STEPS;
 use plan::{AggregateUse, Var};
 
-/// The best row of each group, by meet aggregates.
+/// The best row of each group.
 pub(crate) struct MeetSink<'q> {
     /// The rows.
     pub table: Table,
     /// The variable of each column.
     pub head: &'q [Var],
-    /// What is better; none of the columns before.
+    /// The meet aggregate of each column; none for the columns of the group.
     pub aggregates: &'q [Option<AggregateUse>],
 }
 
@@ -57,10 +57,10 @@ impl Sink for MeetSink<'_> {
     }
 }
 
-/// Puts the live rows of one table that keeps one a group into another.
+/// Merges the live rows of one table of best rows into another.
 ///
 /// # Errors
-/// Values that an aggregate does not take; those of `check`.
+/// Values that an aggregate does not accept; those of `check`.
 pub(crate) fn join_best(
     table: &mut Table,
     aggregates: &[Option<AggregateUse>],
@@ -78,7 +78,7 @@ pub(crate) fn join_best(
     Ok(())
 }
 
-/// Puts a row into a table that keeps one a group; a group that is bettered gets a new row.
+/// Adds a row to a table of best rows. A better row is appended, and the old one dies.
 fn meet_into(
     table: &mut Table,
     aggregates: &[Option<AggregateUse>],

@@ -1,9 +1,9 @@
-//! Where the rows of a pipeline go: a set, the best row of each group, groups that are aggregated,
-//! a list, or the consumer of a stream.
+//! Sinks, which receive the rows of a pipeline: a set, the best row of each group, aggregated
+//! groups, a list, or a result stream.
 //!
 //! # Why a trait
-//! Several threads may find rows at once (`parallel.rs`). Each has a sink of its own, and in the
-//! end they are merged into one.
+//! Several threads may find rows at a time (`parallel.rs`). Each has its own sink, and at the end
+//! they are merged into one.
 
 pub(crate) mod aggregate;
 pub(crate) mod groups;
@@ -20,67 +20,67 @@ use crate::expr::batch::Bindings;
 use crate::value::cell::Cell;
 use plan::{AggregateUse, Var};
 
-/// Takes the rows that a body finds.
+/// Receives the rows that a pipeline finds.
 pub(crate) trait Sink: Send + Sized {
-    /// Takes some.
+    /// Adds rows.
     ///
     /// # Errors
-    /// Values that an aggregate does not take, and what stops the query.
+    /// Values that an aggregate does not accept, and what stops the query.
     fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted>;
 
-    /// So many rows are enough.
+    /// Number of rows that are enough.
     fn enough(&self) -> usize {
         usize::MAX
     }
 
-    /// Whether no further row is wanted, whoever finds it.
+    /// Whether no further row is wanted from any thread.
     fn is_done(&self) -> bool {
         false
     }
 
-    /// Whether what it has taken should go elsewhere before more is read.
+    /// Whether its rows should be passed on before more are read.
     fn is_full(&self, _query: &ExecContext<'_>) -> bool {
         false
     }
 
-    /// Whether what several have taken can be made one.
+    /// Whether several of this kind can be merged.
     fn is_joinable(&self) -> bool;
 
-    /// One of this kind that has taken nothing.
+    /// An empty sink of the same kind.
     fn fork(&self) -> Self;
 
-    /// Takes what a fork has taken.
+    /// Merges the rows of a fork.
     ///
     /// # Errors
     /// As [`Sink::take`].
     fn join(&mut self, other: Self, context: &ExecContext<'_>) -> Result<()>;
 
-    /// About how many bytes it holds.
+    /// Approximate size in bytes.
     fn bytes(&self) -> u64;
 
-    /// Calls `visit` with each cell that it holds.
+    /// Calls `visit` with each cell held.
     fn each_cell(&self, visit: &mut dyn FnMut(Cell));
 }
 
-/// Takes the rows that come out.
+/// The output of a pipeline.
 pub(crate) type Out<'e> = &'e mut dyn RowOutput;
 
-/// Where the rows of a pipeline go, and which threads run it.
+/// Where the rows of a pipeline go, and on which threads later steps run.
 pub(crate) trait RowOutput {
-    /// Takes rows that the last step made.
+    /// Receives rows of the last step.
     ///
     /// # Errors
     /// See [`Sink::take`].
     fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted>;
 
-    /// Runs the operators from `level` on over the batches that wait at an exchange. Only the
+    /// Runs the operators from `level` on over the batches collected by an exchange. Only the
     /// output of a parallel pipeline has exchanges.
     ///
     /// # Errors
-    /// Whatever stops the query.
+    /// What stops the query.
     ///
     /// # Panics
-    /// In an output of one thread.
+    /// In a serial output.
     fn run_in_parallel(
         &mut self,
         _context: &ExecContext<'_>,
@@ -90,7 +90,7 @@ pub(crate) trait RowOutput {
         unreachable!("a serial pipeline has no exchange")
     }
 
-    /// Calls `visit` with each cell that is held here. No other thread runs.
+    /// Calls `visit` with each cell held. No other thread runs.
     fn each_cell(&self, visit: &mut dyn FnMut(Cell));
 }
 
@@ -107,10 +107,10 @@ impl<S: Sink> RowOutput for Serial<'_, S> {
     }
 }
 
-/// Rows that are held back until it is known whether they count.
+/// Rows that are held back until a trial has ended.
 #[derive(Default)]
 pub(crate) struct PendingRows {
-    /// In batches, as they came.
+    /// The batches, in the order in which they came.
     pub found: Vec<Bindings>,
     bytes: u64,
 }
@@ -138,7 +138,7 @@ pub(crate) fn head_columns<'b>(head: &[Var], bindings: &'b Bindings) -> Vec<&'b 
     head.iter().map(|&var| bindings.columns[var].as_slice()).collect()
 }
 
-/// Columns of a head that are not aggregated.
+/// Number of columns of a head that are not aggregated.
 pub(crate) fn plain_columns(aggregates: &[Option<AggregateUse>]) -> usize {
     aggregates.iter().filter(|one| one.is_none()).count()
 }

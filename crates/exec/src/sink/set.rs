@@ -16,9 +16,9 @@ pub(crate) struct SetSink<'q> {
     pub table: Table,
     /// The variable of each column.
     pub head: &'q [Var],
-    /// Rows that are there already, and not taken.
+    /// Rows that exist already and are not added again.
     pub known: Option<Arc<Table>>,
-    /// So many rows are enough.
+    /// Number of rows that are enough.
     pub enough: usize,
 }
 
@@ -49,7 +49,7 @@ impl Sink for SetSink<'_> {
     }
 
     fn is_joinable(&self) -> bool {
-        // Who stops early has few rows, and one thread finds them as soon.
+        // A query that stops early finds its rows as fast on one thread.
         self.enough == usize::MAX
     }
 

@@ -1,7 +1,7 @@
-//! A sink whose rows go to the consumer while the query runs.
+//! The streaming sink, whose rows go to the consumer while the query runs.
 //!
-//! The fixpoint's `stream.rs` fills it. Rows of one range of keys go out together; where one range
-//! makes many, or rows have waited for half a second, they go out before.
+//! The fixpoint's `stream.rs` fills it. Rows of one range of keys are passed on together; earlier
+//! if a range makes many, or rows have waited for half a second.
 
 use crate::batch_size::Wanted;
 use crate::context::ExecContext;
@@ -13,46 +13,46 @@ use crate::value::cell::Cell;
 use crate::value::columns::Columns;
 use plan::Var;
 
-/// What is found in the ranges that are read at once takes this part of what a query may hold.
+/// Rows found in the ranges of one wave may take the memory limit divided by this.
 pub(crate) const MEMORY_SHARE: u64 = 8;
 
-/// Microseconds after which what was found goes out, however little it is.
+/// Microseconds after which rows are passed on, however few they are.
 const PATIENCE_US: u64 = 500_000;
 
-/// So many times fewer rows than a range has are worth a part, ...
+/// A range's rows divided by this are enough for a part.
 const FEWER: u64 = 4;
 
-/// ... and so many times more go out before a range is read to its end.
+/// A range's rows times this are passed on before the range is finished.
 const MORE: u64 = 4;
 
-/// Bytes of values that are worth being forgotten.
+/// Bytes of interned values that are worth releasing.
 const VALUES_BYTES: u64 = 8 << 20;
 
-/// Rows that go out.
+/// Collects rows for a result stream.
 pub(crate) struct StreamingSink<'q> {
-    /// Where to.
+    /// The result stream.
     pub stream: &'q ResultStream<'q>,
-    /// Those that are still here.
+    /// Rows that were not passed on yet.
     pub list: Columns,
     /// The variable of each column.
     pub head: &'q [Var],
-    /// So many rows are enough, ...
+    /// Number of rows that are enough.
     pub enough: usize,
-    /// ... and so many were here.
+    /// Number of rows received so far.
     pub taken: usize,
     /// Rows of a range.
     pub range_rows: u64,
-    /// Bytes of values that stay when rows go out.
+    /// Bytes of interned values that stay when rows are passed on.
     pub lasting_bytes: u64,
-    /// When rows went out last, or the first came.
+    /// When rows were passed on last, or the first one came.
     pub since_us: u64,
 }
 
 impl StreamingSink<'_> {
-    /// Hands all rows on, and nothing is forgotten.
+    /// Passes on all rows; no values are released.
     ///
     /// # Errors
-    /// The caller's.
+    /// The consumer's.
     pub(crate) fn hand_on(&mut self, context: &ExecContext<'_>) -> Result<Wanted> {
         let mut list = self.let_go();
         let interner = context.interner.copied(&mut list.columns);
@@ -61,12 +61,12 @@ impl StreamingSink<'_> {
         wanted
     }
 
-    /// Whether there are rows that have waited for long.
+    /// Whether rows have waited too long.
     fn is_late(&self, context: &ExecContext<'_>) -> bool {
         self.list.rows > 0 && context.limits.now_us().saturating_sub(self.since_us) > PATIENCE_US
     }
 
-    /// The rows, which are no longer here.
+    /// Removes and returns the rows.
     pub(crate) fn let_go(&mut self) -> Columns {
         let none = Columns::of(self.list.columns.len());
         std::mem::replace(&mut self.list, none)
@@ -97,7 +97,7 @@ impl Sink for StreamingSink<'_> {
         self.stream.is_done()
     }
 
-    /// There are so many rows, or so many values besides.
+    /// Whether there are enough rows, or interned values, for a part.
     fn is_full(&self, context: &ExecContext<'_>) -> bool {
         if self.is_late(context) {
             return true;

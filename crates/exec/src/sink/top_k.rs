@@ -1,25 +1,25 @@
-//! The first rows in an order, where only those are wanted: the bound that all threads share.
+//! The bound of a top-k query, shared by all threads.
 
 use crate::value::cell::{Cell, Interner};
 use env::sync::Mutex;
 use std::cmp::Ordering;
 
-/// The first rows in an order, for all threads that look for them.
+/// The first rows in an order, and the bound that threads have found for them.
 #[derive(Debug)]
 pub struct TopK {
-    /// Columns of the head and whether each descends, one at least; those that are not named
-    /// follow, ascending.
+    /// Columns of the order, at least one, and whether each is descending. Other columns follow,
+    /// ascending.
     pub order: Vec<(usize, bool)>,
-    /// So many rows are wanted.
+    /// Number of rows wanted.
     pub rows: usize,
-    /// The value of the first column of the order in the last of the rows that are wanted, once
-    /// some thread has found as many: what comes after it need not be kept.
+    /// The bound: the last wanted row's value in the first column of the order, once some thread
+    /// has found enough rows. Rows after it can be dropped.
     pub last: Mutex<Option<Cell>>,
 }
 
 impl TopK {
-    /// The rows that may be wanted, by their values of the first column of the order; `None` where
-    /// any may be.
+    /// Indexes of the rows that may be wanted, by their values in the first column of the order;
+    /// `None` without a bound.
     pub(crate) fn kept(&self, values: &[Cell], interner: &Interner) -> Option<Vec<u32>> {
         let last = (*self.last.lock())?;
         let kept = values.iter().zip(0_u32..);
@@ -27,8 +27,7 @@ impl TopK {
         Some(kept.map(|(_, row)| row).collect())
     }
 
-    /// Whether a value of the first column of the order comes behind that of the last row that is
-    /// wanted.
+    /// Whether a value in the first column of the order is after the bound.
     fn is_late(&self, last: Cell, value: Cell, interner: &Interner) -> bool {
         let by_value = match (value.as_small_int(), last.as_small_int()) {
             (Some(value), Some(last)) => value.cmp(&last),

@@ -1,9 +1,9 @@
-//! Rows of stored relations as columns of cells: by ranges of keys, and by many keys at once.
+//! Reads rows of a stored relation as columns of cells, by ranges of keys or by many keys per call.
 //!
 //! # Invariants
-//! 1. Columns are named by their place in the relation, whichever path they are read on.
-//! 2. A bound of a range may let in rows that its condition refuses, never the other way round:
-//!    conditions are checked again.
+//! 1. Columns are identified by their index in the relation, whichever path is read.
+//! 2. A range may contain rows that its condition refuses, but never lacks one that it accepts:
+//!    conditions are evaluated again.
 
 use crate::batch_size::CHUNK_ROWS;
 use crate::storage::decode::Picked;
@@ -15,17 +15,17 @@ use relation::Schema;
 use std::hash::BuildHasher;
 use store::{Error, Read, Result};
 
-/// Bytes of texts that are read in one piece.
+/// Bytes of strings that are read in one piece.
 pub(crate) const SHORT_BYTES: usize = 1 << 20;
 
-/// Rows that are drawn where they may be long.
+/// Rows that are sampled where they may be long.
 const LONG_DRAWN: usize = 4;
 
-/// Rows of a range that is read in one piece.
+/// Rows of a range that are read in one piece.
 pub const SHORT_ROWS: usize = 256;
 
-/// Words for [`Read::sample_into`] that are the same each time, so that what follows from the rows
-/// drawn is.
+/// Words for [`Read::sample_into`] that are the same each time, so that everything derived from the
+/// sample is, too.
 pub(crate) fn words_to_draw_by() -> impl FnMut() -> u64 {
     let (hasher, mut draws) = (foldhash::fast::FixedState::with_seed(0), 0_u64);
     move || {
@@ -34,26 +34,26 @@ pub(crate) fn words_to_draw_by() -> impl FnMut() -> u64 {
     }
 }
 
-/// One order in which rows are stored.
+/// One order in which a relation's rows are stored.
 #[derive(Clone, Debug)]
 pub struct StoredPath {
-    /// Where.
+    /// The keyspace.
     pub keyspace: KeyspaceId,
-    /// What is stored there.
+    /// Schema of the keyspace.
     pub schema: Schema,
-    /// Its shape.
+    /// Shape of the keyspace.
     pub shape: Shape,
-    /// Of each column there, its place in the relation.
+    /// For each column of the keyspace, its index in the relation.
     pub columns: Vec<usize>,
-    /// A value column whose null says that the value is stored elsewhere, where scripts do not read
-    /// it.
+    /// A value column where null means that the value is stored elsewhere, out of reach for
+    /// scripts.
     pub kept_elsewhere: Option<usize>,
-    /// The one key column is text, and keys are its bytes, not an encoded tuple.
+    /// Whether the single key column is a string and keys are its bytes, not an encoded tuple.
     pub has_raw_keys: bool,
 }
 
 impl StoredPath {
-    /// A path whose columns are the relation's own, in order.
+    /// The path for a relation's own keyspace.
     pub fn of(schema: Schema, keyspace: KeyspaceId) -> Self {
         let columns = (0..schema.columns()).collect();
         let shape = schema.shape();
@@ -65,8 +65,7 @@ impl StoredPath {
         wanted.iter().all(|column| self.columns.contains(column))
     }
 
-    /// Whether values of a column of the relation are more than words, so that it costs something
-    /// to take them in.
+    /// Whether values of a column may need interning, because they do not always fit a word.
     pub(crate) fn is_costly(&self, column: usize) -> bool {
         let place = self.columns.iter().position(|own| *own == column);
         place.is_some_and(|place| !self.column_type(place).without_null().is_word())
@@ -83,7 +82,7 @@ impl StoredPath {
         }
     }
 
-    /// Places in this path of columns of the relation.
+    /// Indexes in this path of columns of the relation.
     fn places(&self, wanted: &[usize]) -> Vec<usize> {
         let place = |column: &usize| self.columns.iter().position(|own| own == column);
         wanted.iter().filter_map(place).collect()
@@ -109,14 +108,14 @@ impl StoredPath {
         }
     }
 
-    /// The range of keys whose first columns are these cells; `None` where no stored row can be.
+    /// The range of keys that start with these cells; `None` where no stored row can have them.
     pub(crate) fn prefix(&self, prefix: &[Cell], interner: &Interner) -> Option<KeyRange> {
         let mut range = self.all();
         self.set_prefix(&mut range, prefix, interner, &mut Vec::new()).then_some(range)
     }
 
-    /// Makes a range that of the keys whose first columns are these cells; `false` where no stored
-    /// row can be. A range of this path keeps its memory, and `encoded` is nothing but memory.
+    /// Sets a range to the keys that start with these cells; false where no stored row can have
+    /// them. Reuses the memory of `range`, which is of this path, and of `encoded`.
     fn set_prefix(
         &self,
         range: &mut KeyRange,
@@ -142,8 +141,7 @@ impl StoredPath {
         found.map(|found| *range = found).is_some()
     }
 
-    /// The key words that the first columns store for these cells; `None` where they hold no such
-    /// values.
+    /// The key words of these cells; `None` where the columns cannot have such values.
     fn words(&self, prefix: &[Cell], interner: &Interner) -> Option<Vec<u64>> {
         let words = prefix.iter().enumerate();
         words.map(|(i, &cell)| word_of(self.column_type(i), cell, interner)).collect()
@@ -173,7 +171,7 @@ impl StoredPath {
                     let mut bytes = Vec::new();
                     encode_cells(prefix.iter().copied(), interner, &mut bytes);
                     let value = match value {
-                        // 1 and 1.0 are equal to a comparison, and neighbours in the order.
+                        // 1 and 1.0 compare as equal, but are neighbors in key order.
                         Value::Int(_) | Value::Id(_) | Value::Float(_) => {
                             let float = number(value)?;
                             Value::Float(if up { float.next_up() } else { float.next_down() })
@@ -195,7 +193,8 @@ impl StoredPath {
         }
     }
 
-    /// The same to texts that begin with `text`, where the column may hold text.
+    /// Narrows a range to strings of the next column that start with `text`, if the column may hold
+    /// strings.
     pub(crate) fn narrow_to_text(
         &self,
         range: &mut KeyRange,
@@ -221,9 +220,9 @@ impl StoredPath {
         }
     }
 
-    /// Hands the wanted columns of a range's rows to `visit` until it says `false`: a short range
-    /// at once, of another first `chunk_rows`, then twice as many each time up to 64 times as many,
-    /// some thousand at most.
+    /// Passes the wanted columns of a range's rows to `visit` until it returns false. A short range
+    /// is one chunk; otherwise the first chunk has `chunk_rows` rows, and each later one twice as
+    /// many, up to 64 times and some thousand rows.
     ///
     /// # Errors
     /// Those of the store and of `visit`.
@@ -239,7 +238,7 @@ impl StoredPath {
         self.scan_not_comparing(read, range, wanted, &[], chunk_rows, interner, visit)
     }
 
-    /// The same; the values of columns `not_compared` are compared with nothing.
+    /// As [`StoredPath::scan`]; values of the columns `not_compared` are never compared.
     ///
     /// # Errors
     /// Those of the store and of `visit`.
@@ -267,10 +266,10 @@ impl StoredPath {
         self.batches(read, range, &places, chunk_rows, visit)
     }
 
-    /// As [`StoredPath::scan`], in two steps: `pick` is handed the columns `first` of some rows and
-    /// says which of the rows are wanted, `visit` gets their columns, `first` and then `rest`. So
-    /// texts that nobody wants are not taken in. Values of columns `not_compared` are compared with
-    /// nothing. The first `piece_rows` rows come by themselves, and then twice as many each time.
+    /// As [`StoredPath::scan`], in two steps. `pick` gets the columns `first` of some rows and
+    /// returns which of the rows are wanted; `visit` gets the columns `first` and `rest` of these.
+    /// So strings of other rows are not interned. Values of the columns `not_compared` are never
+    /// compared. The first chunk has `piece_rows` rows, and each later one twice as many.
     ///
     /// # Errors
     /// Those of the store, of `pick` and of `visit`.
@@ -294,7 +293,7 @@ impl StoredPath {
         let visit = &mut |batch: &Batch| {
             let mut start = 0;
             while start < batch.rows {
-                // A rest of less than a piece goes with the last.
+                // A rest of less than a chunk is added to the last one.
                 let end = if batch.rows - start > 2 * piece { start + piece } else { batch.rows };
                 piece = (2 * piece).min(CHUNK_ROWS);
                 let looked_at =
@@ -314,8 +313,8 @@ impl StoredPath {
         self.batches(read, range, &places, chunk_rows, visit)
     }
 
-    /// Hands the rows of a range, with the columns at these places, to `visit` until it says
-    /// `false`, as [`StoredPath::scan`] says.
+    /// Passes the rows of a range, with the columns at these indexes of the path, to `visit` in
+    /// chunks, as [`StoredPath::scan`] says.
     fn batches<E: From<Error>>(
         &self,
         read: &dyn Read,
@@ -329,7 +328,7 @@ impl StoredPath {
         }
         let projection = self.projection(places);
         let mut batch = Batch::new(&self.shape);
-        // Most ranges that a query asks for are short: those cost no stream.
+        // Most ranges of a query are short, and need no stream.
         let (rows, bytes) = (SHORT_ROWS, SHORT_BYTES);
         let has_more =
             read.scan_some_into(self.keyspace, &range, projection, rows, bytes, &mut batch)?;
@@ -353,8 +352,8 @@ impl StoredPath {
         Ok(())
     }
 
-    /// The first rows, at most so many, whose first columns are these cells; `None` where they are
-    /// too long to be read at once.
+    /// The first rows, at most `rows_max`, that start with these cells; `None` where they are too
+    /// long to be read in one piece.
     ///
     /// # Errors
     /// Those of the store.
@@ -371,7 +370,7 @@ impl StoredPath {
         if let Some(range) = self.prefix(prefix, interner) {
             let projection = self.projection(&places);
             if prefix.len() == self.keys() {
-                // The range begins at the one key that it holds.
+                // The range starts at its only key.
                 read.get(self.keyspace, range.lower.as_ref(), projection, &mut batch)?;
             } else {
                 let (of, bytes) = (self.keyspace, SHORT_BYTES);
@@ -384,8 +383,8 @@ impl StoredPath {
         self.cells(&batch, &Picked::Range(0..batch.rows), &places, &[], interner).map(Some)
     }
 
-    /// Finds the rows whose first columns are row after row of `keys`; `found` is extended by the
-    /// number of the row of `keys` for each row that is found, in order.
+    /// Looks up rows by key prefixes, one for each row of `keys`. Appends to `found` the index of
+    /// that row for each row found, in order.
     ///
     /// # Errors
     /// Those of the store.
@@ -436,8 +435,8 @@ impl StoredPath {
         self.cells(&batch, &Picked::Range(0..batch.rows), &places, &[], interner)
     }
 
-    /// About how many bytes the byte strings of a row take, by some that are drawn: fewer where
-    /// they are long.
+    /// Mean bytes of a row's byte strings, estimated from a sample, which is smaller where rows are
+    /// long.
     ///
     /// # Errors
     /// Those of the store.
@@ -460,7 +459,7 @@ impl StoredPath {
         }
     }
 
-    /// The same of some columns of the relation.
+    /// As [`StoredPath::mean_bytes`], for some columns of the relation.
     ///
     /// # Errors
     /// Those of the store.
@@ -473,23 +472,23 @@ impl StoredPath {
         self.mean_bytes(read, self.projection(&self.places(wanted)), drawn)
     }
 
-    /// Whether the first key word of a row is its value of this column.
+    /// Whether this column is the first key word of a row.
     pub(crate) fn begins_with(&self, column: usize) -> bool {
         matches!(self.shape.key, KeyShape::Words(_)) && self.columns.first() == Some(&column)
     }
 
-    /// Values of the first column as cells. (Its [`StoredPath::begins_with`] holds.)
+    /// The values of words of the first column; [`StoredPath::begins_with`] must hold for it.
     ///
     /// # Errors
-    /// A word that is none of its type.
+    /// A word that is not valid for the column's type.
     pub(crate) fn first_cells(&self, words: &[u64], interner: &Interner) -> Result<Vec<Cell>> {
         let mut cells = Vec::with_capacity(words.len());
         self.word_cells(0, words.iter().map(|&word| Some(word)), interner, &mut cells)?;
         Ok(cells)
     }
 
-    /// The wanted columns of all rows whose first key word is one of these; `offsets` is extended
-    /// by where the rows of each end.
+    /// The wanted columns of all rows with these first key words. Appends to `offsets` where the
+    /// rows of each end.
     ///
     /// # Errors
     /// Those of the store.
@@ -511,7 +510,7 @@ impl StoredPath {
         self.cells(&batch, &Picked::Range(0..batch.rows), &places, &[], interner)
     }
 
-    /// All key columns are known: at most one row a key.
+    /// Looks up whole keys, which find at most one row each.
     fn probe_whole(
         &self,
         read: &dyn Read,
@@ -597,13 +596,13 @@ impl StoredPath {
     }
 }
 
-/// Appends the key that values stand in, or the begin of one.
+/// Appends the encoding of a key, or of a key prefix.
 fn encode_cells(cells: impl Iterator<Item = Cell>, interner: &Interner, out: &mut Vec<u8>) {
     cells.for_each(|cell| interner.with(cell, |value| encode_value(value, out)));
 }
 
-/// The word that a column of this type stores for the value of a cell; `None` where it holds no
-/// such value.
+/// The word in which a column of this type stores a cell's value; `None` where it cannot have that
+/// value.
 #[inline]
 fn word_of(of: &Type, cell: Cell, interner: &Interner) -> Option<u64> {
     match (of, cell.as_small_int()) {
@@ -613,7 +612,7 @@ fn word_of(of: &Type, cell: Cell, interner: &Interner) -> Option<u64> {
     }
 }
 
-/// The range of a text's key, where keys are the texts' bytes.
+/// The range of a string's key, where keys are raw strings.
 fn raw_key(value: &Value) -> Option<KeyRange> {
     let Value::Str(text) = value else { return None };
     let after = [text.as_bytes(), &[0]].concat();
@@ -629,7 +628,7 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// A word that no value of this type and side of `value` lies beyond.
+/// A bound such that no accepted value of this type is beyond its word.
 fn bound_word(of: &Type, value: &Value, up: bool) -> Option<u64> {
     match (of, value) {
         (Type::Int | Type::Id | Type::Bool, Value::Int(_) | Value::Id(_) | Value::Bool(_)) => {
@@ -648,8 +647,8 @@ fn bound_word(of: &Type, value: &Value, up: bool) -> Option<u64> {
         }
         (Type::Float, _) => {
             let float = number(value)?;
-            // Integers past 2^53 are rounded; the neighbours are on the safe side, of both zeros
-            // too.
+            // Integers above 2^53 are rounded; the neighboring floats are on the safe side, also
+            // for both zeros.
             let float = if up { float.next_up() } else { float.next_down() };
             Some(base::float_to_word(float))
         }
@@ -657,7 +656,7 @@ fn bound_word(of: &Type, value: &Value, up: bool) -> Option<u64> {
     }
 }
 
-/// The least text above all that begin with `text`.
+/// The least string after all that start with `text`.
 fn text_after(text: &str) -> Option<String> {
     let mut chars: Vec<char> = text.chars().collect();
     while let Some(last) = chars.pop() {

@@ -1,4 +1,4 @@
-//! Rows of the store as cells.
+//! Decodes rows of the store into cells, for `access_path.rs`.
 
 use crate::storage::access_path::StoredPath;
 use crate::value::cell::{Cell, Interner, push_small_ints};
@@ -7,7 +7,7 @@ use base::{Batch, BytesColumn, Column, Keys, word_to_float, word_to_int};
 use model::{Lent, Type, Value, decode_next};
 use store::{Error, ErrorKind, Result};
 
-/// Rows of a batch.
+/// Which rows of a batch to decode.
 pub(crate) enum Picked<'p> {
     Range(std::ops::Range<usize>),
     Rows(&'p [u32]),
@@ -21,7 +21,7 @@ impl Picked<'_> {
         }
     }
 
-    /// Calls `visit` for each, until it fails.
+    /// Calls `visit` for each row, until it fails.
     fn each(&self, mut visit: impl FnMut(usize) -> Result<()>) -> Result<()> {
         match self {
             Self::Range(rows) => rows.clone().try_for_each(visit),
@@ -31,8 +31,8 @@ impl Picked<'_> {
 }
 
 impl StoredPath {
-    /// Cells of these places of some rows; those of the relation's columns `not_compared` are
-    /// compared with nothing ([`Interner::intern_not_compared`]).
+    /// Cells of these columns of the path, for some rows. Values of the relation's columns
+    /// `not_compared` are never compared ([`Interner::intern_not_compared`]).
     pub(crate) fn cells(
         &self,
         batch: &Batch,
@@ -65,7 +65,7 @@ impl StoredPath {
                             }
                         }
                     }
-                    // A place may be asked for twice.
+                    // A column may be requested twice.
                     Keys::Bytes(_) => column.extend_from_slice(&keyed[place]),
                 },
                 Some(value) => match (&batch.values[value], rows) {
@@ -101,7 +101,7 @@ impl StoredPath {
         Ok(out)
     }
 
-    /// Of each key column, the cells of some rows; none where no place asks for it.
+    /// Cells of the requested key columns for some rows; empty for the others.
     fn key_cells(
         &self,
         keys: &BytesColumn,
@@ -141,8 +141,8 @@ impl StoredPath {
         Ok(columns)
     }
 
-    /// Cells of words of the column at a place, which stand one after the other; `valid` says of 64
-    /// rows which of them are not null.
+    /// Cells of consecutive words of a column; `valid` returns a bitmap of the non-null values for
+    /// each 64 rows.
     fn piece_cells(
         &self,
         place: usize,
@@ -165,7 +165,7 @@ impl StoredPath {
         Ok(())
     }
 
-    /// Cells of words of the column at a place.
+    /// Cells of words of a column.
     #[inline]
     pub(crate) fn word_cells(
         &self,

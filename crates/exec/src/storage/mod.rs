@@ -1,4 +1,4 @@
-//! Stored relations as the executor sees them: the only door to the rows of the store.
+//! Stored relations as the executor reads them. Only this module reads rows of the store.
 
 pub mod access_path;
 pub(crate) mod decode;

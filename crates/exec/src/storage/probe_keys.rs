@@ -1,28 +1,27 @@
-//! What a join looks for in a stored relation: cells for the columns that are bound.
+//! The bound columns of a join with a stored relation, and their values.
 //!
 //! # 1 and 1.0
-//! They are equal to `==` and two values everywhere else. A join looks for the same value, in
+//! They are equal for `==` and different values everywhere else. A join looks up the same value, in
 //! whatever order joins run. A column of floats has no row for 1.
 
 use crate::expr::batch::Bindings;
 use crate::value::cell::Cell;
 use plan::{Plan, Step};
 
-/// Columns that are bound: those of the path's prefix first.
+/// Bound columns, those of the path's key prefix first.
 pub(crate) struct ProbeKeys<'i> {
-    /// Their places in the relation.
+    /// Their indexes in the relation.
     pub columns: Vec<usize>,
-    /// What they must be, a column each of the rows that come in.
+    /// Their values: one column each, by input row.
     pub cells: Vec<&'i [Cell]>,
-    /// How many of them are the path's prefix.
+    /// How many of them belong to the prefix.
     pub prefix: usize,
-    /// The place of the variable that was left out.
+    /// Index of the column whose variable was left out.
     pub without: Option<usize>,
 }
 
 impl<'i> ProbeKeys<'i> {
-    /// What a join with a stored relation looks for; `without` is a variable that is left out, as
-    /// if it were not bound.
+    /// The bound columns of a step. `without` is a variable to leave out, as if it were not bound.
     pub(crate) fn new(
         step: &Step,
         input: &'i Bindings,
@@ -45,7 +44,7 @@ impl<'i> ProbeKeys<'i> {
         keys
     }
 
-    /// The columns of the prefix, of some rows.
+    /// The cells of the prefix, for some rows.
     pub(crate) fn prefix_cells(&self, rows: std::ops::Range<usize>) -> Vec<&[Cell]> {
         self.cells[..self.prefix].iter().map(|column| &column[rows.clone()]).collect()
     }

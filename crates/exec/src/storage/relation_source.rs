@@ -1,4 +1,5 @@
-//! What a query reads by a name with `*`: a relation in the store, or one of the script in memory.
+//! The relations that a query reads with `*`: stored ones, and temporary ones of the script in
+//! memory.
 
 use crate::error::Result;
 use crate::limits::QueryLimits;
@@ -8,45 +9,45 @@ use crate::table::owned::OwnedTable;
 use crate::value::cell::Interner;
 use std::sync::Arc;
 
-/// A stored relation and the orders in which it is found.
+/// A stored relation, with the orders in which it is stored.
 #[derive(Clone, Debug)]
 pub struct StoredRelation {
-    /// As [`plan::RelationInfo::paths`].
+    /// In the order of [`plan::RelationInfo::paths`].
     pub paths: Vec<StoredPath>,
 }
 
 impl StoredRelation {
-    /// The path on which all rows are read for a trie of these columns.
+    /// The path from which all rows are read for a trie of these columns.
     pub(crate) fn read_for(&self, columns: &[usize]) -> &StoredPath {
         let covering = self.paths.iter().filter(|path| path.covers(columns));
         let in_order = |path: &&StoredPath| {
             path.columns.iter().zip(columns).take_while(|(a, b)| a == b).count()
         };
-        // The first of equals: the relation itself, unless an index is in the right order.
+        // Among equals the first: the relation itself, unless an index has a better order.
         covering.rev().max_by_key(in_order).unwrap_or(&self.paths[0])
     }
 }
 
-/// What a query reads by a name with `*`.
+/// A relation that a query reads with `*`.
 #[derive(Clone, Debug)]
 pub enum Relation {
-    /// In the store.
+    /// A stored relation.
     Stored(Arc<StoredRelation>),
-    /// A script's own, in memory.
+    /// A temporary relation of the script, in memory.
     Script(OwnedTable),
 }
 
-/// The same for one query.
+/// A relation as one query reads it.
 #[derive(Clone, Debug)]
 pub enum Readable {
-    /// In the store.
+    /// A stored relation.
     Stored(Arc<StoredRelation>),
-    /// In memory, in cells of the query's interner.
+    /// A table in memory, with cells of the query's interner.
     Memory(Arc<Table>),
 }
 
 impl Relation {
-    /// Where its rows are, unless they are in memory.
+    /// The keyspace of its rows, unless they are in memory.
     pub fn keyspace(&self) -> Option<base::KeyspaceId> {
         match self {
             Self::Stored(stored) => stored.paths.first().map(|path| path.keyspace),

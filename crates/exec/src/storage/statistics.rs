@@ -1,23 +1,23 @@
-//! How values are spread in stored relations: what the planner orders joins by.
+//! Statistics of stored relations, by which the planner orders joins.
 //!
-//! # What is drawn
-//! Some rows of each order in which a relation is stored, uniformly. For each prefix of its key the
-//! rows that share a drawn one's are counted: the mean of the counts' inverses tells how many
-//! prefixes there are, for a row is drawn with a chance that grows with its group; the mean of the
-//! counts is what a join by a column of the same spread finds, the second frequency moment by the
-//! rows (Alon, Matias and Szegedy, *The space complexity of approximating the frequency moments*,
-//! STOC 1996; by sampling as in Haas, Naughton, Seshadri and Swami, *Selectivity and cost
-//! estimation for joins based on random sampling*, JCSS 1996). For each column, how many pairs of
-//! drawn rows have the same value.
+//! # Sampling
+//! Rows of each order of a relation are sampled uniformly. For each prefix of its key, the rows
+//! that share a sampled row's prefix are counted. The mean of the inverse counts gives the number
+//! of distinct prefixes, because a row is sampled with a chance proportional to its group. The mean
+//! of the counts is what a join by a column of the same distribution finds, the second frequency
+//! moment divided by the rows (Alon, Matias and Szegedy, *The space complexity of approximating the
+//! frequency moments*, STOC 1996; by sampling as in Haas, Naughton, Seshadri and Swami,
+//! *Selectivity and cost estimation for joins based on random sampling*, JCSS 1996). For each
+//! column, the share of sampled pairs with equal values is counted.
 //!
-//! # Of which moment
-//! The newest, whatever moment the query reads: what a transaction is checked for is what its
-//! queries read, not what they were planned by. Where the query sees many more rows or fewer than
-//! there are, those that its own transaction changed, nothing is known.
+//! # Which snapshot
+//! The newest one, whatever snapshot the query reads: a transaction is validated by what its
+//! queries read, not by what they were planned with. If the query sees many more or fewer rows than
+//! there are, because its own transaction changed them, there are no statistics.
 //!
-//! # How long they are believed
-//! Until the rows are a quarter more or less, or for a minute. To draw them costs some hundred
-//! look-ups, and to count some thousand rows: too much for each new text of a query.
+//! # How long they are valid
+//! Until the number of rows has changed by a quarter, or for a minute. Sampling costs some hundred
+//! lookups, and counting some thousand rows: too much for each new query text.
 
 use crate::bounded_map::keep;
 use crate::storage::access_path::{StoredPath, words_to_draw_by};
@@ -34,39 +34,39 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use store::{ErrorKind, Read, Result};
 
-/// Rows that are drawn.
+/// Rows to sample.
 const SAMPLE_ROWS: usize = 64;
 
-/// Relations with fewer rows are not sampled. Not more: a thousand rows that are joined by a key of
-/// one column are thought to find 32 each, and four such joins a million, where nothing is known of
-/// them.
+/// Smaller relations are not sampled. The limit must not be larger: without statistics, a thousand
+/// rows joined by a one-column key are estimated to find 32 rows each, and four such joins a
+/// million.
 const SAMPLED_MIN: u64 = 64;
 
-/// Rows of a group that are counted one by one. What the store estimates is wrong by some thousand,
-/// which matters no more for larger ones.
+/// Rows of a group that are counted exactly. The store's estimates are wrong by some thousand rows,
+/// which does not matter for larger groups.
 const COUNTED_MAX: usize = 16 << 10;
 
-/// Rows that are counted one by one in a draw, of all groups: some milliseconds, in which nobody
-/// asks whether to go on.
+/// Rows that are counted exactly for all groups of a sample. That takes some milliseconds, during
+/// which the limits are not checked.
 const COUNTED_ALL_MAX: usize = 128 << 10;
 
-/// Prefixes of a key that are looked at. Of a longer one no more is known than of the last of
-/// these: it finds no more rows.
+/// Longest key prefix with statistics. A longer prefix is taken to find as many rows as this one,
+/// which is an upper bound.
 const PREFIX_COLUMNS_MAX: usize = 16;
 
-/// Microseconds for which they are believed.
+/// Microseconds for which statistics are valid.
 const AGE_US: u64 = 60_000_000;
 
-/// What is known of one order in which rows are stored.
+/// Statistics of one order of a relation.
 #[derive(Debug, Default)]
 pub struct PathStatistics {
-    /// Of each prefix of the key but the whole, as far as known.
+    /// For each proper prefix of the key, as far as known.
     pub prefixes: Vec<PrefixStatistics>,
-    /// Of each column of the path, how likely two rows have the same value, where that is known.
+    /// For each column of the path, the probability that two rows have the same value, if known.
     pub repeat_rates: Vec<Option<f64>>,
 }
 
-/// What is kept, by keyspace.
+/// Cached statistics, by keyspace.
 pub struct Statistics {
     sampled_min: AtomicU64,
     kept: Mutex<HashMap<KeyspaceId, CachedStatistics>>,
@@ -90,18 +90,18 @@ impl CachedStatistics {
     }
 }
 
-/// Whether rows are at most a quarter more or fewer than they were.
+/// Whether the number of rows has changed by at most a quarter.
 fn are_about(before: u64, rows: u64) -> bool {
     (before - before / 4..=before + before / 4).contains(&rows)
 }
 
 impl Statistics {
-    /// Samples relations with so many rows or more.
+    /// Sets the number of rows from which on relations are sampled.
     pub fn set_sampled_min(&self, rows: u64) {
         self.sampled_min.store(rows, Relaxed);
     }
 
-    /// What is known of each path of a relation that has about so many rows.
+    /// The statistics of each path of a relation with about this many rows.
     ///
     /// # Errors
     /// Those of the store.
@@ -139,7 +139,7 @@ impl Statistics {
         }
         let about = match newest.estimate(path.keyspace, &path.all()) {
             Ok(about) => about,
-            // Made by a transaction that has not committed: nobody else knows it.
+            // Created by a transaction that has not committed: other snapshots do not have it.
             Err(error) if error.kind() == ErrorKind::InvalidInput => return Ok(Arc::default()),
             Err(error) => return Err(error),
         };
@@ -156,14 +156,14 @@ impl Statistics {
     }
 }
 
-/// Bytes that a row takes as stored where its texts may be long.
+/// Stored bytes of a row from which on its strings may be long.
 const LONG_STORED_BYTES: u64 = 256;
 
-/// Bytes of byte strings in a sample, at most.
+/// Most bytes of byte strings in a sample.
 const LONG_SAMPLE_BYTES: u64 = 4 << 20;
 
-/// Draws rows and looks at them; the values only where `with_values`, since those of other paths
-/// are the same. Of `stored_bytes` a row is told whether texts may be long: those are not read.
+/// Samples rows and computes statistics, of values only if `with_values`: those of other paths are
+/// the same. `stored_bytes` per row tells whether strings may be long; those are not read.
 fn draw(
     path: &StoredPath,
     with_values: bool,
@@ -191,8 +191,8 @@ fn draw(
         }
     }
     let mut sample = Batch::new(&path.shape);
-    // The same each time: a plan, and which rows a `:limit` without an order leaves, are the same
-    // for the same rows.
+    // The sample is the same each time, so that a plan, and the rows that a `:limit` without an
+    // order leaves, are the same for the same rows.
     let mut random = words_to_draw_by();
     newest.sample_into(path.keyspace, drawn, &mut random, projection, &mut sample)?;
     if sample.rows == 0 {
@@ -231,8 +231,8 @@ fn draw(
     Ok(PathStatistics { prefixes, repeat_rates: rates.collect() })
 }
 
-/// Rows of a range, one at least: it is that of a row. `counted_rows` grows by those that are
-/// counted one by one.
+/// Rows of a range that contains a sampled row, so at least one. Adds rows that are counted exactly
+/// to `counted_rows`.
 fn count_of(
     path: &StoredPath,
     range: &KeyRange,
@@ -253,7 +253,7 @@ fn count_of(
     })
 }
 
-/// How likely two rows have the same value in a column; `None` where it was not read.
+/// The probability that two rows have the same value in a column; `None` where it was not read.
 fn repeat_rate(
     path: &StoredPath,
     sample: &Batch,
@@ -262,7 +262,7 @@ fn repeat_rate(
     projection: Projection,
     rows: u64,
 ) -> Option<f64> {
-    /// The same for equal values.
+    /// A value of the column, as stored.
     #[derive(PartialEq, Eq, Hash)]
     enum Part<'b> {
         Null,
@@ -292,8 +292,8 @@ fn repeat_rate(
     let pairs = (drawn * drawn.saturating_sub(1) / 2).max(1) as f64;
     let same: u64 = parts.values().map(|&count| count * (count - 1) / 2).sum();
     Some(match same {
-        // Fewer than one in so many pairs, and as many as there are rows at least: halfway between,
-        // by size.
+        // The true rate is below one in as many pairs, and at least one in as many as there are
+        // rows: the geometric mean of both.
         0 => (1.0 / (pairs * rows.max(1) as f64)).sqrt().min(1.0 / pairs),
         _ => same as f64 / pairs,
     })
@@ -301,7 +301,7 @@ fn repeat_rate(
 
 /// Where the columns of byte-string keys end.
 struct KeyEnds {
-    /// Of each row; none where keys are words.
+    /// Of each row; empty where keys are words.
     ends: Vec<Vec<usize>>,
 }
 
@@ -322,15 +322,15 @@ impl KeyEnds {
         Self { ends: ends.collect() }
     }
 
-    /// A column of a row's key; `None` where the key is none of its schema, which whoever reads it
-    /// will say.
+    /// A column of a row's key; `None` where the key does not match its schema. A reader reports
+    /// that.
     fn part<'k>(&self, key: &'k [u8], row: usize, column: usize) -> Option<&'k [u8]> {
         let ends = &self.ends[row];
         let begin = if column == 0 { 0 } else { *ends.get(column - 1)? };
         key.get(begin..*ends.get(column)?)
     }
 
-    /// The range of a row's first columns; `None` as for [`KeyEnds::part`].
+    /// The range of a row's first columns; `None` as in [`KeyEnds::part`].
     fn prefix(&self, sample: &Batch, row: usize, columns: usize) -> Option<KeyRange> {
         match &sample.keys {
             Keys::Words(words) => {

@@ -1,43 +1,42 @@
-//! A set of whole numbers that lie close together, a bit each.
+//! A bitmap for a set of dense integers.
 //!
 //! # Why
-//! A set of vertices that a walk has reached needs no row number by vertex, only whether it is
-//! there: a thousandth of what a hash table takes, and in the processor's nearest cache for graphs
-//! of some hundred thousand vertices.
+//! A set of vertices that a search has reached only answers whether a vertex is in it. A bitmap
+//! takes a thousandth of a hash table's space, and fits the processor's nearest cache for graphs of
+//! some hundred thousand vertices.
 
 use crate::value::cell::{Cell, small_range};
 
 /// Rows below which a hash table is small enough.
 const ROWS_MIN: usize = 64;
 
-/// Bits a row, at most: a kilobit is what a row and its place in a hash table take ten of.
+/// Most bits per row. A kilobit is what ten rows with their entries in a hash table take.
 const BITS_A_ROW: usize = 1024;
 
-/// Words among which those that are not empty are told first.
+/// Words that are scanned for non-empty ones at a time.
 const PASSED_WORDS: usize = 256;
 
-/// The numbers of a range.
+/// A bitmap over a range of integers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bits {
-    /// The number of the first bit, a multiple of 64.
+    /// Integer of the first bit, a multiple of 64.
     base: i64,
     words: Vec<u64>,
 }
 
 impl Bits {
-    /// Whether it may be worth to ask for one when a table has so many rows: it is asked now and
-    /// then.
+    /// Whether to try a bitmap at this number of rows: only now and then.
     pub(super) fn is_time(rows: usize) -> bool {
         Self::is_worth(rows) && rows.is_power_of_two()
     }
 
-    /// Whether a set of so many rows is worth one.
+    /// Whether a set with this many rows is worth a bitmap.
     pub(super) fn is_worth(rows: usize) -> bool {
         rows >= ROWS_MIN
     }
 
-    /// The set of a column; `None` where its cells are not all whole numbers that lie close
-    /// together.
+    /// The bitmap of a column; `None` where its cells are not all small integers that are dense
+    /// enough.
     pub(super) fn of(column: &[Cell]) -> Option<Self> {
         let mut bits = Self::around(column)?;
         for &cell in column {
@@ -46,15 +45,15 @@ impl Bits {
         Some(bits)
     }
 
-    /// An empty set with room for the cells of a column; `None` where they are not all whole
-    /// numbers that lie close together.
+    /// An empty bitmap with room for a column's cells; `None` where they are not all small integers
+    /// that are dense enough.
     pub(super) fn around(column: &[Cell]) -> Option<Self> {
         let (least, greatest) = small_range(column)?;
         let base = least & !63;
         Some(Self { base, words: vec![0; words(base, greatest, column.len())?] })
     }
 
-    /// Whether a cell is in.
+    /// Whether a cell is in the set.
     #[inline]
     pub(super) fn has(&self, cell: Cell) -> bool {
         let Some(int) = cell.as_small_int() else { return false };
@@ -62,8 +61,8 @@ impl Bits {
         self.words.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1)
     }
 
-    /// Puts a cell in; whether it was not in, or `None` where it does not lie close to the others,
-    /// of which there are `rows`.
+    /// Adds a cell; returns whether it is new, or `None` where it is too far from the others. The
+    /// set has `rows` rows.
     #[inline]
     pub(super) fn put(&mut self, cell: Cell, rows: usize) -> Option<bool> {
         let int = cell.as_small_int()?;
@@ -78,11 +77,11 @@ impl Bits {
         Some(is_new)
     }
 
-    /// Appends all of them, ascending.
+    /// Appends all integers, ascending.
     pub(super) fn append_to(&self, out: &mut Vec<Cell>) {
         let mut filled = [0_u32; PASSED_WORDS];
         for (words, start) in self.words.chunks(PASSED_WORDS).zip((0..).step_by(PASSED_WORDS)) {
-            // Without a branch, which would go either way by chance where few rows are in many
+            // Without a branch per word, which would be mispredicted where few rows are in many
             // words.
             let mut len = 0;
             for (number, &word) in words.iter().enumerate() {
@@ -103,7 +102,8 @@ impl Bits {
     fn grow(&mut self, int: i64, rows: usize) -> Option<()> {
         let last = self.base + self.words.len() as i64 * 64 - 1;
         let wanted = words(int.min(self.base) & !63, int.max(last), rows)?;
-        // Twice the room on either side, so that numbers that come in order cost one copy each.
+        // Grows to twice the size, so that integers in ascending or descending order cost a
+        // constant number of copies each.
         if int < self.base {
             let more = (wanted - self.words.len()).max(self.words.len());
             self.words.splice(..0, std::iter::repeat_n(0, more));
@@ -114,13 +114,13 @@ impl Bits {
         Some(())
     }
 
-    /// About how many bytes it takes.
+    /// Approximate size in bytes.
     pub(super) fn bytes(&self) -> usize {
         8 * self.words.capacity()
     }
 }
 
-/// How many words a range takes, unless that is too many for so many rows.
+/// Number of words for a range, unless that is too many for this many rows.
 fn words(base: i64, greatest: i64, rows: usize) -> Option<usize> {
     let bits = usize::try_from(greatest.checked_sub(base)?.checked_add(1)?).ok()?;
     (bits <= rows.saturating_mul(BITS_A_ROW)).then_some(bits.div_ceil(64))

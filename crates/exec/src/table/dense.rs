@@ -1,10 +1,8 @@
-//! Rows by a whole number that lies close to the others: a place in an array instead of a hash
-//! table's.
+//! Maps dense integer keys to rows by an array, in place of a hash table.
 //!
 //! # Why
-//! What a walk through a graph has reached is a set of vertices' numbers, and those are mostly
-//! given out one after the other. A place in an array is found in a nanosecond, a hash table's in
-//! ten to twenty.
+//! A search through a graph collects vertex numbers, which are mostly consecutive. An array lookup
+//! takes a nanosecond, a hash table's ten to twenty.
 
 use crate::value::cell::{Cell, small_range};
 
@@ -13,26 +11,25 @@ const NONE: u32 = u32::MAX;
 /// Rows below which a hash table is small enough.
 const ROWS_MIN: usize = 1024;
 
-/// Places a row, at most.
+/// Most array entries per row.
 const PLACES_A_ROW: usize = 32;
 
-/// The row of each number of a range.
+/// Maps integers of a range to rows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Dense {
-    /// The number of the first place.
+    /// Integer of the first entry.
     base: i64,
     rows: Vec<u32>,
 }
 
 impl Dense {
-    /// Whether it may be worth to ask for one when a table has so many rows: it is asked now and
-    /// then.
+    /// Whether to try an array at this number of rows: only now and then.
     pub(super) fn is_time(rows: usize) -> bool {
         rows >= ROWS_MIN && rows.is_power_of_two()
     }
 
-    /// The places of the rows of a column; `None` where they are not all whole numbers that lie
-    /// close together.
+    /// The array of a column's rows; `None` where its cells are not all small integers that are
+    /// dense enough.
     pub(super) fn of(column: &[Cell]) -> Option<Self> {
         let (least, greatest) = small_range(column)?;
         let places = places(least, greatest, column.len())?;
@@ -52,15 +49,15 @@ impl Dense {
         self.rows.get(place).copied().filter(|&row| row != NONE).map(|row| row as usize)
     }
 
-    /// Gives a cell another row; whether it could. Where it could not, the cells are not close
-    /// together any more.
+    /// Sets the row of a cell; returns false where the cell is too far from the others.
     pub(super) fn put(&mut self, cell: Cell, row: usize) -> bool {
         let Some(int) = cell.as_small_int() else { return false };
         let end = self.base + self.rows.len() as i64;
         if int < self.base || int >= end {
             let (least, greatest) = (int.min(self.base), int.max(end - 1));
             let Some(places) = places(least, greatest, row) else { return false };
-            // Twice the room on either side, so that numbers that come in order cost one copy each.
+            // Grows to twice the size, so that integers in ascending or descending order cost a
+            // constant number of copies each.
             if int < self.base {
                 let before = ((self.base - least) as usize).max(self.rows.len());
                 self.rows.splice(..0, std::iter::repeat_n(NONE, before));
@@ -73,13 +70,13 @@ impl Dense {
         true
     }
 
-    /// About how many bytes it takes.
+    /// Approximate size in bytes.
     pub(super) fn bytes(&self) -> usize {
         4 * self.rows.capacity()
     }
 }
 
-/// How many places a range takes, unless that is too many for so many rows.
+/// Number of entries for a range, unless that is too many for this many rows.
 fn places(least: i64, greatest: i64, rows: usize) -> Option<usize> {
     let places = usize::try_from(greatest.checked_sub(least)?.checked_add(1)?).ok()?;
     (places <= rows.saturating_mul(PLACES_A_ROW)).then_some(places)

@@ -1,8 +1,8 @@
-//! The tables of a query's derived relations.
+//! The tables of a query's derived relations, with their total size.
 //!
-//! # Why their bytes are summed as they change
-//! It is asked several times a rule how much a query holds. To add up all tables each time made
-//! scripts of many rules take time that grows with their square.
+//! # Why the size is updated with each change
+//! The limits ask several times per rule how much a query holds. Adding up all tables each time
+//! made scripts with many rules quadratic.
 //!
 //! # Invariants
 //! 1. `bytes` is the total size of the tables. [`Tables::change`] is the only way to change one.
@@ -11,16 +11,16 @@ use crate::table::Table;
 use std::ops::Index;
 use std::sync::Arc;
 
-/// Row numbers of a derived relation that its versions are.
+/// Row numbers that separate the versions of a derived relation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Marks {
-    /// Rows before the last round.
+    /// Number of rows before the last round.
     pub old: usize,
-    /// Rows after it.
+    /// Number of rows after it.
     pub total: usize,
 }
 
-/// One for each predicate, by its number.
+/// The tables of all predicates, by number.
 #[derive(Clone, Debug)]
 pub struct Tables {
     all: Vec<Arc<Table>>,
@@ -28,19 +28,19 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// So many that are empty.
+    /// Empty tables for this many predicates.
     pub(crate) fn new(predicates: usize) -> Self {
         let all: Vec<Arc<Table>> = (0..predicates).map(|_| Arc::default()).collect();
         let bytes = all.first().map_or(0, |table| table.bytes()) * all.len() as u64;
         Self { all, bytes }
     }
 
-    /// About how many bytes they take.
+    /// Approximate size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Changes one of them.
+    /// Changes a table.
     pub(crate) fn change<T>(
         &mut self,
         predicate: usize,

@@ -1,13 +1,14 @@
-//! Rows of a derived relation: a set in the order in which they were found, with indexes that grow
-//! with it.
+//! Rows of a derived relation: a set in insertion order, with indexes that grow with it.
+//!
+//! Sinks insert, operators look up, and the fixpoint reads ranges of rows.
 //!
 //! # Invariants
-//! 1. Rows are only appended. What a round of semi-naive evaluation found is therefore a range of
-//!    row numbers.
-//! 2. A live row is there once. A row that a meet aggregate bettered is dead: it stays, and no
-//!    look-up gives it.
-//! 3. An index's chain for a key goes from the newest row to the oldest, so that what is new is
-//!    found without passing what is old.
+//! 1. Rows are only appended. So the delta of a round of semi-naive evaluation is a range of row
+//!    numbers.
+//! 2. Live rows are distinct. A row that a meet aggregate has replaced is dead: it stays, and no
+//!    lookup returns it.
+//! 3. An index's chain for a key goes from the newest row to the oldest, so that a lookup in the
+//!    delta does not pass older rows.
 
 pub(crate) mod derived;
 pub mod owned;
@@ -27,36 +28,37 @@ use std::ops::Range;
 
 const NONE: u32 = u32::MAX;
 
-/// Rows that a table may have.
+/// Most rows of a table.
 pub(crate) const ROWS_MAX: usize = NONE as usize;
 
-/// Rows that room is made for at once.
+/// Most rows for which memory is reserved in advance.
 const EXPECTED_ROWS_MAX: usize = 1024;
 
-/// The same of the hash table, where a single column may hold numbers that lie close together:
-/// those leave it soon.
+/// The same for the hash table where a single column may hold dense integers, which soon move to a
+/// bitmap or an array.
 const EXPECTED_KEYS_MAX: usize = 112;
 
-/// Rows of a table from which on its hash table grows while somebody asks whether to go on.
+/// Rows from which on the hash table grows in steps that check the limits.
 const GROWN_ASKING_MIN: usize = 1 << 17;
 
-/// Rows of cells, each once.
+/// A set of rows of cells.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     columns: Vec<Vec<Cell>>,
     rows: usize,
-    /// By the first `keys` columns, which are all unless a meet aggregate keeps one row a key.
+    /// Rows by their first `keys` columns. These are all columns, unless a meet aggregate keeps one
+    /// row per key.
     set: HashTable<u32>,
     keys: usize,
-    /// In the place of `set`, where the only key column holds numbers that lie close together.
+    /// Replaces `set` if the only key column holds dense integers.
     dense: Option<Dense>,
-    /// In the place of both, where the only column of a set holds such numbers: nobody asks which
-    /// row a key has.
+    /// Replaces both if the only column of a set holds such integers: a set never asks for the row
+    /// of a key.
     bits: Option<Bits>,
-    /// There were such bits, and then a number that lay too far from the others.
+    /// Whether such a bitmap was given up because of an integer too far from the others.
     is_spread: bool,
     is_set: bool,
-    /// Its rows ascend, and are asked for in that order.
+    /// Whether its rows are ascending and are requested in that order.
     is_sorted: bool,
     dead: Vec<u64>,
     dead_rows: usize,
@@ -69,47 +71,47 @@ struct Index {
     columns: Vec<usize>,
     /// The newest row of each key.
     newest: HashTable<u32>,
-    /// Of each row, the one before it with its key.
+    /// For each row, the previous one with its key.
     before: Vec<u32>,
 }
 
 impl Table {
-    /// An empty table whose rows differ in their first `keys` columns.
+    /// An empty table whose rows are distinct in their first `keys` columns.
     pub fn new(arity: usize, keys: usize) -> Self {
         Self { columns: vec![Vec::new(); arity], keys, ..Self::default() }
     }
 
-    /// An empty set of rows: nothing is asked of it by key, or replaced.
+    /// An empty set: its rows are not looked up by key, and not replaced.
     pub(crate) fn set(arity: usize) -> Self {
         Self { is_set: true, ..Self::new(arity, arity) }
     }
 
-    /// The same, to be asked for its rows in their order, which is ascending.
+    /// The same table, marked as ascending; its rows are found in that order.
     pub(crate) fn sorted(self) -> Self {
         Self { is_sorted: true, ..self }
     }
 
-    /// Whether they are to be found in ascending order.
+    /// Whether its rows are found in ascending order.
     pub(crate) fn is_sorted(&self) -> bool {
         self.is_sorted
     }
 
-    /// Rows ever appended, dead ones too: the numbers rows have.
+    /// Number of rows ever appended, including dead ones.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Rows that are alive.
+    /// Number of live rows.
     pub fn live_rows(&self) -> usize {
         self.rows - self.dead_rows
     }
 
-    /// How many of the first columns tell rows apart.
+    /// Number of leading columns in which rows are distinct.
     pub(crate) fn keys(&self) -> usize {
         self.keys
     }
 
-    /// Columns.
+    /// Number of columns.
     pub fn arity(&self) -> usize {
         self.columns.len()
     }
@@ -124,12 +126,12 @@ impl Table {
         self.columns.iter().map(Vec::as_slice).collect()
     }
 
-    /// Its columns, where no row is dead.
+    /// Its columns; no row may be dead.
     pub(crate) fn into_columns(self) -> Vec<Vec<Cell>> {
         self.columns
     }
 
-    /// The same, in the order of their values where that costs nothing.
+    /// Its columns, sorted where that costs nothing.
     pub(crate) fn into_sorted_columns(mut self) -> Vec<Vec<Cell>> {
         if let Some(bits) = &self.bits {
             let column = &mut self.columns[0];
@@ -139,8 +141,8 @@ impl Table {
         self.columns
     }
 
-    /// Makes room for so many more rows where they would make a large hash table grow: that is a
-    /// step which nobody asks whether to take, of a fifth of a second for some millions of rows.
+    /// Makes room for further rows if the hash table is large. Growing it is a long step, a fifth
+    /// of a second for some million rows, and checks the limits here.
     ///
     /// # Errors
     /// Those of `check`.
@@ -149,7 +151,7 @@ impl Table {
             return Ok(());
         }
         if self.set.is_empty() {
-            // There are other ways to the rows.
+            // The rows are found by other means.
             return Ok(());
         }
         let Self { columns, hasher, keys, .. } = &*self;
@@ -157,7 +159,7 @@ impl Table {
             hash_cells(hasher, columns.iter().take(*keys).map(|column| column[row as usize]))
         };
         let mut grown = HashTable::with_capacity(2 * self.set.capacity().max(rows));
-        // In the order of the rows, which are then read one after the other.
+        // In the order of the rows, so that they are read sequentially.
         for row in 0..self.rows {
             if row.is_multiple_of(STEPS) {
                 check()?;
@@ -170,8 +172,7 @@ impl Table {
         Ok(())
     }
 
-    /// Makes room for these rows, or for some of them where they are many: they may be the same
-    /// again and again.
+    /// Makes room for these rows, or for some of them if they are many: they may repeat.
     pub(crate) fn expect(&mut self, columns: &[&[Cell]], rows: usize) {
         let mut may_be_close = self.keys == 1;
         if let ([column], [own], None) = (columns, &self.columns[..], &self.bits)
@@ -202,7 +203,7 @@ impl Table {
         });
     }
 
-    /// Whether a row is alive.
+    /// Whether a row is live.
     #[inline]
     pub fn is_live(&self, row: usize) -> bool {
         self.dead_rows == 0
@@ -218,7 +219,7 @@ impl Table {
         (0..self.arity()).map(live).collect()
     }
 
-    /// About how many bytes it takes.
+    /// Approximate size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let index = |index: &Index| 4 * index.before.capacity() + 5 * index.newest.capacity();
         let indexes: usize = self.indexes.iter().map(index).sum();
@@ -229,7 +230,7 @@ impl Table {
         (columns + set + indexes + self.dead.len() * 8) as u64
     }
 
-    /// Appends row `row` of other columns unless it is there; whether it was appended.
+    /// Appends row `row` of other columns unless it exists; returns whether it was appended.
     #[inline]
     pub fn insert(&mut self, columns: &[&[Cell]], row: usize) -> bool {
         if let Some(bits) = &mut self.bits {
@@ -258,7 +259,7 @@ impl Table {
         is_new
     }
 
-    /// Appends the first `rows` rows of other columns that are not there.
+    /// Appends those of the first `rows` rows of other columns that do not exist yet.
     pub(crate) fn insert_rows(&mut self, columns: &[&[Cell]], rows: usize) {
         let mut row = 0;
         if let ([column], Some(bits)) = (columns, &mut self.bits) {
@@ -278,7 +279,7 @@ impl Table {
         }
     }
 
-    /// The same with these rows, each once.
+    /// The table with these rows added, each once.
     ///
     /// # Errors
     /// Those of `check`.
@@ -293,7 +294,7 @@ impl Table {
         Ok(self)
     }
 
-    /// Appends the rows of a set that are not there.
+    /// Appends the rows of a set that do not exist yet.
     ///
     /// # Errors
     /// Those of `check`.
@@ -319,8 +320,8 @@ impl Table {
         Ok(())
     }
 
-    /// The number of the row that has the key of row `row` of other columns, which is appended
-    /// unless it is there.
+    /// The number of the row with the key of row `row` of other columns, which is appended if
+    /// missing.
     pub(crate) fn find_or_insert(&mut self, columns: &[&[Cell]], row: usize) -> usize {
         if let Some(dense) = &mut self.dense {
             let cell = columns[0][row];
@@ -365,7 +366,7 @@ impl Table {
         self.rows - 1
     }
 
-    /// Goes back to the hash table: the keys are not close together any more.
+    /// Returns to the hash table: the keys are not dense any more.
     fn fill_set(&mut self) {
         let Self { columns, rows, set, hasher, .. } = self;
         let hash = |row: usize| hash_cells(hasher, std::iter::once(columns[0][row]));
@@ -378,7 +379,7 @@ impl Table {
         self.dead = dead;
     }
 
-    /// Whether row `row` of other columns is there.
+    /// Whether row `row` of other columns exists.
     pub fn contains(&self, columns: &[&[Cell]], row: usize) -> bool {
         if let Some(bits) = &self.bits {
             return bits.has(columns[0][row]);
@@ -393,7 +394,7 @@ impl Table {
         self.set.find(hash, is_there).is_some()
     }
 
-    /// The live row whose key these cells are.
+    /// The live row with this key.
     pub fn find(&self, key: &[Cell]) -> Option<usize> {
         if let Some(dense) = &self.dense {
             return dense.get(key[0]);
@@ -405,11 +406,11 @@ impl Table {
         self.set.find(hash, is_it).map(|&row| row as usize)
     }
 
-    /// Puts a row in the place of the one that has its key, which dies.
+    /// Appends a row that replaces `old`, the row with the same key, which dies.
     pub fn replace(&mut self, old: usize, row: &[Cell]) {
         let hash = self.hash_of(row.iter().take(self.keys).copied());
         match &mut self.dense {
-            // The cell is there: nothing has to grow.
+            // The cell has an entry, so nothing has to grow.
             Some(dense) => {
                 dense.put(row[0], self.rows);
             }
@@ -428,10 +429,10 @@ impl Table {
         self.rows += 1;
     }
 
-    /// Makes an index on these columns unless there is one, and brings it up to date.
+    /// Builds an index on these columns if it is missing, and brings it up to date.
     ///
     /// # Errors
-    /// Those of `check`. The index then lacks rows, and takes them in the next time.
+    /// Those of `check`. The index then lacks rows, which the next call adds.
     pub(crate) fn index(&mut self, columns: &[usize], check: Check<'_>) -> Result<()> {
         let place = self.indexes.iter().position(|index| index.columns == columns);
         let place = place.unwrap_or_else(|| {
@@ -462,14 +463,14 @@ impl Table {
         Ok(())
     }
 
-    /// Whether there is an index on these columns that has all rows.
+    /// Whether there is an index on these columns with all rows.
     pub(crate) fn is_indexed(&self, columns: &[usize]) -> bool {
         let index = self.indexes.iter().find(|index| index.columns == columns);
         index.is_some_and(|index| index.before.len() == self.rows)
     }
 
-    /// Calls `found` for each live row of a range whose `columns` are these cells, the newest
-    /// first, until it says `false`. The index must have been made, and be up to date.
+    /// Calls `found` for each live row of a range whose `columns` equal `key`, the newest first,
+    /// until it returns false. The index must exist and be up to date.
     pub(crate) fn each_match(
         &self,
         columns: &[usize],
@@ -574,8 +575,8 @@ mod tests {
     #[test]
     fn many_rows_are_a_set_whether_their_keys_lie_close_together_or_not() {
         let mut table = Table::new(2, 1);
-        // Close together, then far apart, then close together again; each row twice, and one of two
-        // bettered.
+        // Dense, then far apart, then dense again; each key twice, so that one of its two rows is
+        // replaced.
         let keys = (0..5000).chain((0..3000).map(|i| i * 1_000_003)).chain(-4000..0);
         let mut seen = std::collections::BTreeMap::new();
         for key in keys {

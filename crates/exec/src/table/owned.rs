@@ -1,15 +1,15 @@
-//! Cells beside the interner that says what they mean.
+//! Cells together with the interner that gives them their meaning.
 //!
 //! # Why
-//! A cell of a long string, a list or a large number is a place in one [`Interner`]. In another
-//! interner the same word is another value, or none. So cells that outlive their query never travel
-//! alone.
+//! A cell of a long string, a list or a large number is an entry in one [`Interner`]. In another
+//! interner the same word is another value, or none. So cells that outlive their query are always
+//! stored with their interner.
 //!
 //! # Invariants
-//! 1. Temporary relations of a script and results of queries are of the types of this file. Nobody
-//!    else reads their fields.
-//! 2. Cells come out for one interner: as they are where it is their own, and otherwise as its
-//!    cells of the same values.
+//! 1. Temporary relations of a script and results of queries have the types of this file. Only this
+//!    file reads their fields.
+//! 2. Cells are returned for a given interner: unchanged if it is their own, otherwise as its cells
+//!    of the same values.
 
 use crate::error::Result;
 use crate::limits::Check;
@@ -20,7 +20,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Columns of cells.
+/// Columns of cells with their interner.
 #[derive(Clone, Debug)]
 pub struct OwnedCells {
     columns: Vec<Vec<Cell>>,
@@ -28,7 +28,7 @@ pub struct OwnedCells {
 }
 
 impl OwnedCells {
-    /// Cells that `interner` made.
+    /// Cells that belong to `interner`.
     pub fn new(columns: Vec<Vec<Cell>>, interner: Arc<Interner>) -> Self {
         Self { columns, interner }
     }
@@ -38,12 +38,12 @@ impl OwnedCells {
         &self.interner
     }
 
-    /// The cells, for their own interner.
+    /// The cells, valid for their own interner only.
     pub fn columns(&self) -> &[Vec<Cell>] {
         &self.columns
     }
 
-    /// The cells that `interner` has for the values of a column.
+    /// The values of a column as cells of `interner`.
     pub fn column_for(&self, column: usize, interner: &Interner) -> Cow<'_, [Cell]> {
         let cells = self.columns[column].as_slice();
         match is_same(&self.interner, interner) {
@@ -52,7 +52,7 @@ impl OwnedCells {
         }
     }
 
-    /// The same of all columns.
+    /// The values of all columns as cells of `interner`.
     pub fn cells_for(&self, interner: &Interner) -> Cow<'_, [Vec<Cell>]> {
         match is_same(&self.interner, interner) {
             true => Cow::Borrowed(&self.columns),
@@ -63,14 +63,14 @@ impl OwnedCells {
         }
     }
 
-    /// Some of the rows.
+    /// A range of rows.
     pub(crate) fn slice(&self, rows: Range<usize>) -> Self {
         let columns = self.columns.iter().map(|column| column[rows.clone()].to_vec()).collect();
         Self { columns, interner: Arc::clone(&self.interner) }
     }
 }
 
-/// The rows of a relation of a script.
+/// The rows of a temporary relation.
 #[derive(Clone, Debug)]
 pub struct OwnedTable {
     table: Arc<Table>,
@@ -78,17 +78,17 @@ pub struct OwnedTable {
 }
 
 impl OwnedTable {
-    /// A table whose cells `interner` made.
+    /// A table whose cells belong to `interner`.
     pub fn new(table: Table, interner: &Arc<Interner>) -> Self {
         Self { table: Arc::new(table), interner: Arc::clone(interner) }
     }
 
-    /// Rows that are alive.
+    /// Number of live rows.
     pub fn live_rows(&self) -> usize {
         self.table.live_rows()
     }
 
-    /// The table with the cells that `interner` has for its values.
+    /// The table, with its values as cells of `interner`.
     ///
     /// # Errors
     /// Those of `check`.
@@ -106,10 +106,11 @@ impl OwnedTable {
         table.with_rows(&columns, self.live_rows(), check).map(Arc::new)
     }
 
-    /// The same, taken out: it may be changed without a copy where nobody else has it.
+    /// Removes and returns the table, as cells of `interner`. Without other references it can be
+    /// changed without a copy.
     ///
     /// # Errors
-    /// Those of `check`. The table is as it was then.
+    /// Those of `check`. Then the table is unchanged.
     pub fn take_for(&mut self, interner: &Interner, check: Check<'_>) -> Result<Arc<Table>> {
         let table = self.table_for(interner, check)?;
         self.table = Arc::default();
@@ -121,8 +122,7 @@ fn is_same(own: &Arc<Interner>, interner: &Interner) -> bool {
     std::ptr::eq(Arc::as_ptr(own), interner)
 }
 
-/// The cells that another interner has for the values of cells. The one place where cells pass from
-/// one to another.
+/// Translates cells from one interner to another. The only place where cells change interners.
 fn moved(cells: &[Cell], from: &Interner, to: &Interner) -> Vec<Cell> {
     let mut known: HashMap<Cell, Cell, foldhash::fast::FixedState> = HashMap::default();
     let cell = |&cell: &Cell| match cell.is_word() {

@@ -1,5 +1,4 @@
-//! Tries of stored relations: those of one query, and those that are cached from query to
-//! query.
+//! Tries of stored relations: those of one query, and those cached across queries.
 
 use crate::snapshot_cache::{Key, SnapshotCache};
 use crate::trie::Trie;
@@ -9,29 +8,29 @@ use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
 use store::Snapshot;
 
-/// Relations whose look-ups are counted; more are forgotten.
+/// Relations whose lookups are counted; with more, all counts are reset.
 const COUNTED_MAX: usize = 256;
 
-/// The cached tries of an engine.
+/// The trie cache of an engine.
 #[derive(Debug)]
 pub struct TrieCache {
     /// By relation and columns.
     pub kept: SnapshotCache<Arc<Trie>>,
     pub(crate) asked: Mutex<Asked>,
-    /// Held while one is patched: who wants it too waits for it, instead of making it anew.
+    /// Held while a trie is patched, so that other queries wait for it and do not rebuild it.
     pub(crate) mending: Mutex<()>,
 }
 
-/// Keys that were looked up where there was no trie.
+/// Counts of lookups without a trie.
 #[derive(Debug, Default)]
 pub(crate) struct Asked {
     pub(crate) keys: Vec<(Key, u64)>,
-    /// Relations in which long texts were met, and when.
+    /// Relations with long strings, and the snapshot in which these were found.
     pub(crate) refused: Vec<(Key, SeqNo)>,
 }
 
 impl TrieCache {
-    /// Keeps nothing yet, and at most so many bytes.
+    /// An empty cache of at most `bytes_max` bytes.
     pub fn new(bytes_max: u64) -> Self {
         Self {
             kept: SnapshotCache::new(bytes_max),
@@ -40,12 +39,12 @@ impl TrieCache {
         }
     }
 
-    /// Whether long texts were met in a relation at this moment.
+    /// Whether long strings were found in a relation at this snapshot.
     pub(crate) fn refuses(&self, key: &Key, moment: SeqNo) -> bool {
         self.asked.lock().refused.iter().any(|(other, at)| other == key && *at == moment)
     }
 
-    /// Forgets what was counted, once a trie was tried; notes where it cannot be made.
+    /// Resets the count of a key after an attempt to build its trie; records if it cannot be built.
     pub(crate) fn settle(&self, key: &Key, moment: SeqNo, is_refused: bool) {
         let mut asked = self.asked.lock();
         asked.keys.retain(|(other, _)| other != key);
@@ -58,7 +57,7 @@ impl TrieCache {
         }
     }
 
-    /// Counts look-ups; all there were since a trie was tried.
+    /// Counts lookups; returns all since the last attempt to build a trie.
     pub(crate) fn ask(&self, key: &Key, keys: u64) -> u64 {
         let mut asked = self.asked.lock();
         if asked.keys.len() > COUNTED_MAX {
@@ -77,20 +76,20 @@ impl TrieCache {
     }
 }
 
-/// Cached tries, for a query of one snapshot.
+/// The trie cache, for a query of one snapshot.
 #[derive(Clone, Copy)]
 pub struct CachedTries<'e> {
-    /// Where.
+    /// The cache.
     pub cache: &'e TrieCache,
-    /// What the query sees.
+    /// The query's snapshot.
     pub snapshot: &'e dyn Snapshot,
 }
 
-/// The tries of a query, by stored relation and columns; all of its threads have the same.
+/// The tries of a query, by stored relation and columns, shared by its threads.
 #[derive(Default)]
 pub struct QueryTries {
     pub(crate) known: Mutex<Known>,
-    /// Held while one is made: who needs it too waits for it.
+    /// Held while a trie is built, so that other threads wait for it.
     pub(crate) making: Mutex<()>,
 }
 
@@ -98,13 +97,13 @@ pub struct QueryTries {
 pub(crate) struct Known {
     pub(crate) made: HashMap<(usize, Vec<usize>), Arc<Trie>>,
     pub(crate) asked: HashMap<(usize, Vec<usize>), u64>,
-    /// In which long texts were met.
+    /// Those in which long strings were found.
     pub(crate) refused: HashSet<(usize, Vec<usize>)>,
     pub(crate) bytes: u64,
 }
 
 impl QueryTries {
-    /// About how many bytes they take.
+    /// Approximate size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.known.lock().bytes
     }

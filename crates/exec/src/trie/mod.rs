@@ -1,25 +1,26 @@
-//! Rows of a stored relation in memory, in the order of some of their columns: what joins that ask
-//! for much of it read.
+//! Tries: rows of a stored relation in memory, in the order of some of their columns, for joins
+//! that need a large part of it.
+//!
+//! `operator/trie_build.rs` builds them, `operator/leapfrog_join.rs` reads them.
 //!
 //! # Why
-//! A look-up in the store costs a few hundred nanoseconds a key, however many keys are asked at
-//! once; here it is two loads. A query that asks for more than a small part of a relation is
-//! quicker when it reads the relation once. Each level of the order is sorted, so that the values
-//! that several relations agree on are found by walking through their lists together: the leapfrog
-//! join (Veldhuizen, ICDT 2014), and the extension by intersection of generic join (Ngo, Ré and
-//! Rudra, SIGMOD Record 2013).
+//! A lookup in the store costs a few hundred nanoseconds per key, however many keys a call has; in
+//! a trie it is two loads. A query that needs more than a small part of a relation is faster when
+//! it reads the relation once. Each level is sorted, so that values common to several relations are
+//! found by walking through their lists together: the leapfrog join (Veldhuizen, ICDT 2014), and
+//! the extension by intersection of generic join (Ngo, Ré and Rudra, SIGMOD Record 2013).
 //!
 //! # Layout
-//! Compressed sparse rows, and beside them the groups of first values whose rows have changed
-//! since: a cached trie is patched while its relation changes, not made anew. The first column is
-//! no column but a place in `offsets`, by its number where it holds whole numbers that lie close
-//! together, by a hash table elsewhere; the others stand row after row.
+//! Compressed sparse rows, with a patch for groups that have changed since: a group has the rows
+//! with one first value, and a cached trie is patched while its relation changes, not rebuilt. The
+//! first column is not stored but is an index into `offsets`: by its integer if those are dense,
+//! otherwise by a hash table. The other columns are stored row after row.
 //!
 //! # Invariants
-//! 1. Rows of one first value ascend by the words of the other columns, one after the other. The
-//!    order of words is not the order of values, but one order for all tries of a query, which is
-//!    all that walking together needs.
-//! 2. Rows stand there as often as the relation has them: a trie of some columns is a bag.
+//! 1. The rows of a group are ascending by the words of the other columns. The order of words is
+//!    not that of values, but it is the same in all tries of a query, which is all that
+//!    intersection needs.
+//! 2. Rows occur as often as in the relation: a trie of some columns is a bag.
 
 pub mod cache;
 
@@ -31,20 +32,19 @@ use hashbrown::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Rows that a trie may have.
+/// Most rows of a trie.
 pub(crate) const ROWS_MAX: usize = u32::MAX as usize - 1;
 
-/// Rows of the base for one of a patch or one first value in it, at least ...
+/// Rows of the base per row or group of a patch, ...
 const PATCHED_SHARE: usize = 8;
-/// ... where that makes more than this, and less than this: a patch is copied when a query that
-/// runs has the trie too.
+/// ... within these bounds. A patch is copied if a running query uses the trie.
 const PATCHED_MIN: usize = 1 << 10;
 const PATCHED_MAX: usize = 1 << 15;
 
-/// Bits for each first value that a patch may have.
+/// Bits in the filter per group that a patch may have.
 const MARKS_A_GROUP: usize = 8;
 
-/// Below this many rows from the start a list is walked, not halved.
+/// The first elements of a list are searched linearly.
 const WALKED: usize = 8;
 
 /// Rows in the order of their columns.
@@ -54,11 +54,11 @@ pub struct Trie {
     patch: Patch,
 }
 
-/// What a trie was made of.
+/// The rows that a trie was built from.
 #[derive(Debug)]
 struct Base {
     first: First,
-    /// Where the rows of each first value begin; one more at the end.
+    /// Where each group starts, and the end of the last.
     offsets: Vec<u32>,
     /// The other columns.
     rest: Vec<Vec<Cell>>,
@@ -66,20 +66,21 @@ struct Base {
     are_words: bool,
 }
 
-/// The rows of some first values, in place of those that the base has.
+/// The rows of changed groups, which replace those of the base.
 #[derive(Clone, Debug, Default)]
 struct Patch {
-    /// A bit for each first value in `groups`, and perhaps for others: most look-ups are of what
-    /// did not change, and that is told from the nearest caches. Their number is a power of two.
+    /// A filter: a bit for each first value in `groups`, which other values may share. Most lookups
+    /// are of unchanged groups, which it tells from the nearest caches. The number of bits is a
+    /// power of two.
     marks: Vec<u64>,
     groups: HashMap<Cell, (u32, u32), foldhash::fast::FixedState>,
-    /// Columns like those of the base. What was replaced again stays.
+    /// Columns as in the base. Rows of groups that were replaced again stay for a while.
     rest: Vec<Vec<Cell>>,
     rows: usize,
 }
 
 impl Patch {
-    /// Where the bit of a first value is, by Fibonacci hashing (Knuth); there must be bits.
+    /// Position of a first value's bit, by Fibonacci hashing (Knuth). There must be bits.
     #[inline]
     fn mark_of(&self, first: Cell) -> (usize, u64) {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -88,7 +89,7 @@ impl Patch {
         (place as usize / 64, 1 << (place % 64))
     }
 
-    /// The rows of a first value, if they are here.
+    /// The rows of a first value, if its group is patched.
     #[inline]
     fn group(&self, first: Cell) -> Option<Range<usize>> {
         if self.marks.is_empty() {
@@ -102,7 +103,7 @@ impl Patch {
         Some(start as usize..end as usize)
     }
 
-    /// Puts rows in the place of those of a first value.
+    /// Replaces the rows of a first value.
     fn put(&mut self, first: Cell, rows: &Range<usize>, most: usize) {
         if self.marks.is_empty() {
             self.marks = vec![0; (most * MARKS_A_GROUP).next_power_of_two().div_ceil(64)];
@@ -112,7 +113,7 @@ impl Patch {
         self.groups.insert(first, (rows.start as u32, rows.end as u32));
     }
 
-    /// Forgets rows that were replaced again.
+    /// Removes rows of groups that were replaced again.
     fn shrink(&mut self) {
         let mut rest = vec![Vec::new(); self.rest.len()];
         let mut rows = 0;
@@ -128,7 +129,7 @@ impl Patch {
     }
 }
 
-/// Rows that were found in a trie.
+/// A range of rows found in a trie.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rows {
     range: Range<usize>,
@@ -136,7 +137,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// How many.
+    /// Number of rows.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.range.len()
@@ -149,17 +150,17 @@ impl Rows {
     }
 }
 
-/// How the place of a first value is found.
+/// How the index of a first value is found.
 #[derive(Debug)]
 enum First {
-    /// It is the number less this one.
+    /// It is the integer minus this one.
     Dense(i64),
-    /// By its cell.
+    /// By a hash table.
     Sparse(HashMap<Cell, u32, foldhash::fast::FixedState>),
 }
 
 impl Trie {
-    /// The trie of some columns of equal length, at least one.
+    /// Builds the trie of columns of equal length, at least one.
     ///
     /// # Errors
     /// Those of `check`.
@@ -199,7 +200,7 @@ impl Trie {
             offsets[place + 1] += offsets[place];
         }
         if !places.is_sorted() {
-            // Counting sort; stable, so that what was in order stays in order.
+            // A counting sort. It is stable, so sorted input stays sorted.
             let mut next = offsets.clone();
             let mut to: Vec<u32> = Vec::with_capacity(rows);
             for piece in places.chunks(STEPS) {
@@ -234,10 +235,9 @@ impl Trie {
         Ok(Self { base: Arc::new(base), patch: Patch::default() })
     }
 
-    /// Puts other rows in the place of those of some first values: of value `i` those from
-    /// `offsets[i]` to `offsets[i + 1]` of `rest`, which holds the other columns. `false` where a
-    /// cell is no word, or where so much has changed that making the trie anew is better; it is
-    /// then of no use.
+    /// Replaces the rows of some first values: those of `firsts[i]` by rows `offsets[i]` to
+    /// `offsets[i + 1]` of `rest`, the other columns. Returns false where a cell does not fit a
+    /// word, or so much has changed that the trie should be rebuilt; it must not be used then.
     pub(crate) fn patch(&mut self, firsts: &[Cell], offsets: &[usize], rest: &[Vec<Cell>]) -> bool {
         let most = self.patched_max();
         let patch = &mut self.patch;
@@ -252,35 +252,35 @@ impl Trie {
         for (&first, group) in firsts.iter().zip(offsets.windows(2)) {
             let rows = before + group[0]..before + group[1];
             patch.put(first, &rows, most);
-            // Few rows: nobody need ask.
+            // Few rows, so the limits need not be checked.
             let sorted = sort_group(&mut patch.rest, rows, sorting, &|| Ok(()));
-            debug_assert!(sorted.is_ok(), "nobody was asked");
+            debug_assert!(sorted.is_ok(), "this check never fails");
         }
         patch.rows += offsets.last().copied().unwrap_or(0);
         if patch.rows + patch.groups.len() <= most {
             return true;
         }
         patch.shrink();
-        // So much room that the next time is some changes away.
+        // Leaves room, so that the next time is some changes away.
         patch.rows + patch.groups.len() <= most / 4 * 3
     }
 
-    /// Rows of a patch and first values in it, at most.
+    /// Most rows and groups of a patch.
     fn patched_max(&self) -> usize {
         (self.base.rows / PATCHED_SHARE).clamp(PATCHED_MIN, PATCHED_MAX)
     }
 
-    /// Whether so many rows are too many to be put in the place of others.
+    /// Whether these are too many rows for a patch.
     pub(crate) fn is_too_much(&self, rows: usize) -> bool {
         rows > self.patched_max()
     }
 
-    /// Rows of these first values.
+    /// Number of rows of these groups.
     pub(crate) fn rows_of(&self, firsts: &[Cell]) -> usize {
         firsts.iter().map(|&first| self.group(first).len()).sum()
     }
 
-    /// The rows whose first column is this.
+    /// The rows with this first value.
     #[inline]
     fn group(&self, first: Cell) -> Rows {
         match self.patch.group(first) {
@@ -289,7 +289,7 @@ impl Trie {
         }
     }
 
-    /// The rows whose first columns are `key`, which is at least one.
+    /// The rows whose first columns are `key`, which has at least one cell.
     #[inline]
     pub(crate) fn find(&self, key: impl Iterator<Item = Cell>) -> Rows {
         let mut key = key;
@@ -310,25 +310,24 @@ impl Trie {
         if rows.is_patched { &self.patch.rest } else { &self.base.rest }
     }
 
-    /// Column `i` of the relation's columns that the trie was made of, in some rows; the first has
-    /// no cells of its own.
+    /// Column `i` of some rows. The first column has no cells.
     #[inline]
     pub(crate) fn column(&self, i: usize, rows: &Rows) -> &[Cell] {
         &self.rest(rows)[i - 1][rows.range.clone()]
     }
 
-    /// First values whose rows were put in the place of others.
+    /// Number of patched groups.
     #[doc(hidden)]
     pub fn patched(&self) -> usize {
         self.patch.groups.len()
     }
 
-    /// Whether it means the same in every query.
+    /// Whether all cells are words, so that the trie is valid in every query.
     pub(crate) fn are_words(&self) -> bool {
         self.base.are_words
     }
 
-    /// About how many bytes it takes.
+    /// Approximate size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let columns =
             |rest: &[Vec<Cell>]| rest.iter().map(|column| 8 * column.capacity()).sum::<usize>();
@@ -356,7 +355,7 @@ impl Base {
                 None => return 0..0,
             },
         };
-        // One past the last has no end.
+        // The index after the last one has no end.
         match self.offsets.get(place..place.saturating_add(2)) {
             Some(&[start, end]) => start as usize..end as usize,
             _ => 0..0,
@@ -364,7 +363,7 @@ impl Base {
     }
 }
 
-/// Memory for a sort.
+/// Reusable memory for sorts.
 #[derive(Default)]
 struct Sorting {
     order: Vec<usize>,
@@ -401,15 +400,15 @@ fn sort_group(
     Ok(())
 }
 
-/// The least number and how many there are up to the greatest, where all cells are whole numbers
-/// that lie close together.
+/// The least integer, and the number of integers up to the greatest, where all cells are dense
+/// small integers.
 fn dense(cells: &[Cell]) -> Option<(i64, usize)> {
     let (least, greatest) = small_range(cells)?;
     let groups = usize::try_from(greatest.checked_sub(least)?.checked_add(1)?).ok()?;
     (groups <= cells.len().saturating_mul(4) + 1024).then_some((least, groups))
 }
 
-/// How many of the ascending cells come before a word.
+/// Number of ascending cells before a word.
 #[inline]
 pub(crate) fn before(cells: &[Cell], word: u64) -> usize {
     if let Some(found) = cells.iter().take(WALKED).position(|cell| cell.word() >= word) {
@@ -418,7 +417,7 @@ pub(crate) fn before(cells: &[Cell], word: u64) -> usize {
     gallop(cells, WALKED.min(cells.len()), |cell| cell.word() < word)
 }
 
-/// How many of the ascending cells come before or are a word.
+/// Number of ascending cells up to and including a word.
 #[inline]
 fn after(cells: &[Cell], word: u64) -> usize {
     if let Some(found) = cells.iter().take(WALKED).position(|cell| cell.word() > word) {
@@ -427,9 +426,9 @@ fn after(cells: &[Cell], word: u64) -> usize {
     gallop(cells, WALKED.min(cells.len()), |cell| cell.word() <= word)
 }
 
-/// How many of the first cells are `is_before`; those up to `from` are. Steps double until one is
-/// past (Bentley and Yao, Information Processing Letters 1976): what is near is found soon, however
-/// long the list is.
+/// Number of leading cells that are `is_before`; those up to `from` are. The steps double until one
+/// is past (Bentley and Yao, Information Processing Letters 1976), so near cells are found quickly,
+/// however long the list is.
 fn gallop(cells: &[Cell], from: usize, is_before: impl Fn(&Cell) -> bool) -> usize {
     let (mut low, mut step) = (from, WALKED);
     while low + step < cells.len() && is_before(&cells[low + step]) {
@@ -440,8 +439,8 @@ fn gallop(cells: &[Cell], from: usize, is_before: impl Fn(&Cell) -> bool) -> usi
     low + cells[low..high].partition_point(is_before)
 }
 
-/// Calls `found` for each value that stands in all lists, which ascend, with how often that is so:
-/// the product of how often each list has it.
+/// Calls `found` for each value that is in all lists, which are ascending, with the product of its
+/// frequencies in them.
 pub(crate) fn intersect(lists: &mut [&[Cell]], mut found: impl FnMut(Cell, u64)) {
     let Some(shortest) = (0..lists.len()).min_by_key(|&i| lists[i].len()) else { return };
     lists.swap(0, shortest);
@@ -476,7 +475,8 @@ mod tests {
         Trie::new(columns, &|| Ok(())).unwrap()
     }
 
-    /// Found by an audit: sorts and tries of many rows ended long after their query's timeout.
+    /// Found by an audit: sorting and building tries of many rows ended long after their query's
+    /// timeout.
     #[test]
     fn a_trie_of_many_rows_is_given_up_when_its_query_is() {
         let rows = 6 * STEPS as i64;
@@ -503,7 +503,7 @@ mod tests {
 
     fn cell(value: i64) -> Cell {
         match value % 7 {
-            // Some floats: the first column is then not dense.
+            // Some floats, so that the first column is not dense.
             5 => Cell::plain_float(value as f64).unwrap(),
             _ => Cell::small_int(value).unwrap(),
         }
@@ -518,11 +518,11 @@ mod tests {
             let offsets: Vec<usize> = (0..=count as usize).collect();
             trie.patch(&ints(at..at + count), &offsets, &[ints(0..count)])
         };
-        // A row and its place count both.
+        // A row and its group both count.
         assert!(patch(&mut trie, 0, rows / 16 - 1));
         assert!(patch(&mut trie, 0, 1), "a row that was changed twice");
         assert!(!patch(&mut trie, 0, 2));
-        // What is replaced again and again is one group all the time.
+        // A group that is replaced again and again counts once.
         let mut trie = made(vec![ints(0..rows), ints(0..rows)]);
         for round in 0..1000 {
             assert!(trie.patch(
@@ -616,7 +616,7 @@ mod tests {
                     }
                 }
             }
-            prop_assert!(first.patch.groups.is_empty(), "who has the one before sees no change");
+            prop_assert!(first.patch.groups.is_empty(), "a reader of the old trie sees no change");
         }
 
         #[test]

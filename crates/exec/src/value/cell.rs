@@ -1,30 +1,31 @@
-//! A value in one word, so that joins, sets and sorts work on words whatever the types are.
+//! A value in one word, so that joins, sets and sorts work on words, whatever the types are.
 //!
 //! # Why
-//! Columns of `Int`, `Float`, `Bool` and nullable ones of these are most of what is joined and
-//! counted. A word each, with no box and no tag beside it, is compared and hashed in one
-//! instruction, and a row is a few words in columns. So are short texts: codes, states, categories.
-//! Longer ones, lists and the rest stand in a query's [`Interner`] once, and the word says where:
-//! equal values are equal words, always.
+//! Most joined and counted columns are `Int`, `Float`, `Bool` and nullable ones of these. With one
+//! word each, without a box or a separate tag, they are compared and hashed in one instruction, and
+//! a row is a few words in columns. So are short strings: codes, states, categories. Longer
+//! strings, lists and the rest are stored once in a query's [`Interner`], and the word holds their
+//! index. Equal values are always equal words.
 //!
 //! # Layout
-//! Floats are their own bits. The bit patterns of negative quiet NaNs, which nothing computes but
-//! 0/0, are taken for the others (NaN boxing, as in Lua's and JavaScript's engines); a float that
-//! is one of them is interned.
+//! Floats are their own bits. Other values use the bit patterns of negative quiet NaNs, which only
+//! 0/0 computes (NaN boxing, as in Lua's and JavaScript's engines); a float with one of these
+//! patterns is interned.
 //!
 //! ```text
 //! 0xFFF9 0000 0000 000x   null 0, false 1, true 2
-//! 0xFFFA bbbb iiii iiii   entry i of the interner whose brand is b
-//! 0xFFFB tttt tttt tttt   a text of at most six bytes without a zero one, padded with zeros: in the order of the texts
+//! 0xFFFA bbbb iiii iiii   entry i of the interner with brand b
+//! 0xFFFB tttt tttt tttt   a string of at most six bytes, none of them zero, padded with zeros;
+//!                         ordered as strings are
 //! 0xFFFC..0xFFFF …        an integer of 50 bits, two's complement
 //! below 0xFFF8 …          a float
 //! ```
 //!
 //! # Brands
-//! A cell of one interner has no value in another: its word carries the low bits of its interner's
-//! number, which are compared wherever its value is looked up, and nowhere else. A cell that goes
-//! astray ends in a panic instead of a wrong value (decision 0038). Two interners have the same
-//! brand only if 65,535 others were made between them.
+//! A cell of one interner has no value in another. Its word carries the low bits of its interner's
+//! number, which are compared when its value is looked up, and only then. So a misplaced cell
+//! causes a panic, not a wrong value (decision 0038). Two interners have the same brand only if
+//! 65,535 others were made between them.
 
 mod int_kernels;
 mod interner;
@@ -47,7 +48,7 @@ const INT: u64 = 0xFFFC << 48;
 const INT_BITS: u32 = 50;
 const TAG: u64 = 0xFFFF << 48;
 
-/// Bytes of a text that a cell holds.
+/// Most bytes of a string that a cell holds.
 const SHORT_BYTES: usize = 6;
 
 /// A value in one word. Equal values are equal words within one [`Interner`].
@@ -68,7 +69,7 @@ impl Cell {
         if value { Self::TRUE } else { Self::FALSE }
     }
 
-    /// An integer that fits.
+    /// An integer, if it fits.
     #[inline]
     pub fn small_int(value: i64) -> Option<Self> {
         let shift = 64 - INT_BITS;
@@ -76,13 +77,13 @@ impl Cell {
             .then(|| Self(INT | (value.cast_unsigned() & (u64::MAX >> shift))))
     }
 
-    /// A float that is not one of the taken patterns.
+    /// A float, if its pattern is not taken.
     #[inline]
     pub fn plain_float(value: f64) -> Option<Self> {
         (value.to_bits() < BOXES).then(|| Self(value.to_bits()))
     }
 
-    /// A text that fits.
+    /// A string, if it fits.
     #[inline]
     pub fn short_text(text: &str) -> Option<Self> {
         let text = text.as_bytes();
@@ -99,7 +100,7 @@ impl Cell {
         self.0 & TAG == SHORT
     }
 
-    /// The text, if it is a short one.
+    /// The string, if it is a short one.
     #[inline]
     pub fn as_short_text(self) -> Option<ShortText> {
         self.is_short_text().then(|| {
@@ -138,7 +139,7 @@ impl Cell {
         self.0
     }
 
-    /// Whether it means the same in every [`Interner`].
+    /// Whether it is valid in every [`Interner`].
     #[inline]
     pub fn is_word(self) -> bool {
         !self.is_interned()
@@ -150,7 +151,7 @@ impl Cell {
     }
 }
 
-/// The text of a cell that holds one.
+/// The string of a cell that holds one.
 #[derive(Clone, Copy, Debug)]
 pub struct ShortText {
     bytes: [u8; 8],
@@ -158,14 +159,14 @@ pub struct ShortText {
 }
 
 impl ShortText {
-    /// It.
+    /// The string.
     pub fn as_str(&self) -> &str {
-        // It was made of a whole text.
+        // The bytes were copied from a whole string.
         std::str::from_utf8(&self.bytes[..self.len]).unwrap_or_default()
     }
 }
 
-/// The cell of a value that needs no interner.
+/// The cell of a value that needs no interning.
 pub(crate) fn inline(value: &Value) -> Option<Cell> {
     match *value {
         Value::Null => Some(Cell::NULL),
@@ -177,7 +178,7 @@ pub(crate) fn inline(value: &Value) -> Option<Cell> {
     }
 }
 
-/// The order of the values of two cells of one kind that hold them.
+/// The order of two cells of one kind that hold their values.
 #[inline]
 fn compare_words(a: Cell, b: Cell) -> Option<Ordering> {
     if a == b {
@@ -192,7 +193,7 @@ fn compare_words(a: Cell, b: Cell) -> Option<Ordering> {
     (a.is_short_text() && b.is_short_text()).then(|| a.0.cmp(&b.0))
 }
 
-/// A value that is interned compared with that of a cell that is not.
+/// Compares an interned value with that of a cell that is not.
 fn compare_to_word(value: &Value, cell: Cell) -> Ordering {
     match (value, cell.as_short_text()) {
         (Value::Str(text), Some(short)) => text.as_str().cmp(short.as_str()),
@@ -216,7 +217,8 @@ fn plain(cell: Cell) -> Value {
     }
 }
 
-/// Equal values have equal hashes: floats by their bits, as the total order tells them apart.
+/// Hashes a value. Equal values have equal hashes; floats are hashed by their bits, as the total
+/// order distinguishes them.
 fn hash_value(value: &Value, state: &mut impl Hasher) {
     std::mem::discriminant(value).hash(state);
     match value {

@@ -1,23 +1,23 @@
-//! Columns of cells: what is read of a stored relation, and what a query returns.
+//! Columns of cells: those read from a stored relation, and those of a result.
 
 use crate::value::cell::Cell;
 
-/// Columns of cells, as many as were asked for, of one length.
+/// Columns of cells with equal lengths.
 #[derive(Clone, Debug, Default)]
 pub struct Columns {
-    /// Rows, also where no column was asked for.
+    /// Number of rows, also where there are no columns.
     pub rows: usize,
-    /// In the order asked for.
+    /// In the order requested.
     pub columns: Vec<Vec<Cell>>,
 }
 
 impl Columns {
-    /// So many without rows.
+    /// Columns without rows.
     pub(crate) fn of(count: usize) -> Self {
         Self { rows: 0, columns: vec![Vec::new(); count] }
     }
 
-    /// Adds the rows of others of as many columns.
+    /// Appends the rows of another one with as many columns.
     pub(crate) fn append(&mut self, other: Self) {
         for (column, more) in self.columns.iter_mut().zip(other.columns) {
             if column.is_empty() { *column = more } else { column.extend(more) }
@@ -25,7 +25,7 @@ impl Columns {
         self.rows += other.rows;
     }
 
-    /// Leaves one of equal rows that follow each other.
+    /// Removes rows that equal the one before.
     pub(crate) fn dedup(&mut self) {
         let columns = &self.columns;
         let starts: Vec<bool> = (0..self.rows)
@@ -50,7 +50,7 @@ impl Columns {
         self.columns.iter().flatten().for_each(|&cell| visit(cell));
     }
 
-    /// About how many bytes they take.
+    /// Approximate size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.columns.iter().map(|column| (column.capacity() * size_of::<Cell>()) as u64).sum()
     }

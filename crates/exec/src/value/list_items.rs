@@ -1,8 +1,8 @@
-//! The items of a list behind `in`.
+//! The distinct items of a list after `in`.
 //!
 //! # Invariants
-//! 1. Each is there once: a rule's body holds for a value or does not, however often its list says
-//!    the value.
+//! 1. Items are distinct: a rule's body holds for a value or does not, however often the list
+//!    contains it.
 
 use crate::error::{Error, Result};
 use crate::value::cell::Cell;
@@ -10,19 +10,19 @@ use hashbrown::HashSet;
 use model::Value;
 use syntax::Span;
 
-/// ListItems that are compared one after the other: a set would take longer to make.
+/// Items that are compared one by one: a set would take longer to build.
 const FEW: usize = 8;
 
-/// The different items of a list, in its order.
+/// The distinct items of a list, in its order.
 pub(crate) struct ListItems {
-    /// They.
+    /// The items.
     pub cells: Vec<Cell>,
-    /// The same, where they are many.
+    /// The same as a set, if there are many.
     set: HashSet<Cell, foldhash::fast::FixedState>,
 }
 
 impl ListItems {
-    /// Of all items of a list; `is_asked`: whether they are compared with values.
+    /// The distinct items of a list. `is_asked` says whether values are looked up in it.
     pub(crate) fn new(mut cells: Vec<Cell>, is_asked: bool) -> Self {
         let mut set = HashSet::default();
         if !is_asked && ascend(&cells) {
@@ -42,7 +42,7 @@ impl ListItems {
         Self { cells, set }
     }
 
-    /// Whether a value is one of them.
+    /// Whether a value is one of the items.
     pub(crate) fn has(&self, cell: Cell) -> bool {
         match self.set.is_empty() {
             true => self.cells.contains(&cell),
@@ -51,7 +51,7 @@ impl ListItems {
     }
 }
 
-/// Whether they are integers that become larger, as those of a range: none is there twice.
+/// Whether the cells are strictly ascending integers, as those of a range: then they are distinct.
 fn ascend(cells: &[Cell]) -> bool {
     let ascends = |pair: &[Cell]| match (pair[0].as_small_int(), pair[1].as_small_int()) {
         (Some(a), Some(b)) => a < b,
@@ -60,8 +60,10 @@ fn ascend(cells: &[Cell]) -> bool {
     cells.windows(2).all(ascends)
 }
 
+/// Checks that a value is a list.
+///
 /// # Errors
-/// A value that is no list.
+/// The value is not a list.
 pub fn check_list(value: &Value, span: Span) -> Result<()> {
     match value {
         Value::List(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! Values of queries: one word each, and what is done with columns of them.
+//! Values of queries: one word each, and operations on columns of them.
 
 pub mod cell;
 pub mod columns;

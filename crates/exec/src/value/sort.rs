@@ -1,4 +1,4 @@
-//! Rows in the order of their values.
+//! Sorts rows by their values.
 
 use crate::error::Result;
 use crate::limits::Check;
@@ -6,17 +6,17 @@ use crate::value::cell::{Cell, Interner};
 use base::{STEPS, sort_in_pieces, sort_words_in_pieces};
 use hashbrown::HashMap;
 
-/// Rows from which on digits are counted.
+/// Rows from which on a radix sort is used.
 const DIGITS_ROWS_MIN: usize = 512;
 
-/// Bits of a digit.
+/// Bits of a radix digit.
 const DIGIT_BITS: u32 = 11;
 
-/// Passes over the rows, at most.
+/// Most passes of a radix sort.
 const PASSES_MAX: u32 = 6;
 
-/// Whether rows surely stand in the order of these columns, as far as one look at the first tells:
-/// what is read in the order of a key often does.
+/// Whether rows are certainly ordered by these columns, judged by the first column: rows read in
+/// key order often are.
 pub fn is_in_order(columns: &[(&[Cell], bool)], rows: usize) -> bool {
     let Some((column, false)) = columns.first() else { return rows <= 1 };
     rows <= 1
@@ -26,7 +26,8 @@ pub fn is_in_order(columns: &[(&[Cell], bool)], rows: usize) -> bool {
         })
 }
 
-/// Row numbers in the order of these columns, each descending or not; equal rows keep their order.
+/// Row numbers in the order of these columns, each ascending or descending; equal rows keep their
+/// order.
 ///
 /// # Errors
 /// Those of `check`.
@@ -41,8 +42,8 @@ pub fn order(
         .iter()
         .all(|(column, _)| column.first().is_none_or(|first| first.as_small_int().is_some()));
     match columns {
-        // Often the first column alone tells the rows apart: others that are not numbers, whose
-        // values would be compared, are looked at only where it does not.
+        // The first column alone is often decisive. Sort keys of other non-integer columns, whose
+        // values would have to be compared, are made only if it is not.
         [first, rest @ ..] if !are_ints && !rest.is_empty() => {
             let key = of(first)?;
             let mut order = by_keys(std::slice::from_ref(&key), rows, check)?;
@@ -82,7 +83,7 @@ fn by_keys(keys: &[Vec<u64>], rows: usize, check: Check<'_>) -> Result<Vec<u32>>
         return Ok(order);
     }
     if let [key] = keys {
-        // The keys themselves are moved: to look each up by its row takes longer.
+        // Sorts the keys themselves: looking each up by its row would take longer.
         let mut pairs: Vec<(u64, u32)> = key.iter().copied().zip(0..rows as u32).collect();
         sort_words_in_pieces(&mut pairs, &mut || check())?;
         return Ok(pairs.into_iter().map(|(_, row)| row).collect());
@@ -90,9 +91,9 @@ fn by_keys(keys: &[Vec<u64>], rows: usize, check: Check<'_>) -> Result<Vec<u32>>
     sort_in_pieces((0..rows as u32).collect(), |&a, &b| compare(keys, a, b), check)
 }
 
-/// The same by the digits of the keys, from the least to the greatest (Knuth, TAOCP 5.2.5), where
-/// there are many rows and few digits: vertices' numbers take two passes, a comparison of each row
-/// with a dozen others.
+/// A radix sort by the digits of the keys, from the least significant (Knuth, TAOCP 5.2.5), where
+/// there are many rows and few digits. Vertex numbers take two passes, while sorting by comparison
+/// compares each row with a dozen others.
 fn by_digits(keys: &[Vec<u64>], rows: usize, check: Check<'_>) -> Result<Option<Vec<u32>>> {
     if rows < DIGITS_ROWS_MIN {
         return Ok(None);
@@ -140,7 +141,7 @@ fn by_digits(keys: &[Vec<u64>], rows: usize, check: Check<'_>) -> Result<Option<
     Ok(Some(order))
 }
 
-/// A word a cell, in the order of the cells' values.
+/// A word for each cell, in the order of the cells' values.
 fn sort_keys(
     column: &[Cell],
     descends: bool,

@@ -1,4 +1,4 @@
-//! Relations with history: rows whose last key column says from when on they hold.
+//! Relations with history: the last key column of a row tells since when it is valid.
 
 use crate::error::{Error, Result};
 use crate::value::cell::{Cell, Interner};
@@ -6,9 +6,9 @@ use function::Ambient;
 use model::Value;
 use syntax::Span;
 
-/// Whether a row is what its key was at a time: the newest row that is not later, if it asserts.
-/// `keys` are all key columns, the validity last; rows come in key order, the newest of a key
-/// first. `last` is the key that was answered last.
+/// Whether a row is the valid fact for its key at a time: the newest row that is not later, if it
+/// is an assertion. `keys` are all key columns, with the validity last; rows come in key order, the
+/// newest of a key first. `last` is the last key that was decided.
 pub(crate) fn newest(
     keys: &[Vec<Cell>],
     row: usize,
@@ -29,10 +29,11 @@ pub(crate) fn newest(
     validity.assert
 }
 
-/// The microseconds that a value after `@` says: an integer, a time as text, `'NOW'` or `'END'`.
+/// The time in microseconds of a value after `@`: an integer, a time as a string, `'NOW'` or
+/// `'END'`.
 ///
 /// # Errors
-/// A value that is no time.
+/// A value that is not a time.
 pub(crate) fn time_of(value: &Value, ambient: &dyn Ambient) -> Result<i64> {
     match value {
         Value::Int(us) => Ok(*us),
@@ -51,10 +52,10 @@ pub(crate) fn time_of(value: &Value, ambient: &dyn Ambient) -> Result<i64> {
     }
 }
 
-/// The microseconds of a time as text.
+/// The microseconds of a time in a string.
 ///
 /// # Errors
-/// Text that is none.
+/// A string that is not a time.
 pub fn microseconds(text: &str, ambient: &dyn Ambient) -> Result<i64> {
     let failed = |message: String| {
         let hint = "write times as in '2024-01-31T12:00:00Z'";

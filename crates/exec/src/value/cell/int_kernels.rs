@@ -1,23 +1,23 @@
-//! Small integers of a column, many at once.
+//! Operations on columns of small integers, many at a time.
 //!
 //! # Why
-//! What one by one costs some five nanoseconds a cell, a branch each for its kind, costs one where
-//! a loop has none: it looks at the end whether all were small integers, which they mostly are, and
-//! the caller does it again one by one where they were not.
+//! One cell at a time costs some five nanoseconds, with a branch for its kind. A loop without
+//! branches costs one: it checks at the end whether all cells were small integers, which they
+//! mostly are. If not, the caller repeats the work one by one.
 
 use super::{Cell, INT, INT_BITS};
 
-/// The first number that is too large.
+/// The first integer that does not fit.
 const HALF: u64 = 1 << (INT_BITS - 1);
 
-/// Whether words are all small integers, by the bits that all have: those are no less than `INT`,
-/// whose upper bits are all set.
+/// Whether words are all small integers, by the bits that all have in common: these are at least
+/// `INT`, whose upper bits are all set.
 fn are_small(common: u64) -> bool {
     common >= INT
 }
 
-/// Appends the cells of up to 64 integers, null where a bit of `valid` is not set; `false`, and
-/// nothing done, where one of them is not small.
+/// Appends the cells of up to 64 integers, null where a bit of `valid` is not set. Returns false,
+/// and appends nothing, where an integer is not small.
 #[inline]
 pub(crate) fn push_small_ints(
     ints: impl Iterator<Item = i64>,
@@ -30,7 +30,7 @@ pub(crate) fn push_small_ints(
         *past |= int.cast_unsigned().wrapping_add(HALF) >> INT_BITS;
         INT | (int.cast_unsigned() & (u64::MAX >> (64 - INT_BITS)))
     };
-    // A loop without a branch each: of words alone a compiler makes several at once.
+    // A loop without branches, which the compiler vectorizes.
     if valid == u64::MAX {
         out.extend(ints.map(|int| Cell(small(int, &mut past))));
     } else {
@@ -48,8 +48,8 @@ pub(crate) fn push_small_ints(
     past == 0
 }
 
-/// Rows of small integers for which a comparison holds, appended to `kept`; `false`, and nothing
-/// appended, where a cell is none.
+/// Appends the rows of small integers for which a comparison holds. Returns false, and appends
+/// nothing, where a cell is not a small integer.
 #[inline]
 pub(crate) fn select_small_ints(
     cells: impl Iterator<Item = (Cell, Cell)>,
@@ -57,14 +57,14 @@ pub(crate) fn select_small_ints(
     rows: usize,
     kept: &mut Vec<u32>,
 ) -> bool {
-    // The integers stand where their signs are those of the whole word: they need not be told from
-    // their tags to be compared.
+    // Shifted so that an integer's sign is that of the word. Then they can be compared without
+    // removing their tags.
     let high = |cell: Cell| (cell.0 << (64 - INT_BITS)).cast_signed();
     let (before, mut count, mut all) = (kept.len(), kept.len(), u64::MAX);
     kept.resize(before + rows, 0);
     for (row, (a, b)) in cells.take(rows).enumerate() {
         all &= a.0 & b.0;
-        // A branch a row would be guessed wrong as often as the condition is hard to guess.
+        // A branch per row would be mispredicted as often as the condition is unpredictable.
         kept[count] = row as u32;
         count += usize::from(holds(high(a), high(b)));
     }
@@ -72,12 +72,11 @@ pub(crate) fn select_small_ints(
     are_small(all)
 }
 
-/// The least and the greatest of cells that are all small integers; `None` where one is not, or
-/// there are none.
+/// The least and greatest integer; `None` without cells, or where a cell is not a small integer.
 pub(crate) fn small_range(cells: &[Cell]) -> Option<(i64, i64)> {
-    // With a half added, and an exponent above, the integers are doubles in the same order: the
-    // vectors that every x86-64 has compare those, and no words of 64 bits. As many at once as hide
-    // how long one comparison takes.
+    // With a half added and an exponent above, the integers are doubles in the same order. The
+    // vectors of every x86-64 compare doubles, but not 64-bit integers. The number of lanes hides
+    // the latency of a comparison.
     const LANES: usize = 8;
     const EXPONENT: u64 = 1075 << 52;
     const BITS: u64 = u64::MAX >> (64 - INT_BITS);
@@ -86,8 +85,7 @@ pub(crate) fn small_range(cells: &[Cell]) -> Option<(i64, i64)> {
     let (mut all, mut least, mut greatest) = ([u64::MAX; LANES], [first; LANES], [first; LANES]);
     let (chunks, rest) = cells.as_chunks::<LANES>();
     for chunk in chunks {
-        // A loop for each, and no `f64::min`, which looks for what is no number: these are the
-        // vectors' own operations.
+        // Separate loops, and not `f64::min`, which handles NaN: these map to vector instructions.
         let doubles = chunk.map(double);
         for lane in 0..LANES {
             all[lane] &= chunk[lane].0;
@@ -112,7 +110,7 @@ pub(crate) fn small_range(cells: &[Cell]) -> Option<(i64, i64)> {
     are_small(common).then(|| (int(least), int(greatest)))
 }
 
-/// The integers of cells that are all small ones; `None` where one is not.
+/// The integers of small-integer cells; `None` where a cell is not one.
 pub fn small_ints(cells: &[Cell]) -> Option<Vec<i64>> {
     let mut all = u64::MAX;
     let int = |cell: &Cell| {
@@ -123,10 +121,10 @@ pub fn small_ints(cells: &[Cell]) -> Option<Vec<i64>> {
     are_small(all).then_some(ints)
 }
 
-/// The sum of cells that are all small integers; `None` where one is not.
+/// The sum of small-integer cells; `None` where a cell is not one.
 pub(crate) fn small_sum(cells: &[Cell]) -> Option<i128> {
-    // With a half added each is a word without a sign, of which so many have a sum of 63 bits;
-    // vectors have no shift that keeps a sign.
+    // With a half added each is unsigned, and this many have a sum of at most 63 bits. Vectors have
+    // no arithmetic shift.
     const CHUNK: usize = 1 << 13;
     let mut sum = 0;
     for cells in cells.chunks(CHUNK) {
@@ -150,7 +148,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Mostly small integers, and what else a column may hold.
+    /// Mostly small integers, sometimes other cells.
     fn cells() -> impl Strategy<Value = Vec<Cell>> {
         let interner = Interner::default();
         let small = |ints: std::ops::Range<i64>| ints.prop_filter_map("large", Cell::small_int);

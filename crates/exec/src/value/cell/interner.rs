@@ -27,22 +27,22 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Texts of a batch that [`Interner::intern_not_compared`] remembers.
+/// Strings of a batch that [`Interner::intern_not_compared`] remembers.
 const RECENT: usize = 1024;
 
-/// Bytes of a text that costs as much to copy as to look for.
+/// Bytes from which on copying a string costs as much as looking it up.
 const NOT_COMPARED_BYTES: usize = 256;
 
 /// Calls its argument with each cell that is still held.
 pub(crate) type EachCell<'a> = &'a mut dyn FnMut(&mut dyn FnMut(Cell));
 
-/// The values of one query that are no words.
+/// The values of one query that do not fit a word.
 #[derive(Debug, Default)]
 pub struct Interner {
     inner: RwLock<Inner>,
-    /// Of values.
+    /// Bytes of values.
     bytes: AtomicU64,
-    /// Of tables of lists.
+    /// Bytes of the tables of lists.
     list_bytes: AtomicU64,
 }
 
@@ -73,7 +73,7 @@ impl Default for Inner {
     }
 }
 
-/// What the cells of one interner have in common: the upper half of their words.
+/// The upper half of the words of an interner's cells.
 #[derive(Clone, Copy, Debug)]
 struct Brand(u32);
 
@@ -90,7 +90,7 @@ impl Brand {
         Cell(u64::from(self.0) << 32 | u64::from(place))
     }
 
-    /// The entry of a cell, if it is one's.
+    /// The entry of a cell; `None` if the cell is not interned.
     ///
     /// # Panics
     /// If another interner made the cell.
@@ -115,7 +115,7 @@ impl Interner {
         }
     }
 
-    /// The same of a value that is given away.
+    /// The cell of an owned value.
     pub fn take(&self, value: Value) -> Cell {
         match inline(&value) {
             Some(cell) => cell,
@@ -125,7 +125,7 @@ impl Interner {
         }
     }
 
-    /// A text's cell; a copy is made only of one that is new.
+    /// A string's cell. Only a new string is copied.
     pub fn text(&self, text: &str) -> Cell {
         if let Some(cell) = Cell::short_text(text) {
             return cell;
@@ -152,7 +152,7 @@ impl Interner {
             }
             let hash = inner.hash_text(text);
             let is_it = |value: &Value| matches!(value, Value::Str(other) if other == text);
-            // Other bits than those that the table's groups are told by.
+            // Other bits than those that select groups in the table.
             let slot = &mut recent[(hash >> 20) as usize % RECENT];
             if inner.values.get(*slot as usize).is_some_and(is_it) {
                 return inner.brand.cell(*slot);
@@ -191,7 +191,7 @@ impl Interner {
         }
     }
 
-    /// Calls `with` with the value, without a copy.
+    /// Calls `with` with a cell's value, without a copy.
     pub fn with<T>(&self, cell: Cell, with: impl FnOnce(&Value) -> T) -> T {
         match cell.is_interned() {
             true => with(self.inner.read().value(cell)),
@@ -199,7 +199,7 @@ impl Interner {
         }
     }
 
-    /// The order of two cells' values.
+    /// The order of two cells by their values.
     pub fn cmp(&self, a: Cell, b: Cell) -> Ordering {
         compare_words(a, b).unwrap_or_else(|| self.inner.read().cmp(a, b))
     }
@@ -218,8 +218,8 @@ impl Interner {
         let Some(words) = inner.text_words(&cells, &mut check)? else {
             return base::sort_in_pieces(cells, compare, check);
         };
-        // Most texts are told apart by their words, which lie beside the cells: each of the others
-        // lies anywhere.
+        // Most strings are distinguished by a word stored beside the cell; the strings themselves
+        // are scattered in memory.
         let pairs = words.into_iter().zip(cells).collect();
         let compare =
             |a: &(u64, Cell), b: &(u64, Cell)| a.0.cmp(&b.0).then_with(|| compare(&a.1, &b.1));
@@ -227,7 +227,7 @@ impl Interner {
         Ok(pairs.into_iter().map(|(_, cell)| cell).collect())
     }
 
-    /// Calls `with` with the text of a cell; `None` where it is no text.
+    /// Calls `with` with the string of a cell; `None` where it is not a string.
     pub(crate) fn with_text<T>(&self, cell: Cell, with: impl FnOnce(&str) -> T) -> Option<T> {
         match cell.as_short_text() {
             Some(short) => Some(with(short.as_str())),
@@ -238,18 +238,18 @@ impl Interner {
         }
     }
 
-    /// A copy of the value. A long one is asked for, and a long list not copied to its end where
-    /// `ambient` says so.
+    /// A copy of the value. Memory for a long one is requested first, and copying a long list stops
+    /// if `ambient` says so.
     ///
     /// # Errors
-    /// What `ambient` says.
+    /// Those of `ambient`.
     pub(crate) fn copy(&self, cell: Cell, ambient: &dyn Ambient) -> Result<Value, Failure> {
         if !cell.is_interned() {
             return Ok(plain(cell));
         }
         match self.inner.read().value(cell) {
             Value::List(items) => {
-                // Few hundred items that are no lists themselves are no matter.
+                // A few hundred items that are not lists need no request.
                 if items.len() as u64 * size_of::<Value>() as u64 >= UNASKED_BYTES {
                     ambient.ask(items.iter().map(bytes_of).sum())?;
                 }
@@ -265,12 +265,12 @@ impl Interner {
         }
     }
 
-    /// About how many bytes the values take.
+    /// Approximate size in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed) + self.list_bytes.load(Relaxed)
     }
 
-    /// How far it is filled.
+    /// The current fill level.
     pub(crate) fn mark(&self) -> Mark {
         let inner = self.inner.read();
         Mark {
@@ -280,15 +280,15 @@ impl Interner {
         }
     }
 
-    /// Columns as cells of an interner of their own. What came behind `mark` goes there with them
-    /// and is forgotten here: no other cell of it may be used again.
+    /// Moves the values added after `mark` to a new interner, and makes the cells of `columns`
+    /// refer to that. No other cell of these values may be used again.
     pub(crate) fn split_off(&self, mark: &Mark, columns: &mut [Vec<Cell>]) -> Self {
         let mut inner = self.inner.write();
         let values = inner.values.split_off(mark.values);
         let Inner { places, hasher, free, kept, .. } = &mut *inner;
         free.retain(|&place| (place as usize) < mark.values);
         *kept = (*kept).min(mark.values);
-        // Strings that are not compared have no entry in the table: mostly none has.
+        // Strings that are not compared have no entry in the table; mostly none has.
         if places.len() > mark.places {
             for (value, place) in values.iter().zip(mark.values as u32..) {
                 let found = places.find_entry(hash_with(hasher, value), |&other| other == place);
@@ -306,15 +306,15 @@ impl Interner {
         Self { inner: RwLock::new(other), ..Self::default() }
     }
 
-    /// Values that are here now are not swept any more: their cells are held beyond a batch, and it
-    /// is not known which.
+    /// Protects all current values from sweeps: their cells are held beyond a batch, and it is not
+    /// known which.
     pub(crate) fn keep(&self) {
         let mut inner = self.inner.write();
         inner.kept = inner.values.len();
     }
 
-    /// Lets go the values that came behind `mark` and are in none of the cells that `each_kept`
-    /// hands on: no other cell of them may be used again.
+    /// Releases the values added after `mark` that are in none of the cells that `each_kept`
+    /// visits: no other cell of them may be used again.
     pub(crate) fn sweep(&self, mark: &Mark, each_kept: EachCell<'_>) {
         let mut inner = self.inner.write();
         let first = mark.values.max(inner.kept);
@@ -330,7 +330,7 @@ impl Interner {
         let mut freed_bytes = 0;
         for (at, _) in is_kept.iter().enumerate().filter(|(_, kept)| !**kept) {
             let place = first + at;
-            // No null is ever interned.
+            // Null is never interned.
             if matches!(values[place], Value::Null) {
                 continue;
             }
@@ -353,15 +353,15 @@ impl Interner {
         self.list_bytes.fetch_sub(lists.retain(is_there), Relaxed);
     }
 
-    /// The same, and nothing is forgotten.
+    /// Copies the values of `columns` to a new interner, and makes their cells refer to that.
     pub(crate) fn copied(&self, columns: &mut [Vec<Cell>]) -> Self {
         let mut other = Inner::default();
         self.inner.read().resettle(&mut other, |_| None, columns);
         Self { inner: RwLock::new(other), ..Self::default() }
     }
 
-    /// The cell of a value that is there, or else its hash. No lock is held when this returns, so
-    /// that another can be taken.
+    /// The cell of a known value, or else its hash. The lock is released on return, so that the
+    /// caller can take another.
     fn known(
         &self,
         hash: impl FnOnce(&Inner) -> u64,
@@ -374,7 +374,7 @@ impl Interner {
 
     fn insert(&self, hash: u64, value: Value) -> Cell {
         let mut inner = self.inner.write();
-        // Another thread may have been here since.
+        // Another thread may have added it meanwhile.
         if let Some(cell) = inner.find(hash, |other| *other == value) {
             return cell;
         }
@@ -384,7 +384,7 @@ impl Interner {
     }
 }
 
-/// How far an [`Interner`] was filled.
+/// A fill level of an [`Interner`].
 #[derive(Clone, Debug)]
 pub(crate) struct Mark {
     values: usize,
@@ -393,23 +393,23 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// About how many bytes its values take.
+    /// Approximate size of the values, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 }
 
 impl Inner {
-    /// The value of a cell that it made.
+    /// The value of an interned cell.
     ///
     /// # Panics
-    /// If another interner made the cell, or it holds its value itself.
+    /// If another interner made the cell, or the cell is not interned.
     fn value(&self, cell: Cell) -> &Value {
-        &self.values[self.brand.place(cell).expect("the caller saw that it is interned")]
+        &self.values[self.brand.place(cell).expect("the caller checked that it is interned")]
     }
 
-    /// Makes cells of this one cells of another: at the place that `moved` says, or else as copies
-    /// of their values.
+    /// Makes the cells of `columns` refer to another interner: to the entry that `moved` returns,
+    /// or to a copy of the value.
     fn resettle(
         &self,
         other: &mut Self,
@@ -431,7 +431,7 @@ impl Inner {
         }
     }
 
-    /// Adds a value, which is found again by its hash if one is given.
+    /// Adds a value. With a hash it can be found again.
     fn add(&mut self, value: Value, hash: Option<u64>) -> u32 {
         let Self { values, free, places, hasher, .. } = self;
         let place = match free.pop() {
@@ -459,8 +459,8 @@ impl Inner {
         }
     }
 
-    /// Of cells that are all texts, a word each, in their order as far as it goes: that of the
-    /// first bytes behind those that all texts begin with.
+    /// A word for each cell that orders strings as far as it goes: the first bytes after the common
+    /// prefix of all. `None` if a cell is not a string.
     ///
     /// # Errors
     /// Those of `check`.
@@ -478,7 +478,7 @@ impl Inner {
                     if !cell.is_short_text() {
                         return Ok(None);
                     }
-                    // Six bytes or less: little to be saved.
+                    // At most six bytes: little can be saved.
                     shared = 0;
                     continue;
                 };
@@ -494,7 +494,7 @@ impl Inner {
             words.extend(piece.iter().map(|&cell| {
                 match self.brand.place(cell).map(|at| &self.values[at]) {
                     Some(Value::Str(text)) => base::leading_word(&text.as_bytes()[shared..]),
-                    // A short text: its bytes are the lower six of its word.
+                    // A short string: its bytes are the lower six of its word.
                     _ => cell.0 << 16,
                 }
             }));
@@ -506,7 +506,7 @@ impl Inner {
         hash_with(&self.hasher, value)
     }
 
-    /// The hash of the text as a value.
+    /// The hash of a string as a value.
     fn hash_text(&self, text: &str) -> u64 {
         let mut state = self.hasher.build_hasher();
         std::mem::discriminant(&Value::Str(String::new())).hash(&mut state);
@@ -595,7 +595,7 @@ pub(super) mod tests {
             let mark = interner.mark();
             let cells: Vec<_> = young.iter().map(|(value, _)| interner.cell(value)).collect();
             let kept = || cells.iter().zip(&young).filter(|(_, (_, keeps))| *keeps);
-            // Values that are there twice are kept where either is.
+            // A value that occurs twice is kept if either cell is.
             interner.sweep(&mark, &mut |keep| kept().for_each(|(&cell, _)| keep(cell)));
             let mut bytes: Vec<Cell> = old.iter().copied().chain(kept().map(|(&cell, _)| cell)).collect();
             bytes.retain(|cell| !cell.is_word());

@@ -1,16 +1,15 @@
-//! Whether a value is in a long list: by a table of the list's items.
+//! Membership in long lists, by a hash table of the list's items.
 //!
 //! # Why
-//! `is_in(k, $list)` and `not k in $list` asked each of 100,000 items for each row. A list that
-//! many rows ask is a constant or a parameter, so it is in the interner, where its table is made
-//! once for all rules, rounds and threads of a query.
+//! `is_in(k, $list)` and `not k in $list` compared each of 100,000 items for each row. A list that
+//! many rows use is a constant or a parameter, so it is interned, and its table is built once for
+//! all rules, rounds and threads of a query.
 //!
 //! # Invariants
-//! 1. The answer is that of `items.contains(value)`: values are told apart as the interner tells
-//!    them apart.
-//! 2. A table is gone when its list is: another value may take the place.
-//! 3. A table's bytes are asked for before it is made, and counted with the values as long as it is
-//!    there.
+//! 1. The answer is that of `items.contains(value)`, with the interner's equality.
+//! 2. A table is removed with its list: another value may reuse the slot.
+//! 3. Memory for a table is requested before it is built, and counted with the values while it
+//!    exists.
 
 use super::{Cell, Inner, Interner, hash_with, plain};
 use base::STEPS;
@@ -19,19 +18,19 @@ use hashbrown::{HashMap, HashTable};
 use model::Value;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Items that are asked one by one: to find a table takes as long.
+/// Items that are compared one by one: finding a table takes as long.
 const FEW: usize = 16;
 
-/// Bytes of an item in a table: its number, a byte of control, and what a table that has just grown
-/// leaves empty.
+/// Bytes of an item in a table: its index, a control byte, and the empty slots of a table that has
+/// just grown.
 const ITEM_BYTES: u64 = 12;
 
-/// Tables of lists, by the places of these.
+/// Tables of lists, by the slots of the lists.
 #[derive(Debug, Default)]
 pub(super) struct ListTables(HashMap<u32, HashTable<u32>, foldhash::fast::FixedState>);
 
 impl ListTables {
-    /// Lets go the tables of lists that are gone; how many bytes they had.
+    /// Removes the tables of removed lists; returns how many bytes they had.
     pub(super) fn retain(&mut self, is_there: impl Fn(usize) -> bool) -> u64 {
         let mut freed_bytes = 0;
         self.0.retain(|&place, table| {
@@ -47,21 +46,21 @@ fn table_bytes(items: usize) -> u64 {
     ITEM_BYTES * items as u64
 }
 
-/// A value that is looked for.
+/// A value to look up in a list.
 #[derive(Clone, Copy)]
 pub(crate) enum Sought<'v> {
-    /// Of the same interner.
+    /// A cell of the same interner.
     Cell(Cell),
-    /// In no interner.
+    /// A value that is not interned.
     Value(&'v Value),
 }
 
 impl Interner {
-    /// Whether a list that is in the interner has this very value; `None` where it is no list.
-    /// `ambient` is asked for the memory.
+    /// Whether an interned list contains this value; `None` where it is not a list. Memory is
+    /// requested from `ambient`.
     ///
     /// # Errors
-    /// What `ambient` says.
+    /// Those of `ambient`.
     pub(crate) fn has_item(
         &self,
         list: Cell,
@@ -76,11 +75,11 @@ impl Interner {
         }
         self.add_table(list, ambient)?;
         let inner = self.inner.read();
-        // Who let the table go meanwhile has let the list go.
+        // If the table was removed meanwhile, the list was, too.
         Ok(inner.find_item(list, sought).flatten())
     }
 
-    /// Makes the table of a list.
+    /// Builds the table of a list.
     fn add_table(&self, list: Cell, ambient: &dyn Ambient) -> Result<(), Failure> {
         let table = {
             let inner = self.inner.read();
@@ -111,8 +110,8 @@ impl Interner {
 }
 
 impl Inner {
-    /// Whether the list has the value: `None` where a table has to be made first, `Some(None)`
-    /// where it is no list.
+    /// Whether the list has the value: `None` where a table must be built first, `Some(None)` where
+    /// it is not a list.
     fn find_item(&self, list: Cell, sought: Sought<'_>) -> Option<Option<bool>> {
         let Value::List(items) = self.value(list) else { return Some(None) };
         let short;
@@ -140,7 +139,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Gives so much memory to each who asks.
+    /// Grants this much memory to each request.
     struct Purse(u64);
 
     impl Ambient for Purse {
@@ -160,7 +159,7 @@ mod tests {
     const ANY: Purse = Purse(u64::MAX);
 
     proptest! {
-        /// The other way is to ask one item after the other.
+        /// Compares with a linear search.
         #[test]
         fn a_table_knows_what_is_in_a_list(
             mut items in prop::collection::vec(value(), 0..60),
@@ -201,7 +200,7 @@ mod tests {
         assert_eq!(interner.bytes(), without_bytes + table_bytes(1000));
         interner.sweep(&mark, &mut |_| {});
         assert_eq!(interner.bytes(), mark.bytes());
-        // Another list in its place.
+        // Another list in the same slot.
         let other = interner.cell(&Value::List(vec![Value::Int(-1); 1000]));
         let found = interner.has_item(other, Sought::Value(&Value::Int(1)), &ANY);
         assert_eq!(found, Ok(Some(false)));
