@@ -82,8 +82,8 @@ impl Profile {
         self.group.rounds += 1;
     }
 
-    /// The present group is done after so many microseconds; its relations have so many rows, and
-    /// it held so many bytes at most.
+    /// The present group is done after `us` microseconds. Its relations have `rows` rows, and it
+    /// held `held_bytes_max` bytes at most.
     pub(crate) fn end_group(&mut self, us: u64, rows: u64, held_bytes_max: u64) {
         self.groups.push(GroupFigures { us, rows, held_bytes_max, ..self.group });
         self.group = GroupFigures::default();
@@ -134,7 +134,7 @@ impl Clock {
         }
     }
 
-    /// An earlier step answered this one, too, for so many batches and rows.
+    /// An earlier step also answered this one, for this number of batches and rows.
     pub(crate) fn note_fused(&mut self, step: usize, name: OperatorName, batches: u64, rows: u64) {
         if let Some(figures) = self.steps.get_mut(step) {
             figures.batches += batches;

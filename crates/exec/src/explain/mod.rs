@@ -76,14 +76,14 @@ impl Analysis {
         self.plan_us = limits.now_us().saturating_sub(self.began_us);
     }
 
-    /// The query was answered by a fast path, and gives so many rows. Its steps did not run.
+    /// A fast path answered the query with this number of rows. No step ran.
     pub fn end_fast_path(&mut self, name: &str, rows: usize, limits: &QueryLimits<'_>) {
         let us = limits.now_us().saturating_sub(self.began_us + self.plan_us);
         let seen = [Some(int(rows as u64)), None, Some(ms(us)), None];
         self.finish(vec![summary(name, String::new(), seen)], rows, None, limits);
     }
 
-    /// The query is done, and gives so many rows.
+    /// The query is done and returned this number of rows.
     pub fn end(&mut self, profile: &Profile, plan: &Plan, rows: usize, limits: &QueryLimits<'_>) {
         let mut lines = Vec::new();
         for (stratum, group) in plan.groups.iter().enumerate() {

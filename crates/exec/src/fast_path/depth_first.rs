@@ -32,7 +32,7 @@ const LOOKS_MAX: usize = 64;
 /// Rows read after which it gives up.
 const ROWS_MAX: usize = 1024;
 
-/// Rows of a lookup, at least: so many cost little more than one.
+/// Rows of a lookup, at least: this many cost little more than one.
 const LOOK_ROWS_MIN: usize = 32;
 
 /// Steps of a body that is followed so: each lookup is a frame of the stack.

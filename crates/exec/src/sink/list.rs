@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Rows kept beyond those wanted, before the others are dropped.
 const SPARE_ROWS: usize = 8192;
 
-/// Rows none of which can be equal ([`plan::PipelinePlan::distinct_keys`]).
+/// Rows that are provably distinct ([`plan::PipelinePlan::distinct_keys`]).
 pub(crate) struct ListSink<'q> {
     /// The rows.
     pub list: Columns,
