@@ -248,7 +248,7 @@ impl Inner {
     }
 
     /// Whether a commit would be neither slowed down nor stopped, and nobody holds the lock for longer than a commit: who loads or flushes does.
-    pub(crate) fn commits_at_once(&self) -> bool {
+    pub(crate) fn commit_would_not_block(&self) -> bool {
         let is_free = |_| {
             std::hint::spin_loop();
             self.writer.try_lock().is_some()

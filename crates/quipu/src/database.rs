@@ -450,7 +450,7 @@ impl Database {
     #[must_use]
     pub fn commits_at_once(&self) -> bool {
         self.options.durability != Durability::Sync
-            && self.parts().is_ok_and(|parts| parts.store.commits_at_once())
+            && self.parts().is_ok_and(|parts| parts.store.commit_would_not_block())
     }
 
     /// Options of an import, derived from those of this database.

@@ -3,7 +3,7 @@
 use crate::database::{Database, Tx};
 use crate::script::{RunOptions, no_parameters, run_of, said};
 use model::Frame;
-use relation::Names;
+use relation::NameOverlay;
 use session::{Change, ChangeKind, ColumnOf, Frames};
 use std::fmt;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if there is no such relation.
     pub fn columns_of(&self, name: &str) -> Result<Vec<ColumnOf>> {
-        self.engine()?.columns(&Names::default(), name).map_err(|error| said(error, None))
+        self.engine()?.columns(&NameOverlay::default(), name).map_err(|error| said(error, None))
     }
 
     /// Opens the relation with these columns, and creates it if it does not exist. `spec` has the
@@ -120,7 +120,7 @@ impl Tx {
 
 impl Relation {
     fn open(database: &Database, transaction: Option<&Tx>, name: &str) -> Result<Self> {
-        let names = transaction.map_or_else(|| Ok(Names::default()), Tx::names)?;
+        let names = transaction.map_or_else(|| Ok(NameOverlay::default()), Tx::names)?;
         let columns = database.engine()?.columns(&names, name);
         let columns = columns.map_err(|error| said(error, None))?;
         let (database, transaction) = (database.clone(), transaction.cloned());
@@ -244,8 +244,8 @@ impl Relation {
         }
     }
 
-    fn names(&self) -> Result<Names> {
-        self.transaction.as_ref().map_or_else(|| Ok(Names::default()), Tx::names)
+    fn names(&self) -> Result<NameOverlay> {
+        self.transaction.as_ref().map_or_else(|| Ok(NameOverlay::default()), Tx::names)
     }
 
     fn reader(&self) -> Result<Reader> {

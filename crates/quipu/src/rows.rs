@@ -3,7 +3,7 @@
 use crate::database::{Database, Tx};
 use crate::script::{RunOptions, no_parameters, run_of, said};
 use model::Frame;
-use relation::Names;
+use relation::NameOverlay;
 use session::{Change, ChangeKind, Engine};
 use std::collections::BTreeMap;
 use store::{Read, Result};
@@ -19,7 +19,7 @@ impl Database {
     /// its access level forbids it.
     pub fn export_relations<S: AsRef<str>>(&self, names: &[S]) -> Result<BTreeMap<String, Frame>> {
         let moment = self.engine()?.moment().map_err(|error| said(error, None))?;
-        export(self.engine()?, &*moment, &Names::default(), names)
+        export(self.engine()?, &*moment, &NameOverlay::default(), names)
     }
 
     /// Puts rows into relations, atomically. For a name with a leading `-`, the rows' keys are
@@ -108,7 +108,7 @@ impl Tx {
 fn export<S: AsRef<str>>(
     engine: &Engine,
     read: &dyn Read,
-    names: &Names,
+    names: &NameOverlay,
     wanted: &[S],
 ) -> Result<BTreeMap<String, Frame>> {
     let frame = |name: &S| {

@@ -11,7 +11,7 @@ use exec::output::Output;
 use exec::result_stream::Consumer;
 use exec::storage::relation_source::Relation;
 use exec::value::cell::Interner;
-use relation::Names;
+use relation::NameOverlay;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -108,7 +108,7 @@ impl Engine {
         let epoch = self.schema_epoch.now(&*self.env);
         let generation = self.plan_cache.generation();
         let snapshot = self.store.snapshot();
-        let planned = self.plan(query, &*snapshot, &BTreeMap::new(), &Names::default());
+        let planned = self.plan(query, &*snapshot, &BTreeMap::new(), &NameOverlay::default());
         if !self.schema_epoch.is(epoch) {
             return Ok(None);
         }

@@ -4,7 +4,7 @@ use super::Database;
 use base::KeyspaceId;
 use env::Owner;
 use env::sync::Mutex;
-use relation::Names;
+use relation::NameOverlay;
 use session::{Engine, TransactionState};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -103,7 +103,7 @@ impl Tx {
     /// # Errors
     /// [`ErrorKind::Conflict`] if others have renamed, replaced or removed relations since it
     /// began.
-    pub(crate) fn names(&self) -> Result<Names> {
+    pub(crate) fn names(&self) -> Result<NameOverlay> {
         self.database.check_open()?;
         let carried = self.scripts.carried.lock();
         self.scripts.engine.names_in(&carried).cloned()

@@ -12,7 +12,7 @@ use exec::storage::access_path::StoredPath;
 use exec::value::cell::{Cell, Interner, small_ints};
 use function::Ambient;
 use model::{Series, Type, Value, Values};
-use relation::Refused;
+use relation::ColumnError;
 use std::ops::Range;
 use store::{Kinds, TableWrites};
 
@@ -42,7 +42,7 @@ pub(crate) fn writes(
     columns: &[Option<&Series>],
     rows: &Range<usize>,
     ambient: &dyn Ambient,
-) -> Result<Vec<TableWrites>, Refused> {
+) -> Result<Vec<TableWrites>, ColumnError> {
     let table = |path: &StoredPath| {
         Ok(TableWrites {
             keyspace: path.keyspace,
@@ -63,11 +63,11 @@ pub(crate) fn encode(
     columns: &[Option<&Series>],
     rows: Range<usize>,
     ambient: &dyn Ambient,
-) -> Result<Batch, Refused> {
+) -> Result<Batch, ColumnError> {
     let coerce = |of: &Type, value: Value| coerced(of, value, ambient);
     let own: Vec<Option<&Series>> = path.columns.iter().map(|&column| columns[column]).collect();
     let mut batch = Batch::new(&path.shape);
     let encoded = path.schema.append_columns(&own, rows, &coerce, &mut batch);
-    encoded.map_err(|refused| Refused { column: path.columns[refused.column], ..refused })?;
+    encoded.map_err(|refused| ColumnError { column: path.columns[refused.column], ..refused })?;
     Ok(batch)
 }

@@ -83,7 +83,7 @@ impl Join {
                 self.combiner.combine(KeyOf::I64(word_to_int(word)), old, new, made)?;
             }
             (KeyType::Str, KeyRef::Bytes(encoded)) => {
-                let text = model::decode_text(encoded).map_err(|error| {
+                let text = model::decode_str(encoded).map_err(|error| {
                     Error::new(ErrorKind::Corruption, format!("a key is no text: {error}"))
                 })?;
                 self.combiner.combine(KeyOf::Str(&text), old, new, made)?;
