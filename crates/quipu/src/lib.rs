@@ -68,7 +68,7 @@ pub use session::{
 pub use size::parse_bytes;
 pub use store::{BulkWritten, Durability, Error, ErrorKind, Isolation, Result, WrittenBytes};
 pub use syntax::is_unfinished;
-pub use syntax::words::written as written_name;
+pub use syntax::words::quote_name as written_name;
 pub use views::blobs::{
     BlobReader, BlobRows, BlobScan, BlobWriter, Blobs, BlobsCheck, BlobsReconciled, KeyScan,
     Measure,

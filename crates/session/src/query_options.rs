@@ -72,7 +72,7 @@ pub(crate) fn known(
 ) -> Result<Value> {
     let mut names = Vec::new();
     let resolved = plan::resolve_expression(expr, &mut names).map_err(|problem| vec![problem])?;
-    let place = |name: &str| expr.place_of_parameter(name);
+    let place = |name: &str| expr.span_of_parameter(name);
     let given = cells_of(&names, parameters, interner, place)?;
     exec::expr::Computer::new(interner, &given, ambient).known(&resolved)
 }

@@ -623,7 +623,7 @@ impl Session<'_> {
         let mut mutation = mutation.clone();
         let spec = mutation.spec.iter_mut();
         for column in spec.flat_map(Spec::columns_mut) {
-            column.default.iter_mut().try_for_each(|one| one.give_parameters(&mut value))?;
+            column.default.iter_mut().try_for_each(|one| one.bind_parameters(&mut value))?;
         }
         Ok(Cow::Owned(mutation))
     }
