@@ -7,7 +7,7 @@ use exec::storage::access_path::StoredPath;
 use exec::storage::relation_source::{Relation, StoredRelation};
 use exec::storage::statistics::PathStatistics;
 use exec::table::owned::OwnedTable;
-use function::OwnAggregate;
+use function::UserAggregate;
 use model::Type;
 use plan::{AccessPath, ColumnInfo, RelationInfo, Spelled};
 use relation::{Access, Catalog, Dictionary, Entry, GraphPart, NameOverlay, Schema};
@@ -260,7 +260,7 @@ impl plan::Catalog for CatalogView<'_> {
         exec::fixed_rule::columns(name, options, self.own)
     }
 
-    fn aggregate(&self, name: &str) -> Option<Arc<OwnAggregate>> {
+    fn aggregate(&self, name: &str) -> Option<Arc<UserAggregate>> {
         self.own.aggregate(name)
     }
 

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::expr::batch::{Bindings, NoRows, Rows};
 use crate::expr::meter::Meter;
 use crate::value::cell::{Cell, Interner, Sought, select_small_ints};
-use function::{Ambient, Failure, Function, UNASKED_BYTES, bytes_of};
+use function::{Failure, Function, FunctionContext, UNASKED_BYTES, bytes_of};
 use model::Value;
 use plan::Expr;
 use syntax::Span;
@@ -104,7 +104,7 @@ pub struct Computer<'a> {
     /// Of the query, by number.
     pub parameters: &'a [Cell],
     /// The world outside.
-    pub ambient: &'a dyn Ambient,
+    pub ambient: &'a dyn FunctionContext,
     meter: Meter<'a>,
 }
 
@@ -127,7 +127,11 @@ impl Made {
 
 impl<'a> Computer<'a> {
     /// Of a query that reads no rows yet.
-    pub fn new(interner: &'a Interner, parameters: &'a [Cell], ambient: &'a dyn Ambient) -> Self {
+    pub fn new(
+        interner: &'a Interner,
+        parameters: &'a [Cell],
+        ambient: &'a dyn FunctionContext,
+    ) -> Self {
         Self { interner, parameters, ambient, meter: Meter::new(ambient, interner) }
     }
 
@@ -434,7 +438,7 @@ impl<'a> Computer<'a> {
             bytes += len;
         }
         if bytes as u64 >= UNASKED_BYTES {
-            self.meter.ask(bytes as u64)?;
+            self.meter.request_memory(bytes as u64)?;
         }
         let mut joined = String::new();
         if joined.try_reserve_exact(bytes).is_err() {
@@ -459,7 +463,7 @@ impl<'a> Computer<'a> {
     /// # Errors
     /// What stops the query.
     pub(crate) fn go_on(&self, span: Span) -> Result<()> {
-        self.ambient.go_on().map_err(|failure| Error::failed(failure, span))
+        self.ambient.check_cancelled().map_err(|failure| Error::failed(failure, span))
     }
 
     /// The cell of what a part came to.

@@ -10,7 +10,7 @@ use crate::dml::target::Target;
 use base::{Batch, Kind};
 use exec::storage::access_path::StoredPath;
 use exec::value::cell::{Cell, Interner, small_ints};
-use function::Ambient;
+use function::FunctionContext;
 use model::{Series, Type, Value, Values};
 use relation::ColumnError;
 use std::ops::Range;
@@ -41,7 +41,7 @@ pub(crate) fn writes(
     kind: Kind,
     columns: &[Option<&Series>],
     rows: &Range<usize>,
-    ambient: &dyn Ambient,
+    ambient: &dyn FunctionContext,
 ) -> Result<Vec<TableWrites>, ColumnError> {
     let table = |path: &StoredPath| {
         Ok(TableWrites {
@@ -62,7 +62,7 @@ pub(crate) fn encode(
     path: &StoredPath,
     columns: &[Option<&Series>],
     rows: Range<usize>,
-    ambient: &dyn Ambient,
+    ambient: &dyn FunctionContext,
 ) -> Result<Batch, ColumnError> {
     let coerce = |of: &Type, value: Value| coerced(of, value, ambient);
     let own: Vec<Option<&Series>> = path.columns.iter().map(|&column| columns[column]).collect();

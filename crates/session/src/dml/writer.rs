@@ -410,7 +410,7 @@ impl Writer<'_> {
 
     /// Whether to go on.
     fn ask(&self) -> Result<()> {
-        let asked = self.computer.ambient.go_on();
+        let asked = self.computer.ambient.check_cancelled();
         asked.map_err(|failure| Error::failed(failure, Span::default()))
     }
 
