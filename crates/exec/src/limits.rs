@@ -47,7 +47,7 @@ pub struct Earlier {
 }
 
 impl<'w> QueryLimits<'w> {
-    /// A watch that cancels when the flag is set, or when more than so many bytes are held.
+    /// Limits that cancel when the flag is set, or when more than so many bytes are held.
     pub fn new(env: Arc<dyn Env>, cancelled: Arc<AtomicBool>, memory_bytes_max: u64) -> Self {
         let deadline_us = AtomicU64::new(u64::MAX);
         let last_us = u64::MAX;
@@ -237,7 +237,7 @@ impl<'w> QueryLimits<'w> {
     }
 }
 
-impl algo::Watch for QueryLimits<'_> {
+impl algo::Limits for QueryLimits<'_> {
     fn go_on(&self) -> bool {
         !self.is_over()
     }
