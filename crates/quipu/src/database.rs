@@ -18,7 +18,7 @@ use views::combined::{Combined, CombinedDef, Combiner};
 use views::counters::{Counters, CountersDef};
 use views::graph::{Graph, GraphDef};
 use views::import::ImportOptions;
-use views::waiting::{Buffering, Registry};
+use views::write_buffer::{Buffering, Registry};
 
 /// An open database. Cheap to clone; threads may share it. It is closed by [`Database::close`], or
 /// when the last clone is dropped.
@@ -434,7 +434,7 @@ impl Database {
 
     /// Writes the write buffers, so that later operations see all increments in the store.
     pub(crate) fn write_waiting(&self) -> Result<()> {
-        self.parts()?.waiting.write_waiting()
+        self.parts()?.waiting.flush_buffers()
     }
 
     /// Begins a transaction. Writes the write buffers first; it does not see increments that could

@@ -6,7 +6,7 @@ use store::Durability;
 use views::counters::{Combine, NumberType};
 use views::graph::{VertexType, WeightType};
 use views::keys::KeyType;
-use views::waiting::Buffering;
+use views::write_buffer::Buffering;
 
 /// How a database is opened. All other settings are derived from these.
 #[derive(Clone, Debug)]

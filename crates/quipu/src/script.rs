@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::{Durability, Error, ErrorKind, Result, Store};
 use views::blobs::Blobs;
-use views::waiting::Registry;
+use views::write_buffer::Registry;
 
 /// Values of a script's parameters, by their names without `$`.
 pub type Parameters = session::Parameters;
@@ -286,7 +286,7 @@ impl Beside {
 
 impl Host for Beside {
     fn compact_while(&self, go_on: &dyn Fn() -> bool) -> Result<()> {
-        self.waiting.write_waiting()?;
+        self.waiting.flush_buffers()?;
         for entry in Catalog::new(Arc::clone(&self.store)).list()? {
             let Entry::Blobs(def, _) = entry else { continue };
             if !go_on() {
@@ -303,13 +303,13 @@ impl Host for Beside {
 
     fn write_waiting(&self, keyspace: Option<KeyspaceId>) -> Result<()> {
         match keyspace {
-            Some(keyspace) => self.waiting.write_waiting_in(keyspace),
-            None => self.waiting.write_waiting(),
+            Some(keyspace) => self.waiting.flush_buffer_of(keyspace),
+            None => self.waiting.flush_buffers(),
         }
     }
 
     fn is_waiting(&self, keyspace: Option<KeyspaceId>) -> bool {
-        self.waiting.is_waiting(keyspace)
+        self.waiting.has_buffered(keyspace)
     }
 
     fn dropped(&self, keyspace: KeyspaceId) {
