@@ -256,7 +256,7 @@ impl Database {
             py,
             params,
             RunOptions { files: files.as_ref(), ..options },
-            |parameters, options| database.run_briefly(script, parameters, options),
+            |parameters, options| database.try_run(script, parameters, options),
             |parameters, options| database.run_with(script, parameters, options),
         )
     }

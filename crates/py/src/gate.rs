@@ -88,7 +88,7 @@ pub(crate) fn write<T: Send>(
     database: &quipu::Database,
     mut write: impl FnMut() -> quipu::Result<T> + Send,
 ) -> PyResult<T> {
-    if database.commits_at_once() && !WRITES_PAUSES.is_one() {
+    if database.commit_would_not_block() && !WRITES_PAUSES.is_one() {
         let done = env::at_once(&mut write);
         WRITES_PAUSES.note(done.is_some());
         if let Some(done) = done {

@@ -80,7 +80,7 @@ impl Check {
     }
 
     /// Returns itself if it has no problems, or else an error with the report as its cause.
-    fn judged(self) -> Result<Self> {
+    fn into_result(self) -> Result<Self> {
         match self.is_sound() {
             true => Ok(self),
             false => Err(Error::caused(ErrorKind::Corruption, Unsound(self))),
@@ -144,7 +144,7 @@ impl Database {
             check.files.notes.push(note.to_owned());
         }
         check.files.duration_us = self.env().monotonic_us() - start;
-        check.judged()
+        check.into_result()
     }
 
     fn check_graphs(&self, check: &mut Check, bytes: u64, progress: Progress<'_>) -> Result<()> {
@@ -243,5 +243,5 @@ pub(crate) fn check_in(
         check.files.notes.push(note.to_owned());
     }
     check.files.duration_us = env.monotonic_us() - start;
-    check.judged()
+    check.into_result()
 }

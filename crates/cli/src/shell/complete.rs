@@ -108,7 +108,7 @@ fn of_command(before: &str, typed: &str, words: &Words, names: &dyn Names) -> (u
 
 /// Names of stored relations as scripts write them, quoted where needed.
 fn written(names: &dyn Names) -> Vec<String> {
-    names.relations().iter().map(|name| quipu::written_name(name).into_owned()).collect()
+    names.relations().iter().map(|name| quipu::quote_name(name).into_owned()).collect()
 }
 
 fn prefixed<'a>(sign: &str, typed: &str, all: impl Iterator<Item = &'a str>) -> Vec<String> {
