@@ -85,7 +85,7 @@ fn run(name: &str, options: &Options<'_>, graph: &Csr, rows: &mut Vec<String>) -
     let goals = options.list("goals")?;
     let some_goals = goals.clone().unwrap_or_default();
     let limit = options.number("limit")? as usize;
-    let mut emit = |path: algo::dijkstra::Path<'_>| {
+    let mut output = |path: algo::dijkstra::Path<'_>| {
         let (start, goal, cost) = (path.start, path.goal, number(path.cost));
         rows.push(format!("[{start},{goal},{cost},{:?}]", path.vertices));
         Ok(())
@@ -108,7 +108,7 @@ fn run(name: &str, options: &Options<'_>, graph: &Csr, rows: &mut Vec<String>) -
             rows,
         ),
         "pagerank" => {
-            let order = graph.order_met(&go)?;
+            let order = graph.scan_order(&go)?;
             let knobs = algo::pagerank::Options {
                 iterations: options.number("iterations")?,
                 ..Default::default()
@@ -138,7 +138,7 @@ fn run(name: &str, options: &Options<'_>, graph: &Csr, rows: &mut Vec<String>) -
             let found = match name {
                 "forest" => algo::spanning_forest::minimum_spanning_forest(graph, &go)?,
                 _ => {
-                    let start = graph.order_met(&go)?.first().copied().unwrap_or(0);
+                    let start = graph.scan_order(&go)?.first().copied().unwrap_or(0);
                     let start = starts.first().copied().unwrap_or(start);
                     algo::spanning_tree::minimum_spanning_tree(&graph.symmetric(&go)?, start, &go)?
                 }
@@ -165,15 +165,22 @@ fn run(name: &str, options: &Options<'_>, graph: &Csr, rows: &mut Vec<String>) -
                 0 => algo::dijkstra::Ties::One,
                 _ => algo::dijkstra::Ties::All,
             };
-            algo::dijkstra::dijkstra(&both, &starts, goals.as_deref(), ties, &go, &mut emit)?;
+            algo::dijkstra::dijkstra(&both, &starts, goals.as_deref(), ties, &go, &mut output)?;
         }
         "yen" => {
             let k = options.number("k")? as usize;
-            algo::yen::k_shortest_paths(&both, &starts, &some_goals, k, &go, &mut emit)?;
+            algo::k_shortest_paths::k_shortest_paths(
+                &both,
+                &starts,
+                &some_goals,
+                k,
+                &go,
+                &mut output,
+            )?;
         }
         "astar" => {
             let estimate = &mut |_: u32, _: u32| Ok(0.0);
-            algo::astar::a_star(&both, &starts, &some_goals, estimate, &go, &mut emit)?;
+            algo::astar::a_star(&both, &starts, &some_goals, estimate, &go, &mut output)?;
         }
         "bfs" | "dfs" => {
             let walk = match name {

@@ -6,15 +6,15 @@
 
 use std::collections::BinaryHeap;
 
-use crate::dijkstra::{Emit, Path};
-use crate::nearest::{Reached, refuse_negative};
-use crate::watch::Ticker;
-use crate::{Csr, Error, NO_VERTEX, Stopped, Watch};
+use crate::dijkstra::{Output, Path};
+use crate::dijkstra_search::{Reached, refuse_negative};
+use crate::limits::Ticker;
+use crate::{Csr, Error, Limits, NO_VERTEX, Stopped};
 
 /// Estimates the cost of the shortest path from a vertex to a goal. An error ends the search.
 pub type Estimate<'a> = dyn FnMut(u32, u32) -> Result<f64, Stopped> + 'a;
 
-/// Passes a shortest path from each of `starts` to each of `goals` to `emit`.
+/// Passes a shortest path from each of `starts` to each of `goals` to `output`.
 ///
 /// `estimate` is called once for each vertex that a search reaches, except the start. If it exceeds
 /// the true cost, the path may not be the shortest. A goal that is unreachable or not in the graph
@@ -28,10 +28,10 @@ pub fn a_star(
     starts: &[u32],
     goals: &[u32],
     estimate: &mut Estimate<'_>,
-    watch: &dyn Watch,
-    emit: &mut Emit<'_>,
+    limits: &dyn Limits,
+    output: &mut Output<'_>,
 ) -> Result<(), Error> {
-    let ticker = &mut Ticker::new(watch)?;
+    let ticker = &mut Ticker::new(limits)?;
     refuse_negative(graph, ticker)?;
     let n = graph.vertices() as usize;
     let mut search = Search { seen: vec![UNSEEN; n], touched: Vec::new(), open: BinaryHeap::new() };
@@ -42,7 +42,7 @@ pub fn a_star(
             let cost = search.run(graph, start, goal, estimate, ticker)?;
             search.path(start, goal, cost, &mut path);
             ticker.tick(path.len())?;
-            emit(Path { start, goal, cost, vertices: &path })?;
+            output(Path { start, goal, cost, vertices: &path })?;
         }
     }
     Ok(())
@@ -60,7 +60,7 @@ struct Seen {
 
 const UNSEEN: Seen = Seen { cost: f64::INFINITY, rest: 0.0, parent: NO_VERTEX };
 
-/// Buffers reused by consecutive searches; see [`crate::nearest`].
+/// Buffers reused by consecutive searches; see [`crate::dijkstra_search`].
 struct Search {
     seen: Vec<Seen>,
     touched: Vec<u32>,

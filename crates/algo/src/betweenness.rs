@@ -9,9 +9,9 @@
 //! define no order. Here an edge counts only if its source was settled before its target. A
 //! shortest path that violates this order on an edge of weight zero is not counted.
 
-use crate::nearest::{Search, refuse_negative};
-use crate::watch::Ticker;
-use crate::{Csr, Error, Stopped, Watch};
+use crate::dijkstra_search::{Search, refuse_negative};
+use crate::limits::Ticker;
+use crate::{Csr, Error, Limits, Stopped};
 
 /// For each vertex, the sum over all ordered pairs of other vertices of the fraction of their
 /// shortest paths that go through it. Not normalized.
@@ -21,8 +21,8 @@ use crate::{Csr, Error, Stopped, Watch};
 ///
 /// # Errors
 /// [`Error::NegativeWeight`], [`Error::Stopped`].
-pub fn betweenness(graph: &Csr, watch: &dyn Watch) -> Result<Vec<f64>, Error> {
-    let ticker = &mut Ticker::new(watch)?;
+pub fn betweenness(graph: &Csr, limits: &dyn Limits) -> Result<Vec<f64>, Error> {
+    let ticker = &mut Ticker::new(limits)?;
     refuse_negative(graph, ticker)?;
     let n = graph.vertices() as usize;
     let mut search = Search::new(graph);

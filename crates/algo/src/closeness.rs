@@ -2,9 +2,9 @@
 //!
 //! In the form of Wasserman and Faust (1994) for disconnected graphs, as in CozoDB.
 
-use crate::nearest::{Search, refuse_negative};
-use crate::watch::Ticker;
-use crate::{Csr, Error, Watch};
+use crate::dijkstra_search::{Search, refuse_negative};
+use crate::limits::Ticker;
+use crate::{Csr, Error, Limits};
 
 /// The closeness of each vertex: `c² / (s · (n − 1))`. Here `c` is the number of vertices that it
 /// reaches, including itself, `s` the sum of the costs, and `n` the number of vertices.
@@ -14,8 +14,8 @@ use crate::{Csr, Error, Watch};
 ///
 /// # Errors
 /// [`Error::NegativeWeight`], [`Error::Stopped`].
-pub fn closeness(graph: &Csr, watch: &dyn Watch) -> Result<Vec<f64>, Error> {
-    let ticker = &mut Ticker::new(watch)?;
+pub fn closeness(graph: &Csr, limits: &dyn Limits) -> Result<Vec<f64>, Error> {
+    let ticker = &mut Ticker::new(limits)?;
     refuse_negative(graph, ticker)?;
     let mut search = Search::new(graph);
     let others = f64::from(graph.vertices()) - 1.0;

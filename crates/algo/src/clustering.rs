@@ -5,8 +5,8 @@
 //! end of higher degree. So no list is longer than the square root of twice the number of edges,
 //! and each triangle is found once.
 
-use crate::watch::Ticker;
-use crate::{Csr, NO_VERTEX, Stopped, Watch};
+use crate::limits::Ticker;
+use crate::{Csr, Limits, NO_VERTEX, Stopped};
 
 /// Clustering of one vertex.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -27,8 +27,11 @@ pub struct Clustering {
 ///
 /// # Errors
 /// [`Stopped`].
-pub fn clustering_coefficients(both: &Csr, watch: &dyn Watch) -> Result<Vec<Clustering>, Stopped> {
-    let ticker = &mut Ticker::new(watch)?;
+pub fn clustering_coefficients(
+    both: &Csr,
+    limits: &dyn Limits,
+) -> Result<Vec<Clustering>, Stopped> {
+    let ticker = &mut Ticker::new(limits)?;
     let simple = both.simple(ticker)?;
     let triangles = triangles(&simple, ticker)?;
     let row = |(v, triangles): (u32, u64)| {

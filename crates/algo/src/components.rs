@@ -4,8 +4,8 @@
 //! set union algorithms", 1984). It takes one pass over the rows and needs neither a reverse graph
 //! nor a queue.
 
-use crate::watch::{STRIDE, Ticker};
-use crate::{Csr, NO_VERTEX, Stopped, Watch};
+use crate::limits::{STRIDE, Ticker};
+use crate::{Csr, Limits, NO_VERTEX, Stopped};
 
 /// The component of each vertex, numbered from 0.
 ///
@@ -14,8 +14,8 @@ use crate::{Csr, NO_VERTEX, Stopped, Watch};
 ///
 /// # Errors
 /// [`Stopped`].
-pub fn connected_components(graph: &Csr, watch: &dyn Watch) -> Result<Vec<u32>, Stopped> {
-    let ticker = &mut Ticker::new(watch)?;
+pub fn connected_components(graph: &Csr, limits: &dyn Limits) -> Result<Vec<u32>, Stopped> {
+    let ticker = &mut Ticker::new(limits)?;
     let mut sets = Sets::new(graph.vertices());
     for v in 0..graph.vertices() {
         for part in graph.neighbors(v).chunks(STRIDE) {

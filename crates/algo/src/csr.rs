@@ -14,8 +14,8 @@
 
 use std::ops::Range;
 
-use crate::watch::{STRIDE, Ticker};
-use crate::{Error, NO_VERTEX, Stopped, Watch};
+use crate::limits::{STRIDE, Ticker};
+use crate::{Error, Limits, NO_VERTEX, Stopped};
 
 /// A directed graph, optionally weighted. May have parallel edges and self-loops.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,9 +45,9 @@ impl Csr {
         sources: &[u32],
         targets: &[u32],
         weights: Option<&[f64]>,
-        watch: &dyn Watch,
+        limits: &dyn Limits,
     ) -> Result<Self, Error> {
-        let mut ticker = Ticker::new(watch)?;
+        let mut ticker = Ticker::new(limits)?;
         let sorted = check_columns(vertices, sources, targets, weights, &mut ticker)?;
         if sorted {
             return Ok(Self {
@@ -139,8 +139,8 @@ impl Csr {
     ///
     /// # Errors
     /// [`Stopped`].
-    pub fn reverse(&self, watch: &dyn Watch) -> Result<Self, Stopped> {
-        self.transposed(None, &mut Ticker::new(watch)?)
+    pub fn reverse(&self, limits: &dyn Limits) -> Result<Self, Stopped> {
+        self.transposed(None, &mut Ticker::new(limits)?)
     }
 
     /// The graph with each edge in both directions. So self-loops, and edges whose reverse exists,
@@ -148,8 +148,8 @@ impl Csr {
     ///
     /// # Errors
     /// [`Stopped`].
-    pub fn symmetric(&self, watch: &dyn Watch) -> Result<Self, Stopped> {
-        let ticker = &mut Ticker::new(watch)?;
+    pub fn symmetric(&self, limits: &dyn Limits) -> Result<Self, Stopped> {
+        let ticker = &mut Ticker::new(limits)?;
         let back = self.transposed(None, ticker)?;
         let edges = self.targets.len() * 2;
         let mut offsets = Vec::with_capacity(self.offsets.len());
@@ -180,8 +180,8 @@ impl Csr {
     ///
     /// # Errors
     /// [`Stopped`].
-    pub fn order_met(&self, watch: &dyn Watch) -> Result<Vec<u32>, Stopped> {
-        let ticker = &mut Ticker::new(watch)?;
+    pub fn scan_order(&self, limits: &dyn Limits) -> Result<Vec<u32>, Stopped> {
+        let ticker = &mut Ticker::new(limits)?;
         let mut met = vec![false; self.vertices() as usize];
         let mut order = Vec::with_capacity(met.len());
         let mut meet = |v: u32| {
@@ -487,7 +487,7 @@ mod tests {
     #[test]
     fn vertices_are_met_along_the_edges() {
         let graph = Csr::from_edges(5, &[2, 4, 4], &[3, 0, 2], None, &go).unwrap();
-        assert_eq!(graph.order_met(&go).unwrap(), [2, 3, 4, 0, 1]);
+        assert_eq!(graph.scan_order(&go).unwrap(), [2, 3, 4, 0, 1]);
     }
 
     #[test]
@@ -527,7 +527,7 @@ mod tests {
         #[test]
         fn a_renumbered_graph_has_the_same_edges(edges in edges()) {
             let graph = edges.graph();
-            let order = graph.order_met(&go).unwrap();
+            let order = graph.scan_order(&go).unwrap();
             let mut sorted = order.clone();
             sorted.sort_unstable();
             prop_assert_eq!(sorted, (0..graph.vertices()).collect::<Vec<_>>());

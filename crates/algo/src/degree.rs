@@ -1,7 +1,7 @@
 //! Degree centrality: the number of edges at a vertex. As in CozoDB, counts are not normalized.
 
-use crate::watch::{STRIDE, Ticker};
-use crate::{Csr, Stopped, Watch};
+use crate::limits::{STRIDE, Ticker};
+use crate::{Csr, Limits, Stopped};
 
 /// Numbers of edges at a vertex. A self-loop is in both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,8 +23,8 @@ impl Degree {
 ///
 /// # Errors
 /// [`Stopped`].
-pub fn degrees(graph: &Csr, watch: &dyn Watch) -> Result<Vec<Degree>, Stopped> {
-    let ticker = &mut Ticker::new(watch)?;
+pub fn degrees(graph: &Csr, limits: &dyn Limits) -> Result<Vec<Degree>, Stopped> {
+    let ticker = &mut Ticker::new(limits)?;
     let mut degrees: Vec<_> = (0..graph.vertices())
         .map(|v| Degree { out_edges: graph.degree(v) as u64, in_edges: 0 })
         .collect();

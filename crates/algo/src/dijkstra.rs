@@ -1,13 +1,13 @@
 //! Shortest paths by weight: one for each pair of vertices, or all of equal cost.
 //!
-//! The search is in `nearest.rs`. All shortest paths are found with the *tight* edges, whose weight
-//! equals the difference in cost between their ends: every path from the goal back to the start
-//! over tight edges is a shortest path. Edges of weight zero can form tight cycles. So no vertex is
-//! taken twice, and results are paths, not walks.
+//! The search is in `dijkstra_search.rs`. All shortest paths are found with the *tight* edges. The
+//! weight of a tight edge equals the difference in cost between its ends: every path from the goal
+//! back to the start over tight edges is a shortest path. Edges of weight zero can form tight
+//! cycles. So no vertex is taken twice, and results are paths, not walks.
 
-use crate::nearest::{Goals, Search, refuse_negative};
-use crate::watch::Ticker;
-use crate::{Csr, Error, Stopped, Watch};
+use crate::dijkstra_search::{Goals, Search, refuse_negative};
+use crate::limits::Ticker;
+use crate::{Csr, Error, Limits, Stopped};
 
 /// A path between two vertices.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,7 +23,7 @@ pub struct Path<'a> {
 }
 
 /// Receives paths as they are found. An error ends the search.
-pub type Emit<'a> = dyn FnMut(Path<'_>) -> Result<(), Stopped> + 'a;
+pub type Output<'a> = dyn FnMut(Path<'_>) -> Result<(), Stopped> + 'a;
 
 /// Which of several shortest paths to return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +34,8 @@ pub enum Ties {
     All,
 }
 
-/// Passes the shortest paths from each of `starts` to each of `goals` to `emit`; without goals, to
-/// every vertex.
+/// Passes the shortest paths from each of `starts` to each of `goals` to `output`; without goals,
+/// to every vertex.
 ///
 /// Starts and goals that are not in the graph are ignored. An unreachable goal results in a path
 /// without vertices at infinite cost. The path from a vertex to itself has cost zero. Parallel
@@ -48,10 +48,10 @@ pub fn dijkstra(
     starts: &[u32],
     goals: Option<&[u32]>,
     ties: Ties,
-    watch: &dyn Watch,
-    emit: &mut Emit<'_>,
+    limits: &dyn Limits,
+    output: &mut Output<'_>,
 ) -> Result<(), Error> {
-    let ticker = &mut Ticker::new(watch)?;
+    let ticker = &mut Ticker::new(limits)?;
     refuse_negative(graph, ticker)?;
     let marks = goals.map(|goals| Goals::new(graph, goals));
     let mut search = Search::new(graph);
@@ -85,12 +85,12 @@ pub fn dijkstra(
             let cost = search.cost(goal);
             match &mut tight {
                 Some(tight) if cost.is_finite() => {
-                    tight.walk_back(start, goal, cost, ticker, emit)?
+                    tight.walk_back(start, goal, cost, ticker, output)?
                 }
                 _ => {
                     search.path(goal, &mut path);
                     ticker.tick(path.len())?;
-                    emit(Path { start, goal, cost, vertices: &path })?;
+                    output(Path { start, goal, cost, vertices: &path })?;
                 }
             }
         }
@@ -130,7 +130,7 @@ impl Tight {
         goal: u32,
         cost: f64,
         ticker: &mut Ticker<'_>,
-        emit: &mut Emit<'_>,
+        output: &mut Output<'_>,
     ) -> Result<(), Stopped> {
         let Self { back, on_way } = self;
         let mut path = Vec::new();
@@ -151,7 +151,7 @@ impl Tight {
                         path.clear();
                         path.extend(way.iter().rev().map(|&(v, _)| v));
                         ticker.tick(path.len())?;
-                        emit(Path { start, goal, cost, vertices: &path })?;
+                        output(Path { start, goal, cost, vertices: &path })?;
                     }
                     if let Some((v, _)) = way.pop() {
                         on_way[v as usize] = false;
@@ -250,8 +250,8 @@ pub(crate) mod tests {
             })
             .collect();
         let graph = graph(181, &diamonds);
-        let watch = stop_after(5);
-        let result = dijkstra(&graph, &[0], Some(&[180]), Ties::All, &watch, &mut |_| Ok(()));
+        let limits = stop_after(5);
+        let result = dijkstra(&graph, &[0], Some(&[180]), Ties::All, &limits, &mut |_| Ok(()));
         assert_eq!(result, Err(Error::Stopped));
     }
 

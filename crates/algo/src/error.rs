@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The watch or a callback ended the algorithm. The caller knows the reason.
+/// The limits or a callback ended the algorithm. The caller knows the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped;
 
@@ -20,7 +20,7 @@ impl std::error::Error for Stopped {}
 pub enum Error {
     /// See [`Stopped`].
     Stopped,
-    /// The result would take more memory than the watch allows.
+    /// The result would take more memory than the limits allow.
     TooLarge {
         /// Required bytes.
         bytes: u64,

@@ -9,8 +9,8 @@
 //! smallest: in the first round it belongs to a vertex that was not visited yet, while the smallest
 //! has already spread and would flood the graph over every bridge.
 
-use crate::watch::Ticker;
-use crate::{Csr, Stopped, Watch};
+use crate::limits::Ticker;
+use crate::{Csr, Limits, Stopped};
 
 /// The label of each vertex, which is the number of some vertex in its community.
 ///
@@ -23,9 +23,9 @@ use crate::{Csr, Stopped, Watch};
 pub fn label_propagation(
     graph: &Csr,
     max_iter: u32,
-    watch: &dyn Watch,
+    limits: &dyn Limits,
 ) -> Result<Vec<u32>, Stopped> {
-    let ticker = &mut Ticker::new(watch)?;
+    let ticker = &mut Ticker::new(limits)?;
     let mut labels: Vec<u32> = (0..graph.vertices()).collect();
     let mut score: Vec<Option<f64>> = vec![None; labels.len()];
     let mut met = Vec::new();

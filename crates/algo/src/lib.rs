@@ -6,7 +6,7 @@
 //! is tested against simple models, and could run on another machine.
 //!
 //! # What all algorithms share
-//! 1. They call a [`Watch`] at least every hundred thousand steps or so, to check for cancellation.
+//! 1. They check their [`Limits`] at least every hundred thousand steps or so.
 //! 2. They do not recurse over the graph, so a path of a hundred million edges is not a problem.
 //! 3. Results are deterministic, bit for bit. Nothing depends on hashing or the clock, and random
 //!    numbers come from the caller.
@@ -17,11 +17,11 @@
 //! ```
 //! use quipu_algo::{Csr, components::connected_components, paths::shortest_paths};
 //!
-//! let watch = || true;
-//! let graph = Csr::from_edges(5, &[0, 1, 3], &[1, 2, 4], None, &watch)?;
-//! assert_eq!(connected_components(&graph, &watch)?, [0, 0, 0, 1, 1]);
+//! let limits = || true;
+//! let graph = Csr::from_edges(5, &[0, 1, 3], &[1, 2, 4], None, &limits)?;
+//! assert_eq!(connected_components(&graph, &limits)?, [0, 0, 0, 1, 1]);
 //!
-//! shortest_paths(&graph, &[0], &[2, 4], &watch, &mut |_start, goal, path| {
+//! shortest_paths(&graph, &[0], &[2, 4], &limits, &mut |_start, goal, path| {
 //!     let want: Option<&[u32]> = if goal == 2 { Some(&[0, 1, 2]) } else { None };
 //!     assert_eq!(path, want);
 //!     Ok(())
@@ -40,7 +40,9 @@ pub mod components;
 pub mod csr;
 pub mod degree;
 pub mod dijkstra;
+pub mod k_shortest_paths;
 pub mod label_propagation;
+pub mod limits;
 pub mod louvain;
 pub mod pagerank;
 pub mod paths;
@@ -50,18 +52,16 @@ pub mod spanning_tree;
 pub mod strong_components;
 pub mod top_sort;
 pub mod traverse;
-pub mod watch;
-pub mod yen;
 
+mod dijkstra_search;
 mod error;
-mod nearest;
 
 #[cfg(test)]
 mod testing;
 
 pub use csr::Csr;
 pub use error::{Error, Stopped};
-pub use watch::Watch;
+pub use limits::Limits;
 
 /// Not a valid vertex. Means "none" in columns of vertices.
 pub const NO_VERTEX: u32 = u32::MAX;

@@ -11,9 +11,9 @@
 //! edges.
 
 use crate::csr::Rows;
-use crate::nearest::refuse_negative;
-use crate::watch::Ticker;
-use crate::{Csr, Error, Stopped, Watch};
+use crate::dijkstra_search::refuse_negative;
+use crate::limits::Ticker;
+use crate::{Csr, Error, Limits, Stopped};
 
 /// Parameters. The defaults are those of CozoDB.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,13 +57,13 @@ pub fn louvain(
     graph: &Csr,
     undirected: bool,
     options: Options,
-    watch: &dyn Watch,
+    limits: &dyn Limits,
 ) -> Result<Communities, Error> {
-    let ticker = &mut Ticker::new(watch)?;
+    let ticker = &mut Ticker::new(limits)?;
     refuse_negative(graph, ticker)?;
-    let order = graph.order_met(watch)?;
+    let order = graph.scan_order(limits)?;
     let mut current = if undirected {
-        graph.symmetric(watch)?.renumbered(&order, ticker)?
+        graph.symmetric(limits)?.renumbered(&order, ticker)?
     } else {
         graph.renumbered(&order, ticker)?
     };
@@ -71,7 +71,7 @@ pub fn louvain(
     // For each original vertex, in moving order, its vertex on the current level.
     let mut place: Vec<u32> = (0..current.vertices()).collect();
     while current.vertices() > 2 {
-        let back = if undirected { None } else { Some(current.reverse(watch)?) };
+        let back = if undirected { None } else { Some(current.reverse(limits)?) };
         let mut level = Level::new(&current, back, ticker)?;
         level.settle(options, ticker)?;
         let joined = level.joined(ticker)?;

@@ -12,8 +12,8 @@
 
 use std::ops::Range;
 
-use crate::watch::{STRIDE, Ticker};
-use crate::{Csr, NO_VERTEX, Stopped, Watch};
+use crate::limits::{STRIDE, Ticker};
+use crate::{Csr, Limits, NO_VERTEX, Stopped};
 
 /// Parameters. The defaults are those of CozoDB.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,7 +40,7 @@ impl Default for Options {
 /// least one round.
 ///
 /// With an `order`, which must be a permutation, ranks are computed in that order and used
-/// immediately; CozoDB uses [`Csr::order_met`] of the directed graph. Without one, every rank is
+/// immediately; CozoDB uses [`Csr::scan_order`] of the directed graph. Without one, every rank is
 /// computed from those of the previous round.
 ///
 /// # Errors
@@ -50,9 +50,9 @@ pub fn pagerank(
     incoming: &Csr,
     order: Option<&[u32]>,
     options: Options,
-    watch: &dyn Watch,
+    limits: &dyn Limits,
 ) -> Result<Vec<f64>, Stopped> {
-    let ticker = &mut Ticker::new(watch)?;
+    let ticker = &mut Ticker::new(limits)?;
     let n = graph.vertices();
     let renumbered = order.map(|order| Ordered::new(incoming, order, ticker)).transpose()?;
     let degrees: Vec<f64> = match order {
@@ -202,7 +202,7 @@ mod tests {
     use crate::testing::{Edges, edges, go, graph, long_path, stop_after};
 
     fn in_place(graph: &Csr, options: Options) -> Vec<f64> {
-        let order = graph.order_met(&go).unwrap();
+        let order = graph.scan_order(&go).unwrap();
         pagerank(graph, &graph.reverse(&go).unwrap(), Some(&order), options, &go).unwrap()
     }
 

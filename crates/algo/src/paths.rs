@@ -3,18 +3,18 @@
 //! Moore, "The shortest path through a maze" (1959). Neighbors are visited in ascending order, and
 //! a vertex keeps its first parent. The paths are the same as those of CozoDB's `ShortestPathBFS`.
 
-use crate::nearest::Goals;
-use crate::watch::Ticker;
-use crate::{Csr, NO_VERTEX, Stopped, Watch};
+use crate::dijkstra_search::Goals;
+use crate::limits::Ticker;
+use crate::{Csr, Limits, NO_VERTEX, Stopped};
 
 /// The number of edges to an unreachable vertex.
 pub const UNREACHED: u32 = u32::MAX;
 
 /// Receives the results: start, goal, and the vertices of the path including both; `None` if there
 /// is no path. An error ends the search.
-pub type Emit<'a> = dyn FnMut(u32, u32, Option<&[u32]>) -> Result<(), Stopped> + 'a;
+pub type Output<'a> = dyn FnMut(u32, u32, Option<&[u32]>) -> Result<(), Stopped> + 'a;
 
-/// Calls `emit` for each pair of a start and a goal, in order, with a shortest path if there is
+/// Calls `output` for each pair of a start and a goal, in order, with a shortest path if there is
 /// one.
 ///
 /// As in CozoDB there is no path from a vertex to itself, not even along a cycle. Vertices that are
@@ -26,10 +26,10 @@ pub fn shortest_paths(
     graph: &Csr,
     starts: &[u32],
     goals: &[u32],
-    watch: &dyn Watch,
-    emit: &mut Emit<'_>,
+    limits: &dyn Limits,
+    output: &mut Output<'_>,
 ) -> Result<(), Stopped> {
-    let ticker = &mut Ticker::new(watch)?;
+    let ticker = &mut Ticker::new(limits)?;
     let mut search = Search::new(graph, goals);
     let mut path = Vec::new();
     for &start in starts {
@@ -37,7 +37,7 @@ pub fn shortest_paths(
         for &goal in goals {
             let found = start != goal && search.path(start, goal, &mut path);
             ticker.tick(path.len() + 1)?;
-            emit(start, goal, found.then_some(&path))?;
+            output(start, goal, found.then_some(&path))?;
         }
     }
     Ok(())
@@ -47,8 +47,8 @@ pub fn shortest_paths(
 ///
 /// # Errors
 /// [`Stopped`].
-pub fn hops(graph: &Csr, start: u32, watch: &dyn Watch) -> Result<Vec<u32>, Stopped> {
-    let ticker = &mut Ticker::new(watch)?;
+pub fn hops(graph: &Csr, start: u32, limits: &dyn Limits) -> Result<Vec<u32>, Stopped> {
+    let ticker = &mut Ticker::new(limits)?;
     let mut hops = vec![UNREACHED; graph.vertices() as usize];
     let Some(first) = hops.get_mut(start as usize) else { return Ok(hops) };
     *first = 0;

@@ -2,8 +2,8 @@
 //!
 //! Random numbers come from the caller, so that a seed reproduces a walk.
 
-use crate::watch::Ticker;
-use crate::{Csr, Error, Stopped, Watch};
+use crate::limits::Ticker;
+use crate::{Csr, Error, Limits, Stopped};
 
 /// Number of vertices in a walk between two checks of the memory limit.
 const ASKED_VERTICES: usize = 1 << 12;
@@ -17,11 +17,11 @@ pub type Words<'a> = dyn FnMut() -> u64 + 'a;
 
 /// Returns the weight of a step: source, target, and index of the edge in [`Csr::targets`]. An
 /// error ends the walks.
-pub type Weigh<'a> = dyn FnMut(u32, u32, usize) -> Result<f64, Stopped> + 'a;
+pub type StepWeight<'a> = dyn FnMut(u32, u32, usize) -> Result<f64, Stopped> + 'a;
 
 /// Receives a walk: its number, from 1, its start, and its vertices including the start. An error
 /// ends the walks.
-pub type Emit<'a> = dyn FnMut(u64, u32, &[u32]) -> Result<(), Stopped> + 'a;
+pub type Output<'a> = dyn FnMut(u64, u32, &[u32]) -> Result<(), Stopped> + 'a;
 
 /// Number and length of the walks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,23 +34,23 @@ pub struct Options {
 
 /// Random walks from each of `starts`. Starts that are not in the graph are ignored.
 ///
-/// Without `weigh` all outgoing edges are equally likely; parallel edges count separately, and the
-/// graph's weights are ignored. A step of weight zero is never taken. If all weights are zero, the
-/// walk ends.
+/// Without `step_weight` all outgoing edges are equally likely; parallel edges count separately,
+/// and the graph's weights are ignored. A step of weight zero is never taken. If all weights are
+/// zero, the walk ends.
 ///
 /// # Errors
-/// [`Error::NegativeWeight`] and [`Error::WeightNotFinite`] for results of `weigh`,
-/// [`Error::TooLarge`] if a walk exceeds the watch's memory limit, [`Error::Stopped`].
+/// [`Error::NegativeWeight`] and [`Error::WeightNotFinite`] for results of `step_weight`,
+/// [`Error::TooLarge`] if a walk exceeds the memory limit, [`Error::Stopped`].
 pub fn random_walks(
     graph: &Csr,
     starts: &[u32],
     options: Options,
     words: &mut Words<'_>,
-    mut weigh: Option<&mut Weigh<'_>>,
-    watch: &dyn Watch,
-    emit: &mut Emit<'_>,
+    mut step_weight: Option<&mut StepWeight<'_>>,
+    limits: &dyn Limits,
+    output: &mut Output<'_>,
 ) -> Result<(), Error> {
-    let ticker = &mut Ticker::new(watch)?;
+    let ticker = &mut Ticker::new(limits)?;
     let mut number = 0;
     let mut walk = Vec::new();
     let mut weights = Vec::new();
@@ -62,13 +62,13 @@ pub fn random_walks(
             for _ in 0..options.steps {
                 ticker.tick(1)?;
                 let row = graph.neighbors(at);
-                let step = match &mut weigh {
+                let step = match &mut step_weight {
                     None => even(row.len(), words),
-                    Some(weigh) => {
+                    Some(step_weight) => {
                         weights.clear();
                         for (&to, edge) in row.iter().zip(graph.row(at)) {
                             ticker.tick(1)?;
-                            weights.push(checked(at, to, weigh(at, to, edge)?)?);
+                            weights.push(checked(at, to, step_weight(at, to, edge)?)?);
                         }
                         weighted(&weights, words)
                     }
@@ -77,7 +77,7 @@ pub fn random_walks(
                 walk.push(to);
                 if walk.len().is_multiple_of(ASKED_VERTICES) {
                     let bytes = VERTEX_BYTES * walk.len() as u64;
-                    if !watch.may_hold(bytes) {
+                    if !limits.may_hold(bytes) {
                         return Err(Error::TooLarge { bytes });
                     }
                 }
@@ -85,7 +85,7 @@ pub fn random_walks(
             }
             number += 1;
             ticker.tick(1)?;
-            emit(number, start, &walk)?;
+            output(number, start, &walk)?;
         }
     }
     Ok(())
@@ -148,7 +148,7 @@ mod tests {
         graph: &Csr,
         starts: &[u32],
         options: Options,
-        weigh: Option<&mut Weigh<'_>>,
+        step_weight: Option<&mut StepWeight<'_>>,
     ) -> Result<Vec<(u64, u32, Vec<u32>)>, Error> {
         let mut found = Vec::new();
         random_walks(
@@ -156,7 +156,7 @@ mod tests {
             starts,
             options,
             &mut words(7),
-            weigh,
+            step_weight,
             &go,
             &mut |number, start, walk| {
                 found.push((number, start, walk.to_vec()));
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn a_walk_that_may_not_be_held_ends_before_it_is_made() {
         struct Small;
-        impl Watch for Small {
+        impl Limits for Small {
             fn go_on(&self) -> bool {
                 true
             }
@@ -180,8 +180,8 @@ mod tests {
         let around = graph(2, "0-1 1-0");
         let run = |steps| {
             let options = Options { steps, iterations: 1 };
-            let emit = &mut |_: u64, _: u32, _: &[u32]| Ok(());
-            random_walks(&around, &[0], options, &mut words(7), None, &Small, emit)
+            let output = &mut |_: u64, _: u32, _: &[u32]| Ok(());
+            random_walks(&around, &[0], options, &mut words(7), None, &Small, output)
         };
         assert_eq!(run(10_000), Ok(()));
         assert!(matches!(run(usize::MAX), Err(Error::TooLarge { .. })));
@@ -200,9 +200,9 @@ mod tests {
     fn steps_are_taken_as_often_as_they_weigh() {
         let star = graph(4, "0-1 0-2 0-3");
         let options = Options { steps: 1, iterations: 10_000 };
-        let ends = |weigh: Option<&mut Weigh<'_>>| {
+        let ends = |step_weight: Option<&mut StepWeight<'_>>| {
             let mut count = [0; 4];
-            for (_, _, walk) in walks(&star, &[0], options, weigh).unwrap() {
+            for (_, _, walk) in walks(&star, &[0], options, step_weight).unwrap() {
                 count[walk[walk.len() - 1] as usize] += 1;
             }
             count
@@ -255,7 +255,7 @@ mod tests {
             let options = Options { steps, iterations: 3 };
             let all: Vec<u32> = (0..edges.vertices).collect();
             for weighs in [false, true] {
-                let by_weight: &mut Weigh<'_> =
+                let by_weight: &mut StepWeight<'_> =
                     &mut |_, _, edge| Ok(graph.weights().map_or(1.0, |weights| weights[edge]));
                 let found = walks(&graph, &all, options, weighs.then_some(by_weight)).unwrap();
                 prop_assert_eq!(found.len(), all.len() * 3);

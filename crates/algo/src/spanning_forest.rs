@@ -6,8 +6,8 @@
 //! cancelled at every step, and reads rows in order.
 
 use crate::components::Sets;
-use crate::watch::Ticker;
-use crate::{Csr, Stopped, Watch};
+use crate::limits::Ticker;
+use crate::{Csr, Limits, Stopped};
 
 /// An edge of the tree or forest.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,8 +28,8 @@ pub struct TreeEdge {
 ///
 /// # Errors
 /// [`Stopped`].
-pub fn minimum_spanning_forest(graph: &Csr, watch: &dyn Watch) -> Result<Vec<TreeEdge>, Stopped> {
-    let ticker = &mut Ticker::new(watch)?;
+pub fn minimum_spanning_forest(graph: &Csr, limits: &dyn Limits) -> Result<Vec<TreeEdge>, Stopped> {
+    let ticker = &mut Ticker::new(limits)?;
     let n = graph.vertices();
     let mut sets = Sets::new(n);
     let mut component: Vec<u32> = (0..n).collect();

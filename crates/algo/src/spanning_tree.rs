@@ -6,15 +6,15 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use crate::limits::Ticker;
 use crate::spanning_forest::TreeEdge;
-use crate::watch::Ticker;
-use crate::{Csr, Stopped, Watch};
+use crate::{Csr, Limits, Stopped};
 
 /// The edges of the minimum spanning tree in the order in which it grows from `start`. Each edge
 /// points away from the start.
 ///
 /// `both` must be the [`Csr::symmetric`] of a graph. Without a given start, CozoDB uses the first
-/// vertex with an outgoing edge, which is the first in [`Csr::order_met`] of the directed graph.
+/// vertex with an outgoing edge, which is the first in [`Csr::scan_order`] of the directed graph.
 /// Weights may be negative. Among edges of equal weight, the one with the smaller end inside the
 /// tree, then the smaller end outside, is preferred.
 ///
@@ -23,9 +23,9 @@ use crate::{Csr, Stopped, Watch};
 pub fn minimum_spanning_tree(
     both: &Csr,
     start: u32,
-    watch: &dyn Watch,
+    limits: &dyn Limits,
 ) -> Result<Vec<TreeEdge>, Stopped> {
-    let ticker = &mut Ticker::new(watch)?;
+    let ticker = &mut Ticker::new(limits)?;
     let mut inside = vec![false; both.vertices() as usize];
     // The lightest edge to each vertex so far. Heavier edges are not pushed to the heap, which
     // keeps it small.

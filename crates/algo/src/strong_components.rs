@@ -4,19 +4,19 @@
 //! Components are numbered by when the search first entered them, as in CozoDB; Tarjan's algorithm
 //! numbers them by when they were completed.
 
-use crate::watch::Ticker;
-use crate::{Csr, NO_VERTEX, Stopped, Watch};
+use crate::limits::Ticker;
+use crate::{Csr, Limits, NO_VERTEX, Stopped};
 
 /// The strongly connected component of each vertex, numbered from 0.
 ///
-/// The search visits vertices in the order of [`Csr::order_met`] and numbers components as it
+/// The search visits vertices in the order of [`Csr::scan_order`] and numbers components as it
 /// enters them. Vertices without edges come last.
 ///
 /// # Errors
 /// [`Stopped`].
-pub fn strong_components(graph: &Csr, watch: &dyn Watch) -> Result<Vec<u32>, Stopped> {
-    let ticker = &mut Ticker::new(watch)?;
-    let order = graph.order_met(watch)?;
+pub fn strong_components(graph: &Csr, limits: &dyn Limits) -> Result<Vec<u32>, Stopped> {
+    let ticker = &mut Ticker::new(limits)?;
+    let order = graph.scan_order(limits)?;
     let renumbered = graph.renumbered(&order, ticker)?;
     let mut search = Search::new(&renumbered);
     for root in 0..renumbered.vertices() {

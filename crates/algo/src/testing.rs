@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
-use crate::{Csr, Watch};
+use crate::{Csr, Limits};
 
-/// A watch that never stops.
+/// Limits that never stop an algorithm.
 pub(crate) fn go() -> bool {
     true
 }
@@ -97,8 +97,8 @@ pub(crate) fn graph(vertices: u32, text: &str) -> Csr {
     Edges { vertices, list }.graph()
 }
 
-/// A watch that stops after a number of checks.
-pub(crate) fn stop_after(questions: u32) -> impl Watch {
+/// Limits that stop an algorithm after a number of checks.
+pub(crate) fn stop_after(questions: u32) -> impl Limits {
     let left = std::sync::atomic::AtomicU32::new(questions);
     move || {
         use std::sync::atomic::Ordering::Relaxed;

@@ -3,8 +3,8 @@
 //! Kahn, "Topological sorting of large networks" (1962). Among the vertices that may come next, the
 //! one that became available last is taken, as in CozoDB.
 
-use crate::watch::Ticker;
-use crate::{Csr, Stopped, Watch};
+use crate::limits::Ticker;
+use crate::{Csr, Limits, Stopped};
 
 /// The vertices in topological order.
 ///
@@ -13,9 +13,9 @@ use crate::{Csr, Stopped, Watch};
 ///
 /// # Errors
 /// [`Stopped`].
-pub fn topological_order(graph: &Csr, watch: &dyn Watch) -> Result<Vec<u32>, Stopped> {
-    let ticker = &mut Ticker::new(watch)?;
-    let met = graph.order_met(watch)?;
+pub fn topological_order(graph: &Csr, limits: &dyn Limits) -> Result<Vec<u32>, Stopped> {
+    let ticker = &mut Ticker::new(limits)?;
+    let met = graph.scan_order(limits)?;
     let graph = graph.renumbered(&met, ticker)?;
     let mut before = vec![0_u64; met.len()];
     for &to in graph.targets() {

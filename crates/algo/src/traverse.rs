@@ -5,15 +5,15 @@
 //! the start. Depth-first search visits them in descending order and tests it. A vertex that was
 //! visited from one start is not visited again from a later one.
 
-use crate::watch::Ticker;
-use crate::{Csr, NO_VERTEX, Stopped, Watch};
+use crate::limits::Ticker;
+use crate::{Csr, Limits, NO_VERTEX, Stopped};
 
 /// Returns whether a vertex meets the condition. An error ends the search.
 pub type Condition<'a> = dyn FnMut(u32) -> Result<bool, Stopped> + 'a;
 
 /// Receives results: the start, the vertex, and the path between them including both. An error ends
 /// the search.
-pub type Emit<'a> = dyn FnMut(u32, u32, &[u32]) -> Result<(), Stopped> + 'a;
+pub type Output<'a> = dyn FnMut(u32, u32, &[u32]) -> Result<(), Stopped> + 'a;
 
 /// Searches breadth-first from each of `starts`, until `limit` vertices were found.
 ///
@@ -24,10 +24,10 @@ pub fn breadth_first(
     starts: &[u32],
     limit: usize,
     condition: &mut Condition<'_>,
-    watch: &dyn Watch,
-    emit: &mut Emit<'_>,
+    limits: &dyn Limits,
+    output: &mut Output<'_>,
 ) -> Result<(), Stopped> {
-    let ticker = &mut Ticker::new(watch)?;
+    let ticker = &mut Ticker::new(limits)?;
     let mut visits = Visits::new(graph, limit);
     let mut queue = Vec::new();
     for &start in starts {
@@ -48,7 +48,7 @@ pub fn breadth_first(
                     continue;
                 }
                 if condition(to)? {
-                    visits.found(start, to, ticker, emit)?;
+                    visits.found(start, to, ticker, output)?;
                     if visits.done() {
                         return Ok(());
                     }
@@ -69,10 +69,10 @@ pub fn depth_first(
     starts: &[u32],
     limit: usize,
     condition: &mut Condition<'_>,
-    watch: &dyn Watch,
-    emit: &mut Emit<'_>,
+    limits: &dyn Limits,
+    output: &mut Output<'_>,
 ) -> Result<(), Stopped> {
-    let ticker = &mut Ticker::new(watch)?;
+    let ticker = &mut Ticker::new(limits)?;
     let mut visits = Visits::new(graph, limit);
     // The vertices of the current path, each with the number of neighbors that are still to be
     // visited.
@@ -82,7 +82,7 @@ pub fn depth_first(
         while !visits.done() {
             if let Some(v) = entered.take() {
                 if condition(v)? {
-                    visits.found(start, v, ticker, emit)?;
+                    visits.found(start, v, ticker, output)?;
                 }
                 way.push((v, graph.degree(v)));
             }
@@ -136,7 +136,7 @@ impl Visits {
         start: u32,
         v: u32,
         ticker: &mut Ticker<'_>,
-        emit: &mut Emit<'_>,
+        output: &mut Output<'_>,
     ) -> Result<(), Stopped> {
         self.left -= 1;
         self.path.clear();
@@ -148,7 +148,7 @@ impl Visits {
         }
         self.path.reverse();
         ticker.tick(self.path.len())?;
-        emit(start, v, &self.path)
+        output(start, v, &self.path)
     }
 }
 
@@ -165,8 +165,8 @@ mod tests {
         &[u32],
         usize,
         &mut Condition<'_>,
-        &dyn Watch,
-        &mut Emit<'_>,
+        &dyn Limits,
+        &mut Output<'_>,
     ) -> Result<(), Stopped>;
 
     fn all(
@@ -223,10 +223,10 @@ mod tests {
         for walk in [breadth_first as Walk, depth_first] {
             let found = all(walk, &path, &[0], 1, |v| v == 299_999);
             assert_eq!(found[0].2.len(), 300_000);
-            let emit = &mut |_: u32, _: u32, _: &[u32]| Ok(());
-            let stopped = walk(&path, &[0], 1, &mut |_| Ok(false), &stop_after(2), emit);
+            let output = &mut |_: u32, _: u32, _: &[u32]| Ok(());
+            let stopped = walk(&path, &[0], 1, &mut |_| Ok(false), &stop_after(2), output);
             assert_eq!(stopped, Err(Stopped));
-            let refused = walk(&path, &[0], 1, &mut |_| Err(Stopped), &go, emit);
+            let refused = walk(&path, &[0], 1, &mut |_| Err(Stopped), &go, output);
             assert_eq!(refused, Err(Stopped));
         }
     }

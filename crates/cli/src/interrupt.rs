@@ -58,17 +58,17 @@ pub(crate) fn watch_at_prompt() {
 }
 
 /// Marks that a script of the shell runs, until it is dropped.
-pub(crate) struct RunningScript(());
+pub(crate) struct ScriptGuard(());
 
 /// Begins a script of the shell. Earlier signals do not stop it.
-pub(crate) fn running() -> RunningScript {
+pub(crate) fn running() -> ScriptGuard {
     INTERRUPTED.store(false, Ordering::Relaxed);
     SIGNALS.store(0, Ordering::Relaxed);
     RUNNING.store(true, Ordering::Relaxed);
-    RunningScript(())
+    ScriptGuard(())
 }
 
-impl Drop for RunningScript {
+impl Drop for ScriptGuard {
     fn drop(&mut self) {
         RUNNING.store(false, Ordering::Relaxed);
     }

@@ -14,13 +14,13 @@ pub(crate) fn write(
     answer: &Answer,
     format: RowFormat,
 ) -> Result<(), Failure> {
-    let mut parts = Parts::new(out, format);
-    parts.write(answer)?;
-    parts.finish()
+    let mut writer = ResultWriter::new(out, format);
+    writer.write(answer)?;
+    writer.finish()
 }
 
 /// Writes a result in batches. At least one is written, for the names of columns.
-pub(crate) enum Parts<W: Write + Send> {
+pub(crate) enum ResultWriter<W: Write + Send> {
     Parquet(ParquetParts<W>),
     Arrow(ArrowParts<W>),
     Text {
@@ -31,7 +31,7 @@ pub(crate) enum Parts<W: Write + Send> {
     },
 }
 
-impl<W: Write + Send> Parts<W> {
+impl<W: Write + Send> ResultWriter<W> {
     pub(crate) fn new(out: W, format: RowFormat) -> Self {
         match format {
             RowFormat::Parquet => Self::Parquet(ParquetParts::new(out)),

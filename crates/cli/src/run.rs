@@ -68,15 +68,15 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     };
     let stream_one = |script: &Script| {
         let mut out = BufWriter::new(io::stdout());
-        let mut parts = rows::Parts::new(&mut out, format);
+        let mut writer = rows::ResultWriter::new(&mut out, format);
         let mut failed = None;
         let take = |part: Answer| {
-            failed = parts.write(&part).err();
+            failed = writer.write(&part).err();
             Ok(failed.is_none())
         };
         let done = database.stream(&script.text, &parameters, &options, take);
         done.map_err(|error| told(script, error))?;
-        failed.map_or_else(|| parts.finish(), Err)?;
+        failed.map_or_else(|| writer.finish(), Err)?;
         out.flush().map_err(Failure::output)
     };
     let mut answer = Ok(None);

@@ -21,7 +21,7 @@ use crate::trie::cache::{CachedTries, QueryTries};
 use crate::value::cell::{Cell, Interner};
 use crate::value::list_items::not_a_list;
 use base::STEPS;
-use function::Ambient;
+use function::FunctionContext;
 use model::Value;
 use plan::{Plan, Source};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub struct ExecContext<'a> {
     /// Timeout, memory limit and cancellation.
     pub limits: &'a QueryLimits<'a>,
     /// Clock and randomness for functions.
-    pub ambient: &'a dyn Ambient,
+    pub ambient: &'a dyn FunctionContext,
     /// Evaluates fixed rules.
     pub algorithms: &'a dyn Algorithms,
     /// The plan's stored relations, in the plan's order.
@@ -88,7 +88,7 @@ impl<'a> ExecContext<'a> {
         relations: Vec<Relation>,
         parameters: Vec<Cell>,
         limits: &'a QueryLimits<'a>,
-        ambient: &'a dyn Ambient,
+        ambient: &'a dyn FunctionContext,
         algorithms: &'a dyn Algorithms,
     ) -> Result<Self> {
         let tables = Tables::new(plan.program.predicates.len());

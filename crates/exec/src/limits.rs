@@ -239,7 +239,7 @@ impl<'w> QueryLimits<'w> {
     }
 }
 
-impl algo::Watch for QueryLimits<'_> {
+impl algo::Limits for QueryLimits<'_> {
     fn go_on(&self) -> bool {
         !self.is_over()
     }

@@ -2,7 +2,7 @@
 
 use crate::budget::reserve;
 use crate::call::Call;
-use crate::{Ambient, Failure};
+use crate::{Failure, FunctionContext};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::Value;
@@ -62,7 +62,7 @@ pub(crate) fn pack_bits(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::Bytes(bytes))
 }
 
-pub(crate) fn unpack_bits(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+pub(crate) fn unpack_bits(args: &[Value], context: &dyn FunctionContext) -> Result<Value, Failure> {
     let call = Call::new("unpack_bits", args);
     let bytes = call.bytes(0)?;
     call.check_items(bytes.len() as u128 * 8)?;
@@ -71,7 +71,7 @@ pub(crate) fn unpack_bits(args: &[Value], ambient: &dyn Ambient) -> Result<Value
         (0..8).map(move |i| Value::Bool(byte << i & 0x80 != 0))
     };
     let mut items = Vec::new();
-    reserve(&mut items, 8 * bytes.len(), ambient)?;
+    reserve(&mut items, 8 * bytes.len(), context)?;
     items.extend(bytes.iter().flat_map(bits));
     Ok(Value::List(items))
 }

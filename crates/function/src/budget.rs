@@ -6,7 +6,7 @@
 //! each function how its memory depends on the arguments, and one place requests it. Functions
 //! whose result depends on the values of their arguments make their own requests.
 
-use crate::{Ambient, Failure};
+use crate::{Failure, FunctionContext};
 use model::{Value, Vector};
 
 /// Allocations below this size in bytes are not requested.
@@ -20,7 +20,7 @@ const ITEM_BYTES: u64 = 96;
 
 /// How much memory a function needs, including intermediate values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Makes {
+pub enum MemoryEstimate {
     /// Little: for a boolean, a number or a short value.
     Little,
     /// At most this multiple of the arguments' bytes.
@@ -35,21 +35,29 @@ pub enum Makes {
     Asks,
 }
 
-impl Makes {
+impl MemoryEstimate {
     /// Requests the memory for a call with these arguments, if they are long.
     ///
     /// # Errors
-    /// Those of [`Ambient::ask`].
-    pub(crate) fn ask(self, args: &[Value], ambient: &dyn Ambient) -> Result<(), Failure> {
+    /// Those of [`FunctionContext::request_memory`].
+    pub(crate) fn request_memory(
+        self,
+        args: &[Value],
+        context: &dyn FunctionContext,
+    ) -> Result<(), Failure> {
         if !is_long(args, UNASKED_BYTES / self.times_at_least(), &mut 0) {
             return Ok(());
         }
         match self {
             // Scanning a long argument takes time, so only cancellation is checked.
-            Self::Little | Self::Asks => ambient.go_on(),
-            Self::Times(times) => ambient.ask(args.iter().map(bytes_of).sum::<u64>() * times),
-            Self::Tree => ambient.ask(args.iter().map(tree_bytes).sum()),
-            Self::Part | Self::Text => ambient.ask(args.iter().map(|arg| self.of(arg)).sum()),
+            Self::Little | Self::Asks => context.check_cancelled(),
+            Self::Times(times) => {
+                context.request_memory(args.iter().map(bytes_of).sum::<u64>() * times)
+            }
+            Self::Tree => context.request_memory(args.iter().map(tree_bytes).sum()),
+            Self::Part | Self::Text => {
+                context.request_memory(args.iter().map(|arg| self.of(arg)).sum())
+            }
         }
     }
 
@@ -74,23 +82,23 @@ impl Makes {
 /// Requests memory if it is at least [`UNASKED_BYTES`].
 ///
 /// # Errors
-/// Those of [`Ambient::ask`].
-pub(crate) fn ask(bytes: u64, ambient: &dyn Ambient) -> Result<(), Failure> {
-    if bytes < UNASKED_BYTES { Ok(()) } else { ambient.ask(bytes) }
+/// Those of [`FunctionContext::request_memory`].
+pub(crate) fn request_memory(bytes: u64, context: &dyn FunctionContext) -> Result<(), Failure> {
+    if bytes < UNASKED_BYTES { Ok(()) } else { context.request_memory(bytes) }
 }
 
 /// Requests and reserves space for `more` items. A failed allocation is an error and does not end
 /// the process.
 ///
 /// # Errors
-/// Those of [`Ambient::ask`]; [`Failure::limit`] if the allocation fails.
+/// Those of [`FunctionContext::request_memory`]; [`Failure::limit`] if the allocation fails.
 pub(crate) fn reserve<T>(
     items: &mut Vec<T>,
     more: usize,
-    ambient: &dyn Ambient,
+    context: &dyn FunctionContext,
 ) -> Result<(), Failure> {
     let bytes = more as u64 * size_of::<T>() as u64;
-    ask(bytes, ambient)?;
+    request_memory(bytes, context)?;
     items.try_reserve_exact(more).map_err(|_| no_memory(bytes))
 }
 
@@ -102,12 +110,12 @@ pub(crate) fn no_memory(bytes: u64) -> Failure {
 /// A growing string that requests memory as it grows.
 pub(crate) struct Growing<'a> {
     text: String,
-    ambient: &'a dyn Ambient,
+    context: &'a dyn FunctionContext,
 }
 
 impl<'a> Growing<'a> {
-    pub(crate) fn new(ambient: &'a dyn Ambient) -> Self {
-        Self { text: String::new(), ambient }
+    pub(crate) fn new(context: &'a dyn FunctionContext) -> Self {
+        Self { text: String::new(), context }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -125,7 +133,7 @@ impl<'a> Growing<'a> {
         }
         // The capacity doubles, so that copying takes amortized constant time.
         let more = more.max(self.text.capacity());
-        ask((self.text.capacity() + more) as u64, self.ambient)?;
+        request_memory((self.text.capacity() + more) as u64, self.context)?;
         self.text.try_reserve_exact(more).map_err(|_| no_memory(more as u64))
     }
 
@@ -216,7 +224,7 @@ mod tests {
         bytes_max: u64,
     }
 
-    impl Ambient for Purse {
+    impl FunctionContext for Purse {
         fn now_us(&self) -> i64 {
             0
         }
@@ -225,7 +233,7 @@ mod tests {
             0
         }
 
-        fn ask(&self, bytes: u64) -> Result<(), Failure> {
+        fn request_memory(&self, bytes: u64) -> Result<(), Failure> {
             let asked = self.asked.fetch_add(bytes, Relaxed) + bytes;
             if asked > self.bytes_max { Err(Failure::limit("too much")) } else { Ok(()) }
         }

@@ -185,12 +185,12 @@ impl Write for Short {
 mod tests {
     use super::*;
     use crate::lookup;
-    use crate::testing::ambient;
+    use crate::testing::context;
 
     #[test]
     fn what_was_found_is_cut_short_in_a_message() {
         let args = [Value::List(vec![Value::Int(1); 100_000])];
-        let failure = lookup("trim").unwrap().apply(&args, &ambient()).unwrap_err();
+        let failure = lookup("trim").unwrap().apply(&args, &context()).unwrap_err();
         let shown = "1, ".repeat(13);
         assert_eq!(failure.message, format!("trim: expected a string, found a list ([{shown}…)"));
     }

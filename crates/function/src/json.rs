@@ -5,7 +5,7 @@
 //! 2. Values extracted from JSON are scalars or stay JSON: arrays do not become lists.
 
 use crate::call::Call;
-use crate::{Ambient, Failure};
+use crate::{Failure, FunctionContext};
 use model::{Json, Value};
 use serde_json::Value as Tree;
 
@@ -178,7 +178,10 @@ fn array_index(call: Call<'_>, key: &Value) -> Result<Option<usize>, Failure> {
 }
 
 /// Sets a value at a path. Missing objects are created; arrays grow and are filled with null.
-pub(crate) fn set_json_path(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+pub(crate) fn set_json_path(
+    args: &[Value],
+    context: &dyn FunctionContext,
+) -> Result<Value, Failure> {
     let call = Call::new("set_json_path", args);
     let mut tree_found = tree(call, call.value(0))?;
     let path = path(call)?;
@@ -195,7 +198,10 @@ pub(crate) fn set_json_path(args: &[Value], ambient: &dyn Ambient) -> Result<Val
                 call.check_items(i as u128 + 1)?;
                 if i >= items.len() {
                     // As a tree and as text, and both again when it is sorted.
-                    crate::budget::ask(4 * size_of::<Tree>() as u64 * i as u64, ambient)?;
+                    crate::budget::request_memory(
+                        4 * size_of::<Tree>() as u64 * i as u64,
+                        context,
+                    )?;
                     items.resize(i + 1, Tree::Null);
                 }
                 match items.get_mut(i) {
@@ -281,7 +287,7 @@ fn merge_into(into: &mut Tree, from: Tree) {
 mod tests {
     use super::*;
     use crate::lookup;
-    use crate::testing::{ambient, table};
+    use crate::testing::{context, table};
 
     #[test]
     fn json_is_made_read_and_changed() {
@@ -327,7 +333,7 @@ mod tests {
         for _ in 0..200 {
             deep = Value::List(vec![deep]);
         }
-        let call = |name: &str, args: &[Value]| lookup(name).unwrap().apply(args, &ambient());
+        let call = |name: &str, args: &[Value]| lookup(name).unwrap().apply(args, &context());
         assert_eq!(
             call("json", &[deep.clone()]).unwrap_err().message,
             "json: JSON nests at most 120 levels"

@@ -1,16 +1,16 @@
 //! Scalar functions and aggregates of the query language.
 //!
 //! # Why functions have no access to the machine
-//! A function depends only on its arguments and on the [`Ambient`] that the caller passes, which
-//! provides the clock, randomness, cancellation and memory limits. So constant calls can be folded,
-//! simulations are reproducible, and every function can be tested with a line of text.
+//! A function depends only on its arguments and on the [`FunctionContext`] that the caller passes,
+//! which provides the clock, randomness, cancellation and memory limits. So constant calls can be
+//! folded, simulations are reproducible, and every function can be tested with a line of text.
 //!
 //! # Invariants
 //! 1. No argument causes a panic, an endless loop or silent wrapping: the function fails with a
 //!    reason.
 //! 2. A result has at most [`ITEMS_MAX`] items or [`TEXT_BYTES_MAX`] bytes, or is not much longer
 //!    than the arguments. Allocations above [`UNASKED_BYTES`] are requested in advance, by the
-//!    function ([`Ambient::ask`]) or by [`Function::compute`].
+//!    function ([`FunctionContext::request_memory`]) or by [`Function::compute`].
 //! 3. The same arguments give the same value, unless [`Function::deterministic`] is false.
 //! 4. Functions that build or sort long lists check regularly for cancellation.
 //! 5. For meet aggregates, [`Aggregate::meet`] returns true exactly if the value changed.
@@ -39,8 +39,10 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use aggregate::{Accumulate, Aggregate, OWN, OwnAggregate, Start, aggregate, aggregates, mean};
-pub use budget::{Makes, UNASKED_BYTES, bytes_of};
+pub use aggregate::{
+    Accumulate, Aggregate, OWN, Start, UserAggregate, aggregate, aggregates, mean,
+};
+pub use budget::{MemoryEstimate, UNASKED_BYTES, bytes_of};
 pub use comparison::{compare, equal};
 pub use json::{json_of, scalar_of_json};
 pub use list::copied;
@@ -58,12 +60,12 @@ pub const ITEMS_MAX: usize = 1 << 24;
 pub const TEXT_BYTES_MAX: usize = 1 << 28;
 
 /// What functions may use besides their arguments.
-pub trait Ambient: Sync {
+pub trait FunctionContext: Sync {
     /// Microseconds since 1970-01-01 UTC.
     fn now_us(&self) -> i64;
     /// The time of the first call, for implementations that keep it: all uses in a query then see
-    /// the same time. The default is [`Ambient::now_us`].
-    fn moment_us(&self) -> i64 {
+    /// the same time. The default is [`FunctionContext::now_us`].
+    fn statement_time_us(&self) -> i64 {
         self.now_us()
     }
     /// 64 random bits.
@@ -73,16 +75,16 @@ pub trait Ambient: Sync {
     /// # Errors
     /// [`Failure::stopped`] if the query was cancelled or timed out. The function then fails with
     /// it.
-    fn go_on(&self) -> Result<(), Failure> {
+    fn check_cancelled(&self) -> Result<(), Failure> {
         Ok(())
     }
     /// Requests memory for a result, and checks for cancellation.
     ///
     /// # Errors
     /// [`Failure::limit`] if the query's memory limit would be exceeded; those of
-    /// [`Ambient::go_on`].
-    fn ask(&self, _bytes: u64) -> Result<(), Failure> {
-        self.go_on()
+    /// [`FunctionContext::check_cancelled`].
+    fn request_memory(&self, _bytes: u64) -> Result<(), Failure> {
+        self.check_cancelled()
     }
 }
 
@@ -186,10 +188,10 @@ pub struct Function {
     /// Whether the same arguments always give the same value. Constant calls are then folded.
     pub deterministic: bool,
     /// How much memory a call may need.
-    pub makes: Makes,
+    pub memory: MemoryEstimate,
     /// The implementation. The number of arguments must have been checked and the memory of
-    /// [`Function::makes`] requested, as [`Function::apply`] does.
-    pub call: fn(&[Value], &dyn Ambient) -> Result<Value, Failure>,
+    /// [`Function::memory`] requested, as [`Function::apply`] does.
+    pub call: fn(&[Value], &dyn FunctionContext) -> Result<Value, Failure>,
 }
 
 impl Function {
@@ -216,18 +218,18 @@ impl Function {
     ///
     /// # Errors
     /// The number of arguments is wrong, or the function is not defined for them.
-    pub fn apply(&self, args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+    pub fn apply(&self, args: &[Value], context: &dyn FunctionContext) -> Result<Value, Failure> {
         self.check_arity(args.len())?;
-        self.compute(args, ambient)
+        self.compute(args, context)
     }
 
     /// Requests memory and calls the function. The number of arguments must have been checked.
     ///
     /// # Errors
-    /// The function is not defined for these arguments; those of `ambient`.
-    pub fn compute(&self, args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
-        self.makes.ask(args, ambient)?;
-        (self.call)(args, ambient)
+    /// The function is not defined for these arguments; those of `context`.
+    pub fn compute(&self, args: &[Value], context: &dyn FunctionContext) -> Result<Value, Failure> {
+        self.memory.request_memory(args, context)?;
+        (self.call)(args, context)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Functions on lists.
 
-use crate::budget::{Growing, ask, bytes_of, reserve};
+use crate::budget::{Growing, bytes_of, request_memory, reserve};
 use crate::call::Call;
-use crate::{Ambient, Failure, Makes};
+use crate::{Failure, FunctionContext, MemoryEstimate};
 use base::{STEPS, sort_in_pieces};
 use model::Value;
 
@@ -10,15 +10,19 @@ use model::Value;
 ///
 /// # Errors
 /// Cancellation.
-pub fn copied(items: &[Value], ambient: &dyn Ambient) -> Result<Vec<Value>, Failure> {
+pub fn copied(items: &[Value], context: &dyn FunctionContext) -> Result<Vec<Value>, Failure> {
     let mut copy = Vec::with_capacity(items.len());
-    extend(&mut copy, items, ambient)?;
+    extend(&mut copy, items, context)?;
     Ok(copy)
 }
 
-fn extend(list: &mut Vec<Value>, items: &[Value], ambient: &dyn Ambient) -> Result<(), Failure> {
+fn extend(
+    list: &mut Vec<Value>,
+    items: &[Value],
+    context: &dyn FunctionContext,
+) -> Result<(), Failure> {
     list.reserve(items.len());
-    for piece in pieces(items, ambient) {
+    for piece in pieces(items, context) {
         list.extend_from_slice(piece?);
     }
     Ok(())
@@ -27,11 +31,11 @@ fn extend(list: &mut Vec<Value>, items: &[Value], ambient: &dyn Ambient) -> Resu
 /// Splits a list into short pieces, with a check for cancellation between them.
 fn pieces<'v, T>(
     items: &'v [T],
-    ambient: &dyn Ambient,
+    context: &dyn FunctionContext,
 ) -> impl Iterator<Item = Result<&'v [T], Failure>> {
     items.chunks(STEPS).enumerate().map(|(place, piece)| {
         if place > 0 {
-            ambient.go_on()?;
+            context.check_cancelled()?;
         }
         Ok(piece)
     })
@@ -69,11 +73,11 @@ pub(crate) fn length(args: &[Value]) -> Result<Value, Failure> {
 }
 
 /// Concatenates strings, lists or JSON. All arguments must have the same kind.
-pub(crate) fn concat(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+pub(crate) fn concat(args: &[Value], context: &dyn FunctionContext) -> Result<Value, Failure> {
     let call = Call::new("concat", args);
     match call.value(0) {
         Value::Str(_) => {
-            let mut text = Growing::new(ambient);
+            let mut text = Growing::new(context);
             let texts = args.iter().filter_map(|arg| match arg {
                 Value::Str(text) => Some(text.len()),
                 _ => None,
@@ -85,15 +89,15 @@ pub(crate) fn concat(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Fai
             Ok(Value::Str(text.finish()))
         }
         Value::List(_) => {
-            ask(args.iter().map(bytes_of).sum(), ambient)?;
+            request_memory(args.iter().map(bytes_of).sum(), context)?;
             let mut items = Vec::new();
             for i in 0..args.len() {
-                extend(&mut items, call.list(i)?, ambient)?;
+                extend(&mut items, call.list(i)?, context)?;
             }
             Ok(Value::List(items))
         }
         Value::Json(_) => {
-            Makes::Tree.ask(args, ambient)?;
+            MemoryEstimate::Tree.request_memory(args, context)?;
             crate::json::merge(call)
         }
         _ => Err(call
@@ -115,61 +119,64 @@ pub(crate) fn index(call: Call<'_>, i: usize, len: usize, end: bool) -> Result<u
 }
 
 /// The items from one index up to another, exclusive.
-pub(crate) fn slice(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+pub(crate) fn slice(args: &[Value], context: &dyn FunctionContext) -> Result<Value, Failure> {
     let call = Call::new("slice", args);
     let items = call.list(0)?;
     let from = index(call, 1, items.len(), true)?;
     let to = index(call, 2, items.len(), true)?;
     match items.get(from..to) {
-        Some(items) => Ok(Value::List(copied(items, ambient)?)),
+        Some(items) => Ok(Value::List(copied(items, context)?)),
         None => Err(call.fail(format_args!("it would start at {from} and end before, at {to}"))),
     }
 }
 
-pub(crate) fn prepend(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+pub(crate) fn prepend(args: &[Value], context: &dyn FunctionContext) -> Result<Value, Failure> {
     let call = Call::new("prepend", args);
     let rest = call.list(0)?;
     let mut items = Vec::with_capacity(rest.len() + 1);
     items.push(call.value(1).clone());
-    extend(&mut items, rest, ambient)?;
+    extend(&mut items, rest, context)?;
     Ok(Value::List(items))
 }
 
-pub(crate) fn append(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+pub(crate) fn append(args: &[Value], context: &dyn FunctionContext) -> Result<Value, Failure> {
     let call = Call::new("append", args);
     let start = call.list(0)?;
     let mut items = Vec::with_capacity(start.len() + 1);
-    extend(&mut items, start, ambient)?;
+    extend(&mut items, start, context)?;
     items.push(call.value(1).clone());
     Ok(Value::List(items))
 }
 
-pub(crate) fn reverse(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
-    let mut items = copied(Call::new("reverse", args).list(0)?, ambient)?;
+pub(crate) fn reverse(args: &[Value], context: &dyn FunctionContext) -> Result<Value, Failure> {
+    let mut items = copied(Call::new("reverse", args).list(0)?, context)?;
     items.reverse();
     Ok(Value::List(items))
 }
 
 /// Sorts by the total order of values, across kinds.
-pub(crate) fn sorted(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
-    let items = copied(Call::new("sorted", args).list(0)?, ambient)?;
-    Ok(Value::List(sort_in_pieces(items, Value::cmp, || ambient.go_on())?))
+pub(crate) fn sorted(args: &[Value], context: &dyn FunctionContext) -> Result<Value, Failure> {
+    let items = copied(Call::new("sorted", args).list(0)?, context)?;
+    Ok(Value::List(sort_in_pieces(items, Value::cmp, || context.check_cancelled())?))
 }
 
-pub(crate) fn chunks(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+pub(crate) fn chunks(args: &[Value], context: &dyn FunctionContext) -> Result<Value, Failure> {
     let call = Call::new("chunks", args);
     let (items, len) = (call.list(0)?, length_from_1(call)?);
-    lists(items.chunks(len), len, ambient)
+    lists(items.chunks(len), len, context)
 }
 
 /// Chunks of exactly the given length; a shorter rest is dropped.
-pub(crate) fn chunks_exact(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+pub(crate) fn chunks_exact(
+    args: &[Value],
+    context: &dyn FunctionContext,
+) -> Result<Value, Failure> {
     let call = Call::new("chunks_exact", args);
     let (items, len) = (call.list(0)?, length_from_1(call)?);
-    lists(items.chunks_exact(len), len, ambient)
+    lists(items.chunks_exact(len), len, context)
 }
 
-pub(crate) fn windows(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+pub(crate) fn windows(args: &[Value], context: &dyn FunctionContext) -> Result<Value, Failure> {
     let call = Call::new("windows", args);
     let (items, len) = (call.list(0)?, length_from_1(call)?);
     let windows = (items.len() + 1).saturating_sub(len);
@@ -177,23 +184,23 @@ pub(crate) fn windows(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Fa
     // An item is in at most as many windows as their length, and as their number.
     let times = windows.min(len) as u64;
     let of_items: u64 = items.iter().map(bytes_of).sum();
-    ask(of_items.saturating_mul(times) + 64 * windows as u64, ambient)?;
-    lists(items.windows(len), len, ambient)
+    request_memory(of_items.saturating_mul(times) + 64 * windows as u64, context)?;
+    lists(items.windows(len), len, context)
 }
 
 /// Builds a list of lists with `len` items each.
 fn lists<'a>(
     parts: impl Iterator<Item = &'a [Value]>,
     len: usize,
-    ambient: &dyn Ambient,
+    context: &dyn FunctionContext,
 ) -> Result<Value, Failure> {
     let parts_unasked = STEPS.div_ceil(len);
     let mut lists = Vec::with_capacity(parts.size_hint().0);
     for (place, part) in parts.enumerate() {
         if place % parts_unasked == parts_unasked - 1 {
-            ambient.go_on()?;
+            context.check_cancelled()?;
         }
-        lists.push(Value::List(copied(part, ambient)?));
+        lists.push(Value::List(copied(part, context)?));
     }
     Ok(Value::List(lists))
 }
@@ -206,38 +213,41 @@ fn length_from_1(call: Call<'_>) -> Result<usize, Failure> {
 }
 
 /// The union of all lists, sorted and without duplicates.
-pub(crate) fn union(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+pub(crate) fn union(args: &[Value], context: &dyn FunctionContext) -> Result<Value, Failure> {
     let call = Call::new("union", args);
     let mut all = Vec::new();
     for i in 0..args.len() {
         all.extend(call.list(i)?);
     }
-    list_of(&set(all, ambient)?, ambient)
+    list_of(&set(all, context)?, context)
 }
 
-pub(crate) fn intersection(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
-    kept("intersection", args, ambient, |is_there| is_there)
+pub(crate) fn intersection(
+    args: &[Value],
+    context: &dyn FunctionContext,
+) -> Result<Value, Failure> {
+    kept("intersection", args, context, |is_there| is_there)
 }
 
-pub(crate) fn difference(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
-    kept("difference", args, ambient, |is_there| !is_there)
+pub(crate) fn difference(args: &[Value], context: &dyn FunctionContext) -> Result<Value, Failure> {
+    kept("difference", args, context, |is_there| !is_there)
 }
 
 /// The first list as a set, filtered by whether each item is in every other list or in none.
 fn kept(
     name: &'static str,
     args: &[Value],
-    ambient: &dyn Ambient,
+    context: &dyn FunctionContext,
     keeps: fn(bool) -> bool,
 ) -> Result<Value, Failure> {
     let call = Call::new(name, args);
-    let mut found = set(call.list(0)?.iter().collect(), ambient)?;
+    let mut found = set(call.list(0)?.iter().collect(), context)?;
     for i in 1..args.len() {
-        let other = set(call.list(i)?.iter().collect(), ambient)?;
+        let other = set(call.list(i)?.iter().collect(), context)?;
         // Both are sorted, so one pass over both is enough.
         let mut next = other.iter().peekable();
         let mut kept = Vec::new();
-        for piece in pieces(&found, ambient) {
+        for piece in pieces(&found, context) {
             kept.extend(piece?.iter().copied().filter(|value| {
                 while next.next_if(|other| *other < value).is_some() {}
                 keeps(next.peek() == Some(&value))
@@ -245,19 +255,22 @@ fn kept(
         }
         found = kept;
     }
-    list_of(&found, ambient)
+    list_of(&found, context)
 }
 
 /// Sorts and removes duplicates.
-fn set<'v>(values: Vec<&'v Value>, ambient: &dyn Ambient) -> Result<Vec<&'v Value>, Failure> {
-    let mut values = sort_in_pieces(values, |a, b| a.cmp(b), || ambient.go_on())?;
+fn set<'v>(
+    values: Vec<&'v Value>,
+    context: &dyn FunctionContext,
+) -> Result<Vec<&'v Value>, Failure> {
+    let mut values = sort_in_pieces(values, |a, b| a.cmp(b), || context.check_cancelled())?;
     values.dedup();
     Ok(values)
 }
 
-fn list_of(values: &[&Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+fn list_of(values: &[&Value], context: &dyn FunctionContext) -> Result<Value, Failure> {
     let mut items = Vec::with_capacity(values.len());
-    for piece in pieces(values, ambient) {
+    for piece in pieces(values, context) {
         items.extend(piece?.iter().copied().cloned());
     }
     Ok(Value::List(items))
@@ -265,7 +278,7 @@ fn list_of(values: &[&Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
 
 /// `int_range(end)`, `int_range(start, end)`, `int_range(start, end, step)`: the integers from
 /// start up to end, exclusive.
-pub(crate) fn int_range(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+pub(crate) fn int_range(args: &[Value], context: &dyn FunctionContext) -> Result<Value, Failure> {
     let call = Call::new("int_range", args);
     let (start, end) =
         if args.len() == 1 { (0, call.int(0)?) } else { (call.int(0)?, call.int(1)?) };
@@ -287,10 +300,10 @@ pub(crate) fn int_range(args: &[Value], ambient: &dyn Ambient) -> Result<Value, 
     // All values are between start and end, so nothing overflows.
     let mut rest = (0..steps as i64).map(|i| Value::Int(start.wrapping_add(i.wrapping_mul(step))));
     let mut items = Vec::new();
-    reserve(&mut items, steps as usize, ambient)?;
+    reserve(&mut items, steps as usize, context)?;
     items.extend(rest.by_ref().take(STEPS));
     while (items.len() as u128) < steps {
-        ambient.go_on()?;
+        context.check_cancelled()?;
         items.extend(rest.by_ref().take(STEPS));
     }
     Ok(Value::List(items))
@@ -306,7 +319,7 @@ mod tests {
     /// Cancels after a number of checks.
     struct Impatient(AtomicUsize);
 
-    impl Ambient for Impatient {
+    impl FunctionContext for Impatient {
         fn now_us(&self) -> i64 {
             0
         }
@@ -315,11 +328,11 @@ mod tests {
             0
         }
 
-        fn ask(&self, _: u64) -> Result<(), Failure> {
+        fn request_memory(&self, _: u64) -> Result<(), Failure> {
             Ok(())
         }
 
-        fn go_on(&self) -> Result<(), Failure> {
+        fn check_cancelled(&self) -> Result<(), Failure> {
             match self.0.fetch_sub(1, Relaxed) {
                 0 => Err(Failure::stopped("told")),
                 _ => Ok(()),

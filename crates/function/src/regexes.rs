@@ -11,9 +11,9 @@
 //! because `\w` covers 140,000 letters. So compilation starts with a small limit, and each larger
 //! one is charged to the query's memory.
 
-use crate::budget::{Growing, ask, bytes_of, reserve};
+use crate::budget::{Growing, bytes_of, request_memory, reserve};
 use crate::call::Call;
-use crate::{Ambient, Failure, TEXT_BYTES_MAX};
+use crate::{Failure, FunctionContext, TEXT_BYTES_MAX};
 use base::STEPS;
 use model::Value;
 use regex::Regex;
@@ -47,12 +47,12 @@ thread_local! {
 }
 
 /// The compiled expression of the second argument.
-fn compiled(call: Call<'_>, ambient: &dyn Ambient) -> Result<Regex, Failure> {
+fn compiled(call: Call<'_>, context: &dyn FunctionContext) -> Result<Regex, Failure> {
     let pattern = call.text(1)?;
     KEPT.with_borrow_mut(|kept| {
         let last = match kept.iter().rposition(|one| one.regex.as_str() == pattern) {
             Some(i) => kept.remove(i),
-            None => compile(call, pattern, ambient)?,
+            None => compile(call, pattern, context)?,
         };
         let regex = last.regex.clone();
         let mut bytes: usize = kept.iter().map(|one| one.bytes).sum();
@@ -64,12 +64,12 @@ fn compiled(call: Call<'_>, ambient: &dyn Ambient) -> Result<Regex, Failure> {
     })
 }
 
-fn compile(call: Call<'_>, pattern: &str, ambient: &dyn Ambient) -> Result<Kept, Failure> {
+fn compile(call: Call<'_>, pattern: &str, context: &dyn FunctionContext) -> Result<Kept, Failure> {
     for (step, bytes) in COMPILED_BYTES.into_iter().enumerate() {
         // Most expressions fit in the first limit, and each thread caches few of them, so it is not
         // charged.
         if step > 0 {
-            ask(bytes as u64, ambient)?;
+            request_memory(bytes as u64, context)?;
         }
         match regex::RegexBuilder::new(pattern).size_limit(bytes).build() {
             Ok(regex) => return Ok(Kept { regex, bytes }),
@@ -86,30 +86,39 @@ fn compile(call: Call<'_>, pattern: &str, ambient: &dyn Ambient) -> Result<Kept,
     Err(call.fail(what).hint(hint))
 }
 
-pub(crate) fn regex_matches(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+pub(crate) fn regex_matches(
+    args: &[Value],
+    context: &dyn FunctionContext,
+) -> Result<Value, Failure> {
     let call = Call::new("regex_matches", args);
     let text = call.text(0)?;
-    Ok(Value::Bool(compiled(call, ambient)?.is_match(text)))
+    Ok(Value::Bool(compiled(call, context)?.is_match(text)))
 }
 
-pub(crate) fn regex_replace(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
-    replace(Call::new("regex_replace", args), 1, ambient)
+pub(crate) fn regex_replace(
+    args: &[Value],
+    context: &dyn FunctionContext,
+) -> Result<Value, Failure> {
+    replace(Call::new("regex_replace", args), 1, context)
 }
 
-pub(crate) fn regex_replace_all(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
-    replace(Call::new("regex_replace_all", args), usize::MAX, ambient)
+pub(crate) fn regex_replace_all(
+    args: &[Value],
+    context: &dyn FunctionContext,
+) -> Result<Value, Failure> {
+    replace(Call::new("regex_replace_all", args), usize::MAX, context)
 }
 
 /// Replaces up to `count` matches. `$1`, `${1}` and `${name}` in the replacement refer to groups.
-fn replace(call: Call<'_>, count: usize, ambient: &dyn Ambient) -> Result<Value, Failure> {
+fn replace(call: Call<'_>, count: usize, context: &dyn FunctionContext) -> Result<Value, Failure> {
     let (text, replacement) = (call.text(0)?, call.text(2)?);
-    let regex = compiled(call, ambient)?;
+    let regex = compiled(call, context)?;
     let groups = replacement.matches('$').count();
-    let mut found = Growing::new(ambient);
+    let mut found = Growing::new(context);
     let mut copied = 0;
     for (number, captures) in regex.captures_iter(text).take(count).enumerate() {
         if number % STEPS == STEPS - 1 {
-            ambient.go_on()?;
+            context.check_cancelled()?;
         }
         let Some(whole) = captures.get(0) else { continue };
         found.push_str(text.get(copied..whole.start()).unwrap_or_default())?;
@@ -129,10 +138,13 @@ fn replace(call: Call<'_>, count: usize, ambient: &dyn Ambient) -> Result<Value,
 }
 
 /// All non-overlapping matches.
-pub(crate) fn regex_extract(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+pub(crate) fn regex_extract(
+    args: &[Value],
+    context: &dyn FunctionContext,
+) -> Result<Value, Failure> {
     let call = Call::new("regex_extract", args);
     let text = call.text(0)?;
-    let regex = compiled(call, ambient)?;
+    let regex = compiled(call, context)?;
     let mut matches = regex.find_iter(text).peekable();
     let mut found = Vec::new();
     while matches.peek().is_some() {
@@ -143,23 +155,26 @@ pub(crate) fn regex_extract(args: &[Value], ambient: &dyn Ambient) -> Result<Val
             .map(|found| Value::Str(found.as_str().to_owned()))
             .collect();
         call.check_items((found.len() + part.len()) as u128)?;
-        ambient.ask(part.iter().map(bytes_of).sum())?;
+        context.request_memory(part.iter().map(bytes_of).sum())?;
         let more = if found.capacity() - found.len() < part.len() {
             part.len().max(found.capacity())
         } else {
             0
         };
-        reserve(&mut found, more, ambient)?;
+        reserve(&mut found, more, context)?;
         found.extend(part);
     }
     Ok(Value::List(found))
 }
 
 /// The first match; null if there is none.
-pub(crate) fn regex_extract_first(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+pub(crate) fn regex_extract_first(
+    args: &[Value],
+    context: &dyn FunctionContext,
+) -> Result<Value, Failure> {
     let call = Call::new("regex_extract_first", args);
     let text = call.text(0)?;
-    let regex = compiled(call, ambient)?;
+    let regex = compiled(call, context)?;
     let found = regex.find(text).map(|found| Value::Str(found.as_str().to_owned()));
     Ok(found.unwrap_or(Value::Null))
 }
@@ -168,7 +183,7 @@ pub(crate) fn regex_extract_first(args: &[Value], ambient: &dyn Ambient) -> Resu
 mod tests {
     use super::*;
     use crate::lookup;
-    use crate::testing::{ambient, check, evaluate, table};
+    use crate::testing::{check, context, evaluate, table};
 
     #[test]
     fn regular_expressions_match_extract_and_replace() {
@@ -190,7 +205,7 @@ mod tests {
         let matches = lookup("regex_matches").unwrap();
         for (text, found) in [("abc", true), ("a b", false)] {
             let args = [text, r"^\w{1,128}$"].map(|text| Value::Str(text.to_owned()));
-            assert_eq!(matches.apply(&args, &ambient()), Ok(Value::Bool(found)));
+            assert_eq!(matches.apply(&args, &context()), Ok(Value::Bool(found)));
         }
         // More patterns than the cache holds, twice.
         for i in (0..40).chain(0..40) {
@@ -202,7 +217,7 @@ mod tests {
     fn a_replacement_cannot_fill_the_memory() {
         let text = |text: String| Value::Str(text);
         let args = [text("a".repeat(100_000)), text("a+".to_owned()), text("$0".repeat(100_000))];
-        let failure = lookup("regex_replace_all").unwrap().apply(&args, &ambient()).unwrap_err();
+        let failure = lookup("regex_replace_all").unwrap().apply(&args, &context()).unwrap_err();
         assert_eq!(
             failure.message,
             "regex_replace_all: the result would be longer than 268435456 bytes"

@@ -1,8 +1,8 @@
 //! The table of built-in functions.
 
 use crate::{
-    Ambient, Failure, Function, Makes, arithmetic, bits, comparison, control, convert, json, kind,
-    list, math, random, regexes, string, time, vector,
+    Failure, Function, FunctionContext, MemoryEstimate, arithmetic, bits, comparison, control,
+    convert, json, kind, list, math, random, regexes, string, time, vector,
 };
 use model::Value;
 use std::cmp::Ordering;
@@ -20,52 +20,59 @@ pub fn functions() -> &'static [Function] {
     FUNCTIONS
 }
 
-type Compute = fn(&[Value], &dyn Ambient) -> Result<Value, Failure>;
+type Compute = fn(&[Value], &dyn FunctionContext) -> Result<Value, Failure>;
 
 /// A deterministic function with a minimum and a maximum number of arguments.
 const fn pure(name: &'static str, args_min: usize, args_max: usize, call: Compute) -> Function {
-    let (args_max, makes) = (Some(args_max), Makes::Times(2));
-    Function { name, args_min, args_max, deterministic: true, makes, call }
+    let (args_max, memory) = (Some(args_max), MemoryEstimate::Times(2));
+    Function { name, args_min, args_max, deterministic: true, memory, call }
 }
 
 /// A deterministic function with a minimum number of arguments and no maximum.
 const fn many(name: &'static str, args_min: usize, call: Compute) -> Function {
-    Function { name, args_min, args_max: None, deterministic: true, makes: Makes::Times(2), call }
+    Function {
+        name,
+        args_min,
+        args_max: None,
+        deterministic: true,
+        memory: MemoryEstimate::Times(2),
+        call,
+    }
 }
 
 /// A function that depends on the clock or on randomness.
 const fn changing(name: &'static str, args_min: usize, args_max: usize, call: Compute) -> Function {
-    let (args_max, makes) = (Some(args_max), Makes::Little);
-    Function { name, args_min, args_max, deterministic: false, makes, call }
+    let (args_max, memory) = (Some(args_max), MemoryEstimate::Little);
+    Function { name, args_min, args_max, deterministic: false, memory, call }
 }
 
 /// Replaces the default memory estimate, which is twice the arguments.
-const fn making(makes: Makes, function: Function) -> Function {
-    Function { makes, ..function }
+const fn estimated(memory: MemoryEstimate, function: Function) -> Function {
+    Function { memory, ..function }
 }
 
 const fn little(function: Function) -> Function {
-    making(Makes::Little, function)
+    estimated(MemoryEstimate::Little, function)
 }
 
 const fn asks(function: Function) -> Function {
-    making(Makes::Asks, function)
+    estimated(MemoryEstimate::Asks, function)
 }
 
 const fn tree(function: Function) -> Function {
-    making(Makes::Tree, function)
+    estimated(MemoryEstimate::Tree, function)
 }
 
 const fn part(function: Function) -> Function {
-    making(Makes::Part, function)
+    estimated(MemoryEstimate::Part, function)
 }
 
 const fn text(function: Function) -> Function {
-    making(Makes::Text, function)
+    estimated(MemoryEstimate::Text, function)
 }
 
 const fn times(times: u64, function: Function) -> Function {
-    making(Makes::Times(times), function)
+    estimated(MemoryEstimate::Times(times), function)
 }
 
 /// Sorted by name, for binary search.
@@ -172,7 +179,7 @@ static FUNCTIONS: &[Function] = &[
     many("mul", 0, |args, _| arithmetic::mul(args)),
     little(pure("negate", 1, 1, |args, _| control::negate(args))),
     little(pure("neq", 2, 2, |args, _| comparison::neq(args))),
-    changing("now", 0, 0, |_, ambient| time::now(ambient)),
+    changing("now", 0, 0, |_, context| time::now(context)),
     little(many("or", 0, |args, _| control::junction("or", args, true))),
     times(1, pure("pack_bits", 1, 1, |args, _| bits::pack_bits(args))),
     tree(pure("parse_json", 1, 1, |args, _| json::parse_json(args))),
@@ -182,10 +189,10 @@ static FUNCTIONS: &[Function] = &[
     pure("rad_to_deg", 1, 1, |args, _| math::float("rad_to_deg", args, math::rad_to_deg)),
     changing("rand_bernoulli", 1, 1, random::rand_bernoulli),
     times(1, changing("rand_choose", 1, 1, random::rand_choose)),
-    changing("rand_float", 0, 0, |_, ambient| random::rand_float(ambient)),
+    changing("rand_float", 0, 0, |_, context| random::rand_float(context)),
     changing("rand_int", 2, 2, random::rand_int),
-    changing("rand_uuid_v1", 0, 0, |_, ambient| random::rand_uuid_v1(ambient)),
-    changing("rand_uuid_v4", 0, 0, |_, ambient| random::rand_uuid_v4(ambient)),
+    changing("rand_uuid_v1", 0, 0, |_, context| random::rand_uuid_v1(context)),
+    changing("rand_uuid_v4", 0, 0, |_, context| random::rand_uuid_v4(context)),
     asks(changing("rand_vec", 1, 2, vector::rand_vec)),
     asks(pure("regex_extract", 2, 2, regexes::regex_extract)),
     times(1, pure("regex_extract_first", 2, 2, regexes::regex_extract_first)),

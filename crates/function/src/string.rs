@@ -2,7 +2,7 @@
 
 use crate::budget::{Growing, UNASKED_BYTES, reserve};
 use crate::call::Call;
-use crate::{Ambient, Failure};
+use crate::{Failure, FunctionContext};
 use model::Value;
 use unicode_normalization::UnicodeNormalization;
 
@@ -44,22 +44,28 @@ fn edge(call: Call<'_>, holds: fn(&[u8], &[u8]) -> bool) -> Result<Value, Failur
     }
 }
 
-pub(crate) fn unicode_normalize(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+pub(crate) fn unicode_normalize(
+    args: &[Value],
+    context: &dyn FunctionContext,
+) -> Result<Value, Failure> {
     let call = Call::new("unicode_normalize", args);
     let text = call.text(0)?;
     match call.text(1)? {
-        "nfc" => gathered(text.nfc(), ambient),
-        "nfd" => gathered(text.nfd(), ambient),
-        "nfkc" => gathered(text.nfkc(), ambient),
-        "nfkd" => gathered(text.nfkd(), ambient),
+        "nfc" => gathered(text.nfc(), context),
+        "nfd" => gathered(text.nfd(), context),
+        "nfkc" => gathered(text.nfkc(), context),
+        "nfkd" => gathered(text.nfkd(), context),
         _ => Err(call.refuse(1, "\"nfc\", \"nfd\", \"nfkc\" or \"nfkd\"")),
     }
 }
 
 /// Collects characters whose number is not known in advance.
-fn gathered(chars: impl Iterator<Item = char>, ambient: &dyn Ambient) -> Result<Value, Failure> {
+fn gathered(
+    chars: impl Iterator<Item = char>,
+    context: &dyn FunctionContext,
+) -> Result<Value, Failure> {
     let mut chars = chars.peekable();
-    let mut text = Growing::new(ambient);
+    let mut text = Growing::new(context);
     while chars.peek().is_some() {
         let some = (UNASKED_BYTES / 4) as usize;
         text.expect(4 * some)?;
@@ -68,22 +74,25 @@ fn gathered(chars: impl Iterator<Item = char>, ambient: &dyn Ambient) -> Result<
     Ok(Value::Str(text.finish()))
 }
 
-pub(crate) fn chars(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+pub(crate) fn chars(args: &[Value], context: &dyn FunctionContext) -> Result<Value, Failure> {
     let call = Call::new("chars", args);
     let text = call.text(0)?;
     let count = text.chars().count();
     call.check_items(count as u128)?;
     let mut chars = Vec::new();
     // Each string has an allocation besides its value.
-    crate::budget::ask(CHAR_BYTES * count as u64, ambient)?;
-    reserve(&mut chars, count, ambient)?;
+    crate::budget::request_memory(CHAR_BYTES * count as u64, context)?;
+    reserve(&mut chars, count, context)?;
     chars.extend(text.chars().map(|c| Value::Str(c.to_string())));
     Ok(Value::List(chars))
 }
 
-pub(crate) fn from_substrings(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+pub(crate) fn from_substrings(
+    args: &[Value],
+    context: &dyn FunctionContext,
+) -> Result<Value, Failure> {
     let call = Call::new("from_substrings", args);
-    let mut text = Growing::new(ambient);
+    let mut text = Growing::new(context);
     for part in call.list(0)? {
         match part {
             Value::Str(part) => text.push_str(part)?,

@@ -3,14 +3,14 @@
 //! `check("add(1, 2.5)", "3.5")` parses the call with a small parser of its own, so that the tests
 //! need no other crate. A result is shown as a literal, a failure as its message.
 
-use crate::{Ambient, Failure, lookup};
+use crate::{Failure, FunctionContext, lookup};
 use model::Value;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A fixed clock, and random bits that depend only on the number of calls.
 pub(crate) struct Fixed(AtomicU64);
 
-impl Ambient for Fixed {
+impl FunctionContext for Fixed {
     fn now_us(&self) -> i64 {
         1_500_000
     }
@@ -23,13 +23,13 @@ impl Ambient for Fixed {
     }
 }
 
-pub(crate) fn ambient() -> Fixed {
+pub(crate) fn context() -> Fixed {
     Fixed(AtomicU64::new(0))
 }
 
 /// Evaluates a call; calls in its arguments are evaluated first.
 pub(crate) fn evaluate(text: &str) -> Result<Value, Failure> {
-    let mut reader = Reader { rest: text, ambient: ambient() };
+    let mut reader = Reader { rest: text, context: context() };
     let value = reader.value();
     assert!(value.is_err() || reader.rest.trim().is_empty(), "left over: {}", reader.rest);
     value
@@ -55,7 +55,7 @@ pub(crate) fn table(lines: &str) {
 
 struct Reader<'a> {
     rest: &'a str,
-    ambient: Fixed,
+    context: Fixed,
 }
 
 impl Reader<'_> {
@@ -118,6 +118,6 @@ impl Reader<'_> {
     }
 
     fn call(&self, name: &str, args: &[Value]) -> Result<Value, Failure> {
-        lookup(name).expect("a function of this name").apply(args, &self.ambient)
+        lookup(name).expect("a function of this name").apply(args, &self.context)
     }
 }

@@ -1,6 +1,6 @@
 //! Property tests that hold for all functions and aggregates, with any arguments.
 
-use crate::testing::ambient;
+use crate::testing::context;
 use crate::{aggregates, functions, lookup};
 use model::{Json, Validity, Value, Vector};
 use proptest::prelude::*;
@@ -43,7 +43,7 @@ proptest! {
     #[test]
     fn no_function_panics_and_each_failure_names_it(args in prop::collection::vec(any_value(), 0..5)) {
         for function in functions() {
-            if let Err(failure) = function.apply(&args, &ambient()) {
+            if let Err(failure) = function.apply(&args, &context()) {
                 prop_assert!(failure.message.starts_with(&format!("{}: ", function.name)), "{failure}");
             }
         }
@@ -87,7 +87,7 @@ proptest! {
     #[test]
     fn set_functions_do_as_sets_do(a in prop::collection::vec(0..9_i64, 0..9), b in prop::collection::vec(0..9_i64, 0..9)) {
         let list = |items: &[i64]| Value::List(items.iter().copied().map(Value::Int).collect());
-        let call = |name: &str| lookup(name).unwrap().apply(&[list(&a), list(&b)], &ambient()).unwrap();
+        let call = |name: &str| lookup(name).unwrap().apply(&[list(&a), list(&b)], &context()).unwrap();
         let (x, y): (BTreeSet<i64>, BTreeSet<i64>) = (a.iter().copied().collect(), b.iter().copied().collect());
         let want = |items: Vec<&i64>| Value::List(items.into_iter().copied().map(Value::Int).collect());
         prop_assert_eq!(call("union"), want(x.union(&y).collect()));
@@ -97,7 +97,7 @@ proptest! {
 
     #[test]
     fn sorted_is_a_permutation_in_order(values in prop::collection::vec(any_value(), 0..9)) {
-        let found = lookup("sorted").unwrap().apply(&[Value::List(values.clone())], &ambient()).unwrap();
+        let found = lookup("sorted").unwrap().apply(&[Value::List(values.clone())], &context()).unwrap();
         let Value::List(found) = found else { panic!("no list") };
         prop_assert!(found.is_sorted());
         let mut want = values;
@@ -114,7 +114,7 @@ proptest! {
 
     #[test]
     fn text_goes_into_bytes_and_json_and_back(bytes in prop::collection::vec(any::<u8>(), 0..40), text in ".*") {
-        let call = |name: &str, value: Value| lookup(name).unwrap().apply(&[value], &ambient()).unwrap();
+        let call = |name: &str, value: Value| lookup(name).unwrap().apply(&[value], &context()).unwrap();
         let found = call("decode_base64", call("encode_base64", Value::Bytes(bytes.clone())));
         prop_assert_eq!(found, Value::Bytes(bytes.clone()));
         let found = call("pack_bits", call("unpack_bits", Value::Bytes(bytes.clone())));

@@ -4,7 +4,7 @@
 //! time zone database is compiled in, so that a script gives the same result on every machine.
 
 use crate::call::Call;
-use crate::{Ambient, Failure};
+use crate::{Failure, FunctionContext};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::{Validity, Value};
@@ -12,8 +12,8 @@ use model::{Validity, Value};
 /// Number of 100-nanosecond ticks from 1582-10-15, the epoch of UUIDs, to 1970-01-01.
 const UUID_EPOCH_TICKS: i64 = 0x01b2_1dd2_1381_4000;
 
-pub(crate) fn now(ambient: &dyn Ambient) -> Result<Value, Failure> {
-    Ok(Value::Float(ambient.now_us() as f64 / 1e6))
+pub(crate) fn now(context: &dyn FunctionContext) -> Result<Value, Failure> {
+    Ok(Value::Float(context.now_us() as f64 / 1e6))
 }
 
 /// Parses a time in RFC 3339, or a date, which means midnight UTC. Returns microseconds since

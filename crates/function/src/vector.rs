@@ -3,7 +3,7 @@
 //! All arithmetic is in 64-bit floats. If all vectors are 32-bit, the result is rounded to 32 bits.
 
 use crate::call::{Call, Number};
-use crate::{Ambient, Failure, random};
+use crate::{Failure, FunctionContext, random};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::{Value, Vector, VectorKind};
@@ -151,13 +151,13 @@ fn packed(call: Call<'_>, wanted: VectorKind, text: &str) -> Result<Vector, Fail
 }
 
 /// A vector of random floats from 0 up to 1, exclusive.
-pub(crate) fn rand_vec(args: &[Value], ambient: &dyn Ambient) -> Result<Value, Failure> {
+pub(crate) fn rand_vec(args: &[Value], context: &dyn FunctionContext) -> Result<Value, Failure> {
     let call = Call::new("rand_vec", args);
     let wanted = wanted_kind(call)?;
     let len = usize::try_from(call.int(0)?).map_err(|_| call.refuse(0, "a length from 0"))?;
     call.check_items(len as u128)?;
-    crate::budget::ask(8 * len as u64, ambient)?;
-    Ok(Value::Vector(collect(wanted, (0..len).map(|_| random::unit(ambient)))))
+    crate::budget::request_memory(8 * len as u64, context)?;
+    Ok(Value::Vector(collect(wanted, (0..len).map(|_| random::unit(context)))))
 }
 
 /// Scales a vector to length 1. The zero vector is returned unchanged.

@@ -101,20 +101,20 @@ pub fn sniff(head: &[u8], file: &str, options: &TextOptions) -> Result<Dialect, 
         Some(b' ') => &[Delimiter::Whitespace],
         Some(byte) => &[check_delimiter(byte, file)?],
     };
-    let mut best: Option<Guess> = None;
+    let mut best: Option<Candidate> = None;
     for &delimiter in candidates {
-        let guess = Guess::new(head, bom, delimiter, file, options);
-        if best.as_ref().is_none_or(|best| guess.score > best.score) {
-            best = Some(guess);
+        let candidate = Candidate::new(head, bom, delimiter, file, options);
+        if best.as_ref().is_none_or(|best| candidate.score > best.score) {
+            best = Some(candidate);
         }
     }
     // There is at least one candidate.
-    let Some(guess) = best else { return Err(InputError::whole(file, "a delimiter", "none")) };
-    guess.dialect(file, options)
+    let Some(candidate) = best else { return Err(InputError::whole(file, "a delimiter", "none")) };
+    candidate.dialect(file, options)
 }
 
 /// A delimiter, and the dialect that it would give.
-struct Guess {
+struct Candidate {
     delimiter: Delimiter,
     rows: Vec<Row>,
     names: Option<Vec<String>>,
@@ -136,7 +136,7 @@ struct Row {
     cut: bool,
 }
 
-impl Guess {
+impl Candidate {
     fn new(
         head: &[u8],
         bom: usize,
@@ -278,7 +278,7 @@ fn read_row(head: &[u8], at: usize, delimiter: Delimiter) -> Row {
 }
 
 fn is_number(field: &[u8]) -> bool {
-    number::careful_f64(field).is_ok()
+    number::parse_f64(field).is_ok()
 }
 
 fn has_header(rows: &[Row], options: &TextOptions) -> bool {
@@ -319,8 +319,8 @@ fn is_edge(row: &Row, count: usize, at: &Positions, options: &TextOptions) -> bo
     }
     let vertex = |index: usize| match (row.fields.get(index), options.edges.vertex) {
         (None, _) => false,
-        (Some(text), VertexType::U64) => number::careful_u64(text).is_ok(),
-        (Some(text), VertexType::I64) => number::careful_i64(text, false).is_ok(),
+        (Some(text), VertexType::U64) => number::parse_u64(text).is_ok(),
+        (Some(text), VertexType::I64) => number::parse_i64(text, false).is_ok(),
         (Some(text), VertexType::Str) => !text.is_empty(),
     };
     let weight = |index: usize| row.fields.get(index).is_some_and(|f| is_number(f));

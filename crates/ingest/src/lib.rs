@@ -37,13 +37,13 @@
 
 #[cfg(feature = "arrow")]
 pub mod arrow_edges;
-mod careful;
 mod columns;
 mod decompress;
 mod dialect;
 mod edges;
 mod error;
-mod fast;
+mod fast_path;
+mod full_parser;
 mod number;
 mod options;
 #[cfg(feature = "parquet")]

@@ -1,6 +1,6 @@
 //! Parses numbers: eight digits at a time where that is fast, one by one otherwise.
 //!
-//! The fast parsers accept only what is certainly valid and return `None` otherwise; the careful
+//! The fast parsers accept only what is certainly valid and return `None` otherwise; the full
 //! ones decide and explain. So the fast ones need no error messages.
 
 /// The word of a signed vertex: flipping the sign bit makes unsigned order equal signed order.
@@ -79,7 +79,7 @@ fn fast_digits_long(bytes: &[u8], at: usize, first: u64) -> Option<(u64, usize)>
         return Some((second, at + digits));
     }
     let (value, digits) = eight(load(bytes, at + 8)?);
-    // 19 digits are below 10^19 < 2^64; 20 may exceed it and are left to the careful parser.
+    // 19 digits are below 10^19 < 2^64; 20 may exceed it and are left to the full parser.
     if digits > 3 {
         return None;
     }
@@ -128,7 +128,7 @@ pub(crate) fn fast_f64(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
 
 /// Why a number is invalid: what was expected, and advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wrong {
+pub(crate) struct NumberError {
     pub(crate) expected: &'static str,
     pub(crate) hint: Option<&'static str>,
 }
@@ -139,11 +139,11 @@ const DECIMAL_ID: &str = "vertices written as decimals usually come from a colum
      write them as integers";
 
 /// Parses an unsigned vertex. White space around it, a leading `+` and leading zeros are allowed.
-pub(crate) fn careful_u64(text: &[u8]) -> Result<u64, Wrong> {
+pub(crate) fn parse_u64(text: &[u8]) -> Result<u64, NumberError> {
     let text = text.trim_ascii();
     let digits = text.strip_prefix(b"+").unwrap_or(text);
     if let Some(value) = all_digits(digits) {
-        return value.ok_or(Wrong {
+        return value.ok_or(NumberError {
             expected: "an unsigned integer below 2^64",
             hint: Some("for longer identifiers use text vertices"),
         });
@@ -154,36 +154,36 @@ pub(crate) fn careful_u64(text: &[u8]) -> Result<u64, Wrong> {
     } else {
         id_hint(text)
     };
-    Err(Wrong { expected: UNSIGNED, hint })
+    Err(NumberError { expected: UNSIGNED, hint })
 }
 
-/// Parses a signed vertex or weight by the rules of [`careful_u64`].
-pub(crate) fn careful_i64(text: &[u8], weight: bool) -> Result<i64, Wrong> {
+/// Parses a signed vertex or weight by the rules of [`parse_u64`].
+pub(crate) fn parse_i64(text: &[u8], weight: bool) -> Result<i64, NumberError> {
     let text = text.trim_ascii();
     let negative = text.first() == Some(&b'-');
     let digits = match text.first() {
         Some(b'+' | b'-') => &text[1..],
         _ => text,
     };
-    let range = Wrong { expected: "an integer from -2^63 to 2^63 - 1", hint: None };
+    let range = NumberError { expected: "an integer from -2^63 to 2^63 - 1", hint: None };
     match all_digits(digits) {
         Some(Some(value)) if negative => 0_i64.checked_sub_unsigned(value).ok_or(range),
         Some(Some(value)) => i64::try_from(value).map_err(|_| range),
         Some(None) => Err(range),
         None if weight => {
-            let float = careful_f64(text).is_ok();
+            let float = parse_f64(text).is_ok();
             let hint = float.then_some("for decimal weights use float weights");
-            Err(Wrong { expected: SIGNED, hint })
+            Err(NumberError { expected: SIGNED, hint })
         }
-        None => Err(Wrong { expected: SIGNED, hint: id_hint(text) }),
+        None => Err(NumberError { expected: SIGNED, hint: id_hint(text) }),
     }
 }
 
 /// Parses a finite float, with or without white space around it.
-pub(crate) fn careful_f64(text: &[u8]) -> Result<f64, Wrong> {
+pub(crate) fn parse_f64(text: &[u8]) -> Result<f64, NumberError> {
     let text = text.trim_ascii();
-    let wrong = Wrong { expected: "a number", hint: None };
-    let finite = Wrong { expected: "a finite number", hint: None };
+    let wrong = NumberError { expected: "a number", hint: None };
+    let finite = NumberError { expected: "a finite number", hint: None };
     // Rejects words that only the standard library accepts as numbers: `inf`, `nan`, `infinity`.
     let named = text.trim_ascii_start().iter().any(|b| b.is_ascii_alphabetic() && *b | 32 != b'e');
     let Some(value) = std::str::from_utf8(text).ok().and_then(|t| t.parse::<f64>().ok()) else {
@@ -211,7 +211,7 @@ fn id_hint(text: &[u8]) -> Option<&'static str> {
     if text.is_empty() {
         return None;
     }
-    if careful_f64(text).is_ok() {
+    if parse_f64(text).is_ok() {
         return Some(DECIMAL_ID);
     }
     Some("for names use text vertices (str); a first line of column names is a header")
@@ -238,7 +238,7 @@ mod tests {
             } else {
                 prop_assert_eq!(got, None);
             }
-            prop_assert_eq!(careful_u64(text.as_bytes()), Ok(value));
+            prop_assert_eq!(parse_u64(text.as_bytes()), Ok(value));
         }
 
         #[test]
@@ -256,7 +256,7 @@ mod tests {
         fn signed_integers_equal_the_standard_parser(value: i64, cut in 0..19_u32) {
             let value = value / 10_i64.pow(cut.min(18));
             let text = value.to_string();
-            prop_assert_eq!(careful_i64(text.as_bytes(), false), Ok(value));
+            prop_assert_eq!(parse_i64(text.as_bytes(), false), Ok(value));
             if let Some(got) = fast_i64(&padded(&text), 0) {
                 prop_assert_eq!(got, (value, text.len()));
             } else {
@@ -283,25 +283,25 @@ mod tests {
 
     #[test]
     fn the_largest_vertex_fits_and_the_next_does_not() {
-        assert_eq!(careful_u64(b"18446744073709551615"), Ok(u64::MAX));
-        assert!(careful_u64(b"18446744073709551616").is_err());
-        assert_eq!(careful_i64(b"-9223372036854775808", false), Ok(i64::MIN));
-        assert!(careful_i64(b"9223372036854775808", false).is_err());
+        assert_eq!(parse_u64(b"18446744073709551615"), Ok(u64::MAX));
+        assert!(parse_u64(b"18446744073709551616").is_err());
+        assert_eq!(parse_i64(b"-9223372036854775808", false), Ok(i64::MIN));
+        assert!(parse_i64(b"9223372036854775808", false).is_err());
     }
 
     #[test]
     fn names_of_floats_that_are_not_numbers_are_rejected() {
         for text in ["nan", "NaN", "inf", "-inf", "infinity", "1e999", "", "e", "1e", "0x10"] {
-            assert!(careful_f64(text.as_bytes()).is_err(), "{text}");
+            assert!(parse_f64(text.as_bytes()).is_err(), "{text}");
         }
         for text in ["1", "+1.5", "-0", ".5", "5.", "1E-3", "1e5", " 2 "] {
-            assert!(careful_f64(text.as_bytes()).is_ok(), "{text}");
+            assert!(parse_f64(text.as_bytes()).is_ok(), "{text}");
         }
     }
 
     #[test]
     fn a_vertex_written_as_a_decimal_gets_its_own_hint() {
-        assert_eq!(careful_u64(b"12.0").unwrap_err().hint, Some(DECIMAL_ID));
-        assert_eq!(careful_i64(b"12.0", false).unwrap_err().hint, Some(DECIMAL_ID));
+        assert_eq!(parse_u64(b"12.0").unwrap_err().hint, Some(DECIMAL_ID));
+        assert_eq!(parse_i64(b"12.0", false).unwrap_err().hint, Some(DECIMAL_ID));
     }
 }

@@ -4,8 +4,8 @@
 use memchr::{memchr, memchr_iter};
 
 use crate::{
-    EdgeChunk, InputError, careful::Careful, dialect::Dialect, fast, options::VertexType,
-    splitter::Chunk,
+    EdgeChunk, InputError, dialect::Dialect, fast_path, full_parser::FullParser,
+    options::VertexType, splitter::Chunk,
 };
 
 /// Parses the edges of a chunk into `out`, which is emptied first.
@@ -22,26 +22,26 @@ pub fn parse_chunk(
     let bytes = chunk.bytes.as_slice();
     let first_byte = usize::try_from(chunk.first_byte).unwrap_or(usize::MAX);
     let start = dialect.data_start.saturating_sub(first_byte).min(bytes.len());
-    let careful = Careful::new(dialect, bytes, chunk.first_line);
+    let full_parser = FullParser::new(dialect, bytes, chunk.first_line);
     let quotes = memchr(b'"', bytes).is_some();
     reserve(dialect, bytes, out);
-    if fast::applies(dialect, quotes) {
-        fast::parse(dialect, bytes, start, &careful, out)?;
+    if fast_path::applies(dialect, quotes) {
+        fast_path::parse(dialect, bytes, start, &full_parser, out)?;
     } else {
-        careful_only(bytes, start, &careful, out)?;
+        parse_fully(bytes, start, &full_parser, out)?;
     }
     out.fill_weights(dialect.default_weight);
     Ok(())
 }
 
-fn careful_only(
+fn parse_fully(
     bytes: &[u8],
     mut at: usize,
-    careful: &Careful<'_>,
+    full_parser: &FullParser<'_>,
     out: &mut EdgeChunk,
 ) -> Result<(), InputError> {
     while at < bytes.len() {
-        at = careful.record(at, out)?;
+        at = full_parser.record(at, out)?;
     }
     Ok(())
 }
@@ -93,7 +93,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         #[test]
-        fn the_fast_loop_reads_what_the_careful_one_reads(
+        fn the_fast_path_reads_what_the_full_parser_reads(
             lines in prop::collection::vec(
                 "(-?[0-9]{1,21}|[0-9x+\"]{0,2})[, \t]{1,2}(-?[0-9]{1,9}|[ 0-9\"]{0,2})\
                  ([, ](-?[0-9]{1,9}(\\.[0-9]{0,9})?|[0-9.e\"]{0,4}))?[ ,]?x?\r?\n",
@@ -113,8 +113,8 @@ mod tests {
             parse_chunk(&dialect, &chunk, &mut got).unwrap();
             let mut want = EdgeChunk::default();
             want.reset(weight);
-            let careful = Careful::new(&dialect, &chunk.bytes, 1);
-            careful_only(&chunk.bytes, 0, &careful, &mut want).unwrap();
+            let full_parser = FullParser::new(&dialect, &chunk.bytes, 1);
+            parse_fully(&chunk.bytes, 0, &full_parser, &mut want).unwrap();
             prop_assert_eq!(got, want);
         }
     }

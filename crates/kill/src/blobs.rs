@@ -13,8 +13,8 @@
 use crate::Outcome;
 use crate::child::{Worker, text, tiny_options};
 use crate::ops::{Random, STREAMS};
-use crate::values::{Checked, Compared, Draw, Judge};
-use crate::verify::Look;
+use crate::values::{Checked, Compared, KillPlan, Verifier};
+use crate::verify::VerifyMode;
 use quipu::{
     BlobOptions, BlobRows, BlobWriter, Blobs, BytesColumn, Check, Database, Durability, Isolation,
     KeyList, KeyType, Options,
@@ -299,25 +299,25 @@ impl Worker for Writer {
 }
 
 /// Knows what must be in the blobs.
-pub(crate) struct BlobsJudge {
+pub(crate) struct BlobsVerifier {
     seed: u64,
     states: [State; STREAMS],
 }
 
-impl BlobsJudge {
+impl BlobsVerifier {
     pub(crate) fn new(seed: u64) -> Self {
         Self { seed, states: Default::default() }
     }
 }
 
-impl Judge for BlobsJudge {
+impl Verifier for BlobsVerifier {
     fn name(&self, stream: usize, number: u32) -> &'static str {
         Op::of(self.seed, stream, number).name()
     }
 
-    fn draw(&self, random: &mut Random) -> Draw {
+    fn draw_plan(&self, random: &mut Random) -> KillPlan {
         let durability = ["os", "sync"][random.below(2) as usize];
-        Draw { durability, steps_max: 80, life_us_max: 60_000 }
+        KillPlan { durability, steps_max: 80, life_us_max: 60_000 }
     }
 
     fn starts(&mut self, _: Durability) {
@@ -354,14 +354,14 @@ impl Judge for BlobsJudge {
         Ok(compared)
     }
 
-    fn checked(&mut self, db: &Database, check: &Check, look: Look) -> Outcome<Checked> {
+    fn checked(&mut self, db: &Database, check: &Check, mode: VerifyMode) -> Outcome<Checked> {
         let unused: u64 = check.blobs.iter().map(|(_, blobs)| blobs.unused).sum();
         let rows: u64 = check.blobs.iter().map(|(_, blobs)| blobs.rows).sum();
         let expected: usize = self.states.iter().map(|state| state.rows.len()).sum();
         if rows != expected as u64 {
             return Err(format!("WRONG: a check found {rows} blobs, there are {expected}"));
         }
-        if look == Look::ReadOnly {
+        if mode == VerifyMode::ReadOnly {
             return Ok(Checked { unfinished_values: unused });
         }
         if unused > 0 {

@@ -14,8 +14,8 @@
 use crate::Outcome;
 use crate::child::{Worker, text, tiny_options};
 use crate::ops::{Random, STREAMS};
-use crate::values::{Checked, Compared, Draw, Judge};
-use crate::verify::Look;
+use crate::values::{Checked, Compared, KillPlan, Verifier};
+use crate::verify::VerifyMode;
 use quipu::{
     Check, CounterOptions, CounterRows, Counters, Database, Durability, ErrorKind, Isolation,
     KeyColumn, KeyList, KeyType, Number, NumberColumn, NumberList, NumberType, Options,
@@ -306,7 +306,7 @@ impl Worker for Writer {
 }
 
 /// Knows what must be in the counters.
-pub(crate) struct CountersJudge {
+pub(crate) struct CountersVerifier {
     seed: u64,
     states: [State; STREAMS],
     /// Durability of the last child.
@@ -319,7 +319,7 @@ pub(crate) struct CountersJudge {
     flushing: [Option<[usize; STREAMS]>; STREAMS],
 }
 
-impl CountersJudge {
+impl CountersVerifier {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             seed,
@@ -434,20 +434,20 @@ impl CountersJudge {
     }
 }
 
-impl Judge for CountersJudge {
+impl Verifier for CountersVerifier {
     fn name(&self, stream: usize, number: u32) -> &'static str {
         Op::of(self.seed, stream, number).name()
     }
 
-    fn draw(&self, random: &mut Random) -> Draw {
+    fn draw_plan(&self, random: &mut Random) -> KillPlan {
         match random.below(3) {
-            0 => Draw { durability: "os", steps_max: 3_000, life_us_max: 60_000 },
-            1 => Draw { durability: "sync", steps_max: 200, life_us_max: 60_000 },
+            0 => KillPlan { durability: "os", steps_max: 3_000, life_us_max: 60_000 },
+            1 => KillPlan { durability: "sync", steps_max: 200, life_us_max: 60_000 },
             // Increments are buffered for 0.7 s: some children live that long.
             _ if random.below(6) == 0 => {
-                Draw { durability: "none", steps_max: 3_000, life_us_max: 1_200_000 }
+                KillPlan { durability: "none", steps_max: 3_000, life_us_max: 1_200_000 }
             }
-            _ => Draw { durability: "none", steps_max: 3_000, life_us_max: 60_000 },
+            _ => KillPlan { durability: "none", steps_max: 3_000, life_us_max: 60_000 },
         }
     }
 
@@ -497,7 +497,7 @@ impl Judge for CountersJudge {
         Ok(Compared { values: found.rows(), unflushed_lost })
     }
 
-    fn checked(&mut self, _: &Database, _: &Check, _: Look) -> Outcome<Checked> {
+    fn checked(&mut self, _: &Database, _: &Check, _: VerifyMode) -> Outcome<Checked> {
         Ok(Checked::default())
     }
 }

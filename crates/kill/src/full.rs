@@ -19,7 +19,7 @@ use crate::child::Failure;
 use crate::ops::{Op, Random, STREAMS};
 use crate::parent::{Series, base_folder, wait_us};
 use crate::report::Report;
-use crate::verify::{self, Look};
+use crate::verify::{self, VerifyMode};
 use crate::{Outcome, files};
 use quipu::{Database, ErrorKind};
 use std::collections::BTreeMap;
@@ -164,7 +164,7 @@ impl Filler<'_> {
             _ => return Err(format!("WRONG: a child ended with {status}: {told}")),
         }
         // While the disk is full: a read needs no space.
-        self.series.verify(Look::ReadOnly, durability, report)?;
+        self.series.verify(VerifyMode::ReadOnly, durability, report)?;
         if let Some(disk) = self.disk {
             // Fills the disk to the last byte. The database can still be opened with the space that
             // it has reserved.
@@ -179,14 +179,14 @@ impl Filler<'_> {
                 }
                 Err(error) => return Err(format!("WRONG: not opened on a full disk: {error}")),
             }
-            self.series.verify(Look::ReadOnly, durability, report)?;
+            self.series.verify(VerifyMode::ReadOnly, durability, report)?;
             std::fs::remove_file(rest).map_err(text)?;
         }
         if let Some(ballast) = ballast {
             std::fs::remove_file(ballast).map_err(text)?;
         }
-        self.series.verify(Look::Writable, durability, report)?;
-        self.series.verify(Look::Closed, durability, report)
+        self.series.verify(VerifyMode::Writable, durability, report)?;
+        self.series.verify(VerifyMode::Closed, durability, report)
     }
 
     fn command(&mut self, durability: &str) -> Outcome<Command> {

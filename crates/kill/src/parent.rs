@@ -12,7 +12,7 @@ use crate::child::Message;
 use crate::ops::{Columns, Op, Random, STREAMS, State};
 use crate::report::Report;
 use crate::values::{self, Work};
-use crate::verify::{self, Look, Plan};
+use crate::verify::{self, Plan, VerifyMode};
 use crate::{Outcome, files, ops};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -152,12 +152,12 @@ impl Series {
                 let said = self.kill_opener(durability)?;
                 count(&said.running(self.seed), said.opened, durability, report);
             }
-            let look = match self.random.below(4) {
-                0 => Look::ReadOnly,
-                1 => Look::Closed,
-                _ => Look::Writable,
+            let mode = match self.random.below(4) {
+                0 => VerifyMode::ReadOnly,
+                1 => VerifyMode::Closed,
+                _ => VerifyMode::Writable,
             };
-            self.verify(look, durability, report)?;
+            self.verify(mode, durability, report)?;
         }
         Ok(())
     }
@@ -166,7 +166,7 @@ impl Series {
     /// effect.
     pub(crate) fn verify(
         &mut self,
-        look: Look,
+        mode: VerifyMode,
         durability: &str,
         report: &mut Report,
     ) -> Outcome<()> {
@@ -174,7 +174,7 @@ impl Series {
         let expected = self.next;
         let durability = files::durability(durability)?;
         let (states, next) = (&mut self.states, &mut self.next);
-        let found = verify::verify(&self.database, look, durability, &plan, states, next)?;
+        let found = verify::verify(&self.database, mode, durability, &plan, states, next)?;
         report.verifications += 1;
         report.rows_verified += found.rows;
         report.left_tables += u64::from(found.unfinished_tables > 0);

@@ -11,7 +11,7 @@ use crate::child::{Message, Worker};
 use crate::ops::{Random, STREAMS};
 use crate::parent::{count, end, wait_us};
 use crate::report::Report;
-use crate::verify::Look;
+use crate::verify::VerifyMode;
 use crate::{Outcome, blobs, counters, files};
 use quipu::{Check, Database, Durability, ErrorKind, Options};
 use std::io::Read;
@@ -68,22 +68,22 @@ impl Work {
         }
     }
 
-    fn judge(self, seed: u64) -> Outcome<Box<dyn Judge>> {
+    fn verifier(self, seed: u64) -> Outcome<Box<dyn Verifier>> {
         match self {
             Self::Graphs => Err("graphs are judged elsewhere".to_owned()),
-            Self::Blobs => Ok(Box::new(blobs::BlobsJudge::new(seed))),
-            Self::Counters => Ok(Box::new(counters::CountersJudge::new(seed))),
+            Self::Blobs => Ok(Box::new(blobs::BlobsVerifier::new(seed))),
+            Self::Counters => Ok(Box::new(counters::CountersVerifier::new(seed))),
         }
     }
 }
 
 /// Knows what must be in a database, from the reports of its children.
-pub(crate) trait Judge {
+pub(crate) trait Verifier {
     /// The kind of an operation, in a word.
     fn name(&self, stream: usize, number: u32) -> &'static str;
 
     /// Draws the durability of the next child, and the limits for its kill.
-    fn draw(&self, random: &mut Random) -> Draw;
+    fn draw_plan(&self, random: &mut Random) -> KillPlan;
 
     /// A child starts; what the one before it had only in memory is lost.
     fn starts(&mut self, durability: Durability);
@@ -102,12 +102,12 @@ pub(crate) trait Judge {
     fn compare(&mut self, db: &Database, next: &mut [u32; STREAMS]) -> Outcome<Compared>;
 
     /// Inspects the report of a check.
-    fn checked(&mut self, db: &Database, check: &Check, look: Look) -> Outcome<Checked>;
+    fn checked(&mut self, db: &Database, check: &Check, mode: VerifyMode) -> Outcome<Checked>;
 }
 
 /// How the next child runs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Draw {
+pub(crate) struct KillPlan {
     pub(crate) durability: &'static str,
     /// Messages until the kill, at most.
     pub(crate) steps_max: u64,
@@ -123,7 +123,7 @@ pub(crate) struct Compared {
     pub(crate) unflushed_lost: bool,
 }
 
-/// What a judge found in the report of a check.
+/// What a verifier found in the report of a check.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Checked {
     /// Unfinished long values that are not removed yet.
@@ -136,7 +136,7 @@ pub(crate) struct Series {
     seed: u64,
     random: Random,
     database: PathBuf,
-    judge: Box<dyn Judge>,
+    verifier: Box<dyn Verifier>,
     /// Each stream's next operation.
     next: [u32; STREAMS],
     /// Whether writers fork.
@@ -153,44 +153,44 @@ struct Said {
 impl Series {
     pub(crate) fn new(work: Work, seed: u64, base: &Path) -> Outcome<Self> {
         std::fs::create_dir_all(base).map_err(|error| error.to_string())?;
-        let (random, judge) = (Random::new(!seed), work.judge(seed)?);
+        let (random, verifier) = (Random::new(!seed), work.verifier(seed)?);
         let database = base.join("database");
         let next = [0; STREAMS];
-        Ok(Self { work, seed, random, database, judge, next, forking: false })
+        Ok(Self { work, seed, random, database, verifier, next, forking: false })
     }
 
     pub(crate) fn run(&mut self, kills: u64, report: &mut Report) -> Outcome<()> {
         let last = report.kills + kills;
         while report.kills < last {
-            let draw = self.judge.draw(&mut self.random);
-            let said = self.kill_writer(draw, report)?;
-            count(&said.running, said.opened, draw.durability, report);
+            let plan = self.verifier.draw_plan(&mut self.random);
+            let said = self.kill_writer(plan, report)?;
+            count(&said.running, said.opened, plan.durability, report);
             while self.random.below(4) == 0 && report.kills < last {
-                let durability = self.judge.draw(&mut self.random).durability;
+                let durability = self.verifier.draw_plan(&mut self.random).durability;
                 let opened = self.kill_opener(durability)?;
                 count(&[], opened, durability, report);
             }
-            let look = match self.random.below(4) {
-                0 => Look::ReadOnly,
-                1 => Look::Closed,
-                _ => Look::Writable,
+            let mode = match self.random.below(4) {
+                0 => VerifyMode::ReadOnly,
+                1 => VerifyMode::Closed,
+                _ => VerifyMode::Writable,
             };
-            self.verify(look, report)?;
+            self.verify(mode, report)?;
         }
         Ok(())
     }
 
     /// Starts a child that writes, and kills it at a random time.
-    fn kill_writer(&mut self, draw: Draw, report: &mut Report) -> Outcome<Said> {
+    fn kill_writer(&mut self, plan: KillPlan, report: &mut Report) -> Outcome<Said> {
         let before = self.next;
-        self.judge.starts(files::durability(draw.durability)?);
-        let mut child = self.start(draw.durability, "all")?;
+        self.verifier.starts(files::durability(plan.durability)?);
+        let mut child = self.start(plan.durability, "all")?;
         let heard = listen(&mut child)?;
         let (mut bytes, mut ended) = (Vec::new(), false);
         if self.random.below(3) == 0 {
-            wait_us(self.random.below(draw.life_us_max));
+            wait_us(self.random.below(plan.life_us_max));
         } else {
-            let steps = 1 + self.random.below(draw.steps_max) as usize;
+            let steps = 1 + self.random.below(plan.steps_max) as usize;
             let delay_us = [200, 2_000][self.random.below(2) as usize];
             let delay_us = self.random.below(delay_us);
             while bytes.len() < 4 * steps && !ended {
@@ -238,7 +238,7 @@ impl Series {
         command.spawn().map_err(|error| format!("starting a child: {error}"))
     }
 
-    /// Passes the reports of a child to the judge.
+    /// Passes the reports of a child to the verifier.
     fn hear(&mut self, heard: &[u8], report: &mut Report) -> Outcome<Said> {
         let (mut opened, mut began) = (false, [None; STREAMS]);
         for message in heard.as_chunks::<4>().0 {
@@ -247,15 +247,15 @@ impl Series {
                 Message::Forked => report.forked += 1,
                 Message::Begins { stream, number } => {
                     began[stream] = Some(number);
-                    self.judge.begins(stream, number);
+                    self.verifier.begins(stream, number);
                 }
                 Message::Done { stream, number } => {
                     if self.next[stream] != number || began[stream].take() != Some(number) {
                         return Err(format!("operation {number} of stream {stream} out of turn"));
                     }
-                    self.judge.done(stream, number);
+                    self.verifier.done(stream, number);
                     let writes = !matches!(
-                        self.judge.name(stream, number),
+                        self.verifier.name(stream, number),
                         "flush" | "compaction" | "check"
                     );
                     report.commits += u64::from(writes);
@@ -264,13 +264,13 @@ impl Series {
             }
         }
         let running =
-            (0..STREAMS).filter_map(|s| began[s].map(|number| self.judge.name(s, number)));
+            (0..STREAMS).filter_map(|s| began[s].map(|number| self.verifier.name(s, number)));
         Ok(Said { opened, running: running.collect() })
     }
 
-    /// Verifies the database; the judge continues from what is there.
-    fn verify(&mut self, look: Look, report: &mut Report) -> Outcome<()> {
-        let read_only = look == Look::ReadOnly;
+    /// Verifies the database; the verifier continues from what is there.
+    fn verify(&mut self, mode: VerifyMode, report: &mut Report) -> Outcome<()> {
+        let read_only = mode == VerifyMode::ReadOnly;
         report.verifications += 1;
         let tables = self.database.join("tables");
         let tables_before = files::names(&tables);
@@ -281,7 +281,7 @@ impl Series {
             // The child was killed before the database existed.
             Err(error) if read_only && error.kind() == ErrorKind::InvalidInput => {
                 let gone = format!("WRONG: the database is gone: {error}");
-                return if self.judge.is_empty() { Ok(()) } else { Err(gone) };
+                return if self.verifier.is_empty() { Ok(()) } else { Err(gone) };
             }
             Err(error) => return Err(format!("WRONG: opening: {error}")),
         };
@@ -290,15 +290,15 @@ impl Series {
             report.left_tables += u64::from(tables_before.difference(&left).next().is_some());
         }
         let expected = self.next;
-        let compared = self.judge.compare(&db, &mut self.next)?;
+        let compared = self.verifier.compare(&db, &mut self.next)?;
         report.rows_verified += compared.values;
         report.lost_unflushed += u64::from(compared.unflushed_lost);
         report.in_flight_kept +=
             (0..STREAMS).filter(|&s| self.next[s] != expected[s]).count() as u64;
         let check = db.check(&|_, _| true).map_err(|error| format!("WRONG: check: {error}"))?;
-        let checked = self.judge.checked(&db, &check, look)?;
+        let checked = self.verifier.checked(&db, &check, mode)?;
         report.left_values += u64::from(checked.unfinished_values > 0);
-        if look == Look::Closed {
+        if mode == VerifyMode::Closed {
             db.close().map_err(|error| format!("closing: {error}"))?;
             drop(db);
             only_named_tables(&self.database, options)?;

@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// How a verification opens the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum VerifyMode {
     /// Read-only: the next child recovers what the kill left.
     ReadOnly,
     /// Opens the database for writing, which recovers it.
@@ -35,14 +35,14 @@ pub(crate) struct Found {
 /// too.
 pub(crate) fn verify(
     folder: &Path,
-    look: Look,
+    mode: VerifyMode,
     durability: Durability,
     plan: &Plan<'_>,
     states: &mut [State; STREAMS],
     next: &mut [u32; STREAMS],
 ) -> Outcome<Found> {
     let mut found = Found::default();
-    let read_only = look == Look::ReadOnly;
+    let read_only = mode == VerifyMode::ReadOnly;
     let tables_before = files::names(&folder.join("tables"));
     found.unfinished_imports = files::names(&folder.join("tmp")).len() as u64;
     let options = Options { read_only, ..tiny_options(durability) };
@@ -86,7 +86,7 @@ pub(crate) fn verify(
     }
     // The engine's own check, too: both directions, every checksum and the order of rows.
     db.check(&|_, _| true).map_err(|error| format!("check: {error}"))?;
-    if look == Look::Closed {
+    if mode == VerifyMode::Closed {
         db.close().map_err(|error| format!("closing: {error}"))?;
         drop(db);
         only_named_files(folder, durability)?;

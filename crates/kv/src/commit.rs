@@ -261,7 +261,7 @@ impl Inner {
 
     /// Whether a commit would be neither throttled nor stopped, and the writer's lock is not held
     /// for longer than a commit takes; bulk loads and flushes hold it longer.
-    pub(crate) fn commits_at_once(&self) -> bool {
+    pub(crate) fn commit_would_not_block(&self) -> bool {
         let is_free = |_| {
             std::hint::spin_loop();
             self.writer.try_lock().is_some()

@@ -273,8 +273,8 @@ impl Store for Kv {
         self.inner.has_room()
     }
 
-    fn commits_at_once(&self) -> bool {
-        self.inner.owner.is_here() && self.inner.commits_at_once()
+    fn commit_would_not_block(&self) -> bool {
+        self.inner.owner.is_here() && self.inner.commit_would_not_block()
     }
 
     fn begin_bulk(&self) -> Result<Box<dyn BulkLoad>> {
@@ -290,7 +290,7 @@ impl Store for Kv {
         Ok(())
     }
 
-    fn settle(&self) -> Result<()> {
+    fn make_durable(&self) -> Result<()> {
         self.inner.check_process()?;
         match self.inner.options.durability {
             Durability::Sync => Ok(()),

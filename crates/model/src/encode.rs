@@ -110,15 +110,15 @@ pub fn decode_tuple(mut bytes: &[u8]) -> Result<Vec<Value>, DecodeError> {
 }
 
 /// Encodes a string as [`encode_value`] does for [`Value::Str`], without a [`Value`].
-pub fn encode_text(text: &str, out: &mut Vec<u8>) {
+pub fn encode_str(text: &str, out: &mut Vec<u8>) {
     escape(STRING, text.as_bytes(), out);
 }
 
-/// Decodes a single string from [`encode_text`].
+/// Decodes a single string from [`encode_str`].
 ///
 /// # Errors
 /// [`DecodeError`] if `bytes` is anything else.
-pub fn decode_text(mut bytes: &[u8]) -> Result<String, DecodeError> {
+pub fn decode_str(mut bytes: &[u8]) -> Result<String, DecodeError> {
     match take::<1>(&mut bytes)?[0] {
         STRING => {
             let text = text(&mut bytes)?;
@@ -130,9 +130,9 @@ pub fn decode_text(mut bytes: &[u8]) -> Result<String, DecodeError> {
 
 /// A value of an encoded tuple, borrowed from it if possible.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Lent<'b> {
+pub enum BorrowedValue<'b> {
     /// A string without escaped zeros, borrowed from the encoded bytes.
-    Text(&'b str),
+    Str(&'b str),
     /// Any other value, decoded.
     Value(Value),
 }
@@ -141,17 +141,17 @@ pub enum Lent<'b> {
 ///
 /// # Errors
 /// [`DecodeError`] if `bytes` does not start with a value.
-pub fn decode_next<'b>(bytes: &mut &'b [u8]) -> Result<Lent<'b>, DecodeError> {
+pub fn decode_next<'b>(bytes: &mut &'b [u8]) -> Result<BorrowedValue<'b>, DecodeError> {
     if bytes.first() == Some(&STRING) {
         let mut rest = &bytes[1..];
         let text = before_zero(&mut rest)?;
         if let [0, 0, ..] = *rest {
             *bytes = &rest[2..];
             let text = std::str::from_utf8(text);
-            return text.map(Lent::Text).map_err(|_| wrong(bytes, "a string is not UTF-8"));
+            return text.map(BorrowedValue::Str).map_err(|_| wrong(bytes, "a string is not UTF-8"));
         }
     }
-    decode(bytes, 0).map(Lent::Value)
+    decode(bytes, 0).map(BorrowedValue::Value)
 }
 
 fn escape(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
@@ -425,8 +425,8 @@ mod tests {
             let mut rest = &bytes[..];
             while !rest.is_empty() {
                 one_by_one.push(match decode_next(&mut rest).unwrap() {
-                    Lent::Text(text) => Value::Str(text.to_owned()),
-                    Lent::Value(value) => value,
+                    BorrowedValue::Str(text) => Value::Str(text.to_owned()),
+                    BorrowedValue::Value(value) => value,
                 });
             }
             prop_assert_eq!(one_by_one, values);

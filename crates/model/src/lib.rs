@@ -15,7 +15,7 @@ mod value;
 mod words;
 
 pub use encode::{
-    DecodeError, Lent, decode_next, decode_text, decode_tuple, decode_value, encode_text,
+    BorrowedValue, DecodeError, decode_next, decode_str, decode_tuple, decode_value, encode_str,
     encode_tuple, encode_value,
 };
 pub use series::{Frame, FrameError, Series, Values};

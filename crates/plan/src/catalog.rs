@@ -1,6 +1,6 @@
 //! The interface through which planning reads the catalog.
 
-use function::OwnAggregate;
+use function::UserAggregate;
 use model::Type;
 use std::sync::Arc;
 use syntax::{Diagnostic, Expr, Ident};
@@ -97,7 +97,7 @@ pub trait Catalog {
     }
 
     /// A user-defined aggregate.
-    fn aggregate(&self, _name: &str) -> Option<Arc<OwnAggregate>> {
+    fn aggregate(&self, _name: &str) -> Option<Arc<UserAggregate>> {
         None
     }
 

@@ -7,7 +7,7 @@
 //!    constants [`Literal::Assign`]. The variables of a negated atom are bound before it, so it may
 //!    repeat them.
 
-use function::{Aggregate, Function, OwnAggregate};
+use function::{Aggregate, Function, UserAggregate};
 use model::Value;
 use std::sync::Arc;
 use syntax::Span;
@@ -103,7 +103,7 @@ pub struct AggregateUse {
     /// The aggregate.
     pub aggregate: &'static Aggregate,
     /// The user-defined aggregate, if `aggregate` is [`function::OWN`].
-    pub own: Option<Arc<OwnAggregate>>,
+    pub own: Option<Arc<UserAggregate>>,
     /// Arguments after the variable; they contain no variables.
     pub args: Vec<Expr>,
     /// Position in the script.

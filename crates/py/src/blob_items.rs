@@ -4,7 +4,7 @@
 //! A table owns its rows, and each value is copied once more from there. A loop reads a pair at a
 //! time, so rows are read into a buffer that is reused.
 
-use crate::error::{OrRaise, here};
+use crate::error::{OrRaise, check_process};
 use env::Own;
 use env::sync::Mutex;
 use py_guard::guarded;
@@ -80,7 +80,7 @@ impl BlobItems {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Pair<'py>>> {
-        let all = here(&self.0)?;
+        let all = check_process(&self.0)?;
         let mut items = all.lock();
         while items.at == items.rows.len() {
             if items.scan.is_none() {

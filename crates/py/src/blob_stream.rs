@@ -1,7 +1,7 @@
 //! `BlobReader` and `BlobWriter`: long values read and written in pieces, with the methods of
 //! Python's binary files.
 
-use crate::error::{OrRaise, here, invalid};
+use crate::error::{OrRaise, check_process, invalid};
 use env::Own;
 use env::sync::Mutex;
 use py_guard::guarded;
@@ -21,7 +21,10 @@ impl BlobReader {
     }
 
     fn with<R>(&self, f: impl FnOnce(&mut quipu::BlobReader) -> PyResult<R>) -> PyResult<R> {
-        f(here(&self.reader)?.lock().as_mut().ok_or_else(|| invalid("the reader is closed"))?)
+        f(check_process(&self.reader)?
+            .lock()
+            .as_mut()
+            .ok_or_else(|| invalid("the reader is closed"))?)
     }
 }
 
@@ -87,7 +90,7 @@ impl BlobWriter {
 #[pymethods]
 impl BlobWriter {
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let writer = here(&self.writer)?;
+        let writer = check_process(&self.writer)?;
         crate::keys::with_bytes(data, |bytes| {
             py.detach(|| {
                 let mut writer = writer.lock();
@@ -99,7 +102,7 @@ impl BlobWriter {
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let writer = here(&self.writer)?;
+        let writer = check_process(&self.writer)?;
         py.detach(|| {
             let writer = writer.lock().take();
             writer.map_or(Ok(()), |writer| writer.finish().or_raise())
@@ -107,7 +110,7 @@ impl BlobWriter {
     }
 
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
-        let writer = here(&self.writer)?;
+        let writer = check_process(&self.writer)?;
         py.detach(|| drop(writer.lock().take()));
         Ok(())
     }

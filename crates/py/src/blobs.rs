@@ -4,8 +4,8 @@ use crate::arrays;
 use crate::blob_items::BlobItems;
 use crate::blob_stream::{BlobReader, BlobWriter};
 use crate::columns::{KEY, column};
-use crate::error::{OrRaise, here};
-use crate::gate;
+use crate::error::{OrRaise, check_process};
+use crate::gil;
 use crate::key_iterator::KeyIterator;
 use crate::keys::{binary_array, values, with_bound, with_bytes, with_key, with_range};
 use crate::python_code::attached;
@@ -40,7 +40,7 @@ impl Blobs {
     }
 
     pub(crate) fn blobs(&self) -> PyResult<&quipu::Blobs> {
-        here(&self.blobs)
+        check_process(&self.blobs)
     }
 }
 
@@ -53,11 +53,11 @@ impl Blobs {
         let blobs = self.blobs()?;
         with_key(blobs.def().key, key, |key| {
             let bytes = |value: Option<&[u8]>| value.map(|value| PyBytes::new(py, value));
-            if let Some(found) = gate::at_once(|| blobs.with_value(key, bytes)) {
+            if let Some(found) = gil::try_with_gil(|| blobs.with_value(key, bytes)) {
                 return found.or_raise();
             }
             let copied = |value: Option<&[u8]>| value.map(<[u8]>::to_vec);
-            let found = gate::detached(py, || blobs.with_value(key, copied)).or_raise()?;
+            let found = gil::detached(py, || blobs.with_value(key, copied)).or_raise()?;
             Ok(bytes(found.as_deref()))
         })
     }
@@ -121,7 +121,7 @@ impl Blobs {
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let blobs = self.blobs()?;
         let py = key.py();
-        with_key(blobs.def().key, key, |key| gate::look(py, || blobs.contains(key)).or_raise())
+        with_key(blobs.def().key, key, |key| gil::lookup(py, || blobs.contains(key)).or_raise())
     }
 
     fn contains_many<'py>(
@@ -187,7 +187,7 @@ impl Blobs {
         with_key(blobs.def().key, key, |key| {
             with_bytes(value, |value| {
                 if value.len() < QUICK_BYTES_MAX {
-                    return gate::write(py, &self.database, || blobs.put(key, value));
+                    return gil::write(py, &self.database, || blobs.put(key, value));
                 }
                 py.detach(|| blobs.put(key, value)).or_raise()
             })
@@ -243,7 +243,7 @@ impl Blobs {
 
     fn delete(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let blobs = self.blobs()?;
-        with_key(blobs.def().key, key, |key| gate::write(py, &self.database, || blobs.delete(key)))
+        with_key(blobs.def().key, key, |key| gil::write(py, &self.database, || blobs.delete(key)))
     }
 
     fn delete_many<'py>(
@@ -260,7 +260,7 @@ impl Blobs {
 
     fn discard(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<()> {
         let blobs = self.blobs()?;
-        with_key(blobs.def().key, key, |key| gate::write(py, &self.database, || blobs.discard(key)))
+        with_key(blobs.def().key, key, |key| gil::write(py, &self.database, || blobs.discard(key)))
     }
 
     fn discard_many(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -380,7 +380,7 @@ impl Blobs {
     fn reader(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<BlobReader> {
         let blobs = self.blobs()?;
         let reader =
-            with_key(blobs.def().key, key, |key| gate::look(py, || blobs.reader(key)).or_raise())?;
+            with_key(blobs.def().key, key, |key| gil::lookup(py, || blobs.reader(key)).or_raise())?;
         reader.map(BlobReader::new).ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))
     }
 

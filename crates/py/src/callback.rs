@@ -14,16 +14,16 @@ pub(crate) fn told(callback: Py<PyAny>) -> impl Fn(&Changed) + Send + Sync {
         attached(|py| {
             // Takes an exit of an earlier callback away for the time of this call, so that the
             // calls that this function makes do not raise it.
-            let earlier = exits::take();
+            let earlier = exits::take_pending();
             let callback = callback.bind(py);
             let told = || {
                 let (new, old) = (rows(py, &changed.new)?, rows(py, &changed.old)?);
                 callback.call1((changed.by.name(), new, old))
             };
             let raised = told().err();
-            earlier.into_iter().for_each(exits::keep);
+            earlier.into_iter().for_each(exits::set_pending);
             match raised {
-                Some(error) if exits::is_exit(py, &error) => exits::keep(error),
+                Some(error) if exits::is_exit(py, &error) => exits::set_pending(error),
                 Some(error) => error.write_unraisable(py, Some(callback)),
                 None => {}
             }

@@ -1,8 +1,8 @@
 //! `Counters`: numbers by key that increments change without a read, for Python.
 
 use crate::columns::{Column, KEY, NUMBER, column, floats, ints, slice};
-use crate::error::{OrRaise, here};
-use crate::gate;
+use crate::error::{OrRaise, check_process};
+use crate::gil;
 use crate::key_iterator::KeyIterator;
 use crate::keys::{number_array, with_bound, with_key, with_range};
 use crate::table::{Table, TableStream, vertex_array};
@@ -32,7 +32,7 @@ impl Counters {
     }
 
     pub(crate) fn counters(&self) -> PyResult<&quipu::Counters> {
-        here(&self.counters)
+        check_process(&self.counters)
     }
 }
 
@@ -116,7 +116,7 @@ impl Counters {
         let counters = self.counters()?;
         let number = number.map_or(Ok(Number::Int(1)), |number| self.number(number))?;
         with_key(self.key_type(), key, |key| {
-            gate::write(py, &self.database, || counters.add(key, number))
+            gil::write(py, &self.database, || counters.add(key, number))
         })
     }
 
@@ -148,7 +148,7 @@ impl Counters {
     ) -> PyResult<Bound<'py, PyAny>> {
         let counters = self.counters()?;
         let number =
-            with_key(self.key_type(), key, |key| gate::look(py, || counters.get(key)).or_raise())?;
+            with_key(self.key_type(), key, |key| gil::lookup(py, || counters.get(key)).or_raise())?;
         plain(py, number)
     }
 
@@ -160,8 +160,9 @@ impl Counters {
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let counters = self.counters()?;
-        let number =
-            with_key(self.key_type(), key, |key| gate::look(py, || counters.find(key)).or_raise())?;
+        let number = with_key(self.key_type(), key, |key| {
+            gil::lookup(py, || counters.find(key)).or_raise()
+        })?;
         Ok(number.map(|number| plain(py, number)).transpose()?.or(default))
     }
 
@@ -182,7 +183,7 @@ impl Counters {
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let counters = self.counters()?;
         let py = key.py();
-        with_key(self.key_type(), key, |key| gate::look(py, || counters.contains(key)).or_raise())
+        with_key(self.key_type(), key, |key| gil::lookup(py, || counters.contains(key)).or_raise())
     }
 
     fn __setitem__(
@@ -203,7 +204,7 @@ impl Counters {
         let counters = self.counters()?;
         let number = self.number(number)?;
         with_key(self.key_type(), key, |key| {
-            gate::write(py, &self.database, || counters.set(key, number))
+            gil::write(py, &self.database, || counters.set(key, number))
         })
     }
 
@@ -217,7 +218,7 @@ impl Counters {
     fn remove(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let counters = self.counters()?;
         with_key(self.key_type(), key, |key| {
-            gate::write(py, &self.database, || counters.remove(key))
+            gil::write(py, &self.database, || counters.remove(key))
         })
     }
 

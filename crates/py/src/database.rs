@@ -2,13 +2,13 @@
 
 use crate::blobs::Blobs;
 use crate::counters::Counters;
-use crate::error::{OrRaise, here, invalid};
+use crate::error::{OrRaise, check_process, invalid};
 use crate::graph::Graph;
-use crate::own::{Aggregate, Rule, number};
 use crate::relation::Relation;
-use crate::result::{Answer, run_options};
+use crate::result::{QueryResult, run_options};
 use crate::result_stream::ResultStream;
 use crate::transaction::Transaction;
+use crate::user_defined::{Aggregate, Rule, number};
 use env::Own;
 use py_guard::guarded;
 use pyo3::exceptions::PyTypeError;
@@ -29,7 +29,7 @@ pub(crate) struct Database {
 
 impl Database {
     fn db(&self) -> PyResult<&quipu::Database> {
-        here(&self.database)
+        check_process(&self.database)
     }
 }
 
@@ -248,7 +248,7 @@ impl Database {
         memory_limit: Option<&Bound<'_, PyAny>>,
         read_only: bool,
         files: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Answer> {
+    ) -> PyResult<QueryResult> {
         let database = self.db()?;
         let files = files_of(files)?;
         let options = run_options(timeout, memory_limit, read_only)?;
@@ -256,7 +256,7 @@ impl Database {
             py,
             params,
             RunOptions { files: files.as_ref(), ..options },
-            |parameters, options| database.run_briefly(script, parameters, options),
+            |parameters, options| database.try_run(script, parameters, options),
             |parameters, options| database.run_with(script, parameters, options),
         )
     }
@@ -390,7 +390,7 @@ impl Database {
         };
         database.check_open().or_raise()?;
         // Without the GIL: buffered increments are written to memtables first.
-        let transaction = crate::gate::detached(py, || database.transaction(isolation));
+        let transaction = crate::gil::detached(py, || database.transaction(isolation));
         Ok(Transaction::new(transaction, database.clone()))
     }
 

@@ -108,7 +108,7 @@ fn make(py: Python<'_>, name: &str, message: &str, place: Option<(u64, u32)>) ->
 /// # Errors
 /// `ForkedError` in a process that inherited the object by `fork`.
 #[inline]
-pub(crate) fn here<T>(own: &Own<T>) -> PyResult<&T> {
+pub(crate) fn check_process<T>(own: &Own<T>) -> PyResult<&T> {
     own.get().map_err(|error| raise(Error::caused(ErrorKind::Forked, error)))
 }
 
@@ -121,7 +121,7 @@ pub(crate) trait OrRaise<T> {
 
 impl<T> OrRaise<T> for quipu::Result<T> {
     fn or_raise(self) -> PyResult<T> {
-        if let Some(exit) = exits::take() {
+        if let Some(exit) = exits::take_pending() {
             return Err(exit);
         }
         self.map_err(raise)

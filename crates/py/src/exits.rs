@@ -58,15 +58,15 @@ pub(crate) fn error(exit: PyErr, message: String) -> quipu::Error {
 }
 
 thread_local! {
-    static WAITING: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+    static PENDING: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
 /// Stores an exit on this thread until the current call returns. The first one stays.
-pub(crate) fn keep(exit: PyErr) {
-    let earlier = WAITING.with(|waiting| {
-        let mut waiting = waiting.borrow_mut();
-        match &*waiting {
-            None => waiting.replace(exit),
+pub(crate) fn set_pending(exit: PyErr) {
+    let earlier = PENDING.with(|pending| {
+        let mut pending = pending.borrow_mut();
+        match &*pending {
+            None => pending.replace(exit),
             Some(_) => Some(exit),
         }
     });
@@ -75,11 +75,11 @@ pub(crate) fn keep(exit: PyErr) {
 }
 
 /// Takes the pending exit of this thread.
-pub(crate) fn take() -> Option<PyErr> {
-    WAITING.with(|waiting| waiting.borrow_mut().take())
+pub(crate) fn take_pending() -> Option<PyErr> {
+    PENDING.with(|pending| pending.borrow_mut().take())
 }
 
 /// Whether an exit is pending on this thread.
-pub(crate) fn is_waiting() -> bool {
-    WAITING.with(|waiting| waiting.borrow().is_some())
+pub(crate) fn is_pending() -> bool {
+    PENDING.with(|pending| pending.borrow().is_some())
 }

@@ -3,11 +3,11 @@
 //! # Why single lookups keep the GIL
 //! A cached lookup takes about a third of a microsecond; releasing the GIL and taking it back costs
 //! as much. So lookups of one vertex and writes of one edge hold it unless they would block
-//! (`gate.rs`). Every `_many` call, scan and import releases it.
+//! (`gil.rs`). Every `_many` call, scan and import releases it.
 
 use crate::arrays::{self, EdgeArrays};
-use crate::error::{OrRaise, here};
-use crate::gate;
+use crate::error::{OrRaise, check_process};
+use crate::gil;
 use crate::table::Table;
 use crate::vertices::{self, vertex};
 use env::Own;
@@ -35,7 +35,7 @@ impl Graph {
     }
 
     pub(crate) fn graph(&self) -> PyResult<&quipu::Graph> {
-        here(&self.graph)
+        check_process(&self.graph)
     }
 }
 
@@ -55,7 +55,7 @@ impl Graph {
         let graph = self.graph()?;
         let v = vertex(graph, v)?;
         EDGES.with_borrow_mut(|(edges, _)| {
-            gate::look(py, || read(graph, v, edges)).or_raise()?;
+            gil::lookup(py, || read(graph, v, edges)).or_raise()?;
             arrays::edges(py, graph, edges)
         })
     }
@@ -69,7 +69,7 @@ impl Graph {
         let graph = self.graph()?;
         let v = vertex(graph, v)?;
         EDGES.with_borrow_mut(|(_, ids)| {
-            gate::look(py, || read(graph, v, ids)).or_raise()?;
+            gil::lookup(py, || read(graph, v, ids)).or_raise()?;
             arrays::vertices(py, graph, ids)
         })
     }
@@ -160,7 +160,7 @@ impl Graph {
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let graph = self.graph()?;
         let (u, v) = (vertex(graph, u)?, vertex(graph, v)?);
-        let found = gate::look(py, || graph.edge(u, v)).or_raise()?;
+        let found = gil::lookup(py, || graph.edge(u, v)).or_raise()?;
         found.map(|weight| arrays::weight(py, weight)).transpose()
     }
 
@@ -168,7 +168,7 @@ impl Graph {
         let graph = self.graph()?;
         let py = u.py();
         let (u, v) = (vertex(graph, u)?, vertex(graph, v)?);
-        gate::look(py, || graph.has_edge(u, v)).or_raise()
+        gil::lookup(py, || graph.has_edge(u, v)).or_raise()
     }
 
     fn edge_many<'py>(
@@ -291,19 +291,19 @@ impl Graph {
     fn degree(&self, v: &Bound<'_, PyAny>) -> PyResult<(u64, f64)> {
         let graph = self.graph()?;
         let word = vertex(graph, v)?;
-        gate::look(v.py(), || graph.degree(word)).or_raise()
+        gil::lookup(v.py(), || graph.degree(word)).or_raise()
     }
 
     fn out_degree(&self, v: &Bound<'_, PyAny>) -> PyResult<(u64, f64)> {
         let graph = self.graph()?;
         let word = vertex(graph, v)?;
-        gate::look(v.py(), || graph.out_degree(word)).or_raise()
+        gil::lookup(v.py(), || graph.out_degree(word)).or_raise()
     }
 
     fn in_degree(&self, v: &Bound<'_, PyAny>) -> PyResult<(u64, f64)> {
         let graph = self.graph()?;
         let word = vertex(graph, v)?;
-        gate::look(v.py(), || graph.in_degree(word)).or_raise()
+        gil::lookup(v.py(), || graph.in_degree(word)).or_raise()
     }
 
     fn degree_many<'py>(&self, py: Python<'py>, vs: &Bound<'py, PyAny>) -> PyResult<Degrees<'py>> {
@@ -345,7 +345,7 @@ impl Graph {
         }
         let (u, v) = (vertex(graph, u)?, vertex(graph, v)?);
         let w = vertices::weight(graph, w)?;
-        gate::write(py, &self.database, || graph.upsert(u, v, w))
+        gil::write(py, &self.database, || graph.upsert(u, v, w))
     }
 
     #[pyo3(signature = (us, vs, ws=None))]
@@ -373,7 +373,7 @@ impl Graph {
     ) -> PyResult<bool> {
         let graph = self.graph()?;
         let (u, v) = (vertex(graph, u)?, vertex(graph, v)?);
-        gate::write(py, &self.database, || graph.remove(u, v))
+        gil::write(py, &self.database, || graph.remove(u, v))
     }
 
     fn remove_many<'py>(
@@ -417,7 +417,7 @@ impl Graph {
     fn has_vertex(&self, v: &Bound<'_, PyAny>) -> PyResult<bool> {
         let graph = self.graph()?;
         let word = vertex(graph, v)?;
-        gate::look(v.py(), || graph.has_vertex(word)).or_raise()
+        gil::lookup(v.py(), || graph.has_vertex(word)).or_raise()
     }
 
     fn vertices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

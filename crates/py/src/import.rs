@@ -120,9 +120,9 @@ pub(crate) fn interruptible<T: Send>(
                 *pending.lock() = Some(error);
             }
         }
-        pending.lock().is_none() && !exits::is_waiting()
+        pending.lock().is_none() && !exits::is_pending()
     };
-    let result = crate::gate::detached(py, || work(&go_on));
+    let result = crate::gil::detached(py, || work(&go_on));
     // A signal is raised even where it came after the work was done.
     match pending.into_inner() {
         Some(signal) => Err(signal),
@@ -131,20 +131,22 @@ pub(crate) fn interruptible<T: Send>(
 }
 
 /// Where progress is reported.
-enum Told {
+enum ProgressSink {
     Nobody,
     Terminal,
     Callable(Py<PyAny>),
 }
 
-fn told(progress: Option<&Bound<'_, PyAny>>) -> PyResult<Told> {
+fn sink_of(progress: Option<&Bound<'_, PyAny>>) -> PyResult<ProgressSink> {
     Ok(match progress {
-        None => Told::Nobody,
-        Some(progress) if progress.is_callable() => Told::Callable(progress.clone().unbind()),
-        Some(progress) if progress.is_truthy()? && std::io::stderr().is_terminal() => {
-            Told::Terminal
+        None => ProgressSink::Nobody,
+        Some(progress) if progress.is_callable() => {
+            ProgressSink::Callable(progress.clone().unbind())
         }
-        Some(_) => Told::Nobody,
+        Some(progress) if progress.is_truthy()? && std::io::stderr().is_terminal() => {
+            ProgressSink::Terminal
+        }
+        Some(_) => ProgressSink::Nobody,
     })
 }
 
@@ -162,7 +164,7 @@ fn run(
     let defaults = graph.database.import_options();
     options.memory_limit_bytes = defaults.memory_limit_bytes;
     options.spill_folder = defaults.spill_folder;
-    let told = told(progress)?;
+    let sink = sink_of(progress)?;
     let last = AtomicU64::new(0);
     let raised: Mutex<Option<PyErr>> = Mutex::new(None);
     let result = interruptible(py, |go_on| {
@@ -172,10 +174,10 @@ fn run(
             if now >= before + STEP_MS
                 && last.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
             {
-                match &told {
-                    Told::Nobody => {}
-                    Told::Terminal => draw(progress),
-                    Told::Callable(callable) => {
+                match &sink {
+                    ProgressSink::Nobody => {}
+                    ProgressSink::Terminal => draw(progress),
+                    ProgressSink::Callable(callable) => {
                         if let Err(error) = call(callable, progress) {
                             *raised.lock() = Some(error);
                             return false;
@@ -186,7 +188,7 @@ fn run(
             go_on()
         })
     });
-    if matches!(told, Told::Terminal) {
+    if matches!(sink, ProgressSink::Terminal) {
         eprint!("\r\x1b[K");
     }
     if let Some(error) = raised.into_inner() {

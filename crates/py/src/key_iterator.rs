@@ -1,6 +1,6 @@
 //! Iteration over keys, for `for` loops.
 
-use crate::error::{OrRaise, here};
+use crate::error::{OrRaise, check_process};
 use env::Own;
 use env::sync::Mutex;
 use py_guard::guarded;
@@ -16,9 +16,9 @@ type Next = Box<dyn FnMut(usize) -> quipu::Result<Option<KeyColumn>> + Send>;
 
 /// An iterator over keys, as of the snapshot at its creation.
 #[pyclass(module = "quipu", frozen, weakref)]
-pub(crate) struct KeyIterator(Own<Mutex<Ahead>>);
+pub(crate) struct KeyIterator(Own<Mutex<KeyBuffer>>);
 
-struct Ahead {
+struct KeyBuffer {
     /// `None` at the end and after an error.
     next: Option<Next>,
     keys: KeyColumn,
@@ -31,12 +31,12 @@ struct Ahead {
 impl KeyIterator {
     pub(crate) fn new(next: Next) -> Self {
         let keys = KeyColumn::U64(Vec::new());
-        let ahead = Ahead { next: Some(next), keys, at: 0, wanted: 16 };
-        Self(Own::new(Mutex::new(ahead)))
+        let buffer = KeyBuffer { next: Some(next), keys, at: 0, wanted: 16 };
+        Self(Own::new(Mutex::new(buffer)))
     }
 }
 
-impl Ahead {
+impl KeyBuffer {
     /// Reads the next keys, unless another thread has read them meanwhile.
     fn fill(&mut self) -> quipu::Result<()> {
         let Some(next) = self.next.as_mut().filter(|_| self.at == self.keys.len()) else {
@@ -61,21 +61,21 @@ impl KeyIterator {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let all = here(&self.0)?;
-        let mut ahead = all.lock();
-        while ahead.at == ahead.keys.len() {
-            if ahead.next.is_none() {
+        let all = check_process(&self.0)?;
+        let mut buffer = all.lock();
+        while buffer.at == buffer.keys.len() {
+            if buffer.next.is_none() {
                 return Ok(None);
             }
-            drop(ahead);
+            drop(buffer);
             // Without the GIL while this lock is held for a read: a thread that waits for this lock
             // may hold the GIL.
             py.detach(|| all.lock().fill()).or_raise()?;
-            ahead = all.lock();
+            buffer = all.lock();
         }
-        let at = ahead.at;
-        ahead.at += 1;
-        Ok(Some(match &ahead.keys {
+        let at = buffer.at;
+        buffer.at += 1;
+        Ok(Some(match &buffer.keys {
             KeyColumn::U64(words) => words[at].into_pyobject(py)?.into_any(),
             KeyColumn::I64(ints) => ints[at].into_pyobject(py)?.into_any(),
             KeyColumn::Str(texts) => PyString::from_bytes(py, texts.get(at))?.into_any(),

@@ -30,7 +30,7 @@ use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{panicking, park};
 
-fn stand_still() -> ! {
+fn park_forever() -> ! {
     loop {
         park();
     }
@@ -39,9 +39,9 @@ fn stand_still() -> ! {
 /// Runs `work`, which Python called. Does not return where the interpreter ends while `work` runs
 /// Python code.
 pub(crate) fn still_at_end<T>(work: impl FnOnce() -> T) -> T {
-    let mut standing = Standing::enter();
+    let mut guard = ParkOnUnwind::enter();
     let done = work();
-    standing.is_done = true;
+    guard.is_done = true;
     done
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn still_at_end<T>(work: impl FnOnce() -> T) -> T {
 /// ended.
 pub(crate) fn attached<T>(with: impl FnOnce(Python<'_>) -> T) -> T {
     let done = Python::try_attach(|py| still_at_end(|| with(py)));
-    done.unwrap_or_else(|| stand_still())
+    done.unwrap_or_else(|| park_forever())
 }
 
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
@@ -68,21 +68,21 @@ pub(crate) fn _at_exit() -> PyResult<()> {
 }
 
 /// Parks the thread when it is dropped by an unwinding that is not a panic.
-struct Standing {
+struct ParkOnUnwind {
     is_done: bool,
 }
 
-impl Standing {
+impl ParkOnUnwind {
     fn enter() -> Self {
         handler::enter();
         Self { is_done: false }
     }
 }
 
-impl Drop for Standing {
+impl Drop for ParkOnUnwind {
     fn drop(&mut self) {
         if !self.is_done && !panicking() {
-            stand_still();
+            park_forever();
         }
         handler::leave();
     }
@@ -114,8 +114,8 @@ mod handler {
         fn _pthread_cleanup_pop(buffer: *mut Buffer, execute: c_int);
     }
 
-    extern "C" fn stand_still(_: *mut c_void) {
-        super::stand_still()
+    extern "C" fn park_forever(_: *mut c_void) {
+        super::park_forever()
     }
 
     #[derive(Clone, Copy)]
@@ -144,7 +144,7 @@ mod handler {
         if let Place::At(buffer) = PLACE.get() {
             // SAFETY: the buffer is this thread's alone, and stays in the list until `leave`, on
             // the same thread.
-            unsafe { _pthread_cleanup_push(buffer, stand_still, null_mut()) };
+            unsafe { _pthread_cleanup_push(buffer, park_forever, null_mut()) };
         }
     }
 

@@ -1,7 +1,7 @@
 //! `Relation`: reads and writes the columns of one relation.
 
 use crate::capsule::{NextBatch, arrow_error, schema_of, speaks_arrow};
-use crate::error::{OrRaise, here, invalid};
+use crate::error::{OrRaise, check_process, invalid};
 use crate::frames::frame;
 use crate::libraries;
 use crate::table::{Table, TableStream};
@@ -34,7 +34,7 @@ impl Relation {
     }
 
     fn relation(&self) -> PyResult<&quipu::Relation> {
-        here(&self.relation)
+        check_process(&self.relation)
     }
 }
 

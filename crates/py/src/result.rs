@@ -27,29 +27,29 @@ const ROWS_SHOWN: usize = 10;
 
 /// Rows with named columns, as of the snapshot that the script read.
 #[pyclass(module = "quipu", name = "Result", frozen, weakref)]
-pub(crate) struct Answer {
+pub(crate) struct QueryResult {
     answer: quipu::Answer,
     /// The same rows for Arrow, made at first use.
     batch: Mutex<Option<RecordBatch>>,
 }
 
-/// Runs a script. `briefly` runs with the GIL and returns `None` where it might take long; then
+/// Runs a script. `try_run` runs with the GIL and returns `None` where it might take long; then
 /// `run` runs without the GIL and can be interrupted by a signal.
 pub(crate) fn run(
     py: Python<'_>,
     given: Option<&Bound<'_, PyAny>>,
     options: RunOptions<'_>,
-    briefly: impl FnOnce(&quipu::Parameters, &RunOptions<'_>) -> quipu::Result<Option<quipu::Answer>>,
+    try_run: impl FnOnce(&quipu::Parameters, &RunOptions<'_>) -> quipu::Result<Option<quipu::Answer>>,
     run: impl FnOnce(&quipu::Parameters, &RunOptions<'_>) -> quipu::Result<quipu::Answer> + Send,
-) -> PyResult<Answer> {
+) -> PyResult<QueryResult> {
     let parameters = parameters(given)?;
-    if let Some(answer) = briefly(&parameters, &options).or_raise()? {
-        return Ok(Answer::new(answer));
+    if let Some(answer) = try_run(&parameters, &options).or_raise()? {
+        return Ok(QueryResult::new(answer));
     }
     let answer = crate::import::interruptible(py, |go_on| {
         run(&parameters, &RunOptions { go_on: Some(go_on), debug: Some(&debug), ..options })
     })?;
-    Ok(Answer::new(answer))
+    Ok(QueryResult::new(answer))
 }
 
 /// Limits of a script from the keyword arguments of a call.
@@ -79,7 +79,7 @@ fn debug(name: &str, answer: &quipu::Answer) {
         if let Err(error) = write()
             && exits::is_exit(py, &error)
         {
-            exits::keep(error);
+            exits::set_pending(error);
         }
     });
 }
@@ -101,12 +101,12 @@ fn untrack(tuple: &Bound<'_, PyTuple>) {
 /// A direct-mapped cache of Python objects for values that repeat, such as a few distinct strings.
 /// Its keys are of [`quipu::Answer::word`].
 #[derive(Default)]
-struct Made<'py>([Option<(u64, Bound<'py, PyAny>)>; MADE_MAX]);
+struct ObjectCache<'py>([Option<(u64, Bound<'py, PyAny>)>; CACHED_MAX]);
 
 /// Slots of the cache; a power of two.
-const MADE_MAX: usize = 16;
+const CACHED_MAX: usize = 16;
 
-impl<'py> Made<'py> {
+impl<'py> ObjectCache<'py> {
     /// The Python object of a value. Only immutable objects are shared: a list or a dict is a new
     /// object each time.
     fn object(
@@ -119,7 +119,7 @@ impl<'py> Made<'py> {
         // Fibonacci hashing (Knuth): the high bits of the product.
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
         let word = answer.word(row, column);
-        let place = word.wrapping_mul(GOLDEN) >> (u64::BITS - MADE_MAX.trailing_zeros());
+        let place = word.wrapping_mul(GOLDEN) >> (u64::BITS - CACHED_MAX.trailing_zeros());
         let place = &mut self.0[place as usize];
         if let Some((of, object)) = place
             && *of == word
@@ -153,7 +153,7 @@ struct Cell<'py> {
     is_plain: bool,
 }
 
-impl Answer {
+impl QueryResult {
     pub(crate) fn new(answer: quipu::Answer) -> Self {
         Self { answer, batch: Mutex::new(None) }
     }
@@ -175,7 +175,7 @@ impl Answer {
         &self,
         py: Python<'py>,
         row: usize,
-        made: &mut Made<'py>,
+        cache: &mut ObjectCache<'py>,
         is_one_of_many: bool,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let mut is_plain = is_one_of_many;
@@ -183,7 +183,7 @@ impl Answer {
             if let Some(int) = self.answer.small_int(row, column) {
                 return int.into_bound_py_any(py);
             }
-            let cell = made.object(py, &self.answer, row, column)?;
+            let cell = cache.object(py, &self.answer, row, column)?;
             is_plain &= cell.is_plain;
             Ok(cell.object)
         };
@@ -206,11 +206,11 @@ impl Answer {
         py: Python<'py>,
         rows: impl ExactSizeIterator<Item = usize>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let mut made = Made::default();
+        let mut cache = ObjectCache::default();
         let are_many = rows.len() >= COLLECTED_MIN;
         let mut tuples = Vec::with_capacity(rows.len());
         for row in rows {
-            tuples.push(self.tuple(py, row, &mut made, are_many)?);
+            tuples.push(self.tuple(py, row, &mut cache, are_many)?);
         }
         PyList::new(py, tuples)
     }
@@ -230,7 +230,7 @@ impl Answer {
 
 #[guarded]
 #[pymethods]
-impl Answer {
+impl QueryResult {
     #[getter]
     fn columns(&self) -> Vec<String> {
         self.answer.columns().to_vec()
@@ -288,7 +288,7 @@ impl Answer {
             let what = format!("row {index} of {len}");
             return Err(PyIndexError::new_err(what));
         }
-        Ok(self.tuple(py, row as usize, &mut Made::default(), false)?.into_any())
+        Ok(self.tuple(py, row as usize, &mut ObjectCache::default(), false)?.into_any())
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {

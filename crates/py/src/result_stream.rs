@@ -6,10 +6,10 @@
 //! consumer takes none.
 
 use crate::capsule::{arrow_error, schema_capsule, stream_capsule};
-use crate::error::{here, invalid};
+use crate::error::{check_process, invalid};
 use crate::exits;
 use crate::python_code::is_ending;
-use crate::result::Answer;
+use crate::result::QueryResult;
 use crate::values::parameters;
 use arrow_schema::Schema;
 use env::sync::Mutex;
@@ -54,7 +54,7 @@ impl Running {
             let options = RunOptions { go_on: Some(&go_on), files: files.as_ref(), ..options };
             let take = |part| Ok(sender.send(Ok(part)).is_ok());
             let mut ended = database.stream(&script, &parameters, &options, take);
-            if let Some(exit) = exits::take() {
+            if let Some(exit) = exits::take_pending() {
                 let message = exit.to_string();
                 ended = Err(exits::error(exit, message));
             }
@@ -166,7 +166,7 @@ impl ResultStream {
     /// Takes the running script out of the stream and leaves `next` as the state; `None` at the
     /// end.
     fn take(&self, next: State) -> PyResult<Option<Running>> {
-        let mut state = here(&self.state)?.lock();
+        let mut state = check_process(&self.state)?.lock();
         match std::mem::replace(&mut *state, next) {
             State::Ready(running) => Ok(Some(running)),
             State::Done => {
@@ -210,12 +210,12 @@ impl ResultStream {
         slf
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Answer>> {
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<QueryResult>> {
         let Some(mut running) = self.take(State::Busy)? else { return Ok(None) };
         let part = crate::import::interruptible(py, |go_on| running.next(Some(go_on)));
         let ended = self.put_back(running, matches!(part, Ok(Some(_))));
         py.detach(|| drop(ended));
-        Ok(part?.map(Answer::new))
+        Ok(part?.map(QueryResult::new))
     }
 
     fn close(&self, py: Python<'_>) {

@@ -1,7 +1,7 @@
 //! `Table` and `TableStream`: rows that other libraries read through the Arrow PyCapsule interface.
 
 use crate::capsule::{NextBatch, schema_capsule, stream_capsule};
-use crate::error::{OrRaise, here, invalid};
+use crate::error::{OrRaise, check_process, invalid};
 use crate::libraries;
 use arrow_array::builder::StringBuilder;
 use arrow_array::{
@@ -124,7 +124,7 @@ impl Table {
 
     fn __iter__(&self) -> TableRows {
         let batches = self.batches.iter().rev().cloned().collect();
-        TableRows(env::sync::Mutex::new(RowsLeft { batches, at: 0, made: VecDeque::new() }))
+        TableRows(env::sync::Mutex::new(TableCursor { batches, at: 0, made: VecDeque::new() }))
     }
 
     pub(crate) fn __arrow_c_schema__<'py>(
@@ -245,9 +245,9 @@ fn push_tuples<'py>(
 
 /// An iterator over the rows of a table. It makes 64 tuples at a time.
 #[pyclass(module = "quipu", frozen, weakref)]
-struct TableRows(env::sync::Mutex<RowsLeft>);
+struct TableRows(env::sync::Mutex<TableCursor>);
 
-struct RowsLeft {
+struct TableCursor {
     /// Batches that are not finished, the next one last.
     batches: Vec<RecordBatch>,
     /// Rows of the last batch whose tuples are made or are being made.
@@ -255,7 +255,7 @@ struct RowsLeft {
     made: VecDeque<Py<PyTuple>>,
 }
 
-impl RowsLeft {
+impl TableCursor {
     /// The next rows to make tuples of, with their batch.
     fn next_rows(&mut self) -> Option<(RecordBatch, Range<usize>)> {
         let batch = self.batches.last()?.clone();
@@ -309,7 +309,10 @@ impl TableStream {
 
     /// Takes the remaining batches out of the stream.
     fn take(&self) -> PyResult<NextBatch> {
-        here(&self.next)?.lock().take().ok_or_else(|| invalid("the stream was handed out already"))
+        check_process(&self.next)?
+            .lock()
+            .take()
+            .ok_or_else(|| invalid("the stream was handed out already"))
     }
 }
 
@@ -326,7 +329,7 @@ impl TableStream {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Table>> {
-        let next = here(&self.next)?;
+        let next = check_process(&self.next)?;
         let batch = py.detach(|| match &mut *next.lock() {
             Some(next) => next(),
             None => Ok(None),

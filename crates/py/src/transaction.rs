@@ -2,10 +2,10 @@
 
 use crate::blobs::Blobs;
 use crate::counters::Counters;
-use crate::error::{OrRaise, here};
+use crate::error::{OrRaise, check_process};
 use crate::graph::Graph;
 use crate::relation::Relation;
-use crate::result::{Answer, run_options};
+use crate::result::{QueryResult, run_options};
 use env::Own;
 use py_guard::guarded;
 use pyo3::prelude::*;
@@ -25,7 +25,7 @@ impl Transaction {
     }
 
     fn tx(&self) -> PyResult<&quipu::Tx> {
-        here(&self.transaction)
+        check_process(&self.transaction)
     }
 
     /// Waits for another thread that is ending it. False in a forked child.
@@ -66,7 +66,7 @@ impl Transaction {
         memory_limit: Option<&Bound<'_, PyAny>>,
         read_only: bool,
         files: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Answer> {
+    ) -> PyResult<QueryResult> {
         let transaction = self.tx()?;
         let files = crate::database::files_of(files)?;
         let options = run_options(timeout, memory_limit, read_only)?;

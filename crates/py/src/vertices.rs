@@ -2,7 +2,7 @@
 
 use crate::columns::{Column, Ints, VERTEX, WEIGHT, explain, floats, ints, slice};
 use crate::error::{OrRaise, invalid};
-use crate::gate;
+use crate::gil;
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -26,7 +26,7 @@ pub(crate) fn vertex(graph: &Graph, value: &Bound<'_, PyAny>) -> PyResult<u64> {
             let text = value.cast::<PyString>().map_err(|_| text_expected(value))?;
             let mut words = Vec::with_capacity(1);
             let text = [text.to_str()?];
-            gate::look(value.py(), || graph.to_words(VertexList::Str(&text), &mut words))
+            gil::lookup(value.py(), || graph.to_words(VertexList::Str(&text), &mut words))
                 .or_raise()?;
             Ok(words.first().copied().unwrap_or(u64::MAX))
         }

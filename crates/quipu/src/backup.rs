@@ -38,7 +38,7 @@ impl Database {
         progress: Progress<'_>,
     ) -> Result<BackupReport> {
         let earlier = options.earlier.as_deref().map(absolute).transpose()?;
-        self.write_waiting()?;
+        self.flush_buffers()?;
         let options = BackupOptions { earlier, ..options.clone() };
         self.kv()?.backup(self.env(), &absolute(target.as_ref())?, &options, progress)
     }

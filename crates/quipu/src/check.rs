@@ -80,7 +80,7 @@ impl Check {
     }
 
     /// Returns itself if it has no problems, or else an error with the report as its cause.
-    fn judged(self) -> Result<Self> {
+    fn into_result(self) -> Result<Self> {
         match self.is_sound() {
             true => Ok(self),
             false => Err(Error::caused(ErrorKind::Corruption, Unsound(self))),
@@ -144,7 +144,7 @@ impl Database {
             check.files.notes.push(note.to_owned());
         }
         check.files.duration_us = self.env().monotonic_us() - start;
-        check.judged()
+        check.into_result()
     }
 
     fn check_graphs(&self, check: &mut Check, bytes: u64, progress: Progress<'_>) -> Result<()> {
@@ -160,7 +160,7 @@ impl Database {
                 let share = (before + some).min(rows) as f64 / rows.max(1) as f64;
                 progress(bytes + (share * bytes as f64) as u64, 2 * bytes)
             };
-            let checked = catalog.if_there(&name, |_| {
+            let checked = catalog.with_entry(&name, |_| {
                 self.require_graph(&name)?.check_with(Some(self.env()), &told)
             });
             before = done.into_inner();
@@ -183,7 +183,7 @@ impl Database {
         }
         for entry in self.list()? {
             let Entry::Blobs(def, _) = entry else { continue };
-            match catalog.if_there(&def.name, |_| self.require_blobs(&def.name)?.check()) {
+            match catalog.with_entry(&def.name, |_| self.require_blobs(&def.name)?.check()) {
                 Ok(None) => {}
                 Ok(Some(found)) => {
                     if found.unused > 0 {
@@ -243,5 +243,5 @@ pub(crate) fn check_in(
         check.files.notes.push(note.to_owned());
     }
     check.files.duration_us = env.monotonic_us() - start;
-    check.judged()
+    check.into_result()
 }

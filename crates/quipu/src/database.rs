@@ -5,7 +5,7 @@ mod transaction;
 pub use transaction::Tx;
 
 use crate::options::{BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options};
-use crate::script::Beside;
+use crate::script::ViewHost;
 use env::{Env, MemoryEnv, Own, RealEnv, RealOptions};
 use kv::{Kv, KvOptions};
 use relation::{BlobsDef, BlobsPart, Catalog, Definition, Entry, GraphPart};
@@ -18,7 +18,7 @@ use views::combined::{Combined, CombinedDef, Combiner};
 use views::counters::{Counters, CountersDef};
 use views::graph::{Graph, GraphDef};
 use views::import::ImportOptions;
-use views::waiting::{Buffering, Registry};
+use views::write_buffer::{Buffering, Registry};
 
 /// An open database. Cheap to clone; threads may share it. It is closed by [`Database::close`], or
 /// when the last clone is dropped.
@@ -41,7 +41,7 @@ struct Parts {
     kv: Arc<Kv>,
     env: Arc<dyn Env>,
     /// Open counters and combined values, with their write buffers.
-    waiting: Arc<Registry>,
+    buffers: Arc<Registry>,
     /// Runs scripts.
     engine: Arc<session::Engine>,
 }
@@ -127,19 +127,19 @@ impl Database {
         };
         let buffering = Buffering {
             durability: options.durability,
-            rows_max: options.increments_waiting_max(),
-            bytes_max: options.combined_waiting_bytes(),
+            rows_max: options.increments_buffered_max(),
+            bytes_max: options.combined_buffered_bytes(),
             commit_rows: Buffering::COMMIT_ROWS,
         };
-        let waiting = Registry::new(Arc::clone(&store), Arc::clone(&env), buffering);
-        let waiting = Arc::new(waiting);
-        let beside = Beside {
+        let buffers = Registry::new(Arc::clone(&store), Arc::clone(&env), buffering);
+        let buffers = Arc::new(buffers);
+        let view_host = ViewHost {
             store: Arc::clone(&store),
             env: Arc::clone(&env),
-            waiting: Arc::clone(&waiting),
+            buffers: Arc::clone(&buffers),
         };
-        let engine = beside.engine(options.query_bytes(), absolute_files(&options.files)?);
-        let parts = Arc::new(Own::new(Parts { store, kv, env, waiting, engine }));
+        let engine = view_host.engine(options.query_bytes(), absolute_files(&options.files)?);
+        let parts = Arc::new(Own::new(Parts { store, kv, env, buffers, engine }));
         Ok(Self { parts, folder, options })
     }
 
@@ -287,7 +287,7 @@ impl Database {
     /// (`protected` or stricter).
     pub fn drop_entry(&self, name: &str) -> Result<bool> {
         self.check_droppable(name)?;
-        self.beside()?.drop_entry(name)
+        self.view_host()?.drop_entry(name)
     }
 
     fn check_droppable(&self, name: &str) -> Result<()> {
@@ -348,7 +348,7 @@ impl Database {
         }
         self.refuse_told(name, || Ok(self.existing_counters(name)?.is_some()))?;
         let CounterOptions { key, number, combine } = options;
-        parts.waiting.counters(&CountersDef { name: name.to_owned(), key, number, combine })
+        parts.buffers.counters(&CountersDef { name: name.to_owned(), key, number, combine })
     }
 
     /// Opens the counters with this name, with the types they were created with; `None` if there
@@ -358,7 +358,7 @@ impl Database {
     /// [`ErrorKind::InvalidInput`] if the name belongs to something else.
     pub fn existing_counters(&self, name: &str) -> Result<Option<Counters>> {
         self.check_open()?;
-        self.parts()?.waiting.find_counters(name)
+        self.parts()?.buffers.find_counters(name)
     }
 
     /// Opens the counters with this name, which must exist.
@@ -404,14 +404,14 @@ impl Database {
         self.check_open()?;
         let parts = self.parts()?;
         if parts.store.is_read_only() {
-            let found = parts.waiting.find_combined(name, &combiner)?;
+            let found = parts.buffers.find_combined(name, &combiner)?;
             return found.ok_or_else(|| self.nothing_named("combined values", name));
         }
         self.refuse_told(name, || {
-            Ok(self.parts()?.waiting.find_combined(name, &combiner)?.is_some())
+            Ok(self.parts()?.buffers.find_combined(name, &combiner)?.is_some())
         })?;
         let def = CombinedDef { name: name.to_owned(), key: options.key };
-        parts.waiting.combined(&def, &combiner)
+        parts.buffers.combined(&def, &combiner)
     }
 
     /// All relations, graphs, blobs, counters and combined values, ordered by name.
@@ -433,8 +433,8 @@ impl Database {
     }
 
     /// Writes the write buffers, so that later operations see all increments in the store.
-    pub(crate) fn write_waiting(&self) -> Result<()> {
-        self.parts()?.waiting.write_waiting()
+    pub(crate) fn flush_buffers(&self) -> Result<()> {
+        self.parts()?.buffers.flush_buffers()
     }
 
     /// Begins a transaction. Writes the write buffers first; it does not see increments that could
@@ -448,9 +448,9 @@ impl Database {
     /// another thread. For callers that hold a lock during the commit, such as Python's GIL. It
     /// guarantees nothing, because others commit too.
     #[must_use]
-    pub fn commits_at_once(&self) -> bool {
+    pub fn commit_would_not_block(&self) -> bool {
         self.options.durability != Durability::Sync
-            && self.parts().is_ok_and(|parts| parts.store.commits_at_once())
+            && self.parts().is_ok_and(|parts| parts.store.commit_would_not_block())
     }
 
     /// Options of an import, derived from those of this database.
@@ -473,7 +473,7 @@ impl Database {
         self.check_open()?;
         let store = self.open_store()?;
         // A user-defined function that fails must not keep the rest from being flushed.
-        let written = self.write_waiting();
+        let written = self.flush_buffers();
         store.flush().and(written)
     }
 
@@ -493,13 +493,13 @@ impl Database {
     /// Failed writes, which poison the database.
     pub fn compact_while(&self, go_on: &dyn Fn() -> bool) -> Result<()> {
         self.check_open()?;
-        self.beside()?.compact_while(go_on)
+        self.view_host()?.compact_while(go_on)
     }
 
-    fn beside(&self) -> Result<Beside> {
-        let Parts { store, env, waiting, .. } = self.parts()?;
-        let (store, env, waiting) = (Arc::clone(store), Arc::clone(env), Arc::clone(waiting));
-        Ok(Beside { store, env, waiting })
+    fn view_host(&self) -> Result<ViewHost> {
+        let Parts { store, env, buffers, .. } = self.parts()?;
+        let (store, env, buffers) = (Arc::clone(store), Arc::clone(env), Arc::clone(buffers));
+        Ok(ViewHost { store, env, buffers })
     }
 
     /// Moves a read-only database to the writer's newest commits. Does nothing in a writer.
@@ -522,7 +522,7 @@ impl Database {
     /// Counting reads; see [`Graph::number_of_edges`].
     pub fn stats(&self) -> Result<DatabaseStats> {
         self.check_open()?;
-        self.write_waiting()?;
+        self.flush_buffers()?;
         let store = self.parts()?.store.stats();
         let mut graphs = Vec::new();
         for def in self.graphs()? {
@@ -589,8 +589,8 @@ impl Database {
     /// # Errors
     /// A failed flush; the folder is unlocked all the same.
     pub fn close(&self) -> Result<()> {
-        let Ok(Parts { store, waiting, engine, .. }) = self.parts() else { return Ok(()) };
-        let written = waiting.close();
+        let Ok(Parts { store, buffers, engine, .. }) = self.parts() else { return Ok(()) };
+        let written = buffers.close();
         // Callbacks may hold this database.
         engine.unregister_all();
         store.close().and(written)

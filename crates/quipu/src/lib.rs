@@ -30,15 +30,15 @@ mod callback;
 mod check;
 mod database;
 mod export;
+mod export_import;
 mod options;
-mod own;
 mod relation;
 mod repair;
-mod rows;
 mod script;
 mod series_arrow;
 mod size;
 mod stream;
+mod user_defined;
 
 pub use self::relation::{Relation, RowScan};
 pub use ::relation::Entry;
@@ -68,7 +68,7 @@ pub use session::{
 pub use size::parse_bytes;
 pub use store::{BulkWritten, Durability, Error, ErrorKind, Isolation, Result, WrittenBytes};
 pub use syntax::is_unfinished;
-pub use syntax::words::written as written_name;
+pub use syntax::words::quote_name;
 pub use views::blobs::{
     BlobReader, BlobRows, BlobScan, BlobWriter, Blobs, BlobsCheck, BlobsReconciled, KeyScan,
     Measure,

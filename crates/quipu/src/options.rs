@@ -6,7 +6,7 @@ use store::Durability;
 use views::counters::{Combine, NumberType};
 use views::graph::{VertexType, WeightType};
 use views::keys::KeyType;
-use views::waiting::Buffering;
+use views::write_buffer::Buffering;
 
 /// How a database is opened. All other settings are derived from these.
 #[derive(Clone, Debug)]
@@ -109,12 +109,12 @@ impl Options {
 
     /// Maximum number of counters in the write buffer: a sixteenth of the limit, at about 48 bytes
     /// a key, 16 of them for writing it. A long string counts as several.
-    pub(crate) fn increments_waiting_max(&self) -> u64 {
+    pub(crate) fn increments_buffered_max(&self) -> u64 {
         (self.memory_limit_bytes / 16 / Buffering::BYTES_A_ROW).max(1 << 10)
     }
 
     /// Maximum size of the write buffer of combined values, with keys: a sixteenth of the limit.
-    pub(crate) fn combined_waiting_bytes(&self) -> u64 {
+    pub(crate) fn combined_buffered_bytes(&self) -> u64 {
         (self.memory_limit_bytes / 16).max(64 << 10)
     }
 

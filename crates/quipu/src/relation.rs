@@ -1,9 +1,9 @@
 //! A handle of a relation: columns, rows, and changes with many rows.
 
 use crate::database::{Database, Tx};
-use crate::script::{RunOptions, no_parameters, run_of, said};
+use crate::script::{RunOptions, no_parameters, run_of, to_store_error};
 use model::Frame;
-use relation::Names;
+use relation::NameOverlay;
 use session::{Change, ChangeKind, ColumnOf, Frames};
 use std::fmt;
 use std::sync::Arc;
@@ -46,14 +46,14 @@ pub struct RowScan {
 /// What a relation is read from.
 #[derive(Clone)]
 enum Reader {
-    Moment(Arc<dyn Snapshot>),
+    Snapshot(Arc<dyn Snapshot>),
     Transaction(Tx),
 }
 
 impl Reader {
     fn with<T>(&self, read: impl FnOnce(&dyn Read) -> Result<T>) -> Result<T> {
         match self {
-            Self::Moment(moment) => read(&**moment),
+            Self::Snapshot(snapshot) => read(&**snapshot),
             Self::Transaction(transaction) => {
                 transaction.for_script().with(|transaction| read(transaction))
             }
@@ -64,7 +64,7 @@ impl Reader {
 impl fmt::Debug for Reader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Moment(_) => "Moment",
+            Self::Snapshot(_) => "Snapshot",
             Self::Transaction(_) => "Transaction",
         })
     }
@@ -84,7 +84,9 @@ impl Database {
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if there is no such relation.
     pub fn columns_of(&self, name: &str) -> Result<Vec<ColumnOf>> {
-        self.engine()?.columns(&Names::default(), name).map_err(|error| said(error, None))
+        self.engine()?
+            .columns(&NameOverlay::default(), name)
+            .map_err(|error| to_store_error(error, None))
     }
 
     /// Opens the relation with these columns, and creates it if it does not exist. `spec` has the
@@ -94,7 +96,8 @@ impl Database {
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): it exists with other columns,
     /// or the name or the columns are invalid.
     pub fn create_relation(&self, name: &str, spec: &str) -> Result<Relation> {
-        let columns = self.engine()?.columns_of_spec(spec).map_err(|error| said(error, None))?;
+        let columns =
+            self.engine()?.columns_of_spec(spec).map_err(|error| to_store_error(error, None))?;
         self.create_relation_of(name, &columns)
     }
 
@@ -103,7 +106,7 @@ impl Database {
     /// # Errors
     /// As [`Database::create_relation`].
     pub fn create_relation_of(&self, name: &str, columns: &[ColumnOf]) -> Result<Relation> {
-        self.engine()?.create(name, columns).map_err(|error| said(error, None))?;
+        self.engine()?.create(name, columns).map_err(|error| to_store_error(error, None))?;
         self.relation(name)
     }
 }
@@ -120,9 +123,9 @@ impl Tx {
 
 impl Relation {
     fn open(database: &Database, transaction: Option<&Tx>, name: &str) -> Result<Self> {
-        let names = transaction.map_or_else(|| Ok(Names::default()), Tx::names)?;
+        let names = transaction.map_or_else(|| Ok(NameOverlay::default()), Tx::names)?;
         let columns = database.engine()?.columns(&names, name);
-        let columns = columns.map_err(|error| said(error, None))?;
+        let columns = columns.map_err(|error| to_store_error(error, None))?;
         let (database, transaction) = (database.clone(), transaction.cloned());
         Ok(Self { database, transaction, name: name.to_owned(), columns })
     }
@@ -147,7 +150,7 @@ impl Relation {
         let (reader, names) = (self.reader()?, self.names()?);
         reader.with(|read| {
             let count = self.database.engine()?.count(read, &names, &self.name);
-            count.map_err(|error| said(error, None))
+            count.map_err(|error| to_store_error(error, None))
         })
     }
 
@@ -167,7 +170,7 @@ impl Relation {
         let (reader, names) = (self.reader()?, self.names()?);
         let frames = reader.with(|read| {
             let frames = self.database.engine()?.frames(read, &names, &self.name);
-            frames.map_err(|error| said(error, None))
+            frames.map_err(|error| to_store_error(error, None))
         })?;
         Ok(RowScan { frames, reader })
     }
@@ -179,8 +182,9 @@ impl Relation {
     pub fn to_frame(&self) -> Result<Frame> {
         let RowScan { frames, reader } = self.scan()?;
         match frames.are_spelled() {
-            true => reader.with(|read| frames.all(Some(read)).map_err(|error| said(error, None))),
-            false => frames.all(None).map_err(|error| said(error, None)),
+            true => reader
+                .with(|read| frames.all(Some(read)).map_err(|error| to_store_error(error, None))),
+            false => frames.all(None).map_err(|error| to_store_error(error, None)),
         }
     }
 
@@ -236,23 +240,23 @@ impl Relation {
         let run = run_of(no_parameters(), options);
         let engine = self.database.engine()?;
         match &self.transaction {
-            None => engine.change(&changes, &run).map_err(|error| said(error, None)),
-            Some(transaction) => transaction.changing(|transaction, carried| {
-                let outcome = engine.change_in(transaction, &changes, &run, carried);
-                outcome.map_err(|error| said(error, None))
+            None => engine.change(&changes, &run).map_err(|error| to_store_error(error, None)),
+            Some(transaction) => transaction.with_state(|transaction, state| {
+                let outcome = engine.change_in(transaction, &changes, &run, state);
+                outcome.map_err(|error| to_store_error(error, None))
             }),
         }
     }
 
-    fn names(&self) -> Result<Names> {
-        self.transaction.as_ref().map_or_else(|| Ok(Names::default()), Tx::names)
+    fn names(&self) -> Result<NameOverlay> {
+        self.transaction.as_ref().map_or_else(|| Ok(NameOverlay::default()), Tx::names)
     }
 
     fn reader(&self) -> Result<Reader> {
         Ok(match &self.transaction {
             None => {
-                let moment = self.database.engine()?.moment();
-                Reader::Moment(moment.map_err(|error| said(error, None))?)
+                let snapshot = self.database.engine()?.moment();
+                Reader::Snapshot(snapshot.map_err(|error| to_store_error(error, None))?)
             }
             Some(transaction) => Reader::Transaction(transaction.clone()),
         })
@@ -267,7 +271,7 @@ impl RowScan {
     pub fn next_rows(&mut self, rows_max: usize) -> Result<Option<Frame>> {
         let Self { frames, reader } = self;
         let next = |frames: &mut Frames, read: Option<&dyn Read>| {
-            frames.next_rows(read, rows_max).map_err(|error| said(error, None))
+            frames.next_rows(read, rows_max).map_err(|error| to_store_error(error, None))
         };
         match frames.are_spelled() {
             true => reader.with(|read| next(frames, Some(read))),

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::{Durability, Error, ErrorKind, Result, Store};
 use views::blobs::Blobs;
-use views::waiting::Registry;
+use views::write_buffer::Registry;
 
 /// Values of a script's parameters, by their names without `$`.
 pub type Parameters = session::Parameters;
@@ -131,7 +131,7 @@ impl Database {
     ///
     /// # Errors
     /// As [`Database::run`].
-    pub fn run_briefly(
+    pub fn try_run(
         &self,
         script: &str,
         parameters: &Parameters,
@@ -142,7 +142,9 @@ impl Database {
             Durability::None | Durability::Os => NonBlocking::Changing,
         };
         let output = self.engine()?.try_run(script, mode, &run_of(parameters, options));
-        output.map(|found| found.map(Answer::new)).map_err(|error| said(error, Some(script)))
+        output
+            .map(|found| found.map(Answer::new))
+            .map_err(|error| to_store_error(error, Some(script)))
     }
 
     /// As [`Database::run`], with options.
@@ -157,7 +159,7 @@ impl Database {
     ) -> Result<Answer> {
         with_debug(run_of(parameters, options), options, |run| {
             let output = self.engine()?.run_with(script, run);
-            output.map(Answer::new).map_err(|error| said(error, Some(script)))
+            output.map(Answer::new).map_err(|error| to_store_error(error, Some(script)))
         })
     }
 }
@@ -186,9 +188,9 @@ impl Tx {
     ) -> Result<Answer> {
         let engine = self.database().engine()?;
         with_debug(run_of(parameters, options), options, |run| {
-            self.changing(|transaction, carried| {
-                let output = engine.run_in(transaction, script, run, carried);
-                output.map(Answer::new).map_err(|error| said(error, Some(script)))
+            self.with_state(|transaction, state| {
+                let output = engine.run_in(transaction, script, run, state);
+                output.map(Answer::new).map_err(|error| to_store_error(error, Some(script)))
             })
         })
     }
@@ -224,7 +226,7 @@ pub(crate) fn no_parameters() -> &'static Parameters {
 }
 
 /// Converts an error of the engine; `script` is its text, if the error comes from a script.
-pub(crate) fn said(error: session::Error, script: Option<&str>) -> Error {
+pub(crate) fn to_store_error(error: session::Error, script: Option<&str>) -> Error {
     let text = script.unwrap_or_default();
     let message = error.render(text);
     let mut kind = ErrorKind::InvalidInput;
@@ -258,13 +260,13 @@ pub(crate) fn said(error: session::Error, script: Option<&str>) -> Error {
 }
 
 /// The services that the engine needs from this crate.
-pub(crate) struct Beside {
+pub(crate) struct ViewHost {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) env: Arc<dyn env::Env>,
-    pub(crate) waiting: Arc<Registry>,
+    pub(crate) buffers: Arc<Registry>,
 }
 
-impl Beside {
+impl ViewHost {
     /// A script engine over the store, with this as its host.
     pub(crate) fn engine(self, memory_bytes_max: u64, files: Files) -> Arc<Engine> {
         let (store, env) = (Arc::clone(&self.store), Arc::clone(&self.env));
@@ -278,15 +280,15 @@ impl Beside {
         let entry = catalog.find(name)?;
         let was_there = catalog.drop_entry(name)?;
         if let Some(entry) = entry {
-            self.waiting.end(entry.keyspace());
+            self.buffers.end(entry.keyspace());
         }
         Ok(was_there)
     }
 }
 
-impl Host for Beside {
+impl Host for ViewHost {
     fn compact_while(&self, go_on: &dyn Fn() -> bool) -> Result<()> {
-        self.waiting.write_waiting()?;
+        self.buffers.flush_buffers()?;
         for entry in Catalog::new(Arc::clone(&self.store)).list()? {
             let Entry::Blobs(def, _) = entry else { continue };
             if !go_on() {
@@ -303,17 +305,17 @@ impl Host for Beside {
 
     fn write_waiting(&self, keyspace: Option<KeyspaceId>) -> Result<()> {
         match keyspace {
-            Some(keyspace) => self.waiting.write_waiting_in(keyspace),
-            None => self.waiting.write_waiting(),
+            Some(keyspace) => self.buffers.flush_buffer_of(keyspace),
+            None => self.buffers.flush_buffers(),
         }
     }
 
     fn is_waiting(&self, keyspace: Option<KeyspaceId>) -> bool {
-        self.waiting.is_waiting(keyspace)
+        self.buffers.has_buffered(keyspace)
     }
 
     fn dropped(&self, keyspace: KeyspaceId) {
-        self.waiting.end(keyspace);
+        self.buffers.end(keyspace);
     }
 
     fn read_parquet(

@@ -3,7 +3,7 @@
 use crate::answer::Answer;
 use crate::answer_kind::Kind;
 use crate::database::Database;
-use crate::script::{Parameters, RunOptions, run_of, said, with_debug};
+use crate::script::{Parameters, RunOptions, run_of, to_store_error, with_debug};
 use env::sync::Mutex;
 use session::Part;
 use std::sync::Arc;
@@ -51,21 +51,23 @@ impl Database {
         take: impl FnMut(Answer) -> Result<bool> + Send,
     ) -> Result<()> {
         // Parts come one at a time, but from different threads.
-        let typed = Mutex::new(Typed { take, kinds: None });
+        let typed = Mutex::new(TypedParts { take, kinds: None });
         let each = |part: Part<'_>| Ok(typed.lock().take(part)?);
         with_debug(run_of(parameters, options), options, |run| {
-            self.engine()?.stream(script, run, &each).map_err(|error| said(error, Some(script)))
+            self.engine()?
+                .stream(script, run, &each)
+                .map_err(|error| to_store_error(error, Some(script)))
         })
     }
 }
 
 /// Passes parts on with the same column types.
-struct Typed<T> {
+struct TypedParts<T> {
     take: T,
     kinds: Option<Arc<[Kind]>>,
 }
 
-impl<T: FnMut(Answer) -> Result<bool>> Typed<T> {
+impl<T: FnMut(Answer) -> Result<bool>> TypedParts<T> {
     fn take(&mut self, Part { output, types }: Part<'_>) -> Result<bool> {
         let answer = Answer::new(output);
         let Some(types) = types else { return self.take_whole(&answer) };

@@ -155,7 +155,7 @@ fn ways(db: &Database, query: &str) -> Vec<(String, Option<ErrorKind>)> {
     add("briefly", {
         let options = RunOptions::default();
         // Falls back to a normal run, as its callers do.
-        let brief = db.run_briefly(query, &none(), &options).and_then(|done| match done {
+        let brief = db.try_run(query, &none(), &options).and_then(|done| match done {
             Some(done) => Ok(done),
             None => db.run(query, &none()),
         });

@@ -278,7 +278,7 @@ fn every_call_says_so(db: &Database, folder: &Path) {
             db.backup(folder.join("backup"), &BackupOptions::default(), &|_, _| true);
             db.run(script, &parameters);
             db.run_with(script, &parameters, &run_options);
-            db.run_briefly(script, &parameters, &run_options);
+            db.try_run(script, &parameters, &run_options);
             db.stream(script, &parameters, &run_options, |_| Ok(true));
             db.relation("relation");
             db.columns_of("relation");
@@ -426,7 +426,7 @@ fn every_call_says_so(db: &Database, folder: &Path) {
         let d = blobs.clone();
         ask! { asked: d.drop_blobs(); }
         // Calls that cannot fail do nothing.
-        assert!(!tx.is_open() && !db.commits_at_once());
+        assert!(!tx.is_open() && !db.commit_would_not_block());
         tx.rollback();
         db.close().unwrap();
         side.say(&format!("{} asked, wrong: {:#?}", asked.calls, asked.wrong));

@@ -147,7 +147,7 @@ fn a_brief_look_sees_what_waits_for_counters_or_is_none() {
     let (mut looks, mut refused) = (0, 0);
     for count in 1..=20 {
         seen.add(7_u64, 1).unwrap();
-        let look = || db.run_briefly(script, &Parameters::new(), &RunOptions::default()).unwrap();
+        let look = || db.try_run(script, &Parameters::new(), &RunOptions::default()).unwrap();
         let want = count.to_string();
         // On a busy machine the increment may have been written already.
         match look() {
@@ -181,7 +181,7 @@ fn a_brief_look_reads_no_file() {
     let mut refused = 0;
     for k in (0..200_000).step_by(20_000) {
         let given = Parameters::from([("k".to_owned(), Value::Int(k))]);
-        let look = || db.run_briefly(script, &given, &RunOptions::default()).unwrap();
+        let look = || db.try_run(script, &given, &RunOptions::default()).unwrap();
         refused += u32::from(look().is_none());
         // A block that is in the page cache too is cached at the second request; a plan is cached
         // for two seconds.

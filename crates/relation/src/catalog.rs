@@ -2,7 +2,7 @@
 
 use crate::definition::{Definition, check_name, invalid};
 use crate::{
-    BlobsDef, BlobsPart, GraphDef, GraphPart, KeyColumn, Names, Schema, Settings, VertexType,
+    BlobsDef, BlobsPart, GraphDef, GraphPart, KeyColumn, NameOverlay, Schema, Settings, VertexType,
 };
 use base::{Batch, KeyRef, KeyspaceId, Kind, Projection};
 use model::{Type, Value};
@@ -12,7 +12,8 @@ use store::{
     ErrorKind, KeyspaceInfo, Kinds, NewKeyspace, Read, Result, Store, TableWrites, WriteBatch,
 };
 
-/// Maximum number of retries in [`Catalog::if_there`] for an entry that is dropped and re-created.
+/// Maximum number of retries in [`Catalog::with_entry`] for an entry that is dropped and
+/// re-created.
 const AGAIN_MAX: usize = 100;
 
 /// An entry of the catalog. Each has a unique name.
@@ -49,7 +50,7 @@ impl Entry {
 
     /// The graph, if its vertices are strings. Its rows hold their ids.
     #[must_use]
-    pub fn text_graph(&self) -> Option<&GraphDef> {
+    pub fn string_graph(&self) -> Option<&GraphDef> {
         match self {
             Self::Graph(def, _) if def.vertex == VertexType::Str => Some(def),
             _ => None,
@@ -61,7 +62,7 @@ impl Entry {
     #[must_use]
     pub fn shown_schema(&self) -> Schema {
         let mut schema = self.schema();
-        if self.text_graph().is_some() {
+        if self.string_graph().is_some() {
             schema.keys.iter_mut().for_each(|key| key.column_type = Type::String);
         }
         schema
@@ -122,7 +123,7 @@ impl Catalog {
     ///
     /// # Errors
     /// As [`Catalog::list`].
-    pub fn list_in(&self, names: &Names) -> Result<Vec<(String, Entry)>> {
+    pub fn list_in(&self, names: &NameOverlay) -> Result<Vec<(String, Entry)>> {
         let mut entries = BTreeMap::new();
         for entry in self.list()? {
             if names.stored(entry.name()).is_some_and(|stored| stored == entry.name()) {
@@ -159,7 +160,11 @@ impl Catalog {
     /// # Errors
     /// As [`Catalog::find`], and errors of `look`. An error of kind
     /// [`store::ErrorKind::InvalidInput`] is returned only if it persists over retries.
-    pub fn if_there<T>(&self, name: &str, look: impl Fn(&Entry) -> Result<T>) -> Result<Option<T>> {
+    pub fn with_entry<T>(
+        &self,
+        name: &str,
+        look: impl Fn(&Entry) -> Result<T>,
+    ) -> Result<Option<T>> {
         for again in 0..=AGAIN_MAX {
             let Some(entry) = self.find(name)? else { break };
             match look(&entry) {
@@ -375,7 +380,7 @@ fn index_schema(of: &Schema, name: &str, columns: &[String]) -> Result<Schema> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{KeyColumn, Names, ValueColumn, VertexType, WeightType};
+    use crate::{KeyColumn, NameOverlay, ValueColumn, VertexType, WeightType};
     use base::{ColumnShape, Merge};
     use model::{Type, VectorKind};
     use store::{ErrorKind, Isolation};
@@ -403,9 +408,9 @@ mod tests {
     fn rename(catalog: &Catalog, pairs: &[(&str, &str)]) -> Result<()> {
         let pairs: Vec<_> = pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
         let transaction = catalog.store.begin(Isolation::Snapshot);
-        let mut names = Names::default();
+        let mut names = NameOverlay::default();
         let rows = catalog.rename_in(&mut names, &*transaction, &pairs)?;
-        let (changes, more) = catalog.name_changes(&names, &*transaction)?;
+        let (changes, more) = catalog.schema_changes(&names, &*transaction)?;
         for row in rows.into_iter().chain(more) {
             transaction.write(&WriteBatch { tables: vec![row] })?;
         }

@@ -105,7 +105,7 @@ impl Dictionary {
 
     /// Assigns ids from `next` on to the strings without one ([`ABSENT`] in `ids`), and returns
     /// the dictionary rows to write. `order` gives the order in which strings get their ids.
-    pub fn name_new(
+    pub fn assign_ids(
         &self,
         texts: &[&str],
         ids: &mut [u64],

@@ -11,9 +11,10 @@ mod counters_def;
 mod definition;
 mod dictionary;
 mod graph_def;
-mod names;
+
 mod rows;
 mod schema;
+mod schema_changes;
 mod settings;
 
 pub use blobs_def::{BlobsDef, BlobsPart, KeyType};
@@ -23,7 +24,7 @@ pub use counters_def::{Combine, CountersDef, NumberType};
 pub use definition::{Definition, check_name, invalid};
 pub use dictionary::{ABSENT, Dictionary};
 pub use graph_def::{GraphDef, GraphPart, VertexType, WeightType};
-pub use names::{NameChanges, Names};
-pub use rows::{Coerce, Refused};
+pub use rows::{Coerce, ColumnError};
 pub use schema::{KeyColumn, Schema, ValueColumn};
+pub use schema_changes::{NameOverlay, SchemaChanges};
 pub use settings::{Access, Settings, check_access};

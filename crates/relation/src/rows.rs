@@ -9,12 +9,12 @@ use crate::Schema;
 use crate::schema::push;
 use base::{Batch, Column, Keys, Validity};
 use base::{float_to_word, int_to_word, word_to_float, word_to_int};
-use model::{Frame, Series, Type, Value, Values, encode_text, encode_value};
+use model::{Frame, Series, Type, Value, Values, encode_str, encode_value};
 use std::ops::Range;
 
 /// The error of a value that does not fit its column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct ColumnError {
     /// Its row in the given columns, from 0.
     pub row: usize,
     /// Number of its column, keys first.
@@ -39,7 +39,7 @@ impl Schema {
         rows: Range<usize>,
         coerce: Coerce<'_>,
         out: &mut Batch,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), ColumnError> {
         let column = |place: usize| columns.get(place).copied().flatten();
         match &mut out.keys {
             Keys::Words(words) => {
@@ -48,7 +48,7 @@ impl Schema {
                     append_words(&key.column_type, false, series, rows.clone(), coerce, &mut |w| {
                         words.push(w.unwrap_or_default());
                     })
-                    .map_err(|(row, why)| Refused {
+                    .map_err(|(row, why)| ColumnError {
                         row,
                         column: place,
                         why,
@@ -62,7 +62,7 @@ impl Schema {
                     for (place, key) in self.keys.iter().enumerate() {
                         let Some(series) = column(place) else { continue };
                         encode(&key.column_type, series, row, coerce, &mut encoded)
-                            .map_err(|why| Refused { row, column: place, why })?;
+                            .map_err(|why| ColumnError { row, column: place, why })?;
                     }
                     bytes.push(Some(&encoded));
                 }
@@ -70,7 +70,7 @@ impl Schema {
         }
         for (place, (value, out)) in self.values.iter().zip(&mut out.values).enumerate() {
             let place = self.keys.len() + place;
-            let refused = |(row, why)| Refused { row, column: place, why };
+            let refused = |(row, why)| ColumnError { row, column: place, why };
             let of = &value.column_type;
             match (column(place), out) {
                 (None, Column::Words(out)) => {
@@ -287,7 +287,7 @@ fn encode(
         && row < texts.len()
         && let Ok(text) = str::from_utf8(texts.get(row))
     {
-        encode_text(text, out);
+        encode_str(text, out);
         return Ok(());
     }
     encode_value(&coerce(of, series.value(row))?, out);
@@ -393,6 +393,6 @@ mod tests {
         let mut out = Batch::new(&schema.shape());
         let refused = schema.append_columns(&given, 1..5, &coerce, &mut out).unwrap_err();
         let why = "expected Float, found a String (\"x\")".to_owned();
-        assert_eq!(refused, Refused { row: 3, column: 2, why });
+        assert_eq!(refused, ColumnError { row: 3, column: 2, why });
     }
 }

@@ -5,7 +5,7 @@
 //! `relation:part` and has the relation's level. A part has no settings of its own.
 
 use exec::error::{Error, Result};
-use relation::{Access, Catalog, CombinedDef, CountersDef, Entry, Names, Settings};
+use relation::{Access, Catalog, CombinedDef, CountersDef, Entry, NameOverlay, Settings};
 use store::Read;
 use syntax::{Ident, Span};
 
@@ -64,7 +64,7 @@ pub(crate) fn other_writers(entry: &Entry) -> Option<&'static str> {
 ///
 /// # Errors
 /// There is nothing of this name.
-pub(crate) fn find(catalog: &Catalog, names: &Names, name: &Ident) -> Result<Entry> {
+pub(crate) fn find(catalog: &Catalog, names: &NameOverlay, name: &Ident) -> Result<Entry> {
     // What begins so is the database's own.
     let is_named = !name.text.starts_with(':');
     if is_named && let Some(found) = catalog.find_in(names, &name.text)? {

@@ -2,17 +2,17 @@
 
 use exec::error::Error;
 use exec::limits::QueryLimits;
-use function::Ambient;
+use function::FunctionContext;
 
 /// The clock and randomness of an environment, and what watches a query.
 pub(crate) struct EnvAmbient<'e>(pub(crate) &'e QueryLimits<'e>);
 
-impl Ambient for EnvAmbient<'_> {
+impl FunctionContext for EnvAmbient<'_> {
     fn now_us(&self) -> i64 {
         i64::try_from(self.0.env().wall_us()).unwrap_or(i64::MAX)
     }
 
-    fn moment_us(&self) -> i64 {
+    fn statement_time_us(&self) -> i64 {
         self.0.moment_us()
     }
 
@@ -20,14 +20,14 @@ impl Ambient for EnvAmbient<'_> {
         self.0.env().random_u64()
     }
 
-    fn go_on(&self) -> std::result::Result<(), function::Failure> {
+    fn check_cancelled(&self) -> std::result::Result<(), function::Failure> {
         self.0.check(0).map_err(|error| function::Failure {
             is_stopped: true,
             ..function::Failure::caused(error)
         })
     }
 
-    fn ask(&self, bytes: u64) -> std::result::Result<(), function::Failure> {
+    fn request_memory(&self, bytes: u64) -> std::result::Result<(), function::Failure> {
         self.0.ask(bytes).map_err(|error| match error {
             Error::Limit(what) => function::Failure::limit(what),
             other => function::Failure::stopped(other.to_string()),

@@ -7,10 +7,10 @@ use exec::storage::access_path::StoredPath;
 use exec::storage::relation_source::{Relation, StoredRelation};
 use exec::storage::statistics::PathStatistics;
 use exec::table::owned::OwnedTable;
-use function::OwnAggregate;
+use function::UserAggregate;
 use model::Type;
 use plan::{AccessPath, ColumnInfo, DictionaryColumns, RelationInfo};
-use relation::{Access, Catalog, Dictionary, Entry, GraphPart, Names, Schema};
+use relation::{Access, Catalog, Dictionary, Entry, GraphPart, NameOverlay, Schema};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub(crate) struct CatalogView<'s> {
     catalog: &'s Catalog,
     read: &'s dyn Read,
     temp_relations: &'s BTreeMap<String, TempRelation>,
-    names: &'s Names,
+    names: &'s NameOverlay,
     found: RefCell<Vec<Relation>>,
     spread: &'s SpreadOf<'s>,
     own: &'s UserDefined,
@@ -51,7 +51,7 @@ impl<'s> CatalogView<'s> {
         catalog: &'s Catalog,
         read: &'s dyn Read,
         temp_relations: &'s BTreeMap<String, TempRelation>,
-        names: &'s Names,
+        names: &'s NameOverlay,
         spread: &'s SpreadOf<'s>,
         own: &'s UserDefined,
     ) -> Self {
@@ -110,7 +110,7 @@ impl<'s> CatalogView<'s> {
         });
         let info_paths = info_paths.collect();
         let handle = self.keep(Relation::Stored(Arc::new(relation)));
-        let spelled = entry.text_graph().map(|_| DictionaryColumns {
+        let spelled = entry.string_graph().map(|_| DictionaryColumns {
             columns: vec![0, 1],
             names: format!("{name}{}", GraphPart::Names.suffix()),
         });
@@ -179,7 +179,7 @@ pub(crate) fn stored_paths(
             }
         }
     } else if let Some((graph, part)) = dictionary_of(entry.name())
-        && let Some(def) = catalog.find(graph)?.as_ref().and_then(Entry::text_graph)
+        && let Some(def) = catalog.find(graph)?.as_ref().and_then(Entry::string_graph)
     {
         if part == GraphPart::Ids {
             paths[0].has_raw_keys = true;
@@ -198,7 +198,7 @@ pub(crate) fn stored_paths(
 /// # Errors
 /// A definition that is not to be read, or a graph that has lost its dictionary.
 pub(crate) fn dictionary(catalog: &Catalog, entry: &Entry) -> store::Result<Option<Dictionary>> {
-    let Some(def) = entry.text_graph() else { return Ok(None) };
+    let Some(def) = entry.string_graph() else { return Ok(None) };
     let part = |part| -> store::Result<_> {
         let name = def.keyspace_name(part);
         if let Some(found) = catalog.find(&name)? {
@@ -262,7 +262,7 @@ impl plan::Catalog for CatalogView<'_> {
         exec::fixed_rule::columns(name, options, self.own)
     }
 
-    fn aggregate(&self, name: &str) -> Option<Arc<OwnAggregate>> {
+    fn aggregate(&self, name: &str) -> Option<Arc<UserAggregate>> {
         self.own.aggregate(name)
     }
 

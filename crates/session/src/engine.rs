@@ -21,7 +21,7 @@ use exec::storage::relation_source::{Relation, StoredRelation};
 use exec::storage::statistics::Statistics;
 use exec::trie::cache::TrieCache;
 use plan::Plan;
-use relation::{Catalog, Names};
+use relation::{Catalog, NameOverlay};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -165,7 +165,7 @@ impl Engine {
         query: &syntax::Query,
         read: &dyn Read,
         temp_relations: &BTreeMap<String, TempRelation>,
-        names: &Names,
+        names: &NameOverlay,
     ) -> Result<(Plan, Vec<Relation>)> {
         let spread = |relation: &StoredRelation, rows: u64| {
             self.statistics.of(relation, rows, &*self.store, &*self.env)

@@ -7,7 +7,7 @@ use base::{Batch, Keys, Projection, Validity};
 use exec::error::{Error, Result};
 use exec::storage::access_path::StoredPath;
 use model::{Frame, Series, Type, Values};
-use relation::{Access, Dictionary, KeyColumn, Names, Schema, ValueColumn};
+use relation::{Access, Dictionary, KeyColumn, NameOverlay, Schema, ValueColumn};
 use std::sync::Arc;
 use store::{ErrorKind, Read, Scan, Snapshot};
 use syntax::{Diagnostic, Expr, Ident, Script, Span};
@@ -57,7 +57,7 @@ impl Engine {
     ///
     /// # Errors
     /// There is none of this name.
-    pub fn columns(&self, names: &Names, name: &str) -> Result<Vec<ColumnOf>> {
+    pub fn columns(&self, names: &NameOverlay, name: &str) -> Result<Vec<ColumnOf>> {
         self.store.check_open()?;
         Ok(columns(&self.entry(names, name)?.shown_schema()))
     }
@@ -144,7 +144,7 @@ impl Engine {
     ///
     /// # Errors
     /// There is none of this name, or its access level forbids it.
-    pub fn frames(&self, read: &dyn Read, names: &Names, name: &str) -> Result<Frames> {
+    pub fn frames(&self, read: &dyn Read, names: &NameOverlay, name: &str) -> Result<Frames> {
         let (entry, path) = self.readable(read, names, name)?;
         let dictionary = dictionary(&self.catalog, &entry)?;
         let scan = read.scan(path.keyspace, path.all(), Projection::ALL)?;
@@ -155,11 +155,11 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::frames`].
-    pub fn count(&self, read: &dyn Read, names: &Names, name: &str) -> Result<u64> {
+    pub fn count(&self, read: &dyn Read, names: &NameOverlay, name: &str) -> Result<u64> {
         Ok(read.count(self.readable(read, names, name)?.1.keyspace)?)
     }
 
-    fn entry(&self, names: &Names, name: &str) -> Result<relation::Entry> {
+    fn entry(&self, names: &NameOverlay, name: &str) -> Result<relation::Entry> {
         let ident = Ident { text: name.to_owned(), span: Span::default() };
         crate::access::find(&self.catalog, names, &ident)
     }
@@ -167,7 +167,7 @@ impl Engine {
     fn readable(
         &self,
         read: &dyn Read,
-        names: &Names,
+        names: &NameOverlay,
         name: &str,
     ) -> Result<(relation::Entry, StoredPath)> {
         let entry = self.entry(names, name)?;

@@ -95,7 +95,7 @@ impl Admin<'_> {
         for entry in self.catalog.list()? {
             let compared = self
                 .catalog
-                .if_there(entry.name(), |now| Ok((now.clone(), self.sums_of_indexes(now)?)))?;
+                .with_entry(entry.name(), |now| Ok((now.clone(), self.sums_of_indexes(now)?)))?;
             let Some((entry, all)) = compared else { continue };
             for (path, wanted, found) in all {
                 tell(&entry, &path, wanted, found);

@@ -78,7 +78,7 @@ impl Engine {
     ) -> Result<Arc<CachedScript>> {
         let nothing_waits = || {
             let host = self.host.as_ref();
-            self.store.commits_at_once() && host.is_none_or(|host| !host.is_waiting(None))
+            self.store.commit_would_not_block() && host.is_none_or(|host| !host.is_waiting(None))
         };
         let parsed = match non_blocking {
             NonBlocking::Reading => None,

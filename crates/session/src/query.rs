@@ -176,7 +176,7 @@ impl Engine {
     ) -> Result<Output> {
         let ambient = EnvAmbient(limits);
         let given = cells_of(&plan.program.parameters, parameters, interner, |name| {
-            query.place_of_parameter(name)
+            query.span_of_parameter(name)
         })?;
         if let Some(seconds) = options.sleep_s {
             limits.check_may_block()?;

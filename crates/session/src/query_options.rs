@@ -4,7 +4,7 @@ use crate::run_options::Parameters;
 use exec::error::{Error, Result};
 use exec::expr::one_nan;
 use exec::value::cell::{Cell, Interner};
-use function::Ambient;
+use function::FunctionContext;
 use model::Value;
 use syntax::Span;
 
@@ -21,7 +21,7 @@ impl Options {
         options: &syntax::Options,
         parameters: &Parameters,
         interner: &Interner,
-        ambient: &dyn Ambient,
+        ambient: &dyn FunctionContext,
     ) -> Result<Self> {
         let number = |what: &str, expr: &Option<syntax::Expr>| -> Result<Option<f64>> {
             let Some(expr) = expr else { return Ok(None) };
@@ -68,11 +68,11 @@ pub(crate) fn known(
     expr: &syntax::Expr,
     parameters: &Parameters,
     interner: &Interner,
-    ambient: &dyn Ambient,
+    ambient: &dyn FunctionContext,
 ) -> Result<Value> {
     let mut names = Vec::new();
     let resolved = plan::resolve_expression(expr, &mut names).map_err(|problem| vec![problem])?;
-    let place = |name: &str| expr.place_of_parameter(name);
+    let place = |name: &str| expr.span_of_parameter(name);
     let given = cells_of(&names, parameters, interner, place)?;
     exec::expr::Computer::new(interner, &given, ambient).known(&resolved)
 }

@@ -12,7 +12,7 @@ use exec::output::Output;
 use exec::result_stream::Consumer;
 use exec::storage::relation_source::Relation;
 use exec::value::cell::Interner;
-use relation::Names;
+use relation::NameOverlay;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -131,7 +131,7 @@ impl Engine {
         epoch: u64,
     ) -> Result<Option<CachedQuery>> {
         let snapshot = self.store.snapshot();
-        let planned = self.plan(query, &*snapshot, &BTreeMap::new(), &Names::default());
+        let planned = self.plan(query, &*snapshot, &BTreeMap::new(), &NameOverlay::default());
         if !self.schema_epoch.is(epoch) {
             return Ok(None);
         }

@@ -28,7 +28,7 @@ use exec::table::owned::{OwnedCells, OwnedTable};
 use exec::value::cell::{Cell, Interner};
 use model::{Type, Value};
 use plan::{ColumnInfo, Plan};
-use relation::{Access, Names, Schema};
+use relation::{Access, NameOverlay, Schema};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -38,7 +38,7 @@ use syntax::{Expr, Ident, MutationOp, Script, Span, Spec, SpecColumn, SystemOp};
 /// What of a script's changes was there before a part of it.
 pub(crate) struct Part {
     savepoint: Savepoint,
-    names: Names,
+    names: NameOverlay,
     changed: usize,
     /// What scripts inside of it had left.
     inside: Option<SavepointState>,
@@ -59,7 +59,7 @@ pub(crate) struct Session<'e> {
     /// Takes what `%debug` shows.
     pub(crate) debug: Option<Debug<'e>>,
     /// What names stand for in the transaction.
-    pub(crate) names: Names,
+    pub(crate) names: NameOverlay,
     /// Where scripts inside of it leave what is to be done at the commit.
     pub(crate) shared: Option<Arc<Mutex<TransactionState>>>,
     /// Relations of its own as they were before the first trigger of a part that may be undone, in
@@ -101,7 +101,7 @@ impl Engine {
             temp_relations: BTreeMap::new(),
             limits,
             debug: run.debug,
-            names: Names::default(),
+            names: NameOverlay::default(),
             shared: None,
             before_triggers: None,
             invalidates_plans: false,
@@ -623,7 +623,7 @@ impl Session<'_> {
         let mut mutation = mutation.clone();
         let spec = mutation.spec.iter_mut();
         for column in spec.flat_map(Spec::columns_mut) {
-            column.default.iter_mut().try_for_each(|one| one.give_parameters(&mut value))?;
+            column.default.iter_mut().try_for_each(|one| one.bind_parameters(&mut value))?;
         }
         Ok(Cow::Owned(mutation))
     }

@@ -6,7 +6,7 @@ use exec::error::{Error, Result};
 use exec::limits::QueryLimits;
 use exec::output::Output;
 use model::Value;
-use relation::{Access, Catalog, Entry, Names, Settings};
+use relation::{Access, Catalog, Entry, NameOverlay, Settings};
 use store::{ErrorKind, Read, Transaction, WriteBatch};
 use syntax::{Ident, Span, SystemOp};
 
@@ -16,7 +16,7 @@ use syntax::{Ident, Span, SystemOp};
 /// See [`Error`].
 pub(crate) fn run(
     admin: &Admin<'_>,
-    names: &Names,
+    names: &NameOverlay,
     read: &dyn Read,
     op: &SystemOp,
     limits: &QueryLimits<'_>,
@@ -99,7 +99,7 @@ pub(crate) fn run(
 /// See [`Error`].
 pub(crate) fn set(
     catalog: &Catalog,
-    names: &Names,
+    names: &NameOverlay,
     transaction: &dyn Transaction,
     op: &SystemOp,
 ) -> Result<Option<Output>> {
@@ -183,7 +183,7 @@ pub(crate) fn index(admin: &Admin<'_>, op: &SystemOp, limits: &QueryLimits<'_>) 
 /// # Errors
 /// There is none of this name, or its level forbids it.
 fn indexable(admin: &Admin<'_>, relation: &Ident) -> Result<Entry> {
-    let entry = crate::access::find(admin.catalog, &Names::default(), relation)?;
+    let entry = crate::access::find(admin.catalog, &NameOverlay::default(), relation)?;
     crate::access::check(admin.catalog, &**admin.store, &relation.text, Access::Protected)
         .map_err(|error| Error::refused(error, relation.span))?;
     Ok(entry)
@@ -193,7 +193,7 @@ fn not_yet(what: &str, span: Span) -> Error {
     Error::hinted(format!("{what}: not yet"), span, "a later version has this")
 }
 
-fn relations(catalog: &Catalog, names: &Names, read: &dyn Read) -> Result<Output> {
+fn relations(catalog: &Catalog, names: &NameOverlay, read: &dyn Read) -> Result<Output> {
     let headers = [
         "name",
         "arity",
@@ -226,7 +226,7 @@ fn relations(catalog: &Catalog, names: &Names, read: &dyn Read) -> Result<Output
     Ok(Output::of_values(&headers, rows))
 }
 
-fn columns(catalog: &Catalog, names: &Names, name: &Ident) -> Result<Output> {
+fn columns(catalog: &Catalog, names: &NameOverlay, name: &Ident) -> Result<Output> {
     let schema = crate::access::find(catalog, names, name)?.shown_schema();
     let keys = schema.keys.len();
     let defaults: Vec<bool> = schema.defaults().map(|default| default.is_some()).collect();

@@ -10,7 +10,7 @@ use crate::transaction_state::TransactionState;
 use exec::error::{Error, Result};
 use exec::limits::QueryLimits;
 use exec::output::Output;
-use relation::{NameChanges, Names};
+use relation::{NameOverlay, SchemaChanges};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use store::{ErrorKind, Isolation, Transaction, WriteBatch};
@@ -144,7 +144,7 @@ impl Engine {
             None => !self.schema_epoch.is(epoch),
         };
         if !is_past && !has_lost && names.are_changed() && transaction.is_idle() {
-            match self.catalog.make_known(&names) {
+            match self.catalog.commit_new_relations(&names) {
                 Ok(true) => {
                     *told = changed;
                     self.plan_cache.clear();
@@ -183,11 +183,15 @@ impl Engine {
     }
 
     /// What the commit does to keyspaces, whose row is written into the transaction.
-    fn prepare(&self, names: &Names, transaction: &dyn Transaction) -> store::Result<NameChanges> {
+    fn prepare(
+        &self,
+        names: &NameOverlay,
+        transaction: &dyn Transaction,
+    ) -> store::Result<SchemaChanges> {
         if !names.are_changed() {
-            return Ok(NameChanges::default());
+            return Ok(SchemaChanges::default());
         }
-        let (changes, rows) = self.catalog.name_changes(names, transaction)?;
+        let (changes, rows) = self.catalog.schema_changes(names, transaction)?;
         for row in rows {
             transaction.write(&WriteBatch { tables: vec![row] })?;
         }
@@ -196,7 +200,7 @@ impl Engine {
 
     /// Drops what was made for a transaction that is not committed, or for a part of one that is
     /// undone.
-    pub(crate) fn forget_names(&self, names: &Names) {
+    pub(crate) fn forget_names(&self, names: &NameOverlay) {
         // Nobody but the transaction knew of it: what is left goes when the database is opened
         // again, and hides no other error.
         let _ = self.catalog.forget_names(names);
@@ -211,12 +215,12 @@ impl Engine {
             // what is waited for may not be there.
             return TransactionState::new(
                 CacheValidity { epoch: 0, generation: 0 },
-                Names::default(),
+                NameOverlay::default(),
             );
         }
         let epoch = self.schema_epoch.now(&*self.env);
         let generation = self.plan_cache.generation();
-        TransactionState::new(CacheValidity { epoch, generation }, Names::default())
+        TransactionState::new(CacheValidity { epoch, generation }, NameOverlay::default())
     }
 
     /// What names stand for in a transaction of the caller's.
@@ -224,7 +228,7 @@ impl Engine {
     /// # Errors
     /// [`ErrorKind::Conflict`] where what they stood for when it began is not what they stand for
     /// now outside of it.
-    pub fn names_in<'c>(&self, state: &'c TransactionState) -> store::Result<&'c Names> {
+    pub fn names_in<'c>(&self, state: &'c TransactionState) -> store::Result<&'c NameOverlay> {
         match self.schema_epoch.is(state.validity.epoch) {
             true => Ok(&state.names),
             false => Err(changed_meanwhile()),

@@ -3,7 +3,7 @@
 use crate::dml::change_feed::Changed;
 use crate::plan_cache::cached_script::CacheValidity;
 use env::sync::Mutex;
-use relation::Names;
+use relation::NameOverlay;
 use std::sync::Arc;
 use std::thread::ThreadId;
 
@@ -11,7 +11,7 @@ use std::thread::ThreadId;
 pub struct TransactionState {
     /// Of the engine, when the transaction began.
     pub(crate) validity: CacheValidity,
-    pub(crate) names: Names,
+    pub(crate) names: NameOverlay,
     pub(crate) changed: Vec<Changed>,
     pub(crate) invalidates_plans: bool,
     /// The transaction's, where this is a script's: scripts inside of the script, and beside it,
@@ -25,13 +25,13 @@ pub struct TransactionState {
 
 /// What scripts had left.
 pub(crate) struct SavepointState {
-    names: Names,
+    names: NameOverlay,
     changed: usize,
     scripts: usize,
 }
 
 impl TransactionState {
-    pub(crate) fn new(validity: CacheValidity, names: Names) -> Self {
+    pub(crate) fn new(validity: CacheValidity, names: NameOverlay) -> Self {
         Self {
             validity,
             names,
@@ -45,7 +45,7 @@ impl TransactionState {
 
     /// What names stand for in the transaction.
     #[must_use]
-    pub fn names(&self) -> &Names {
+    pub fn names(&self) -> &NameOverlay {
         &self.names
     }
 
@@ -59,7 +59,7 @@ impl TransactionState {
     }
 
     /// Takes over what a script has left for which names stood for `before` at first.
-    pub fn absorb(&mut self, before: &Names, mut later: Self) {
+    pub fn absorb(&mut self, before: &NameOverlay, mut later: Self) {
         if later.names != *before || !later.changed.is_empty() {
             self.left_by.push(std::thread::current().id());
         }
@@ -77,7 +77,7 @@ impl TransactionState {
     /// Goes back to what there was: a script has failed, or a part of one, and what scripts inside
     /// of it did is undone with it. What they made, which is to be dropped.
     #[must_use]
-    pub(crate) fn go_back_to(&mut self, left: SavepointState) -> Names {
+    pub(crate) fn go_back_to(&mut self, left: SavepointState) -> NameOverlay {
         let now = std::thread::current().id();
         let undone = self.left_by.drain(left.scripts.min(self.left_by.len())..);
         self.has_lost |= undone.into_iter().any(|thread| thread != now);
@@ -88,6 +88,6 @@ impl TransactionState {
     /// All of it; nothing is left.
     #[must_use]
     pub fn take(&mut self) -> Self {
-        std::mem::replace(self, Self::new(self.validity, Names::default()))
+        std::mem::replace(self, Self::new(self.validity, NameOverlay::default()))
     }
 }

@@ -4,7 +4,7 @@
 use crate::dml::change_feed::Callback;
 use crate::engine::Engine;
 use exec::fixed_rule::registry::FixedRule;
-use function::OwnAggregate;
+use function::UserAggregate;
 use std::sync::Arc;
 
 impl Engine {
@@ -84,7 +84,7 @@ impl Engine {
     /// # Errors
     /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput): the name is one that is built
     /// in or registered, or that scripts could not write.
-    pub fn register_aggregate(&self, aggregate: OwnAggregate) -> store::Result<()> {
+    pub fn register_aggregate(&self, aggregate: UserAggregate) -> store::Result<()> {
         self.store.check_open()?;
         self.user_defined.add_aggregate(aggregate)?;
         self.plan_cache.clear();

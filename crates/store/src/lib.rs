@@ -496,7 +496,7 @@ pub trait Store: Read {
 
     /// Whether a commit would not block now, not even on the writer's lock. It guarantees nothing,
     /// because others commit too.
-    fn commits_at_once(&self) -> bool {
+    fn commit_would_not_block(&self) -> bool {
         self.has_room()
     }
 
@@ -517,7 +517,7 @@ pub trait Store: Read {
     ///
     /// # Errors
     /// As [`Store::flush`].
-    fn settle(&self) -> Result<()> {
+    fn make_durable(&self) -> Result<()> {
         self.flush()
     }
 

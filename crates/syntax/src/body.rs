@@ -12,7 +12,7 @@ use crate::ast::{Args, Atom, Expr, Formula, Ident};
 use crate::expression::Operand;
 use crate::lexer::{Kind, Token};
 use crate::operator;
-use crate::parser::{Parse, Parser, Reported};
+use crate::parser::{ErrorReported, Parse, Parser};
 use crate::query::OPTIONS;
 
 /// A part of a body, with the depth of its expression if it is a single condition.
@@ -148,7 +148,7 @@ impl Parser<'_> {
         }
     }
 
-    fn unclosed_group(&mut self, open: Token) -> Reported {
+    fn unclosed_group(&mut self, open: Token) -> ErrorReported {
         if operator::of_kind(self.token.kind).is_some() {
             return self.operator_after_atom();
         }
@@ -158,7 +158,7 @@ impl Parser<'_> {
         self.unclosed(open, Kind::RightParen, &"the atoms in parentheses")
     }
 
-    fn operator_after_atom(&mut self) -> Reported {
+    fn operator_after_atom(&mut self) -> ErrorReported {
         let hint = self.hint_after_atom();
         self.unexpected_with("`,` or `or` after an atom", hint)
     }

@@ -12,7 +12,7 @@ use crate::operator::{self, Operator};
 
 impl Display for Ident {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        f.write_str(&crate::words::written(&self.text))
+        f.write_str(&crate::words::quote_name(&self.text))
     }
 }
 

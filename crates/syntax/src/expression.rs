@@ -296,7 +296,7 @@ impl Parser<'_> {
     }
 
     /// Reports a token other than `)` after an expression.
-    pub(crate) fn unclosed_parenthesis(&mut self, open: Token) -> crate::parser::Reported {
+    pub(crate) fn unclosed_parenthesis(&mut self, open: Token) -> crate::parser::ErrorReported {
         self.unclosed(open, Kind::RightParen, &"the expression in parentheses")
     }
 }

@@ -144,7 +144,7 @@ impl Parser<'_> {
         self.bump();
     }
 
-    fn no_statement(&mut self) -> crate::parser::Reported {
+    fn no_statement(&mut self) -> crate::parser::ErrorReported {
         let keyword = self.keyword();
         if !self.at(Kind::Percent) || keyword.is_empty() {
             let hint = match self.token.kind {

@@ -14,13 +14,13 @@ mod imperative;
 mod lexer;
 mod literal;
 mod operator;
+mod parameters;
 mod parser;
 mod query;
 mod system;
 #[cfg(test)]
 mod tests;
 mod types;
-mod walk;
 pub mod words;
 
 pub use ast::{

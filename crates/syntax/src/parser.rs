@@ -8,7 +8,7 @@
 //! # Invariants
 //! 1. No token is read more than a fixed number of times, so parsing takes linear time.
 //! 2. Recursion goes through [`Parser::nested`] and is at most [`NESTING_MAX`] levels deep.
-//! 3. Only [`Parser::report`] creates a [`Reported`].
+//! 3. Only [`Parser::report`] creates an [`ErrorReported`].
 
 use std::fmt::Display;
 
@@ -30,10 +30,10 @@ const SHOWN_CHARACTERS: usize = 30;
 
 /// An error was recorded; whatever depends on the failed part is abandoned.
 #[derive(Debug)]
-pub(crate) struct Reported(());
+pub(crate) struct ErrorReported(());
 
 /// Result of parsing a part of the script.
-pub(crate) type Parse<T> = Result<T, Reported>;
+pub(crate) type Parse<T> = Result<T, ErrorReported>;
 
 #[derive(Debug)]
 pub(crate) struct Parser<'a> {
@@ -227,7 +227,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    pub(crate) fn too_deep(&mut self, span: Span, levels_max: u32) -> Reported {
+    pub(crate) fn too_deep(&mut self, span: Span, levels_max: u32) -> ErrorReported {
         let message = format!("this is nested more than {levels_max} levels deep");
         let hint = "name a part of it: bind it to a variable, or make it a rule";
         let reported = self.report(span, message, Some(hint.to_owned()));
@@ -264,7 +264,7 @@ impl<'a> Parser<'a> {
         span: Span,
         message: impl Into<String>,
         hint: Option<String>,
-    ) -> Reported {
+    ) -> ErrorReported {
         let again = self.mistakes.last().is_some_and(|last| last.span.start == span.start);
         if self.mistakes.is_empty() {
             let open = matches!(self.token.kind, Kind::UnclosedText | Kind::UnclosedComment);
@@ -276,7 +276,7 @@ impl<'a> Parser<'a> {
         if self.mistakes.len() >= MISTAKES_MAX {
             self.abandon();
         }
-        Reported(())
+        ErrorReported(())
     }
 
     /// Skips to the end of the text.
@@ -287,7 +287,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reports that the current token is not allowed here.
-    pub(crate) fn unexpected(&mut self, expected: impl Display) -> Reported {
+    pub(crate) fn unexpected(&mut self, expected: impl Display) -> ErrorReported {
         self.unexpected_with(expected, None)
     }
 
@@ -295,7 +295,7 @@ impl<'a> Parser<'a> {
         &mut self,
         expected: impl Display,
         hint: Option<String>,
-    ) -> Reported {
+    ) -> ErrorReported {
         // At the end of the text, the error is after the last token.
         let span = match self.at(Kind::End) {
             true => Span { start: self.before.span.end, end: self.before.span.end },
@@ -365,7 +365,12 @@ impl<'a> Parser<'a> {
     }
 
     /// Reports an item in brackets that is followed by neither a comma nor the closing bracket.
-    pub(crate) fn unclosed(&mut self, open: Token, close: Kind, what: &dyn Display) -> Reported {
+    pub(crate) fn unclosed(
+        &mut self,
+        open: Token,
+        close: Kind,
+        what: &dyn Display,
+    ) -> ErrorReported {
         let close = match close {
             Kind::RightBracket => ']',
             Kind::RightBrace => '}',

@@ -8,7 +8,7 @@ use crate::ast::{
 use crate::diagnostic::closest;
 use crate::lexer::Kind;
 use crate::operator;
-use crate::parser::{Parse, Parser, Reported};
+use crate::parser::{ErrorReported, Parse, Parser};
 
 /// Names of the options, also used for hints.
 pub(crate) const OPTIONS: [&str; 18] = [
@@ -141,7 +141,7 @@ impl Parser<'_> {
         Err(self.unexpected_with("the end of the body", Some(hint.to_owned())))
     }
 
-    fn no_rule(&mut self, last: Last) -> Reported {
+    fn no_rule(&mut self, last: Last) -> ErrorReported {
         let mut hint = match (self.token.kind, self.word(self.ahead)) {
             (Kind::LeftBrace, _) => Some("a block stands alone, not beside rules".to_owned()),
             (Kind::Slash, _) => Some("a comment begins with `#`, or is `/* … */`".to_owned()),
@@ -168,7 +168,7 @@ impl Parser<'_> {
         reported
     }
 
-    fn no_head(&mut self) -> Reported {
+    fn no_head(&mut self) -> ErrorReported {
         let name = self.token;
         self.bump();
         let name = self.source(name.span);
@@ -180,7 +180,7 @@ impl Parser<'_> {
         self.unexpected_with(format_args!("`[` after the name of rule `{name}`"), hint)
     }
 
-    fn no_arrow(&mut self, name: &Ident) -> Reported {
+    fn no_arrow(&mut self, name: &Ident) -> ErrorReported {
         let hint = match self.token.kind {
             Kind::Equals | Kind::EqualsEquals | Kind::Colon => "did you mean `:=`?".to_owned(),
             Kind::LessEquals => "did you mean `<-`?".to_owned(),

@@ -181,7 +181,7 @@ impl Parser<'_> {
             self.opening_brace("the event")?;
             let query = self.query(self.braces)?;
             self.closing_brace()?;
-            if let Some(span) = query.place_of_any_parameter() {
+            if let Some(span) = query.span_of_any_parameter() {
                 let hint = "it runs with scripts to come, whose parameters are their own";
                 return Err(self.report(
                     span,

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 /// The name of a relation or a column as written in a script, in backquotes if it needs them.
 ///
 /// ```
-/// assert_eq!(quipu_syntax::words::written("cites"), "cites");
-/// assert_eq!(quipu_syntax::words::written("data-2026"), "`data-2026`");
+/// assert_eq!(quipu_syntax::words::quote_name("cites"), "cites");
+/// assert_eq!(quipu_syntax::words::quote_name("data-2026"), "`data-2026`");
 /// ```
 #[must_use]
-pub fn written(name: &str) -> Cow<'_, str> {
+pub fn quote_name(name: &str) -> Cow<'_, str> {
     let is_cut = name.contains('.') && name.split('.').any(str::is_empty);
     match name.contains(['-', ' ']) || is_cut {
         true => Cow::Owned(format!("`{name}`")),

@@ -16,7 +16,7 @@ pub(crate) struct Version {
 }
 
 /// A keyspace with its history.
-pub(crate) struct Space {
+pub(crate) struct ModelKeyspace {
     pub(crate) info: KeyspaceInfo,
     /// The commit that dropped the keyspace: readers from it on do not see the keyspace.
     pub(crate) dropped: Option<SeqNo>,
@@ -30,10 +30,10 @@ pub(crate) struct Space {
 #[derive(Default)]
 pub(crate) struct History {
     pub(crate) seq: SeqNo,
-    pub(crate) spaces: BTreeMap<KeyspaceId, Space>,
+    pub(crate) spaces: BTreeMap<KeyspaceId, ModelKeyspace>,
 }
 
-impl Space {
+impl ModelKeyspace {
     /// The row of `key` as of `seq`.
     pub(crate) fn row(&self, key: &Key, seq: SeqNo) -> Option<&Row> {
         visible(self.rows.get(key)?, seq)
@@ -104,12 +104,12 @@ fn visible(versions: &[Version], seq: SeqNo) -> Option<&Row> {
 
 impl History {
     /// The keyspace, as visible at `seq`.
-    pub(crate) fn space(&self, id: KeyspaceId, seq: SeqNo) -> Result<&Space> {
+    pub(crate) fn space(&self, id: KeyspaceId, seq: SeqNo) -> Result<&ModelKeyspace> {
         let space = self.spaces.get(&id);
         space.filter(|space| space.dropped.is_none_or(|at| seq < at)).ok_or_else(|| unknown(id))
     }
 
-    pub(crate) fn live(&self) -> impl Iterator<Item = &Space> {
+    pub(crate) fn live(&self) -> impl Iterator<Item = &ModelKeyspace> {
         self.spaces.values().filter(|space| space.dropped.is_none())
     }
 
@@ -125,7 +125,8 @@ impl History {
         for NewKeyspace { name, shape, definition } in new.iter().cloned() {
             let id = KeyspaceId(self.spaces.len() as u32 + 1);
             let info = KeyspaceInfo { id, name, shape, definition };
-            let space = Space { info, dropped: None, rows: BTreeMap::new(), deleted: Vec::new() };
+            let space =
+                ModelKeyspace { info, dropped: None, rows: BTreeMap::new(), deleted: Vec::new() };
             self.spaces.insert(id, space);
             ids.push(id);
         }

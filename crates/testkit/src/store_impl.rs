@@ -2,7 +2,7 @@
 
 use crate::history::{History, invalid};
 use crate::overlay::Overlays;
-use crate::transaction::At;
+use crate::transaction::ModelTransaction;
 use base::{Batch, Key, KeyRange, KeyRef, Keys, KeyspaceId, Kind, Projection, SeqNo};
 use env::sync::Mutex;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use store::{
 /// that was dropped after it, and reads a newer keyspace as empty.
 pub struct ModelStore {
     history: Arc<Mutex<History>>,
-    newest: At,
+    newest: ModelTransaction,
 }
 
 impl Default for ModelStore {
@@ -34,7 +34,7 @@ impl ModelStore {
     #[must_use]
     pub fn new() -> Self {
         let history = Arc::new(Mutex::new(History::default()));
-        let newest = At::new(&history, None, Isolation::Snapshot);
+        let newest = ModelTransaction::new(&history, None, Isolation::Snapshot);
         Self { history, newest }
     }
 }
@@ -58,12 +58,12 @@ impl Store for ModelStore {
 
     fn snapshot(&self) -> Arc<dyn Snapshot> {
         let seq = self.history.lock().seq;
-        Arc::new(At::new(&self.history, Some(seq), Isolation::Snapshot))
+        Arc::new(ModelTransaction::new(&self.history, Some(seq), Isolation::Snapshot))
     }
 
     fn begin(&self, isolation: Isolation) -> Box<dyn Transaction> {
         let seq = self.history.lock().seq;
-        Box::new(At::new(&self.history, Some(seq), isolation))
+        Box::new(ModelTransaction::new(&self.history, Some(seq), isolation))
     }
 
     fn write(&self, batch: &WriteBatch, existed: Option<&mut Vec<bool>>) -> Result<SeqNo> {

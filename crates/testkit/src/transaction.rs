@@ -1,7 +1,7 @@
 //! Snapshots and transactions: reads at a sequence number, with uncommitted writes on top;
 //! transactions record what they read.
 
-use crate::history::{History, Space};
+use crate::history::{History, ModelKeyspace};
 use crate::overlay::{Overlay, Overlays};
 use crate::rows::{Change, Row, append};
 use base::{Batch, Key, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo};
@@ -19,8 +19,8 @@ struct Reads {
     ranges: Vec<(KeyspaceId, KeyRange)>,
 }
 
-/// A snapshot, or with writes of its own a transaction.
-pub(crate) struct At {
+/// A transaction; without writes of its own, a snapshot.
+pub(crate) struct ModelTransaction {
     history: Arc<Mutex<History>>,
     /// `None` reads the latest commit.
     seq: Option<SeqNo>,
@@ -31,7 +31,7 @@ pub(crate) struct At {
     reads: Mutex<Reads>,
 }
 
-impl At {
+impl ModelTransaction {
     pub(crate) fn new(
         history: &Arc<Mutex<History>>,
         seq: Option<SeqNo>,
@@ -52,7 +52,7 @@ impl At {
     fn with<R>(
         &self,
         keyspace: KeyspaceId,
-        f: impl FnOnce(&Space, SeqNo, Option<&Overlay>) -> R,
+        f: impl FnOnce(&ModelKeyspace, SeqNo, Option<&Overlay>) -> R,
     ) -> Result<R> {
         let history = self.history.lock();
         let seq = self.seq.unwrap_or(history.seq);
@@ -141,7 +141,7 @@ impl At {
     }
 }
 
-impl Read for At {
+impl Read for ModelTransaction {
     fn get(
         &self,
         keyspace: KeyspaceId,
@@ -272,7 +272,7 @@ impl Read for At {
     }
 }
 
-impl Snapshot for At {
+impl Snapshot for ModelTransaction {
     fn seq(&self) -> SeqNo {
         self.seq.unwrap_or_default()
     }
@@ -287,7 +287,7 @@ impl Snapshot for At {
     }
 }
 
-impl Transaction for At {
+impl Transaction for ModelTransaction {
     fn seq(&self) -> SeqNo {
         self.seq.unwrap_or_default()
     }

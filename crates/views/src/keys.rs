@@ -70,7 +70,7 @@ pub(crate) fn with_key<R>(
         (KeyType::Str, KeyOf::Str(text)) => {
             let mut encoded = ENCODED.take();
             encoded.clear();
-            model::encode_text(text, &mut encoded);
+            model::encode_str(text, &mut encoded);
             let result = f(KeyRef::Bytes(&encoded));
             ENCODED.set(encoded);
             result
@@ -115,7 +115,7 @@ pub(crate) fn push_keys(of: KeyType, list: KeyList<'_>, out: &mut Keys) -> Resul
         }
         (KeyList::Str(list), Keys::Bytes(column)) if of == KeyType::Str => {
             for text in list {
-                push_encoded(column, |heap| model::encode_text(text, heap));
+                push_encoded(column, |heap| model::encode_str(text, heap));
             }
         }
         (list, _) => return Err(wrong_type(of, list.key_type())),
@@ -159,7 +159,7 @@ pub(crate) fn column_of(of: KeyType, keys: Keys) -> Result<KeyColumn> {
         (KeyType::Str, Keys::Bytes(column)) => {
             let mut texts = BytesColumn::default();
             for i in 0..column.len() {
-                let text = model::decode_text(column.get(i)).map_err(|error| {
+                let text = model::decode_str(column.get(i)).map_err(|error| {
                     Error::new(ErrorKind::Corruption, format!("a key is no text: {error}"))
                 })?;
                 texts.push(Some(text.as_bytes()));
@@ -179,7 +179,7 @@ pub(crate) fn shown(of: KeyType, key: KeyRef<'_>) -> String {
         (KeyType::U64, KeyRef::Words(words)) => words[0].to_string(),
         (KeyType::I64, KeyRef::Words(words)) => word_to_int(words[0]).to_string(),
         (_, KeyRef::Words(words)) => format!("{words:?}"),
-        (_, KeyRef::Bytes(bytes)) => match model::decode_text(bytes) {
+        (_, KeyRef::Bytes(bytes)) => match model::decode_str(bytes) {
             Ok(text) if text.len() > SHOWN_BYTES_MAX => {
                 format!("{:?}…", &text[..text.floor_char_boundary(SHOWN_BYTES_MAX)])
             }

@@ -2,7 +2,7 @@
 //!
 //! A view stores its data in keyspaces of the store and translates calls into column batches. The
 //! same code reads the newest state, a snapshot and a transaction. The only data in memory is the
-//! write buffer of counters and combined values under durability `none` (`waiting`).
+//! write buffer of counters and combined values under durability `none` (`write_buffer`).
 
 pub mod blobs;
 pub mod combined;
@@ -13,6 +13,6 @@ pub mod keys;
 mod owner;
 mod source;
 mod transaction;
-pub mod waiting;
+pub mod write_buffer;
 
 pub use transaction::SharedTransaction;

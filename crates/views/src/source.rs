@@ -28,7 +28,7 @@ impl Source {
     }
 
     /// Reads one snapshot, for operations that need more than one read.
-    pub(crate) fn read_moment<R>(&self, f: impl FnOnce(&dyn Read) -> Result<R>) -> Result<R> {
+    pub(crate) fn read_snapshot<R>(&self, f: impl FnOnce(&dyn Read) -> Result<R>) -> Result<R> {
         match self {
             Self::Store(store) => f(&*store.snapshot()),
             Self::Snapshot(_) | Self::Transaction(_) => self.read(f),

@@ -4,7 +4,7 @@
 //! 1. Candidates are sorted and distinct, and begin with the typed word, apart from backquotes.
 
 use super::command;
-use super::scan::{Kind, Piece, pieces};
+use super::scan::{Kind, Token, tokens};
 use quipu::Words;
 
 /// Names in the database and in the shell.
@@ -41,13 +41,13 @@ const OPS_ON_RELATIONS: [&str; 17] = [
     "::show_triggers",
 ];
 
-/// The byte at which the word begins, and its candidates; none where the context allows no guess.
+/// The byte at which the word begins, and its candidates; none where the context allows none.
 pub(crate) fn candidates(before: &str, words: &Words, names: &dyn Names) -> (usize, Vec<String>) {
     if let Some(typed) = before.strip_prefix('\\') {
         return of_command(before, typed, words, names);
     }
-    let all = pieces(before);
-    if all.last().is_some_and(|piece| piece.is_open || piece.kind == Kind::Comment) {
+    let all = tokens(before);
+    if all.last().is_some_and(|token| token.is_open || token.kind == Kind::Comment) {
         return (before.len(), Vec::new());
     }
     let (rest, word) = match all.split_last() {
@@ -57,7 +57,7 @@ pub(crate) fn candidates(before: &str, words: &Words, names: &dyn Names) -> (usi
         _ => (&all[..], before.len()..before.len()),
     };
     let typed = &before[word.clone()];
-    let at = Place { before, pieces: rest };
+    let context = CompletionContext { before, tokens: rest };
     let found: Vec<String> = if let Some(name) = typed.strip_prefix("::") {
         prefixed("::", name, words.system_ops.iter().copied())
     } else if before.ends_with("::") {
@@ -75,14 +75,14 @@ pub(crate) fn candidates(before: &str, words: &Words, names: &dyn Names) -> (usi
             before.len() - 1,
             prefixed("$", "", names.parameters().iter().map(String::as_str)),
         );
-    } else if typed.is_empty() && at.text().ends_with('*') && !at.is_behind_value() {
+    } else if typed.is_empty() && context.text().ends_with('*') && !context.is_behind_value() {
         return (before.len() - 1, prefixed("*", "", written(names).iter().map(String::as_str)));
     } else if typed.is_empty() && before.ends_with('%') {
         return (before.len() - 1, prefixed("%", "", words.statements.iter().copied()));
-    } else if typed.is_empty() && at.text().ends_with(':') && at.begins_line(1) {
+    } else if typed.is_empty() && context.text().ends_with(':') && context.begins_line(1) {
         return (before.len() - 1, prefixed(":", "", words.options.iter().copied()));
     } else {
-        at.words(typed, words, names)
+        context.words(typed, words, names)
     };
     (word.start, found)
 }
@@ -108,7 +108,7 @@ fn of_command(before: &str, typed: &str, words: &Words, names: &dyn Names) -> (u
 
 /// Names of stored relations as scripts write them, quoted where needed.
 fn written(names: &dyn Names) -> Vec<String> {
-    names.relations().iter().map(|name| quipu::written_name(name).into_owned()).collect()
+    names.relations().iter().map(|name| quipu::quote_name(name).into_owned()).collect()
 }
 
 fn prefixed<'a>(sign: &str, typed: &str, all: impl Iterator<Item = &'a str>) -> Vec<String> {
@@ -125,33 +125,33 @@ fn prefixed<'a>(sign: &str, typed: &str, all: impl Iterator<Item = &'a str>) -> 
 }
 
 /// The text before the word, and its tokens.
-struct Place<'p> {
+struct CompletionContext<'p> {
     before: &'p str,
-    pieces: &'p [Piece],
+    tokens: &'p [Token],
 }
 
-impl Place<'_> {
+impl CompletionContext<'_> {
     fn text(&self) -> &str {
-        let end = self.pieces.last().map_or(0, |piece| piece.range.end);
+        let end = self.tokens.last().map_or(0, |token| token.range.end);
         &self.before[..end]
     }
 
-    fn of(&self, piece: &Piece) -> &str {
-        &self.before[piece.range.clone()]
+    fn of(&self, token: &Token) -> &str {
+        &self.before[token.range.clone()]
     }
 
     /// Tokens except spaces and comments, the last first.
-    fn back(&self) -> impl Iterator<Item = &Piece> {
-        self.pieces.iter().rev().filter(|piece| !matches!(piece.kind, Kind::Space | Kind::Comment))
+    fn back(&self) -> impl Iterator<Item = &Token> {
+        self.tokens.iter().rev().filter(|token| !matches!(token.kind, Kind::Space | Kind::Comment))
     }
 
     /// Whether a value comes before the last sign, so that the sign is an operator.
     fn is_behind_value(&self) -> bool {
-        self.back().nth(1).is_some_and(|piece| match piece.kind {
+        self.back().nth(1).is_some_and(|token| match token.kind {
             Kind::Word | Kind::Number | Kind::Parameter => {
-                !matches!(self.of(piece), "not" | "or" | "and")
+                !matches!(self.of(token), "not" | "or" | "and")
             }
-            Kind::Sign => matches!(self.of(piece), ")" | "]" | "}"),
+            Kind::Sign => matches!(self.of(token), ")" | "]" | "}"),
             _ => false,
         })
     }
@@ -167,11 +167,11 @@ impl Place<'_> {
     /// The index of the innermost open bracket.
     fn open_bracket(&self) -> Option<usize> {
         let mut closed = 0_usize;
-        for (i, piece) in self.pieces.iter().enumerate().rev() {
-            if piece.kind != Kind::Sign {
+        for (i, token) in self.tokens.iter().enumerate().rev() {
+            if token.kind != Kind::Sign {
                 continue;
             }
-            match self.of(piece) {
+            match self.of(token) {
                 ")" | "]" | "}" => closed += 1,
                 "(" | "[" | "{" if closed == 0 => return Some(i),
                 "(" | "[" | "{" => closed -= 1,
@@ -185,7 +185,7 @@ impl Place<'_> {
     fn words(&self, typed: &str, words: &Words, names: &dyn Names) -> Vec<String> {
         let mut back = self.back();
         let (last, before_last) = (back.next(), back.next());
-        let is = |piece: Option<&Piece>, sign: &str| piece.is_some_and(|one| self.of(one) == sign);
+        let is = |token: Option<&Token>, sign: &str| token.is_some_and(|one| self.of(one) == sign);
         if is(last, "~") && is(before_last, "<") {
             return prefixed("", typed, words.fixed_rules.iter().map(String::as_str));
         }
@@ -193,7 +193,7 @@ impl Place<'_> {
             return prefixed("", typed, written(names).iter().map(String::as_str));
         }
         if let Some(open) = self.open_bracket() {
-            let bracket = self.of(&self.pieces[open]);
+            let bracket = self.of(&self.tokens[open]);
             let begins_column = is(last, "{") || is(last, ",") || is(last, ">");
             if bracket == "{"
                 && begins_column
@@ -223,7 +223,7 @@ impl Place<'_> {
 
     /// The relation whose columns the brace lists: of `*r{`, `*r:index{` or `:put r {`.
     fn relation_before(&self, brace: usize) -> Option<&str> {
-        let before = Self { before: self.before, pieces: &self.pieces[..brace] };
+        let before = Self { before: self.before, tokens: &self.tokens[..brace] };
         let mut back = before.back();
         let last = back.next()?;
         if last.kind == Kind::Stored {
@@ -237,13 +237,13 @@ impl Place<'_> {
         if previous.kind == Kind::Option && OPS_ON_RELATIONS.contains(&text) {
             return Some(&self.before[last.range.clone()]);
         }
-        let stored = back.next().filter(|piece| text == ":" && piece.kind == Kind::Stored)?;
+        let stored = back.next().filter(|token| text == ":" && token.kind == Kind::Stored)?;
         Some(&self.before[stored.range.start + 1..stored.range.end])
     }
 
     /// Whether the bracket begins the head of a rule.
     fn is_head(&self, bracket: usize) -> bool {
-        let before = Self { before: self.before, pieces: &self.pieces[..bracket] };
+        let before = Self { before: self.before, tokens: &self.tokens[..bracket] };
         let mut back = before.back();
         match back.next() {
             Some(name) if before.of(name) == "?" => true,
@@ -259,8 +259,8 @@ impl Place<'_> {
 
     /// Words in the text before, which may be names of rules and variables.
     fn variables(&self) -> impl Iterator<Item = String> {
-        let words = self.pieces.iter().filter(|piece| piece.kind == Kind::Word);
-        words.map(|piece| self.of(piece).to_owned())
+        let words = self.tokens.iter().filter(|token| token.kind == Kind::Word);
+        words.map(|token| self.of(token).to_owned())
     }
 }
 

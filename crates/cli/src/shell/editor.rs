@@ -1,7 +1,7 @@
 //! The line editor: when Enter runs a script, completion, colors, and the history file.
 
 use super::complete::{self, Names};
-use super::scan::{Kind, pieces};
+use super::scan::{Kind, tokens};
 use crate::paint::Paint;
 use quipu::{Database, Parameters, Value, Words};
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
@@ -151,9 +151,9 @@ impl Highlighter for Script {
             return Cow::Borrowed(line);
         }
         let paint = self.paint;
-        let painted = pieces(line).into_iter().map(|piece| {
-            let text = &line[piece.range];
-            match piece.kind {
+        let painted = tokens(line).into_iter().map(|token| {
+            let text = &line[token.range];
+            match token.kind {
                 Kind::Comment => paint.dim(text),
                 Kind::Text => paint.green(text),
                 Kind::Parameter => paint.magenta(text),

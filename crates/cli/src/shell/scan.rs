@@ -29,7 +29,7 @@ pub(crate) enum Kind {
 
 /// A token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct Token {
     pub(crate) kind: Kind,
     pub(crate) range: Range<usize>,
     /// Whether it is a comment or a string without its end.
@@ -37,18 +37,18 @@ pub(crate) struct Piece {
 }
 
 /// All tokens of the text, in order and without gaps.
-pub(crate) fn pieces(text: &str) -> Vec<Piece> {
-    let mut found: Vec<Piece> = Vec::new();
+pub(crate) fn tokens(text: &str) -> Vec<Token> {
+    let mut found: Vec<Token> = Vec::new();
     let mut start = 0;
     while let Some(c) = text[start..].chars().next() {
         let rest = &text[start..];
         let is_value_before =
-            found.iter().rfind(|piece| piece.kind != Kind::Space).is_some_and(|piece| match piece
+            found.iter().rfind(|token| token.kind != Kind::Space).is_some_and(|token| match token
                 .kind
             {
-                Kind::Word => !matches!(&text[piece.range.clone()], "and" | "in" | "not" | "or"),
+                Kind::Word => !matches!(&text[token.range.clone()], "and" | "in" | "not" | "or"),
                 Kind::Number | Kind::Text | Kind::Parameter => true,
-                Kind::Sign => text[piece.range.clone()].ends_with([')', ']', '}']),
+                Kind::Sign => text[token.range.clone()].ends_with([')', ']', '}']),
                 _ => false,
             });
         let word_after = |signs: usize| {
@@ -105,7 +105,7 @@ pub(crate) fn pieces(text: &str) -> Vec<Piece> {
             _ if c == '_' || is_xid_start(c) => (Kind::Word, word_bytes(rest)),
             _ => (Kind::Sign, c.len_utf8()),
         };
-        found.push(Piece { kind, range: start..start + bytes, is_open });
+        found.push(Token { kind, range: start..start + bytes, is_open });
         start += bytes;
     }
     found
@@ -148,14 +148,14 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, want: &str) {
-        let found = pieces(text);
+        let found = tokens(text);
         let shown: Vec<String> = found
             .iter()
-            .filter(|piece| piece.kind != Kind::Space)
-            .map(|piece| format!("{:?}<{}>", piece.kind, &text[piece.range.clone()]))
+            .filter(|token| token.kind != Kind::Space)
+            .map(|token| format!("{:?}<{}>", token.kind, &text[token.range.clone()]))
             .collect();
         assert_eq!(shown.join(" "), want);
-        let all: String = found.iter().map(|piece| &text[piece.range.clone()]).collect();
+        let all: String = found.iter().map(|token| &text[token.range.clone()]).collect();
         assert_eq!(all, text, "no gaps");
     }
 

@@ -6,20 +6,20 @@
 //! A meter counts these bytes.
 
 use crate::value::cell::Interner;
-use function::{Ambient, Failure};
+use function::{Failure, FunctionContext};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Counts the bytes that an expression's values hold. Functions reach it through [`Ambient`].
+/// Counts the bytes that an expression's values hold. Functions reach it through [`FunctionContext`].
 pub(crate) struct Meter<'a> {
-    ambient: &'a dyn Ambient,
+    ambient: &'a dyn FunctionContext,
     interner: &'a Interner,
     held_bytes: AtomicU64,
 }
 
 impl<'a> Meter<'a> {
     /// A meter with nothing held.
-    pub(crate) fn new(ambient: &'a dyn Ambient, interner: &'a Interner) -> Self {
+    pub(crate) fn new(ambient: &'a dyn FunctionContext, interner: &'a Interner) -> Self {
         Self { ambient, interner, held_bytes: AtomicU64::new(0) }
     }
 
@@ -34,25 +34,25 @@ impl<'a> Meter<'a> {
     }
 }
 
-impl Ambient for Meter<'_> {
+impl FunctionContext for Meter<'_> {
     fn now_us(&self) -> i64 {
         self.ambient.now_us()
     }
 
-    fn moment_us(&self) -> i64 {
-        self.ambient.moment_us()
+    fn statement_time_us(&self) -> i64 {
+        self.ambient.statement_time_us()
     }
 
     fn random(&self) -> u64 {
         self.ambient.random()
     }
 
-    fn go_on(&self) -> Result<(), Failure> {
-        self.ambient.go_on()
+    fn check_cancelled(&self) -> Result<(), Failure> {
+        self.ambient.check_cancelled()
     }
 
-    fn ask(&self, bytes: u64) -> Result<(), Failure> {
+    fn request_memory(&self, bytes: u64) -> Result<(), Failure> {
         let held = self.held_bytes.fetch_add(bytes, Relaxed).saturating_add(bytes);
-        self.ambient.ask(held.saturating_add(self.interner.bytes()))
+        self.ambient.request_memory(held.saturating_add(self.interner.bytes()))
     }
 }

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::expr::batch::{Bindings, NoRows, Rows};
 use crate::expr::meter::Meter;
 use crate::value::cell::{Cell, Interner, Sought, select_small_ints};
-use function::{Ambient, Failure, Function, UNASKED_BYTES, bytes_of};
+use function::{Failure, Function, FunctionContext, UNASKED_BYTES, bytes_of};
 use model::Value;
 use plan::Expr;
 use syntax::Span;
@@ -105,7 +105,7 @@ pub struct Computer<'a> {
     /// Parameters of the query, by number.
     pub parameters: &'a [Cell],
     /// Clock and randomness.
-    pub ambient: &'a dyn Ambient,
+    pub ambient: &'a dyn FunctionContext,
     meter: Meter<'a>,
 }
 
@@ -128,7 +128,11 @@ impl Made {
 
 impl<'a> Computer<'a> {
     /// For expressions without rows.
-    pub fn new(interner: &'a Interner, parameters: &'a [Cell], ambient: &'a dyn Ambient) -> Self {
+    pub fn new(
+        interner: &'a Interner,
+        parameters: &'a [Cell],
+        ambient: &'a dyn FunctionContext,
+    ) -> Self {
         Self { interner, parameters, ambient, meter: Meter::new(ambient, interner) }
     }
 
@@ -435,7 +439,7 @@ impl<'a> Computer<'a> {
             bytes += len;
         }
         if bytes as u64 >= UNASKED_BYTES {
-            self.meter.ask(bytes as u64)?;
+            self.meter.request_memory(bytes as u64)?;
         }
         let mut joined = String::new();
         if joined.try_reserve_exact(bytes).is_err() {
@@ -460,7 +464,7 @@ impl<'a> Computer<'a> {
     /// # Errors
     /// What stops the query.
     pub(crate) fn go_on(&self, span: Span) -> Result<()> {
-        self.ambient.go_on().map_err(|failure| Error::failed(failure, span))
+        self.ambient.check_cancelled().map_err(|failure| Error::failed(failure, span))
     }
 
     /// Interns a part's value where needed, and returns its cell.

@@ -63,7 +63,7 @@ pub(super) fn pagerank(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let limits = call.limits();
     let graph = projection.graph();
     let run = || {
-        let order = graph.order_met(limits)?;
+        let order = graph.scan_order(limits)?;
         if undirected {
             let both = graph.symmetric(limits)?;
             return algo::pagerank::pagerank(&both, &both, Some(&order), options, limits);
@@ -85,7 +85,7 @@ pub(super) fn betweenness(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     measured(call, algo::betweenness::betweenness)
 }
 
-type Measure = fn(&Csr, &dyn algo::Watch) -> std::result::Result<Vec<f64>, algo::Error>;
+type Measure = fn(&Csr, &dyn algo::Limits) -> std::result::Result<Vec<f64>, algo::Error>;
 
 fn measured(call: &Call<'_, '_>, measure: Measure) -> Result<Vec<Vec<Cell>>> {
     let projection = call.projection(true, &[])?;

@@ -17,7 +17,7 @@ pub(super) fn strong(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     numbered(call, algo::strong_components::strong_components)
 }
 
-type Components = fn(&algo::Csr, &dyn algo::Watch) -> std::result::Result<Vec<u32>, algo::Stopped>;
+type Components = fn(&algo::Csr, &dyn algo::Limits) -> std::result::Result<Vec<u32>, algo::Stopped>;
 
 fn numbered(call: &Call<'_, '_>, components: Components) -> Result<Vec<Vec<Cell>>> {
     let projection = call.projection(false, &[1])?;
@@ -52,7 +52,7 @@ pub(super) fn tree(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
             })?)
         }
         false => {
-            let met = projection.graph().order_met(call.limits());
+            let met = projection.graph().scan_order(call.limits());
             met.map_err(|stopped| call.stopped(stopped))?.first().copied()
         }
     };

@@ -70,7 +70,7 @@ pub(super) fn yen(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let goals = projection.numbers(&call.cells(2)?);
     weighted(call, &projection, |out| {
         let limits = call.limits();
-        algo::yen::k_shortest_paths(&graph, &starts, &goals, k, limits, out)
+        algo::k_shortest_paths::k_shortest_paths(&graph, &starts, &goals, k, limits, out)
     })
 }
 
@@ -78,7 +78,7 @@ pub(super) fn yen(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
 pub(super) fn weighted(
     call: &Call<'_, '_>,
     projection: &Projection<'_>,
-    run: impl FnOnce(&mut algo::dijkstra::Emit<'_>) -> std::result::Result<(), algo::Error>,
+    run: impl FnOnce(&mut algo::dijkstra::Output<'_>) -> std::result::Result<(), algo::Error>,
 ) -> Result<Vec<Vec<Cell>>> {
     let mut answer = Answer::new(4);
     call.guarded(projection, |stopped_by| {

@@ -10,7 +10,7 @@
 //! 2. [`Projection::number`] is the inverse of that.
 
 use crate::value::cell::{Cell, Interner, bytes_of};
-use algo::{Csr, NO_VERTEX, Watch};
+use algo::{Csr, Limits, NO_VERTEX};
 use base::STEPS;
 use hashbrown::HashMap;
 use model::Value;
@@ -88,7 +88,7 @@ impl<'i> Projection<'i> {
     pub(crate) fn new(
         edges: Edges,
         interner: &'i Interner,
-        limits: &dyn Watch,
+        limits: &dyn Limits,
     ) -> Result<Self, algo::Error> {
         let Edges { sources, targets, weights, lone } = edges;
         let (vertices, numbers) = number([&sources, &targets, &lone], interner, limits)?;
@@ -229,7 +229,7 @@ impl Numbers {
 fn number(
     columns: [&[Cell]; 3],
     interner: &Interner,
-    limits: &dyn Watch,
+    limits: &dyn Limits,
 ) -> Result<(Vec<Cell>, Numbers), algo::Error> {
     let check = || if limits.go_on() { Ok(()) } else { Err(algo::Error::Stopped) };
     let cells = || columns.iter().flat_map(|column| column.iter().copied());

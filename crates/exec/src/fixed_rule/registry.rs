@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::fixed_rule::{Call, has_algorithm};
 use crate::value::cell::{Cell, bytes_of};
 use env::sync::RwLock;
-use function::{Failure, OwnAggregate};
+use function::{Failure, UserAggregate};
 use model::{Frame, Series, Value};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,7 +77,7 @@ impl std::fmt::Debug for RuleCall<'_> {
 #[derive(Default)]
 pub struct UserDefined {
     rules: RwLock<BTreeMap<String, Arc<dyn FixedRule>>>,
-    aggregates: RwLock<BTreeMap<String, Arc<OwnAggregate>>>,
+    aggregates: RwLock<BTreeMap<String, Arc<UserAggregate>>>,
 }
 
 impl UserDefined {
@@ -113,7 +113,7 @@ impl UserDefined {
     ///
     /// # Errors
     /// As [`UserDefined::add_rule`].
-    pub fn add_aggregate(&self, aggregate: OwnAggregate) -> store::Result<()> {
+    pub fn add_aggregate(&self, aggregate: UserAggregate) -> store::Result<()> {
         let name = aggregate.name.clone();
         check_name("aggregate", &name, function::aggregate(&name).is_some())?;
         insert(&self.aggregates, "aggregate", &name, Arc::new(aggregate))
@@ -130,7 +130,7 @@ impl UserDefined {
     }
 
     /// The aggregate with this name.
-    pub fn aggregate(&self, name: &str) -> Option<Arc<OwnAggregate>> {
+    pub fn aggregate(&self, name: &str) -> Option<Arc<UserAggregate>> {
         self.aggregates.read().get(name).cloned()
     }
 

@@ -118,8 +118,8 @@ type Search = fn(
     &[u32],
     usize,
     &mut algo::traverse::Condition<'_>,
-    &dyn algo::Watch,
-    &mut algo::traverse::Emit<'_>,
+    &dyn algo::Limits,
+    &mut algo::traverse::Output<'_>,
 ) -> std::result::Result<(), Stopped>;
 
 /// Returns rows `start, vertex, path`, found breadth first.
@@ -266,7 +266,7 @@ pub(super) fn random_walk(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
                 &starts,
                 options,
                 &mut || call.query.ambient.random(),
-                weighed.as_mut().map(|weigh| weigh as &mut algo::random_walk::Weigh<'_>),
+                weighed.as_mut().map(|weigh| weigh as &mut algo::random_walk::StepWeight<'_>),
                 call.limits(),
                 &mut |number, start, path| {
                     let path = call.path(&projection, path);

@@ -4,7 +4,7 @@ use crate::storage::access_path::StoredPath;
 use crate::value::cell::{Cell, Interner, push_small_ints};
 use crate::value::columns::Columns;
 use base::{Batch, BytesColumn, Column, Keys, word_to_float, word_to_int};
-use model::{Lent, Type, Value, decode_next};
+use model::{BorrowedValue, Type, Value, decode_next};
 use store::{Error, ErrorKind, Result};
 
 /// Which rows of a batch to decode.
@@ -128,8 +128,8 @@ impl StoredPath {
                     decode_next(&mut key).map_err(|error| self.wrong(&error.to_string()))?;
                 if wanted {
                     column.push(match value {
-                        Lent::Text(text) => interner.text(text),
-                        Lent::Value(value) => interner.take(value),
+                        BorrowedValue::Str(text) => interner.text(text),
+                        BorrowedValue::Value(value) => interner.take(value),
                     });
                 }
             }

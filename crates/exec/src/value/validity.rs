@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::value::cell::{Cell, Interner};
-use function::Ambient;
+use function::FunctionContext;
 use model::Value;
 use syntax::Span;
 
@@ -34,12 +34,12 @@ pub(crate) fn newest(
 ///
 /// # Errors
 /// A value that is not a time.
-pub(crate) fn time_of(value: &Value, ambient: &dyn Ambient) -> Result<i64> {
+pub(crate) fn time_of(value: &Value, ambient: &dyn FunctionContext) -> Result<i64> {
     match value {
         Value::Int(us) => Ok(*us),
         Value::Validity(validity) => Ok(validity.timestamp_us),
         Value::Str(text) => match text.as_str() {
-            "NOW" => Ok(ambient.moment_us()),
+            "NOW" => Ok(ambient.statement_time_us()),
             "END" => Ok(i64::MAX),
             text => microseconds(text, ambient),
         },
@@ -56,7 +56,7 @@ pub(crate) fn time_of(value: &Value, ambient: &dyn Ambient) -> Result<i64> {
 ///
 /// # Errors
 /// A string that is not a time.
-pub fn microseconds(text: &str, ambient: &dyn Ambient) -> Result<i64> {
+pub fn microseconds(text: &str, ambient: &dyn FunctionContext) -> Result<i64> {
     let failed = |message: String| {
         let hint = "write times as in '2024-01-31T12:00:00Z'";
         Error::hinted(message, Span::default(), hint)

@@ -7,15 +7,15 @@
 
 mod collect;
 mod meet;
-mod own;
 mod statistics;
+mod user_defined;
 
 use crate::Failure;
 use meet::Lattice;
 use model::{Json, Value, Vector};
-pub use own::{OWN, OwnAggregate};
 pub use statistics::mean;
 use std::fmt;
+pub use user_defined::{OWN, UserAggregate};
 
 /// Creates an accumulator from the arguments after the variable. Fails if they are not valid.
 pub type Start = fn(&[Value]) -> Result<Box<dyn Accumulate>, Failure>;
@@ -146,11 +146,11 @@ static AGGREGATES: &[Aggregate] = &[
     ordinary("product", 0, |_| Ok(Box::new(statistics::Product::default()))),
     lattice(&meet::SHORTEST, |_| Ok(meet::SHORTEST.accumulate())),
     ordinary("smallest_by", 0, |_| Ok(Box::new(collect::ExtremeBy::smallest()))),
-    ordinary("std_dev", 0, |_| Ok(Box::new(statistics::Spread::std_dev()))),
+    ordinary("std_dev", 0, |_| Ok(Box::new(statistics::Variance::std_dev()))),
     ordinary("sum", 0, |_| Ok(Box::new(statistics::Sum::total()))),
     lattice(&meet::UNION, |_| Ok(Box::new(collect::Unique::union()))),
     ordinary("unique", 0, |_| Ok(Box::new(collect::Unique::new(collect::Unique::list)))),
-    ordinary("variance", 0, |_| Ok(Box::new(statistics::Spread::variance()))),
+    ordinary("variance", 0, |_| Ok(Box::new(statistics::Variance::new()))),
 ];
 
 /// Maximum depth of nested lists whose bytes are counted.

@@ -107,7 +107,7 @@ impl Accumulate for Product {
 /// accurate even if the mean is large. The first integer is subtracted from all integers before
 /// they become floats. The differences are exact, while integers above 2^53 would lose their low
 /// digits.
-pub(super) struct Spread {
+pub(super) struct Variance {
     name: &'static str,
     /// The first number if it is an integer.
     origin: i128,
@@ -117,17 +117,17 @@ pub(super) struct Spread {
     squares: f64,
 }
 
-impl Spread {
-    pub(super) fn variance() -> Self {
+impl Variance {
+    pub(super) fn new() -> Self {
         Self { name: "variance", origin: 0, count: 0.0, mean: 0.0, squares: 0.0 }
     }
 
     pub(super) fn std_dev() -> Self {
-        Self { name: "std_dev", ..Self::variance() }
+        Self { name: "std_dev", ..Self::new() }
     }
 }
 
-impl Accumulate for Spread {
+impl Accumulate for Variance {
     fn add(&mut self, value: &Value) -> Result<(), Failure> {
         let number = match number(self.name, value)? {
             Number::Int(int) => {

@@ -4,7 +4,7 @@ use super::Database;
 use base::KeyspaceId;
 use env::Owner;
 use env::sync::Mutex;
-use relation::Names;
+use relation::NameOverlay;
 use session::{Engine, TransactionState};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -33,12 +33,12 @@ struct Scripts {
     engine: Arc<Engine>,
     have_run: AtomicBool,
     /// Changes of names and other work that the commit must do.
-    carried: Arc<Mutex<TransactionState>>,
+    state: Arc<Mutex<TransactionState>>,
 }
 
 impl Scripts {
     fn take(&self) -> TransactionState {
-        self.carried.lock().take()
+        self.state.lock().take()
     }
 }
 
@@ -65,12 +65,12 @@ impl Tx {
         // below check the process themselves: in another process nothing is read, and every call of
         // the transaction fails.
         let parts = database.parts.anywhere();
-        let unwritten = parts.waiting.write_each();
-        let carried = Arc::new(Mutex::new(parts.engine.transaction_state()));
+        let unwritten = parts.buffers.write_each();
+        let state = Arc::new(Mutex::new(parts.engine.transaction_state()));
         let shared = SharedTransaction::begin(&*parts.store, isolation);
         let (have_run, engine) = (AtomicBool::new(false), Arc::clone(&parts.engine));
         let owner = database.parts.owner();
-        let scripts = Arc::new(Scripts { owner, engine, have_run, carried });
+        let scripts = Arc::new(Scripts { owner, engine, have_run, state });
         Self { database: database.clone(), shared, unwritten: unwritten.into(), scripts }
     }
 
@@ -85,16 +85,16 @@ impl Tx {
     }
 
     /// Runs a change of relations, and keeps its pending work for the commit.
-    pub(crate) fn changing<R>(
+    pub(crate) fn with_state<R>(
         &self,
         change: impl FnOnce(&dyn Transaction, &mut TransactionState) -> Result<R>,
     ) -> Result<R> {
         self.database.check_process()?;
         // Nested and concurrent scripts each work on their own copy.
-        let mut carried = TransactionState::for_script(&self.scripts.carried);
-        let before = carried.names().clone();
-        let done = self.for_script().with(|transaction| change(transaction, &mut carried))?;
-        self.scripts.carried.lock().absorb(&before, carried);
+        let mut state = TransactionState::for_script(&self.scripts.state);
+        let before = state.names().clone();
+        let done = self.for_script().with(|transaction| change(transaction, &mut state))?;
+        self.scripts.state.lock().absorb(&before, state);
         Ok(done)
     }
 
@@ -103,17 +103,17 @@ impl Tx {
     /// # Errors
     /// [`ErrorKind::Conflict`] if others have renamed, replaced or removed relations since it
     /// began.
-    pub(crate) fn names(&self) -> Result<Names> {
+    pub(crate) fn names(&self) -> Result<NameOverlay> {
         self.database.check_open()?;
-        let carried = self.scripts.carried.lock();
-        self.scripts.engine.names_in(&carried).cloned()
+        let state = self.scripts.state.lock();
+        self.scripts.engine.names_in(&state).cloned()
     }
 
     /// The stored name of an entry that has this name in the transaction, where scripts may have
     /// renamed it.
     fn stored<'n>(&self, name: &'n str) -> Result<Cow<'n, str>> {
         self.database.check_open()?;
-        let stored = self.scripts.carried.lock().names().stored(name);
+        let stored = self.scripts.state.lock().names().stored(name);
         stored.ok_or_else(|| {
             let what = format!("{name:?} was removed or renamed in the transaction");
             Error::new(ErrorKind::InvalidInput, what)
@@ -151,8 +151,8 @@ impl Tx {
     /// increments that were acknowledged before the transaction began: the transaction would not
     /// see them.
     pub fn combined(&self, name: &str) -> Result<Combined> {
-        let waiting = &self.database.parts()?.waiting;
-        let found = waiting.open_combined(&self.stored(name)?)?;
+        let buffers = &self.database.parts()?.buffers;
+        let found = buffers.open_combined(&self.stored(name)?)?;
         let combined = found.ok_or_else(|| {
             let what = format!("no combined values {name:?} are open");
             let hint = "open them with their function by Database::combined first";

@@ -27,7 +27,7 @@ use exec::error::{Error, Result};
 use exec::table::owned::OwnedCells;
 use exec::value::cell::{Cell, Interner};
 use model::{Frame, Series, Type, Value};
-use relation::{Refused, Schema};
+use relation::{ColumnError, Schema};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use store::{Transaction, WriteBatch};
@@ -344,7 +344,7 @@ impl Session<'_> {
         let of = &columns_of(schema)[column].column_type;
         let value = |row| {
             coerced(of, series.value(row), ambient)
-                .map_err(|why| wrong(schema, &Refused { row, column, why }))
+                .map_err(|why| wrong(schema, &ColumnError { row, column, why }))
         };
         let values: Result<Vec<Value>> = (0..series.len()).map(value).collect();
         Ok(Series::from(values?))
@@ -385,7 +385,7 @@ impl Session<'_> {
             let Some(series) = source.series() else { continue };
             let cell = |row: usize| -> Result<Cell> {
                 let value = coerced(&column.column_type, series.value(row), &ambient)
-                    .map_err(|why| wrong(schema, &Refused { row, column: place, why }))?;
+                    .map_err(|why| wrong(schema, &ColumnError { row, column: place, why }))?;
                 Ok(self.interner.take(value))
             };
             columns.push(rows.clone().map(cell).collect::<Result<Vec<Cell>>>()?);
@@ -399,9 +399,9 @@ impl Session<'_> {
 }
 
 /// A value that is refused, with its place.
-fn wrong(schema: &Schema, refused: &Refused) -> Error {
+fn wrong(schema: &Schema, refused: &ColumnError) -> Error {
     let column = &columns_of(schema)[refused.column].name;
-    let Refused { row, why, .. } = refused;
+    let ColumnError { row, why, .. } = refused;
     let what = format!("relation `{}`, row {row}, column `{column}`: {why}", schema.name);
     Error::hinted(what, Span::default(), "rows are counted from 0")
 }

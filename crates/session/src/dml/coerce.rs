@@ -7,7 +7,7 @@ use model::{Type, Value};
 pub(crate) fn coerced(
     of: &Type,
     value: Value,
-    ambient: &dyn function::Ambient,
+    ambient: &dyn function::FunctionContext,
 ) -> std::result::Result<Value, String> {
     if has_stray_null(of, &value) {
         return Err("expected a value, found null".to_owned());
@@ -22,13 +22,13 @@ pub(crate) fn coerced(
 
 /// What may be written for a validity: a time that asserts, `'ASSERT'` and `'RETRACT'` for now, `~`
 /// before a time that retracts, and a list of microseconds and a truth value.
-fn validity(value: &Value, ambient: &dyn function::Ambient) -> Result<Option<Value>> {
+fn validity(value: &Value, ambient: &dyn function::FunctionContext) -> Result<Option<Value>> {
     let make =
         |timestamp_us, assert| Ok(Some(Value::Validity(model::Validity { timestamp_us, assert })));
     match value {
         Value::Str(text) => match text.as_str() {
-            "ASSERT" => make(ambient.moment_us(), true),
-            "RETRACT" => make(ambient.moment_us(), false),
+            "ASSERT" => make(ambient.statement_time_us(), true),
+            "RETRACT" => make(ambient.statement_time_us(), false),
             text => match text.strip_prefix('~') {
                 Some(text) => make(exec::value::validity::microseconds(text, ambient)?, false),
                 None => make(exec::value::validity::microseconds(text, ambient)?, true),

@@ -52,7 +52,7 @@ impl DictionaryIds {
     ///
     /// # Errors
     /// Those of the store.
-    pub(crate) fn name_new<'v>(
+    pub(crate) fn assign_ids<'v>(
         &mut self,
         transaction: &dyn Transaction,
         keys: impl Iterator<Item = &'v Value>,
@@ -64,7 +64,7 @@ impl DictionaryIds {
         }
         let mut ids = vec![ABSENT; texts.len()];
         let mut next = self.dictionary.free_id(transaction, 0)?;
-        let tables = self.dictionary.name_new(&texts, &mut ids, 0..texts.len(), &mut next);
+        let tables = self.dictionary.assign_ids(&texts, &mut ids, 0..texts.len(), &mut next);
         transaction.write(&WriteBatch { tables })?;
         for (text, number) in texts.into_iter().zip(ids) {
             self.by_text.insert(text.to_owned(), number);

@@ -10,9 +10,9 @@ use crate::dml::target::Target;
 use base::{Batch, Kind};
 use exec::storage::access_path::StoredPath;
 use exec::value::cell::{Cell, Interner, small_ints};
-use function::Ambient;
+use function::FunctionContext;
 use model::{Series, Type, Value, Values};
-use relation::Refused;
+use relation::ColumnError;
 use std::ops::Range;
 use store::{Kinds, TableWrites};
 
@@ -41,8 +41,8 @@ pub(crate) fn writes(
     kind: Kind,
     columns: &[Option<&Series>],
     rows: &Range<usize>,
-    ambient: &dyn Ambient,
-) -> Result<Vec<TableWrites>, Refused> {
+    ambient: &dyn FunctionContext,
+) -> Result<Vec<TableWrites>, ColumnError> {
     let table = |path: &StoredPath| {
         Ok(TableWrites {
             keyspace: path.keyspace,
@@ -62,12 +62,12 @@ pub(crate) fn encode(
     path: &StoredPath,
     columns: &[Option<&Series>],
     rows: Range<usize>,
-    ambient: &dyn Ambient,
-) -> Result<Batch, Refused> {
+    ambient: &dyn FunctionContext,
+) -> Result<Batch, ColumnError> {
     let coerce = |of: &Type, value: Value| coerced(of, value, ambient);
     let own: Vec<Option<&Series>> = path.columns.iter().map(|&column| columns[column]).collect();
     let mut batch = Batch::new(&path.shape);
     let encoded = path.schema.append_columns(&own, rows, &coerce, &mut batch);
-    encoded.map_err(|refused| Refused { column: path.columns[refused.column], ..refused })?;
+    encoded.map_err(|refused| ColumnError { column: path.columns[refused.column], ..refused })?;
     Ok(batch)
 }

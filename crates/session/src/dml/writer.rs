@@ -22,7 +22,7 @@ use exec::value::cell::{Cell, Interner};
 use hashbrown::HashMap;
 use model::{Series, Type, Value};
 use plan::ColumnInfo;
-use relation::{KeyColumn, Refused, Schema, ValueColumn};
+use relation::{ColumnError, KeyColumn, Schema, ValueColumn};
 use std::borrow::Cow;
 use std::sync::OnceLock;
 use store::{Kinds, TableWrites, Transaction, WriteBatch};
@@ -410,7 +410,7 @@ impl Writer<'_> {
 
     /// Whether to go on.
     fn ask(&self) -> Result<()> {
-        let asked = self.computer.ambient.go_on();
+        let asked = self.computer.ambient.check_cancelled();
         asked.map_err(|failure| Error::failed(failure, Span::default()))
     }
 
@@ -424,7 +424,7 @@ impl Writer<'_> {
         let keys = self.target.schema.keys.len();
         if let Some(ids) = &mut ids {
             let put = changes.iter().filter_map(|change| change.new.as_ref().ok());
-            ids.name_new(self.transaction, put.flat_map(|row| &row[..keys]))?;
+            ids.assign_ids(self.transaction, put.flat_map(|row| &row[..keys]))?;
             if mutation.op == MutationOp::EnsureNot {
                 let absent = changes.iter().filter_map(|change| change.new.as_ref().err());
                 ids.hold_absent(self.transaction, absent.flat_map(|row| &row[..keys]))?;
@@ -547,7 +547,7 @@ impl Writer<'_> {
     }
 
     /// What is said of a value that its column does not take.
-    fn refused(&self, mutation: &Mutation, refused: &Refused) -> Error {
+    fn refused(&self, mutation: &Mutation, refused: &ColumnError) -> Error {
         let Schema { keys, values, .. } = &self.target.schema;
         let name = match refused.column.checked_sub(keys.len()) {
             None => &keys[refused.column].name,

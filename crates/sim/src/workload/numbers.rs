@@ -12,7 +12,7 @@ use views::SharedTransaction;
 use views::combined::{Combined, Combiner};
 use views::counters::{Counters, Number, NumberColumn, NumberList};
 use views::keys::{KeyColumn, KeyList, KeyOf};
-use views::waiting::Registry;
+use views::write_buffer::Registry;
 
 /// One of the two views with numbers by key.
 pub enum Numbers {

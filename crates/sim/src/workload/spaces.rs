@@ -200,7 +200,7 @@ pub fn key(slot: Slot, n: u16) -> Key {
             11 => Key::words(&[int_to_word(signed(n))]),
             _ => {
                 let mut encoded = Vec::new();
-                model::encode_text(&text(n), &mut encoded);
+                model::encode_str(&text(n), &mut encoded);
                 Key::bytes(&encoded)
             }
         };

@@ -24,7 +24,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, Store};
 use views::blobs::Blobs;
-use views::waiting::{Buffering, Registry};
+use views::write_buffer::{Buffering, Registry};
 
 /// Folder of the database.
 pub const FOLDER: &str = "/db";

@@ -1,7 +1,7 @@
 //! Checks that rows and chunks of blobs agree, and makes them agree after a repair.
 
 use super::large::{ChunkWrites, NOTES, chunk_batch};
-use super::rows::{Held, empty_batch, held, push_key};
+use super::rows::{RowContents, contents, empty_batch, push_key};
 use super::{Blobs, VALUES, damaged};
 use base::{Column, KeyRange, Keys, Kind, Projection};
 use foldhash::fast::RandomState;
@@ -55,14 +55,14 @@ impl Blobs {
         held.each_row(|_, row| {
             check.rows += 1;
             match row {
-                Held::Value(_) => {}
-                Held::Large(id, bytes) => {
+                RowContents::Value(_) => {}
+                RowContents::Large(id, bytes) => {
                     check.large += 1;
                     if !found.remove(&id).is_some_and(|found| found.is(bytes)) {
                         return Err(self.lost_chunk());
                     }
                 }
-                Held::Nothing => return Err(self.empty_row()),
+                RowContents::Nothing => return Err(self.empty_row()),
             }
             Ok(())
         })?;
@@ -83,9 +83,11 @@ impl Blobs {
         let mut chunks = ChunkWrites::new();
         held.each_row(|key, row| {
             let whole = match row {
-                Held::Value(_) => true,
-                Held::Large(id, bytes) => found.get(&id).is_some_and(|found| found.is(bytes)),
-                Held::Nothing => false,
+                RowContents::Value(_) => true,
+                RowContents::Large(id, bytes) => {
+                    found.get(&id).is_some_and(|found| found.is(bytes))
+                }
+                RowContents::Nothing => false,
             };
             if whole {
                 done.rows += 1;
@@ -107,7 +109,7 @@ impl Blobs {
     /// Passes every row to `visit`, with the column and the index of its key.
     fn each_row(
         &self,
-        mut visit: impl FnMut((&Keys, usize), Held<'_>) -> Result<()>,
+        mut visit: impl FnMut((&Keys, usize), RowContents<'_>) -> Result<()>,
     ) -> Result<()> {
         self.source.read(|read: &dyn Read| {
             let all = crate::keys::range_of(self.core.def.key, None, None)?;
@@ -116,7 +118,7 @@ impl Blobs {
             let mut rows = empty_batch(self.core.def.key);
             while scan.next_batch(ROWS_A_STEP, &mut rows)? {
                 for i in 0..rows.rows {
-                    visit((&rows.keys, i), held(&rows, i))?;
+                    visit((&rows.keys, i), contents(&rows, i))?;
                 }
                 rows.clear();
             }

@@ -1,6 +1,6 @@
 //! Reading blobs.
 
-use super::rows::{Held, empty_batch, held, large_ids, push_key};
+use super::rows::{RowContents, contents, empty_batch, large_ids, push_key};
 use super::{BlobRows, Blobs, LARGE_BYTES_MIN, VALUES, damaged};
 use crate::keys::{
     KeyColumn, KeyList, KeyOf, KeyType, column_of, keys_of, range_of, range_through, with_key,
@@ -37,11 +37,11 @@ impl Blobs {
         let result = match found {
             Err(error) => Err(error),
             Ok(false) => Ok(f(None)),
-            Ok(true) => match held(&row, 0) {
-                Held::Value(value) => Ok(f(Some(value))),
+            Ok(true) => match contents(&row, 0) {
+                RowContents::Value(value) => Ok(f(Some(value))),
                 // Its chunks may have been removed since: read again, at one snapshot.
-                Held::Large(..) => self.large_value(key).map(|value| f(value.as_deref())),
-                Held::Nothing => Err(self.empty_row()),
+                RowContents::Large(..) => self.large_value(key).map(|value| f(value.as_deref())),
+                RowContents::Nothing => Err(self.empty_row()),
             },
         };
         row.clear();
@@ -59,7 +59,7 @@ impl Blobs {
     }
 
     fn large_value(&self, key: KeyOf<'_>) -> Result<Option<Vec<u8>>> {
-        self.source.read_moment(|read| {
+        self.source.read_snapshot(|read| {
             let mut row = empty_batch(self.core.def.key);
             let found = with_key(self.core.def.key, key, |key| {
                 read.get(self.core.rows, key, VALUES, &mut row)
@@ -68,10 +68,10 @@ impl Blobs {
                 return Ok(None);
             }
             let mut out = Vec::new();
-            match held(&row, 0) {
-                Held::Value(value) => out.extend_from_slice(value),
-                Held::Large(id, bytes) => self.read_large(read, id, bytes, &mut out)?,
-                Held::Nothing => return Err(self.empty_row()),
+            match contents(&row, 0) {
+                RowContents::Value(value) => out.extend_from_slice(value),
+                RowContents::Large(id, bytes) => self.read_large(read, id, bytes, &mut out)?,
+                RowContents::Nothing => return Err(self.empty_row()),
             }
             Ok(Some(out))
         })
@@ -107,7 +107,7 @@ impl Blobs {
         self.source.read(|read| get(read, &mut rows))?;
         if large_ids(&rows).next().is_some() {
             // Their chunks may have been removed since: read again, at one snapshot.
-            self.source.read_moment(|read| {
+            self.source.read_snapshot(|read| {
                 get(read, &mut rows)?;
                 self.resolve(read, &mut rows)
             })?;
@@ -206,7 +206,7 @@ impl Blobs {
         out.reset(self.core.def.key);
         self.source.read(|read| rows(read, &mut out.batch))?;
         if large_ids(&out.batch).next().is_some() {
-            self.source.read_moment(|read| {
+            self.source.read_snapshot(|read| {
                 out.reset(self.core.def.key);
                 rows(read, &mut out.batch)?;
                 self.resolve(read, &mut out.batch)
@@ -219,7 +219,7 @@ impl Blobs {
     pub(super) fn resolve(&self, read: &dyn Read, rows: &mut Batch) -> Result<()> {
         let mut values = BytesColumn::default();
         for i in 0..rows.values[0].len() {
-            self.push_value(read, held(rows, i), &mut values)?;
+            self.push_value(read, contents(rows, i), &mut values)?;
         }
         rows.values[0] = Column::Bytes(values);
         rows.values[1..].iter_mut().for_each(Column::clear);
@@ -227,17 +227,22 @@ impl Blobs {
     }
 
     /// Appends the value of a row, or null if the row is absent.
-    fn push_value(&self, read: &dyn Read, held: Held<'_>, out: &mut BytesColumn) -> Result<()> {
-        match held {
-            Held::Value(value) => out.push(Some(value)),
-            Held::Large(id, bytes) => {
+    fn push_value(
+        &self,
+        read: &dyn Read,
+        contents: RowContents<'_>,
+        out: &mut BytesColumn,
+    ) -> Result<()> {
+        match contents {
+            RowContents::Value(value) => out.push(Some(value)),
+            RowContents::Large(id, bytes) => {
                 // Read directly into the column without another copy: a value may have a gibibyte.
                 let row = out.len();
                 self.read_large(read, id, bytes, &mut out.heap)?;
                 out.offsets.push(out.heap.len() as u64);
                 out.validity.push(row, true);
             }
-            Held::Nothing => out.push(None),
+            RowContents::Nothing => out.push(None),
         }
         Ok(())
     }
@@ -312,8 +317,8 @@ impl BlobScan {
         let mut row = empty_batch(blobs.core.def.key);
         blobs.source.read(|read| {
             while *at < ahead.rows && out.rows < count {
-                let mut now = held(ahead, *at);
-                if let (true, Held::Large(..)) = (may_change, &now) {
+                let mut now = contents(ahead, *at);
+                if let (true, RowContents::Large(..)) = (may_change, &now) {
                     // The transaction may have removed the chunks since the row was read.
                     row.clear();
                     let key = ahead.keys.get(*at);
@@ -321,12 +326,12 @@ impl BlobScan {
                         *at += 1;
                         continue;
                     }
-                    now = held(&row, 0);
+                    now = contents(&row, 0);
                 }
                 let bytes = match now {
-                    Held::Value(value) => value.len() as u64,
-                    Held::Large(_, bytes) => bytes,
-                    Held::Nothing => 0,
+                    RowContents::Value(value) => value.len() as u64,
+                    RowContents::Large(_, bytes) => bytes,
+                    RowContents::Nothing => 0,
                 };
                 if out.rows > 0 && (bytes_of(out) as u64).saturating_add(bytes) > BATCH_BYTES as u64
                 {

@@ -106,7 +106,7 @@ pub(super) fn empty_batch(key: KeyType) -> Batch {
 }
 
 /// The contents of a row.
-pub(super) enum Held<'a> {
+pub(super) enum RowContents<'a> {
     /// A value.
     Value(&'a [u8]),
     /// The id of its chunks and their length in bytes.
@@ -116,13 +116,13 @@ pub(super) enum Held<'a> {
 }
 
 /// Contents of row `i` of a batch with all columns.
-pub(super) fn held(batch: &Batch, i: usize) -> Held<'_> {
+pub(super) fn contents(batch: &Batch, i: usize) -> RowContents<'_> {
     match batch.values.as_slice() {
         [Column::Bytes(values), Column::Words(large), Column::Words(bytes)] => {
             match (large.get(i), bytes.get(i)) {
-                _ if values.validity.is_valid(i) => Held::Value(values.get(i)),
-                (Some(id), Some(bytes)) => Held::Large(id, bytes),
-                _ => Held::Nothing,
+                _ if values.validity.is_valid(i) => RowContents::Value(values.get(i)),
+                (Some(id), Some(bytes)) => RowContents::Large(id, bytes),
+                _ => RowContents::Nothing,
             }
         }
         _ => unreachable!("rows of blobs have three columns"),

@@ -7,7 +7,7 @@
 //! rest as garbage.
 
 use super::large::{ChunkWrites, NOTES, chunk_batch};
-use super::rows::{Held, empty_batch, held};
+use super::rows::{RowContents, contents, empty_batch};
 use super::{Blobs, Sizes, VALUE_BYTES_MAX, VALUES, damaged};
 use crate::keys::{KeyOf, empty_keys, with_key};
 use crate::owner::check_process;
@@ -59,10 +59,10 @@ impl Blobs {
         if !found {
             return Ok(None);
         }
-        let (id, len, piece) = match held(&row, 0) {
-            Held::Value(value) => (None, value.len() as u64, value.to_vec()),
-            Held::Large(id, bytes) => (Some(id), bytes, Vec::new()),
-            Held::Nothing => return Err(self.empty_row()),
+        let (id, len, piece) = match contents(&row, 0) {
+            RowContents::Value(value) => (None, value.len() as u64, value.to_vec()),
+            RowContents::Large(id, bytes) => (Some(id), bytes, Vec::new()),
+            RowContents::Nothing => return Err(self.empty_row()),
         };
         Ok(Some(BlobReader {
             owner: Owner::here(),
@@ -281,7 +281,7 @@ impl BlobReader {
         let mut row = empty_batch(core.def.key);
         let found = source.read(|read| read.get(core.rows, self.key.as_ref(), VALUES, &mut row));
         match found {
-            Ok(true) if matches!(held(&row, 0), Held::Large(now, _) if now == id) => {
+            Ok(true) if matches!(contents(&row, 0), RowContents::Large(now, _) if now == id) => {
                 self.blobs.lost_chunk()
             }
             Ok(_) => invalid(format!(

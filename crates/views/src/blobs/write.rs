@@ -234,7 +234,7 @@ impl Blobs {
     /// In a transaction: deletes rows and their chunks; returns whether each key had a value.
     fn delete_checked(&self, keys: &Keys) -> Result<Vec<bool>> {
         let mut chunks = ChunkWrites::new();
-        let present = self.source.read(|read| self.give_up_chunks(read, keys, &mut chunks))?;
+        let present = self.source.read(|read| self.delete_chunks(read, keys, &mut chunks))?;
         let mut there = crate::keys::empty_keys(self.core.def.key);
         (0..keys.len()).filter(|&i| present[i]).for_each(|i| push_key(&mut there, keys, i));
         let rows = deletes(self.core.def.key, there);
@@ -251,7 +251,7 @@ impl Blobs {
         let mut chunks = ChunkWrites::new();
         let mut rows = empty_batch(self.core.def.key);
         self.source.read(|read| {
-            self.give_up_chunks(read, keys, &mut chunks)?;
+            self.delete_chunks(read, keys, &mut chunks)?;
             // The last value of a key wins; chunks of an earlier one would be garbage.
             let mut last: BTreeMap<base::Key, usize> = BTreeMap::new();
             if keys.len() > 1 {
@@ -285,7 +285,7 @@ impl Blobs {
     /// removes their note.
     pub(super) fn put_id(&self, keys: &Keys, id: u64, bytes: u64) -> Result<()> {
         let mut chunks = ChunkWrites::new();
-        self.source.read(|read| self.give_up_chunks(read, keys, &mut chunks))?;
+        self.source.read(|read| self.delete_chunks(read, keys, &mut chunks))?;
         chunks.delete(NOTES, id);
         let mut rows = empty_batch(self.core.def.key);
         push_key(&mut rows.keys, keys, 0);
@@ -295,7 +295,7 @@ impl Blobs {
     }
 
     /// Deletes the chunks of the keys' values; returns whether each key has a value.
-    fn give_up_chunks(
+    fn delete_chunks(
         &self,
         read: &dyn Read,
         keys: &Keys,

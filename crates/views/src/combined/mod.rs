@@ -36,23 +36,23 @@
 //!    `Core::adding`: outside of transactions two threads never combine for one key at the same
 //!    time.
 
-mod join;
+mod combiner;
 mod read;
 mod write;
 
-pub use join::{Combiner, VALUE_BYTES_MAX};
+pub use combiner::{Combiner, VALUE_BYTES_MAX};
 pub use read::{CombinedRows, CombinedScan};
 pub use relation::CombinedDef;
 
 use crate::SharedTransaction;
 use crate::keys::empty_keys;
 use crate::source::Source;
-use crate::waiting::{Buffering, Schedule, Steps, Waiting, Waits};
+use crate::write_buffer::{Buffered, Buffering, Schedule, Steps, WriteBuffer};
 use base::{Batch, BytesColumn, Column, KeyspaceId};
+use combiner::CombineFn;
 use env::Env;
 use env::sync::Mutex;
 use env::sync::atomic::AtomicBool;
-use join::Join;
 use relation::{Definition, KeyType, invalid};
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -77,10 +77,10 @@ const LOCKS: usize = 64;
 /// State that all handles of a set of combined values share, whatever they read from.
 pub(crate) struct Core {
     def: CombinedDef,
-    join: Join,
+    combine_fn: CombineFn,
     rows: KeyspaceId,
     store: Arc<dyn Store>,
-    waiting: Waiting<Join>,
+    buffer: WriteBuffer<CombineFn>,
     rows_max: u64,
     bytes_max: u64,
     schedule: Schedule,
@@ -140,15 +140,15 @@ impl Core {
         buffering: &Buffering,
     ) -> Arc<Self> {
         let wait = buffering.durability == Durability::None && !store.is_read_only();
-        let join = Join::new(combiner, def.key);
+        let combine_fn = CombineFn::new(combiner, def.key);
         let steps = Steps::of(buffering.commit_rows);
-        let waiting = Waiting::of(def.key, wait, join.clone(), &*env, steps);
+        let buffer = WriteBuffer::of(def.key, wait, combine_fn.clone(), &*env, steps);
         Arc::new_cyclic(|me: &Weak<Self>| Self {
             def,
-            join,
+            combine_fn,
             rows,
             store,
-            waiting,
+            buffer,
             rows_max: buffering.rows_max,
             bytes_max: buffering.bytes_max,
             schedule: Schedule::new(env, me.clone()),
@@ -172,7 +172,7 @@ impl Drop for Core {
     fn drop(&mut self) {
         if !self.is_ended() && self.check_process().is_ok() {
             // Best effort, like everything that a database does when it is dropped without a close.
-            let _ = self.write_waiting();
+            let _ = self.flush_buffer();
         }
     }
 }
@@ -205,7 +205,7 @@ pub(crate) fn check_same(
             wanted.key
         )));
     }
-    let (there, given) = (open.core.join.name(), combiner.name());
+    let (there, given) = (open.core.combine_fn.name(), combiner.name());
     if there != given {
         return Err(invalid(format!(
             "the values {name:?} are open with the function {there:?}, {given:?} was given"

@@ -5,7 +5,7 @@ use crate::keys::{
     KeyColumn, KeyList, KeyOf, column_of, empty_keys, keys_of, range_of, range_through, with_key,
 };
 use crate::source::Source;
-use crate::waiting::Waits;
+use crate::write_buffer::Buffered;
 use base::{Batch, BytesColumn, Column, KeyRange, KeyRef, Keys, Projection};
 use store::{Read, Result, Scan};
 
@@ -44,15 +44,15 @@ impl Combined {
                 let found = self.source.read(|read| read.get(self.core.rows, key, VALUE, &mut row));
                 found.map(|found| found.then_some(row))
             };
-            let mut with = |stored: Result<Option<Batch>>, waiting: Option<&Box<[u8]>>| {
+            let mut with = |stored: Result<Option<Batch>>, buffered: Option<&Box<[u8]>>| {
                 let stored = stored?;
                 let stored = stored.as_ref().map(|row| values(row).get(0));
-                self.core.both(key, stored, waiting.map(|sum| &**sum), out)
+                self.core.both(key, stored, buffered.map(|sum| &**sum), out)
             };
             match &self.source {
                 Source::Store(_) => {
                     self.core.check_process()?;
-                    self.core.waiting.with_sum(key, read, with)
+                    self.core.buffer.with_sum(key, read, with)
                 }
                 _ => with(read(), None),
             }
@@ -77,14 +77,14 @@ impl Combined {
         present.clear();
         out.clear();
         let keys = keys_of(self.core.def.key, keys)?;
-        let waiting = match &self.source {
+        let buffered = match &self.source {
             Source::Store(store) => {
                 self.core.check_process()?;
-                self.core.waiting.sums_at(&keys, || store.snapshot())
+                self.core.buffer.sums_at(&keys, || store.snapshot())
             }
             _ => None,
         };
-        if let Some((sums, snapshot)) = waiting {
+        if let Some((sums, snapshot)) = buffered {
             return self.core.with_waiting(&*snapshot, &keys, &sums, present, out);
         }
         let mut rows = empty_rows(self.core.def.key);
@@ -136,7 +136,7 @@ impl Combined {
     /// Writes the buffer before a read of many keys, which then finds everything in the store.
     fn write_what_waits(&self) -> Result<()> {
         match &self.source {
-            Source::Store(_) => self.core.write_waiting(),
+            Source::Store(_) => self.core.flush_buffer(),
             Source::Snapshot(_) | Source::Transaction(_) => Ok(()),
         }
     }
@@ -159,15 +159,15 @@ impl Core {
         &self,
         key: KeyRef<'_>,
         stored: Option<&[u8]>,
-        waiting: Option<&[u8]>,
+        buffered: Option<&[u8]>,
         out: &mut Vec<u8>,
     ) -> Result<bool> {
-        if let (Some(stored), Some(waiting)) = (stored, waiting) {
-            self.join.join(key, stored, waiting, out)?;
+        if let (Some(stored), Some(buffered)) = (stored, buffered) {
+            self.combine_fn.combine(key, stored, buffered, out)?;
             return Ok(true);
         }
         out.clear();
-        let one = stored.or(waiting);
+        let one = stored.or(buffered);
         out.extend_from_slice(one.unwrap_or_default());
         Ok(one.is_some())
     }
@@ -176,17 +176,17 @@ impl Core {
         &self,
         read: &dyn Read,
         keys: &Keys,
-        waiting: &[Option<Box<[u8]>>],
+        buffered: &[Option<Box<[u8]>>],
         present: &mut Vec<bool>,
         out: &mut BytesColumn,
     ) -> Result<()> {
         let mut rows = empty_rows(self.def.key);
         read.get_many(self.rows, keys, VALUE, present, &mut rows)?;
         let (stored, mut value) = (values(&rows), Vec::new());
-        for (i, (present, waiting)) in present.iter_mut().zip(waiting).enumerate() {
+        for (i, (present, buffered)) in present.iter_mut().zip(buffered).enumerate() {
             let key = keys.get(i);
             let stored = present.then(|| stored.get(i));
-            *present = self.both(key.as_ref(), stored, waiting.as_deref(), &mut value)?;
+            *present = self.both(key.as_ref(), stored, buffered.as_deref(), &mut value)?;
             out.push(Some(&value));
         }
         Ok(())

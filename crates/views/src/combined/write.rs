@@ -1,12 +1,12 @@
 //! Changing combined values.
 
-use super::join::check_length;
+use super::combiner::check_length;
 use super::read::VALUE;
 use super::{Combined, Core, LOCKS, empty_rows, values};
 use crate::keys::{KeyList, KeyOf, check_values, empty_keys, keys_of, with_key};
 use crate::source::Source;
 use crate::transaction::retry;
-use crate::waiting::{RefKey, Schedule, Waiting, Waits};
+use crate::write_buffer::{Buffered, RefKey, Schedule, WriteBuffer};
 use base::{BytesColumn, Column, Key, KeyRef, Keys, Kind};
 use env::sync::MutexGuard;
 use env::sync::atomic::AtomicBool;
@@ -31,12 +31,12 @@ impl Combined {
     pub fn add<'k>(&self, key: impl Into<KeyOf<'k>>, delta: &[u8]) -> Result<()> {
         check_length(delta.len())?;
         with_key(self.core.def.key, key.into(), |key| {
-            let new = match (&self.source, &self.core.waiting, key) {
-                (Source::Store(_), Waiting::Words(buffer), KeyRef::Words(key)) => {
+            let new = match (&self.source, &self.core.buffer, key) {
+                (Source::Store(_), WriteBuffer::Words(buffer), KeyRef::Words(key)) => {
                     self.core.check_open()?;
                     buffer.add(&key[0], delta)?
                 }
-                (Source::Store(_), Waiting::Texts(buffer), KeyRef::Bytes(key)) => {
+                (Source::Store(_), WriteBuffer::Texts(buffer), KeyRef::Bytes(key)) => {
                     self.core.check_open()?;
                     buffer.add(key, delta)?
                 }
@@ -48,7 +48,7 @@ impl Combined {
                     return self.add_stored(&keys, &deltas);
                 }
             };
-            if new || self.core.is_full() { self.core.more_waits() } else { Ok(()) }
+            if new || self.core.is_full() { self.core.schedule_flush() } else { Ok(()) }
         })
     }
 
@@ -70,18 +70,18 @@ impl Combined {
                 first = Err(error);
             }
         };
-        let added = match (&self.source, &self.core.waiting, &keys) {
-            (Source::Store(_), Waiting::Words(buffer), Keys::Words(keys)) => {
+        let added = match (&self.source, &self.core.buffer, &keys) {
+            (Source::Store(_), WriteBuffer::Words(buffer), Keys::Words(keys)) => {
                 self.core.check_open()?;
                 buffer.add_many(count, |i| &keys[0][i], |i| deltas.get(i), refused)
             }
-            (Source::Store(_), Waiting::Texts(buffer), Keys::Bytes(keys)) => {
+            (Source::Store(_), WriteBuffer::Texts(buffer), Keys::Bytes(keys)) => {
                 self.core.check_open()?;
                 buffer.add_many(count, |i| keys.get(i), |i| deltas.get(i), refused)
             }
             _ => return self.add_stored(&keys, deltas),
         };
-        added.and(first).and(self.core.more_waits())
+        added.and(first).and(self.core.schedule_flush())
     }
 
     /// Replaces the value of a key.
@@ -116,7 +116,7 @@ impl Combined {
     /// Failed writes, and errors of the function; increments that were not written stay in the
     /// buffer.
     pub fn flush(&self) -> Result<()> {
-        self.core.write_waiting()
+        self.core.flush_buffer()
     }
 
     /// Drops the values with their keyspace. Other handles of them become invalid.
@@ -161,7 +161,11 @@ impl Combined {
                 let key = groups.keys.get(i);
                 let mut value = present.then(|| stored.get(i).into());
                 for &delta in groups.rows(i) {
-                    self.core.join.add_to(key.as_ref(), &mut value, deltas.get(delta as usize))?;
+                    self.core.combine_fn.add_to(
+                        key.as_ref(),
+                        &mut value,
+                        deltas.get(delta as usize),
+                    )?;
                 }
                 puts.push(value.as_deref());
             }
@@ -173,10 +177,10 @@ impl Combined {
     /// Calls `f`, which writes the key to the store, under the lock of the key's shard, and removes
     /// its buffered value. Also returns whether there was a buffered value.
     fn replace<R>(&self, key: KeyRef<'_>, f: impl FnOnce() -> Result<R>) -> Result<(R, bool)> {
-        match (&self.source, &self.core.waiting) {
-            (Source::Store(_), Waiting::Words(_) | Waiting::Texts(_)) => {
+        match (&self.source, &self.core.buffer) {
+            (Source::Store(_), WriteBuffer::Words(_) | WriteBuffer::Texts(_)) => {
                 self.core.check_open()?;
-                self.core.waiting.replace(key, |_| f())
+                self.core.buffer.replace(key, |_| f())
             }
             _ => Ok((f()?, false)),
         }
@@ -271,22 +275,22 @@ impl Core {
     }
 
     fn is_full(&self) -> bool {
-        self.waiting.rows() >= self.rows_max || self.waiting.bytes() >= self.bytes_max
+        self.buffer.rows() >= self.rows_max || self.buffer.bytes() >= self.bytes_max
     }
 
     /// Schedules a write of the buffer, and writes a part of it now if it is full.
-    fn more_waits(&self) -> Result<()> {
+    fn schedule_flush(&self) -> Result<()> {
         self.schedule.soon();
         if !self.is_full() {
             return Ok(());
         }
         let (mut step, mut refused) = (KEYS_A_STEP.0, Ok(()));
         let (full, wait) = (|| self.is_full(), || self.store.wait_for_room());
-        match &self.waiting {
-            Waiting::Nothing => {}
-            Waiting::Words(buffer) => buffer
+        match &self.buffer {
+            WriteBuffer::Nothing => {}
+            WriteBuffer::Words(buffer) => buffer
                 .drain_while(full, wait, |sums| self.write_sums(sums, &mut step, &mut refused))?,
-            Waiting::Texts(buffer) => buffer
+            WriteBuffer::Texts(buffer) => buffer
                 .drain_while(full, wait, |sums| self.write_sums(sums, &mut step, &mut refused))?,
         }
         refused
@@ -308,17 +312,18 @@ impl Core {
         while kept < sums.len() {
             let begin = sums.len() - (*step).min(sums.len() - kept);
             let tail = &sums[begin..];
-            let joined = retry(&self.store, Isolation::Snapshot, |transaction| {
-                let joined = transaction.with(|transaction| self.joined(transaction, tail))?;
-                transaction.write(&joined.puts)?;
-                Ok(joined)
+            let combined = retry(&self.store, Isolation::Snapshot, |transaction| {
+                let combined =
+                    transaction.with(|transaction| self.combine_sums(transaction, tail))?;
+                transaction.write(&combined.puts)?;
+                Ok(combined)
             })?;
-            *step = match joined.bytes {
+            *step = match combined.bytes {
                 bytes if bytes > 2 * BYTES_A_STEP => (*step / 2).max(1),
                 bytes if bytes < BYTES_A_STEP / 2 => (*step * 2).min(KEYS_A_STEP.1),
                 _ => *step,
             };
-            let mut failed = joined.refused.into_iter().peekable();
+            let mut failed = combined.refused.into_iter().peekable();
             for (i, row) in sums.split_off(begin).into_iter().enumerate() {
                 if let Some((_, error)) = failed.next_if(|(at, _)| *at == i) {
                     *refused = std::mem::replace(refused, Ok(())).and(Err(error));
@@ -333,7 +338,11 @@ impl Core {
     }
 
     /// Combines stored values with `sums` into puts.
-    fn joined<K: RefKey>(&self, read: &dyn Read, sums: &[(K, Box<[u8]>)]) -> Result<Joined> {
+    fn combine_sums<K: RefKey>(
+        &self,
+        read: &dyn Read,
+        sums: &[(K, Box<[u8]>)],
+    ) -> Result<CombinedSums> {
         let mut keys = empty_keys(self.def.key);
         sums.iter().for_each(|(key, _)| keys.push(key.key_ref()));
         let (mut rows, mut present) = (empty_rows(self.def.key), Vec::new());
@@ -343,7 +352,9 @@ impl Core {
         for (i, (key, sum)) in sums.iter().enumerate() {
             let mut value: &[u8] = sum;
             if present[i] {
-                if let Err(error) = self.join.join(key.key_ref(), stored.get(i), sum, &mut made) {
+                if let Err(error) =
+                    self.combine_fn.combine(key.key_ref(), stored.get(i), sum, &mut made)
+                {
                     refused.push((i, error));
                     continue;
                 }
@@ -357,12 +368,12 @@ impl Core {
             Keys::Bytes(keys) => keys.heap.len(),
         };
         let bytes = key_bytes + stored.heap.len() + puts.heap.len();
-        Ok(Joined { puts: self.writes(Kind::Put, put_keys, puts), refused, bytes })
+        Ok(CombinedSums { puts: self.writes(Kind::Put, put_keys, puts), refused, bytes })
     }
 }
 
 /// The sums of one transaction, combined with the stored values.
-struct Joined {
+struct CombinedSums {
     puts: WriteBatch,
     /// Errors of the function, with the index of the sum.
     refused: Vec<(usize, Error)>,
@@ -370,13 +381,13 @@ struct Joined {
     bytes: usize,
 }
 
-impl Waits for Core {
-    fn rows_waiting(&self) -> u64 {
-        self.waiting.rows()
+impl Buffered for Core {
+    fn rows_buffered(&self) -> u64 {
+        self.buffer.rows()
     }
 
     fn close_buffer(&self) {
-        self.waiting.close();
+        self.buffer.close();
     }
 
     fn ended(&self) -> &AtomicBool {
@@ -390,12 +401,12 @@ impl Waits for Core {
     fn write_all(&self) -> Result<()> {
         let (mut step, mut refused) = (KEYS_A_STEP.0, Ok(()));
         let wait = || self.store.wait_for_room();
-        match &self.waiting {
-            Waiting::Nothing => {}
-            Waiting::Words(buffer) => {
+        match &self.buffer {
+            WriteBuffer::Nothing => {}
+            WriteBuffer::Words(buffer) => {
                 buffer.drain(wait, |sums| self.write_sums(sums, &mut step, &mut refused))?;
             }
-            Waiting::Texts(buffer) => {
+            WriteBuffer::Texts(buffer) => {
                 buffer.drain(wait, |sums| self.write_sums(sums, &mut step, &mut refused))?;
             }
         }

@@ -6,10 +6,10 @@
 //! value and wherever its key lies.
 //!
 //! # The write buffer
-//! Under durability `none`, increments are first summed in memory (`waiting/buffer.rs`). They are
-//! written within a second, or earlier if there are many, or by [`Counters::flush`]. Reads of this
-//! process see them immediately. Transactions and snapshots that begin later see them too, because
-//! the buffer is written before they begin. Under `os` and `sync` each call is a commit.
+//! Under durability `none`, increments are first summed in memory (`write_buffer/buffer.rs`). They
+//! are written within a second, or earlier if there are many, or by [`Counters::flush`]. Reads of
+//! this process see them immediately. Transactions and snapshots that begin later see them too,
+//! because the buffer is written before they begin. Under `os` and `sync` each call is a commit.
 //!
 //! # Invariants
 //! 1. A set of counters has one `Core` in a database, shared by all its handles, so it has one
@@ -29,7 +29,7 @@ pub use read::{CounterRows, CounterScan};
 
 use crate::SharedTransaction;
 use crate::source::Source;
-use crate::waiting::{Buffering, Schedule, Steps, Waiting, Waits};
+use crate::write_buffer::{Buffered, Buffering, Schedule, Steps, WriteBuffer};
 use base::{KeyspaceId, Merge};
 use env::Env;
 use env::sync::atomic::AtomicBool;
@@ -58,7 +58,7 @@ pub(crate) struct Core {
     rows: KeyspaceId,
     store: Arc<dyn Store>,
     env: Arc<dyn Env>,
-    waiting: Waiting<Merge>,
+    buffer: WriteBuffer<Merge>,
     rows_max: u64,
     schedule: Schedule,
     /// Set when nothing may be buffered any more: the database is closed, or the counters are
@@ -108,13 +108,13 @@ impl Core {
     ) -> Arc<Self> {
         let wait = buffering.durability == Durability::None && !store.is_read_only();
         let steps = Steps::of(buffering.commit_rows);
-        let waiting = Waiting::of(def.key, wait, def.merge(), &*env, steps);
+        let buffer = WriteBuffer::of(def.key, wait, def.merge(), &*env, steps);
         Arc::new_cyclic(|me: &Weak<Self>| Self {
             def,
             rows,
             store,
             env: Arc::clone(&env),
-            waiting,
+            buffer,
             rows_max: buffering.rows_max,
             schedule: Schedule::new(env, me.clone()),
             ended: AtomicBool::new(false),
@@ -136,7 +136,7 @@ impl Drop for Core {
     fn drop(&mut self) {
         if !self.is_ended() && self.check_process().is_ok() {
             // Best effort, like everything that a database does when it is dropped without a close.
-            let _ = self.write_waiting();
+            let _ = self.flush_buffer();
         }
     }
 }

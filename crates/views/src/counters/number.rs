@@ -2,7 +2,7 @@
 
 use super::CountersDef;
 use crate::keys::shown;
-use crate::waiting::Sums;
+use crate::write_buffer::Accumulate;
 use base::shape::{float_to_word, int_to_word, word_to_float, word_to_int};
 use base::{KeyRef, Merge, Total};
 use relation::{NumberType, invalid};
@@ -158,13 +158,13 @@ pub(super) fn numbers_of(def: &CountersDef, words: &[u64]) -> NumberColumn {
 }
 
 /// Combines a stored word and a buffered one; `None` if the result is not known from the two.
-pub(super) fn both(merge: Merge, stored: u64, waiting: u64) -> Option<u64> {
+pub(super) fn both(merge: Merge, stored: u64, buffered: u64) -> Option<u64> {
     // A stored sum out of range is only a mark: its exact value is not known here.
     let is_end = match merge {
         Merge::AddFloat => word_to_float(stored).is_infinite(),
         _ => merge.is_past(stored),
     };
-    if is_end { None } else { merge.apply(stored, waiting) }
+    if is_end { None } else { merge.apply(stored, buffered) }
 }
 
 /// The value of an absent counter.
@@ -193,21 +193,21 @@ fn past(def: &CountersDef, key: KeyRef<'_>) -> Error {
     Error::new(ErrorKind::Limit, format!("{what}\nhint: {hint}"))
 }
 
-impl Sums for Merge {
+impl Accumulate for Merge {
     type Sum = u64;
     type Delta<'a> = u64;
 
     fn first(&self, delta: u64) -> Result<u64> {
-        if waits(*self, delta) { Ok(delta) } else { Err(too_large_to_wait()) }
+        if fits_buffer(*self, delta) { Ok(delta) } else { Err(too_large_to_buffer()) }
     }
 
     fn add(&self, _: KeyRef<'_>, sum: &mut u64, delta: u64) -> Result<()> {
         match self.apply(*sum, delta) {
-            Some(both) if waits(*self, both) => {
+            Some(both) if fits_buffer(*self, both) => {
                 *sum = both;
                 Ok(())
             }
-            _ => Err(too_large_to_wait()),
+            _ => Err(too_large_to_buffer()),
         }
     }
 
@@ -224,25 +224,25 @@ impl Sums for Merge {
 
 /// Maximum absolute value of a buffered sum of integers. The sums of a sealed and an open table
 /// then fit a word together, even after several hundred failed writes that reopened a sealed table.
-const WAITING_INT_MAX: u64 = 1 << 55;
+const BUFFERED_INT_MAX: u64 = 1 << 55;
 
-/// As [`WAITING_INT_MAX`], for finite floats.
-const WAITING_FLOAT_MAX: f64 = 1e300;
+/// As [`BUFFERED_INT_MAX`], for finite floats.
+const BUFFERED_FLOAT_MAX: f64 = 1e300;
 
 /// Whether a sum may be buffered. Larger ones are written immediately: the store keeps separate the
 /// operands whose sum does not fit a word.
-fn waits(merge: Merge, word: u64) -> bool {
+fn fits_buffer(merge: Merge, word: u64) -> bool {
     match merge {
-        Merge::AddInt => word_to_int(word).unsigned_abs() <= WAITING_INT_MAX,
+        Merge::AddInt => word_to_int(word).unsigned_abs() <= BUFFERED_INT_MAX,
         Merge::AddFloat => {
             let float = word_to_float(word).abs();
-            float <= WAITING_FLOAT_MAX || !float.is_finite()
+            float <= BUFFERED_FLOAT_MAX || !float.is_finite()
         }
         Merge::Min | Merge::Max => true,
     }
 }
 
 /// Never returned to a user: the caller writes the increment to the store instead.
-fn too_large_to_wait() -> Error {
+fn too_large_to_buffer() -> Error {
     Error::new(ErrorKind::Limit, "too large to wait".to_owned())
 }

@@ -6,7 +6,7 @@ use crate::keys::{
     KeyColumn, KeyList, KeyOf, column_of, empty_keys, keys_of, range_of, range_through, with_key,
 };
 use crate::source::Source;
-use crate::waiting::Waits;
+use crate::write_buffer::Buffered;
 use base::{Batch, Column, KeyRange, KeyRef, Keys, Projection, WordColumn};
 use store::{ErrorKind, Read, Result, Scan};
 
@@ -49,16 +49,16 @@ impl Counters {
             let merge = self.core.def.merge();
             let read = || self.stored(key);
             // The combined sum; `None` if the two words do not determine it.
-            let with = |stored: Result<Option<u64>>, waiting: Option<&u64>| {
-                stored.map(|stored| match (stored, waiting) {
-                    (Some(stored), Some(&waiting)) => both(merge, stored, waiting).map(Some),
-                    (stored, waiting) => Some(stored.or(waiting.copied())),
+            let with = |stored: Result<Option<u64>>, buffered: Option<&u64>| {
+                stored.map(|stored| match (stored, buffered) {
+                    (Some(stored), Some(&buffered)) => both(merge, stored, buffered).map(Some),
+                    (stored, buffered) => Some(stored.or(buffered.copied())),
                 })
             };
             let word = match &self.source {
                 Source::Store(_) => {
                     self.core.check_process()?;
-                    self.core.waiting.with_sum(key, read, with)
+                    self.core.buffer.with_sum(key, read, with)
                 }
                 _ => with(read(), None),
             }?;
@@ -85,15 +85,15 @@ impl Counters {
     /// range are returned as in [`CounterRows`].
     pub fn get_many(&self, keys: KeyList<'_>) -> Result<NumberColumn> {
         let keys = keys_of(self.core.def.key, keys)?;
-        let waiting = match &self.source {
+        let buffered = match &self.source {
             Source::Store(store) => {
                 self.core.check_process()?;
-                self.core.waiting.sums_at(&keys, || store.snapshot())
+                self.core.buffer.sums_at(&keys, || store.snapshot())
             }
             _ => None,
         };
         let stored = || self.source.read(|read| self.words_of(read, &keys, None));
-        let mut words = match waiting {
+        let mut words = match buffered {
             Some((sums, snapshot)) => self.words_of(&*snapshot, &keys, Some(&sums))?,
             None => stored()?,
         };
@@ -151,7 +151,7 @@ impl Counters {
         &self,
         read: &dyn Read,
         keys: &Keys,
-        waiting: Option<&[Option<u64>]>,
+        buffered: Option<&[Option<u64>]>,
     ) -> Result<Option<Vec<u64>>> {
         let mut rows = empty_rows(&self.core.def);
         let mut present = Vec::new();
@@ -159,10 +159,10 @@ impl Counters {
         let (zero, merge) = (zero(&self.core.def), self.core.def.merge());
         let word = |i: usize| {
             let stored = present[i].then(|| rows.value_words(0)[i]);
-            let waiting = waiting.and_then(|waiting| waiting[i]);
-            match (stored, waiting) {
-                (Some(stored), Some(waiting)) => both(merge, stored, waiting),
-                (stored, waiting) => Some(stored.or(waiting).unwrap_or(zero)),
+            let buffered = buffered.and_then(|buffered| buffered[i]);
+            match (stored, buffered) {
+                (Some(stored), Some(buffered)) => both(merge, stored, buffered),
+                (stored, buffered) => Some(stored.or(buffered).unwrap_or(zero)),
             }
         };
         Ok((0..present.len()).map(word).collect())
@@ -171,7 +171,7 @@ impl Counters {
     /// Writes the buffer before a read of many keys, which then finds everything in the store.
     pub(super) fn write_what_waits(&self) -> Result<()> {
         match &self.source {
-            Source::Store(_) => self.core.write_waiting(),
+            Source::Store(_) => self.core.flush_buffer(),
             Source::Snapshot(_) | Source::Transaction(_) => Ok(()),
         }
     }

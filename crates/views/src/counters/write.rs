@@ -4,7 +4,7 @@ use super::number::{word_of, words_of, zero};
 use super::{Core, Counters, Number, NumberList};
 use crate::keys::{KeyList, KeyOf, empty_keys, keys_of, range_of, with_key};
 use crate::source::Source;
-use crate::waiting::{Patience, Schedule, Waiting, Waits};
+use crate::write_buffer::{Buffered, Patience, Schedule, WriteBuffer};
 use base::sabotage::{Switch, is_on};
 use base::{Batch, Column, KeyRef, Keys, Kind, WordColumn};
 use env::sync::atomic::AtomicBool;
@@ -31,19 +31,19 @@ impl Counters {
     pub fn add<'k>(&self, key: impl Into<KeyOf<'k>>, number: impl Into<Number>) -> Result<()> {
         let word = word_of(&self.core.def, number.into())?;
         with_key(self.core.def.key, key.into(), |key| {
-            let added = match (&self.source, &self.core.waiting, key) {
-                (Source::Store(_), Waiting::Words(buffer), KeyRef::Words(key)) => {
+            let added = match (&self.source, &self.core.buffer, key) {
+                (Source::Store(_), WriteBuffer::Words(buffer), KeyRef::Words(key)) => {
                     self.core.check_open()?;
                     buffer.add(&key[0], word)
                 }
-                (Source::Store(_), Waiting::Texts(buffer), KeyRef::Bytes(key)) => {
+                (Source::Store(_), WriteBuffer::Texts(buffer), KeyRef::Bytes(key)) => {
                     self.core.check_open()?;
                     buffer.add(key, word)
                 }
                 _ => return self.write_one(Kind::Merge, key, word),
             };
             match added {
-                Ok(true) => self.core.more_waits(1),
+                Ok(true) => self.core.schedule_flush(1),
                 Ok(false) => Ok(()),
                 Err(error) if error.kind() == ErrorKind::Limit => self.write_large(key, word),
                 Err(error) => Err(error),
@@ -70,8 +70,8 @@ impl Counters {
     fn add_words(&self, keys: KeyList<'_>, words: &[u64]) -> Result<()> {
         let count = words.len();
         let mut large = Vec::new();
-        match (&self.source, &self.core.waiting) {
-            (Source::Store(_), Waiting::Words(buffer)) => {
+        match (&self.source, &self.core.buffer) {
+            (Source::Store(_), WriteBuffer::Words(buffer)) => {
                 self.core.check_open()?;
                 let word = |i: usize| words[i];
                 if let (KeyList::U64(keys), KeyType::U64) = (keys, self.core.def.key) {
@@ -81,9 +81,9 @@ impl Counters {
                     buffer.add_many(count, |i| &keys[0][i], word, |i, _| large.push(i))?;
                     self.write_all_large(&large, |i| KeyRef::Words(&keys[0][i..=i]), words)?;
                 }
-                self.core.more_waits(count)
+                self.core.schedule_flush(count)
             }
-            (Source::Store(_), Waiting::Texts(buffer)) => {
+            (Source::Store(_), WriteBuffer::Texts(buffer)) => {
                 self.core.check_open()?;
                 let Keys::Bytes(keys) = keys_of(self.core.def.key, keys)? else { return Ok(()) };
                 let mut begin = 0;
@@ -99,7 +99,7 @@ impl Counters {
                         |i| words[begin + i],
                         |i, _| large.push(begin + i),
                     )?;
-                    self.core.more_waits(end - begin)?;
+                    self.core.schedule_flush(end - begin)?;
                     begin = end;
                 }
                 self.write_all_large(&large, |i| KeyRef::Bytes(keys.get(i)), words)
@@ -115,14 +115,14 @@ impl Counters {
     /// recovery never finds a later increment without an earlier one. It takes two commits, since
     /// the two together may not fit a word.
     fn write_large(&self, key: KeyRef<'_>, word: u64) -> Result<()> {
-        let write = |waiting: &dyn Fn() -> Option<u64>| {
-            if let Some(sum) = waiting() {
+        let write = |buffered: &dyn Fn() -> Option<u64>| {
+            if let Some(sum) = buffered() {
                 self.write_one(Kind::Merge, key, sum)?;
             }
             // The buffered sum is removed even if this write fails, because it is written already.
             Ok(self.write_one(Kind::Merge, key, word))
         };
-        self.core.waiting.replace(key, write)?.0
+        self.core.buffer.replace(key, write)?.0
     }
 
     fn write_all_large<'k>(
@@ -159,13 +159,13 @@ impl Counters {
         let range = range_of(self.core.def.key, None, None)?;
         let mut batch = self.core.writes(Kind::Delete, empty_keys(self.core.def.key), Vec::new());
         batch.tables[0].delete_ranges.push(range);
-        match (&self.source, &self.core.waiting) {
-            (Source::Store(_), Waiting::Words(buffer)) => {
+        match (&self.source, &self.core.buffer) {
+            (Source::Store(_), WriteBuffer::Words(buffer)) => {
                 let held = buffer.hold();
                 self.source.apply(&batch)?;
                 held.clear();
             }
-            (Source::Store(_), Waiting::Texts(buffer)) => {
+            (Source::Store(_), WriteBuffer::Texts(buffer)) => {
                 let held = buffer.hold();
                 self.source.apply(&batch)?;
                 held.clear();
@@ -183,7 +183,7 @@ impl Counters {
     /// Failed writes; increments that were not written stay in the buffer.
     pub fn flush(&self) -> Result<()> {
         self.core.check_open()?;
-        self.core.write_waiting()
+        self.core.flush_buffer()
     }
 
     /// Drops the counters with their keyspace. Other handles of them become invalid.
@@ -205,7 +205,7 @@ impl Counters {
         match &self.source {
             Source::Store(_) => {
                 self.core.check_process()?;
-                self.core.waiting.replace(key, |_| f())
+                self.core.buffer.replace(key, |_| f())
             }
             _ => Ok((f()?, false)),
         }
@@ -244,18 +244,18 @@ impl Core {
 
     /// Schedules a write of the buffer after `rows` rows were added, and writes a part of it now if
     /// it is behind.
-    pub(super) fn more_waits(&self, rows: usize) -> Result<()> {
+    pub(super) fn schedule_flush(&self, rows: usize) -> Result<()> {
         self.schedule.soon();
         let room = |patience| match patience {
             Patience::Ask => Ok(self.store.has_room()),
             Patience::Wait => self.store.wait_for_room().map(|()| true),
         };
         let rows = WRITTEN_AN_ADDED * rows;
-        match &self.waiting {
-            Waiting::Words(buffer) if buffer.is_behind(self.rows_max) => {
+        match &self.buffer {
+            WriteBuffer::Words(buffer) if buffer.is_behind(self.rows_max) => {
                 buffer.keep_pace(self.rows_max, rows, room, |rows| self.write_words(rows))
             }
-            Waiting::Texts(buffer) if buffer.is_behind(self.rows_max) => {
+            WriteBuffer::Texts(buffer) if buffer.is_behind(self.rows_max) => {
                 buffer.keep_pace(self.rows_max, rows, room, |rows| self.write_texts(rows))
             }
             _ => Ok(()),
@@ -283,13 +283,13 @@ impl Core {
     }
 }
 
-impl Waits for Core {
-    fn rows_waiting(&self) -> u64 {
-        self.waiting.rows()
+impl Buffered for Core {
+    fn rows_buffered(&self) -> u64 {
+        self.buffer.rows()
     }
 
     fn close_buffer(&self) {
-        self.waiting.close();
+        self.buffer.close();
     }
 
     fn ended(&self) -> &AtomicBool {
@@ -302,10 +302,14 @@ impl Waits for Core {
 
     fn write_all(&self) -> Result<()> {
         let wait = || self.store.wait_for_room();
-        match &self.waiting {
-            Waiting::Nothing => Ok(()),
-            Waiting::Words(buffer) => buffer.drain_in_order(wait, |rows| self.write_words(rows)),
-            Waiting::Texts(buffer) => buffer.drain_in_order(wait, |rows| self.write_texts(rows)),
+        match &self.buffer {
+            WriteBuffer::Nothing => Ok(()),
+            WriteBuffer::Words(buffer) => {
+                buffer.drain_in_order(wait, |rows| self.write_words(rows))
+            }
+            WriteBuffer::Texts(buffer) => {
+                buffer.drain_in_order(wait, |rows| self.write_texts(rows))
+            }
         }
     }
 }

@@ -48,7 +48,7 @@ impl Graph {
         let sums = graph.sum_directions(env, progress)?;
         let (edges, reverse) = sums.edges();
         if let Some(group) = sums.different().first() {
-            let different = graph.read_moment(|read| graph.differences(read, group))?;
+            let different = graph.read_snapshot(|read| graph.differences(read, group))?;
             let mut what = format!(
                 "the directions of graph {:?} disagree: {edges} edges forward, {reverse} in reverse",
                 self.name(),
@@ -58,7 +58,7 @@ impl Graph {
             }
             return Err(damaged(what));
         }
-        let (names, ids_free) = graph.read_moment(|read| graph.check_names(read))?;
+        let (names, ids_free) = graph.read_snapshot(|read| graph.check_names(read))?;
         Ok(GraphCheck { edges, names, ids_free })
     }
 

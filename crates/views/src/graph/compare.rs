@@ -129,7 +129,7 @@ impl Graph {
             let forward = Side::open(core, read, core.forward, [0, 1])?;
             Ok(vec![forward, Side::open(core, read, core.reverse, [1, 0])?])
         };
-        let mut sides = self.read_moment(open)?;
+        let mut sides = self.read_snapshot(open)?;
         let mut done = 0;
         while sides.iter().any(|side| !side.done) {
             let stepped: Vec<Result<(Side, u64)>> = match env {

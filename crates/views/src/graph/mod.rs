@@ -25,7 +25,7 @@ pub use check::GraphCheck;
 pub use compare::RowProgress;
 pub use edges::{Edges, Weight, Weights, WeightsRef};
 pub use names::{VertexColumn, VertexList};
-pub use reconcile::{Doubt, GraphDoubts, Reconciled};
+pub use reconcile::{GraphDoubts, InDoubt, Reconciled};
 pub use relation::{ABSENT, GraphDef, GraphPart, VertexType, WeightType};
 pub use scan::EdgeScan;
 
@@ -185,8 +185,8 @@ impl Graph {
     }
 
     /// Reads one snapshot, for operations that need more than one read.
-    fn read_moment<R>(&self, f: impl FnOnce(&dyn Read) -> Result<R>) -> Result<R> {
-        self.source.read_moment(f)
+    fn read_snapshot<R>(&self, f: impl FnOnce(&dyn Read) -> Result<R>) -> Result<R> {
+        self.source.read_snapshot(f)
     }
 }
 

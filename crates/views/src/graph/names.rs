@@ -176,7 +176,7 @@ impl Graph {
         // In the order of edges: source, target, next source.
         let edges = ends.len() / 2;
         let order = (0..edges).flat_map(|edge| [edge, edges + edge]);
-        let tables = dictionary.stored.name_new(ends, &mut words, order, &mut next);
+        let tables = dictionary.stored.assign_ids(ends, &mut words, order, &mut next);
         self.upsert_words(&words, weights, tables)?;
         Ok(next)
     }

@@ -410,7 +410,7 @@ impl Graph {
             let [out_rows, in_rows] = &mut scratch.rows;
             let [out_offsets, in_offsets] = &mut scratch.offsets;
             let [leaving, arriving] = projections;
-            self.read_moment(|read| {
+            self.read_snapshot(|read| {
                 read.prefix_many(self.core.forward, vs, leaving, out_offsets, out_rows)?;
                 read.prefix_many(self.core.reverse, vs, arriving, in_offsets, in_rows)
             })?;
@@ -442,7 +442,7 @@ impl Graph {
         scratch::with(self.weighted(), |scratch| {
             let rows = &mut scratch.rows[0];
             let range = KeyRange::prefix_words(&[v]);
-            self.read_moment(|read| {
+            self.read_snapshot(|read| {
                 read.scan_into(self.core.forward, &range, Projection::COUNT, 1, rows)?;
                 if rows.rows == 0 {
                     read.scan_into(self.core.reverse, &range, Projection::COUNT, 1, rows)?;
@@ -455,7 +455,7 @@ impl Graph {
     /// Passes all vertices that are an end of an edge to `visit`, ascending and distinct, a slice
     /// at a time. Needs 8 bytes of memory for each source.
     pub fn vertices(&self, visit: &mut dyn FnMut(&[u64])) -> Result<()> {
-        self.read_moment(|read| vertices(read, self.core.forward, self.core.reverse, visit))
+        self.read_snapshot(|read| vertices(read, self.core.forward, self.core.reverse, visit))
     }
 
     fn keyspace_of(&self, direction: Direction) -> KeyspaceId {

@@ -26,14 +26,14 @@ const COMMIT_ROWS: usize = 64 << 10;
 const UNNAMED_MAX: usize = 64 << 10;
 
 /// Returns whether the row of a key may be lost or stale.
-pub type Doubt<'a> = &'a dyn Fn(KeyRef<'_>) -> bool;
+pub type InDoubt<'a> = &'a dyn Fn(KeyRef<'_>) -> bool;
 
 /// The rows of a graph that may be lost or stale, by part.
 pub struct GraphDoubts<'a> {
     /// Rows of `NAME {src, dst}`.
-    pub forward: Doubt<'a>,
+    pub forward: InDoubt<'a>,
     /// Rows of `NAME:rev {dst, src}`.
-    pub reverse: Doubt<'a>,
+    pub reverse: InDoubt<'a>,
     /// Whether any edge is in doubt.
     pub any: bool,
 }

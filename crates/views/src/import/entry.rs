@@ -3,7 +3,7 @@
 #[cfg(feature = "columnar")]
 use super::feed::{BatchFeed, ParquetFeed};
 use super::feed::{ColumnFeed, Feed, FileReader, TextFeed};
-use super::progress::{ProgressFn, Watch};
+use super::progress::{ProgressFn, Reporter};
 use super::report::{ImportOptions, ImportReport};
 use super::run::Run;
 use super::spill::io;
@@ -45,13 +45,13 @@ impl Graph {
         options: &ImportOptions,
         progress: ProgressFn<'_>,
     ) -> Result<ImportReport> {
-        let mut watch = Watch::new(env, progress);
+        let mut reporter = Reporter::new(env, progress);
         let run = Run::new(self, env, options)?;
-        let file = FileReader::open(env, path, &watch.counters)?;
-        watch.bytes_total = Some(file.bytes_total());
+        let file = FileReader::open(env, path, &reporter.counters)?;
+        reporter.bytes_total = Some(file.bytes_total());
         let name = path.display().to_string();
         let (text, bytes) = (run.text_options(), run.chunk_bytes());
-        run.import(watch, move || {
+        run.import(reporter, move || {
             Ok(Feed::Text(TextFeed::open(Box::new(file), &name, &text, bytes)?))
         })
     }
@@ -65,11 +65,11 @@ impl Graph {
         options: &ImportOptions,
         progress: ProgressFn<'_>,
     ) -> Result<ImportReport> {
-        let watch = Watch::new(env, progress);
+        let reporter = Reporter::new(env, progress);
         let run = Run::new(self, env, options)?;
         let (text, bytes, name) = (run.text_options(), run.chunk_bytes(), name.to_owned());
-        let reader = super::feed::counted(reader, &watch.counters);
-        run.import(watch, move || Ok(Feed::Text(TextFeed::open(reader, &name, &text, bytes)?)))
+        let reader = super::feed::counted(reader, &reporter.counters);
+        run.import(reporter, move || Ok(Feed::Text(TextFeed::open(reader, &name, &text, bytes)?)))
     }
 
     /// Imports a Parquet file with two or three columns, or with columns that have the names of
@@ -82,14 +82,14 @@ impl Graph {
         options: &ImportOptions,
         progress: ProgressFn<'_>,
     ) -> Result<ImportReport> {
-        let mut watch = Watch::new(env, progress);
+        let mut reporter = Reporter::new(env, progress);
         let run = Run::new(self, env, options)?;
         let file = env.open_read(path, ReadOptions::default()).map_err(io)?;
         let bytes = file.len_bytes().map_err(io)?;
-        watch.bytes_total = Some(bytes);
+        reporter.bytes_total = Some(bytes);
         let (name, edges) = (path.display().to_string(), run.text_options().edges);
-        let counters = Arc::clone(&watch.counters);
-        run.import(watch, move || {
+        let counters = Arc::clone(&reporter.counters);
+        run.import(reporter, move || {
             Ok(Feed::Parquet(ParquetFeed::open(file, bytes, &name, &edges, &counters)?))
         })
     }
@@ -105,10 +105,10 @@ impl Graph {
         options: &ImportOptions,
         progress: ProgressFn<'_>,
     ) -> Result<ImportReport> {
-        let watch = Watch::new(env, progress);
+        let reporter = Reporter::new(env, progress);
         let run = Run::new(self, env, options)?;
         let edges = run.text_options().edges;
-        run.import_here(watch, &mut BatchFeed::new(batches, name, edges))
+        run.import_here(reporter, &mut BatchFeed::new(batches, name, edges))
     }
 
     /// Imports columns in memory: an edge from `src[i]` to `dst[i]` for each `i`. Without weights
@@ -122,10 +122,10 @@ impl Graph {
         options: &ImportOptions,
         progress: ProgressFn<'_>,
     ) -> Result<ImportReport> {
-        let mut watch = Watch::new(env, progress);
+        let mut reporter = Reporter::new(env, progress);
         let run = Run::new(self, env, options)?;
         let mut feed = ColumnFeed::new(self, src, dst, weights)?;
-        watch.bytes_total = Some(feed.bytes_total());
-        run.import_here(watch, &mut feed)
+        reporter.bytes_total = Some(feed.bytes_total());
+        run.import_here(reporter, &mut feed)
     }
 }

@@ -83,7 +83,7 @@ impl Interner {
     fn find(&self, text: &[u8], hash: u64) -> Option<u64> {
         let tag = (hash >> 32) as u32;
         let same = |&i: &u32| self.entries[i as usize].hash == tag && self.get(i as usize) == text;
-        let found = self.table.find(spread(tag), same)?;
+        let found = self.table.find(table_hash(tag), same)?;
         Some(self.entries[*found as usize].id)
     }
 
@@ -94,7 +94,7 @@ impl Interner {
         self.heap.extend_from_slice(text);
         self.entries.push(Entry { start, bytes, hash: tag, id });
         let entries = &self.entries;
-        self.table.insert_unique(spread(tag), index, |&i| spread(entries[i as usize].hash));
+        self.table.insert_unique(table_hash(tag), index, |&i| table_hash(entries[i as usize].hash));
     }
 
     fn bytes(&self) -> u64 {
@@ -104,7 +104,7 @@ impl Interner {
 }
 
 /// A hash for the table, which takes the position from the low bits and the tag from the high ones.
-fn spread(tag: u32) -> u64 {
+fn table_hash(tag: u32) -> u64 {
     u64::from(tag).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 

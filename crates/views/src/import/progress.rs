@@ -81,7 +81,7 @@ impl Counters {
 }
 
 /// Reports one import from the thread that called it.
-pub(super) struct Watch<'a> {
+pub(super) struct Reporter<'a> {
     env: Arc<dyn Env>,
     tell: ProgressFn<'a>,
     pub(super) counters: Arc<Counters>,
@@ -89,7 +89,7 @@ pub(super) struct Watch<'a> {
     began_us: u64,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> Reporter<'a> {
     pub(super) fn new(env: &Arc<dyn Env>, tell: ProgressFn<'a>) -> Self {
         let began_us = env.monotonic_us();
         Self { env: Arc::clone(env), tell, counters: Arc::default(), bytes_total: None, began_us }

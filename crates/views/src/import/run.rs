@@ -2,9 +2,9 @@
 
 use super::feed::{Feed, LocalFeed};
 use super::names::Names;
-use super::progress::{Counters, Phase, Watch};
+use super::progress::{Counters, Phase, Reporter};
 use super::report::{ImportOptions, ImportReport};
-use super::sink::{Collected, Sink};
+use super::row_collector::{Collected, RowCollector};
 use super::sorter::{Direction, Sorter, Unscattered};
 use super::spill::io;
 use crate::graph::{Graph, GraphPart, VertexType, WeightType};
@@ -108,35 +108,35 @@ impl<'g> Run<'g> {
     /// Imports a feed that jobs read.
     pub(super) fn import(
         &self,
-        watch: Watch<'_>,
+        reporter: Reporter<'_>,
         open: impl FnOnce() -> Result<Feed> + Send + 'static,
     ) -> Result<ImportReport> {
-        self.with_sink(watch, |watch, sink| {
-            let sink = Arc::clone(sink);
-            watch.run(Phase::Read, move |env| sink.read_all(env, open()?))
+        self.with_collector(reporter, |reporter, collector| {
+            let collector = Arc::clone(collector);
+            reporter.run(Phase::Read, move |env| collector.read_all(env, open()?))
         })
     }
 
     /// Imports a feed that only this thread can read.
     pub(super) fn import_here(
         &self,
-        watch: Watch<'_>,
+        reporter: Reporter<'_>,
         feed: &mut dyn LocalFeed,
     ) -> Result<ImportReport> {
-        self.with_sink(watch, |watch, sink| {
-            let tell = || watch.tell(Phase::Read);
+        self.with_collector(reporter, |reporter, collector| {
+            let tell = || reporter.tell(Phase::Read);
             let spill = || {
-                let sink = Arc::clone(sink);
-                watch.run(Phase::Read, move |env| sink.spill(env))
+                let collector = Arc::clone(collector);
+                reporter.run(Phase::Read, move |env| collector.spill(env))
             };
-            sink.read_local(&self.env, feed, &tell, &spill)
+            collector.read_local(&self.env, feed, &tell, &spill)
         })
     }
 
-    fn with_sink(
+    fn with_collector(
         &self,
-        watch: Watch<'_>,
-        read: impl FnOnce(&Watch<'_>, &Arc<Sink>) -> Result<()>,
+        reporter: Reporter<'_>,
+        read: impl FnOnce(&Reporter<'_>, &Arc<RowCollector>) -> Result<()>,
     ) -> Result<ImportReport> {
         // Dropped last, after all memory of the import.
         let _released = Released(&self.env);
@@ -154,9 +154,10 @@ impl<'g> Run<'g> {
             _ => None,
         };
         let (folder, shape) = (self.options.spill_folder.clone(), target.edge_shape.clone());
-        let sink = Arc::new(Sink::new(&watch.counters, names.clone(), limits, folder, shape));
-        read(&watch, &sink)?;
-        let report = self.write(&watch, &sink, &target, names.as_ref())?;
+        let collector =
+            Arc::new(RowCollector::new(&reporter.counters, names.clone(), limits, folder, shape));
+        read(&reporter, &collector)?;
+        let report = self.write(&reporter, &collector, &target, names.as_ref())?;
         if let (Some(next), Some(names)) = (&mut next_id, &names) {
             **next = names.next_id();
         }
@@ -187,43 +188,44 @@ impl<'g> Run<'g> {
 
     fn write(
         &self,
-        watch: &Watch<'_>,
-        sink: &Arc<Sink>,
+        reporter: &Reporter<'_>,
+        collector: &Arc<RowCollector>,
         target: &Target,
         names: Option<&Arc<Names>>,
     ) -> Result<ImportReport> {
         let Collected { forward, reverse_runs, skipped, skipped_count, spilled_bytes, repeated } =
-            sink.collect();
-        let rows = watch.counters.rows_read.load(Ordering::Relaxed);
+            collector.collect();
+        let rows = reporter.counters.rows_read.load(Ordering::Relaxed);
         let mut report = ImportReport {
             rows,
             skipped: skipped_count,
             skipped_lines: skipped,
-            bytes_read: watch.counters.bytes_read.load(Ordering::Relaxed),
+            bytes_read: reporter.counters.bytes_read.load(Ordering::Relaxed),
             bytes_written: spilled_bytes,
             ..ImportReport::default()
         };
         if rows == 0 {
             for phase in [Phase::Forward, Phase::Reverse, Phase::Commit] {
-                watch.tell(phase)?;
+                reporter.tell(phase)?;
             }
-            report.seconds = watch.seconds();
+            report.seconds = reporter.seconds();
             return Ok(report);
         }
         let bulk = self.store.begin_bulk()?;
-        let (job, counters) = (target.clone(), Arc::clone(&watch.counters));
+        let (job, counters) = (target.clone(), Arc::clone(&reporter.counters));
         let Forward { bulk, written, pieces, repeated: more, existing } =
-            watch.run(Phase::Forward, move |env| job.forward(env, bulk, forward, &counters))?;
+            reporter.run(Phase::Forward, move |env| job.forward(env, bulk, forward, &counters))?;
         report.edges = written.rows;
         report.duplicates = repeated + more + existing;
         report.bytes_written += written.bytes;
         let reverse = Unscattered { runs: reverse_runs, ..pieces };
-        let (job, counters, texts) = (target.clone(), Arc::clone(&watch.counters), names.cloned());
-        let (bulk, bytes) = watch.run(Phase::Reverse, move |env| {
+        let (job, counters, texts) =
+            (target.clone(), Arc::clone(&reporter.counters), names.cloned());
+        let (bulk, bytes) = reporter.run(Phase::Reverse, move |env| {
             job.reverse(env, bulk, reverse, texts.as_ref(), &counters)
         })?;
         report.bytes_written += bytes;
-        watch.tell(Phase::Commit)?;
+        reporter.tell(Phase::Commit)?;
         if let (Some(names), Some(dictionary)) = (names, self.graph.dictionary()) {
             // Transactions assign ids at their commit without this lock.
             if dictionary.stored.free_id(&*self.store, names.first_new())? != names.first_new() {
@@ -234,7 +236,7 @@ impl<'g> Run<'g> {
             }
         }
         bulk.commit()?;
-        report.seconds = watch.seconds();
+        report.seconds = reporter.seconds();
         Ok(report)
     }
 }

@@ -211,11 +211,11 @@ impl Sorter {
         if key_bits + index_bits <= u64::BITS {
             gather.keys(&self.run_rows, index_bits, &mut self.keys);
             radix_sort(&mut self.keys, &mut self.spare, index_bits, key_bits);
-            self.emit(gather, index_bits, single, out);
+            self.unpack(gather, index_bits, single, out);
         } else {
             gather.wide_keys(&self.run_rows, &mut self.wide);
             self.wide.sort_unstable();
-            self.emit_wide(gather, single, out);
+            self.unpack_wide(gather, single, out);
         }
         let added = out_len(out) - before;
         if let (Some(word), Some(weights)) = (constant, out_weights(out)) {
@@ -224,7 +224,7 @@ impl Sorter {
     }
 
     /// Unpacks sorted keys; of equal pairs the last one stays.
-    fn emit(&mut self, gather: &Gather<'_>, index_bits: u32, single: bool, out: &mut Batch) {
+    fn unpack(&mut self, gather: &Gather<'_>, index_bits: u32, single: bool, out: &mut Batch) {
         let keys = &mut self.keys;
         let repeats = keys.windows(2).filter(|w| shr(w[0] ^ w[1], index_bits) == 0).count();
         if repeats > 0 {
@@ -249,7 +249,7 @@ impl Sorter {
         }
     }
 
-    fn emit_wide(&self, gather: &Gather<'_>, single: bool, out: &mut Batch) {
+    fn unpack_wide(&self, gather: &Gather<'_>, single: bool, out: &mut Batch) {
         let (base, bits) = (gather.base, gather.second_bits);
         let low = (1_u128 << bits) - 1;
         let is_last = |i: usize| self.wide.get(i + 1).is_none_or(|next| next.0 != self.wide[i].0);

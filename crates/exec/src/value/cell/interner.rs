@@ -18,7 +18,7 @@ pub(crate) use lists::Sought;
 use super::{Cell, INTERNED, compare_to_word, compare_words, hash_value, inline, plain};
 use base::STEPS;
 use env::sync::RwLock;
-use function::{Ambient, Failure, UNASKED_BYTES, bytes_of};
+use function::{Failure, FunctionContext, UNASKED_BYTES, bytes_of};
 use hashbrown::{HashMap, HashTable};
 use lists::ListTables;
 use model::Value;
@@ -243,7 +243,7 @@ impl Interner {
     ///
     /// # Errors
     /// Those of `ambient`.
-    pub(crate) fn copy(&self, cell: Cell, ambient: &dyn Ambient) -> Result<Value, Failure> {
+    pub(crate) fn copy(&self, cell: Cell, ambient: &dyn FunctionContext) -> Result<Value, Failure> {
         if !cell.is_interned() {
             return Ok(plain(cell));
         }
@@ -251,14 +251,14 @@ impl Interner {
             Value::List(items) => {
                 // A few hundred items that are not lists need no request.
                 if items.len() as u64 * size_of::<Value>() as u64 >= UNASKED_BYTES {
-                    ambient.ask(items.iter().map(bytes_of).sum())?;
+                    ambient.request_memory(items.iter().map(bytes_of).sum())?;
                 }
                 Ok(Value::List(function::copied(items, ambient)?))
             }
             other => {
                 let bytes = bytes_of(other);
                 if bytes >= UNASKED_BYTES {
-                    ambient.ask(bytes)?;
+                    ambient.request_memory(bytes)?;
                 }
                 Ok(other.clone())
             }

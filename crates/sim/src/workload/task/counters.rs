@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use store::{Durability, Result, Store};
-use views::waiting::Registry;
+use views::write_buffer::Registry;
 
 fn call(numbers: &Numbers, slot: Slot, rows: &[RowStep], clear: bool) -> Result<Option<bool>> {
     if clear { numbers.reset().map(|()| None) } else { numbers.write(slot, rows) }

@@ -121,7 +121,7 @@ impl Task {
     fn flush(&self, opened: &Opened, call: impl FnOnce() -> store::Result<()>) -> Outcome {
         let flushing = self.world.ledger.borrow_mut().flush_begins();
         let written = match &opened.registry {
-            Some(registry) => registry.write_waiting(),
+            Some(registry) => registry.flush_buffers(),
             None => Ok(()),
         };
         let acknowledged = self.world.model.borrow().acknowledged;

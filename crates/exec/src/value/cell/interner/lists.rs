@@ -13,7 +13,7 @@
 
 use super::{Cell, Inner, Interner, hash_with, plain};
 use base::STEPS;
-use function::{Ambient, Failure};
+use function::{Failure, FunctionContext};
 use hashbrown::{HashMap, HashTable};
 use model::Value;
 use std::sync::atomic::Ordering::Relaxed;
@@ -65,7 +65,7 @@ impl Interner {
         &self,
         list: Cell,
         sought: Sought<'_>,
-        ambient: &dyn Ambient,
+        ambient: &dyn FunctionContext,
     ) -> Result<Option<bool>, Failure> {
         if !list.is_interned() {
             return Ok(None);
@@ -80,16 +80,16 @@ impl Interner {
     }
 
     /// Builds the table of a list.
-    fn add_table(&self, list: Cell, ambient: &dyn Ambient) -> Result<(), Failure> {
+    fn add_table(&self, list: Cell, ambient: &dyn FunctionContext) -> Result<(), Failure> {
         let table = {
             let inner = self.inner.read();
             let Value::List(items) = inner.value(list) else { return Ok(()) };
-            ambient.ask(table_bytes(items.len()))?;
+            ambient.request_memory(table_bytes(items.len()))?;
             let hash = |place: u32| inner.hash(&items[place as usize]);
             let mut table = HashTable::new();
             for (place, item) in (0..).zip(items) {
                 if (place as usize).is_multiple_of(STEPS) {
-                    ambient.go_on()?;
+                    ambient.check_cancelled()?;
                 }
                 let is_it = |&other: &u32| items[other as usize] == *item;
                 // Duplicates are skipped: equal items would form one long probe chain.
@@ -142,7 +142,7 @@ mod tests {
     /// Grants this much memory to each request.
     struct Purse(u64);
 
-    impl Ambient for Purse {
+    impl FunctionContext for Purse {
         fn now_us(&self) -> i64 {
             0
         }
@@ -151,7 +151,7 @@ mod tests {
             0
         }
 
-        fn ask(&self, bytes: u64) -> Result<(), Failure> {
+        fn request_memory(&self, bytes: u64) -> Result<(), Failure> {
             if bytes <= self.0 { Ok(()) } else { Err(Failure::limit("too much")) }
         }
     }

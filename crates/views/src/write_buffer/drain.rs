@@ -20,7 +20,7 @@
 //! before the waiting readers wake up. Commits may wait tenths of a second for a memtable flush;
 //! this wait happens without the lock of `progress`.
 
-use super::buffer::{Buffer, RefKey, Rows, SHARDS, Shard, Sums, Tables, bytes_of};
+use super::buffer::{Accumulate, Buffer, RefKey, Rows, SHARDS, Shard, Tables, bytes_of};
 use base::sabotage::{Switch, is_on};
 use env::sync::UnlockFair;
 use env::sync::atomic::{AtomicU64, Ordering};
@@ -106,7 +106,7 @@ impl<K: Ord> Progress<K> {
 }
 
 /// State of a drain of the sealed tables. The holder of the lock around it takes the next step.
-pub(super) struct Drain<K, S: Sums> {
+pub(super) struct Drain<K, S: Accumulate> {
     /// Number of shards whose rows are copied into the parts, from the first.
     copied: usize,
     /// Bounds between the parts; a bound belongs to the part after it.
@@ -119,7 +119,7 @@ pub(super) struct Drain<K, S: Sums> {
     next: usize,
 }
 
-impl<K: RefKey + Ord + Clone, S: Sums> Drain<K, S> {
+impl<K: RefKey + Ord + Clone, S: Accumulate> Drain<K, S> {
     fn is_copied(&self) -> bool {
         self.copied == SHARDS
     }
@@ -149,13 +149,13 @@ impl<K: RefKey + Ord + Clone, S: Sums> Drain<K, S> {
 }
 
 /// The running drain, and the number of drains that ended.
-pub(super) struct Drains<K, S: Sums> {
+pub(super) struct Drains<K, S: Accumulate> {
     pub(super) drain: Option<Drain<K, S>>,
     /// Number of drains that ended without an error.
     ended: u64,
 }
 
-impl<K, S: Sums> Default for Drains<K, S> {
+impl<K, S: Accumulate> Default for Drains<K, S> {
     fn default() -> Self {
         Self { drain: None, ended: 0 }
     }
@@ -164,19 +164,19 @@ impl<K, S: Sums> Default for Drains<K, S> {
 /// Numbers of sealed rows and of those not written, from which writers derive their share of the
 /// drain.
 #[derive(Default)]
-pub(super) struct Pace {
+pub(super) struct DrainBacklog {
     sealed: AtomicU64,
     left: AtomicU64,
 }
 
-impl Pace {
+impl DrainBacklog {
     /// Records that nothing is sealed.
     pub(super) fn end(&self) {
         self.sealed.store(0, Ordering::Relaxed);
     }
 }
 
-impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
+impl<K: RefKey + Ord + Clone, S: Accumulate> Buffer<K, S> {
     /// Passes all sums, in key order, to `write`, and removes what it has written. One thread at a
     /// time. Calls `wait` before each chunk, without locks that others need; it may block.
     ///
@@ -211,14 +211,14 @@ impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
 
     /// Whether a writer should call [`Self::keep_pace`], if the buffer may hold `rows_max` rows.
     pub(crate) fn is_behind(&self, rows_max: u64) -> bool {
-        let sealed = self.pace.sealed.load(Ordering::Relaxed);
+        let sealed = self.backlog.sealed.load(Ordering::Relaxed);
         if sealed == 0 {
             // Late, but early enough to finish the copies before the buffer is full: more keys
             // arrive in the meantime.
             return self.rows_worth() >= rows_max / 8 * 7;
         }
         // The sealed rows should be written when half as many have arrived. New keys may be longer.
-        let left = self.pace.left.load(Ordering::Relaxed);
+        let left = self.backlog.left.load(Ordering::Relaxed);
         sealed + left < 2 * self.rows() || self.rows_worth() >= rows_max
     }
 
@@ -324,14 +324,14 @@ impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
             (chunk.len(), bytes_of::<K, S>(chunk))
         } else {
             progress.forgotten.sort_unstable();
-            let waits = |row: &&(K, S::Sum)| progress.forgotten.binary_search(&row.0).is_err();
-            let left: Vec<_> = chunk.iter().filter(waits).cloned().collect();
+            let is_kept = |row: &&(K, S::Sum)| progress.forgotten.binary_search(&row.0).is_err();
+            let left: Vec<_> = chunk.iter().filter(is_kept).cloned().collect();
             write(if is_on(Switch::KeepIncrements) { chunk } else { &left })?;
             (left.len(), bytes_of::<K, S>(&left))
         };
         progress.written = chunk.last().map(|row| row.0.clone());
         self.gone(rows as u64, bytes);
-        self.pace.left.fetch_sub(chunk.len() as u64, Ordering::Relaxed);
+        self.backlog.left.fetch_sub(chunk.len() as u64, Ordering::Relaxed);
         progress.unlock_fair();
         Ok(true)
     }
@@ -341,8 +341,8 @@ impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
     fn seal(&self) -> Drain<K, S> {
         *self.progress.write() = Progress::default();
         let rows = self.shards.iter().map(seal).sum::<usize>();
-        self.pace.left.store(rows as u64, Ordering::Relaxed);
-        self.pace.sealed.store(rows as u64, Ordering::Relaxed);
+        self.backlog.left.store(rows as u64, Ordering::Relaxed);
+        self.backlog.sealed.store(rows as u64, Ordering::Relaxed);
         let parts = rows.div_ceil(self.steps.part_rows).max(1);
         // Hashes assign keys to shards, so the keys of one shard are a random sample.
         let mut drawn: Vec<K> = match parts {
@@ -377,7 +377,7 @@ impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
             // Freed without a lock held.
             drop(sealed);
         }
-        self.pace.end();
+        self.backlog.end();
     }
 
     fn reopen(&self, tables: &mut Tables<K, S>, key: &K, older: &S::Sum) {
@@ -396,7 +396,7 @@ impl<K: RefKey + Ord + Clone, S: Sums> Buffer<K, S> {
 }
 
 /// Seals the table of a shard; returns its number of rows.
-fn seal<K, S: Sums>(shard: &Shard<K, S>) -> usize {
+fn seal<K, S: Accumulate>(shard: &Shard<K, S>) -> usize {
     let mut guard = shard.tables.lock();
     let tables = &mut *guard;
     debug_assert!(tables.sealed.is_empty(), "one thread seals at a time");

@@ -10,13 +10,13 @@ use crate::{
     dialect::{Delimiter, Dialect},
     edges::SKIPPED_KEPT_MAX,
     error::{Place, show},
-    number::{self, Wrong},
+    number::{self, NumberError},
     options::{OnError, VertexType, WeightType},
     scan::{self, Field, Form, Stop},
 };
 
 /// Parses records of one chunk.
-pub(crate) struct Careful<'a> {
+pub(crate) struct FullParser<'a> {
     dialect: &'a Dialect,
     bytes: &'a [u8],
     /// Number of the line of the first byte, from 1.
@@ -26,7 +26,7 @@ pub(crate) struct Careful<'a> {
 }
 
 /// What is wrong with a record.
-struct Bad {
+struct RecordError {
     /// From 0; `None` for the whole record.
     column: Option<usize>,
     expected: String,
@@ -34,8 +34,8 @@ struct Bad {
     hint: Option<String>,
 }
 
-impl Bad {
-    fn field(column: usize, wrong: Wrong, text: &[u8]) -> Self {
+impl RecordError {
+    fn field(column: usize, wrong: NumberError, text: &[u8]) -> Self {
         Self {
             column: Some(column),
             expected: wrong.expected.to_owned(),
@@ -61,7 +61,7 @@ enum Weight {
     Int(i64),
 }
 
-impl<'a> Careful<'a> {
+impl<'a> FullParser<'a> {
     pub(crate) fn new(dialect: &'a Dialect, bytes: &'a [u8], first_line: u64) -> Self {
         let last = dialect.source.max(dialect.target).max(dialect.weight.unwrap_or(0));
         Self { dialect, bytes, first_line, last }
@@ -86,7 +86,7 @@ impl<'a> Careful<'a> {
     }
 
     /// The fields of the edge in the record at `at`, and where the next record starts.
-    fn fields(&self, at: usize) -> (Result<Edge, Bad>, usize) {
+    fn fields(&self, at: usize) -> (Result<Edge, RecordError>, usize) {
         let dialect = self.dialect;
         let blanks = dialect.delimiter == Delimiter::Whitespace;
         let mut at = if blanks { scan::skip_blanks(self.bytes, at) } else { at };
@@ -128,7 +128,7 @@ impl<'a> Careful<'a> {
         (edge, at)
     }
 
-    fn malformed(&self, field: &Field, column: usize) -> Option<Bad> {
+    fn malformed(&self, field: &Field, column: usize) -> Option<RecordError> {
         let text = || show(&self.bytes[field.start..field.end]);
         let (expected, found, hint) = match field.form {
             Form::Bare | Form::Quoted | Form::Escaped => return None,
@@ -140,19 +140,19 @@ impl<'a> Careful<'a> {
             Form::Open => ("a closing quote", "the end of the file".to_owned(), "it opens here"),
         };
         let (expected, hint) = (expected.to_owned(), Some(hint.to_owned()));
-        Some(Bad { column: Some(column), expected, found, hint })
+        Some(RecordError { column: Some(column), expected, found, hint })
     }
 
-    fn miscounted(&self, count: usize) -> Bad {
+    fn miscounted(&self, count: usize) -> RecordError {
         let wanted = if self.dialect.exact { self.dialect.columns } else { self.last + 1 };
         let least = if self.dialect.exact { "" } else { "at least " };
         let expected = format!("{least}{wanted} columns");
-        Bad { column: None, expected, found: count.to_string(), hint: None }
+        RecordError { column: None, expected, found: count.to_string(), hint: None }
     }
 
     /// Converts the values and appends the edge. All are converted before any is appended, so that
     /// a bad record leaves nothing behind.
-    fn push(&self, edge: &Edge, out: &mut EdgeChunk) -> Result<(), Bad> {
+    fn push(&self, edge: &Edge, out: &mut EdgeChunk) -> Result<(), RecordError> {
         if self.dialect.vertex == VertexType::Str {
             let source = scan::unquote(self.bytes, &edge.source);
             let target = scan::unquote(self.bytes, &edge.target);
@@ -173,40 +173,45 @@ impl<'a> Careful<'a> {
         Ok(())
     }
 
-    fn word(&self, column: usize, field: &Field) -> Result<u64, Bad> {
+    fn word(&self, column: usize, field: &Field) -> Result<u64, RecordError> {
         let text = scan::unquote(self.bytes, field);
         let word = match self.dialect.vertex {
-            VertexType::I64 => number::careful_i64(&text, false).map(number::i64_to_word),
-            VertexType::U64 | VertexType::Str => number::careful_u64(&text),
+            VertexType::I64 => number::parse_i64(&text, false).map(number::i64_to_word),
+            VertexType::U64 | VertexType::Str => number::parse_u64(&text),
         };
-        word.map_err(|wrong| Bad::field(column, wrong, &text))
+        word.map_err(|wrong| RecordError::field(column, wrong, &text))
     }
 
-    fn text<'t>(&self, column: usize, form: Form, text: &'t [u8]) -> Result<&'t str, Bad> {
+    fn text<'t>(&self, column: usize, form: Form, text: &'t [u8]) -> Result<&'t str, RecordError> {
         if text.is_empty() && form == Form::Bare {
             let hint = Some("an empty name is written \"\"");
-            return Err(Bad::field(column, Wrong { expected: "a vertex", hint }, text));
+            return Err(RecordError::field(
+                column,
+                NumberError { expected: "a vertex", hint },
+                text,
+            ));
         }
         let hint = Some("convert the file to UTF-8");
-        std::str::from_utf8(text)
-            .map_err(|_| Bad::field(column, Wrong { expected: "UTF-8 text", hint }, text))
+        std::str::from_utf8(text).map_err(|_| {
+            RecordError::field(column, NumberError { expected: "UTF-8 text", hint }, text)
+        })
     }
 
-    fn weight(&self, edge: &Edge) -> Result<Weight, Bad> {
+    fn weight(&self, edge: &Edge) -> Result<Weight, RecordError> {
         let (Some(field), Some(column)) = (edge.weight, self.dialect.weight) else {
             return Ok(Weight::None);
         };
         let text = scan::unquote(self.bytes, &field);
         let weight = match self.dialect.weight_type {
             WeightType::None => return Ok(Weight::None),
-            WeightType::Float => number::careful_f64(&text).map(Weight::Float),
-            WeightType::Int => number::careful_i64(&text, true).map(Weight::Int),
+            WeightType::Float => number::parse_f64(&text).map(Weight::Float),
+            WeightType::Int => number::parse_i64(&text, true).map(Weight::Int),
         };
-        weight.map_err(|wrong| Bad::field(column, wrong, &text))
+        weight.map_err(|wrong| RecordError::field(column, wrong, &text))
     }
 
     /// Counts the bad record as skipped, or fails with its error.
-    fn fail(&self, at: usize, bad: Bad, out: &mut EdgeChunk) -> Result<(), InputError> {
+    fn fail(&self, at: usize, bad: RecordError, out: &mut EdgeChunk) -> Result<(), InputError> {
         let keep = self.dialect.on_error == OnError::Fail || out.skipped.len() < SKIPPED_KEPT_MAX;
         out.skipped_count += 1;
         if !keep {

@@ -7,7 +7,7 @@ use crate::Stopped;
 ///
 /// It is called from inner loops on any thread, so it should be as cheap as reading an atomic. A
 /// closure `|| bool` implements it.
-pub trait Watch: Sync {
+pub trait Limits: Sync {
     /// Returns false to end the algorithm with [`Stopped`].
     fn go_on(&self) -> bool;
 
@@ -17,7 +17,7 @@ pub trait Watch: Sync {
     }
 }
 
-impl<F: Fn() -> bool + Sync> Watch for F {
+impl<F: Fn() -> bool + Sync> Limits for F {
     fn go_on(&self) -> bool {
         self()
     }
@@ -31,16 +31,16 @@ const STEPS: u32 = 1 << 16;
 /// can have a hundred million.
 pub(crate) const STRIDE: usize = 1 << 14;
 
-/// Counts steps and calls the watch regularly.
+/// Counts steps and checks the limits regularly.
 pub(crate) struct Ticker<'a> {
-    watch: &'a dyn Watch,
+    limits: &'a dyn Limits,
     left: u32,
 }
 
 impl<'a> Ticker<'a> {
-    /// Calls the watch immediately, so that an expired deadline starts nothing.
-    pub(crate) fn new(watch: &'a dyn Watch) -> Result<Self, Stopped> {
-        let mut ticker = Self { watch, left: 0 };
+    /// Checks the limits immediately, so that an expired deadline starts nothing.
+    pub(crate) fn new(limits: &'a dyn Limits) -> Result<Self, Stopped> {
+        let mut ticker = Self { limits, left: 0 };
         ticker.ask()?;
         Ok(ticker)
     }
@@ -57,11 +57,11 @@ impl<'a> Ticker<'a> {
         }
     }
 
-    /// Calls the watch now. Used before long work that counts no steps.
+    /// Checks the limits now. Used before long work that counts no steps.
     #[cold]
     pub(crate) fn ask(&mut self) -> Result<(), Stopped> {
         self.left = STEPS;
-        if self.watch.go_on() { Ok(()) } else { Err(Stopped) }
+        if self.limits.go_on() { Ok(()) } else { Err(Stopped) }
     }
 }
 
@@ -72,13 +72,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_watch_is_asked_at_the_start_and_every_so_many_steps() {
+    fn limits_are_checked_at_the_start_and_regularly() {
         let asked = AtomicU32::new(0);
-        let watch = || {
+        let limits = || {
             asked.fetch_add(1, Ordering::Relaxed);
             true
         };
-        let mut ticker = Ticker::new(&watch).unwrap();
+        let mut ticker = Ticker::new(&limits).unwrap();
         for _ in 0..1_000_000 {
             ticker.tick(1).unwrap();
         }
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_that_says_no_at_once_lets_nothing_begin() {
+    fn limits_that_are_reached_let_nothing_begin() {
         assert!(Ticker::new(&|| false).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! User-defined fixed rules and aggregates.
 
 use crate::database::Database;
-use function::{Accumulate, Failure, OwnAggregate};
+use function::{Accumulate, Failure, UserAggregate};
 use model::Value;
 use session::FixedRule;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ impl Database {
         + Sync
         + 'static,
     ) -> Result<()> {
-        self.engine()?.register_aggregate(OwnAggregate::new(name, args_max, begin))
+        self.engine()?.register_aggregate(UserAggregate::new(name, args_max, begin))
     }
 
     /// Removes a user-defined aggregate; returns whether there was one.

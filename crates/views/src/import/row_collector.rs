@@ -19,7 +19,7 @@ use store::{Error, ErrorKind, Result};
 const SKIPPED_KEPT_MAX: usize = 10;
 
 /// Collects rows from workers.
-pub(super) struct Sink {
+pub(super) struct RowCollector {
     pub(super) counters: Arc<Counters>,
     pub(super) names: Option<Arc<Names>>,
     /// Maximum memory in bytes for rows and for the dictionary of string vertices.
@@ -58,7 +58,7 @@ pub(super) struct Collected {
     pub(super) repeated: u64,
 }
 
-impl Sink {
+impl RowCollector {
     pub(super) fn new(
         counters: &Arc<Counters>,
         names: Option<Arc<Names>>,
@@ -95,9 +95,9 @@ impl Sink {
     pub(super) fn read_all(self: &Arc<Self>, env: &Arc<dyn Env>, feed: Feed) -> Result<()> {
         let feed = Arc::new(Mutex::new(Some(feed)));
         loop {
-            let (sink, shared) = (Arc::clone(self), Arc::clone(&feed));
+            let (collector, shared) = (Arc::clone(self), Arc::clone(&feed));
             let workers = vec![(); env.parallelism()];
-            env::parallel(&**env, workers, move |()| sink.work(&shared));
+            env::parallel(&**env, workers, move |()| collector.work(&shared));
             self.first_failure()?;
             if feed.lock().is_none() {
                 return Ok(());
@@ -155,8 +155,10 @@ impl Sink {
             if group.is_empty() {
                 return Ok(());
             }
-            let sink = Arc::clone(self);
-            env::parallel(&**env, group, move |piece| sink.take(piece, &mut Buffers::default()));
+            let collector = Arc::clone(self);
+            env::parallel(&**env, group, move |piece| {
+                collector.take(piece, &mut Buffers::default())
+            });
             self.first_failure()?;
             if self.is_full() {
                 spill()?;

@@ -1,9 +1,9 @@
 //! Exports and imports of relations as columns.
 
 use crate::database::{Database, Tx};
-use crate::script::{RunOptions, no_parameters, run_of, said};
+use crate::script::{RunOptions, no_parameters, run_of, to_store_error};
 use model::Frame;
-use relation::Names;
+use relation::NameOverlay;
 use session::{Change, ChangeKind, Engine};
 use std::collections::BTreeMap;
 use store::{Read, Result};
@@ -18,8 +18,8 @@ impl Database {
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): there is no such relation, or
     /// its access level forbids it.
     pub fn export_relations<S: AsRef<str>>(&self, names: &[S]) -> Result<BTreeMap<String, Frame>> {
-        let moment = self.engine()?.moment().map_err(|error| said(error, None))?;
-        export(self.engine()?, &*moment, &Names::default(), names)
+        let snapshot = self.engine()?.moment().map_err(|error| to_store_error(error, None))?;
+        export(self.engine()?, &*snapshot, &NameOverlay::default(), names)
     }
 
     /// Puts rows into relations, atomically. For a name with a leading `-`, the rows' keys are
@@ -65,7 +65,7 @@ impl Database {
         options: &RunOptions<'_>,
     ) -> Result<()> {
         let run = run_of(no_parameters(), options);
-        self.engine()?.change(&imports(data), &run).map_err(|error| said(error, None))
+        self.engine()?.change(&imports(data), &run).map_err(|error| to_store_error(error, None))
     }
 }
 
@@ -98,9 +98,9 @@ impl Tx {
     ) -> Result<()> {
         let run = run_of(no_parameters(), options);
         let engine = self.database().engine()?;
-        self.changing(|transaction, carried| {
-            let outcome = engine.change_in(transaction, &imports(data), &run, carried);
-            outcome.map_err(|error| said(error, None))
+        self.with_state(|transaction, state| {
+            let outcome = engine.change_in(transaction, &imports(data), &run, state);
+            outcome.map_err(|error| to_store_error(error, None))
         })
     }
 }
@@ -108,7 +108,7 @@ impl Tx {
 fn export<S: AsRef<str>>(
     engine: &Engine,
     read: &dyn Read,
-    names: &Names,
+    names: &NameOverlay,
     wanted: &[S],
 ) -> Result<BTreeMap<String, Frame>> {
     let frame = |name: &S| {
@@ -117,7 +117,7 @@ fn export<S: AsRef<str>>(
         Ok((name.to_owned(), frame))
     };
     let frames: session::Result<_> = wanted.iter().map(frame).collect();
-    frames.map_err(|error| said(error, None))
+    frames.map_err(|error| to_store_error(error, None))
 }
 
 fn imports(data: &BTreeMap<String, Frame>) -> Vec<Change<'_>> {

@@ -30,7 +30,7 @@ const NAMES: &str = ":names";
 
 /// The names whose meaning in a transaction differs from the committed catalog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names {
+pub struct NameOverlay {
     by_name: BTreeMap<String, Name>,
     /// Hidden names of the keyspaces that the transaction created.
     made: Vec<String>,
@@ -46,7 +46,7 @@ struct Name {
 
 /// Changes of keyspaces that a commit makes.
 #[derive(Clone, Debug, Default)]
-pub struct NameChanges {
+pub struct SchemaChanges {
     /// Key of the row that records them.
     key: i64,
     changed: Vec<KeyspaceChange>,
@@ -55,7 +55,7 @@ pub struct NameChanges {
     stale: Vec<String>,
 }
 
-impl Names {
+impl NameOverlay {
     /// Name of the keyspace that a name refers to; `None` if it refers to nothing. A part of a
     /// relation, `name:part`, follows its relation.
     #[must_use]
@@ -126,7 +126,7 @@ impl Names {
     }
 }
 
-impl NameChanges {
+impl SchemaChanges {
     /// Keyspaces that the commit drops.
     #[must_use]
     pub fn dropped(&self) -> &[KeyspaceId] {
@@ -196,7 +196,7 @@ impl Catalog {
     ///
     /// # Errors
     /// As [`Catalog::find`].
-    pub fn find_in(&self, names: &Names, name: &str) -> Result<Option<Entry>> {
+    pub fn find_in(&self, names: &NameOverlay, name: &str) -> Result<Option<Entry>> {
         names.stored(name).map_or(Ok(None), |stored| self.find(&stored))
     }
 
@@ -205,7 +205,12 @@ impl Catalog {
     ///
     /// # Errors
     /// As [`Catalog::create`].
-    pub fn make(&self, names: &mut Names, schema: &Schema, there: Option<&Entry>) -> Result<()> {
+    pub fn make(
+        &self,
+        names: &mut NameOverlay,
+        schema: &Schema,
+        there: Option<&Entry>,
+    ) -> Result<()> {
         check_name(&schema.name)?;
         schema.check()?;
         loop {
@@ -232,7 +237,7 @@ impl Catalog {
     /// [`ErrorKind::InvalidInput`] for the name of a part; settings that cannot be decoded.
     pub fn remove_in(
         &self,
-        names: &mut Names,
+        names: &mut NameOverlay,
         read: &dyn Read,
         name: &str,
         there: &Entry,
@@ -250,7 +255,7 @@ impl Catalog {
     /// settings that cannot be decoded.
     pub fn rename_in(
         &self,
-        names: &mut Names,
+        names: &mut NameOverlay,
         read: &dyn Read,
         pairs: &[(String, String)],
     ) -> Result<Vec<TableWrites>> {
@@ -301,11 +306,11 @@ impl Catalog {
     /// # Errors
     /// [`ErrorKind::Conflict`] if the meaning of a name has changed since the transaction began to
     /// change it.
-    pub fn name_changes(
+    pub fn schema_changes(
         &self,
-        names: &Names,
+        names: &NameOverlay,
         read: &dyn Read,
-    ) -> Result<(NameChanges, Vec<TableWrites>)> {
+    ) -> Result<(SchemaChanges, Vec<TableWrites>)> {
         let id_of = |name: &str| self.keyspace_named(name);
         // The keyspace of a relation and those of its parts.
         let all_of = |name: &str| {
@@ -314,7 +319,7 @@ impl Catalog {
             infos.sort_by_key(|info| info.id);
             infos
         };
-        let mut changes = NameChanges::default();
+        let mut changes = SchemaChanges::default();
         let mut rows = Vec::new();
         let (mut ready, mut called) = (BTreeSet::new(), BTreeSet::new());
         for (name, Name { was, stored }) in &names.by_name {
@@ -359,7 +364,7 @@ impl Catalog {
             };
             // Concurrent transactions change different keyspaces, so the ids keep their keys apart.
             // A row that is not applied yet keeps its key.
-            let waiting = self.waiting_changes(keyspace)?;
+            let waiting = self.pending_changes(keyspace)?;
             let free = |key: &i64| !waiting.iter().any(|changes| changes.key == *key);
             let keys = i64::from(least.0) << 20..;
             changes.key = keys.into_iter().find(free).unwrap_or_default();
@@ -379,7 +384,7 @@ impl Catalog {
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] if a name was taken in the meantime.
-    pub fn make_known(&self, names: &Names) -> Result<bool> {
+    pub fn commit_new_relations(&self, names: &NameOverlay) -> Result<bool> {
         let (mut new, mut hidden) = (Vec::new(), Vec::new());
         for (name, is) in &names.by_name {
             let Name { was: None, stored: Some(stored) } = is else { return Ok(false) };
@@ -413,13 +418,13 @@ impl Catalog {
     }
 
     /// Decodes the rows of `:names`: changes that are being applied now, or at the next opening.
-    fn waiting_changes(&self, keyspace: KeyspaceId) -> Result<Vec<NameChanges>> {
+    fn pending_changes(&self, keyspace: KeyspaceId) -> Result<Vec<SchemaChanges>> {
         let schema = names_schema();
         let mut rows = Batch::new(&schema.shape());
         let mut scan = self.store().scan(keyspace, KeyRange::all_words(), Projection::ALL)?;
         while scan.next_batch(1024, &mut rows)? {}
         let changes = |row| match schema.row(&rows, row)?.as_slice() {
-            [Value::Int(key), value] => Ok(NameChanges::of_value(*key, value)),
+            [Value::Int(key), value] => Ok(SchemaChanges::of_value(*key, value)),
             _ => Ok(None),
         };
         let wrong = || Error::new(ErrorKind::Corruption, "a row of `:names` cannot be read");
@@ -431,12 +436,12 @@ impl Catalog {
     ///
     /// # Errors
     /// Errors of the store. The changes are then applied when the database is opened again.
-    pub fn change_names(&self, changes: &NameChanges) -> Result<()> {
+    pub fn change_names(&self, changes: &SchemaChanges) -> Result<()> {
         if changes.are_none() {
             return Ok(());
         }
         // Otherwise the edit could be durable without the rows that belong to it.
-        self.store().settle()?;
+        self.store().make_durable()?;
         // Relations created or dropped outside of transactions may come between check and edit.
         let edited = self.edit_names(changes);
         match edited {
@@ -454,7 +459,7 @@ impl Catalog {
         Ok(())
     }
 
-    fn edit_names(&self, changes: &NameChanges) -> Result<()> {
+    fn edit_names(&self, changes: &SchemaChanges) -> Result<()> {
         let infos = self.store().keyspaces();
         let is_there = |id: KeyspaceId| infos.iter().any(|info| info.id == id);
         let dropped: Vec<_> = changes.dropped.iter().copied().filter(|&id| is_there(id)).collect();
@@ -472,7 +477,7 @@ impl Catalog {
     ///
     /// # Errors
     /// Errors of the store; they are then dropped when the database is opened again.
-    pub fn forget_names(&self, names: &Names) -> Result<()> {
+    pub fn forget_names(&self, names: &NameOverlay) -> Result<()> {
         let ids: Vec<_> = names.made.iter().filter_map(|made| self.keyspace_named(made)).collect();
         if ids.is_empty() { Ok(()) } else { self.store().drop_keyspaces(&ids) }
     }
@@ -486,7 +491,7 @@ impl Catalog {
     pub fn finish_names(&self) -> Result<()> {
         let mut waiting = BTreeSet::new();
         if let Some(keyspace) = self.keyspace_named(NAMES) {
-            for changes in self.waiting_changes(keyspace)? {
+            for changes in self.pending_changes(keyspace)? {
                 match self.change_names(&changes) {
                     // A relation created outside of transactions took the name between the commit
                     // and the end of the process. The rows are not dropped; they wait for the name.
@@ -554,18 +559,18 @@ mod tests {
     }
 
     /// Creates a relation in place of the entry with its name.
-    fn make(catalog: &Catalog, names: &mut Names, schema: &Schema) {
+    fn make(catalog: &Catalog, names: &mut NameOverlay, schema: &Schema) {
         let there = catalog.find_in(names, &schema.name).unwrap();
         catalog.make(names, schema, there.as_ref()).unwrap();
     }
 
-    fn remove(catalog: &Catalog, names: &mut Names, read: &dyn Read, name: &str) {
+    fn remove(catalog: &Catalog, names: &mut NameOverlay, read: &dyn Read, name: &str) {
         let there = catalog.find_in(names, name).unwrap().unwrap();
         assert!(catalog.remove_in(names, read, name, &there).unwrap().is_empty());
     }
 
     /// Name of the first key column of a relation; `None` if there is no such relation.
-    fn key_of(catalog: &Catalog, names: &Names, name: &str) -> Option<String> {
+    fn key_of(catalog: &Catalog, names: &NameOverlay, name: &str) -> Option<String> {
         let entry = catalog.find_in(names, name).unwrap()?;
         Some(entry.schema().keys[0].name.clone())
     }
@@ -577,11 +582,11 @@ mod tests {
     /// Commits, without applying the changes to keyspaces.
     fn commit(
         catalog: &Catalog,
-        names: &Names,
+        names: &NameOverlay,
         transaction: Box<dyn Transaction>,
         rows: Vec<TableWrites>,
-    ) -> Result<NameChanges> {
-        let (changes, more) = catalog.name_changes(names, &*transaction)?;
+    ) -> Result<SchemaChanges> {
+        let (changes, more) = catalog.schema_changes(names, &*transaction)?;
         for row in rows.into_iter().chain(more) {
             transaction.write(&WriteBatch { tables: vec![row] })?;
         }
@@ -592,9 +597,9 @@ mod tests {
     #[test]
     fn what_a_transaction_makes_is_known_to_it_alone_until_it_commits() {
         let catalog = catalog();
-        let outside = Names::default();
+        let outside = NameOverlay::default();
         catalog.create(&schema("old", "a")).unwrap();
-        let mut names = Names::default();
+        let mut names = NameOverlay::default();
         let transaction = begin(&catalog);
         make(&catalog, &mut names, &schema("new", "b"));
         make(&catalog, &mut names, &schema("old", "c"));
@@ -621,11 +626,11 @@ mod tests {
     #[test]
     fn what_a_killed_process_did_not_come_to_is_done_when_it_is_opened_and_nothing_else() {
         let catalog = catalog();
-        let outside = Names::default();
+        let outside = NameOverlay::default();
         for (name, key) in [("a", "a"), ("b", "b"), ("c", "c")] {
             catalog.create(&schema(name, key)).unwrap();
         }
-        let mut names = Names::default();
+        let mut names = NameOverlay::default();
         let transaction = begin(&catalog);
         let pairs = [("a".to_owned(), "b".to_owned()), ("b".to_owned(), "a".to_owned())];
         let rows = catalog.rename_in(&mut names, &*transaction, &pairs).unwrap();
@@ -634,7 +639,7 @@ mod tests {
         assert_eq!(key_of(&catalog, &names, "a").as_deref(), Some("b"));
         assert_eq!(key_of(&catalog, &names, "c"), None);
         // A transaction that is never committed.
-        let mut lost = Names::default();
+        let mut lost = NameOverlay::default();
         make(&catalog, &mut lost, &schema("e", "e"));
         commit(&catalog, &names, transaction, rows).unwrap();
         assert_eq!(key_of(&catalog, &outside, "a").as_deref(), Some("a"), "nothing is done yet");
@@ -654,21 +659,21 @@ mod tests {
     #[test]
     fn a_name_that_somebody_else_took_is_a_conflict_and_what_was_made_goes() {
         let catalog = catalog();
-        let mut names = Names::default();
+        let mut names = NameOverlay::default();
         let transaction = begin(&catalog);
         make(&catalog, &mut names, &schema("r", "mine"));
         catalog.create(&schema("r", "theirs")).unwrap();
         let error = commit(&catalog, &names, transaction, Vec::new()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
         catalog.forget_names(&names).unwrap();
-        assert_eq!(key_of(&catalog, &Names::default(), "r").as_deref(), Some("theirs"));
+        assert_eq!(key_of(&catalog, &NameOverlay::default(), "r").as_deref(), Some("theirs"));
         assert_eq!(catalog.list().unwrap().len(), 1);
     }
 
     #[test]
     fn what_is_made_renamed_and_removed_in_one_transaction_leaves_nothing() {
         let catalog = catalog();
-        let mut names = Names::default();
+        let mut names = NameOverlay::default();
         let transaction = begin(&catalog);
         make(&catalog, &mut names, &schema("r", "first"));
         let rows = catalog
@@ -692,7 +697,7 @@ mod tests {
     fn one_relation_does_not_get_two_names() {
         let catalog = catalog();
         catalog.create(&schema("a", "a")).unwrap();
-        let mut names = Names::default();
+        let mut names = NameOverlay::default();
         let transaction = begin(&catalog);
         let pairs = ["b", "c"].map(|new| ("a".to_owned(), new.to_owned()));
         let error = catalog.rename_in(&mut names, &*transaction, &pairs).unwrap_err();
@@ -707,14 +712,14 @@ mod tests {
         }
         let error = commit(&catalog, &names, transaction, Vec::new()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
-        assert_eq!(key_of(&catalog, &Names::default(), "a").as_deref(), Some("a"));
+        assert_eq!(key_of(&catalog, &NameOverlay::default(), "a").as_deref(), Some("a"));
     }
 
     #[test]
     fn what_one_copy_did_not_touch_stays_as_another_left_it() {
         let catalog = catalog();
         let transaction = begin(&catalog);
-        let mut names = Names::default();
+        let mut names = NameOverlay::default();
         make(&catalog, &mut names, &schema("t", "t"));
         let base = names.clone();
         let (mut outer, mut inner) = (base.clone(), base.clone());
@@ -732,7 +737,7 @@ mod tests {
     fn rows_that_others_wrote_to_what_goes_are_a_conflict() {
         let catalog = catalog();
         let id = catalog.create(&schema("t", "t")).unwrap();
-        let mut names = Names::default();
+        let mut names = NameOverlay::default();
         let transaction = begin(&catalog);
         remove(&catalog, &mut names, &*transaction, "t");
         let mut rows = Batch::new(&schema("t", "t").shape());
@@ -746,7 +751,7 @@ mod tests {
 
     #[test]
     fn a_row_says_what_it_was_made_of() {
-        let changes = NameChanges {
+        let changes = SchemaChanges {
             key: 5,
             changed: vec![KeyspaceChange {
                 id: KeyspaceId(7),
@@ -756,8 +761,8 @@ mod tests {
             dropped: vec![KeyspaceId(3)],
             stale: vec!["o:by".into()],
         };
-        let again = NameChanges::of_value(5, &changes.to_value()).unwrap();
+        let again = SchemaChanges::of_value(5, &changes.to_value()).unwrap();
         assert_eq!(format!("{again:?}"), format!("{changes:?}"));
-        assert!(NameChanges::of_value(1, &Value::Int(1)).is_none());
+        assert!(SchemaChanges::of_value(1, &Value::Int(1)).is_none());
     }
 }

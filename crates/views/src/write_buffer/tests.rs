@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods)]
 
 use super::buffer::Buffer;
-use super::ordered::{BYTES_A_ROW, Patience, ROWS_A_CHUNK, Steps};
+use super::drain::{BYTES_A_ROW, Patience, ROWS_A_CHUNK, Steps};
 use base::Merge;
 use base::shape::{int_to_word, word_to_int};
 use env::sync::Mutex;

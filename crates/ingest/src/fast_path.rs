@@ -1,19 +1,19 @@
 //! The fast path for plain records: integers, one delimiter, no quotes, nothing unusual.
 //!
-//! A record that is not exactly like this is left to [`Careful`], one record at a time, so this
-//! loop never decides what is valid. `examples/parse_speed.rs` measures its gain over the careful
+//! A record that is not exactly like this is left to [`FullParser`], one record at a time, so this
+//! loop never decides what is valid. `examples/parse_speed.rs` measures its gain over the full
 //! path.
 //!
 //! # Invariants
-//! 1. A record is parsed here only if [`Careful`] would give the same edge.
+//! 1. A record is parsed here only if [`FullParser`] would give the same edge.
 //! 2. Nothing of a record is appended before all of it is parsed.
 
 use memchr::memchr;
 
 use crate::{
     EdgeChunk, InputError, Weights,
-    careful::Careful,
     dialect::{Delimiter, Dialect},
+    full_parser::FullParser,
     number,
     options::{VertexType, WeightType},
     scan::is_blank,
@@ -31,22 +31,22 @@ pub(crate) fn applies(dialect: &Dialect, quotes: bool) -> bool {
 /// Parses `bytes` from `at` to the end.
 ///
 /// # Errors
-/// As [`Careful::record`].
+/// As [`FullParser::record`].
 pub(crate) fn parse(
     dialect: &Dialect,
     bytes: &[u8],
     at: usize,
-    careful: &Careful<'_>,
+    full_parser: &FullParser<'_>,
     out: &mut EdgeChunk,
 ) -> Result<(), InputError> {
     let weighted = if dialect.weight.is_some() { dialect.weight_type } else { WeightType::None };
     match (dialect.vertex == VertexType::I64, weighted) {
-        (false, WeightType::None) => run::<false, NONE>(dialect, bytes, at, careful, out),
-        (false, WeightType::Float) => run::<false, FLOAT>(dialect, bytes, at, careful, out),
-        (false, WeightType::Int) => run::<false, INT>(dialect, bytes, at, careful, out),
-        (true, WeightType::None) => run::<true, NONE>(dialect, bytes, at, careful, out),
-        (true, WeightType::Float) => run::<true, FLOAT>(dialect, bytes, at, careful, out),
-        (true, WeightType::Int) => run::<true, INT>(dialect, bytes, at, careful, out),
+        (false, WeightType::None) => run::<false, NONE>(dialect, bytes, at, full_parser, out),
+        (false, WeightType::Float) => run::<false, FLOAT>(dialect, bytes, at, full_parser, out),
+        (false, WeightType::Int) => run::<false, INT>(dialect, bytes, at, full_parser, out),
+        (true, WeightType::None) => run::<true, NONE>(dialect, bytes, at, full_parser, out),
+        (true, WeightType::Float) => run::<true, FLOAT>(dialect, bytes, at, full_parser, out),
+        (true, WeightType::Int) => run::<true, INT>(dialect, bytes, at, full_parser, out),
     }
 }
 
@@ -58,7 +58,7 @@ fn run<const SIGNED: bool, const WEIGHT: u8>(
     dialect: &Dialect,
     bytes: &[u8],
     mut at: usize,
-    careful: &Careful<'_>,
+    full_parser: &FullParser<'_>,
     out: &mut EdgeChunk,
 ) -> Result<(), InputError> {
     match dialect.delimiter {
@@ -67,7 +67,7 @@ fn run<const SIGNED: bool, const WEIGHT: u8>(
             while at < bytes.len() {
                 at = span::<SIGNED, WEIGHT, false>(shape, dialect, bytes, at, out);
                 if at < bytes.len() {
-                    at = careful.record(at, out)?;
+                    at = full_parser.record(at, out)?;
                 }
             }
         }
@@ -76,7 +76,7 @@ fn run<const SIGNED: bool, const WEIGHT: u8>(
             while at < bytes.len() {
                 at = span::<SIGNED, WEIGHT, true>(shape, dialect, bytes, at, out);
                 if at < bytes.len() {
-                    at = careful.record(at, out)?;
+                    at = full_parser.record(at, out)?;
                 }
             }
         }

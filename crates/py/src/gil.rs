@@ -50,14 +50,14 @@ pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send)
     result
 }
 
-/// Backoff of [`at_once`], for all tables: data that is seldom in memory makes lookups in other
-/// tables only a little slower.
+/// Backoff of [`try_with_gil`], for all tables: data that is seldom in memory makes lookups in
+/// other tables only a little slower.
 static PAUSES: env::Pauses = env::Pauses::new();
 
 /// Does `work` while holding the GIL, as long as it reads no file. `None` where it would read one:
 /// then the caller does it again without the GIL, so that other threads run while this one waits
 /// for the device.
-pub(crate) fn at_once<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub(crate) fn try_with_gil<T>(work: impl FnOnce() -> T) -> Option<T> {
     if PAUSES.is_one() {
         return None;
     }
@@ -68,8 +68,8 @@ pub(crate) fn at_once<T>(work: impl FnOnce() -> T) -> Option<T> {
 
 /// A lookup whose data is mostly in memory, where it takes no longer than releasing the GIL. It
 /// holds the GIL unless a file has to be read.
-pub(crate) fn look<T: Send>(py: Python<'_>, mut look: impl FnMut() -> T + Send) -> T {
-    match at_once(&mut look) {
+pub(crate) fn lookup<T: Send>(py: Python<'_>, mut look: impl FnMut() -> T + Send) -> T {
+    match try_with_gil(&mut look) {
         Some(found) => found,
         None => detached(py, look),
     }
@@ -88,7 +88,7 @@ pub(crate) fn write<T: Send>(
     database: &quipu::Database,
     mut write: impl FnMut() -> quipu::Result<T> + Send,
 ) -> PyResult<T> {
-    if database.commits_at_once() && !WRITES_PAUSES.is_one() {
+    if database.commit_would_not_block() && !WRITES_PAUSES.is_one() {
         let done = env::at_once(&mut write);
         WRITES_PAUSES.note(done.is_some());
         if let Some(done) = done {

@@ -9,7 +9,7 @@ use std::fmt;
 type Begin = dyn Fn(&[Value]) -> Result<Box<dyn Accumulate>, Failure> + Send + Sync;
 
 /// A user-defined aggregate. It is never a meet aggregate.
-pub struct OwnAggregate {
+pub struct UserAggregate {
     /// Name in scripts.
     pub name: String,
     /// Maximum number of arguments after the variable.
@@ -22,7 +22,7 @@ pub static OWN: Aggregate = super::ordinary("", usize::MAX, |_| {
     Err(Failure::new("an aggregate of the program's is begun by itself"))
 });
 
-impl OwnAggregate {
+impl UserAggregate {
     /// Creates an aggregate. `begin` receives the arguments after the variable and creates an
     /// accumulator for each group.
     pub fn new(
@@ -46,9 +46,9 @@ impl OwnAggregate {
     }
 }
 
-impl fmt::Debug for OwnAggregate {
+impl fmt::Debug for UserAggregate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "OwnAggregate({})", self.name)
+        write!(f, "UserAggregate({})", self.name)
     }
 }
 

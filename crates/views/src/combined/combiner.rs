@@ -1,7 +1,7 @@
 //! The user-defined function, and its use in the write buffer.
 
 use crate::keys::KeyOf;
-use crate::waiting::Sums;
+use crate::write_buffer::Accumulate;
 use base::KeyRef;
 use base::shape::word_to_int;
 use relation::KeyType;
@@ -51,12 +51,12 @@ thread_local! {
 
 /// The function, with the type of the keys that it is called with.
 #[derive(Clone)]
-pub(super) struct Join {
+pub(super) struct CombineFn {
     combiner: Arc<dyn Combiner>,
     key: KeyType,
 }
 
-impl Join {
+impl CombineFn {
     pub(super) fn new(combiner: Arc<dyn Combiner>, key: KeyType) -> Self {
         Self { combiner, key }
     }
@@ -67,7 +67,7 @@ impl Join {
 
     /// Replaces `made` by the combination of two values of a key. After an error its contents are
     /// unspecified.
-    pub(super) fn join(
+    pub(super) fn combine(
         &self,
         key: KeyRef<'_>,
         old: &[u8],
@@ -83,7 +83,7 @@ impl Join {
                 self.combiner.combine(KeyOf::I64(word_to_int(word)), old, new, made)?;
             }
             (KeyType::Str, KeyRef::Bytes(encoded)) => {
-                let text = model::decode_text(encoded).map_err(|error| {
+                let text = model::decode_str(encoded).map_err(|error| {
                     Error::new(ErrorKind::Corruption, format!("a key is no text: {error}"))
                 })?;
                 self.combiner.combine(KeyOf::Str(&text), old, new, made)?;
@@ -110,7 +110,7 @@ impl Join {
     }
 }
 
-impl Sums for Join {
+impl Accumulate for CombineFn {
     type Sum = Box<[u8]>;
     type Delta<'a> = &'a [u8];
 
@@ -120,8 +120,8 @@ impl Sums for Join {
 
     fn add(&self, key: KeyRef<'_>, sum: &mut Box<[u8]>, delta: &[u8]) -> Result<()> {
         let mut made = MADE.take();
-        let joined = self.join(key, sum, delta, &mut made);
-        if joined.is_ok() {
+        let combined = self.combine(key, sum, delta, &mut made);
+        if combined.is_ok() {
             // Most values keep their length, so their memory is reused.
             if made.len() == sum.len() {
                 sum.copy_from_slice(&made);
@@ -132,7 +132,7 @@ impl Sums for Join {
         if made.capacity() <= KEPT_BYTES_MAX {
             MADE.set(made);
         }
-        joined
+        combined
     }
 
     fn bytes(sum: &Box<[u8]>) -> u64 {

@@ -5,18 +5,18 @@
 //! caller needs them in the store. Counters and combined values share this module.
 
 mod buffer;
+mod drain;
 #[cfg(all(test, feature = "shuttle"))]
 mod models;
-mod ordered;
 mod registry;
 mod schedule;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use buffer::{Buffer, RefKey, Sums};
-pub(crate) use ordered::{BYTES_A_ROW, Patience, Steps};
+pub(crate) use buffer::{Accumulate, Buffer, RefKey};
+pub(crate) use drain::{BYTES_A_ROW, Patience, Steps};
 pub use registry::{Buffering, Registry};
-pub(crate) use schedule::{Schedule, Waits};
+pub(crate) use schedule::{Buffered, Schedule};
 
 use base::{KeyRef, Keys};
 use env::Env;
@@ -24,7 +24,7 @@ use relation::KeyType;
 use store::Result;
 
 /// The write buffer of a view, by the type of its keys.
-pub(crate) enum Waiting<S: Sums> {
+pub(crate) enum WriteBuffer<S: Accumulate> {
     /// No buffer: every increment is a commit.
     Nothing,
     /// Keys of one word.
@@ -33,7 +33,7 @@ pub(crate) enum Waiting<S: Sums> {
     Texts(Buffer<Box<[u8]>, S>),
 }
 
-impl<S: Sums> Waiting<S> {
+impl<S: Accumulate> WriteBuffer<S> {
     /// A buffer for keys of this type; [`Self::Nothing`] unless `wait`.
     pub(crate) fn of(key: KeyType, wait: bool, how: S, env: &dyn Env, steps: Steps) -> Self {
         match key {

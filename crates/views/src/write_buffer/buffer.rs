@@ -1,5 +1,5 @@
 //! Hash tables of increments, summed by key, that are not written yet. Durability `none` allows
-//! this delay. [`Sums`] defines what a sum is.
+//! this delay. [`Accumulate`] defines what a sum is.
 //!
 //! # Why shards, each with a lock
 //! An increment touches one key. An uncontended lock costs about as much as an atomic addition,
@@ -9,7 +9,7 @@
 //! # Why a shard has two tables
 //! Hashes distribute keys over the shards. So writing a single shard would visit all of a memtable
 //! for a 64th of its rows. Instead the tables of all shards are sealed, sorted together and written
-//! in key order (`ordered.rs`), while increments go into fresh tables.
+//! in key order (`drain.rs`), while increments go into fresh tables.
 //!
 //! # Invariants
 //! 1. An increment is either in the buffer or in the store, never in both and never in neither, as
@@ -26,7 +26,7 @@
 //!    later increment is in it.
 //! 6. `rows` is 0 only if every increment is visible in the store.
 
-use crate::waiting::ordered::{Drains, Pace, Progress, Steps};
+use crate::write_buffer::drain::{DrainBacklog, Drains, Progress, Steps};
 use base::KeyRef;
 use env::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use env::sync::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
@@ -47,7 +47,7 @@ const SUMS_ATTEMPTS: usize = 4;
 const SORTED_MIN: usize = 64;
 
 /// How increments combine into sums.
-pub(crate) trait Sums: Send + Sync {
+pub(crate) trait Accumulate: Send + Sync {
     /// The sum of a key's increments.
     type Sum: Clone + Send;
 
@@ -100,7 +100,7 @@ impl RefKey for Box<[u8]> {
 }
 
 /// Sums of increments by key.
-pub(crate) struct Buffer<K, S: Sums> {
+pub(crate) struct Buffer<K, S: Accumulate> {
     pub(super) how: S,
     pub(super) steps: Steps,
     hasher: FixedState,
@@ -108,7 +108,7 @@ pub(crate) struct Buffer<K, S: Sums> {
     pub(super) progress: RwLock<Progress<K>>,
     /// The running drain of sealed tables. Each step of a drain takes this lock.
     pub(super) draining: Mutex<Drains<K, S>>,
-    pub(super) pace: Pace,
+    pub(super) backlog: DrainBacklog,
     /// Number of shards that [`Buffer::drain_while`] has visited.
     drained: AtomicUsize,
     rows: AtomicU64,
@@ -118,13 +118,13 @@ pub(crate) struct Buffer<K, S: Sums> {
 
 /// Aligned to two cache lines, because processors prefetch the adjacent one.
 #[repr(align(128))]
-pub(super) struct Shard<K, S: Sums> {
+pub(super) struct Shard<K, S: Accumulate> {
     pub(super) tables: Mutex<Tables<K, S>>,
     pub(super) generation: AtomicU64,
 }
 
 /// The keys of a shard with their sums.
-pub(super) struct Tables<K, S: Sums> {
+pub(super) struct Tables<K, S: Accumulate> {
     /// Receives increments.
     pub(super) open: Rows<K, S>,
     /// Being written in key order; [`Progress`] tells how far.
@@ -132,7 +132,7 @@ pub(super) struct Tables<K, S: Sums> {
 }
 
 /// A hash table of keys and sums.
-pub(super) type Rows<K, S> = HashTable<(K, <S as Sums>::Sum)>;
+pub(super) type Rows<K, S> = HashTable<(K, <S as Accumulate>::Sum)>;
 
 /// The keys of a call, grouped by shard.
 struct ByShard {
@@ -160,7 +160,7 @@ struct Change {
     bytes: u64,
 }
 
-impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
+impl<K: RefKey + Ord, S: Accumulate> Buffer<K, S> {
     /// An empty buffer. `seed` is that of the hash that assigns keys to shards.
     pub(crate) fn new(how: S, seed: u64, steps: Steps) -> Self {
         let tables = || Tables { open: HashTable::new(), sealed: HashTable::new() };
@@ -172,7 +172,7 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
             shards: (0..SHARDS).map(|_| shard()).collect(),
             progress: RwLock::default(),
             draining: Mutex::default(),
-            pace: Pace::default(),
+            backlog: DrainBacklog::default(),
             drained: AtomicUsize::new(0),
             rows: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
@@ -388,8 +388,8 @@ impl<K: RefKey + Ord, S: Sums> Buffer<K, S> {
         Q: Hash + Ord + ?Sized,
         K: Borrow<Q>,
     {
-        let waits = written.is_none_or(|written| written.borrow() < key);
-        let sealed = if waits { find(&tables.sealed, hash, key) } else { None };
+        let is_buffered = written.is_none_or(|written| written.borrow() < key);
+        let sealed = if is_buffered { find(&tables.sealed, hash, key) } else { None };
         match (sealed, find(&tables.open, hash, key)) {
             (Some(older), Some(newer)) => Some(self.how.both(older, newer)),
             (older, newer) => older.or(newer).cloned(),
@@ -572,13 +572,13 @@ where
 }
 
 /// Bytes of keys and sums outside the hash table.
-pub(super) fn bytes_of<K: RefKey, S: Sums>(rows: &[(K, S::Sum)]) -> u64 {
+pub(super) fn bytes_of<K: RefKey, S: Accumulate>(rows: &[(K, S::Sum)]) -> u64 {
     rows.iter().map(|(key, sum)| key.bytes() + S::bytes(sum)).sum()
 }
 
 /// The rows of a shard while they are written. Its destructor puts rows that were not written back
 /// into the shard, even if a user-defined function panics.
-struct Draining<'a, K: RefKey + Ord, S: Sums> {
+struct Draining<'a, K: RefKey + Ord, S: Accumulate> {
     buffer: &'a Buffer<K, S>,
     shard: &'a Shard<K, S>,
     sums: &'a mut Rows<K, S>,
@@ -587,7 +587,7 @@ struct Draining<'a, K: RefKey + Ord, S: Sums> {
     counted: (u64, u64),
 }
 
-impl<K: RefKey + Ord, S: Sums> Drop for Draining<'_, K, S> {
+impl<K: RefKey + Ord, S: Accumulate> Drop for Draining<'_, K, S> {
     fn drop(&mut self) {
         let (rows, bytes) = self.counted;
         let left = bytes_of::<K, S>(&self.rows);
@@ -601,13 +601,13 @@ impl<K: RefKey + Ord, S: Sums> Drop for Draining<'_, K, S> {
 }
 
 /// All shards and `progress`, locked: nothing is added and nothing is written.
-pub(crate) struct Held<'a, K, S: Sums> {
+pub(crate) struct Held<'a, K, S: Accumulate> {
     buffer: &'a Buffer<K, S>,
     shards: Vec<MutexGuard<'a, Tables<K, S>>>,
     progress: RwLockWriteGuard<'a, Progress<K>>,
 }
 
-impl<K: RefKey + Ord, S: Sums> Held<'_, K, S> {
+impl<K: RefKey + Ord, S: Accumulate> Held<'_, K, S> {
     /// Removes all sums.
     pub(crate) fn clear(mut self) {
         for tables in &mut self.shards {
@@ -618,7 +618,7 @@ impl<K: RefKey + Ord, S: Sums> Held<'_, K, S> {
         // Otherwise a paused drain would keep the memory of its copies until its next step.
         if let Some(mut draining) = self.buffer.draining.try_lock() {
             draining.drain = None;
-            self.buffer.pace.end();
+            self.buffer.backlog.end();
         }
         // Only changed under one of the locks held here.
         self.buffer.rows.store(0, Ordering::Release);

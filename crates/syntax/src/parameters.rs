@@ -9,17 +9,17 @@ type Is<'f> = &'f dyn Fn(&Ident) -> bool;
 impl Query {
     /// Position of the first use of a parameter in the query.
     #[must_use]
-    pub fn place_of_parameter(&self, name: &str) -> Option<Span> {
-        self.place_of(&|ident| ident.text == name)
+    pub fn span_of_parameter(&self, name: &str) -> Option<Span> {
+        self.span_of(&|ident| ident.text == name)
     }
 
     /// Position of the first use of any parameter in the query.
     #[must_use]
-    pub fn place_of_any_parameter(&self) -> Option<Span> {
-        self.place_of(&|_| true)
+    pub fn span_of_any_parameter(&self) -> Option<Span> {
+        self.span_of(&|_| true)
     }
 
-    fn place_of(&self, is: Is<'_>) -> Option<Span> {
+    fn span_of(&self, is: Is<'_>) -> Option<Span> {
         let options = &self.options;
         let columns = options.mutation.iter().filter_map(|mutation| mutation.spec.as_ref());
         let columns = columns.flat_map(Spec::columns);
@@ -40,11 +40,11 @@ impl Query {
 impl Expr {
     /// Position of the first use of a parameter in the expression.
     #[must_use]
-    pub fn place_of_parameter(&self, name: &str) -> Option<Span> {
-        self.place_of(&|ident| ident.text == name)
+    pub fn span_of_parameter(&self, name: &str) -> Option<Span> {
+        self.span_of(&|ident| ident.text == name)
     }
 
-    fn place_of(&self, is: Is<'_>) -> Option<Span> {
+    fn span_of(&self, is: Is<'_>) -> Option<Span> {
         match self {
             Self::Literal(..) | Self::Variable(_) => None,
             Self::Parameter(ident) => is(ident).then_some(ident.span),
@@ -57,14 +57,14 @@ impl Expr {
     /// Whether the expression contains parameters.
     #[must_use]
     pub fn has_parameters(&self) -> bool {
-        self.place_of(&|_| true).is_some()
+        self.span_of(&|_| true).is_some()
     }
 
     /// Replaces each parameter by the literal that `value` returns for it.
     ///
     /// # Errors
     /// Those of `value`.
-    pub fn give_parameters<E>(
+    pub fn bind_parameters<E>(
         &mut self,
         value: &mut impl FnMut(&Ident) -> Result<Value, E>,
     ) -> Result<(), E> {
@@ -74,20 +74,20 @@ impl Expr {
                 *self = Self::Literal(value(ident)?, ident.span);
                 Ok(())
             }
-            Self::List(items, _) => items.iter_mut().try_for_each(|one| one.give_parameters(value)),
+            Self::List(items, _) => items.iter_mut().try_for_each(|one| one.bind_parameters(value)),
             Self::Object(fields, _) => fields.iter_mut().try_for_each(|(name, field)| {
-                name.give_parameters(value)?;
-                field.give_parameters(value)
+                name.bind_parameters(value)?;
+                field.bind_parameters(value)
             }),
             Self::Call { args, .. } => {
-                args.iter_mut().try_for_each(|one| one.give_parameters(value))
+                args.iter_mut().try_for_each(|one| one.bind_parameters(value))
             }
         }
     }
 }
 
 fn in_all<'e>(all: impl IntoIterator<Item = &'e Expr>, is: Is<'_>) -> Option<Span> {
-    all.into_iter().find_map(|expr| expr.place_of(is))
+    all.into_iter().find_map(|expr| expr.span_of(is))
 }
 
 fn in_rule(rule: &Rule, is: Is<'_>) -> Option<Span> {
@@ -96,7 +96,7 @@ fn in_rule(rule: &Rule, is: Is<'_>) -> Option<Span> {
             let args = head.iter().filter_map(|item| item.aggregate.as_ref());
             in_all(args.flat_map(|(_, args)| args), is).or_else(|| in_formula(body, is))
         }
-        Rule::Constant { data, .. } => data.place_of(is),
+        Rule::Constant { data, .. } => data.span_of(is),
         Rule::Fixed { inputs, options, .. } => inputs
             .iter()
             .find_map(|input| in_atom(input, is))
@@ -126,7 +126,7 @@ fn in_atom(atom: &Atom, is: Is<'_>) -> Option<Span> {
         Atom::Search { args, parameters, .. } => values(args).or_else(|| values(parameters)),
         Atom::Condition(expr)
         | Atom::Unify { value: expr, .. }
-        | Atom::Member { list: expr, .. } => expr.place_of(is),
+        | Atom::Member { list: expr, .. } => expr.span_of(is),
     }
 }
 
@@ -153,10 +153,10 @@ mod tests {
         ];
         for text in texts {
             let Ok(Script::Query(query)) = parse(text) else { panic!("{text} is no query") };
-            let place = query.place_of_parameter("p").unwrap_or_else(|| panic!("{text}"));
+            let place = query.span_of_parameter("p").unwrap_or_else(|| panic!("{text}"));
             let place = place.start as usize..place.end as usize;
             assert_eq!(text.get(place), Some("$p"), "{text}");
-            assert_eq!(query.place_of_parameter("q"), None);
+            assert_eq!(query.span_of_parameter("q"), None);
         }
     }
 }

@@ -12,9 +12,9 @@ use store::Result;
 const WAIT_US: u64 = 700_000;
 
 /// A view with a write buffer.
-pub(crate) trait Waits: Send + Sync {
+pub(crate) trait Buffered: Send + Sync {
     /// Number of buffered keys.
-    fn rows_waiting(&self) -> u64;
+    fn rows_buffered(&self) -> u64;
 
     /// Makes the buffer refuse further increments.
     fn close_buffer(&self);
@@ -48,9 +48,9 @@ pub(crate) trait Waits: Send + Sync {
     }
 
     /// Writes the buffer, if it is not empty.
-    fn write_waiting(&self) -> Result<()> {
+    fn flush_buffer(&self) -> Result<()> {
         self.check_process()?;
-        if self.rows_waiting() == 0 {
+        if self.rows_buffered() == 0 {
             return Ok(());
         }
         self.write_all()
@@ -71,12 +71,12 @@ pub(crate) trait Waits: Send + Sync {
 pub(crate) struct Schedule {
     owner: Owner,
     env: Arc<dyn Env>,
-    view: Weak<dyn Waits>,
+    view: Weak<dyn Buffered>,
     scheduled: AtomicBool,
 }
 
 impl Schedule {
-    pub(crate) fn new(env: Arc<dyn Env>, view: Weak<dyn Waits>) -> Self {
+    pub(crate) fn new(env: Arc<dyn Env>, view: Weak<dyn Buffered>) -> Self {
         Self { owner: Owner::here(), env, view, scheduled: AtomicBool::new(false) }
     }
 
@@ -94,7 +94,7 @@ impl Schedule {
                 // A failed write poisons the store, and the next call reports it. An increment that
                 // a user-defined function refused stays in the buffer, and its readers get the
                 // error.
-                let _ = view.write_waiting();
+                let _ = view.flush_buffer();
             };
             env.spawn(JobKind::Foreground, Box::new(job));
         };

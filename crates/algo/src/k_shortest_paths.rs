@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 
 use hashbrown::HashSet;
 
-use crate::dijkstra::{Emit, Path};
-use crate::nearest::{Search, refuse_negative};
-use crate::watch::Ticker;
-use crate::{Csr, Error, Stopped, Watch};
+use crate::dijkstra::{Output, Path};
+use crate::dijkstra_search::{Search, refuse_negative};
+use crate::limits::Ticker;
+use crate::{Csr, Error, Limits, Stopped};
 
-/// Passes up to `k` paths from each of `starts` to each of `goals` to `emit`, cheapest first.
+/// Passes up to `k` paths from each of `starts` to each of `goals` to `output`, cheapest first.
 ///
 /// Paths of equal cost are in the order of their vertices, except for the first path. A pair
 /// without a path has no results. The path from a vertex to itself consists of that vertex.
@@ -26,15 +26,15 @@ pub fn k_shortest_paths(
     starts: &[u32],
     goals: &[u32],
     k: usize,
-    watch: &dyn Watch,
-    emit: &mut Emit<'_>,
+    limits: &dyn Limits,
+    output: &mut Output<'_>,
 ) -> Result<(), Error> {
-    let ticker = &mut Ticker::new(watch)?;
+    let ticker = &mut Ticker::new(limits)?;
     refuse_negative(graph, ticker)?;
     let mut search = Search::new(graph);
     for &start in starts {
         for &goal in goals {
-            Pair { graph, start, goal }.run(k, &mut search, ticker, emit)?;
+            Pair { graph, start, goal }.run(k, &mut search, ticker, output)?;
         }
     }
     Ok(())
@@ -64,7 +64,7 @@ impl Pair<'_> {
         k: usize,
         search: &mut Search,
         ticker: &mut Ticker<'_>,
-        emit: &mut Emit<'_>,
+        output: &mut Output<'_>,
     ) -> Result<(), Stopped> {
         let mut found: Vec<Vec<u32>> = Vec::new();
         let mut candidates = BTreeSet::new();
@@ -80,7 +80,7 @@ impl Pair<'_> {
                 break;
             };
             let cost = f64::from_bits(cost_bits);
-            emit(Path { start: self.start, goal, cost, vertices: &vertices })?;
+            output(Path { start: self.start, goal, cost, vertices: &vertices })?;
             found.push(vertices);
             if found.len() == k {
                 break;

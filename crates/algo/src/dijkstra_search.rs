@@ -9,7 +9,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::watch::Ticker;
+use crate::limits::Ticker;
 use crate::{Csr, Error, NO_VERTEX, Stopped};
 
 /// A vertex reached at a cost. Greater means nearer; among equal costs, the smaller vertex is

@@ -4,8 +4,8 @@
 use crate::combined::{self, Combined, CombinedDef, Combiner};
 use crate::counters::{self, Counters, CountersDef};
 use crate::owner::check_process;
-use crate::waiting::ordered::ROWS_A_CHUNK;
-use crate::waiting::{BYTES_A_ROW, Waits};
+use crate::write_buffer::drain::ROWS_A_CHUNK;
+use crate::write_buffer::{BYTES_A_ROW, Buffered};
 use base::KeyspaceId;
 use env::sync::Mutex;
 use env::{Env, Owner};
@@ -70,7 +70,7 @@ impl View {
         }
     }
 
-    fn waits(&self) -> &dyn Waits {
+    fn buffered(&self) -> &dyn Buffered {
         match self {
             Self::Counters(core) => &**core,
             Self::Combined(core) => &**core,
@@ -169,7 +169,7 @@ impl Registry {
     ///
     /// # Errors
     /// The first failure. Increments that were not written stay in their buffers.
-    pub fn write_waiting(&self) -> Result<()> {
+    pub fn flush_buffers(&self) -> Result<()> {
         check_process(self.owner)?;
         let failed = self.write_each();
         failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
@@ -179,23 +179,23 @@ impl Registry {
     ///
     /// # Errors
     /// A failed write. Increments that were not written stay in the buffer.
-    pub fn write_waiting_in(&self, keyspace: KeyspaceId) -> Result<()> {
+    pub fn flush_buffer_of(&self, keyspace: KeyspaceId) -> Result<()> {
         check_process(self.owner)?;
         let view = self.open.lock().by_id.get(&keyspace).cloned();
-        view.map_or(Ok(()), |view| view.waits().write_waiting())
+        view.map_or(Ok(()), |view| view.buffered().flush_buffer())
     }
 
     /// Whether the view with this keyspace has buffered increments; for `None`, whether any has.
     #[must_use]
-    pub fn is_waiting(&self, keyspace: Option<KeyspaceId>) -> bool {
+    pub fn has_buffered(&self, keyspace: Option<KeyspaceId>) -> bool {
         if !self.owner.is_here() {
             return false;
         }
         let open = self.open.lock();
-        let waits = |view: &View| view.waits().rows_waiting() > 0;
+        let has_rows = |view: &View| view.buffered().rows_buffered() > 0;
         match keyspace {
-            Some(keyspace) => open.by_id.get(&keyspace).is_some_and(waits),
-            None => open.by_id.values().any(waits),
+            Some(keyspace) => open.by_id.get(&keyspace).is_some_and(has_rows),
+            None => open.by_id.values().any(has_rows),
         }
     }
 
@@ -206,7 +206,7 @@ impl Registry {
             return Vec::new();
         }
         let views = self.open.lock().by_id.clone();
-        let failed = |(id, view): (_, View)| Some((id, view.waits().write_waiting().err()?));
+        let failed = |(id, view): (_, View)| Some((id, view.buffered().flush_buffer().err()?));
         views.into_iter().filter_map(failed).collect()
     }
 
@@ -216,7 +216,7 @@ impl Registry {
             return;
         }
         if let Some(view) = self.open.lock().by_id.get(&keyspace) {
-            view.waits().end();
+            view.buffered().end();
         }
     }
 
@@ -235,7 +235,7 @@ impl Registry {
         };
         let mut result = Ok(());
         for view in views.values() {
-            result = result.and(view.waits().close());
+            result = result.and(view.buffered().close());
         }
         result
     }

@@ -2,7 +2,7 @@
 //! while another thread drains everything. `make models` runs them for longer.
 
 use super::buffer::Buffer;
-use super::ordered::{Patience, Steps};
+use super::drain::{Patience, Steps};
 use base::Merge;
 use base::shape::{int_to_word, word_to_int};
 use env::model::explore;
@@ -88,7 +88,7 @@ fn own(shared: &Shared, owner: u64, paced: bool) -> BTreeMap<u64, i64> {
             || shared.stored(one),
             |stored, sum| sum.map_or(0, |&word| word_to_int(word)) + stored,
         );
-        assert_eq!(sum, right[&one], "one key, waiting and written");
+        assert_eq!(sum, right[&one], "one key, buffered and written");
         let moment = || Arc::clone(&shared.written.lock());
         let (sums, at) = shared.buffer.sums_at(keys.len(), |i| &keys[i], moment);
         for (key, sum) in keys.iter().zip(sums) {
@@ -181,12 +181,12 @@ fn a_flush_beside_a_failure_has_written_all_or_fails() {
 
 #[test]
 fn an_increment_is_waiting_or_written_for_whoever_looks() {
-    explore("waiting increments", || owners_beside_a_writer(-1));
+    explore("buffered increments", || owners_beside_a_writer(-1));
 }
 
 #[test]
 fn a_write_that_fails_loses_and_doubles_no_increment() {
-    explore("waiting increments, a failing write", || {
+    explore("buffered increments, a failing write", || {
         (0..3).for_each(owners_beside_a_writer);
     });
 }
