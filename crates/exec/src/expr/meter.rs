@@ -10,7 +10,8 @@ use function::{Failure, FunctionContext};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Counts the bytes that an expression's values hold. Functions reach it through [`FunctionContext`].
+/// Counts the bytes that an expression's values hold. Functions reach it through
+/// [`FunctionContext`].
 pub(crate) struct Meter<'a> {
     ambient: &'a dyn FunctionContext,
     interner: &'a Interner,
