@@ -1,5 +1,6 @@
 //! Errors of scripts and queries.
 
+use function::{FailureKind, Stop};
 use std::fmt;
 use store::ErrorKind;
 use syntax::{Diagnostic, Span};
@@ -14,7 +15,7 @@ pub enum Error {
     /// An error of a user-defined rule or aggregate, with its cause.
     UserDefined(Diagnostic, function::Cause),
     /// The script was killed, or exceeded its timeout.
-    Stopped(String),
+    Stopped(Stop),
     /// The script would exceed its memory limit.
     Limit(String),
     /// The script would change something and must not.
@@ -74,10 +75,10 @@ impl Error {
     /// Converts the failure of a function or an aggregate: its own error, what stopped it, or an
     /// error below it.
     pub fn failed(failure: function::Failure, span: Span) -> Self {
-        let function::Failure { message, hint, is_stopped, is_limit, cause } = failure;
+        let function::Failure { message, hint, kind, cause } = failure;
         if let Some(error) = cause.as_ref().and_then(function::Cause::get::<Self>) {
             match error {
-                Self::Stopped(_) => return Self::Stopped(message),
+                Self::Stopped(why) => return Self::Stopped(*why),
                 Self::Limit(_) => return Self::Limit(message),
                 Self::WouldBlock => return Self::WouldBlock,
                 Self::Store(error) => return Self::Store(error.clone().with_message(message)),
@@ -90,10 +91,10 @@ impl Error {
         {
             return Self::Store(error.clone().with_message(message));
         }
-        match (is_stopped, is_limit) {
-            (true, _) => Self::Stopped(message),
-            (false, true) => Self::Limit(message),
-            (false, false) => {
+        match kind {
+            FailureKind::Stopped(why) => Self::Stopped(why),
+            FailureKind::Limit => Self::Limit(message),
+            FailureKind::Refused => {
                 let problem = Diagnostic { message, span, hint };
                 match cause {
                     Some(cause) => Self::UserDefined(problem, cause),
@@ -128,7 +129,8 @@ impl Error {
                     None => problem.message.clone(),
                 }
             }
-            Self::Stopped(message) | Self::Limit(message) => message.clone(),
+            Self::Stopped(why) => why.to_string(),
+            Self::Limit(message) => message.clone(),
             Self::Store(error) => error.to_string(),
             Self::WouldBlock => WOULD_BLOCK.to_owned(),
         }
@@ -147,7 +149,8 @@ impl fmt::Display for Error {
             Self::Value(problem) | Self::UserDefined(problem, _) | Self::ReadOnly(problem) => {
                 f.write_str(&problem.message)
             }
-            Self::Stopped(message) | Self::Limit(message) => f.write_str(message),
+            Self::Stopped(why) => why.fmt(f),
+            Self::Limit(message) => f.write_str(message),
             Self::Store(error) => error.fmt(f),
             Self::WouldBlock => f.write_str(WOULD_BLOCK),
         }

@@ -4,6 +4,7 @@
 use crate::error::{Error, Result};
 use crate::files::Files;
 use env::Env;
+use function::Stop;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
@@ -173,14 +174,14 @@ impl<'w> QueryLimits<'w> {
     /// [`Error::Stopped`] once the query has to stop; [`Error::Limit`] if it holds too much memory.
     pub fn check(&self, held_bytes: u64) -> Result<()> {
         if self.cancelled.load(Relaxed) {
-            return Err(Error::Stopped("the query was killed".to_owned()));
+            return Err(Error::Stopped(Stop::Killed));
         }
         if self.go_on.is_some_and(|go_on| !go_on()) {
-            return Err(Error::Stopped("the query was interrupted".to_owned()));
+            return Err(Error::Stopped(Stop::Interrupted));
         }
         let deadline = self.deadline_us.load(Relaxed);
         if deadline != u64::MAX && self.env.monotonic_us() >= deadline {
-            return Err(Error::Stopped("the query ran into its timeout".to_owned()));
+            return Err(Error::Stopped(Stop::TimedOut));
         }
         if held_bytes > self.memory_bytes_max {
             return Err(Error::Limit(format!(

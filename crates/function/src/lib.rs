@@ -95,13 +95,43 @@ pub struct Failure {
     pub message: String,
     /// A suggestion, if there is a likely one.
     pub hint: Option<String>,
-    /// Whether the function was cancelled.
-    pub is_stopped: bool,
-    /// Whether the query's memory limit would have been exceeded.
-    pub is_limit: bool,
+    /// What kind of failure it is.
+    pub kind: FailureKind,
     /// An underlying error that the arguments did not cause. The script ends with this error and
     /// its kind.
     pub cause: Option<Cause>,
+}
+
+/// The kind of a [`Failure`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The function does not take its arguments, or something below it failed.
+    Refused,
+    /// The query ended early.
+    Stopped(Stop),
+    /// A memory limit would have been exceeded.
+    Limit,
+}
+
+/// Why a query ends early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Another session killed it.
+    Killed,
+    /// Its caller asked it to end, for example by Ctrl-C.
+    Interrupted,
+    /// It ran longer than its timeout.
+    TimedOut,
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Killed => "the query was killed",
+            Self::Interrupted => "the query was interrupted",
+            Self::TimedOut => "the query ran into its timeout",
+        })
+    }
 }
 
 /// The underlying error of a [`Failure`].
@@ -133,13 +163,7 @@ impl Eq for Cause {}
 impl Failure {
     /// A failure without a hint.
     pub fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            hint: None,
-            is_stopped: false,
-            is_limit: false,
-            cause: None,
-        }
+        Self { message: message.into(), hint: None, kind: FailureKind::Refused, cause: None }
     }
 
     /// A failure with an underlying error, such as a failed read of the database.
@@ -148,14 +172,15 @@ impl Failure {
         Self { cause: Some(Cause(Arc::new(cause))), ..Self::new(message) }
     }
 
-    /// A failure because of cancellation.
-    pub fn stopped(why: impl Into<String>) -> Self {
-        Self { is_stopped: true, ..Self::new(why) }
+    /// A failure because the query ends early.
+    #[must_use]
+    pub fn stopped(why: Stop) -> Self {
+        Self { kind: FailureKind::Stopped(why), ..Self::new(why.to_string()) }
     }
 
     /// A failure because of a memory limit.
     pub fn limit(why: impl Into<String>) -> Self {
-        Self { is_limit: true, ..Self::new(why) }
+        Self { kind: FailureKind::Limit, ..Self::new(why) }
     }
 
     /// Adds a hint.

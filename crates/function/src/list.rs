@@ -334,7 +334,7 @@ mod tests {
 
         fn check_cancelled(&self) -> Result<(), Failure> {
             match self.0.fetch_sub(1, Relaxed) {
-                0 => Err(Failure::stopped("told")),
+                0 => Err(Failure::stopped(crate::Stop::Killed)),
                 _ => Ok(()),
             }
         }
@@ -366,7 +366,11 @@ mod tests {
             for questions in [0, 3, 9] {
                 let impatient = Impatient(AtomicUsize::new(questions));
                 let found = function.apply(&args, &impatient).unwrap_err();
-                assert_eq!(found, Failure::stopped("told"), "{name} after {questions} questions");
+                assert_eq!(
+                    found,
+                    Failure::stopped(crate::Stop::Killed),
+                    "{name} after {questions} questions"
+                );
             }
             function.apply(&args, &Impatient(AtomicUsize::new(1_000_000))).unwrap();
         }

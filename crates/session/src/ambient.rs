@@ -21,16 +21,19 @@ impl FunctionContext for EnvAmbient<'_> {
     }
 
     fn check_cancelled(&self) -> std::result::Result<(), function::Failure> {
-        self.0.check(0).map_err(|error| function::Failure {
-            is_stopped: true,
-            ..function::Failure::caused(error)
-        })
+        self.0.check(0).map_err(failure_of)
     }
 
     fn request_memory(&self, bytes: u64) -> std::result::Result<(), function::Failure> {
-        self.0.ask(bytes).map_err(|error| match error {
-            Error::Limit(what) => function::Failure::limit(what),
-            other => function::Failure::stopped(other.to_string()),
-        })
+        self.0.ask(bytes).map_err(failure_of)
+    }
+}
+
+/// What limits of a query refuse, as a function says it.
+fn failure_of(error: Error) -> function::Failure {
+    match error {
+        Error::Stopped(why) => function::Failure::stopped(why),
+        Error::Limit(what) => function::Failure::limit(what),
+        other => function::Failure::caused(other),
     }
 }

@@ -240,7 +240,7 @@ mod tests {
         let checks = Cell::new(0);
         let stop = || {
             checks.set(checks.get() + 1);
-            Err(exec::error::Error::Stopped("enough".to_owned()))
+            Err(exec::error::Error::Stopped(function::Stop::Killed))
         };
         let keys = || vec![Key::words(&[1])];
         assert!(merged(vec![keys(), keys(), keys()], &stop).is_err());

@@ -153,7 +153,7 @@ fn of_store(error: Error) -> store::Error {
     match error {
         Error::Store(error) => error,
         Error::Limit(what) => store::Error::new(ErrorKind::Limit, what),
-        Error::Stopped(what) => store::Error::new(ErrorKind::Cancelled, what),
+        Error::Stopped(why) => store::Error::new(ErrorKind::Cancelled, why.to_string()),
         other => store::Error::new(ErrorKind::Corruption, other.to_string()),
     }
 }

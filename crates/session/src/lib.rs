@@ -70,6 +70,7 @@ pub use exec::result_stream::{Consumer, Part, TakePart};
 pub use exec::value::cell::{Cell, Interner, ShortText};
 pub use exec::words::{Words, words};
 pub use frames::{ColumnOf, Frames};
+pub use function::Stop;
 pub use index_check::IndexCheck;
 pub use run_options::{Debug, NonBlocking, Parameters, Run};
 pub use script_kind::may_change;

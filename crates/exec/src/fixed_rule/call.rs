@@ -397,7 +397,7 @@ impl Call<'_, '_> {
             }
             algo::Error::Stopped => match self.query.check(0) {
                 Err(error) => error,
-                Ok(()) => Error::Stopped("the query was stopped".to_owned()),
+                Ok(()) => Error::Stopped(function::Stop::Interrupted),
             },
             other => Error::Limit(other.to_string()),
         }

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::fixed_rule::{Call, has_algorithm};
 use crate::value::cell::{Cell, bytes_of};
 use env::sync::RwLock;
-use function::{Failure, UserAggregate};
+use function::{Failure, FailureKind, UserAggregate};
 use model::{Frame, Series, Value};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -266,9 +266,14 @@ impl Made<'_, '_, '_> {
     fn add_or_fail(&mut self, row: Vec<Value>) -> std::result::Result<(), Failure> {
         let added = self.add(row);
         added.map_err(|error| {
-            let what = error.to_string();
+            let kind = match &error {
+                Error::Stopped(why) => FailureKind::Stopped(*why),
+                Error::Limit(_) => FailureKind::Limit,
+                _ => FailureKind::Refused,
+            };
+            let failure = Failure { kind, ..Failure::new(error.to_string()) };
             self.failed = Some(error);
-            Failure::stopped(what)
+            failure
         })
     }
 

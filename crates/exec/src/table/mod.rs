@@ -620,7 +620,7 @@ mod tests {
             assert_eq!(table.find(&[columns[0][row]]), Some(row + 2));
             assert!(!table.insert(&[&columns[0], &columns[1]], row));
         }
-        let never = || Err(crate::error::Error::Stopped("told".to_owned()));
+        let never = || Err(crate::error::Error::Stopped(function::Stop::Killed));
         assert!(table.make_room(GROWN_ASKING_MIN * 64, &never).is_err());
     }
 

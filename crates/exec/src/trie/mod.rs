@@ -491,7 +491,7 @@ mod tests {
             for questions in [0, 4, 8] {
                 let left = std::cell::Cell::new(questions);
                 let check = || match left.replace(left.get() - 1) {
-                    0 => Err(crate::error::Error::Stopped("told".to_owned())),
+                    0 => Err(crate::error::Error::Stopped(function::Stop::Killed)),
                     _ => Ok(()),
                 };
                 let made = Trie::new(columns(), &check);

@@ -220,7 +220,10 @@ mod tests {
         let interner = Interner::default();
         let list = interner.cell(&ints(1000));
         let has = |purse: Purse| interner.has_item(list, Sought::Cell(Cell::NULL), &purse);
-        assert!(has(Purse(table_bytes(1000) - 1)).is_err_and(|failure| failure.is_limit));
+        assert!(
+            has(Purse(table_bytes(1000) - 1))
+                .is_err_and(|failure| failure.kind == function::FailureKind::Limit)
+        );
         assert_eq!(has(Purse(table_bytes(1000))), Ok(Some(false)));
     }
 }
