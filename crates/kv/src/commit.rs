@@ -1,6 +1,6 @@
 //! The commit path: check, append to the log, insert into memtables, publish.
 //!
-//! Called by `Store::write`, by transactions, and by bulk loads for their checks.
+//! `Store::write` and transactions call it.
 //!
 //! # Why there is no writer queue
 //! Everything under the writer lock takes about a microsecond: the log is mapped memory and the

@@ -19,7 +19,7 @@
 //! | --- | --- | --- |
 //! | `TARGET.restore-new` | not finished | removed |
 //! | `TARGET.restore-ready` | sound, to replace the target | becomes the target |
-//! | `TARGET.restore-old` | the replaced database | becomes the target if `restore-ready` is missing |
+//! | `TARGET.restore-old` | the replaced database | the target, unless `restore-ready` exists |
 //!
 //! # What is removed
 //! A folder with one of these names may belong to somebody else, as a database in use. Only a

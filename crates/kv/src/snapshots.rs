@@ -1,7 +1,6 @@
 //! Registered snapshots, so that flush and compaction retain the versions they see.
 //!
-//! Readers register and release; flushes, compactions and trees ask for the protected sequence
-//! numbers.
+//! Readers register and release; flushes and compactions ask for the protected sequence numbers.
 //!
 //! # Why registration reads the newest number under the lock
 //! A job gets the registered snapshots and the newest published number in one step. A snapshot that

@@ -1,9 +1,9 @@
-//! How long queries take on a generated social network: users with ages, and friendships whose
-//! targets follow a power law.
+//! Measures queries on a generated social network: users with ages, and friendships whose targets
+//! follow a power law.
 //!
 //! Run with `cargo run --release -p quipu-session --example latency -- [users] [friendships] [part
-//! of a name] [times as many calls] [threads]`. Prints the median of many calls of each query of
-//! the Pokec set (Memgraph's, as Cozo measured it). Everything is in memory.
+//! of a name] [times as many calls] [threads]`. Prints the median time of many calls of each query
+//! of the Pokec set (Memgraph's, as Cozo measured it). Everything is in memory.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark tells the time itself")]
 
@@ -150,7 +150,7 @@ fn load(store: &Arc<dyn Store>, users: u64, friendships: u64) {
     bulk(store, user_id, rows);
     let mut edges: Vec<(u64, u64)> = (0..friendships)
         .map(|_| {
-            // The square of a uniform number: a tenth of the users has a third of the friendships.
+            // The square of a uniform number: a tenth of the users have a third of the friendships.
             let u = random.next() % users;
             let v = random.next() % users;
             (u, ((v as u128 * v as u128) / users as u128) as u64)

@@ -1,11 +1,11 @@
 //! Runs scripts from standard input on databases in memory; prints each result as a line of JSON.
 //!
 //! For comparing answers with other engines of the same language. Without arguments, standard input
-//! is scripts separated by lines of `---`, for one database. With `--programs`, each line is `[way,
-//! [[script, parameters], …]]`, for a database of its own, and the answer is a line with the list
-//! of their results: `fuzz/datalog/differ.py` talks to that. Of the way's bits the first lets
-//! several threads answer wherever they can, the second lets statistics of however small relations
-//! steer joins, and the third takes results in parts.
+//! has scripts separated by lines of `---`, for one database. With `--programs`, each line is
+//! `[way, [[script, parameters], …]]`, for a database of its own, and the answer is a line with the
+//! list of their results: `fuzz/datalog/differ.py` uses that. `way` is a bit set: the first bit
+//! enables parallel execution from the first rows on, the second statistics of small relations, the
+//! third result streams.
 
 use env::MemoryEnv;
 use env::sync::Mutex;
@@ -16,7 +16,7 @@ use std::io::{BufRead, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The way, and scripts with their parameters.
+/// The bits of `way`, and scripts with their parameters.
 type Program = (u64, Vec<(String, serde_json::Map<String, serde_json::Value>)>);
 
 fn main() {
@@ -43,7 +43,7 @@ fn main() {
                 }
             });
             let results: serde_json::Value = results.collect();
-            writeln!(out, "{results}").and_then(|()| out.flush()).expect("someone reads");
+            writeln!(out, "{results}").and_then(|()| out.flush()).expect("stdout is open");
         }
         return;
     }
@@ -52,7 +52,7 @@ fn main() {
     let engine = engine();
     for script in text.split("\n---\n") {
         let result = answer(&engine, script, &Parameters::new());
-        writeln!(out, "{result}").expect("someone reads");
+        writeln!(out, "{result}").expect("stdout is open");
     }
 }
 
@@ -74,7 +74,7 @@ fn answer(engine: &Engine, script: &str, parameters: &Parameters) -> serde_json:
     }
 }
 
-/// The same of a result that is taken in parts, which come in no order.
+/// The answer of a streamed result, whose parts come in no order.
 fn answer_in_parts(engine: &Engine, script: &str, parameters: &Parameters) -> serde_json::Value {
     let found = Mutex::new((Vec::new(), Vec::new(), false));
     let take = |Part { output, types }: Part<'_>| {

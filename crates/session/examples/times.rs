@@ -1,7 +1,8 @@
-//! Answers queries over one graph and tells how long each call took: our end of
-//! `fuzz/datalog/times.py` without Python.
+//! Runs queries on one graph and prints the time of each call: the Rust counterpart of
+//! `fuzz/datalog/times.py`.
 //!
-//! The first line of standard input says what to load, each other one what to ask; see there.
+//! The first line of standard input says what to load, each further line is a query; that file
+//! describes the format.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads files and tells the time itself")]
 
@@ -34,7 +35,7 @@ fn parsed(line: &str) -> serde_json::Value {
 
 fn answer(what: &serde_json::Value) {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{what}").and_then(|()| out.flush()).expect("someone reads");
+    writeln!(out, "{what}").and_then(|()| out.flush()).expect("stdout is open");
 }
 
 fn engine() -> Engine {

@@ -1,23 +1,23 @@
-//! Levels of access: every door to a relation asks here.
+//! Access levels of relations. Everything that reads or changes a relation by name checks here.
 //!
 //! # Invariant
-//! What belongs to a relation (an index, the reverse of a graph, its dictionary) is named
-//! `relation:part` and has the relation's level. A part has no settings of its own.
+//! A part of a relation (an index, the reverse of a graph, its dictionary) has the name
+//! `relation:part` and the relation's level. Parts have no settings of their own.
 
 use exec::error::{Error, Result};
 use relation::{Access, Catalog, CombinedDef, CountersDef, Entry, NameOverlay, Settings};
 use store::Read;
 use syntax::{Ident, Span};
 
-/// The relation that a name belongs to.
+/// The relation to which a name belongs.
 pub(crate) fn owner(name: &str) -> &str {
     name.split_once(':').map_or(name, |(relation, _)| relation)
 }
 
-/// What is set of the relation that a name belongs to, unless its level forbids what is to be done.
+/// The settings of the relation to which a name belongs, if its level is below `forbidden_from`.
 ///
 /// # Errors
-/// [`store::ErrorKind::InvalidInput`] where it does; settings that are not to be read.
+/// [`store::ErrorKind::InvalidInput`] where the level forbids it; settings that cannot be read.
 pub(crate) fn check(
     catalog: &Catalog,
     read: &dyn Read,
@@ -30,11 +30,11 @@ pub(crate) fn check(
     Ok(settings)
 }
 
-/// Refuses the name of a part where a relation is needed; `what` says how the part follows its
+/// Refuses the name of a part where a relation is required; `what` says how the part follows its
 /// relation.
 ///
 /// # Errors
-/// It is the name of a part.
+/// The name is that of a part.
 pub(crate) fn refuse_part(name: &Ident, what: &str) -> Result<()> {
     match name.text.split_once(':') {
         Some((relation, _)) => {
@@ -46,8 +46,8 @@ pub(crate) fn refuse_part(name: &Ident, what: &str) -> Result<()> {
     }
 }
 
-/// What writes an entry besides scripts and changes by rows: nobody runs triggers then, or tells
-/// callbacks.
+/// The kind of an entry that is also written by calls other than scripts and row changes. Such
+/// calls run no triggers and no callbacks.
 pub(crate) fn other_writers(entry: &Entry) -> Option<&'static str> {
     match entry {
         Entry::Graph(..) => Some("graph"),
@@ -60,7 +60,7 @@ pub(crate) fn other_writers(entry: &Entry) -> Option<&'static str> {
     }
 }
 
-/// What is called so in a transaction.
+/// The entry with this name, as a transaction sees it.
 ///
 /// # Errors
 /// There is nothing of this name.
@@ -75,8 +75,8 @@ pub(crate) fn find(catalog: &Catalog, names: &NameOverlay, name: &Ident) -> Resu
     Err(Error::unknown(format!("no relation `{}`", name.text), name.span, near))
 }
 
-/// What scripts only read. Long values of blobs lie elsewhere: a script would leave them there
-/// without an owner.
+/// Refuses entries that scripts can only read. Long values of blobs are in another keyspace, where
+/// a script would orphan them.
 pub(crate) fn refuse_read_only(entry: &Entry, span: Span) -> Result<()> {
     match entry {
         Entry::Blobs(def, _) => {

@@ -1,4 +1,4 @@
-//! What system ops and indexes need of the engine, without the engine.
+//! The parts of the engine that system ops and indexes need. They take this, not the engine.
 
 use crate::running::RunningScripts;
 use exec::fixed_rule::registry::UserDefined;
@@ -14,10 +14,10 @@ pub(crate) struct Admin<'e> {
     pub catalog: &'e Catalog,
     /// The store.
     pub store: &'e Arc<dyn Store>,
-    /// The scripts that run.
+    /// The running scripts.
     pub running: &'e RunningScripts,
-    /// The database around the engine, if it keeps something beside the store.
+    /// The database around the engine, if there is one.
     pub host: Option<&'e dyn Host>,
-    /// Rules and aggregates of the program's.
+    /// User-defined rules and aggregates.
     pub user_defined: &'e UserDefined,
 }

@@ -1,10 +1,10 @@
-//! The clock and randomness that functions of a script see, and the limits that they ask.
+//! Implements [`Ambient`] for functions of a script: clock, randomness and limits.
 
 use exec::error::Error;
 use exec::limits::QueryLimits;
 use function::FunctionContext;
 
-/// The clock and randomness of an environment, and what watches a query.
+/// The clock and randomness of an environment, with the limits of a query.
 pub(crate) struct EnvAmbient<'e>(pub(crate) &'e QueryLimits<'e>);
 
 impl FunctionContext for EnvAmbient<'_> {

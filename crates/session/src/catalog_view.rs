@@ -1,6 +1,6 @@
-//! The catalog as a script sees it: stored relations, and its own temporary ones.
+//! The catalog as a script sees it: stored relations, and its temporary ones.
 //!
-//! The planner asks it for names; it remembers what was asked for.
+//! The planner asks it for names; it remembers the relations that were requested.
 
 use exec::fixed_rule::registry::UserDefined;
 use exec::storage::access_path::StoredPath;
@@ -16,23 +16,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{ErrorKind, Read};
 
-/// A relation that lives as long as its script.
+/// A temporary relation, which lives as long as its script.
 #[derive(Clone, Debug)]
 pub(crate) struct TempRelation {
     /// Its columns.
     pub columns: Vec<ColumnInfo>,
     /// Defaults of its columns, by name.
     pub defaults: Vec<(String, plan::Expr)>,
-    /// How many of them are keys.
+    /// Number of key columns, which come first.
     pub keys: usize,
     /// Its rows.
     pub table: OwnedTable,
 }
 
-/// How the values of a relation of so many rows are spread, by path.
+/// Statistics of a relation with about this many rows, for each path.
 type SpreadOf<'s> = dyn Fn(&StoredRelation, u64) -> store::Result<Vec<Arc<PathStatistics>>> + 's;
 
-/// The catalog for planning one query; remembers what was asked for.
+/// The catalog for planning one query; remembers the relations that were requested.
 pub(crate) struct CatalogView<'s> {
     catalog: &'s Catalog,
     read: &'s dyn Read,
@@ -41,12 +41,12 @@ pub(crate) struct CatalogView<'s> {
     found: RefCell<Vec<Relation>>,
     spread: &'s SpreadOf<'s>,
     own: &'s UserDefined,
-    /// The first failure of the store. The planner sees texts, which have no kind.
+    /// The first failure of the store. The planner gets it as a string, which has no kind.
     failure: RefCell<Option<store::Error>>,
 }
 
 impl<'s> CatalogView<'s> {
-    /// The catalog at a moment.
+    /// A view of the catalog, without requested relations yet.
     pub(crate) fn new(
         catalog: &'s Catalog,
         read: &'s dyn Read,
@@ -59,11 +59,10 @@ impl<'s> CatalogView<'s> {
         Self { catalog, read, temp_relations, names, found, spread, own, failure }
     }
 
-    /// What was asked for, by handle.
+    /// The requested relations, in the order of their handles.
     ///
     /// # Errors
-    /// What failed while it was looked up, other than a mistake of the query: whatever the plan is
-    /// then, it is not to be used.
+    /// What failed in a lookup, other than an error in the query. The plan must not be used then.
     pub(crate) fn into_relations(self) -> store::Result<Vec<Relation>> {
         match self.failure.into_inner() {
             Some(error) => Err(error),
@@ -71,7 +70,7 @@ impl<'s> CatalogView<'s> {
         }
     }
 
-    /// The text for the planner; the error itself is kept where the query is not to blame.
+    /// The message for the planner. The error itself is kept unless it is one in the query.
     fn failed(&self, error: store::Error) -> String {
         let message = error.to_string();
         if error.kind() != ErrorKind::InvalidInput {
@@ -129,7 +128,7 @@ impl<'s> CatalogView<'s> {
     }
 }
 
-/// A schema's columns with their types; those that may hold nothing are nullable.
+/// A schema's columns with their types; columns that may be null have nullable types.
 pub(crate) fn columns_of(schema: &Schema) -> Vec<ColumnInfo> {
     let keys = schema
         .keys
@@ -145,10 +144,10 @@ pub(crate) fn columns_of(schema: &Schema) -> Vec<ColumnInfo> {
     keys.chain(values).collect()
 }
 
-/// The orders in which an entry's rows are stored; the first is its own.
+/// The orders in which an entry's rows are stored, its own keyspace first.
 ///
 /// # Errors
-/// A definition that is not to be read.
+/// A definition that cannot be read.
 pub(crate) fn stored_paths(
     catalog: &Catalog,
     read: &dyn Read,
@@ -156,7 +155,7 @@ pub(crate) fn stored_paths(
 ) -> store::Result<Vec<StoredPath>> {
     let mut paths = vec![StoredPath::of(entry.schema(), entry.keyspace())];
     if let Entry::Blobs(..) = entry {
-        // The first value column: long values are in another keyspace.
+        // The first value column is null where a long value is stored in another keyspace.
         paths[0].kept_elsewhere = Some(0);
     }
     if let Entry::Graph(def, _) = entry {
@@ -184,7 +183,7 @@ pub(crate) fn stored_paths(
         if part == GraphPart::Ids {
             paths[0].has_raw_keys = true;
         } else if let Some(ids) = catalog.find(&def.keyspace_name(GraphPart::Ids))? {
-            // A name is found by its id, and an id by its name.
+            // Finds a name by its id, and an id by its name.
             let mut path = StoredPath::of(ids.schema(), ids.keyspace());
             (path.columns, path.has_raw_keys) = (vec![1, 0], true);
             paths.push(path);
@@ -193,10 +192,10 @@ pub(crate) fn stored_paths(
     Ok(paths)
 }
 
-/// Where the numbers of a graph's texts are, if its vertices are text.
+/// The dictionary of a graph whose vertices are strings.
 ///
 /// # Errors
-/// A definition that is not to be read, or a graph that has lost its dictionary.
+/// A definition that cannot be read, or a graph without its dictionary.
 pub(crate) fn dictionary(catalog: &Catalog, entry: &Entry) -> store::Result<Option<Dictionary>> {
     let Some(def) = entry.string_graph() else { return Ok(None) };
     let part = |part| -> store::Result<_> {
@@ -204,7 +203,7 @@ pub(crate) fn dictionary(catalog: &Catalog, entry: &Entry) -> store::Result<Opti
         if let Some(found) = catalog.find(&name)? {
             return Ok(found.keyspace());
         }
-        // A graph that is dropped meanwhile loses all parts at once.
+        // A graph that is dropped meanwhile loses all parts together.
         let is_there = catalog.find(&def.name)?.is_some_and(|now| now == *entry);
         let kind = if is_there { ErrorKind::Corruption } else { ErrorKind::InvalidInput };
         Err(store::Error::new(kind, format!("the graph {:?} has no part {name:?}", def.name)))
@@ -213,7 +212,7 @@ pub(crate) fn dictionary(catalog: &Catalog, entry: &Entry) -> store::Result<Opti
     Ok(Some(Dictionary { ids, names }))
 }
 
-/// The name of the graph whose dictionary has this name, if one has, and which half of it.
+/// The graph to whose dictionary a name belongs, and the part of the dictionary.
 fn dictionary_of(name: &str) -> Option<(&str, GraphPart)> {
     let half = |part: GraphPart| Some((name.strip_suffix(part.suffix())?, part));
     [GraphPart::Ids, GraphPart::Names].into_iter().find_map(half)

@@ -1,16 +1,15 @@
-//! Panics of the engine as errors.
+//! Turns panics of the engine into errors.
 //!
 //! # Why they are caught here
-//! A script runs in a transaction, which ends where the script failed: it is not committed, and
-//! what was made for it is dropped. A panic that went past that place would leave both undone
-//! (decision 0038).
+//! A script runs in a transaction. Where the script fails, the transaction is not committed, and
+//! what was created for it is dropped. A panic past this point would skip both (decision 0038).
 
 use exec::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Does something; a panic in it is an error of kind [`store::ErrorKind::Internal`].
+/// Calls `act`; a panic becomes an error of kind [`store::ErrorKind::Internal`].
 ///
-/// What `act` was changing may be half changed then: the caller lets go of it.
+/// What `act` was changing may be half changed then, and the caller must drop it.
 pub(crate) fn caught<T>(act: impl FnOnce() -> Result<T>) -> Result<T> {
     match catch_unwind(AssertUnwindSafe(act)) {
         Ok(outcome) => outcome,

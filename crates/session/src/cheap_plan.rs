@@ -1,11 +1,11 @@
-//! Whether a plan computes little of each row: no function that may take long, no recursion over
-//! lists.
+//! Decides whether a plan's expressions are cheap: no function that may take long, no recursion
+//! over lists.
 //!
-//! Scripts that must not block ask it before they compute anything.
+//! Non-blocking scripts check it before they compute anything.
 
 use plan::{Expr, Plan, PlannedStep, PredicateKind, Step};
 
-/// Functions that may make much of little, or take long to begin.
+/// Functions that may make large values of small ones, or take long to start.
 const LONG_FUNCTIONS: &[&str] = &[
     "int_range",
     "rand_vec",
@@ -17,7 +17,7 @@ const LONG_FUNCTIONS: &[&str] = &[
     "windows",
 ];
 
-/// Whether what a plan computes of each row is soon done.
+/// Whether the expressions of a plan are cheap for each row.
 pub(crate) fn computes_little(plan: &Plan) -> bool {
     let is_little = |step: &PlannedStep| match &step.step {
         Step::Assign { value: expr, .. } | Step::Filter(expr) => is_quick(expr),
@@ -35,7 +35,7 @@ pub(crate) fn computes_little(plan: &Plan) -> bool {
         })
 }
 
-/// Whether no function of it takes long.
+/// Whether an expression has no function that may take long.
 pub(crate) fn is_quick(expr: &Expr) -> bool {
     match expr {
         Expr::Const(_) | Expr::Param(_) | Expr::Var(_) => true,

@@ -1,8 +1,7 @@
-//! Changes of names: relations are created, renamed, replaced and removed in a script's
-//! transaction.
+//! Schema changes: relations are created, renamed, replaced and removed in a script's transaction.
 //!
 //! # Invariants
-//! 1. Others see the names change when the transaction commits, together with its rows.
+//! 1. Other transactions see the change when this one commits, together with its rows.
 
 use crate::catalog_view::stored_paths;
 use crate::dml::writer::schema_of;
@@ -14,7 +13,7 @@ use relation::{Access, Entry, Schema};
 use syntax::{Ident, MutationOp, Span};
 
 impl Session<'_> {
-    /// What has a name that is to be removed or given another, if that is allowed.
+    /// The entry that is to be removed or renamed, if that is allowed.
     pub(crate) fn check_movable(&self, name: &Ident) -> Result<Entry> {
         let catalog = &self.engine.catalog;
         let entry = crate::access::find(catalog, &self.names, name)?;
@@ -75,7 +74,7 @@ impl Session<'_> {
 
     pub(crate) fn create(&mut self, mutation: &syntax::Mutation, headers: &[String]) -> Result<()> {
         let schema = schema_of(mutation, headers)?;
-        // A default that cannot be read is told now, not when the first row needs it.
+        // An invalid default is reported now, not when the first row needs it.
         self.defaults(mutation, &schema)?;
         let name = &schema.name;
         let catalog = &self.engine.catalog;
@@ -89,7 +88,7 @@ impl Session<'_> {
             crate::access::refuse_read_only(entry, mutation.relation.span)?;
             let shown = entry.shown_schema();
             if shown == (Schema { name: shown.name.clone(), ..schema.clone() }) {
-                // The reverse of a graph and the indexes go with the rows.
+                // The reverse of a graph and the indexes are cleared with the rows.
                 let clear = |path: StoredPath| store::TableWrites {
                     keyspace: path.keyspace,
                     kinds: store::Kinds::Uniform(base::Kind::Delete),

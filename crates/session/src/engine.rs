@@ -1,4 +1,7 @@
-//! The engine: what all scripts over one store share.
+//! The engine: the state that all scripts on one store share.
+//!
+//! `quipu` makes one per database; `run`, `stream`, `transaction` and `nonblocking` add its entry
+//! points.
 
 use crate::admin::Admin;
 use crate::catalog_view::{CatalogView, TempRelation};
@@ -28,11 +31,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use store::{Read, Store};
 
-/// Seconds that a query may take where neither it nor the caller says otherwise.
+/// Default timeout of a query, in seconds.
 const TIMEOUT_S: f64 = 300.0;
 
-/// Graph projections that are cached from query to query take as much as a query may,
-/// divided by this.
+/// The cache of graph projections may take the memory limit of a query divided by this.
 const PROJECTIONS_SHARE: u64 = 4;
 
 /// Runs scripts over a store.
@@ -43,9 +45,10 @@ pub struct Engine {
     pub(crate) plan_cache: PlanCache,
     pub(crate) statistics: Statistics,
     pub(crate) running: RunningScripts,
-    /// Shared by scripts that change rows; held alone while an index is made or dropped.
+    /// Held shared by scripts that change rows, and exclusively while an index is created or
+    /// dropped.
     pub(crate) changing: RwLock<()>,
-    /// Held while a commit changes what names stand for.
+    /// Held while a commit changes the schema.
     pub(crate) naming: Mutex<()>,
     /// Transactions begun before a schema change must retry (`schema_epoch.rs`).
     pub(crate) schema_epoch: SchemaEpoch,
@@ -59,12 +62,12 @@ pub struct Engine {
     pub(crate) callbacks: Callbacks,
     pub(crate) user_defined: UserDefined,
     pub(crate) pauses: env::Pauses,
-    /// Rows of a range of a relation that goes out in parts.
+    /// Rows per range of a relation that is streamed.
     pub(crate) range_rows: AtomicU64,
 }
 
 impl Engine {
-    /// An engine whose queries hold at most so many bytes each.
+    /// An engine whose queries may hold at most `memory_bytes_max` bytes each.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, env: Arc<dyn Env>, memory_bytes_max: u64) -> Self {
         Self {
@@ -90,14 +93,14 @@ impl Engine {
         }
     }
 
-    /// Of a database that keeps something beside the store.
+    /// Sets the database around the engine.
     #[must_use]
     pub fn with_host(mut self, host: Arc<dyn Host>) -> Self {
         self.host = Some(host);
         self
     }
 
-    /// Whose scripts read these files of the machine, and no others.
+    /// Restricts the files of the machine that scripts may read.
     #[must_use]
     pub fn with_files(mut self, files: Files) -> Self {
         self.files = files;
@@ -108,33 +111,33 @@ impl Engine {
         self.host.as_deref()
     }
 
-    /// Lets other threads help a query once it has made so many rows, in the place of some ten
-    /// thousand: so that tests see them help.
+    /// Sets the rows after which worker threads help, so that tests see parallel execution.
     #[doc(hidden)]
     pub fn set_parallel_rows(&self, rows: usize) {
         self.worker_pool.set_rows_min(rows);
     }
 
-    /// Lets statistics of relations with so many rows or more say how joins run, in the place of
-    /// some thousand: so that tests of small ones see it.
+    /// Sets the rows from which on relations are sampled, so that tests of small relations use
+    /// statistics.
     #[doc(hidden)]
     pub fn set_sampled_rows(&self, rows: u64) {
         self.statistics.set_sampled_min(rows);
     }
 
-    /// Lets relations that go out in parts be read so many rows at once. For tests.
+    /// Sets the rows per range of a streamed relation. For tests.
     #[doc(hidden)]
     pub fn set_range_rows(&self, rows: u64) {
         self.range_rows.store(rows.max(1), Relaxed);
     }
 
-    /// How often other threads were let help. For tests.
+    /// How often worker threads were reserved. For tests.
     #[doc(hidden)]
     pub fn times_parallel(&self) -> u64 {
         self.worker_pool.times_taken()
     }
 
-    /// Invalidates all plans: what they depend on may have changed otherwise than by scripts.
+    /// Invalidates all cached plans. Called when what they depend on may have changed other than by
+    /// scripts.
     pub fn invalidate_plans(&self) {
         self.plan_cache.clear();
     }
@@ -146,12 +149,12 @@ impl Engine {
                 .with_caller(run.go_on, run.timeout_s)
                 .with_files(run.files)
                 .non_blocking(run.non_blocking.is_some());
-        // Who says how long it may take, says so for longer than the default too.
+        // A timeout of the caller may also be longer than the default.
         limits.set_timeout(if run.timeout_s.is_some() { 0.0 } else { TIMEOUT_S });
         limits
     }
 
-    /// A watch of what nobody stops.
+    /// Limits for work that is never stopped.
     pub(crate) fn no_limits(&self) -> QueryLimits<'static> {
         QueryLimits::new(Arc::clone(&self.env), Arc::default(), self.memory_bytes_max)
     }
@@ -186,18 +189,18 @@ impl Engine {
         Ok((plan, relations))
     }
 
-    /// Scripts that run: id, microseconds since 1970 when they began, text.
+    /// The running scripts: id, start in microseconds since 1970-01-01T00:00:00Z, text.
     #[must_use]
     pub fn running(&self) -> Vec<(u64, u64, String)> {
         self.running.list()
     }
 
-    /// Stops a script; whether it was there.
+    /// Stops a script; returns whether it was running.
     pub fn kill(&self, id: u64) -> bool {
         self.running.kill(id)
     }
 
-    /// What system ops and indexes need of the engine.
+    /// The parts that system ops and indexes need.
     pub(crate) fn admin(&self) -> Admin<'_> {
         Admin {
             catalog: &self.catalog,
@@ -208,8 +211,8 @@ impl Engine {
         }
     }
 
-    /// Compares the indexes of all relations with their relations; gives the sound ones, and what
-    /// is wrong with the others.
+    /// Compares the indexes of all relations with their relations. Returns the sound ones, and
+    /// messages about the others.
     ///
     /// # Errors
     /// Failures of the store.
@@ -217,8 +220,8 @@ impl Engine {
         self.admin().check_indexes()
     }
 
-    /// Makes the indexes anew that do not hold what their relations say; gives their names. Nobody
-    /// else may change relations meanwhile.
+    /// Rebuilds the indexes that do not match their relations; returns their names. Relations must
+    /// not be changed meanwhile.
     ///
     /// # Errors
     /// Failures of the store.

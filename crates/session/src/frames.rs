@@ -1,4 +1,5 @@
-//! Stored relations as columns: whole, or some rows at a time.
+//! Reads stored relations as frames, as a whole or in pieces, and creates relations. `quipu` calls
+//! it.
 
 use crate::catalog_view::{dictionary, stored_paths};
 use crate::dml::dictionary_ids::spelled;
@@ -17,19 +18,19 @@ use syntax::{Diagnostic, Expr, Ident, Script, Span};
 pub struct ColumnOf {
     /// Its name.
     pub name: String,
-    /// What it holds; with `?` where it may hold nothing.
+    /// Its type; with `?` where it may be null.
     pub column_type: Type,
-    /// Whether rows are found by it.
+    /// Whether it is a key column.
     pub is_key: bool,
-    /// The expression that gives its value where a row says nothing.
+    /// The default expression of the column.
     pub default: Option<String>,
 }
 
-/// A relation's rows in key order, as of one moment.
+/// A relation's rows in key order, from one snapshot.
 pub struct Frames {
     scan: Box<dyn Scan>,
     path: StoredPath,
-    /// What spells the numbers in its keys.
+    /// The dictionary of its keys, if they hold dictionary ids.
     dictionary: Option<Dictionary>,
 }
 
@@ -40,7 +41,7 @@ impl std::fmt::Debug for Frames {
 }
 
 impl Engine {
-    /// The present moment, with all that was acknowledged before it.
+    /// A snapshot of the latest commit, after buffered increments were written.
     ///
     /// # Errors
     /// Failed writes.
@@ -52,8 +53,7 @@ impl Engine {
         Ok(self.store.snapshot())
     }
 
-    /// The columns of a relation, keys first. `names`: what names stand for, where a transaction
-    /// asks.
+    /// The columns of a relation, keys first. `names` are those of the caller's transaction.
     ///
     /// # Errors
     /// There is none of this name.
@@ -62,13 +62,13 @@ impl Engine {
         Ok(columns(&self.entry(names, name)?.shown_schema()))
     }
 
-    /// The columns that a spec says, written as after `:create name`.
+    /// The columns of a spec, in the syntax after `:create name`.
     ///
     /// # Errors
-    /// Text that is no spec, or columns that cannot be stored.
+    /// Text that is not a spec, or columns that cannot be stored.
     pub fn columns_of_spec(&self, spec: &str) -> Result<Vec<ColumnOf>> {
         let text = format!(":create relation {spec}");
-        // Lines and columns are those of the spec.
+        // Lines and columns would be those of the text around the spec.
         let wrong = |problems: Vec<Diagnostic>| {
             let what = problems.first().map_or("", |problem| problem.message.as_str());
             let hint = problems.iter().find_map(|problem| problem.hint.clone());
@@ -85,11 +85,11 @@ impl Engine {
         Ok(columns(&crate::dml::writer::schema_of(&mutation, &[])?))
     }
 
-    /// Sees to it that there is a relation with these columns.
+    /// Creates a relation with these columns unless it exists.
     ///
     /// # Errors
-    /// It is there with others, a name that scripts could not write, or columns that cannot be
-    /// stored.
+    /// It exists with other columns, has a name that scripts cannot write, or columns that cannot
+    /// be stored.
     pub fn create(&self, name: &str, columns: &[ColumnOf]) -> Result<()> {
         let refused = |what: String, hint: &str| Error::hinted(what, Span::default(), hint);
         let is_word = |name: &str| matches!(crate::nesting::parse_expression(name), Ok(Expr::Variable(ident)) if ident.text == name);
@@ -121,7 +121,7 @@ impl Engine {
             Some(there) => there,
             None => match self.catalog.create(&schema) {
                 Ok(_) => return Ok(()),
-                // Somebody else may have made it meanwhile.
+                // Another thread may have created it meanwhile.
                 Err(error) => self.catalog.find(name)?.ok_or(error)?,
             },
         };
@@ -140,7 +140,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The rows of a relation, as a reader sees them.
+    /// The rows of a relation, as `read` sees them.
     ///
     /// # Errors
     /// There is none of this name, or its access level forbids it.
@@ -151,7 +151,7 @@ impl Engine {
         Ok(Frames { scan, path, dictionary })
     }
 
-    /// How many rows a relation has, as a reader sees them.
+    /// Number of rows of a relation, as `read` sees them.
     ///
     /// # Errors
     /// As [`Engine::frames`].
@@ -190,16 +190,17 @@ fn columns(schema: &Schema) -> Vec<ColumnOf> {
 }
 
 impl Frames {
-    /// Whether numbers in the rows stand for texts, which are looked up when the rows are read.
+    /// Whether the rows hold dictionary ids, whose strings are looked up when rows are read.
     #[must_use]
     pub fn are_spelled(&self) -> bool {
         self.dictionary.is_some()
     }
 
-    /// Some rows; `None` at the end. `read` is what they were made with, where they are spelled.
+    /// Some rows; `None` at the end. Where there are dictionary ids, `read` must be the one that
+    /// made this.
     ///
     /// # Errors
-    /// Corruption, or a value that is no row of a script's.
+    /// Corruption, or a value that scripts cannot have.
     pub fn next_rows(&mut self, read: Option<&dyn Read>, rows_max: usize) -> Result<Option<Frame>> {
         let mut rows = Batch::new(&self.path.shape);
         if !self.scan.next_batch(rows_max.max(1), &mut rows)? {
@@ -208,7 +209,7 @@ impl Frames {
         self.frame(read, rows).map(Some)
     }
 
-    /// All rows that are left.
+    /// All remaining rows.
     ///
     /// # Errors
     /// As [`Frames::next_rows`].
@@ -242,8 +243,7 @@ impl Frames {
     }
 }
 
-/// Refuses values that are not what they were: sums past their range, and what is stored
-/// elsewhere.
+/// Refuses values that scripts cannot read: sums out of range, and values stored elsewhere.
 fn check_readable(path: &StoredPath, rows: &Batch) -> Result<()> {
     for (place, (column, stored)) in path.schema.values.iter().zip(&rows.values).enumerate() {
         if let (Some(merge), Some(words)) = (column.merge, stored.as_words())

@@ -1,10 +1,10 @@
-//! Secondary indexes: filled from what is there, maintained by the writer, dropped.
+//! Secondary indexes: created and filled, and dropped. The writer maintains them.
 //!
 //! # How an index is filled
-//! Its keyspace is created empty, and no reader uses it. Its rows are bulk-loaded, at most a
-//! quarter of a query's memory at a time; with the last of them comes the row that says that the
-//! index is whole. No script that changes relations runs meanwhile (the engine's lock), so the
-//! index misses no change.
+//! Its keyspace is created empty, and no reader uses it. Its rows are bulk-loaded, a quarter of a
+//! query's memory at a time; the last load also writes the row that marks the index as complete.
+//! Scripts that change relations do not run meanwhile (a lock of the engine), so the index misses
+//! no change.
 
 use crate::admin::Admin;
 use crate::catalog_view::{columns_of, stored_paths};
@@ -22,14 +22,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use store::{Read, SortedRows, TableWrites};
 use syntax::Ident;
 
-/// Rows that are read and turned at once.
+/// Rows that are read and converted at a time.
 const CHUNK_ROWS: usize = 65_536;
 
 /// Creates an index and fills it.
 ///
 /// # Errors
-/// An index of this name, unknown columns, failures of the store, and what stops it: then there is
-/// no index.
+/// An index with this name, unknown columns, failures of the store, and what stops it: then there
+/// is no index.
 pub(crate) fn create(
     admin: &Admin<'_>,
     entry: &Entry,
@@ -58,14 +58,14 @@ pub(crate) fn create(
     let main = StoredPath::of(schema.clone(), *keyspace);
     let filled = fill(admin, schema, &main, &path, &index.name, limits);
     if filled.is_err() {
-        // Nobody sees it, and what it holds would stay. A failure of that is less than the one that
-        // is told.
+        // An incomplete index has no readers, and must not stay. The first error is reported, not
+        // one of the cleanup.
         let _ = admin.store.drop_keyspaces(&[id]);
     }
     filled
 }
 
-/// Loads the keys of an index, and says with the last of them that it is whole.
+/// Loads the keys of an index; the last load marks it as complete.
 fn fill(
     admin: &Admin<'_>,
     schema: &Schema,
@@ -91,7 +91,7 @@ fn fill(
 /// Drops an index.
 ///
 /// # Errors
-/// There is none of this name.
+/// There is no index with this name.
 pub(crate) fn remove(admin: &Admin<'_>, relation: &Ident, name: &Ident) -> Result<Output> {
     let full = format!("{}:{}", relation.text, name.text);
     match admin.catalog.drop_index(&full)? {
@@ -100,7 +100,7 @@ pub(crate) fn remove(admin: &Admin<'_>, relation: &Ident, name: &Ident) -> Resul
     }
 }
 
-/// The indexes of a relation.
+/// Lists the indexes of a relation.
 ///
 /// # Errors
 /// Failures of the store.
@@ -118,12 +118,12 @@ pub(crate) fn list(admin: &Admin<'_>, read: &dyn Read, entry: &Entry) -> Result<
     Ok(Output::of_values(&["name", "type", "relations", "config"], rows.collect()))
 }
 
-/// Keys of an index on their way to its keyspace.
+/// Keys of an index that are being loaded.
 struct Load<'e, 'w> {
     admin: &'e Admin<'e>,
     id: KeyspaceId,
     limits: &'e QueryLimits<'w>,
-    /// Each in order.
+    /// Sorted pieces.
     pieces: Vec<Vec<Key>>,
     bytes: u64,
 }
@@ -134,14 +134,14 @@ impl Load<'_, '_> {
         self.bytes += piece.iter().map(bytes_of).sum::<u64>();
         self.pieces.push(piece);
         self.limits.check(0)?;
-        // Merging takes as much again.
+        // Merging takes as much memory again.
         match self.bytes > self.limits.memory_bytes_max() / 4 {
             true => self.commit(None),
             false => Ok(()),
         }
     }
 
-    /// Loads what there is, with a row that says that it was the last.
+    /// Loads the keys so far, and the given row if they were the last.
     fn commit(&mut self, last: Option<TableWrites>) -> Result<()> {
         let pieces = std::mem::take(&mut self.pieces);
         let keys = merged(pieces, &|| self.limits.check(0))?.into_iter();
@@ -149,7 +149,7 @@ impl Load<'_, '_> {
         let mut bulk = self.admin.store.begin_bulk()?;
         let cancelled = Some(Arc::clone(self.limits.cancelled()));
         let written = bulk.write(self.id, vec![Box::new(Sorted { keys, cancelled })]);
-        // Whoever was told to stop says so himself.
+        // A stopped load reports what stopped it.
         self.limits.check(0)?;
         written?;
         if let Some(TableWrites { keyspace, rows, .. }) = last {
@@ -162,7 +162,7 @@ impl Load<'_, '_> {
     }
 }
 
-/// Memory that a key takes, about.
+/// Approximate memory of a key, in bytes.
 fn bytes_of(key: &Key) -> u64 {
     let heap = match key {
         Key::Words { .. } => 0,
@@ -171,7 +171,7 @@ fn bytes_of(key: &Key) -> u64 {
     (size_of::<Key>() + heap) as u64
 }
 
-/// Merges pieces in order, two and two, so that it can be stopped in between.
+/// Merges sorted pieces in pairs, so that it can be stopped in between.
 fn merged(mut pieces: Vec<Vec<Key>>, check: Check<'_>) -> Result<Vec<Key>> {
     while pieces.len() > 1 {
         let mut longer = Vec::with_capacity(pieces.len().div_ceil(2));
@@ -198,7 +198,7 @@ fn merged(mut pieces: Vec<Vec<Key>>, check: Check<'_>) -> Result<Vec<Key>> {
     Ok(pieces.pop().unwrap_or_default())
 }
 
-/// Keys in order, as rows without values.
+/// Sorted keys as rows without values.
 struct Sorted {
     keys: std::vec::IntoIter<Key>,
     cancelled: Option<Arc<AtomicBool>>,

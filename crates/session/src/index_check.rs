@@ -1,11 +1,10 @@
-//! Whether an index holds what its relation says it holds.
+//! Checks whether an index matches its relation.
 //!
 //! # How
-//! Both are read once, in one snapshot: what the rows of the relation should be in the index, and
-//! what is there. Two sums of hashes of the keys say whether the two are the same set, in whatever
-//! order they come and without holding them. Two indexes that differ in many rows pass with a
-//! chance of 2⁻¹²⁸; one that differs in one row never does, unless two of its keys have both hashes
-//! in common.
+//! Both are read once, from one snapshot: the keys that the relation's rows imply, and the keys of
+//! the index. Two sums of key hashes tell whether both are the same set, without an order and
+//! without storing them. An index that differs in many rows passes with a probability of 2⁻¹²⁸; one
+//! that differs in one row never does, unless two of its keys agree in both hashes.
 
 use crate::admin::Admin;
 use crate::catalog_view::stored_paths;
@@ -19,28 +18,28 @@ use std::hash::{BuildHasher, Hasher};
 use store::{ErrorKind, Read, Result};
 use syntax::{Ident, Span};
 
-/// Rows that are read at once.
+/// Rows that are read at a time.
 const CHUNK_ROWS: usize = 65_536;
 
-/// A set of keys, told apart from others.
+/// The number and the hash sums of a set of keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sums {
     rows: u64,
     hashes: [u64; 2],
 }
 
-/// What an index holds.
+/// A sound index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexCheck {
-    /// `relation:index`.
+    /// Its name, `relation:index`.
     pub name: String,
-    /// Its rows.
+    /// Number of rows.
     pub rows: u64,
 }
 
 impl Admin<'_> {
-    /// Compares the indexes of all relations with their relations; gives the sound ones, and what
-    /// is wrong with the others.
+    /// Compares the indexes of all relations with their relations. Returns the sound ones, and
+    /// messages about the others.
     ///
     /// # Errors
     /// Failures of the store.
@@ -64,8 +63,8 @@ impl Admin<'_> {
         Ok((sound, problems))
     }
 
-    /// Makes the indexes anew that do not hold what their relations say; gives their names. Nobody
-    /// else may change relations meanwhile.
+    /// Rebuilds the indexes that do not match their relations; returns their names. Relations must
+    /// not be changed meanwhile.
     ///
     /// # Errors
     /// Failures of the store.
@@ -89,8 +88,8 @@ impl Admin<'_> {
         Ok(mended)
     }
 
-    /// Tells of each index what its relation says it holds, and what it holds. What is dropped
-    /// meanwhile is left out.
+    /// Calls `tell` for each index with the sums that its relation implies and its own. Relations
+    /// dropped meanwhile are skipped.
     fn compare_indexes(&self, tell: &mut dyn FnMut(&Entry, &StoredPath, Sums, Sums)) -> Result<()> {
         for entry in self.catalog.list()? {
             let compared = self
@@ -104,7 +103,7 @@ impl Admin<'_> {
         Ok(())
     }
 
-    /// Of each index of a relation what the relation says it holds, and what it holds.
+    /// For each index of a relation: the sums that the relation implies, and its own.
     fn sums_of_indexes(&self, entry: &Entry) -> Result<Vec<(StoredPath, Sums, Sums)>> {
         let Entry::Relation(schema, keyspace) = entry else { return Ok(Vec::new()) };
         if schema.name.contains(':') {

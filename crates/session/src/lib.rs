@@ -1,10 +1,10 @@
-//! Scripts, transactions and changes over the executor.
+//! Scripts, transactions and changes on top of the executor.
 //!
 //! # Who calls whom
-//! [`Engine`] takes text, looks for a plan of it in the plan cache, and gives it a snapshot or a
+//! [`Engine`] takes text, looks up its plan in the plan cache, and gives it a snapshot or a
 //! transaction. A session runs the statements of a script: queries go to the executor ([`exec`]),
-//! changes to `dml`, system ops to `system`. What a transaction changed is told and made visible
-//! when it is committed.
+//! changes to `dml`, system ops to `system`. When a transaction commits, its changes become visible
+//! and are passed to callbacks.
 //!
 //! # Floors
 //! A module imports only from modules that are named before it (`tests/floors.rs` checks that).

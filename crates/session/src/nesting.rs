@@ -1,18 +1,17 @@
-//! How deep a script may nest on this thread.
+//! How deep a script may nest on this thread's stack.
 //!
 //! # Invariants
-//! 1. What parses, plans or computes a script calls itself at most once for each level of it, and a
-//!    level takes at most [`LEVEL_BYTES`] of stack. So a script that is as deep as is allowed here
-//!    does not overflow the stack; deeper ones are refused before they are walked, also those that
-//!    were parsed by a thread with more room.
+//! 1. Functions that parse, plan or evaluate a script recurse at most once per level of nesting,
+//!    and a level takes at most [`LEVEL_BYTES`] of stack. So a script of the allowed depth does not
+//!    overflow the stack. Deeper ones are refused before they are processed, also if a thread with
+//!    a larger stack has parsed them.
 
 use syntax::{Diagnostic, Expr, Script};
 
-/// Bytes of stack for what runs a script that does not nest.
+/// Stack bytes to run a script that does not nest.
 const BASE_BYTES: usize = 64 << 10;
 
-/// Bytes of stack for each level. Frames are larger where the compiler leaves them as they are
-/// written.
+/// Stack bytes per level. Frames are larger without optimization.
 const LEVEL_BYTES: usize = if cfg!(debug_assertions) { 4 << 10 } else { 2 << 10 };
 
 /// Levels for which this thread's stack has room.
@@ -21,7 +20,7 @@ pub(crate) fn levels_max() -> u32 {
     u32::try_from(left_bytes / LEVEL_BYTES).unwrap_or(u32::MAX)
 }
 
-/// Reads a script; how many levels deep it is.
+/// Parses a script; also returns its depth.
 ///
 /// # Errors
 /// What is wrong with it, or that it nests deeper than this thread's stack allows.
@@ -29,7 +28,7 @@ pub(crate) fn parse(text: &str) -> Result<(Script, u32), Vec<Diagnostic>> {
     syntax::parse_within(text, levels_max())
 }
 
-/// The same for one expression, such as the default of a column.
+/// Parses a single expression, such as the default of a column.
 ///
 /// # Errors
 /// As [`parse`].

@@ -1,14 +1,14 @@
-//! Scripts that do not block: they take some microseconds, for callers that hold a lock meanwhile,
-//! such as Python's GIL.
+//! Non-blocking scripts: they take some microseconds, for callers that hold a lock meanwhile, such
+//! as Python's GIL.
 //!
 //! # Why
-//! Releasing such a lock and taking it again costs as much as a short script where nobody waits for
-//! it, and several times as much where somebody does: two threads that ask in turn would answer
-//! less together than one alone.
+//! Releasing such a lock and taking it again costs as much as a short script if no other thread
+//! waits for it, and several times as much if one does: two threads with alternating queries would
+//! get fewer answers together than one alone.
 //!
 //! # Invariants
-//! 1. A non-blocking script is planned already, reads and writes some hundred rows, and waits
-//!    neither for a file nor for a lock that is held for long or by somebody who waits for the
+//! 1. A non-blocking script has a cached plan, reads and writes some hundred rows, and waits
+//!    neither for a file nor for a lock that is held for long or by a thread that waits for the
 //!    caller.
 //! 2. A script that would block has changed nothing.
 
@@ -22,20 +22,19 @@ use model::Value;
 use std::sync::Arc;
 use syntax::{Block, MutationOp, Query, Script, Statement};
 
-/// Queries of a non-blocking script.
+/// Most queries of a non-blocking script.
 const QUERIES_MAX: usize = 8;
 
-/// Bytes of its text, and of each text that it is given.
+/// Most bytes of its text, and of each string parameter.
 const TEXT_BYTES_MAX: usize = 4096;
 
-/// Items of all lists that it is given: the cells of rows.
+/// Most items of all list parameters: the cells of rows.
 const ITEMS_MAX: usize = 4 * SHORT_ROWS;
 
 impl Engine {
-    /// Runs a script in a transaction of its own if that takes some microseconds: small changes,
-    /// and looks at the rows of a key or of the begin of one, of which the engine has seen the
-    /// like. `None` where it may take longer, or something is not in the cache: nothing was done
-    /// then.
+    /// Runs a script in a new transaction if that takes some microseconds: small changes, and
+    /// lookups by a key or a key prefix, whose plans are cached. `None` where it may take longer,
+    /// or something is not cached: nothing was done then.
     ///
     /// # Errors
     /// See [`Error`]; nothing was changed then.
@@ -62,7 +61,7 @@ impl Engine {
         }
     }
 
-    /// The present schema epoch, which only a non-blocking script does not wait for.
+    /// The current schema epoch. Only a non-blocking script does not wait for a change under way.
     pub(crate) fn present(&self, run: &Run<'_>) -> Result<u64> {
         match run.non_blocking {
             Some(_) => self.schema_epoch.try_now().ok_or(Error::WouldBlock),
@@ -70,7 +69,7 @@ impl Engine {
         }
     }
 
-    /// A script that was parsed before, if it is one of small changes.
+    /// The cached script of a text, if it consists of small changes.
     pub(crate) fn cached_script_without_blocking(
         &self,
         text: &str,
@@ -90,7 +89,7 @@ impl Engine {
     }
 }
 
-/// Whether a script is changes and nothing else, each of them once.
+/// Whether a script consists of changes that run once each.
 fn is_non_blocking(script: &Script) -> bool {
     let changes = |query: &Query| {
         let mutation = query.options.mutation.as_ref();
@@ -109,7 +108,7 @@ fn is_non_blocking(script: &Script) -> bool {
     }
 }
 
-/// Whether so much is soon looked at: lists hold the rows of constant rules.
+/// Whether a parameter is small; lists hold the rows of constant rules.
 fn is_small(value: &Value, items_left: &mut usize) -> bool {
     match value {
         Value::List(items) => match items_left.checked_sub(items.len()) {
@@ -143,7 +142,8 @@ mod tests {
         engine
     }
 
-    /// Whether it is run when all is kept of it: for two seconds, which may be over once.
+    /// Whether it runs once everything is cached. Cached plans are valid for two seconds, which may
+    /// have passed.
     fn is_run(engine: &Engine) -> bool {
         let none = Parameters::new();
         let non_blocking = || engine.try_run(PUT, NonBlocking::Changing, &Run::new(&none)).unwrap();

@@ -1,4 +1,4 @@
-//! One query by its plan: options, fast paths, execution, order and limit.
+//! Runs one query by its plan: options, fast paths, execution, order and limit.
 
 use crate::ambient::EnvAmbient;
 use crate::engine::Engine;
@@ -31,16 +31,16 @@ use store::{Read, Snapshot};
 /// What a query reads, and the consumer of its rows.
 pub(crate) struct QueryInput<'g> {
     pub(crate) read: &'g dyn Read,
-    /// The same, where it may be kept beyond the query.
+    /// The snapshot, if it may be used for caches.
     pub(crate) lasting: Option<&'g dyn Snapshot>,
-    /// To the caller, as they are.
+    /// Whether rows may go to the caller in any order.
     pub(crate) streamable: bool,
-    /// To the caller while they are found, where they can.
+    /// The consumer of rows as they are found, if there is one.
     pub(crate) consumer: Option<&'g Consumer<'g>>,
 }
 
-/// Columns of the entry that `:order` names, and whether each descends; what is no column is left
-/// out.
+/// Columns of the entry rule in `:order`, and whether each is descending. Names that are not
+/// columns are skipped.
 fn order_of(query: &syntax::Query, plan: &Plan) -> Vec<(usize, bool)> {
     let headers = &plan.program.predicates[plan.program.entry].columns;
     let by = query.options.order.iter().filter_map(|(name, descends)| {
@@ -50,7 +50,7 @@ fn order_of(query: &syntax::Query, plan: &Plan) -> Vec<(usize, bool)> {
     by.collect()
 }
 
-/// Names of the result's columns, of which there are so many.
+/// Names of the result's columns.
 fn headers_of(plan: &Plan, columns: usize) -> Vec<String> {
     let headers = &plan.program.predicates[plan.program.entry].columns;
     match headers.is_empty() {
@@ -239,7 +239,7 @@ impl Engine {
         Ok(Found { rows, keys, fast_path: None, profile, has_streamed })
     }
 
-    /// A stream of the rows that the options ask for.
+    /// A result stream for the rows within limit and offset.
     fn result_stream<'q>(
         &self,
         consumer: &'q Consumer<'q>,
@@ -298,8 +298,10 @@ fn order(
     exec::value::sort::order(&order_by, rows, interner, &check).map(Some)
 }
 
+/// Checks the query's assertion about its rows.
+///
 /// # Errors
-/// The query is asserted to give rows, and gives none, or the other way round.
+/// The assertion does not hold.
 fn check_assertion(query: &syntax::Query, rows: usize) -> Result<()> {
     let Some(wants_some) = query.options.assert_some else { return Ok(()) };
     let what = match (wants_some, rows == 0) {
@@ -310,7 +312,7 @@ fn check_assertion(query: &syntax::Query, rows: usize) -> Result<()> {
     Err(Error::value(what, query.span))
 }
 
-/// Some of the rows, in an order.
+/// A range of the ordered rows.
 fn picked(
     columns: Vec<Vec<Cell>>,
     rows: usize,
@@ -332,8 +334,8 @@ fn picked(
     })
 }
 
-/// Computes what needs no rows, so that whether it fails does not depend on whether rows come to
-/// it.
+/// Evaluates constant expressions first, so that an error does not depend on whether rows reach
+/// them.
 fn check_constants(plan: &Plan, computer: &Computer<'_>, limits: &QueryLimits<'_>) -> Result<()> {
     if !plan.constants.is_empty()
         && limits.is_non_blocking()

@@ -8,7 +8,7 @@ use function::FunctionContext;
 use model::Value;
 use syntax::Span;
 
-/// DictionaryIds that a query's options say.
+/// Values of a query's options.
 pub(crate) struct Options {
     pub(crate) limit: Option<usize>,
     pub(crate) offset: usize,
@@ -77,7 +77,7 @@ pub(crate) fn known(
     exec::expr::Computer::new(interner, &given, ambient).known(&resolved)
 }
 
-/// The parameters of these names; `place` says where one is asked for.
+/// The cells of these parameters; `place` returns where one is used.
 pub(crate) fn cells_of(
     names: &[String],
     given: &Parameters,
@@ -85,8 +85,8 @@ pub(crate) fn cells_of(
     place: impl Fn(&str) -> Option<Span>,
 ) -> Result<Vec<Cell>> {
     let cell = |name: &String| match given.get(name) {
-        // One NaN, above all numbers, as what is computed has it: keys of one with a negative sign
-        // lie below them.
+        // NaN is normalized to the one above all numbers, as in expressions: keys of a negative NaN
+        // are below them.
         Some(Value::Float(float)) => Ok(interner.cell(&Value::Float(one_nan(*float)))),
         Some(value) => Ok(interner.cell(value)),
         None => {

@@ -1,8 +1,9 @@
-//! Whether a thread runs a script of an engine inside of another one, as a user-defined rule may.
+//! Detects scripts that run inside of another script of the same engine, as user-defined rules may
+//! start them.
 //!
 //! # Why it matters
-//! Scripts that change rows share a lock, which `::index create` takes alone. A script inside of
-//! another one would wait for an index that waits for the outer script; an index inside of a script
+//! Scripts that change rows share a lock, which `::index create` takes exclusively. An inner script
+//! would wait for an index that waits for the outer script; creating an index inside of a script
 //! would wait forever.
 
 use crate::engine::Engine;
@@ -12,11 +13,11 @@ use std::cell::RefCell;
 use syntax::Span;
 
 thread_local! {
-    /// Addresses of the engines whose scripts this thread runs, the outermost first.
+    /// Addresses of the engines whose scripts run on this thread, the outermost first.
     static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A share of the lock, as long as a script runs; inside of another one that one's serves.
+/// A share of the lock while a script runs. An inner script uses that of the outer one.
 pub(crate) struct Changing<'e> {
     _shared: Option<RwLockReadGuard<'e, ()>>,
 }
@@ -41,7 +42,7 @@ impl Engine {
         self.enter((!self.is_inside()).then(|| self.changing.read()))
     }
 
-    /// The same, unless it would have to be waited for.
+    /// Takes a share of the lock, unless that would block.
     pub(crate) fn try_share(&self) -> Option<Changing<'_>> {
         let shared = match self.is_inside() {
             true => None,
@@ -55,8 +56,10 @@ impl Engine {
         Changing { _shared: shared }
     }
 
+    /// Checks that no script of this engine runs on this thread.
+    ///
     /// # Errors
-    /// Where a script of this engine runs on this thread.
+    /// One does.
     pub(crate) fn check_outside(&self) -> Result<()> {
         match self.is_inside() {
             true => {

@@ -1,4 +1,4 @@
-//! Scripts from text to rows: what the crate above calls.
+//! Runs scripts from text to rows; the main entry points of the engine.
 
 use crate::caught::caught;
 use crate::engine::Engine;
@@ -20,7 +20,7 @@ use store::{ErrorKind, Read};
 use syntax::{Script, SystemOp};
 
 impl Engine {
-    /// Runs a script in a transaction of its own.
+    /// Runs a script in a new transaction.
     ///
     /// # Errors
     /// See [`Error`]; nothing was changed then.
@@ -28,11 +28,11 @@ impl Engine {
         self.run_with(text, &Run::new(parameters))
     }
 
-    /// The same, with limits of the caller's.
+    /// Runs a script with the caller's limits.
     ///
     /// # Errors
-    /// See [`Error`]; nothing was changed then. [`Error::WouldBlock`] only where
-    /// [`Run::non_blocking`] is asked for.
+    /// See [`Error`]; nothing was changed then. [`Error::WouldBlock`] only with
+    /// [`Run::non_blocking`].
     pub fn run_with(&self, text: &str, run: &Run<'_>) -> Result<Output> {
         caught(|| self.run_uncaught(text, run))
     }
@@ -47,8 +47,8 @@ impl Engine {
         {
             let _running = self.register(&planned.text, &cancelled);
             match self.run_planned(&planned, run, &cancelled, epoch) {
-                // A relation may have gone since the plan was made.
-                // Of a result that is handed out in parts, some may have been.
+                // A relation may have been dropped since the plan was made. A streamed result may
+                // already have been passed on in part.
                 Err(Error::Store(error))
                     if error.kind() == ErrorKind::InvalidInput
                         && !run.consumer.is_some_and(Consumer::has_begun) =>
@@ -96,7 +96,7 @@ impl Engine {
             self.check_outside()?;
             let _alone = self.changing.write();
             let limits = self.limits(run, &cancelled);
-            // Of a large relation it takes as long as it takes.
+            // No timeout: creating an index takes as long as its relation requires.
             limits.set_timeout(0.0);
             let output = crate::system::index(&self.admin(), op, &limits);
             self.plan_cache.clear();
@@ -106,8 +106,7 @@ impl Engine {
         self.in_transaction(Some(&parsed), run, &cancelled, |session| session.run(script))
     }
 
-    /// PlanCache a query, keeps the plan and runs it; `None` where what names stand for has changed
-    /// meanwhile.
+    /// Plans a query, caches the plan and runs it; `None` if the schema has changed meanwhile.
     fn ask_planned(
         &self,
         query: &syntax::Query,
@@ -166,8 +165,8 @@ impl Engine {
         Ok(output.map(|_| analysis.into_output()))
     }
 
-    /// Runs a query by its plan; `None` where what names stand for has changed since `moment`,
-    /// which was asked for before the plan.
+    /// Runs a query by its plan; `None` if the schema has changed since `epoch`, which was read
+    /// before planning.
     pub(crate) fn run_planned(
         &self,
         planned: &CachedQuery,
@@ -202,7 +201,8 @@ impl Engine {
         let read: &dyn Read = &*snapshot;
         let interner = Arc::<Interner>::default();
         let limits = self.limits(run, cancelled);
-        // A follower's snapshot that is taken while it moves on may see less than its number says.
+        // A follower's snapshot that is taken during a refresh may see fewer rows than its number
+        // says.
         let lasting = (!self.store.is_read_only()).then_some(&*snapshot);
         let relations = relations.clone();
         let input = QueryInput { read, lasting, streamable: true, consumer: run.consumer };

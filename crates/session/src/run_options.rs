@@ -1,4 +1,4 @@
-//! What a script is run with: parameters, limits, and who is told what while it runs.
+//! Options of a run: parameters, limits and receivers.
 
 use exec::files::Files;
 use exec::limits::GoOn;
@@ -10,45 +10,45 @@ use std::collections::BTreeMap;
 /// Named parameters.
 pub type Parameters = BTreeMap<String, Value>;
 
-/// Takes the name and the rows of a relation of a script's own where `%debug` shows it.
+/// Receives the name and the rows of a temporary relation that `%debug` shows.
 pub type Debug<'r> = &'r (dyn Fn(&str, &Output) + Send + Sync);
 
-/// What a script is run with.
+/// Options of a run.
 #[derive(Clone, Copy)]
 pub struct Run<'r> {
     /// Its parameters.
     pub parameters: &'r Parameters,
-    /// Seconds it may take, whatever it says itself; 0 is no limit. `None`: what it says, else 300.
+    /// Timeout in seconds, whatever the script sets; 0 is no limit. `None`: what the script sets,
+    /// or else 300.
     pub timeout_s: Option<f64>,
-    /// Most bytes that it may hold, where that is less than the engine lets every query hold.
+    /// Most bytes that the run may hold; the engine's limit applies too.
     pub memory_bytes_max: Option<u64>,
-    /// Whether to go on.
+    /// Called regularly; the run stops when it returns false.
     pub go_on: Option<GoOn<'r>>,
-    /// What `%debug` tells; without it, nobody.
+    /// Receiver of `%debug`, if any.
     pub debug: Option<Debug<'r>>,
-    /// Whether a change is refused.
+    /// Whether changes are refused.
     pub read_only: bool,
-    /// Files that it may read, of those that the engine's scripts may; `None`: all of them.
+    /// Files that the run may read, besides the engine's own rule; `None` for no further
+    /// restriction.
     pub files: Option<&'r Files>,
-    /// What it does without blocking, if it must not block.
+    /// Set if the run must not block.
     pub non_blocking: Option<NonBlocking>,
-    /// Takes rows while they are found, where they can be; see
-    /// [`Engine::stream`](crate::Engine::stream), which sets it.
+    /// Consumer of rows as they are found; set by [`Engine::stream`](crate::Engine::stream).
     pub consumer: Option<&'r Consumer<'r>>,
 }
 
-/// What a script does that must not block (see
-/// [`Engine::try_run`](crate::Engine::try_run)).
+/// What a non-blocking run may do (see [`Engine::try_run`](crate::Engine::try_run)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NonBlocking {
-    /// It asks. A commit may wait for the device.
+    /// It may read. A commit could wait for the device.
     Reading,
-    /// It asks, or changes a few rows.
+    /// It may read, or change a few rows.
     Changing,
 }
 
 impl<'r> Run<'r> {
-    /// With parameters and nothing else.
+    /// Options with parameters only.
     #[must_use]
     pub fn new(parameters: &'r Parameters) -> Self {
         Self {

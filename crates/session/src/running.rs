@@ -1,4 +1,4 @@
-//! The scripts that run now: what `::running` lists and `::kill` stops.
+//! The running scripts, which `::running` lists and `::kill` stops.
 
 use env::sync::Mutex;
 use std::collections::BTreeMap;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// A script that runs.
+/// A running script.
 struct Running {
     started_us: u64,
     text: Arc<str>,
     cancelled: Arc<AtomicBool>,
 }
 
-/// The scripts that run, by number.
+/// The running scripts, by id.
 #[derive(Default)]
 pub(crate) struct RunningScripts {
     scripts: Mutex<BTreeMap<u64, Running>>,
@@ -21,7 +21,7 @@ pub(crate) struct RunningScripts {
 }
 
 impl RunningScripts {
-    /// Lists a script that began at `started_us`, until what is returned is dropped.
+    /// Lists a script that began at `started_us` until the result is dropped.
     pub(crate) fn register(
         &self,
         text: &Arc<str>,
@@ -34,13 +34,13 @@ impl RunningScripts {
         Registered { scripts: self, id }
     }
 
-    /// Number, microseconds since 1970 when it began, text.
+    /// Id, start in microseconds since 1970-01-01T00:00:00Z, text.
     pub(crate) fn list(&self) -> Vec<(u64, u64, String)> {
         let scripts = self.scripts.lock();
         scripts.iter().map(|(&id, one)| (id, one.started_us, one.text.to_string())).collect()
     }
 
-    /// Stops a script; whether it was there.
+    /// Stops a script; returns whether it was running.
     pub(crate) fn kill(&self, id: u64) -> bool {
         match self.scripts.lock().get(&id) {
             Some(running) => {
@@ -52,7 +52,7 @@ impl RunningScripts {
     }
 }
 
-/// Takes a script off the list when it is dropped.
+/// Removes a script from the list when dropped.
 pub(crate) struct Registered<'e> {
     scripts: &'e RunningScripts,
     id: u64,

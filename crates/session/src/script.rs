@@ -1,10 +1,10 @@
-//! Scripts of several statements: blocks, conditions, loops.
+//! Runs imperative scripts: blocks, conditions, loops. A session implements the statements.
 
 use exec::error::{Error, Result};
 use exec::output::Output;
 use syntax::{Block, Condition, Ident, Query, Span, Statement, SystemOp};
 
-/// What statements are made of.
+/// The statements of an imperative script.
 pub(crate) trait Blocks {
     /// Runs a query.
     ///
@@ -16,36 +16,38 @@ pub(crate) trait Blocks {
     /// # Errors
     /// See [`Error`].
     fn system(&mut self, op: &SystemOp) -> Result<Output>;
-    /// Keeps rows as a relation of the script's own.
+    /// Stores rows as a temporary relation.
     ///
     /// # Errors
     /// What stops the script.
     fn keep(&mut self, name: &str, output: &Output) -> Result<()>;
-    /// The rows of one, if it is there.
+    /// The rows of a temporary relation, if it exists.
     ///
     /// # Errors
     /// What stops the script.
     fn kept(&self, name: &str) -> Result<Option<Output>>;
-    /// Exchanges two relations, both the script's own or both stored.
+    /// Swaps the names of two relations, both temporary or both stored.
     ///
     /// # Errors
-    /// One is not there or may not be renamed; one is stored, the other is not.
+    /// One does not exist or may not be renamed; one is stored and the other is not.
     fn swap(&mut self, a: &Ident, b: &Ident) -> Result<()>;
-    /// Tells the host of a relation's rows.
+    /// Shows a relation's rows to the receiver of `%debug`.
     fn debug(&self, name: &str, output: &Output);
+    /// Checks the limits.
+    ///
     /// # Errors
     /// Once the script has to stop.
     fn check(&self) -> Result<()>;
-    /// Does something of which nothing is left behind where it fails.
+    /// Calls `act`, and undoes its changes if it fails.
     ///
     /// # Errors
     /// Those of `act`.
     fn whole(&mut self, act: &mut dyn FnMut(&mut dyn Blocks) -> Result<Output>) -> Result<Output>;
-    /// Whether an error may come of what is cached of the script, and would not without it.
+    /// Whether an error may come from the script's cache, and would not occur without it.
     fn may_be_stale(&self, error: &Error) -> bool;
 }
 
-/// Where a statement leads.
+/// How a statement continues.
 enum Flow {
     Next,
     Break(Option<String>, Span),
@@ -53,7 +55,7 @@ enum Flow {
     Return,
 }
 
-/// Runs statements; the rows of the last block, or those returned, are the result.
+/// Runs statements. The result is the rows of the last block, or those returned.
 ///
 /// # Errors
 /// See [`Error`].
@@ -90,7 +92,7 @@ fn run_one(blocks: &mut dyn Blocks, statement: &Statement, last: &mut Output) ->
             }
         }
         Statement::If { negated, condition, then, otherwise } => {
-            // A condition holds where there are rows, whatever is in them.
+            // A condition is true if it has rows, whatever their values.
             let is_true = (rows_of(blocks, condition)?.rows > 0) != *negated;
             return run_all(blocks, if is_true { then } else { otherwise }, last);
         }
@@ -115,7 +117,7 @@ fn run_one(blocks: &mut dyn Blocks, statement: &Statement, last: &mut Output) ->
             return Ok(Flow::Continue(label.as_ref().map(|label| label.text.clone()), *span));
         }
         Statement::Return(items, _) => {
-            // All are computed; the rows of the first are the result.
+            // All are evaluated; the rows of the first one are the result.
             let mut outputs = Vec::with_capacity(items.len());
             for item in items {
                 outputs.push(rows_of(blocks, item)?);
@@ -135,11 +137,11 @@ fn run_one(blocks: &mut dyn Blocks, statement: &Statement, last: &mut Output) ->
                         blocks.keep(&name.text, last)?;
                     }
                 }
-                // What went wrong below is no mistake of the block: what follows would read less
-                // than there is.
+                // Other errors are not the block's fault: later statements would read incomplete
+                // rows.
                 Err(error) if !error.is_mistake() => return Err(error),
                 Err(error) if blocks.may_be_stale(&error) => return Err(error),
-                // A relation that has the name already stays as it is.
+                // If it has the name of an existing relation, that stays unchanged.
                 Err(_) => *last = Output::status("FAILED"),
             }
         }
@@ -174,7 +176,7 @@ fn unknown(name: &Ident) -> Error {
     }
 }
 
-/// That a relation of the script's own is wanted, and there is none of this name.
+/// The error for an unknown temporary relation.
 pub(crate) fn no_temporary(name: &Ident) -> Error {
     let what = format!("the script has no relation `{}`", name.text);
     let hint = match name.text.starts_with('_') {

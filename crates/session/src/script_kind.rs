@@ -1,10 +1,10 @@
-//! Whether a script may change the database, told from its syntax tree alone.
+//! Whether a script may change the database, judged by its syntax tree.
 
 use exec::error::{Error, Result};
 use syntax::{Block, Condition, Query, Script, Span, Statement, SystemOp};
 
-/// Whether a script may change the database. One whose text is wrong does not, nor one that keeps
-/// rows in relations of its own; of several steps all are looked at, also those that may never run.
+/// Whether a script may change the database. One with syntax errors does not, nor one that only
+/// changes temporary relations. All statements count, also those that may never run.
 #[must_use]
 pub fn may_change(text: &str) -> bool {
     let script = crate::nesting::parse(text).map(|(script, _)| script);
@@ -27,7 +27,7 @@ fn is_change(statement: &Statement) -> bool {
         }
         Statement::Loop { body, .. } => body.iter().any(is_change),
         Statement::Return(returned, _) => returned.iter().any(asks_by_change),
-        // Those of a script's own are no change.
+        // Temporary relations do not count.
         Statement::Swap(one, _) => !one.text.starts_with('_'),
         Statement::Debug(_) | Statement::Break(..) | Statement::Continue(..) => false,
     }
@@ -40,13 +40,13 @@ fn asks_by_change(condition: &Condition) -> bool {
     }
 }
 
-/// Relations whose names begin with `_` are the script's own.
+/// Relations whose names begin with `_` are temporary.
 fn changes(query: &Query) -> bool {
     let mutation = query.options.mutation.as_ref();
     mutation.is_some_and(|mutation| !mutation.relation.text.starts_with('_'))
 }
 
-/// Whether it changes what a transaction does not hold back: the catalog, or the files.
+/// Whether a system op changes what a transaction cannot undo: the catalog, or files.
 pub(crate) fn is_system_change(op: &SystemOp) -> bool {
     !matches!(
         op,
@@ -62,11 +62,13 @@ pub(crate) fn is_system_change(op: &SystemOp) -> bool {
     )
 }
 
-/// Why nothing is changed.
+/// Message for a refused change.
 pub(crate) const READ_ONLY: &str = "the script is run for reading only";
 
+/// Refuses system ops that change something.
+///
 /// # Errors
-/// It changes something.
+/// The op changes something.
 pub(crate) fn refuse_change(op: &SystemOp) -> Result<()> {
     match is_system_change(op) {
         true => Err(Error::read_only(READ_ONLY, Span::default())),
@@ -78,7 +80,7 @@ pub(crate) fn refuse_change(op: &SystemOp) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// Found by an audit: whatever had braces counted as a change.
+    /// Found by an audit: every script with braces counted as a change.
     #[test]
     fn a_script_may_change_something_where_one_of_its_steps_does() {
         for (text, want) in [

@@ -1,5 +1,5 @@
-//! A script in its transaction: its queries, its changes, its temporary relations, and what is done
-//! when it has succeeded.
+//! A script in its transaction: its queries, its changes, its temporary relations, and the work
+//! left for the commit.
 //!
 //! `transaction` makes a [`Session`] for each attempt to run a script.
 
@@ -35,12 +35,12 @@ use std::sync::{Arc, OnceLock};
 use store::{ErrorKind, Read, Savepoint, Transaction};
 use syntax::{Expr, Ident, MutationOp, Script, Span, Spec, SpecColumn, SystemOp};
 
-/// What of a script's changes was there before a part of it.
+/// State of a script before a part that may be undone.
 pub(crate) struct Part {
     savepoint: Savepoint,
     names: NameOverlay,
     changed: usize,
-    /// What scripts inside of it had left.
+    /// State of the transaction's other scripts.
     inside: Option<SavepointState>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Part {
 pub(crate) struct Session<'e> {
     pub(crate) engine: &'e Engine,
     pub(crate) transaction: &'e dyn Transaction,
-    /// Somebody else commits it.
+    /// Whether the caller commits the transaction.
     pub(crate) is_callers: bool,
     /// Whether changes are refused.
     pub(crate) read_only: bool,
@@ -56,35 +56,36 @@ pub(crate) struct Session<'e> {
     pub(crate) parameters: &'e Parameters,
     pub(crate) temp_relations: BTreeMap<String, TempRelation>,
     pub(crate) limits: QueryLimits<'e>,
-    /// Takes what `%debug` shows.
+    /// Receiver of `%debug`.
     pub(crate) debug: Option<Debug<'e>>,
     /// What names stand for in the transaction.
     pub(crate) names: NameOverlay,
     /// Where scripts inside of it leave what is to be done at the commit.
     pub(crate) shared: Option<Arc<Mutex<TransactionState>>>,
-    /// Relations of its own as they were before the first trigger of a part that may be undone, in
-    /// one.
+    /// Within a part that may be undone: the temporary relations before its first trigger, once
+    /// there was one.
     pub(crate) before_triggers: Option<Option<BTreeMap<String, TempRelation>>>,
-    /// Whether what runs is a trigger: what it changes sets off no other.
+    /// Whether a trigger is running; its changes run no further triggers.
     pub(crate) in_trigger: bool,
-    /// It changes what plans depend on: once it is committed they are made anew.
+    /// Whether it changed what plans depend on, so that its commit invalidates them.
     pub(crate) invalidates_plans: bool,
-    /// It wrote to a graph with text for vertices, whose new texts got numbers.
+    /// Whether it assigned dictionary ids to new strings of a graph.
     pub(crate) has_named_texts: bool,
-    /// What was changed of relations that somebody wants to know of.
+    /// Changes of relations with callbacks.
     pub(crate) changed: Vec<Changed>,
-    /// The script that runs, if its plans may be cached with it.
+    /// The running script, if its plans may be cached.
     pub(crate) parsed: Option<&'e CachedScript>,
-    /// Under what it began.
+    /// Validity of caches at its start.
     pub(crate) validity: CacheValidity,
-    /// It used what was cached of the script.
+    /// Whether it used the script's cache.
     pub(crate) used_cached: std::cell::Cell<bool>,
-    /// What it wrote to: plans that read it are made anew, for its size may be another.
+    /// Keyspaces that it wrote to: plans that read them are not reused, because their size may have
+    /// changed.
     pub(crate) written: Vec<KeyspaceId>,
 }
 
 impl Engine {
-    /// A script that begins in a transaction.
+    /// A session for a script that starts in a transaction.
     pub(crate) fn session<'e>(
         &'e self,
         transaction: &'e dyn Transaction,
@@ -152,7 +153,7 @@ impl Session<'_> {
 impl Blocks for Session<'_> {
     fn query(&mut self, query: &syntax::Query) -> Result<Output> {
         let Some(mutation) = &query.options.mutation else { return self.select(query) };
-        // What it writes, and what that sets off, is timed along with what it asks.
+        // The timeout covers the change and its triggers, not only the query.
         let seconds = match &query.options.timeout {
             None => None,
             Some(_) => {
@@ -270,8 +271,8 @@ impl Blocks for Session<'_> {
         let before_triggers = std::mem::replace(&mut self.before_triggers, outer).flatten();
         if outcome.is_err() {
             self.undo(begun);
-            // A change of a relation of the script's own that fails has changed nothing; what
-            // triggers did before is another thing.
+            // A failed change of a temporary relation has changed nothing, but its triggers may
+            // have changed others before.
             self.temp_relations =
                 before_triggers.unwrap_or_else(|| std::mem::take(&mut self.temp_relations));
         }
@@ -291,7 +292,7 @@ impl Blocks for Session<'_> {
 }
 
 impl Session<'_> {
-    /// Runs a query that changes something.
+    /// Runs a query and writes its rows.
     fn ask_and_change(
         &mut self,
         query: &syntax::Query,
@@ -331,7 +332,7 @@ impl Session<'_> {
                 return Ok(Output::status("OK"));
             }
         }
-        // What depends on parameters is not the same the next time.
+        // Defaults that depend on parameters cannot be cached.
         let is_as_written = matches!(said, Cow::Borrowed(_));
         let write_target = self.write_target(query.span, mutation, is_new || !is_as_written)?;
         let triggers = match self.in_trigger {
@@ -347,8 +348,8 @@ impl Session<'_> {
         Ok(crate::dml::writer::returned_output(&columns, returned))
     }
 
-    /// Applies a change to a relation that is there, and runs what it sets off; what was done to
-    /// each row, where somebody asks.
+    /// Applies a change to an existing relation and runs its triggers; returns the changed rows if
+    /// needed.
     pub(crate) fn write(
         &mut self,
         mutation: &syntax::Mutation,
@@ -401,7 +402,7 @@ impl Session<'_> {
         Ok(returned)
     }
 
-    /// Runs triggers; `rules` are what they see of a change.
+    /// Runs triggers; `rules` are the rules `_new` and `_old`.
     fn fire(
         &mut self,
         mutation: &syntax::Mutation,
@@ -438,8 +439,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The script, if what nobody else sees plays no part in how its queries run: relations of its
-    /// own, names, settings.
+    /// The script, if no uncommitted state influences how its queries run: temporary relations,
+    /// names, settings.
     fn cacheable_script(&self) -> Option<&CachedScript> {
         let is_own = self.in_trigger
             || self.invalidates_plans
@@ -480,7 +481,7 @@ impl Session<'_> {
         Ok(cached_plan)
     }
 
-    /// Where the rows of the query at a place go, from the cache if that is valid.
+    /// The write target of the query at a place, from the cache if it is valid.
     fn write_target(
         &self,
         query: Span,
@@ -503,10 +504,10 @@ impl Session<'_> {
         Ok(write_target)
     }
 
-    /// Where rows go, found out anew.
+    /// Finds the write target of a mutation.
     ///
     /// # Errors
-    /// No such relation, or one that may not be changed so.
+    /// No such relation, or one that must not be changed this way.
     pub(crate) fn find_write_target(&self, mutation: &syntax::Mutation) -> Result<WriteTarget> {
         let settings = self.check_change(mutation)?;
         let catalog = &self.engine.catalog;
@@ -518,14 +519,13 @@ impl Session<'_> {
         Ok(WriteTarget { target, settings, defaults, sources: OnceLock::new() })
     }
 
-    /// A relation's settings, if they let it be changed so. What is not there yet has the usual
-    /// ones.
+    /// A relation's settings, if they allow the change. A new relation has the defaults.
     fn check_change(&self, mutation: &syntax::Mutation) -> Result<relation::Settings> {
         let name = &mutation.relation.text;
         crate::access::refuse_part(&mutation.relation, "written by writing")?;
         let forbidden = match mutation.op {
             MutationOp::Replace => Access::Protected,
-            // They only look.
+            // These only read.
             MutationOp::Ensure | MutationOp::EnsureNot => Access::Hidden,
             _ => Access::ReadOnly,
         };
@@ -537,7 +537,7 @@ impl Session<'_> {
         self.ask(query, None)
     }
 
-    /// All rows of a stored relation, if there is one.
+    /// All rows of a stored relation, if it exists.
     fn stored_rows(&self, name: &str) -> Result<Option<Output>> {
         let Some(entry) = self.engine.catalog.find_in(&self.names, name)? else { return Ok(None) };
         let columns = crate::catalog_view::columns_of(&entry.schema());
@@ -545,7 +545,7 @@ impl Session<'_> {
         let variables = variables.join(", ");
         let text = format!("?[{variables}] := *{name}[{variables}]");
         let Ok(Script::Query(query)) = syntax::parse(&text) else { return Ok(None) };
-        // The places in it are not those of the script.
+        // Spans in this query do not refer to the script.
         let elsewhere = |error| match error {
             Error::Script(problems) => {
                 let message = problems.into_iter().next().map(|problem| problem.message);
@@ -560,7 +560,7 @@ impl Session<'_> {
         Ok(Some(output))
     }
 
-    /// Plans a query and runs it, with a look at what it does if there is an analysis.
+    /// Plans a query and runs it, with measurements if there is an analysis.
     fn ask(&self, query: &syntax::Query, mut analysis: Option<&mut Analysis>) -> Result<Output> {
         let cached_plan = match &analysis {
             Some(_) => Arc::new(self.plan(query)?),
@@ -595,16 +595,15 @@ impl Session<'_> {
         )
     }
 
-    /// Runs a query and says what it did, instead of its rows. Nothing is changed, whatever it
-    /// would change.
+    /// Runs a query and returns its measurements instead of its rows. Its changes are not made.
     fn analyze(&self, query: &syntax::Query) -> Result<Output> {
         let mut analysis = Analysis::begin(&self.limits);
         self.ask(query, Some(&mut analysis))?;
         Ok(analysis.into_output())
     }
 
-    /// The change with the parameters' values in its defaults: a relation keeps its defaults, but
-    /// not what the parameters were.
+    /// The mutation with parameters in its defaults replaced by their values: a relation stores its
+    /// defaults, but not the parameters.
     fn with_parameters<'m>(
         &self,
         mutation: &'m syntax::Mutation,
@@ -628,7 +627,7 @@ impl Session<'_> {
         Ok(Cow::Owned(mutation))
     }
 
-    /// Defaults that the script says, by column.
+    /// Defaults in the script, by column.
     pub(crate) fn said_defaults(mutation: &syntax::Mutation) -> Result<Vec<(String, plan::Expr)>> {
         let spec = mutation.spec.iter();
         let columns = spec.flat_map(Spec::columns);
@@ -636,7 +635,7 @@ impl Session<'_> {
         said.map(|(name, default)| Ok((name.text.clone(), resolved(default)?))).collect()
     }
 
-    /// Defaults by column: those that the script says, then those of the relation.
+    /// Defaults by column: those in the script, then those of the relation.
     pub(crate) fn defaults(
         &self,
         mutation: &syntax::Mutation,
@@ -653,8 +652,8 @@ impl Session<'_> {
     }
 }
 
-/// The name by which a column of a kept result is read: that of `sum(b)` is `sum_b`, for no script
-/// can write the other.
+/// The column name of a temporary relation for a header: `sum(b)` becomes `sum_b`, because scripts
+/// cannot write the former as a name.
 fn readable(header: &str) -> String {
     match header.split_once('(') {
         Some((aggregate, variable)) => {
@@ -664,7 +663,7 @@ fn readable(header: &str) -> String {
     }
 }
 
-/// An expression without variables and parameters.
+/// Resolves an expression without variables and parameters.
 fn resolved(expr: &Expr) -> Result<plan::Expr> {
     plan::resolve_expression(expr, &mut Vec::new()).map_err(|problem| vec![problem].into())
 }

@@ -1,4 +1,4 @@
-//! Scripts whose rows go to a consumer while they are found.
+//! Runs scripts whose rows go to a consumer as they are found.
 
 use crate::engine::Engine;
 use crate::run_options::Run;
@@ -6,14 +6,14 @@ use exec::error::Result;
 use exec::result_stream::{Consumer, Part, TakePart};
 
 impl Engine {
-    /// Runs a script in a transaction of its own; `take` gets its rows in parts, one at least.
+    /// Runs a script in a new transaction; `take` receives its rows in parts, at least one.
     ///
-    /// Of a query whose rows cannot be equal, and which asks for no order, the parts come while it
-    /// runs, in no order, and it holds little more than one; the time that `take` needs does not
-    /// count as its own. Of any other script the whole result is one part.
+    /// Rows of a query that are provably distinct and not ordered come while it runs, in no
+    /// particular order. The query then holds little more than one part, and the time of `take`
+    /// does not count for it. Any other result is one part.
     ///
     /// # Errors
-    /// As [`Engine::run_with`], and those of `take`. Parts may have been handed out before.
+    /// As [`Engine::run_with`], and those of `take`. Parts may have been passed on before.
     pub fn stream(&self, text: &str, run: &Run<'_>, take: TakePart<'_>) -> Result<()> {
         let consumer = Consumer::new(take);
         let output =

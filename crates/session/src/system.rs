@@ -1,4 +1,4 @@
-//! Scripts that begin with `::`.
+//! System ops: scripts that begin with `::`.
 
 use crate::admin::Admin;
 use crate::catalog_view::columns_of;
@@ -10,7 +10,7 @@ use relation::{Access, Catalog, Entry, NameOverlay, Settings};
 use store::{ErrorKind, Read, Transaction, WriteBatch};
 use syntax::{Ident, Span, SystemOp};
 
-/// Runs one.
+/// Runs a system op.
 ///
 /// # Errors
 /// See [`Error`].
@@ -49,7 +49,7 @@ pub(crate) fn run(
             };
             match done {
                 Err(error) if error.kind() == ErrorKind::Cancelled => {
-                    // Says who stopped it.
+                    // Reports what stopped it.
                     limits.check(0)?;
                     Err(error.into())
                 }
@@ -82,7 +82,7 @@ pub(crate) fn run(
             });
             Ok(Output::of_values(&["type", "idx", "trigger"], rows.collect()))
         }
-        // The session has done these.
+        // Handled by the session.
         SystemOp::Rename(_)
         | SystemOp::Remove(_)
         | SystemOp::SetTriggers { .. }
@@ -93,7 +93,7 @@ pub(crate) fn run(
     }
 }
 
-/// Ops that set something of a relation, in the script's transaction; `None` for others.
+/// Runs ops that set something of a relation, in the script's transaction; `None` for others.
 ///
 /// # Errors
 /// See [`Error`].
@@ -116,7 +116,7 @@ pub(crate) fn set(
         let forbidden = match op {
             SystemOp::SetTriggers { .. } => Some(Access::Protected),
             SystemOp::Describe(..) => Some(Access::ReadOnly),
-            // So a level can be taken back.
+            // Always allowed, so that a level can be lowered again.
             _ => None,
         };
         let mut settings = match forbidden {
@@ -135,7 +135,7 @@ pub(crate) fn set(
                     return Err(Error::hinted(what, name.span, hint));
                 }
                 for text in put.iter().chain(rm).chain(replace) {
-                    // A trigger that cannot be read is told now, not when rows change.
+                    // An invalid trigger is reported now, not when rows change.
                     crate::nesting::parse(text).map_err(|problems| {
                         let what = problems.first().map_or("", |problem| problem.message.as_str());
                         Error::value(format!("a trigger cannot be read: {what}"), name.span)
@@ -160,7 +160,7 @@ pub(crate) fn set(
     Ok(Some(Output::status("OK")))
 }
 
-/// Makes or drops an index; no script that changes rows may run.
+/// Creates or drops an index; no script that changes rows may run.
 ///
 /// # Errors
 /// See [`Error`].
@@ -178,10 +178,10 @@ pub(crate) fn index(admin: &Admin<'_>, op: &SystemOp, limits: &QueryLimits<'_>) 
     }
 }
 
-/// A relation whose indexes may be made and dropped.
+/// The relation, if its indexes may be created and dropped.
 ///
 /// # Errors
-/// There is none of this name, or its level forbids it.
+/// There is no relation with this name, or its level forbids it.
 fn indexable(admin: &Admin<'_>, relation: &Ident) -> Result<Entry> {
     let entry = crate::access::find(admin.catalog, &NameOverlay::default(), relation)?;
     crate::access::check(admin.catalog, &**admin.store, &relation.text, Access::Protected)

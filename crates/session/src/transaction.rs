@@ -1,4 +1,5 @@
-//! Scripts and changes in transactions: their own, which are retried, and those of the caller.
+//! Runs scripts and changes in transactions: in new ones, which are retried, and in those of the
+//! caller.
 
 use crate::caught::caught;
 use crate::dml::change_feed::Changed;
@@ -15,15 +16,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use store::{ErrorKind, Isolation, Transaction, WriteBatch};
 
-/// How often a script is run again where what it has a conflict with is nothing that it asked for.
+/// Most attempts of a script after conflicts that it cannot know of.
 const TRIES_MAX: usize = 32;
 
-/// Microseconds to wait before, at most.
+/// Longest wait before another attempt, in microseconds.
 const RETRY_WAIT_US: u64 = 1000;
 
 impl Engine {
-    /// Does something in a transaction of its own, and what is left to be done when it is
-    /// committed. `parsed` is the script that it does.
+    /// Calls `act` in a new transaction and commits. `parsed` is the script that it runs, if any.
     pub(crate) fn in_transaction<T>(
         &self,
         parsed: Option<&CachedScript>,
@@ -38,20 +38,20 @@ impl Engine {
             let (mut changed, mut again) = (Vec::new(), Again::default());
             let outcome =
                 self.committed(parsed, run, limits.again(), &mut changed, &mut again, &act);
-            // Of what is committed, also where what followed failed; of nothing else.
+            // Committed changes are reported even if a later step failed; others never.
             self.callbacks.tell(changed);
             let Err(Error::Store(error)) = &outcome else { return outcome };
             match error.kind() {
-                // Writers of other rows may have given new texts the same numbers, or what names
-                // stand for has changed: of either the one that asks knows nothing.
+                // Another transaction may have assigned the same dictionary ids, or changed the
+                // schema: the caller cannot know of either.
                 ErrorKind::Conflict if again.after_conflict && tries > 0 => {
                     tries -= 1;
                     limits.check_may_block()?;
                     limits.check(0)?;
                     exec::limits::wait(&*self.env, self.env.random_u64() % RETRY_WAIT_US);
                 }
-                // A relation may have gone since the cache of the script was filled: once
-                // more, without that.
+                // A relation may have been dropped since the script's cache was filled: one more
+                // attempt, without the cache.
                 ErrorKind::InvalidInput if again.after_cached => {
                     parsed.take().into_iter().for_each(CachedScript::forget);
                 }
@@ -60,7 +60,8 @@ impl Engine {
         }
     }
 
-    /// The same; what was changed is there once it is committed, when no lock is held any more.
+    /// Makes one attempt. `told` receives the committed changes, to be reported after all locks are
+    /// released.
     fn committed<T>(
         &self,
         parsed: Option<&CachedScript>,
@@ -70,8 +71,8 @@ impl Engine {
         again: &mut Again,
         act: impl Fn(&mut Session<'_>) -> Result<T>,
     ) -> Result<T> {
-        // First, for who waits here for an index that is made would begin at a moment that has
-        // passed.
+        // The lock is taken first: a script that waits here for an index would otherwise begin with
+        // an outdated epoch.
         let _shared = match run.non_blocking {
             Some(_) => self.try_share().ok_or(Error::WouldBlock)?,
             None => self.share(),
@@ -80,8 +81,8 @@ impl Engine {
         let generation = self.plan_cache.generation();
         let transaction = self.store.begin(Isolation::Snapshot);
         let mut session = self.session(&*transaction, run, limits);
-        // Where plans were invalidated meanwhile, the transaction may see more than what is kept
-        // was found out by.
+        // If plans were invalidated meanwhile, the transaction may see more than the cached entries
+        // are based on.
         session.parsed = parsed.filter(|_| self.plan_cache.generation() == generation);
         session.validity = CacheValidity { epoch, generation };
         let outcome = caught(|| act(&mut session));
@@ -101,7 +102,7 @@ impl Engine {
                 drop(transaction);
                 self.forget_names(&names);
                 again.after_cached = used_cached.get();
-                // It may have failed for a name that stood for something else meanwhile.
+                // It may have failed because a name has changed its meaning meanwhile.
                 again.after_conflict |= !self.schema_epoch.is(epoch);
                 return Err(error);
             }
@@ -120,8 +121,8 @@ impl Engine {
         Ok(done)
     }
 
-    /// Commits, and lets names stand for everybody for what they stand for in the transaction.
-    /// `told` is what was changed, where it is committed.
+    /// Commits, and makes the transaction's names visible to all. `told` receives the changes if it
+    /// commits.
     fn commit_state(
         &self,
         state: TransactionState,
@@ -137,7 +138,7 @@ impl Engine {
             ..
         } = state;
         let _naming = names.are_changed().then(|| self.naming.lock());
-        // Whoever begins now waits until names and rows belong together again.
+        // Transactions that begin now wait until names and rows agree again.
         let change = names.move_old().then(|| self.schema_epoch.begin_change());
         let is_past = match &change {
             Some(change) => change.from() != epoch,
@@ -198,7 +199,7 @@ impl Engine {
         Ok(changes)
     }
 
-    /// Drops what was made for a transaction that is not committed, or for a part of one that is
+    /// Drops what was created for a transaction that is not committed, or for a part of one that is
     /// undone.
     pub(crate) fn forget_names(&self, names: &NameOverlay) {
         // Nobody but the transaction knew of it: what is left goes when the database is opened
@@ -206,13 +207,14 @@ impl Engine {
         let _ = self.catalog.forget_names(names);
     }
 
-    /// For the scripts of a transaction of the caller's: to be asked for before it begins, and
-    /// handed to each of them, and to [`Engine::commit_in`] or [`Engine::forget`].
+    /// The state for scripts in a transaction of the caller. It must be requested before the
+    /// transaction begins, and passed to each script and to [`Engine::commit_in`] or
+    /// [`Engine::forget`].
     #[must_use]
     pub fn transaction_state(&self) -> TransactionState {
         if self.store.check_process().is_err() {
-            // Of a process that inherited the engine: nothing can be done in the transaction, and
-            // what is waited for may not be there.
+            // In a forked process nothing can be done in the transaction, and the thread that is
+            // waited for may not exist.
             return TransactionState::new(
                 CacheValidity { epoch: 0, generation: 0 },
                 NameOverlay::default(),
@@ -223,7 +225,7 @@ impl Engine {
         TransactionState::new(CacheValidity { epoch, generation }, NameOverlay::default())
     }
 
-    /// What names stand for in a transaction of the caller's.
+    /// Names of relations in a transaction of the caller.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] where what they stood for when it began is not what they stand for
@@ -235,12 +237,11 @@ impl Engine {
         }
     }
 
-    /// Runs a script in a transaction of the caller's.
+    /// Runs a script in a transaction of the caller.
     ///
     /// # Errors
-    /// See [`Error`]. Nothing of what the script wrote before it failed is left in the transaction,
-    /// nor of what others wrote there meanwhile, for which [`Transaction::roll_back_to`] has a
-    /// rule.
+    /// See [`Error`]. What the script wrote before it failed is undone, and so are writes of other
+    /// threads to the transaction meanwhile, as described at [`Transaction::roll_back_to`].
     pub fn run_in(
         &self,
         transaction: &dyn Transaction,
@@ -251,7 +252,7 @@ impl Engine {
         let parsed = self.plan_cache.parse(text)?;
         let cancelled = Arc::new(AtomicBool::new(false));
         let _running = self.register(&parsed.text, &cancelled);
-        // What plans depend on may have changed since, or in the transaction.
+        // The transaction itself may have changed what plans depend on, too.
         let is_as_it_was =
             self.plan_cache.generation() == state.validity.generation && !state.invalidates_plans;
         let kept = is_as_it_was.then_some(&*parsed);
@@ -263,8 +264,8 @@ impl Engine {
             outcome
         });
         match outcome {
-            // A relation may have gone since the cache of the script was filled. What it
-            // wrote was undone.
+            // A relation may have been dropped since the script's cache was filled. The script's
+            // writes were undone.
             Err(Error::Store(error)) if used_cached && error.kind() == ErrorKind::InvalidInput => {
                 parsed.forget();
                 let again = |session: &mut Session<'_>| session.run(&parsed.script);
@@ -274,7 +275,7 @@ impl Engine {
         }
     }
 
-    /// Does something in a transaction of the caller's, or nothing where it fails.
+    /// Calls `act` in a transaction of the caller; undoes its changes if it fails.
     pub(crate) fn in_callers_transaction<'e, T>(
         &'e self,
         transaction: &'e dyn Transaction,
@@ -302,12 +303,12 @@ impl Engine {
         outcome
     }
 
-    /// Commits a transaction in which scripts ran, and tells whoever wants to know what they
-    /// changed. What scripts wrote lacks rows of an index that was made meanwhile.
+    /// Commits a transaction in which scripts ran, and passes their changes to callbacks. An index
+    /// created meanwhile would lack the scripts' rows.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] where since the transaction began indexes were made or dropped, or
-    /// relations renamed, replaced or removed; those of the commit.
+    /// [`ErrorKind::Conflict`] if indexes were created or dropped, or relations renamed, replaced
+    /// or removed, since the transaction began; those of the commit.
     pub fn commit_in(
         &self,
         state: TransactionState,
@@ -322,18 +323,18 @@ impl Engine {
         committed
     }
 
-    /// Drops what scripts made in a transaction that was rolled back.
+    /// Drops what scripts created in a transaction that was rolled back.
     pub fn forget(&self, state: &TransactionState) {
         self.forget_names(&state.names);
     }
 }
 
-/// What would make it worth while to run a script once more that failed.
+/// Reasons to run a failed script again.
 #[derive(Default)]
 struct Again {
-    /// A conflict with what it did not ask for.
+    /// A conflict that the caller cannot know of.
     after_conflict: bool,
-    /// It failed before its commit, and used what is cached of it.
+    /// It failed before its commit and had used the script's cache.
     after_cached: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What goes from script to script of a transaction of the caller's, and to its commit.
+//! The state that scripts of one transaction share, up to its commit.
 
 use crate::dml::change_feed::Changed;
 use crate::plan_cache::cached_script::CacheValidity;
@@ -7,23 +7,23 @@ use relation::NameOverlay;
 use std::sync::Arc;
 use std::thread::ThreadId;
 
-/// What scripts in a transaction of the caller's leave to be done when it ends.
+/// The work that scripts in a transaction of the caller leave for its end.
 pub struct TransactionState {
-    /// Of the engine, when the transaction began.
+    /// Validity of caches when the transaction began.
     pub(crate) validity: CacheValidity,
     pub(crate) names: NameOverlay,
     pub(crate) changed: Vec<Changed>,
     pub(crate) invalidates_plans: bool,
-    /// The transaction's, where this is a script's: scripts inside of the script, and beside it,
-    /// leave it there.
+    /// If this belongs to a script: the transaction's state, where inner and concurrent scripts
+    /// leave their work.
     pub(crate) shared: Option<Arc<Mutex<TransactionState>>>,
-    /// The threads of the scripts that left something, in their order.
+    /// Threads of the scripts that left work, in order.
     pub(crate) left_by: Vec<ThreadId>,
-    /// Whether a thread undid what a script of another had left.
+    /// Whether a thread undid the work of another thread's script.
     pub(crate) has_lost: bool,
 }
 
-/// What scripts had left.
+/// A savepoint of the shared state.
 pub(crate) struct SavepointState {
     names: NameOverlay,
     changed: usize,
@@ -43,13 +43,13 @@ impl TransactionState {
         }
     }
 
-    /// What names stand for in the transaction.
+    /// Names of relations as the transaction sees them.
     #[must_use]
     pub fn names(&self) -> &NameOverlay {
         &self.names
     }
 
-    /// For another script of the transaction whose this is.
+    /// A state for another script of the transaction.
     #[must_use]
     pub fn for_script(shared: &Arc<Mutex<Self>>) -> Self {
         let all = shared.lock();
@@ -68,14 +68,14 @@ impl TransactionState {
         self.invalidates_plans |= later.invalidates_plans;
     }
 
-    /// What there is now.
+    /// A savepoint of the current state.
     pub(crate) fn left(&self) -> SavepointState {
         let (changed, scripts) = (self.changed.len(), self.left_by.len());
         SavepointState { names: self.names.clone(), changed, scripts }
     }
 
-    /// Goes back to what there was: a script has failed, or a part of one, and what scripts inside
-    /// of it did is undone with it. What they made, which is to be dropped.
+    /// Returns to a savepoint, because a script or a part of one has failed; work of inner scripts
+    /// is undone with it. Returns the names that they created, which must be dropped.
     #[must_use]
     pub(crate) fn go_back_to(&mut self, left: SavepointState) -> NameOverlay {
         let now = std::thread::current().id();
@@ -85,7 +85,7 @@ impl TransactionState {
         self.names.go_back_to(left.names)
     }
 
-    /// All of it; nothing is left.
+    /// Removes and returns everything.
     #[must_use]
     pub fn take(&mut self) -> Self {
         std::mem::replace(self, Self::new(self.validity, NameOverlay::default()))

@@ -1,4 +1,4 @@
-//! Tries that are cached from query to query, seen from the engine that keeps them.
+//! Tests of the trie cache through an engine.
 
 use crate::Engine;
 use env::MemoryEnv;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 const ROWS: i64 = 400;
 
-/// Users with an age, and the age of those asked for.
+/// Users with ages, and the age of requested users.
 fn engine() -> Engine {
     let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(1));
     let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
@@ -38,7 +38,7 @@ fn ages(engine: &Engine) -> Vec<i64> {
     found.iter().map(|row| int(&row[1])).collect()
 }
 
-/// How many tries are cached, and how many first values of the last were patched.
+/// Number of cached tries, and of patched groups in the last one.
 fn kept(engine: &Engine) -> (usize, usize) {
     let things = engine.tries.kept.values();
     (things.len(), things.last().map_or(0, |trie| trie.patched()))
@@ -67,8 +67,8 @@ fn what_changes_is_mended_in_the_trie_that_is_kept() {
     assert_eq!(kept(&engine), (1, 4));
 }
 
-/// Found by review: the index has columns of its own numbers, under which its trie was found by who
-/// asked the relation.
+/// Found by review: an index numbers its columns differently, and a query of the relation got the
+/// trie of the index.
 #[test]
 fn an_index_by_its_own_name_has_tries_of_its_own() {
     let engine = engine();
@@ -82,8 +82,8 @@ fn an_index_by_its_own_name_has_tries_of_its_own() {
     }
 }
 
-/// Found by review: mending read all of them into the query's memory, and each later query failed
-/// the same way.
+/// Found by review: patching read all long strings into the query's memory, and each later query
+/// failed the same way.
 #[test]
 fn long_texts_that_come_end_a_trie_and_no_query() {
     let engine = engine();

@@ -1,5 +1,4 @@
-//! Functions that the program registers: callbacks that are told of changes, fixed rules,
-//! aggregates.
+//! Registration of user-defined functions: callbacks for changes, fixed rules, aggregates.
 
 use crate::dml::change_feed::Callback;
 use crate::engine::Engine;
@@ -8,19 +7,20 @@ use function::UserAggregate;
 use std::sync::Arc;
 
 impl Engine {
-    /// Has what is changed of a relation told to a function, after each commit: by scripts and
-    /// changes of this engine, statement after statement. The relation need not be there yet.
-    /// Returns a number for [`Engine::unregister_callback`].
+    /// Registers a callback for the committed changes of a relation, by scripts and row changes of
+    /// this engine, one call per statement. The relation need not exist yet. Returns an id for
+    /// [`Engine::unregister_callback`].
     ///
-    /// It is called on the thread that commits, which holds no lock then. What it changes itself is
-    /// told when it has returned.
+    /// The callback runs on the thread that commits, which then holds no lock. Its own changes are
+    /// reported when it has returned.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput) for a graph, blobs, counters and
-    /// combined values: their calls tell nobody.
+    /// combined values: their own calls run no callbacks.
     pub fn register_callback(&self, relation: &str, callback: Callback) -> store::Result<u64> {
         self.store.check_open()?;
-        // First, so that what is made meanwhile sees it, or is seen here.
+        // Registered first, so that a relation that is created meanwhile is checked against it, or
+        // found here.
         let id = self.callbacks.register(relation, callback);
         let there = self.catalog.find(relation);
         let refused = there.and_then(|there| {
@@ -34,11 +34,11 @@ impl Engine {
         refused.map(|()| id)
     }
 
-    /// To be asked before something is made that is changed by calls of its own: whether a callback
-    /// waits for this name.
+    /// Called before creating something that is changed by its own calls. Checks that no callback
+    /// is registered for its name.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput) where one does.
+    /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput) if one is.
     pub fn refuse_told(&self, name: &str) -> store::Result<()> {
         if !self.callbacks.wants(name) {
             return Ok(());
@@ -49,17 +49,17 @@ impl Engine {
         Err(store::Error::new(store::ErrorKind::InvalidInput, format!("{what}\nhint: {hint}")))
     }
 
-    /// Ends that; whether there was such a number.
+    /// Removes a callback; returns whether it existed.
     pub fn unregister_callback(&self, id: u64) -> bool {
         self.callbacks.unregister(id)
     }
 
-    /// Lets scripts apply a rule of the program's. What it does is not known to be the same twice,
-    /// so nothing of it is kept.
+    /// Registers a user-defined fixed rule for scripts. It may be non-deterministic, so its rows
+    /// are never cached.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput): the name is one that is built
-    /// in or registered, or that scripts could not write.
+    /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput): the name is built in or
+    /// registered, or scripts could not write it.
     pub fn register_fixed_rule(&self, name: &str, rule: Arc<dyn FixedRule>) -> store::Result<()> {
         self.store.check_open()?;
         self.user_defined.add_rule(name, rule)?;
@@ -67,10 +67,10 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends that; whether there was one of this name.
+    /// Removes a fixed rule; returns whether it existed.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput) for one that is built in.
+    /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput) for a built-in one.
     pub fn unregister_fixed_rule(&self, name: &str) -> store::Result<bool> {
         self.store.check_open()?;
         let removed = self.user_defined.remove_rule(name)?;
@@ -78,8 +78,7 @@ impl Engine {
         Ok(removed)
     }
 
-    /// Lets scripts use an aggregate of the program's: an ordinary one, which stands in no
-    /// recursion.
+    /// Registers a user-defined aggregate for scripts. It cannot be used in recursion.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput): the name is one that is built
@@ -91,10 +90,10 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends that; whether there was one of this name.
+    /// Removes an aggregate; returns whether it existed.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput) for one that is built in.
+    /// [`ErrorKind::InvalidInput`](store::ErrorKind::InvalidInput) for a built-in one.
     pub fn unregister_aggregate(&self, name: &str) -> store::Result<bool> {
         self.store.check_open()?;
         let removed = self.user_defined.remove_aggregate(name)?;
@@ -102,7 +101,7 @@ impl Engine {
         Ok(removed)
     }
 
-    /// Forgets all functions of the program's: callbacks, rules, aggregates.
+    /// Removes all user-defined functions: callbacks, rules, aggregates.
     pub fn unregister_all(&self) {
         self.callbacks.clear();
         self.user_defined.clear();

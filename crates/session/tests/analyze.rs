@@ -1,4 +1,4 @@
-//! What `::explain analyze` says of a query: what it really did.
+//! Tests of the measurements in `::explain analyze`.
 
 mod common;
 
@@ -22,8 +22,8 @@ fn analyzed(engine: &Engine, script: &str) -> Output {
         .unwrap_or_else(|error| panic!("{}", error.render(script)))
 }
 
-/// Lines of some ops, or of all where none is named, without estimates, times and bytes: stratum,
-/// rule, op, ref, rows, rows in, batches, rounds.
+/// Compares the lines of some ops, or of all if none is named, without estimates, times and bytes:
+/// stratum, rule, op, ref, rows, rows in, batches, rounds.
 #[track_caller]
 fn check(script: &str, ops: &[&str], expected: &[&str]) {
     let output = analyzed(&engine(&[CHAIN]), script);

@@ -1,5 +1,5 @@
-//! How many rows a query touches: what is bound is looked up first, and a plan goes by what it
-//! finds.
+//! How many rows a query touches: bound variables are looked up first, and the join order adapts to
+//! the rows found.
 
 mod common;
 
@@ -26,7 +26,7 @@ fn int(value: &Value) -> i64 {
     }
 }
 
-/// Rows that the steps of a query make, in all of its rules and rounds.
+/// Rows that the steps of a query make, in all rules and rounds.
 fn rows_made(engine: &Engine, query: &str) -> i64 {
     let output = run(engine, &format!("::explain analyze {{ {query} }}"));
     let column = |name: &str| output.headers.iter().position(|header| header == name).unwrap();
@@ -53,7 +53,7 @@ fn same_generation(up: &str) -> String {
     )
 }
 
-/// It made some million rows: the rule was copied by magic sets, and read whole.
+/// Once made some million rows: magic sets copied the rule, which was then read as a whole.
 #[test]
 fn a_rule_that_renames_a_relation_makes_no_rows() {
     let renamed = same_generation("parent");
@@ -64,7 +64,7 @@ fn a_rule_that_renames_a_relation_makes_no_rows() {
     assert!(rows < 500, "{rows} rows");
 }
 
-/// A rule that cannot be unfolded hands on what is asked of it.
+/// A rule that cannot be inlined gets the bound values.
 #[test]
 fn a_rule_of_two_definitions_is_asked_along_its_variables() {
     let engine = engine(&[TREE]);
@@ -80,7 +80,7 @@ const HUB: &str = "?[a, b] := i in int_range(48000), a = if(i < 3000, 0, 1 + i %
 
 const THREE: &str = "?[count(b)] := *f{a: $v, b: x}, *f{a: x, b: y}, *f{a: y, b}";
 
-/// The hub bent the mean, and the order that seemed best began with a scan of everything.
+/// The hub distorted the mean, and the order that seemed best began with a full scan.
 #[test]
 fn a_vertex_with_few_edges_is_answered_by_look_ups_beside_a_hub() {
     let engine = engine(&[HUB]);
@@ -92,7 +92,7 @@ fn a_vertex_with_few_edges_is_answered_by_look_ups_beside_a_hub() {
     assert_eq!(answer(&engine, &THREE.replace("$v", "20000")), [0]);
 }
 
-/// Rows of an order that is given up are not counted.
+/// Rows of an abandoned join order are not counted.
 #[test]
 fn a_hub_is_counted_once_though_two_orders_are_run() {
     let engine = engine(&[HUB]);
@@ -103,7 +103,7 @@ fn a_hub_is_counted_once_though_two_orders_are_run() {
     assert!(walks[0] > 10_000, "{walks:?}");
 }
 
-/// Each round began with all that was asked or found so far: rows in the square of the length.
+/// Each round once began with everything found so far, which was quadratic in the length.
 #[test]
 fn a_constant_in_the_rule_s_own_atom_costs_no_rows() {
     let engine =
@@ -129,8 +129,8 @@ fn a_question_that_goes_back_along_a_chain_takes_a_step_a_round() {
     assert!(rows < 30_000, "{rows} rows");
 }
 
-/// The planner knew that equal rows become one, so few rows seemed to come later, and so they were
-/// not made one.
+/// The planner knew that equal rows are merged, so it expected few later rows, and therefore did
+/// not merge them.
 #[test]
 fn walks_that_meet_are_counted_together() {
     let engine = engine(&[
@@ -146,7 +146,7 @@ fn walks_that_meet_are_counted_together() {
     assert!(rows < 30_000, "{rows} rows");
 }
 
-/// A recursion was computed whole for vertices of which nothing was left to ask.
+/// A recursion was computed in full for vertices without any remaining row.
 #[test]
 fn a_recursion_that_nothing_asks_for_is_not_computed() {
     let engine = engine(&[
@@ -158,17 +158,17 @@ fn a_recursion_that_nothing_asks_for_is_not_computed() {
     assert_eq!(answer(&engine, &from("7777")), [0]);
     let rows = rows_made(&engine, &from("7777"));
     assert!(rows < 10, "{rows} rows");
-    // Something is left: all of it is needed.
+    // One row remains, so the whole recursion is needed.
     assert_eq!(answer(&engine, &from("5")), [0]);
     assert!(rows_made(&engine, &from("5")) > 2000);
-    // Nothing is reached, so it does not matter what leads there.
+    // The recursion has no rows, so what leads to it does not matter.
     let ends = "r[y] := *way[7777, y]\nr[y] := r[x], *way[x, y]\n?[y] := y = 1500, r[y]";
     assert_eq!(answer(&engine, ends), Vec::<i64>::new());
     let rows = rows_made(&engine, ends);
     assert!(rows < 10, "{rows} rows");
 }
 
-/// Each level was thought to have many rows, and began with a scan, however few it had.
+/// Each level was estimated to have many rows, and began with a scan, however few there were.
 #[test]
 fn a_rule_without_rows_is_followed_by_no_scan() {
     let engine = engine(&[HUB]);

@@ -1,5 +1,5 @@
-//! Rules whose equal rows are merged or weighed, whose joins are answered from memory, and whose
-//! atoms bind a variable together, give what nested loops give.
+//! Rules with merged rows and multiplicities, joins answered by tries, and atoms that bind a
+//! variable together: compared with nested loops.
 
 mod common;
 
@@ -35,8 +35,8 @@ fn count(engine: &Engine, body: &str) -> usize {
     }
 }
 
-/// Edges among few vertices, some of them negative, so that the order of words is not the order of
-/// values.
+/// Edges between few vertices, some of them negative, so that the order of words differs from that
+/// of values.
 fn edges() -> impl Strategy<Value = BTreeSet<(i64, i64)>> {
     prop::collection::btree_set((-3_i64..9, -3_i64..9), 0..60)
 }
@@ -81,7 +81,7 @@ proptest! {
         prop_assert_eq!(count(&engine, "*e[a, b], *e[b, c], not *f[a, c]"), {
             paths.iter().filter(|&&(a, _, c)| !f.contains(&(a, c))).count()
         });
-        // Cycles of three and four, also with a condition between.
+        // Cycles of three and four, also with conditions.
         let triangles: Vec<_> = paths.iter().filter(|&&(a, _, c)| e.contains(&(c, a))).collect();
         prop_assert_eq!(count(&engine, "*e[a, b], *e[b, c], *e[c, a]"), triangles.len());
         prop_assert_eq!(count(&engine, "*e[a, b], *e[b, c], *e[c, a], a < b, b < c"), {
@@ -89,19 +89,19 @@ proptest! {
         });
         let squares: Vec<_> = longer.iter().filter(|row| e.contains(&(row.3, row.0))).collect();
         prop_assert_eq!(count(&engine, "*e[a, b], *e[b, c], *f[c, d], *e[d, a]"), squares.len());
-        // A star: nothing of its rays is needed but their number.
+        // A star: of its rays only the number is needed.
         let star: usize = e
             .iter()
             .map(|edge| out(&f, edge.0).len() * out(&e, edge.0).len())
             .sum();
         prop_assert_eq!(count(&engine, "*e[a, x], *f[a, y], *e[a, z]"), star);
-        // Through a rule, and without a tie.
+        // Without a shared variable.
         prop_assert_eq!(
             count(&engine, "*e[a, _], *f[_, x]"),
             e.len() * f.len()
         );
 
-        // Groups, with sums that weigh what they add.
+        // Groups, with sums that respect multiplicities.
         let mut groups: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
         for &(a, b, _, _) in &longer {
             let group = groups.entry(a).or_default();
@@ -116,7 +116,7 @@ proptest! {
             .collect();
         prop_assert_eq!(found, wanted);
 
-        // Sets, and aggregates that do not mind how often they are told.
+        // Sets, and aggregates that ignore multiplicities.
         let ends: BTreeSet<(i64, i64)> = longer.iter().map(|row| (row.0, row.3)).collect();
         let found = rows(&engine, "?[a, d] := *e[a, b], *e[b, c], *f[c, d]");
         let wanted: Vec<Vec<Value>> =
@@ -130,7 +130,7 @@ proptest! {
         let unique: BTreeSet<i64> = longer.iter().map(|row| row.3).collect();
         let wanted = vec![Value::Int(unique.len() as i64), Value::Int(longer.len() as i64)];
         prop_assert_eq!(found, vec![wanted]);
-        // One that is told each row by itself.
+        // An aggregate that needs each row.
         let found = rows(&engine, "?[collect(a)] := *e[a, b], *e[b, c], *e[c, a]");
         let Value::List(all) = &found[0][0] else { panic!("no list") };
         prop_assert_eq!(all.len(), triangles.len());
@@ -177,8 +177,8 @@ fn more_rows_than_can_be_counted_are_an_error() {
     assert!(error.contains("count: more rows than the largest Int says"), "{error}");
 }
 
-/// They are two values to joins, in whatever order these run; what the script says itself is looked
-/// for as the column's kind.
+/// They are different values for joins, in whatever order these run. A constant in the script is
+/// looked up with the column's type.
 #[test]
 fn an_integer_and_a_float_of_one_size_are_joined_by_no_order_of_joins() {
     let engine = engine();
@@ -212,7 +212,7 @@ fn an_integer_and_a_float_of_one_size_are_joined_by_no_order_of_joins() {
     }
 }
 
-/// Found by the fuzzer: one row that asks by columns no stored order begins with.
+/// Found by the fuzzer: one row with bound columns that are no prefix of a stored order.
 #[test]
 fn a_row_is_refused_by_what_stands_in_columns_that_are_no_prefix() {
     let engine = engine();
@@ -228,7 +228,7 @@ fn a_row_is_refused_by_what_stands_in_columns_that_are_no_prefix() {
 
 #[test]
 fn a_look_up_of_many_texts_reads_no_others() {
-    // All texts take 16 MiB, those that are asked for 4.
+    // All strings take 16 MiB, the requested ones 4.
     let engine = engine_with(8 << 20);
     for from in (0..4000).step_by(500) {
         let script = format!(

@@ -1,4 +1,4 @@
-//! What the planner thinks of how many rows there will be, beside how many there are.
+//! Compares the planner's estimates with the actual number of rows.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::engine_of;
 use model::Value;
 use quipu_session::{Engine, Output, Parameters};
 
-/// Rows of the last join of a query: as many as were thought, and as many as there were.
+/// Estimated and actual rows of the last join of a query.
 fn thought_and_found(engine: &Engine, query: &str) -> (f64, f64) {
     let run = |script: &str| {
         let output = engine.run(script, &Parameters::new());
@@ -55,7 +55,7 @@ fn engine(scripts: &[&str]) -> Engine {
 
 #[test]
 fn groups_of_text_keys_are_known() {
-    // 1,000 authors of 10 papers each, 5 words a paper.
+    // 1,000 authors with 10 papers each, 5 words per paper.
     let engine = engine(&["?[a, p, w] := n in int_range(10000), k in int_range(5),
             a = concat('author ', to_string(mod(n, 1000))), p = concat('paper ', to_string(n)),
             w = concat('word ', to_string(mod(n * 7 + k * 1013, 20000)))
@@ -70,17 +70,18 @@ fn groups_of_text_keys_are_known() {
 
 #[test]
 fn a_join_with_itself_meets_the_popular_more_often() {
-    // One page that a fifth of all like, and four thousand that one does.
+    // One page is liked by a fifth of all users, and four thousand pages by one user each.
     let engine =
         engine(&["?[who, page] := who in int_range(5000), page = if(mod(who, 5) == 0, 0, who)
             :create likes {page: Int, who: Int}"]);
     is_about_right(&engine, "?[a, b] := *likes[page, a], *likes[page, b]");
-    // Who asks for one page asks for any of them.
+    // A lookup of one page may be of any page.
     let (thought, _) = thought_and_found(&engine, "?[who] := *likes[0, who]");
     assert!(thought < 10.0, "{thought}");
 }
 
-/// LSQB's third pattern took a hundred and fifty thousand rows of cities and countries first.
+/// LSQB's third pattern once started with a hundred and fifty thousand rows of cities and
+/// countries.
 #[test]
 fn a_chain_of_small_relations_finds_one_row_each() {
     let engine = engine(&[
@@ -148,7 +149,7 @@ fn what_a_transaction_has_not_committed_is_not_kept_for_others() {
         is_about_right(&engine, asked);
         is_about_right(&engine, "?[a, c] := d = 3, *r{a, c, d}");
     }
-    // A few rows that were there before are not what many are like.
+    // A few existing rows do not represent many.
     let engine = engine(&[
         "?[a, c, d] <- [[7, -1, 1], [7, -2, 1], [7, -3, 1]] :create r {a: Int, c: Int => d: Int}",
         &format!("{{ {rows} :put r {{a, c => d}} }} {{ {asked} }}"),

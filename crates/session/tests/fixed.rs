@@ -1,5 +1,5 @@
-//! Fixed rules from script to rows: each algorithm on a small graph of words and on one of numbers,
-//! its options, its mistakes.
+//! Fixed rules from script to rows: each algorithm on a small graph of strings and one of numbers,
+//! its options and its errors.
 
 mod common;
 
@@ -11,7 +11,7 @@ use quipu_session::{Engine, Error, Parameters, Run};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Edges with weights: two ways from a to d, and a part of its own.
+/// Weighted edges: two paths from a to d, and a separate component.
 const WORDS: &str = "e[a, b, w] <- [
     ['a', 'b', 1], ['b', 'c', 2], ['a', 'c', 5], ['c', 'd', 1.5], ['x', 'y', 1]
 ]
@@ -20,7 +20,7 @@ n[v, color] <- [
 ]
 ";
 
-/// A cycle of three with a tail, numbers far apart.
+/// A cycle of three with a tail; numbers far apart.
 const NUMBERS: &str = "e[a, b] <- [[-7, 0], [0, 1000000], [1000000, -7], [1000000, 5]]
 ";
 
@@ -28,7 +28,7 @@ fn engine() -> Engine {
     engine_of(2, 1 << 28)
 }
 
-/// The rows, a line each.
+/// The rows, one per line.
 fn rows(script: &str) -> String {
     match engine().run(script, &Parameters::new()) {
         Ok(output) => (0..output.rows)
@@ -57,7 +57,7 @@ fn check(given: &str, rule: &str, want: &str) {
     assert_eq!(rows(&script).lines().collect::<Vec<_>>(), want, "{rule}");
 }
 
-/// What is said of a mistake, with its hint, and the text that it is about.
+/// Compares an error with its hint, and the text that it marks.
 #[track_caller]
 fn refused(given: &str, rule: &str, marked: &str, want: &str) {
     let script = format!("{given}{rule}");
@@ -787,7 +787,7 @@ fn edges_are_read_from_the_store_and_options_from_parameters() {
     let yen = "s[] <- [[$from]] g[] <- [['z']]
         ?[] <~ KShortestPathYen(*edge{a, b, w}, s[], g[], k: $times * 2)";
     assert_eq!(run(yen), ["x z 3.0 [x y z]"]);
-    // Without bindings the columns come in their own order, and have their own names.
+    // Without bindings the columns keep their order and names.
     assert_eq!(run("?[] <~ ReorderSort(*edge[], out: [b, w], sort_by: -w)"), ["1 z 2", "2 y 1"]);
     assert_eq!(run("?[] <~ ReorderSort(*edge{b: to}, out: [to])"), ["1 y", "1 z"]);
     let search = "?[] <~ BFS(*edge{a, b}, *edge{b, w}, condition: w > $times, limit: 5)";
@@ -902,7 +902,7 @@ fn files_become_rows() {
     );
 }
 
-/// Found by an audit: the file was made a tree whole, whatever a query may hold.
+/// Found by an audit: the whole file was parsed into a tree, whatever the query's limit.
 #[test]
 fn json_that_becomes_more_than_a_query_may_hold_is_refused_and_an_array_is_read_item_by_item() {
     let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
@@ -983,7 +983,7 @@ fn a_graph_that_is_kept_follows_what_is_written() {
         run("?[a, b] <- [['new', 'newer']] :put edge {a, b}");
         assert_eq!(run(count), ["2 2003"]);
         assert_eq!(run(lone), ["5 2006"]);
-        // A transaction sees what it wrote, and others see nothing of what it takes back.
+        // A transaction sees its own writes, and others see nothing of those that it rolls back.
         let script = format!("{{ ?[a, b] <- [['x', 'y']] :put edge {{a, b}} }} {{ {count} }}");
         assert_eq!(run(&script), ["3 2005"]);
         let script = "{ ?[a, b] := *edge[a, b] :rm edge {a, b} }

@@ -1,4 +1,4 @@
-//! An index that does not hold what its relation says is found.
+//! A check finds an index that does not match its relation.
 
 mod common;
 
@@ -70,12 +70,12 @@ fn an_index_without_a_row_or_with_another_one_is_no_sound_index() {
           hint: ::index drop r:by_v, then ::index create, makes it anew from the relation"]
     );
 
-    // As many rows as there should be, but not those.
+    // The right number of rows, but other ones.
     write(Kind::Put, base::Key::words(&[base::int_to_word(99), base::int_to_word(99)]));
     let (_, problems) = engine.check_indexes().unwrap();
     assert!(problems[0].contains("900 rows, and so does the relation, but others"), "{problems:?}");
 
-    // What the message says helps.
+    // The hint in the message helps.
     run(&engine, "::index drop r:by_v");
     run(&engine, "::index create r:by_v {v}");
     assert_eq!(engine.check_indexes().unwrap().1, Vec::<String>::new());
@@ -83,7 +83,7 @@ fn an_index_without_a_row_or_with_another_one_is_no_sound_index() {
     assert_eq!(output.value(0, 0), Value::Int(0));
 }
 
-/// What is dropped or made while indexes are compared is no failure, and no index that differs.
+/// Relations and indexes that are created or dropped during a check are not errors.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a thread of the test")]
 fn indexes_that_come_and_go_beside_a_check_are_nothing_wrong() {

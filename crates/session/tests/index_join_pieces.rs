@@ -1,5 +1,5 @@
-//! What a join asks of the store with one call is bounded, however much begins with a key: between
-//! calls it is asked whether to go on.
+//! What a join reads by one call to the store is bounded, however many rows a key has; the limits
+//! are checked between calls.
 
 use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo};
 use env::{Env, MemoryEnv};
@@ -14,14 +14,14 @@ use store::{
     Progress, Read, Result, Scan, Snapshot, Store, StoreStats, Transaction, WriteBatch,
 };
 
-/// Rows of one key.
+/// Rows of the long key.
 const LONG: i64 = 400_000;
 
-/// What one call may find where a query holds 16 MiB: a sixteenth of it, by the words that are read
-/// and their cells.
+/// Most rows of one call for a query that may hold 16 MiB: a sixteenth of that, counting the words
+/// that are read and their cells.
 const CALL_ROWS_MAX: usize = 64 << 10;
 
-/// The most rows that one call gave, and all rows that were given.
+/// The most rows that one call returned, and all rows returned.
 #[derive(Default)]
 struct Given {
     most: AtomicUsize,
@@ -214,7 +214,7 @@ impl Store for Noting<Arc<Kv>> {
     }
 }
 
-/// An engine whose queries hold 16 MiB, and what its store gives.
+/// An engine whose queries may hold 16 MiB, and the record of its store.
 fn engine() -> (Engine, Arc<Given>) {
     let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
     let kv = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
@@ -229,7 +229,7 @@ fn run(engine: &Engine, script: &str) -> Vec<Vec<Value>> {
     (0..output.rows).map(|row| output.row(row)).collect()
 }
 
-/// Fills `name` with a long group and many short ones, whose keys come from `key`.
+/// Fills `name` with a long group and many short ones; `key` makes their keys.
 fn load(engine: &Engine, name: &str, columns: &str, key: &str) {
     run(engine, &format!(":create {name} {{{columns}}}"));
     for from in (0..LONG).step_by(20_000) {
@@ -244,7 +244,7 @@ fn load(engine: &Engine, name: &str, columns: &str, key: &str) {
     run(engine, &format!("?[a, b] := n in int_range(1000), b = n, a = {key} :put {name} {{a, b}}"));
 }
 
-/// What `script` finds, after which it is asked how much one call gave.
+/// Runs a script, compares its result, and checks the most rows that one call returned.
 #[track_caller]
 fn check(engine: &Engine, given: &Given, script: &str, want: i64) {
     given.most.store(0, Relaxed);
@@ -258,7 +258,7 @@ fn check(engine: &Engine, given: &Given, script: &str, want: i64) {
     assert!(most <= CALL_ROWS_MAX, "{most} rows by one call: {script}");
 }
 
-/// Found by an audit: neither the memory's limit nor the timeout held for what one key found.
+/// Found by an audit: neither memory limit nor timeout applied to the rows of one key.
 #[test]
 fn what_begins_with_one_key_is_read_in_pieces() {
     let (engine, given) = engine();
@@ -278,7 +278,7 @@ fn what_begins_with_one_key_is_read_in_pieces() {
     }
 }
 
-/// Found by an audit: each of the rows read all that begins with the one key.
+/// Found by an audit: each input row read all rows of the same key.
 #[test]
 fn many_rows_that_look_for_the_same_key_share_no_call() {
     let (engine, given) = engine();
@@ -289,7 +289,7 @@ fn many_rows_that_look_for_the_same_key_share_no_call() {
     check(&engine, &given, script, (11..2000).sum::<i64>() + (11..100).sum::<i64>());
 }
 
-/// Found by an audit: all rows of a vertex were read for some hundred of them.
+/// Found by an audit: all rows of a vertex were read where some hundred were enough.
 #[test]
 fn a_limit_ends_the_reading_of_what_begins_with_one_key() {
     let (engine, given) = engine();

@@ -1,5 +1,5 @@
-//! Relations that are read whole: conditions are asked before texts are read, and rows that cannot
-//! be equal are not compared. Answers are those of plain loops.
+//! Relations that are read as a whole: conditions are evaluated before strings are read, and
+//! provably distinct rows are not compared. Compared with plain loops.
 
 mod common;
 
@@ -7,8 +7,8 @@ use common::engine_of;
 use proptest::prelude::*;
 use quipu_session::{Engine, Parameters};
 
-/// A row: `{k: Int, s: String => a: Int, t: String?, f: Float}`, of which `plain` has `k` and `s`
-/// as key and `one` only `k`.
+/// A row: `{k: Int, s: String => a: Int, t: String?, f: Float}`. `plain` has the key `k` and `s`,
+/// `one` only `k`.
 type Row = (i64, String, i64, Option<String>, f64);
 
 fn row(drawn: (i64, u8)) -> Row {
@@ -39,7 +39,7 @@ fn engine(threads: usize, rows: &[Row]) -> Engine {
     engine
 }
 
-/// The rows of an answer, in its order.
+/// The rows of a result, in its order.
 fn run(engine: &Engine, script: &str) -> Vec<String> {
     let output = engine
         .run(script, &Parameters::new())
@@ -49,7 +49,7 @@ fn run(engine: &Engine, script: &str) -> Vec<String> {
         .collect()
 }
 
-/// Conditions, and what they mean.
+/// Conditions, and their meaning.
 type Meaning = fn(&Row) -> bool;
 const CONDITIONS: &[(&str, Meaning)] = &[
     ("a > 1", |row| row.2 > 1),
@@ -63,7 +63,7 @@ const CONDITIONS: &[(&str, Meaning)] = &[
     ("a > 100", |_| false),
 ];
 
-/// Heads, and what stands there. All but the last two tell rows apart.
+/// Heads, and the values that they show. All but the last two have provably distinct rows.
 type Shown = fn(&Row) -> Vec<String>;
 const HEADS: &[(&str, Shown)] = &[
     ("k, s, a, t, f", |row| {
@@ -129,7 +129,7 @@ fn rows_are_in_the_order_of_their_columns() {
     assert!(by_text.windows(2).all(|pair| {
         let text = |line: &str| line.split('|').next().map(str::to_owned);
         let (a, b) = (text(&pair[0]), text(&pair[1]));
-        // Null is before all texts.
+        // Null sorts before all strings.
         a == b || a.as_deref() == Some("null") || (b.as_deref() != Some("null") && a < b)
     }));
 }
@@ -157,7 +157,7 @@ fn the_first_rows_in_an_order_are_those_of_all_rows_sorted() {
                 assert!(run(&engine, &some) == expected, "{some}");
             }
         }
-        // Texts that nothing compares are themselves, few or many.
+        // Strings that are never compared keep their values, few or many.
         let texts = run(&engine, "?[k, s, t] := *r{k, s, t}");
         for (k, line) in texts.iter().enumerate() {
             let t = if k % 11 == 0 { "null".to_owned() } else { format!("\"kind {}\"", k % 17) };
@@ -173,7 +173,7 @@ fn where_a_few_rows_are_enough_conditions_are_asked_of_a_few() {
         &engine,
         "?[a, t, s] := a in int_range(40000), t = concat('the text ', to_string(a)), s = t :create r {a: Int => t: String, s: String}",
     );
-    // Of a number there is no length.
+    // A number has no length.
     for script in [
         "?[a, s] := *r{a, t, s}, a < 400 || length(a) > 1 :limit 300",
         "d[k] <- [[1]] ?[k, s] := d[k], *r{a, t, s}, a < 400 || length(a) > 1 :limit 3",
@@ -196,6 +196,6 @@ fn texts_that_nothing_compares_and_come_again_are_kept_once() {
     let mut cells: Vec<u64> = output.column(1).iter().map(|cell| cell.word()).collect();
     cells.sort_unstable();
     cells.dedup();
-    // Two a batch at most.
+    // At most two cells per batch.
     assert!(cells.len() <= 2 * 30_000 / 1024, "{} cells of two texts", cells.len());
 }

@@ -1,5 +1,5 @@
-//! What a query holds stays within its limit whatever one value, one batch or one expression is: by
-//! the allocator's count.
+//! The memory of a query stays within its limit, whatever the size of one value, batch or
+//! expression, as counted by the allocator.
 
 #[path = "../../hostile/tests/capped/mod.rs"]
 mod capped;
@@ -15,10 +15,10 @@ use std::path::Path;
 use std::sync::Arc;
 use store::Store;
 
-/// What a query may hold.
+/// Memory limit of a query.
 const LIMIT: u64 = 16 << 20;
 
-/// What may be there besides: batches of the store on their way, blocks, parsed text.
+/// Additional memory: batches of the store in flight, blocks, parsed text.
 const SLACK: u64 = 12 << 20;
 
 /// The allocator counts for the whole process, so one test runs at a time.
@@ -33,7 +33,7 @@ fn engine(threads: usize) -> (Engine, Arc<Kv>) {
     let options = KvOptions {
         memtable_bytes: 1 << 20,
         cache_bytes: 1 << 20,
-        // Files are in memory, too: none is written while a query is watched.
+        // Files are in memory, too, so none is written during a query.
         auto_compaction: false,
         ..KvOptions::default()
     };
@@ -43,7 +43,7 @@ fn engine(threads: usize) -> (Engine, Arc<Kv>) {
     (Engine::new(shared, env, LIMIT), store)
 }
 
-/// A text that does not compress to nothing.
+/// A string that does not compress well.
 fn text(seed: u64, bytes: usize) -> String {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut letters = || {
@@ -55,7 +55,7 @@ fn text(seed: u64, bytes: usize) -> String {
     (0..bytes).map(|_| letters()).collect()
 }
 
-/// An engine with a relation of so many texts of about so many bytes.
+/// An engine with a relation of strings of about this length.
 fn with_texts(threads: usize, rows: u64, bytes: usize) -> Engine {
     let (engine, store) = engine(threads);
     engine.run(":create texts {k: Int => v: String}", &Parameters::new()).unwrap();
@@ -77,7 +77,7 @@ fn int(output: &Output) -> i64 {
     }
 }
 
-/// Runs a script, and fails where it holds more than a query may.
+/// Runs a script, and fails if it holds more than a query may.
 #[track_caller]
 fn run(engine: &Engine, script: &str, parameters: &Parameters) -> Result<Output, Error> {
     within((LIMIT + SLACK) as usize, script, || engine.run(script, parameters))
@@ -182,7 +182,7 @@ fn a_walk_without_end_is_a_limit() {
     check_limit(&engine, script, &Parameters::new());
 }
 
-/// Gives long rows, one by one.
+/// A rule that returns long rows, one by one, without end.
 struct Endless;
 
 impl FixedRule for Endless {

@@ -1,4 +1,4 @@
-//! A query that is one look at a relation answers as one that takes the long way.
+//! Compares point lookups and depth-first searches with the general executor.
 
 mod common;
 
@@ -8,7 +8,7 @@ use quipu_session::{Engine, Output, Parameters};
 
 const RELATIONS: &[&str] = &[
     "?[k, a, b] := k in int_range(20), a = if(k % 3 == 0, null, k * 2), b = concat('t', to_string(k % 4)) :create one {k: Int => a: Int?, b: String}",
-    // One key has more rows than are read at once, one exactly as many, and one one less.
+    // One key has more rows than are read at a time, one exactly as many, and one has one less.
     "?[k, j, a] := k in [1, 2, 255, 256, 257], j in int_range(k), a = j % 5 :create two {k: Int, j: Int => a: Int}",
     "?[k, j] := k in int_range(5), j in int_range(k * 7) :create pairs {k: Int, j: Int}",
     "?[k, j, a] := i in int_range(30), k = concat('x', to_string(i % 7)), j = i / 2, a = [i] :create texts {k: String, j: Float => a: Json}",
@@ -18,7 +18,7 @@ const RELATIONS: &[&str] = &[
     "::index create one:by_b {b}",
 ];
 
-/// Each is one look, and `BODY` is asked in two ways.
+/// Each is one point lookup.
 const QUERIES: &[(&str, &str)] = &[
     ("?[a, b]", "*one{k: $id, a, b}"),
     ("?[b, a, b]", "*one{k: $id, a, b}"),
@@ -55,7 +55,7 @@ const QUERIES: &[(&str, &str)] = &[
     ("?[k]", "not *pairs[$id, 2], k = $id"),
 ];
 
-/// The first rows of each are found one path at a time.
+/// The first rows of each are found depth first.
 const PATHS: &[(&str, &str)] = &[
     ("?[c]", "*pairs{k: $id, j: b}, *pairs{k: b, j: c}"),
     ("?[d]", "*pairs{k: $id, j: b}, *pairs{k: b, j: c}, *pairs{k: c, j: d}"),
@@ -110,7 +110,7 @@ fn one_look_and_the_first_paths_answer_as_the_long_way() {
     ]);
     for (head, body) in QUERIES.iter().chain(PATHS) {
         for id in &ids {
-            // Two rules are never one look.
+            // Two rules are never a point lookup.
             let all = rows(&ask(&engine, &format!("{head} := {body}\n{head} := {body}"), id));
             for options in OPTIONS {
                 let script = format!("{head} := {body} {options}");
@@ -144,7 +144,7 @@ fn one_look_in_a_transaction_sees_what_the_script_did() {
     assert_eq!(rows(&ask(&engine, script, &Value::Int(9))), [[Value::Int(1)]]);
 }
 
-/// Rows of constant rules; `$id` is a value, `$row` a list of two, `$rows` a list of such lists.
+/// Constant rules; `$id` is a value, `$row` a list of two, `$rows` a list of such lists.
 const CONSTANTS: &[&str] = &[
     "[]",
     "[[1, 'a']]",

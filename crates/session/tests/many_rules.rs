@@ -1,5 +1,5 @@
-//! Scripts of tens of thousands of rules, as programs write them: whatever a rule costs, it costs
-//! once.
+//! Scripts with tens of thousands of rules, as programs write them: the cost of a rule does not
+//! grow with their number.
 
 mod common;
 
@@ -8,7 +8,7 @@ use model::Value;
 use quipu_session::{Engine, Parameters};
 use std::fmt::Write;
 
-/// Rules of a script. With anything that grows with their square these tests take minutes.
+/// Rules of a script. If anything is quadratic, these tests take minutes.
 const RULES: usize = 20_000;
 
 fn engine() -> Engine {
@@ -19,7 +19,7 @@ fn engine() -> Engine {
     engine
 }
 
-/// Runs a script of one line for each rule, and says how many rows it has.
+/// Runs a script with one line per rule, and compares its number of rows.
 #[track_caller]
 fn check(line: impl Fn(usize) -> String, entry: &str, want: usize) {
     let mut script = String::new();

@@ -1,4 +1,4 @@
-//! Rules of the program's that run scripts themselves, inside of a script.
+//! User-defined rules that run scripts themselves, inside of a script.
 #![allow(clippy::disallowed_methods, reason = "the threads are the test's own")]
 
 mod common;
@@ -11,7 +11,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// What a test may take before it has failed.
+/// Time after which a test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn engine() -> Arc<Engine> {
@@ -25,7 +25,7 @@ fn ask(engine: &Engine, script: &str) -> String {
     }
 }
 
-/// A rule that runs a function on its engine.
+/// A rule that calls a function with its engine.
 struct Runs<F> {
     engine: Weak<Engine>,
     run: F,
@@ -58,7 +58,7 @@ fn a_rule_that_writes_does_not_wait_for_an_index_that_waits_for_its_script() {
         while !ask(engine, "::running").contains("::index create") {
             std::thread::yield_now();
         }
-        // By now the index waits, or will in a moment.
+        // By now the index waits, or soon will.
         for k in 0..300 {
             let script = format!("?[k] <- [[{k}]] :put log {{k}}");
             assert_eq!(ask(engine, &script), "[Str(\"OK\")]");

@@ -1,4 +1,4 @@
-//! Scripts that are to be brief are run where they are, and else leave everything as it was.
+//! Non-blocking scripts run on the calling thread, or leave everything unchanged.
 
 mod common;
 
@@ -16,7 +16,7 @@ const RELATIONS: &[&str] = &[
     "::set_triggers triggering on put { ?[k, v] := _new[k, v] :put r {k => v} }",
 ];
 
-/// What is asked, each of a thing at a time.
+/// Scripts with a single query each.
 const SHORT: &[&str] = &[
     "?[v] := *r{k: $id, v}",
     "?[k, w] := k = $id, *r{k, v}, w = v + 1",
@@ -95,8 +95,8 @@ fn what_is_brief_does_the_same_briefly() {
     for script in SHORT {
         for id in [3, 5, 1001] {
             let usual = other.run(script, &parameters(id));
-            // Of what has run, with another id, everything is kept: for two seconds, which may be
-            // over.
+            // After a run with another id everything is cached, for two seconds, which may have
+            // passed.
             let mut found = Ok(None);
             for _ in 0..20 {
                 one.run(script, &parameters(2000)).ok();
@@ -122,7 +122,7 @@ fn what_is_brief_does_the_same_briefly() {
 fn what_may_take_longer_is_not_begun() {
     let engine = engine();
     for script in LONG {
-        // Whatever is kept of a script is kept then.
+        // By then everything that may be cached is cached.
         for _ in 0..3 {
             engine.run(script, &parameters(4)).unwrap();
         }

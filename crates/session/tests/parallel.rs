@@ -1,4 +1,4 @@
-//! Queries that several threads answer give what one thread gives.
+//! Parallel execution gives the same results as serial execution.
 
 mod common;
 
@@ -7,14 +7,14 @@ use proptest::prelude::*;
 use quipu_session::{Engine, Parameters, Run};
 use std::collections::BTreeSet;
 
-/// An engine with so many threads, which help once a query has made 16 rows.
+/// An engine with this many threads, whose workers help after 16 rows.
 fn engine(threads: usize, memory_bytes_max: u64) -> Engine {
     let engine = engine_of(threads, memory_bytes_max);
     engine.set_parallel_rows(16);
     engine
 }
 
-/// Headers and rows, or the error, as text.
+/// Headers and rows, or the error, as a string.
 fn answer(engine: &Engine, script: &str) -> String {
     match engine.run(script, &Parameters::new()) {
         Ok(output) => {
@@ -38,8 +38,8 @@ fn edges(of: std::ops::Range<usize>) -> impl Strategy<Value = BTreeSet<(i64, i64
     prop::collection::btree_set((-5_i64..25, -5_i64..25), of)
 }
 
-/// What is asked: sets, counts, sums of whole numbers, least and greatest, recursion, meet
-/// aggregates, negation, cycles, ranges, expressions, lists, several definitions, own relations.
+/// Queries: sets, counts, sums of integers, minima and maxima, recursion, meet aggregates,
+/// negation, cycles, ranges, expressions, lists, several definitions, temporary relations.
 const QUESTIONS: &[&str] = &[
     "?[a, b] := *e[a, b, _]",
     "?[c] := *e[a, b, _], *e[b, c, _]",
@@ -115,7 +115,7 @@ fn an_error_in_one_thread_ends_the_query_and_gives_its_helpers_back() {
     }
     let helped = engine.times_parallel();
     answer(&engine, "?[count(a)] := *e[a, b, _], *e[b, c, _], *e[c, d, _]");
-    assert!(engine.times_parallel() > helped, "nobody is free to help");
+    assert!(engine.times_parallel() > helped, "the workers are still reserved");
 }
 
 #[test]

@@ -1,12 +1,12 @@
-//! What scripts answer, where it once went wrong: found by comparing answers with other engines of
+//! Results of scripts that were once wrong, mostly found by comparing answers with other engines of
 //! the language.
 
 mod common;
 
 use quipu_session::Parameters;
 
-/// Runs scripts that are separated by lines of `---` on one database; the rows or the error of the
-/// last are as expected.
+/// Runs scripts separated by lines of `---` on one database, and compares the rows or the error of
+/// the last one.
 #[track_caller]
 fn check(scripts: &str, expected: &str) {
     let engine = common::engine_of(2, 1 << 30);
@@ -202,7 +202,7 @@ fn relations_of_a_script_s_own_take_every_change() {
         ("?[a] <- [[1]] :put _tt {a}", "no relation `_tt`"),
     ] {
         check(&format!("{own} {{{change}}}"), why);
-        // What is refused changes nothing.
+        // A refused change changes nothing.
         let rows = "a b: 1 \"x\", 2 \"y\"";
         check(&format!("{own} %ignore_error {{{change}}} %return _t"), rows);
     }
@@ -242,8 +242,8 @@ fn what_debug_names_is_handed_to_the_host() {
 fn what_is_written_as_a_cross_product_ends_long_before_that_would() {
     let data = "?[a, b] := a in int_range(20000), b = a + 1 :create edge {a: Int, b: Int}
         --- ?[a, n] := a in int_range(20000), n = mod(a, 7) :create user {a: Int => n: Int}";
-    // Twenty thousand to the fourth rows would take centuries: it is the timeout that fails if they
-    // are made.
+    // Twenty thousand to the fourth rows would take centuries: if they are made, the timeout fails
+    // the test.
     let atoms = "?[e] := *edge[d, e], *edge[b, c], *edge[c, d], *user[a, _], *edge[a, b], a = 7 :timeout 10";
     check(&format!("{data} --- {atoms}"), "e: 11");
     let rules = "last[d, e] := *edge[d, e]  second[b, c] := *edge[b, c]  third[c, d] := *edge[c, d]
@@ -252,20 +252,21 @@ fn what_is_written_as_a_cross_product_ends_long_before_that_would() {
     check(&format!("{data} --- {rules}"), "e: 11");
 }
 
-/// Found by measuring: equal rows of each atom met each other.
+/// Found by measuring: equal rows of each atom were joined with each other.
 #[test]
 fn a_cross_product_of_parts_of_keys_makes_equal_rows_one_first() {
     let data = "?[a, b] := a in int_range(60), b in int_range(3000) :create e {a: Int, b: Int}";
-    // A hundred and eighty thousand to the third rows would take days: it is the timeout that fails
-    // if they are made.
+    // A hundred and eighty thousand to the third rows would take days: if they are made, the
+    // timeout fails the test.
     let set = "r[a, c, x] := *e[a, _], *e[c, _], *e[x, _]  ?[count(a)] := r[a, c, x] :timeout 10";
     check(&format!("{data} --- {set}"), "count(a): 216000");
-    // What counts rows counts all of them.
+    // A count includes all rows.
     let counted = "?[count(a)] := *e[a, _], *e[c, _], *e[x, _] :timeout 10";
     check(&format!("{data} --- {counted}"), "count(a): 5832000000000000");
 }
 
-/// Found by a review: such a condition moved to where it met values that a join had kept from it.
+/// Found by a review: such a condition was moved to a place with values that a join had excluded
+/// before.
 #[test]
 fn a_condition_that_fails_for_some_values_meets_those_that_are_left_where_it_stands() {
     let data = "?[n, a] <- [[1, 5], [2, 'x'], [3, 40]] :create val {n: Int => a: Any}
@@ -324,7 +325,7 @@ fn a_change_without_rows_sets_off_no_trigger() {
         let op = if op.contains(' ') { op.to_owned() } else { format!("{op} r {{a}}") };
         check(&format!("{made} ?[a] <- [] :{op} --- ?[a] := *log{{a}}"), "a: ");
     }
-    // A row that is not there was asked for.
+    // A missing row was requested.
     check(&format!("{made} ?[a] <- [[5]] :rm r {{a}} --- ?[a] := *log{{a}}"), "a: \"rm\"");
 }
 
@@ -384,7 +385,7 @@ fn each_row_draws_a_value_of_its_own() {
         "n[count(a)] := *r{a}, rand_bernoulli(0.5)  ?[ok] := n[k], ok = k > 300 && k < 700",
         "ok: true",
     );
-    // Also where nothing else of a row is asked for.
+    // Also where no other column of a row is needed.
     check(
         "n[y] := *r{b}, y = rand_float()  ?[ok] := m[k], ok = k > 900  m[count(y)] := n[y]",
         "ok: true",
@@ -397,7 +398,7 @@ fn each_row_draws_a_value_of_its_own() {
         "n[count_unique(y)] := *r{a, b}, *r{a: b}, y = rand_float()  ?[ok] := n[k], ok = k > 900",
         "ok: true",
     );
-    // What is written first is drawn once.
+    // An assignment before the atoms is evaluated once.
     check("?[count(a)] := y = rand_int(0, 999), *r{a: y, b: a}", "count(a): 1");
 }
 
@@ -418,7 +419,7 @@ fn what_an_ignored_block_did_before_it_failed_is_undone() {
         &format!("{own} %ignore_error {{?[k] <- [[2], ['x']] :put _own {{k}}}} %return _own"),
         "k: 1",
     );
-    // What a trigger wrote, and the rows that set it off, go with the trigger that fails.
+    // What a trigger wrote, and the rows that ran it, are undone if the trigger fails.
     let fails = "::set_triggers t on put {?[k] := _new[k, _] :put log {k}} \
                  on put {?[k] := _new[_, k] :put log {k}}";
     check(
@@ -429,19 +430,19 @@ fn what_an_ignored_block_did_before_it_failed_is_undone() {
         ),
         whole,
     );
-    // The name is free again, and a later change of it is kept.
+    // The name is free again, and a later change of it stays.
     check(
         "%ignore_error {?[k] <- [['x']] :create u {k: Int}} {?[k] <- [[1]] :create u {k: Int}} --- ?[k] := *u[k]",
         "k: 1",
     );
 }
 
-/// Found by an audit: each row had its own.
+/// Found by an audit: each row had its own time.
 #[test]
 fn now_is_one_moment_in_a_script() {
     let rows = "?[k, at] := k in int_range(20000), at = 'ASSERT' :create t {k: Int, at: Validity}";
     check(&format!("{rows} --- t[at] := *t{{at}} ?[count(at)] := t[at]"), "count(at): 1");
-    // What a script has written now, it reads as what holds now.
+    // A row that the script has written now is valid now.
     let seen = "?[count(k)] := *t{k, at @ 'NOW'}";
     check(&format!("{{{rows}}} {{{seen}}}"), "count(k): 20000");
 }
@@ -454,7 +455,7 @@ fn a_plan_is_told_of_a_query_over_the_relations_of_the_script() {
     );
 }
 
-/// What is returned goes row by row; else a change goes column by column.
+/// Changes with `:returning` are applied row by row, others column by column.
 #[test]
 fn a_change_writes_the_same_column_by_column_and_row_by_row() {
     let columns = "{k: Int, t: String => i: Int?, f: Float, b: Bool?, s: String, l: [Any], j: Json, y: Bytes?, u: Any?}";
@@ -488,7 +489,7 @@ fn a_change_writes_the_same_column_by_column_and_row_by_row() {
         &format!("{create} --- {select} :put one {{{names}}} --- ?[count(k)] := *one{{k}}"),
         "count(k): 6000",
     );
-    // Of a key that comes twice the last row stays, and a refusal names its column.
+    // Of a key that occurs twice the last row stays, and a refusal names its column.
     check(
         "?[k, v] <- [[1, 'a'], [2, 'b'], [1, 'c']] :create r {k: Int => v: String} --- ?[k, v] := *r[k, v]",
         "k v: 1 \"c\", 2 \"b\"",
@@ -499,11 +500,10 @@ fn a_change_writes_the_same_column_by_column_and_row_by_row() {
     );
 }
 
-/// More rows than are written at once: each sees what those before it did, whichever piece they
-/// came in.
+/// More rows than are written at a time: each sees the effect of earlier ones, also across chunks.
 #[test]
 fn a_change_that_looks_sees_what_its_earlier_rows_did_however_many_they_are() {
-    // Each key comes twice, 70,000 rows apart.
+    // Each key occurs twice, 70,000 rows apart.
     let twice = "?[n, k, v] := n in int_range(140000), k = n % 70000, v = n :order n";
     let made = "?[k, v] := k in int_range(70000), v = -1 :create r {k: Int => v: Int}";
     check(
@@ -517,7 +517,7 @@ fn a_change_that_looks_sees_what_its_earlier_rows_did_however_many_they_are() {
         &format!("{{:create r {{k: Int => v: Int}}}} --- {twice} :insert r {{k => v}}"),
         "row [0] of relation `r` is there already",
     );
-    // What an index of values holds is what the last row left.
+    // An index on values has what the last row left.
     check(
         &format!(
             "{made} --- ::index create r:by {{v}} --- {twice} :put r {{k => v}}

@@ -1,4 +1,4 @@
-//! Conditions on columns that an index begins with give what they give without the index.
+//! Conditions on indexed columns give the same rows as without the index.
 
 mod common;
 
@@ -13,7 +13,7 @@ const COLUMNS: &str = "{k: Int => i: Int, f: Float, s: String, o: Int?, a: Any}"
 /// Columns that conditions compare.
 const COLUMN_NAMES: &[&str] = &["k", "i", "f", "s", "o", "a"];
 
-/// A relation and the same with an index a column.
+/// A relation, and the same one with an index on each column.
 fn engine(threads: usize, rows: &[(i64, u8)]) -> Engine {
     let engine = engine_of(threads, 1 << 30);
     if threads > 1 {
@@ -48,7 +48,7 @@ fn run(engine: &Engine, script: &str) -> Result<BTreeSet<String>, String> {
     Ok((0..output.rows).map(|row| format!("{:?}", output.row(row))).collect())
 }
 
-/// A condition on a column, made of two drawn numbers.
+/// A condition on a column, made from two random numbers.
 fn condition(kind: u8, column: usize, x: i64, y: i64) -> String {
     let name = COLUMN_NAMES[column];
     let (x, y) = match name {
@@ -74,7 +74,7 @@ fn condition(kind: u8, column: usize, x: i64, y: i64) -> String {
     }
 }
 
-/// What is asked of a relation under a condition.
+/// Queries on a relation with a condition.
 const QUESTIONS: &[&str] = &[
     "?[k] := *REL{k, i, f, s, o, a}, COND",
     "?[k, i, f, s, o, a] := *REL{k, i, f, s, o, a}, COND",
@@ -102,8 +102,8 @@ proptest! {
             for question in QUESTIONS {
                 let question = question.replace("COND", &condition(kind, column, x, y));
                 let plain = run(&engine, &question.replace("REL", "plain"));
-                // What is compared with what has no common order is an error, unless it is not read
-                // at all.
+                // Comparing values without a common order is an error, unless they are not read at
+                // all.
                 let Ok(plain) = plain else { continue };
                 let indexed = run(&engine, &question.replace("REL", "indexed"));
                 prop_assert_eq!(Ok(plain), indexed, "{}", question);
@@ -126,7 +126,7 @@ fn a_wide_range_of_an_index_is_read_from_the_relation_and_a_narrow_one_from_the_
     }
 }
 
-/// Rows that the script's scan of a range read.
+/// Rows that the range scan of a script read.
 fn rows_of_range(engine: &Engine, script: &str) -> i64 {
     let output =
         engine.run(&format!("::explain analyze {{ {script} }}"), &Parameters::new()).unwrap();
@@ -148,13 +148,14 @@ fn what_a_rule_s_text_begins_with_is_asked_within_the_rule() {
     let asked = "r[w, n] := *word{w, n}, n >= 0 ?[w] := r[w, n], starts_with(w, 'w1234')";
     assert_eq!(run(&engine, asked).unwrap().len(), 11);
     assert_eq!(rows_of_range(&engine, asked), 11);
-    // It is no text everywhere: whether that is an error must not depend on where it is asked.
+    // It is not a string everywhere: whether that is an error must not depend on where the
+    // condition is evaluated.
     let mixed = "r[x] := x in [1, 'a'] ?[x] := r[x], x != 1, starts_with(x, 'a')";
     assert_eq!(run(&engine, mixed).unwrap().len(), 1);
 }
 
-/// Found by a review (bounds are read as if they were themselves asked for): with an index by
-/// `level` all of its rows were read for the ten of the key.
+/// Found by a review of how bounds are derived: with an index on `level` all of its rows were read,
+/// where the key leaves ten.
 #[test]
 fn an_index_is_not_taken_where_the_relation_s_own_key_leaves_less() {
     let engine = engine_of(1, 1 << 30);

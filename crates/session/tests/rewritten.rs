@@ -1,5 +1,4 @@
-//! Rules that are unfolded, orders that are tried first and rules that are only asked for a part
-//! answer as plain loops do.
+//! Inlined rules, join orders under trial and magic sets: compared with plain loops.
 
 mod common;
 
@@ -13,14 +12,14 @@ use std::rc::Rc;
 type Row = Vec<i64>;
 type Relations = BTreeMap<String, Rc<Vec<Row>>>;
 
-/// Vertices in which edges are dense.
+/// Vertices with a dense set of edges.
 const CORE: i64 = 9;
-/// Edges of vertices that have one each: so many that no relation is read whole without a thought.
+/// Edges of vertices with one edge each: enough that full scans are not chosen.
 const PAIRS: i64 = 1100;
-/// Rows that plain loops may look at; programs that need more say nothing new.
+/// Rows that plain loops may visit; programs that need more add no coverage.
 const LOOKS_MAX: usize = 4_000_000;
 
-/// A variable by its number, a number, or anything.
+/// A variable, a constant, or a wildcard.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Arg {
     Var(usize),
@@ -40,7 +39,7 @@ enum Literal {
 struct Rule {
     name: String,
     head: Vec<usize>,
-    /// Of the head's last variable.
+    /// Aggregate of the head's last variable.
     aggregate: Option<&'static str>,
     body: Vec<Literal>,
 }
@@ -86,14 +85,14 @@ impl Literal {
     }
 }
 
-/// Plain loops.
+/// Evaluates rules by plain loops.
 struct Loops {
     relations: Relations,
     looks: usize,
 }
 
 impl Loops {
-    /// The rows of the last rule; none where there is too much to look at.
+    /// The rows of the last rule; `None` if there are too many to visit.
     fn answer(mut self, rules: &[Rule]) -> Option<Vec<Row>> {
         let mut names: Vec<&str> = rules.iter().map(|rule| rule.name.as_str()).collect();
         names.dedup();
@@ -120,15 +119,14 @@ impl Loops {
         self.relations.remove("?").map(Rc::unwrap_or_clone)
     }
 
-    /// Calls `each` with every way to give values to a body's variables, one for each choice of
-    /// rows.
+    /// Calls `each` for every assignment of a body's variables, once for each choice of rows.
     fn extend(
         &mut self,
         body: &[Literal],
         values: &mut Vec<Option<i64>>,
         each: &mut dyn FnMut(&[Option<i64>]),
     ) -> Option<()> {
-        // Numbers that are said come first, what is only asked comes last.
+        // Assignments first, filters last.
         let rank = |literal: &&Literal| match literal {
             Literal::In(..) => 0,
             Literal::Atom { negated: false, .. } => 1,
@@ -176,7 +174,7 @@ impl Loops {
     }
 }
 
-/// The values with those of a row, if it fits.
+/// The values extended by those of a row, if they match.
 fn fitted(args: &[Arg], row: &[i64], values: &[Option<i64>]) -> Option<Vec<Option<i64>>> {
     let mut more = values.to_vec();
     for (arg, value) in args.iter().zip(row) {
@@ -210,7 +208,7 @@ fn aggregated(rule: &Rule, found: Vec<Row>) -> Vec<Row> {
     groups.into_iter().map(|(group, values)| [group, vec![value(values)]].concat()).collect()
 }
 
-/// Choices, one byte each.
+/// Random choices, one byte each.
 struct Drawn<'b>(std::slice::Iter<'b, u8>);
 
 impl Drawn<'_> {
@@ -231,7 +229,7 @@ impl Drawn<'_> {
         }
     }
 
-    /// Rules of one name over what there is already.
+    /// Rules with one name over the existing relations.
     fn view(&mut self, name: &str, sources: &[(String, usize)]) -> (Vec<Rule>, usize) {
         let two: Vec<&String> =
             sources.iter().filter(|(_, width)| *width == 2).map(|(of, _)| of).collect();
@@ -251,7 +249,7 @@ impl Drawn<'_> {
             8 => (vec![rule(&[0, 1], vec![plain.clone()]), rule(&[1, 0], vec![plain])], 2),
             9 => {
                 let mut counted = rule(&[0, 1], vec![plain]);
-                // A sum is a float, which is no number of an edge.
+                // A sum is a float, and so never an edge's vertex.
                 counted.aggregate = Some(["count", "count_unique"][self.below(2)]);
                 (vec![counted], 2)
             }
@@ -277,7 +275,7 @@ impl Drawn<'_> {
         }
         let mut body = Vec::new();
         for var in 0..1 + self.below(4) {
-            // What was made last is read most often.
+            // Recent relations are read most often.
             let source = sources.len() - 1 - self.below(sources.len()).min(self.below(3));
             let (of, width) = &sources[source];
             let mut args = vec![self.arg(var), self.arg(var + 1)];

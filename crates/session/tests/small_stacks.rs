@@ -1,5 +1,5 @@
-//! Scripts on threads with small stacks: what nests too deep for a thread is an error there, and
-//! overflows nothing.
+//! Scripts on threads with small stacks: nesting too deep for a thread is an error there, and does
+//! not overflow.
 #![allow(clippy::disallowed_methods, reason = "the threads are the test's own")]
 
 mod common;
@@ -9,13 +9,13 @@ use quipu_session::{Engine, Parameters};
 use std::sync::Arc;
 use std::thread::Builder;
 
-/// The stack that musl gives threads.
+/// Stack size of threads in musl.
 const SMALL_BYTES: usize = 128 << 10;
 
-/// More than the language allows.
+/// More levels than the language allows.
 const LEVELS: usize = 300;
 
-/// Ways to nest: so many levels of each.
+/// Kinds of nesting, with this many levels each.
 fn shapes(levels: usize) -> Vec<(&'static str, String)> {
     let within = |open: &str, middle: &str, close: &str| {
         format!("{}{middle}{}", open.repeat(levels), close.repeat(levels))
@@ -37,7 +37,7 @@ fn shapes(levels: usize) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What a thread with so much stack makes of a script.
+/// The result of a script on a thread with a stack of this size.
 fn on(stack_bytes: usize, engine: &Arc<Engine>, script: String) -> Result<usize, String> {
     let engine = Arc::clone(engine);
     let run = move || match engine.run(&script, &Parameters::new()) {

@@ -1,11 +1,11 @@
 //! Runs the scripts in the pages of `tests/spec`, `docs/guides` and `docs/reference`, and compares
-//! their answers with those that stand there.
+//! their answers with the pages.
 //!
-//! A page has one database. A block `datalog` is a script, run in the order of the page; a block
-//! `result` or `error` behind it is what it must answer; a block `parameters` before it gives
-//! values to its parameters, `$name = expression` a line. A block with a path behind its kind, `csv
-//! /data/people.csv`, is a file that scripts read. With `UPDATE_SPEC=1` the answers are written
-//! into the pages: read them before you keep them.
+//! Each page has one database. A block `datalog` is a script; scripts run in the order of the page.
+//! A block `result` or `error` after it is the expected answer; a block `parameters` before it
+//! gives values to its parameters, one `$name = expression` per line. A block with a path after its
+//! kind, `csv /data/people.csv`, is a file that scripts read. With `UPDATE_SPEC=1` the answers are
+//! written into the pages: read them before you commit them.
 #![allow(clippy::disallowed_methods, reason = "the pages are the test's own files")]
 
 use env::{Env, MemoryEnv};
@@ -15,7 +15,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// An engine over a store in memory, beside which stand the page's files.
+/// An engine on a store in memory, with the page's files.
 fn engine(blocks: &[Block<'_>]) -> Engine {
     let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(2));
     for block in blocks {
@@ -35,7 +35,7 @@ fn engine(blocks: &[Block<'_>]) -> Engine {
 struct Block<'p> {
     kind: &'p str,
     text: String,
-    /// Number of its first line of text, from 0, and past the last.
+    /// Number of its first line of text, from 0, and of the line after the last.
     lines: std::ops::Range<usize>,
 }
 
@@ -71,7 +71,7 @@ fn shown(output: &Output) -> String {
     text
 }
 
-/// The values of a block `parameters`.
+/// Values of a block `parameters`.
 fn parameters(engine: &Engine, text: &str) -> Parameters {
     let value = |line: &str| {
         let (name, expression) = line.strip_prefix('$')?.split_once(" = ")?;
@@ -81,8 +81,8 @@ fn parameters(engine: &Engine, text: &str) -> Parameters {
     text.lines().map(|line| value(line).unwrap_or_else(|| panic!("no parameter: {line}"))).collect()
 }
 
-/// Runs a page; the page with the answers that were given, and what differs. `help_rows`: after how
-/// many rows other threads help.
+/// Runs a page; returns it with the actual answers, and the differences. Workers help after
+/// `help_rows` rows.
 fn run(page: &str, help_rows: Option<usize>) -> (String, Vec<String>) {
     let blocks = blocks(page);
     let engine = engine(&blocks);
@@ -179,7 +179,7 @@ fn the_reference_says_what_happens() {
     check("docs/reference");
 }
 
-/// The text of a page of the reference.
+/// The text of a reference page.
 fn reference(page: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference").join(page);
     std::fs::read_to_string(&path).unwrap()
@@ -206,7 +206,7 @@ fn every_function_and_aggregate_has_its_entry_with_an_example() {
     }
 }
 
-/// What no example of the reference runs: there are no search indexes yet, and a Parquet file is no
+/// Not run by examples in the reference: there are no search indexes yet, and a Parquet file is not
 /// text.
 const NOT_RUN: &[&str] = &["::fts", "::hnsw", "::lsh", "ParquetReader"];
 

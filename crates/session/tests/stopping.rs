@@ -1,4 +1,4 @@
-//! Queries end soon after they are told to, whatever they are about.
+//! Queries end soon after they are stopped, whatever they are doing.
 
 mod common;
 
@@ -7,13 +7,13 @@ use env::{Env, MemoryEnv};
 use quipu_session::{Engine, Error, Output, Parameters, Run};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Milliseconds after which each is told to stop: in whatever it does then.
+/// Milliseconds after which each query is stopped.
 const TIMEOUTS_MS: [u64; 2] = [50, 250];
 
-/// How late one may end here, where other tests run at once. The promise is 50 ms.
+/// Most milliseconds of delay in this test, while other tests run. The promise is 50 ms.
 const LATE_MS_MAX: u64 = 450;
 
-/// Scripts that would take seconds, each in one step or two.
+/// Scripts that take seconds in one or two steps.
 const LONG: &[&str] = &[
     "?[x] := x = length(sorted(int_range(16000000)))",
     "?[x] := l = reverse(int_range(9000000)), x = length(sorted(append(l, 7)))",
@@ -22,7 +22,7 @@ const LONG: &[&str] = &[
     "?[x] := x = length(windows(int_range(4000000), 4))",
 ];
 
-/// What is asked of many rows in memory. Some of it is done in time on a quick machine.
+/// Queries of many rows in memory. A fast machine may finish some of them in time.
 const OF_MANY: &[&str] = &[
     "?[a, b] := *_all{a, b} :order b, -a",
     "?[a, t] := *_all{a, b}, t = concat('text ', to_string(b)) :order t",
@@ -62,7 +62,7 @@ fn functions_of_long_lists_end_soon_after_their_timeout() {
     }
 }
 
-/// Found by an audit. The rows are there before the time begins to count.
+/// Found by an audit. The rows exist before the timeout starts.
 #[test]
 fn sorts_sets_and_indexes_of_many_rows_end_soon_after_their_timeout() {
     let (clock, engine) = (MemoryEnv::new(1), engine());
@@ -85,7 +85,7 @@ fn sorts_sets_and_indexes_of_many_rows_end_soon_after_their_timeout() {
     }
 }
 
-/// Found by an audit: a block's timeout held for the blocks behind it, too.
+/// Found by an audit: a block's timeout also applied to later blocks.
 #[test]
 fn a_timeout_holds_for_its_own_block() {
     let engine = engine();
@@ -105,7 +105,7 @@ fn a_timeout_holds_for_its_own_block() {
         None,
     );
     assert!(matches!(stopped, Err(Error::Stopped(_))), "what it writes is timed, too");
-    // What a change sets off has no more time than the change.
+    // Triggers share the timeout of their change.
     run(":create log {x: Int}", None).unwrap();
     run(":create c {x: Int}", None).unwrap();
     run("::set_triggers c on put {?[x] := _new[x] :sleep 9 :timeout 0 :put log {x}}", None)
@@ -116,7 +116,7 @@ fn a_timeout_holds_for_its_own_block() {
     assert!(matches!(stopped, Err(Error::Stopped(_))), "the caller's holds for all");
 }
 
-/// Found by an audit: it went on, whatever it was told.
+/// Found by an audit: creating an index did not stop.
 #[test]
 fn an_index_that_is_stopped_is_not_there_and_can_be_made_again() {
     let engine = engine();
@@ -141,7 +141,7 @@ fn an_index_that_is_stopped_is_not_there_and_can_be_made_again() {
     assert_eq!(found.row(0), [model::Value::Int(298)]);
 }
 
-/// Its keys are loaded piece by piece then.
+/// The keys are loaded in pieces then.
 #[test]
 fn an_index_of_more_rows_than_memory_holds_is_whole() {
     let engine = engine_of(2, 8 << 20);
@@ -161,8 +161,7 @@ fn an_index_of_more_rows_than_memory_holds_is_whole() {
     assert_eq!(rows, Some(300_000));
 }
 
-/// What held at a time is found among all that the key ever was, and nothing may be handed on until
-/// it is.
+/// A temporal scan passes all versions of a key before it can pass on a row.
 #[test]
 fn what_held_at_a_time_is_looked_for_no_longer_than_it_may() {
     let engine = engine();

@@ -1,5 +1,5 @@
-//! Rows that are handed out while they are found: they are those of the same script run as a whole,
-//! and nobody holds them all.
+//! Result streams: the rows are those of the same script run as a whole, and are never held all
+//! together.
 
 mod common;
 
@@ -18,7 +18,7 @@ fn whole(engine: &Engine, script: &str) -> Vec<Vec<Value>> {
     (0..output.rows).map(|row| output.row(row)).collect()
 }
 
-/// The rows of a script part by part, and whether they came while it ran.
+/// The rows of a script in parts, and whether they came while it ran.
 fn parts(engine: &Engine, script: &str) -> (Vec<Vec<Vec<Value>>>, bool) {
     let parts = Mutex::new((Vec::new(), false));
     let take = |Part { output, types }: Part<'_>| {
@@ -41,7 +41,7 @@ fn streamed(engine: &Engine, script: &str) -> Vec<Vec<Value>> {
     rows
 }
 
-/// `r{a => s, b}`, whose texts are mostly too long for a cell, and `e{x, y}`.
+/// `r{a => s, b}`, whose strings are mostly too long for a cell, and `e{x, y}`.
 fn engine(threads: usize, memory_bytes: u64, rows: usize) -> Engine {
     let engine = engine_of(threads, memory_bytes);
     engine.set_range_rows(8);
@@ -81,7 +81,7 @@ const SCRIPTS: &[(&str, bool)] = &[
     ("?[a, s] := *r{a, s} :limit 800", true),
     ("?[a, s] := *r{a, s} :limit 0", true),
     ("?[a, s] := *r{a, s} :offset 5", true),
-    // Rows may be equal, or an order is asked for.
+    // Rows may be equal, or an order is requested.
     ("?[b] := *r{b}", false),
     ("?[a, s] := *r{a, s} :order -a", false),
     ("?[b, count(a)] := *r{a, b}", false),
@@ -107,7 +107,7 @@ fn parts_together_are_the_result() {
                 let mut expected = whole(&engine, script);
                 expected.sort();
                 if script.contains(":limit") || script.contains(":offset") {
-                    // Which rows, nobody said.
+                    // Which rows these are is not specified.
                     let all = whole(
                         &engine,
                         &script
@@ -177,13 +177,13 @@ fn values_that_give_no_rows_are_forgotten_too() {
 fn much_after_little_goes_out_in_parts_too() {
     let engine = engine(2, 2_500_000, 40_000);
     engine.set_range_rows(50);
-    // Texts are read behind the condition: for a long while nothing is found, then all.
+    // Strings are read after the condition: for a long time no rows are found, then all.
     let script = "?[a, s] := *r{a, s}, a % 1000000 > 27000";
     let (parts, _) = parts(&engine, script);
     assert_eq!(parts.iter().map(Vec::len).sum::<usize>(), 12_999);
     assert!(parts.len() > 100, "{} parts", parts.len());
-    // The long wave ends when it gives much: none has grown until it goes out in the middle of a
-    // range, at four times the rows of one.
+    // The long wave ends when it finds many rows. None grows until it is passed on in the middle of
+    // a range, at four times a range's rows.
     let longest = parts.iter().map(Vec::len).max();
     assert!(longest < Some(200), "{longest:?} rows");
 }
@@ -200,7 +200,7 @@ fn a_relation_of_one_range_is_read_to_its_end_by_several_threads() {
 fn no_part_comes_after_one_that_was_refused() {
     let engine = engine(3, 1 << 30, 3000);
     engine.set_range_rows(100);
-    // Each range gives so much that it goes out in the middle, by several threads at once.
+    // Each range has more rows than a part, so parts come before its end, from several threads.
     for script in [
         "?[a, b, c] := *r{a}, *e{x: b, y: c}",
         "few[a] := *r{a}, a < 100\n?[a, b, c] := few[a], *e{x: b, y: c}",
@@ -226,7 +226,7 @@ fn a_query_ends_when_no_more_is_wanted() {
         let engine = engine(threads, 1 << 30, 1000);
         let parameters = Parameters::new();
         let once = |_: Part<'_>| Ok(false);
-        // Some thousand million rows: nothing that ends while a test waits.
+        // Some thousand million rows: without a stop the test would not end.
         for script in [
             "?[a, b, c, d, f] := *r{a}, *e{x: b, y: c}, *r{a: d}, *r{a: f}",
             "few[a] := *r{a}, a < 500\n?[a, b, c, d, f] := few[a], *e{x: b, y: c}, *r{a: d}, *r{a: f}",

@@ -1,4 +1,4 @@
-//! Queries between changes: what an engine keeps from query to query is mended or let go, never
+//! Queries between changes: what an engine caches across queries is patched or dropped, never
 //! stale.
 
 use env::MemoryEnv;
@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const VALUES: i64 = 60;
 
-/// Some need many look-ups, so that tries are made; some bind what no key begins with; one is
-/// answered by an index.
+/// Some need many lookups, so that tries are built; some bind columns that no key begins with; one
+/// is answered by an index.
 const QUERIES: [&str; 9] = [
     "?[a, b, c] := a in int_range(70), *f[a, b, c]",
     "?[a, b, d] := a in int_range(70), *e[a, b], *f[b, _, d]",
     "?[count(a)] := *e[a, b], *e[b, c], *e[a, c]",
     "?[b, a] := b in int_range(70), *f{a, b}",
-    // The index by its own name, whose columns are numbered the other way round.
+    // The index by its own name; its columns are numbered in reverse.
     "?[a, b] := a in int_range(70), *f:by_b{a, b}",
     "?[a] := a in int_range(70), not *e{a}",
     "?[a, t] := a in int_range(70), *texts[a, t]",
@@ -30,14 +30,14 @@ const QUERIES: [&str; 9] = [
 #[derive(Clone, Debug)]
 enum Step {
     Ask(usize),
-    /// Puts or removes these.
+    /// Puts or removes edges.
     Edges(Vec<(i64, i64)>, bool),
     Put(Vec<(i64, i64, i64)>),
     Update(i64, i64),
     Remove(i64),
-    /// A text of so many letters: from seven on it is no word.
+    /// A string of this length: from seven letters on it does not fit a word.
     Text(i64, usize),
-    /// So many rows that nobody lists them.
+    /// More changed rows than the store lists.
     Many(i64),
     Replace(i64),
     Flush,
@@ -105,7 +105,7 @@ proptest! {
                     run(&engine, &format!("?[a, b, c] <- {rows} :put f {{a => b, c}}"));
                 }
                 Step::Update(a, c) => {
-                    // A row that is not there cannot be updated.
+                    // Updates require an existing row.
                     run(&engine, &format!("?[a, c] := a = {a}, *f{{a}}, c = {c} :update f {{a => c}}"));
                 }
                 Step::Remove(a) => {
@@ -133,7 +133,7 @@ proptest! {
     }
 }
 
-/// Sets a flag in the end.
+/// Sets a flag when dropped.
 struct Tell<'a>(&'a AtomicBool);
 
 impl Drop for Tell<'_> {
@@ -142,8 +142,8 @@ impl Drop for Tell<'_> {
     }
 }
 
-/// Each commit moves something from one row to another, so the sum of all stays: of any mixture of
-/// two moments it would not.
+/// Each commit moves an amount from one row to another, so the sum is constant in each snapshot,
+/// and wrong in a mixture of two.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "the threads are the test's own")]
 fn queries_beside_a_writer_see_one_moment_each() {
@@ -176,7 +176,7 @@ fn queries_beside_a_writer_see_one_moment_each() {
                 run(&engine, &format!("moved[k, d] <- [[{from}, {}], [{to}, {i}]] {moved}", -i));
             }
             if readers.iter().any(|reader| reader.is_finished()) {
-                break; // with a panic
+                break; // after a panic
             }
         }
         drop(told);

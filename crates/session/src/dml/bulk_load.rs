@@ -1,13 +1,13 @@
-//! Bulk load: very many rows, written as tables beside the log.
+//! Bulk load: writes very many rows as tables, past the log.
 //!
 //! # Why
-//! A transaction keeps its writes in memory, and writes them to the log and then to tables. A load
-//! sorts the rows and writes tables at once. Like a transaction it is seen whole or not at all. It
-//! cannot conflict; an open transaction that writes one of its rows does.
+//! A transaction keeps its writes in memory, and writes them to the log and later to tables. A bulk
+//! load sorts the rows and writes tables directly. It is atomic, like a transaction. It never
+//! conflicts itself; an open transaction that writes one of its rows does.
 //!
 //! # Invariants
-//! 1. Of the rows of one key the last stays, as if they were put one after the other.
-//! 2. What was there is not read. So the relation may have no index on columns that are not keys.
+//! 1. Of several rows with one key the last one stays, as if they were put one after the other.
+//! 2. Existing rows are not read. So the relation must have no index on value columns.
 
 use base::{Batch, Keys};
 use exec::error::{Error, Result};
@@ -17,25 +17,25 @@ use std::sync::Arc;
 use store::{SortedRows, Store};
 use syntax::Span;
 
-/// Rows that are worth a load: it flushes what is in memory.
+/// Least rows for a bulk load, which flushes the memtables.
 pub(crate) const LOADED_ROWS_MIN: usize = 100_000;
 
 /// Rows that one worker writes.
 const PARTITION_ROWS: usize = 500_000;
 
-/// Rows that are handed out at once.
+/// Rows passed on at a time.
 const STEP_ROWS: usize = 16 << 10;
 
-/// Rows of one keyspace in any order.
+/// Rows of one keyspace, in any order.
 pub(crate) struct Rows {
     pub keyspace: base::KeyspaceId,
     pub rows: Batch,
 }
 
-/// Makes them all visible at once.
+/// Loads the rows, and makes all of them visible together.
 ///
 /// # Errors
-/// Those of the store and of `check`, which is asked whether to go on.
+/// Those of the store and of `check`.
 pub(crate) fn load(store: &dyn Store, tables: Vec<Rows>, check: Check<'_>) -> Result<()> {
     let mut bulk = store.begin_bulk()?;
     for Rows { keyspace, rows } in tables {
@@ -54,12 +54,12 @@ pub(crate) fn load(store: &dyn Store, tables: Vec<Rows>, check: Check<'_>) -> Re
     Ok(())
 }
 
-/// The numbers of the rows in key order, of each key the last.
+/// Row numbers in key order, for each key the last one.
 fn order(keys: &Keys, rows: usize, check: Check<'_>) -> Result<Vec<u32>> {
     let count = u32::try_from(rows)
         .map_err(|_| Error::value("more than 2^32 rows are too many at once", Span::default()))?;
     let order: Vec<u32> = (0..count).collect();
-    // Stable, so that of equal keys the last given is the last here.
+    // A stable sort, so that the last row of equal keys stays last.
     match keys {
         Keys::Words(words) => match words.as_slice() {
             [first] => sort(order, |row| first[row], check),
@@ -98,7 +98,7 @@ fn sort<K: Ord>(
     Ok(order)
 }
 
-/// Some of the rows, in order.
+/// A range of the rows, in key order.
 struct Partition {
     rows: Arc<Batch>,
     order: Arc<Vec<u32>>,

@@ -1,10 +1,10 @@
-//! The change feed: callbacks that are told what was changed, once it is committed.
+//! The change feed: callbacks that get the changes of a relation after each commit.
 //!
 //! # Invariants
-//! 1. Nobody is told of what is not committed.
-//! 2. No lock of the engine is held while a callback runs: it may run scripts.
-//! 3. A callback never runs inside of another one on its thread: its own changes are told when it
-//!    has returned. So a callback that triggers itself is a loop, and does not overflow the stack.
+//! 1. Uncommitted changes are never reported.
+//! 2. No lock of the engine is held while a callback runs, so it may run scripts.
+//! 3. Callbacks are not nested on a thread: changes by a callback are reported when it has
+//!    returned. So a callback that triggers itself is a loop, and does not overflow the stack.
 
 use crate::dml::changed_rows::ReturnedRows;
 use env::sync::RwLock;
@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use store::ErrorKind;
 use syntax::MutationOp;
 
-/// What was done to rows.
+/// How rows were changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangedBy {
     /// They were put.
@@ -39,24 +39,23 @@ impl ChangedBy {
     }
 }
 
-/// What one statement of a script, or one import, changed of one relation.
+/// The changes of one relation by one statement of a script, or by one import.
 #[derive(Clone, Debug)]
 pub struct Changed {
     /// The relation's name.
     pub relation: String,
-    /// What was done.
+    /// How the rows were changed.
     pub by: ChangedBy,
-    /// The rows that were put; of those that were removed the key columns, as they were asked for,
-    /// present or not.
+    /// The rows that were put. For removed rows, the requested keys, whether they existed or not.
     pub new: Frame,
-    /// The rows that were there before for these keys.
+    /// The previous rows with these keys.
     pub old: Frame,
 }
 
-/// Is told what was changed.
+/// A function that receives changes.
 pub type Callback = Arc<dyn Fn(&Changed) + Send + Sync>;
 
-/// Who wants to be told.
+/// The registered callbacks.
 #[derive(Default)]
 pub(crate) struct Callbacks {
     next_id: AtomicU64,
@@ -72,7 +71,7 @@ impl Callbacks {
 
     pub(crate) fn unregister(&self, id: u64) -> bool {
         let removed = self.by_id.write().remove(&id);
-        // Dropped without the lock: it may hold anything.
+        // The callback is dropped without the lock: its destructor may do anything.
         removed.is_some()
     }
 
@@ -81,12 +80,12 @@ impl Callbacks {
         drop(all);
     }
 
-    /// Whether anybody wants to know of a relation.
+    /// Whether a callback is registered for a relation.
     pub(crate) fn wants(&self, relation: &str) -> bool {
         self.by_id.read().values().any(|(name, _)| name == relation)
     }
 
-    /// Tells all who want to know.
+    /// Passes changes to the callbacks of their relations.
     pub(crate) fn tell(&self, changed: Vec<Changed>) {
         let mut calls = VecDeque::new();
         for changed in changed {
@@ -107,12 +106,11 @@ impl Callbacks {
 type Calls = VecDeque<(Vec<Callback>, Changed)>;
 
 thread_local! {
-    /// What callbacks of this thread are to be told when the one that runs has returned; `None`
-    /// while none runs.
+    /// Calls that wait on this thread for the running callback to return; `None` while none runs.
     static WAITING: RefCell<Option<Calls>> = const { RefCell::new(None) };
 }
 
-/// Ends the telling.
+/// Removes the waiting calls when dropped.
 struct Telling;
 
 impl Drop for Telling {
@@ -140,8 +138,8 @@ fn run(mut calls: Calls) {
     loop {
         while let Some((callbacks, changed)) = calls.pop_front() {
             for callback in callbacks {
-                // The change is committed, whatever a callback does: who made it is told so. What
-                // panicked has said so.
+                // The change is committed whatever a callback does, so its writer gets no error.
+                // The panic was already reported.
                 let _ = catch_unwind(AssertUnwindSafe(|| callback(&changed)));
             }
         }
@@ -153,8 +151,8 @@ fn run(mut calls: Calls) {
     }
 }
 
-/// What a change of a relation did, by what it returned; `None` where it did nothing. `columns` are
-/// the relation's, the first `keys` of them keys.
+/// The change of a relation, from the rows that it returned; `None` where nothing changed.
+/// `columns` are the relation's, keys first.
 pub(crate) fn of_returned(
     relation: &str,
     op: MutationOp,
@@ -179,8 +177,10 @@ pub(crate) fn of_returned(
     })
 }
 
+/// Refuses entries that are changed by calls without callbacks.
+///
 /// # Errors
-/// [`ErrorKind::InvalidInput`] where an entry is changed by calls that nobody is told of.
+/// [`ErrorKind::InvalidInput`] for such an entry.
 pub(crate) fn refuse_other_writers(entry: &Entry, name: &str) -> store::Result<()> {
     let Some(kind) = crate::access::other_writers(entry) else { return Ok(()) };
     let what =
@@ -191,7 +191,7 @@ pub(crate) fn refuse_other_writers(entry: &Entry, name: &str) -> store::Result<(
 }
 
 impl Changed {
-    /// Adds what the next rows of the same change did.
+    /// Appends the following rows of the same change.
     pub(crate) fn append(&mut self, more: Self) {
         self.new.append(more.new);
         self.old.append(more.old);

@@ -1,12 +1,12 @@
-//! Changes of stored relations by rows that the caller has, without a script: imports, and puts of
-//! whole tables.
+//! Changes stored relations by rows of the caller, without a script: imports, and puts of whole
+//! tables.
 //!
-//! # Two ways
-//! Rows that are put or removed whatever was there before, as an import's are, go from columns to
-//! the store's words and bytes column after column. Where what was there matters (an insertion, an
-//! index of values, a trigger), they go the way of a script's rows. Either takes so many rows at a
-//! time that what it makes of them does not grow with the import. Very many rows that are put are
-//! loaded as tables (`load.rs`): a transaction holds no more than its share of the memory.
+//! # Two paths
+//! Rows that are put or removed regardless of existing ones, as in imports, are converted column by
+//! column to the store's words and byte strings. Where existing rows matter (an insertion, an index
+//! on values, a trigger), they take the path of a script's rows. Both process a limited number of
+//! rows at a time, so that memory does not grow with the import. Very many rows that are put are
+//! bulk-loaded (`bulk_load.rs`), because a transaction may only hold a share of the memory.
 
 use crate::ambient::EnvAmbient;
 use crate::catalog_view::columns_of;
@@ -33,33 +33,32 @@ use std::sync::atomic::AtomicBool;
 use store::{Transaction, WriteBatch};
 use syntax::{Ident, Mutation, MutationOp, Span};
 
-/// What is done with rows.
+/// What to do with rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// They are put, whatever their keys held before.
+    /// Put them, whether their keys exist or not.
     Put,
-    /// They are put; no key may be there.
+    /// Put them; no key may exist.
     Insert,
-    /// Some of their columns are put; each key must be there.
+    /// Put some of their columns; each key must exist.
     Update,
-    /// They are removed, where they are there.
+    /// Remove those that exist.
     Rm,
-    /// They are removed; each key must be there.
+    /// Remove them; each key must exist.
     Delete,
 }
 
-/// Rows that change a relation.
+/// A change of a relation by rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Change<'c> {
-    /// Its name.
+    /// The relation's name.
     pub relation: &'c str,
-    /// What is done.
+    /// What to do with the rows.
     pub kind: ChangeKind,
-    /// The rows: the key columns, and unless they are removed the value columns, in any order. A
-    /// column that is not there has its default.
+    /// The rows: the key columns and, unless they are removed, the value columns, in any order. A
+    /// missing column gets its default.
     pub rows: &'c Frame,
-    /// Whether it is an import: no trigger is fired, and columns that the relation does not have
-    /// are passed over.
+    /// Whether this is an import: no triggers run, and columns that the relation lacks are ignored.
     pub is_import: bool,
 }
 
@@ -80,12 +79,12 @@ impl ChangeKind {
 }
 
 impl Engine {
-    /// Applies changes, one after the other, in a transaction of their own.
+    /// Applies changes, in order, in a new transaction.
     ///
     /// # Errors
-    /// No such relation, its access level, columns that are missing, a value that a column does not
-    /// take (named with its relation, row and column), rows that must be there or must not. Nothing
-    /// was changed then.
+    /// No such relation, its access level, missing columns, a value that a column does not accept
+    /// (reported with relation, row and column), rows that must exist or must not. Nothing was
+    /// changed then.
     pub fn change(&self, changes: &[Change<'_>], run: &Run<'_>) -> Result<()> {
         self.store.check_open()?;
         if let Some(host) = &self.host {
@@ -96,10 +95,10 @@ impl Engine {
         self.in_transaction(None, run, &cancelled, |session| session.change_all(changes))
     }
 
-    /// The same in a transaction of the caller's; see [`Engine::run_in`].
+    /// Applies changes in the caller's transaction; see [`Engine::run_in`].
     ///
     /// # Errors
-    /// As [`Engine::change`]. Nothing of it is left in the transaction then.
+    /// As [`Engine::change`]. Nothing of them is left in the transaction then.
     pub fn change_in(
         &self,
         transaction: &dyn Transaction,
@@ -120,7 +119,7 @@ fn is_nothing(rows: &Frame) -> bool {
     rows.is_empty() && rows.names().is_empty()
 }
 
-/// What `::running` shows of them.
+/// What `::running` shows for changes.
 fn said(changes: &[Change<'_>]) -> String {
     let names: Vec<&str> = changes.iter().map(|change| change.relation).collect();
     format!("rows for {}", names.join(", "))
@@ -129,9 +128,9 @@ fn said(changes: &[Change<'_>]) -> String {
 /// Where a column of a relation gets its values.
 enum Source<'f> {
     Given(&'f Series),
-    /// Made for this change.
+    /// Computed for this change.
     Made(Series),
-    /// Nothing is written.
+    /// Nothing is written to it.
     Missing,
 }
 
@@ -145,7 +144,7 @@ impl Source<'_> {
     }
 }
 
-/// A change that may be made.
+/// A change after its checks.
 struct Prepared<'f> {
     kind: ChangeKind,
     rows: usize,
@@ -153,9 +152,9 @@ struct Prepared<'f> {
     write_target: WriteTarget,
     sources: Vec<Source<'f>>,
     triggers: Vec<String>,
-    /// Whether what was there plays no part.
+    /// Whether existing rows do not matter.
     is_blind: bool,
-    /// Whether its rows may be loaded as tables.
+    /// Whether its rows may be bulk-loaded.
     is_loadable: bool,
 }
 
@@ -201,7 +200,7 @@ impl Session<'_> {
             && !engine.callbacks.wants(change.relation)
             && target.dictionary.is_none()
             && !target.has_value_index();
-        // What is added to is written by adding.
+        // Columns with a merge operator are written by merging.
         let is_loadable = is_blind
             && change.kind == ChangeKind::Put
             && schema.values.iter().all(|value| value.merge.is_none());
@@ -218,7 +217,7 @@ impl Session<'_> {
         })
     }
 
-    /// Writes all of them as tables.
+    /// Bulk-loads all changes.
     fn load(&self, all: &[Prepared<'_>]) -> Result<()> {
         let mut tables = Vec::new();
         for Prepared { write_target: WriteTarget { target, .. }, sources, rows, .. } in all {
@@ -237,7 +236,7 @@ impl Session<'_> {
         let Prepared { kind, rows, mutation, write_target, sources, triggers, is_blind, .. } =
             prepared;
         let rows = *rows;
-        // A trigger sees all that changed at once.
+        // A trigger sees all changed rows together.
         let step = if triggers.is_empty() { CHUNK_ROWS } else { usize::MAX };
         let told = self.changed.len();
         let mut from = 0;
@@ -250,8 +249,8 @@ impl Session<'_> {
             }
             from = to;
         }
-        // Whoever wants to know is told once. Where there are triggers, which may have changed
-        // others, there was one chunk.
+        // Callbacks get one change. Triggers may have changed other relations in between, but then
+        // there was only one chunk.
         if triggers.is_empty() {
             let mut changed = self.changed.drain(told..);
             let first = changed.next();
@@ -266,7 +265,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Of each column, what it gets.
+    /// The source of each column.
     fn sources<'f>(
         &self,
         change: &Change<'f>,
@@ -293,7 +292,7 @@ impl Session<'_> {
                 continue;
             }
             if let Some(series) = change.rows.column(&column.name) {
-                // A time may be `NOW`, which is to be the same in every index.
+                // A time may be `NOW`, which must be the same in every index.
                 sources.push(match column.column_type.without_null() {
                     Type::Validity => Source::Made(self.coerce(schema, place, series, &ambient)?),
                     _ => Source::Given(series),
@@ -322,7 +321,7 @@ impl Session<'_> {
             let computer = exec::expr::Computer::new(interner, parameters, &ambient);
             let compiled = computer.compile(default)?;
             let mut values = Vec::with_capacity(change.rows.len());
-            // Computed for each row: a default may be random.
+            // Evaluated for each row: a default may be random.
             for _ in 0..change.rows.len() {
                 let cell = computer.compute(&compiled, &exec::expr::batch::NoRows, 0)?;
                 values.push(interner.value(cell));
@@ -333,7 +332,7 @@ impl Session<'_> {
         Ok(sources)
     }
 
-    /// All values of a column as it holds them.
+    /// Converts all values of a column to its type.
     fn coerce(
         &self,
         schema: &Schema,
@@ -350,7 +349,7 @@ impl Session<'_> {
         Ok(Series::from(values?))
     }
 
-    /// Writes rows whatever was there.
+    /// Writes rows regardless of existing ones.
     fn write_columns(
         &self,
         kind: ChangeKind,
@@ -379,7 +378,7 @@ impl Session<'_> {
         let ambient = EnvAmbient(&self.limits);
         let all = columns_of(schema);
         let (mut headers, mut columns) = (Vec::new(), Vec::new());
-        // The values of one chunk are forgotten with it.
+        // The values of a chunk are freed with its interner.
         self.interner = Arc::<Interner>::default();
         for (place, (source, column)) in sources.iter().zip(&all).enumerate() {
             let Some(series) = source.series() else { continue };

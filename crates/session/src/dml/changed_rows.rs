@@ -1,11 +1,11 @@
-//! Rows that a change is given, and rows that `:returning` returns.
+//! Input rows of a change, and the rows that `:returning` returns.
 
 use exec::table::owned::OwnedCells;
 use model::Value;
 
-/// Rows of a query with their names, which are to be written.
+/// Rows of a query to be written, with their column names.
 pub(crate) struct InputRows<'g> {
-    /// Names of the columns; of an aggregate also that of its variable.
+    /// Names of the columns. An aggregate can also be named by its variable.
     pub headers: &'g [String],
     /// Rows.
     pub rows: usize,
@@ -13,5 +13,5 @@ pub(crate) struct InputRows<'g> {
     pub cells: &'g OwnedCells,
 }
 
-/// Rows for `:returning`: their kind, and the relation's columns.
+/// Rows for `:returning`: their kind, and the values of the relation's columns.
 pub(crate) type ReturnedRows = Vec<(&'static str, Vec<Value>)>;

@@ -1,9 +1,9 @@
-//! Values as a column holds them.
+//! Converts values to the type of a column.
 
 use exec::error::Result;
 use model::{Type, Value};
 
-/// A value as a column of this type holds it, or why it holds none such.
+/// Converts a value to a column's type; the error says why that is impossible.
 pub(crate) fn coerced(
     of: &Type,
     value: Value,
@@ -43,8 +43,7 @@ fn validity(value: &Value, ambient: &dyn function::FunctionContext) -> Result<Op
     }
 }
 
-/// Whether there is a null where the type does not say that it may stand. The types themselves take
-/// one for `Any` and for JSON.
+/// Whether there is a null that the type does not allow. The types `Any` and JSON allow it.
 fn has_stray_null(of: &Type, value: &Value) -> bool {
     match (of, value) {
         (Type::Any | Type::Json, Value::Null) => true,

@@ -1,4 +1,4 @@
-//! Dictionary ids: strings that are stored as numbers, which are the vertices of a graph.
+//! Dictionary ids: the numbers stored in place of strings, for graphs with string vertices.
 
 use base::{Batch, BytesColumn, Column, Keys, Kind, WordColumn};
 use exec::error::Result;
@@ -7,15 +7,15 @@ use model::Value;
 use relation::{ABSENT, Dictionary};
 use store::{Kinds, Read, TableWrites, Transaction, WriteBatch};
 
-/// The numbers of some texts.
+/// Dictionary ids of some strings.
 pub(crate) struct DictionaryIds {
     dictionary: Dictionary,
-    /// [`ABSENT`] for a text that has none.
+    /// [`ABSENT`] for a string without an id.
     by_text: HashMap<String, u64>,
 }
 
 impl DictionaryIds {
-    /// Those of the texts in some rows' keys.
+    /// Looks up the ids of the strings in keys.
     ///
     /// # Errors
     /// Those of the store.
@@ -39,7 +39,7 @@ impl DictionaryIds {
         Ok(Self { dictionary, by_text })
     }
 
-    /// A key with numbers in the place of texts; `None` where one of them has no number.
+    /// A key with ids in place of strings; `None` where a string has no id.
     pub(crate) fn key(&self, key: &[Value]) -> Option<Vec<Value>> {
         let number = |value: &Value| {
             let number = *self.by_text.get(as_text(value)?)?;
@@ -48,7 +48,7 @@ impl DictionaryIds {
         key.iter().map(number).collect()
     }
 
-    /// Gives the texts of these keys that have no number the next ones, in their order.
+    /// Assigns the next ids to strings in keys that have none, in their order.
     ///
     /// # Errors
     /// Those of the store.
@@ -72,8 +72,8 @@ impl DictionaryIds {
         Ok(())
     }
 
-    /// Makes a commit that names one of these keys' texts meanwhile a conflict: that they have no
-    /// number is what the rows stand on.
+    /// Makes this transaction conflict with a commit that assigns ids to these absent strings
+    /// meanwhile, because its rows depend on their absence.
     ///
     /// # Errors
     /// Those of the store.
@@ -109,12 +109,12 @@ fn as_text(value: &Value) -> Option<&str> {
     }
 }
 
-/// The texts that numbers stand for.
+/// The strings of ids.
 ///
 /// # Errors
 /// As [`Dictionary::texts`].
 pub(crate) fn spelled(dictionary: Dictionary, read: &dyn Read, ids: &[u64]) -> Result<BytesColumn> {
-    // Each once and in order: a vertex has many edges.
+    // Distinct and sorted: a vertex has many edges.
     let mut distinct = ids.to_vec();
     distinct.sort_unstable();
     distinct.dedup();

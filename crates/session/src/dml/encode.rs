@@ -1,8 +1,8 @@
-//! Rows of a relation, column after column, as its orders store them.
+//! Encodes rows of a relation column by column, in all orders in which they are stored.
 //!
-//! # Why beside the way row by row
-//! Where what was there plays no part, as in most changes of many rows, nothing has to be known of
-//! a row as a whole: no list of values is made for each, and integers go from cells to words in
+//! # Why not only row by row
+//! Where existing rows do not matter, as in most changes of many rows, no row has to be handled as
+//! a whole: no list of values is made per row, and integers are converted from cells to words in
 //! loops.
 
 use crate::dml::coerce::coerced;
@@ -16,10 +16,10 @@ use relation::ColumnError;
 use std::ops::Range;
 use store::{Kinds, TableWrites};
 
-/// Rows that are written at once: what is made of them does not grow with the change.
+/// Rows that are written at a time, so that memory does not grow with the change.
 pub(crate) const CHUNK_ROWS: usize = 65_536;
 
-/// Cells as values of a column, of the kind of its type where they all are.
+/// Converts cells to a series, with a typed one for integers.
 pub(crate) fn series(of: &Type, cells: &[Cell], interner: &Interner) -> Series {
     if *of.without_null() == Type::Int
         && let Some(ints) = small_ints(cells)
@@ -31,11 +31,11 @@ pub(crate) fn series(of: &Type, cells: &[Cell], interner: &Interner) -> Series {
     series
 }
 
-/// What puts or deletes rows of a relation in all its orders, whatever was there. Value columns may
-/// be missing where rows are deleted.
+/// Puts or deletes for rows in all orders of their relation, regardless of existing rows. Value
+/// columns may be missing where rows are deleted.
 ///
 /// # Errors
-/// The first value that its column does not take.
+/// The first value that its column does not accept.
 pub(crate) fn writes(
     target: &Target,
     kind: Kind,
@@ -54,7 +54,7 @@ pub(crate) fn writes(
     target.paths.iter().map(table).collect()
 }
 
-/// Rows as one of the orders of their relation stores them.
+/// Encodes rows for one order of their relation.
 ///
 /// # Errors
 /// As [`writes`].

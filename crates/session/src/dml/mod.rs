@@ -1,4 +1,4 @@
-//! Changes of rows: of stored relations, of relations of a script, and who is told of them.
+//! Changes of rows of stored and temporary relations, and the change feed.
 
 pub(crate) mod bulk_load;
 pub(crate) mod change_feed;

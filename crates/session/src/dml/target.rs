@@ -1,5 +1,5 @@
-//! A relation that rows are written to: its columns as the writer sees them, and where they are
-//! stored.
+//! The relation that rows are written to: its columns as the writer sees them, and the orders in
+//! which it is stored.
 
 use crate::catalog_view::{dictionary, stored_paths};
 use exec::storage::access_path::StoredPath;
@@ -10,25 +10,25 @@ use store::Read;
 pub(crate) struct Target {
     /// Its columns as scripts see them.
     pub schema: Schema,
-    /// The orders in which it is stored, its own first. Their columns hold numbers where texts have
-    /// numbers.
+    /// The orders in which it is stored, its own keyspace first. Their columns hold dictionary ids
+    /// in place of strings.
     pub paths: Vec<StoredPath>,
-    /// The numbers of its key columns' texts: of a graph with text for vertices.
+    /// The dictionary of its key columns, if it is a graph with string vertices.
     pub dictionary: Option<Dictionary>,
 }
 
 impl Target {
-    /// Where an entry's rows are written.
+    /// The target for an entry.
     ///
     /// # Errors
-    /// A definition that is not to be read.
+    /// A definition that cannot be read.
     pub(crate) fn of(catalog: &Catalog, read: &dyn Read, entry: &Entry) -> store::Result<Self> {
         let paths = stored_paths(catalog, read, entry)?;
         let dictionary = dictionary(catalog, entry)?;
         Ok(Self { schema: entry.shown_schema(), paths, dictionary })
     }
 
-    /// Calls it as whoever writes does, whatever its keyspace is called.
+    /// Sets the name that the script uses for it, which may differ from that of its keyspace.
     pub(crate) fn call(&mut self, name: &str) {
         name.clone_into(&mut self.schema.name);
         if let Some(path) = self.paths.first_mut() {
@@ -36,7 +36,7 @@ impl Target {
         }
     }
 
-    /// Whether one of its orders is found by a value: a row that is replaced must go from there.
+    /// Whether one of its orders starts with a value column: replaced rows must be removed there.
     pub(crate) fn has_value_index(&self) -> bool {
         let keys = self.schema.keys.len();
         let is_by_value = |path: &StoredPath| {

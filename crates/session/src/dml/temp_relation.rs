@@ -1,7 +1,7 @@
-//! Temporary relations of a script: how they are changed.
+//! Changes of a script's temporary relations.
 //!
 //! # Invariants
-//! 1. A change that is refused leaves the relation as it was.
+//! 1. A change that fails leaves the relation unchanged.
 
 use crate::ambient::EnvAmbient;
 use crate::catalog_view::TempRelation;
@@ -23,15 +23,16 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use syntax::{Mutation, MutationOp, Span};
 
-/// Rows that a table may hold beyond twice those that are alive, before the dead ones are left out.
+/// Dead rows that a table may have, in addition to as many as live ones, before it is rebuilt
+/// without them.
 const DEAD_ROWS_KEPT: usize = 1024;
 
 impl Session<'_> {
-    /// Changes a relation of the script's own.
+    /// Changes a temporary relation.
     ///
     /// # Errors
-    /// There is no such relation, or one already; a column gets no value; a row is there or is not,
-    /// against what the op asks.
+    /// There is no such relation, or one already; a column gets no value; a row exists or is
+    /// missing, contrary to the op.
     pub(crate) fn change_temp_relation(
         &mut self,
         mutation: &Mutation,
@@ -42,7 +43,7 @@ impl Session<'_> {
         let span = mutation.relation.span;
         let is_new = matches!(mutation.op, MutationOp::Create | MutationOp::Replace);
         let schema = is_new.then(|| schema_of(mutation, given.headers)).transpose()?;
-        // Those that the script says here go before those of the relation.
+        // Defaults in this statement take precedence over those of the relation.
         let said = match (&schema, &mutation.spec) {
             (Some(schema), _) => self.defaults(mutation, schema)?,
             (None, Some(_)) => Self::said_defaults(mutation)?,
@@ -92,12 +93,12 @@ impl Session<'_> {
     }
 }
 
-/// What was done to rows, for `:returning`.
+/// Changed rows, for `:returning`.
 #[derive(Default)]
 struct Changed {
-    /// What the script asked for.
+    /// The requested rows.
     asked: Vec<Vec<Cell>>,
-    /// What stood there before.
+    /// The previous rows.
     old: Vec<Vec<Cell>>,
     removes: bool,
 }
@@ -138,14 +139,14 @@ impl TempRelation {
         let never_fails =
             matches!(mutation.op, MutationOp::Create | MutationOp::Replace | MutationOp::Put);
         let table = match never_fails {
-            // Put by put in a loop, nothing is copied.
+            // Put in a loop, so that nothing is copied.
             true => self.table.take_for(interner, check)?,
             false => self.table.table_for(interner, check)?,
         };
         let mut table = Arc::unwrap_or_clone(table);
         let mut gone = Table::new(keys, keys);
         for row in 0..given.rows {
-            // Whoever is stopped here is not asked again: what was done so far is of no account.
+            // A stopped script does not need the relation any more.
             if row % STEPS == STEPS - 1 {
                 check()?;
             }
@@ -202,8 +203,8 @@ impl TempRelation {
         Ok(())
     }
 
-    /// The cells of each column as it holds them; `None` where the op does not ask for them.
-    /// `said`: defaults that the script says here.
+    /// The cells of each column after conversion; `None` where the op does not need them. `said`
+    /// are the defaults in this statement.
     fn given<'g>(
         &self,
         mutation: &Mutation,
@@ -232,7 +233,7 @@ impl TempRelation {
                         .map(Some)
                 }
                 (None, _) if is_kept || given.rows == 0 => Ok(None),
-                // Computed for each row: a default may be random.
+                // Evaluated for each row: a default may be random.
                 (None, Some((_, default))) => {
                     let values = (0..given.rows).map(|_| computer.known(default));
                     Self::fitting(values, mutation, column, span, computer).map(Some)
@@ -243,7 +244,7 @@ impl TempRelation {
         self.columns.iter().enumerate().map(column).collect()
     }
 
-    /// Values as a column holds them.
+    /// Converts values to a column's type.
     fn fitting<'c>(
         values: impl Iterator<Item = Result<Value>>,
         mutation: &Mutation,
@@ -267,7 +268,7 @@ fn row_of(table: &Table, row: usize) -> Vec<Cell> {
     (0..table.arity()).map(|place| table.column(place)[row]).collect()
 }
 
-/// The live rows of a table but those whose keys are gone.
+/// The live rows of a table, without those whose keys are in `gone`.
 fn without(table: &Table, gone: &Table, keys: usize) -> Table {
     let mut left = Table::new(table.arity(), keys);
     let columns = table.columns();

@@ -1,9 +1,9 @@
-//! Triggers: scripts that run when rows of a relation have changed, in the same transaction.
+//! Triggers: queries that run when rows of a relation have changed, in the same transaction.
 //!
-//! A trigger sees what changed as the rules `_new` and `_old`. Where no row was given nothing
-//! changed, and none runs. What it changes itself sets off no other trigger. Where a relation is
-//! replaced, those `on replace` run first, see what it holds until then, and know of no rows; those
-//! `on put` run when the new rows are there.
+//! A trigger sees the changed rows as the rules `_new` and `_old`. A change without rows runs no
+//! trigger. A trigger's own changes run no further triggers. Where a relation is replaced, triggers
+//! `on replace` run first: they see the old content and get no rows. Triggers `on put` run when the
+//! new rows exist.
 
 use crate::dml::changed_rows::ReturnedRows;
 use exec::error::{Error, Result};
@@ -11,7 +11,7 @@ use model::Value;
 use relation::Settings;
 use syntax::{Expr, Ident, MutationOp, Query, Rule, Script, Span};
 
-/// The triggers that a change sets off when it is made.
+/// The triggers that a change runs.
 pub(crate) fn of(settings: &Settings, op: MutationOp) -> &[String] {
     match op {
         MutationOp::Put
@@ -24,10 +24,10 @@ pub(crate) fn of(settings: &Settings, op: MutationOp) -> &[String] {
     }
 }
 
-/// A trigger's query.
+/// Parses a trigger's query.
 ///
 /// # Errors
-/// Text that is no query.
+/// The text is not a query.
 pub(crate) fn query(text: &str) -> Result<Query> {
     match crate::nesting::parse(text)?.0 {
         Script::Query(query) => Ok(query),
@@ -35,7 +35,7 @@ pub(crate) fn query(text: &str) -> Result<Query> {
     }
 }
 
-/// The rules `_new` and `_old`. `columns` are the relation's, the first `keys` of them keys.
+/// The rules `_new` and `_old`. `columns` are the relation's, keys first.
 pub(crate) fn rules(
     op: MutationOp,
     columns: &[String],
@@ -43,7 +43,7 @@ pub(crate) fn rules(
     changed: &ReturnedRows,
 ) -> [Rule; 2] {
     let is_removal = matches!(op, MutationOp::Rm | MutationOp::Delete);
-    // Of what is removed, only the key is asked for.
+    // Of removed rows only the keys are requested.
     let new_columns = if is_removal { &columns[..keys] } else { columns };
     [
         rule("_new", new_columns, changed, &["inserted", "requested"]),
@@ -51,7 +51,7 @@ pub(crate) fn rules(
     ]
 }
 
-/// A constant rule of the rows of some kinds.
+/// A constant rule with the rows of some kinds.
 fn rule(name: &str, columns: &[String], changed: &ReturnedRows, kinds: &[&str]) -> Rule {
     let ident = |text: &str| Ident { text: text.to_owned(), span: Span::default() };
     let literal = |value: &Value| Expr::Literal(value.clone(), Span::default());

@@ -28,11 +28,10 @@ use std::sync::OnceLock;
 use store::{Kinds, TableWrites, Transaction, WriteBatch};
 use syntax::{Mutation, MutationOp, Span, Spec, SpecColumn};
 
-/// Whether what a change says of columns holds of a relation that has these: names, and types where
-/// they are said.
+/// Checks the columns in a mutation's spec against the relation's: names, and types where given.
 ///
 /// # Errors
-/// A column that it does not have, or of another type.
+/// A column that the relation lacks, or one of another type.
 pub(crate) fn check_spec(
     mutation: &Mutation,
     columns: &[ColumnInfo],
@@ -47,7 +46,7 @@ pub(crate) fn check_spec(
         })
     };
     let Some(spec) = &mutation.spec else {
-        // All columns of the head are meant.
+        // Without a spec, all columns of the head are meant.
         return headers.iter().try_for_each(|header| {
             known(variable_of(header), relation.span)?;
             Ok(())
@@ -66,12 +65,12 @@ pub(crate) fn check_spec(
     Ok(())
 }
 
-/// About how many bytes it takes.
+/// Approximate size in bytes.
 fn bytes_of_returned((_, row): &(&'static str, Vec<Value>)) -> u64 {
     row.iter().map(exec::value::cell::bytes_of).sum::<u64>() + size_of::<Vec<Value>>() as u64
 }
 
-/// What `:returning` gives.
+/// The result of `:returning`.
 pub(crate) fn returned_output(columns: &[ColumnInfo], returned: ReturnedRows) -> Output {
     let names: Vec<&str> =
         std::iter::once("_kind").chain(columns.iter().map(|column| column.name.as_str())).collect();
@@ -81,7 +80,7 @@ pub(crate) fn returned_output(columns: &[ColumnInfo], returned: ReturnedRows) ->
     Output::of_values(&names, rows.collect())
 }
 
-/// The columns that a spec says, or that all of a head's are keys.
+/// The schema in a mutation's spec; without one, all columns of the head are keys.
 ///
 /// # Errors
 /// Columns that cannot be stored.
@@ -121,21 +120,21 @@ pub(crate) fn schema_of(mutation: &Mutation, headers: &[String]) -> Result<Schem
     Ok(schema)
 }
 
-/// Whether scripts can read a column of this name: not a wildcard, nor a number.
+/// Whether scripts can read a column with this name: neither a wildcard nor a number.
 pub(crate) fn is_column_name(name: &str) -> bool {
     let is_word = matches!(crate::nesting::parse_expression(name), Ok(syntax::Expr::Variable(ident)) if ident.text == name);
     is_word && !name.starts_with('_') && !name.contains('.')
 }
 
-/// What is done to a key.
+/// The change of one key.
 struct Change {
-    /// The row that the script found.
+    /// The previous row.
     old: Option<Vec<Value>>,
-    /// The row that is put, or else the one that is deleted.
+    /// The row to put, or else the row to delete.
     new: std::result::Result<Vec<Value>, Vec<Value>>,
 }
 
-/// Where the columns of a relation get their values from rows with these headers.
+/// Where the columns of a relation get their values, for rows with these headers.
 #[derive(Clone)]
 pub(crate) struct Sources {
     headers: Vec<String>,
@@ -145,47 +144,47 @@ pub(crate) struct Sources {
 /// Where a column of a relation gets its values.
 #[derive(Clone)]
 enum Source {
-    /// A column of the rows.
+    /// A column of the input rows.
     Column(usize),
-    /// The same in each row.
+    /// An expression, evaluated for each row.
     Default(plan::Expr),
-    /// Left as it is.
+    /// Not changed, or not needed.
     Kept,
 }
 
-/// Applies a mutation to a relation that is there.
+/// Applies a mutation to an existing relation.
 pub(crate) struct Writer<'w> {
     /// The transaction.
     pub transaction: &'w dyn Transaction,
-    /// The query's values.
+    /// Interner of the query.
     pub interner: &'w Interner,
-    /// For defaults.
+    /// Evaluates defaults.
     pub computer: Computer<'w>,
     /// The relation.
     pub target: &'w Target,
     /// Defaults of the relation's columns, by name.
     pub defaults: &'w [(String, plan::Expr)],
-    /// Where the columns get their values, of this mutation, once that is known.
+    /// Sources of the columns for this mutation, once known.
     pub sources: &'w OnceLock<Sources>,
-    /// Whether what was done to each row is wanted, by `:returning` or by a trigger.
+    /// Whether the changed rows are needed, by `:returning` or by a trigger.
     pub returning: bool,
     /// Most bytes that this may take.
     pub memory_bytes_max: u64,
 }
 
-/// Rows that are written at once take no more than such a part of the memory, but for the last:
-/// what they replace, and what is written, take about as much each.
+/// Rows written at a time, with the rows that they replace, may take the memory limit divided by
+/// this. A single row may take more.
 const CHUNK_SHARE: u64 = 16;
 
-/// Rows of which what was there before stays with the query's values.
+/// Most rows at a time whose previous rows are interned with the query's values.
 const CELLS_KEPT_ROWS_MAX: usize = 1024;
 
 impl Writer<'_> {
-    /// Applies it; what it returns for `:returning`.
+    /// Applies a mutation; returns the rows for `:returning`.
     ///
     /// # Errors
-    /// Missing columns, values of the wrong type, rows that are there and must not be, or the other
-    /// way round.
+    /// Missing columns, values of the wrong type, rows that exist and must not, or the other way
+    /// round.
     pub(crate) fn apply(&self, mutation: &Mutation, given: &InputRows<'_>) -> Result<ReturnedRows> {
         let sources = self.sources(mutation, given)?;
         let has_indexes = self.target.has_value_index();
@@ -213,8 +212,7 @@ impl Writer<'_> {
         Ok(returned)
     }
 
-    /// The next rows that are given, as the relation holds them: as many as are written at once,
-    /// one at least.
+    /// Reads the next input rows and converts them: as many as are written at a time, at least one.
     fn rows(
         &self,
         mutation: &Mutation,
@@ -237,7 +235,7 @@ impl Writer<'_> {
         Ok(rows)
     }
 
-    /// Writes some of the rows, which see what those before them did; adds to what is returned.
+    /// Writes some rows, which see the effect of earlier ones; appends to the returned rows.
     fn write_rows(
         &self,
         mutation: &Mutation,
@@ -266,12 +264,12 @@ impl Writer<'_> {
             let changes = rows.into_iter().map(change).collect::<Result<_>>()?;
             return self.write_changes(changes, ids, has_indexes, mutation);
         }
-        // What was there before many rows is forgotten with them.
+        // The previous rows of many rows are freed with a separate interner.
         let own = (rows.len() > CELLS_KEPT_ROWS_MAX).then(Interner::default);
         let interner = own.as_ref().unwrap_or(self.interner);
         let old = self.old_rows(&rows, ids.as_ref(), interner)?;
-        // Rows in their order, each seeing what those of its key before it did; of each key, only
-        // the last is written.
+        // Rows are applied in order, each seeing the effect of earlier rows with its key. Only the
+        // last row of each key is written.
         let mut changes: Vec<Change> = Vec::with_capacity(rows.len());
         let mut changed: HashMap<Vec<Cell>, usize> = HashMap::new();
         let fail = |row: &[Option<Value>], why: &str| {
@@ -318,7 +316,7 @@ impl Writer<'_> {
                 }
                 _ => {
                     let full: Vec<Value> = match &old {
-                        // What an update does not name stays.
+                        // An update keeps the columns that it does not name.
                         Some(old) if mutation.op == MutationOp::Update => row
                             .iter()
                             .zip(old)
@@ -347,7 +345,7 @@ impl Writer<'_> {
         self.write_changes(changes, ids, has_indexes, mutation)
     }
 
-    /// Puts or deletes rows whatever was there.
+    /// Puts or deletes rows regardless of existing ones.
     fn write_columns(
         &self,
         mutation: &Mutation,
@@ -368,7 +366,7 @@ impl Writer<'_> {
                         let cells = &given.cells.columns()[*column][from..to];
                         Some(encode::series(of, cells, given.cells.interner()))
                     }
-                    // Computed for each row: a default may be random.
+                    // Evaluated for each row: a default may be random.
                     Source::Default(expr) => {
                         let values = (from..to).map(|_| self.computer.known(expr));
                         Some(values.collect::<Result<Vec<_>>>()?.into())
@@ -389,7 +387,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Whether what is returned fits into the memory.
+    /// Checks the memory limit for the returned rows.
     fn holds(&self, bytes: u64) -> Result<()> {
         if bytes <= self.memory_bytes_max {
             return Ok(());
@@ -400,7 +398,7 @@ impl Writer<'_> {
         )))
     }
 
-    /// Of very many rows: whether to go on with one.
+    /// Checks the limits once in many rows.
     fn go_on(&self, row: usize) -> Result<()> {
         if row % STEPS != STEPS - 1 {
             return Ok(());
@@ -408,7 +406,7 @@ impl Writer<'_> {
         self.ask()
     }
 
-    /// Whether to go on.
+    /// Checks the limits.
     fn ask(&self) -> Result<()> {
         let asked = self.computer.ambient.check_cancelled();
         asked.map_err(|failure| Error::failed(failure, Span::default()))
@@ -443,14 +441,14 @@ impl Writer<'_> {
                 Err(row) => self.append(row, ids.as_ref(), &mut deletes, mutation)?,
             }
         }
-        // What `:ensure` found is written as it is: a commit that changes it meanwhile is then a
-        // conflict.
+        // A row that `:ensure` found is written unchanged, so that another commit that changes it
+        // conflicts.
         self.write(false, Kind::Delete, stale)?;
         self.write(true, Kind::Put, puts)?;
         self.write(true, Kind::Delete, deletes)
     }
 
-    /// Where the columns get their values, found out once for rows with the same headers.
+    /// The sources of the columns, computed once for rows with the same headers.
     fn sources(&self, mutation: &Mutation, given: &InputRows<'_>) -> Result<Cow<'_, Sources>> {
         if let Some(kept) = self.sources.get().filter(|kept| kept.headers == given.headers) {
             return Ok(Cow::Borrowed(kept));
@@ -483,7 +481,7 @@ impl Writer<'_> {
             let found = wanted.and_then(|wanted| given_column(given.headers, wanted));
             let default = self.defaults.iter().find(|(name, _)| *name == column.name);
             sources.push(match (found, default) {
-                // A row is found by its key: what else is given plays no part.
+                // A delete uses only the key; other columns are ignored.
                 _ if place >= keys && of_keys_only => Source::Kept,
                 (Some(found), _) => Source::Column(found),
                 (None, _) if place >= keys && mutation.op == MutationOp::Update => Source::Kept,
@@ -520,7 +518,7 @@ impl Writer<'_> {
                 Source::Column(column) => {
                     given.cells.interner().value(given.cells.columns()[*column][row])
                 }
-                // Computed for each row: a default may be random.
+                // Evaluated for each row: a default may be random.
                 Source::Default(expr) => self.computer.known(expr)?,
                 Source::Kept => return Ok(None),
             };
@@ -558,12 +556,12 @@ impl Writer<'_> {
 
     fn refused_in(&self, mutation: &Mutation, name: &str, why: &str) -> Error {
         let what = format!("column `{name}` of relation `{}`: {why}", self.target.schema.name);
-        // Where the script names the column, or else the relation.
+        // The place of the column in the script, or else of the relation.
         let column = mutation.spec.as_ref().and_then(|spec| find(spec, name));
         Error::value(what, column.map_or(mutation.relation.span, |column| column.name.span))
     }
 
-    /// Values for columns that a delete does not name.
+    /// Placeholders for columns that a delete does not name.
     fn filler(&self, row: &[Option<Value>]) -> Result<Vec<Value>> {
         let schema = &self.target.schema;
         let keys = schema.keys.len();
@@ -575,8 +573,8 @@ impl Writer<'_> {
         Ok(keys.chain(schema.values.iter().map(filler)).collect())
     }
 
-    /// Appends a row as it is stored. One that has no numbers is not there, and left out: only what
-    /// is put got some.
+    /// Encodes a row. A row with a string without dictionary id does not exist, and is left out;
+    /// rows that are put have got ids before.
     fn append(
         &self,
         mut row: Vec<Value>,
@@ -593,7 +591,7 @@ impl Writer<'_> {
         schema.append(row, out).map_err(|error| Error::refused(error, mutation.relation.span))
     }
 
-    /// The rows that are there for these rows' keys.
+    /// The existing rows with these keys.
     fn old_rows(
         &self,
         rows: &[Vec<Option<Value>>],
@@ -635,7 +633,7 @@ impl Writer<'_> {
         Ok(old)
     }
 
-    /// Writes rows of the relation to its other orders and, where `is_main`, to itself.
+    /// Writes rows to the relation's other orders and, if `is_main`, to the relation itself.
     fn write(&self, is_main: bool, kind: Kind, rows: Batch) -> Result<()> {
         if rows.rows == 0 {
             return Ok(());
@@ -659,10 +657,10 @@ impl Writer<'_> {
     }
 }
 
-/// The rows of an index, or of another order, that belong to rows of a relation.
+/// The rows of another order, such as an index, for rows of a relation.
 ///
 /// # Errors
-/// Stored bytes that are no row.
+/// Stored bytes that are not a row.
 pub(crate) fn index_rows(schema: &Schema, rows: &Batch, path: &StoredPath) -> Result<Batch> {
     let mut other = Batch::new(&path.shape);
     for row in 0..rows.rows {
@@ -673,7 +671,7 @@ pub(crate) fn index_rows(schema: &Schema, rows: &Batch, path: &StoredPath) -> Re
     Ok(other)
 }
 
-/// A value that a type takes.
+/// A valid value of a type.
 fn filler(of: &Type) -> Value {
     match of {
         Type::Bool => Value::Bool(false),
@@ -695,7 +693,7 @@ pub(crate) fn find<'s>(spec: &'s Spec, name: &str) -> Option<&'s SpecColumn> {
     spec.columns().find(|column| column.name.text == name)
 }
 
-/// The place of a header: as it is written, or the variable of an aggregate.
+/// Index of a header, by its full text or by the variable of an aggregate.
 pub(crate) fn given_column(headers: &[String], wanted: &str) -> Option<usize> {
     let exact = headers.iter().position(|header| header == wanted);
     exact.or_else(|| headers.iter().position(|header| variable_of(header) == wanted))

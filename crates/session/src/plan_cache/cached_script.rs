@@ -1,22 +1,20 @@
-//! A parsed script, with the plans and write targets of its queries when they last ran in a
+//! A parsed script, with the plans and write targets of its queries from their last run in a
 //! transaction.
 //!
 //! # Why
-//! A small change is written in a few microseconds. Planning its query and finding its relation,
-//! with indexes, settings and defaults, takes several times as long, and gives the same until
-//! something is created, renamed or set. Estimates grow old, and are valid as long as those of
+//! A small change takes a few microseconds. Planning its query and finding its relation, with
+//! indexes, settings and defaults, takes several times as long, and gives the same result until the
+//! schema or a setting changes. Estimates become outdated, so plans are valid as long as those of
 //! other queries.
 //!
 //! # Invariants
-//! 1. What was found under one [`CacheValidity`] is used under no other. A schema change advances
+//! 1. An entry made under one [`CacheValidity`] is not used under another. A schema change advances
 //!    the schema epoch, and a change of settings, rules or aggregates the generation, once it is
-//!    visible. So nobody who begins after that finds the old.
-//! 2. A session that knows names, relations or settings which nobody else sees neither uses this
-//!    nor adds to it.
-//! 3. A relation that was dropped by another way than a script is noticed when its keyspace is
-//!    used: the store reports it, the cache of the script is cleared, and the script runs once
-//!    more. Until then, at most as long as a plan is valid, it is noticed only where rows are
-//!    written to it.
+//!    visible. So a transaction that begins later never finds the old entry.
+//! 2. A session with uncommitted names, relations or settings neither reads nor fills this cache.
+//! 3. A relation that was dropped other than by a script is noticed when its keyspace is used: the
+//!    store reports it, the script's cache is cleared, and the script runs again. Until then, at
+//!    most as long as a plan is valid, it is noticed only where rows are written to it.
 
 use crate::dml::target::Target;
 use crate::dml::writer::Sources;
@@ -29,45 +27,45 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 use syntax::{Script, Span};
 
-/// Microseconds for which a plan's estimates are believed.
+/// Microseconds for which a cached plan is valid.
 pub(crate) const PLAN_AGE_US: u64 = 2_000_000;
 
-/// Under what a cached plan or target is valid.
+/// The state of the engine under which a cached plan or target is valid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CacheValidity {
-    /// What names stand for (`schema_epoch.rs`).
+    /// The schema epoch (`schema_epoch.rs`).
     pub(crate) epoch: u64,
     /// How often all plans were invalidated.
     pub(crate) generation: u64,
 }
 
-/// How a query runs, and the relations that it reads.
+/// A query's plan, and the relations that it reads.
 pub(crate) type CachedPlan = (Plan, Vec<Relation>);
 
-/// Where a query's rows go.
+/// The target of a query's rows.
 pub(crate) struct WriteTarget {
     pub(crate) target: Target,
     pub(crate) settings: Settings,
-    /// Defaults by column: those that the script says, then those of the relation.
+    /// Defaults by column: those in the script, then those of the relation.
     pub(crate) defaults: Vec<(String, plan::Expr)>,
-    /// Where the columns get their values.
+    /// Sources of the columns.
     pub(crate) sources: OnceLock<Sources>,
 }
 
-/// A script that was parsed before.
+/// A parsed script.
 pub(crate) struct CachedScript {
     pub(crate) text: Arc<str>,
     pub(crate) script: Script,
-    /// How deep it nests.
+    /// Its depth of nesting.
     pub(crate) levels: u32,
-    /// Whether it was asked for again: of what runs once, nothing is kept.
+    /// Whether it was requested again: for scripts that run once, nothing is cached.
     again: AtomicBool,
     plans: Mutex<Vec<Entry<CachedPlan>>>,
     targets: Mutex<Vec<Entry<WriteTarget>>>,
 }
 
 struct Entry<T> {
-    /// Where the query begins in the text.
+    /// Start of the query in the text.
     place: u32,
     validity: CacheValidity,
     made_us: u64,
@@ -86,12 +84,12 @@ impl CachedScript {
         }
     }
 
-    /// It was asked for once more.
+    /// Notes that the script was requested again.
     pub(crate) fn note_again(&self) {
         self.again.store(true, Relaxed);
     }
 
-    /// How the query at a place runs.
+    /// The cached plan of the query at a place.
     pub(crate) fn cached_plan(
         &self,
         query: Span,
@@ -101,7 +99,7 @@ impl CachedScript {
         find(&self.plans, query, validity, now_us)
     }
 
-    /// Where the rows of the query at a place go.
+    /// The cached write target of the query at a place.
     pub(crate) fn write_target(
         &self,
         query: Span,
@@ -131,9 +129,9 @@ impl CachedScript {
         self.keep(&self.targets, query, validity, now_us, write_target);
     }
 
-    /// Forgets all but the script.
+    /// Drops all plans and targets.
     pub(crate) fn forget(&self) {
-        // Dropped without the locks: plans own functions of the program's.
+        // Dropped without the locks: plans own user-defined functions.
         let plans = std::mem::take(&mut *self.plans.lock());
         let targets = std::mem::take(&mut *self.targets.lock());
         drop((plans, targets));

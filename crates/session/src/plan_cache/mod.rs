@@ -1,11 +1,11 @@
 //! The plan cache: plans and parsed scripts by their text.
 //!
 //! # Invariants
-//! 1. A plan that was begun before an invalidation is not cached after it. Whoever changes what
-//!    plans depend on invalidates them once the change is visible, and no reader brings an old plan
+//! 1. A plan that was begun before an invalidation is not cached after it. Plans are invalidated
+//!    after the change that they depend on has become visible, and no reader brings an old plan
 //!    back.
-//! 2. Nothing is dropped under the lock: plans own functions of the program's, which may do
-//!    anything when they are dropped.
+//! 2. Nothing is dropped under the lock: plans own user-defined functions, whose destructors may do
+//!    anything.
 
 pub(crate) mod cached_script;
 
@@ -19,13 +19,13 @@ use hashbrown::HashMap;
 use plan::Plan;
 use std::sync::Arc;
 
-/// Bytes of a script of which anything is kept.
+/// Most bytes of a script that is cached.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
-/// A query that was planned before.
+/// A planned query.
 pub(crate) struct CachedQuery {
     pub(crate) text: Arc<str>,
-    /// How deep it nests.
+    /// Its depth of nesting.
     pub(crate) levels: u32,
     pub(crate) query: syntax::Query,
     pub(crate) plan: Plan,
@@ -33,7 +33,7 @@ pub(crate) struct CachedQuery {
     pub(crate) made_us: u64,
 }
 
-/// What is kept.
+/// The plan cache of an engine.
 #[derive(Default)]
 pub(crate) struct PlanCache {
     kept: Mutex<Cached>,
@@ -48,19 +48,19 @@ struct Cached {
 }
 
 impl PlanCache {
-    /// The plan of a text, if this thread's stack has room for it.
+    /// The cached plan of a text, if it fits this thread's stack.
     pub(crate) fn get(&self, text: &str) -> Option<Arc<CachedQuery>> {
         let planned = self.kept.lock().plans.get(text).cloned()?;
         (planned.levels <= nesting::levels_max()).then_some(planned)
     }
 
-    /// Lets one go.
+    /// Removes the plan of a text.
     pub(crate) fn remove(&self, text: &str) {
         let removed = self.kept.lock().plans.remove(text);
         drop(removed);
     }
 
-    /// Lets all go, since what they depend on has changed.
+    /// Removes all plans, because what they depend on has changed.
     pub(crate) fn clear(&self) {
         let plans = {
             let mut kept = self.kept.lock();
@@ -70,12 +70,12 @@ impl PlanCache {
         drop(plans);
     }
 
-    /// A number for [`PlanCache::put`], to be asked for before planning begins.
+    /// The generation for [`PlanCache::put`], to be read before planning begins.
     pub(crate) fn generation(&self) -> u64 {
         self.kept.lock().generation
     }
 
-    /// Keeps a plan, unless all were let go since it was begun.
+    /// Caches a plan, unless plans were invalidated since it was begun.
     pub(crate) fn put(&self, planned: &Arc<CachedQuery>, generation: u64) {
         if planned.text.len() > TEXT_BYTES_MAX {
             return;
@@ -90,7 +90,7 @@ impl PlanCache {
         drop(dropped);
     }
 
-    /// A script that was parsed before.
+    /// The cached script of a text.
     pub(crate) fn parsed(&self, text: &str) -> Option<Arc<CachedScript>> {
         let kept = self.kept.lock();
         let parsed = kept.scripts.get(text)?;
@@ -98,7 +98,7 @@ impl PlanCache {
         Some(Arc::clone(parsed)).filter(|parsed| parsed.levels <= nesting::levels_max())
     }
 
-    /// A text as a script.
+    /// Parses a text, or returns the cached script.
     ///
     /// # Errors
     /// All that is wrong with it.
@@ -117,5 +117,5 @@ impl PlanCache {
     }
 }
 
-/// What is cached by its text.
+/// Cached entries by text.
 type ByText<T> = HashMap<Arc<str>, Arc<T>>;
