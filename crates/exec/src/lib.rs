@@ -19,13 +19,13 @@
 //! 7. `context`: the execution context of a query.
 //! 8. `sink`: where the rows of a pipeline go.
 //! 9. `pipeline`: moves batches from operator to operator.
-//! 10. `operator`: the physical operators, one per file.
+//! 10. `operator`: physical operators, each in a file that has the name that the plan uses.
 //! 11. `parallel`: runs one pipeline on several threads.
 //! 12. `fast_path`, `fixed_rule`: queries without tables; algorithms.
 //! 13. `fixpoint`: fills the tables of derived relations.
 //! 14. `explain`, `words`: output for users.
 //!
-//! `pipeline` calls the operators as its own methods, which their files add, without naming a path.
+//! `pipeline` has the trait of operators and calls one method that `operator` adds to it, `dispatch`.
 
 pub mod batch_size;
 pub mod bounded_map;
