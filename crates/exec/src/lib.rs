@@ -25,7 +25,7 @@
 //! 13. `fixpoint`: fills the tables of derived relations.
 //! 14. `explain`, `words`: output for users.
 //!
-//! `pipeline` has the trait of operators and calls one method that `operator` adds to it, `dispatch`.
+//! `pipeline` has the trait of operators. It calls one method that `operator` adds: `dispatch`.
 
 pub mod batch_size;
 pub mod bounded_map;
