@@ -1,4 +1,5 @@
-//! `quipu stats`: prints the graphs of a database and the space they take.
+//! `quipu stats`: prints the graphs, blobs, counters and combined values of a database, and the
+//! space that they take.
 
 use crate::args::Stats;
 use crate::failure::Failure;

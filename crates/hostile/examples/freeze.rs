@@ -30,7 +30,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut image = killed.unwrap_or_else(|| Image::of(&*env, Path::new("/db")))?;
         let mut holds = holds;
         if name == "damaged" {
-            // A row of the first table. The expected error was written by hand.
+            // Damages a row of the first table. The expected error is written here, so the engine
+            // does not decide what is expected of it.
             let table = image
                 .files
                 .iter_mut()

@@ -79,8 +79,11 @@ pub struct Subject {
     /// Its files.
     pub image: Image,
     pub(crate) folder: PathBuf,
+    /// Its [`content`].
     pub(crate) want: String,
+    /// The result of [`other_ways`].
     others: String,
+    /// Its rows, which `other_ways` looks up.
     known: Vec<(KeyspaceId, Batch)>,
     /// Its states after the last commits, oldest first.
     pub(crate) states: Vec<String>,

@@ -21,7 +21,8 @@ use store::{Error, ErrorKind, Store};
 /// Memory limit of a script, in bytes.
 const MEMORY_BYTES: u64 = 64 << 20;
 
-/// The scripts. Keys of `pages` are not valid values, so no script reads them.
+/// The scripts, on the relations and graphs of the specimen. The keys of its relation `pages` are
+/// not valid values, so no script reads them.
 const SCRIPTS: [&str; 10] = [
     "?[a, b, n, least, last] := *counts[a, b, n, least, last]",
     "?[b, n] := *counts{a: 3, b, n}",
@@ -47,7 +48,8 @@ impl Subject {
         SCRIPTS.iter().flat_map(|script| answers(&engine, script)).collect()
     }
 
-    /// Damages a file, and runs the scripts. `want` is the result of [`Subject::scripted`].
+    /// Damages a file, runs the scripts, and compares their answers with `want`, the result of
+    /// [`Subject::scripted`].
     ///
     /// # Errors
     /// The promise that is broken.

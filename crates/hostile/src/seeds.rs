@@ -1,4 +1,5 @@
-//! Initial inputs of fuzzing, made from what the engine writes.
+//! Initial inputs of fuzzing, made from what the engine writes. Each public function makes those of
+//! one target in `targets.rs`; `examples/seeds.rs` writes them to files.
 
 use crate::specimen::Specimen;
 use base::{BytesColumn, Validity};
@@ -11,7 +12,8 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-/// One column in each encoding that the codecs choose.
+/// One column in each encoding that the codecs choose, after the four bytes that the target reads
+/// first: codec, number of rows, distance between rows that are read one by one.
 pub fn codecs() -> Vec<Vec<u8>> {
     let rows = 300_u64;
     let columns: [Vec<u64>; 6] = [

@@ -102,8 +102,9 @@ const COUNT_STEPS: [Step; 5] = [
     |specimen| specimen.merges(3),
 ];
 
-/// Every row that the specimen has or had, as lines of [`content`], by keyspace. A count is a sum
-/// of several rows: the result has every value that it may have when some are lost.
+/// Every row that the specimen has or had, as lines of [`content`], by keyspace. The rows of the
+/// keyspace `counts` are sums of several writes. Damage may lose any of these, so the result has
+/// the sums of all subsets.
 ///
 /// # Errors
 /// Failures of the environment.
@@ -494,8 +495,9 @@ pub fn content(store: &dyn Store) -> Result<String> {
     Ok(text)
 }
 
-/// The same rows by the other kinds of reads: single keys, many keys, first words, counts; and a
-/// comparison of the graphs' directions. Reads the keys of `want`, which a sound store holds.
+/// The content as text, by other reads than [`content`] uses: single keys, many keys, first words,
+/// counts; and a check that both directions of each graph agree. `want` has the rows of the
+/// undamaged store, whose keys are read.
 ///
 /// # Errors
 /// Corruption, and failed reads.

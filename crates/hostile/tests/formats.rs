@@ -1,4 +1,5 @@
-//! Every database that an earlier build froze opens in this one, with the same content.
+//! Every database that an earlier build froze opens in this one, with the same content. The
+//! databases are in `tests/formats`; `examples/freeze.rs` writes them.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 use kv::{Kv, KvOptions};
@@ -14,6 +15,7 @@ fn samples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/formats")
 }
 
+/// Adds all files below a folder to the image.
 fn take(folder: &Path, under: &Path, image: &mut Image) {
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();

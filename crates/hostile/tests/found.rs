@@ -1,5 +1,6 @@
-//! What fuzzing found stays fixed: its inputs, the seeds, and simple variations of them, run on
-//! every toolchain. `QUIPU_FOUND_ROUNDS` and `QUIPU_FOUND_SEED` run more variations, and others.
+//! What fuzzing found stays fixed. Runs the targets on the inputs that it found, on the seeds, and
+//! on simple variations of the seeds. This needs no fuzzer, so it runs with the stable toolchain.
+//! `QUIPU_FOUND_ROUNDS` sets the variations of each seed; `QUIPU_FOUND_SEED` selects others.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::print_stdout)]
 
 mod capped;
@@ -9,6 +10,7 @@ use std::fs;
 use std::panic::{catch_unwind, resume_unwind};
 use std::path::Path;
 
+/// Memory that a target may take for one input.
 const LIMIT_BYTES: usize = 512 << 20;
 
 /// Runs one input. One that panics is written to the folder `QUIPU_FOUND_SAVE`, to be added to

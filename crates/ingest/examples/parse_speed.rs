@@ -1,8 +1,10 @@
-//! Measures one core: `cargo run --release --example parse_speed -p quipu-ingest -- FILE
-//! [float|int]`.
+//! Measures the speed of the text parser on one core.
 //!
-//! Prints the times of splitting and of parsing separately: an import runs the first on one worker
-//! and the second on all of them.
+//! `cargo run --release --example parse_speed -p quipu-ingest -- FILE [float|int] [i64|str]`
+//!
+//! The words after FILE are the types of weights (default: none) and of vertices (default: `u64`).
+//! Prints the speeds of splitting and of parsing separately: an import splits on one worker and
+//! parses on all of them.
 
 // Measures real files in real time, outside of the engine.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]

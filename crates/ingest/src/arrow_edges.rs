@@ -1,9 +1,9 @@
 //! Reads edges from Arrow record batches, and writes them as batches.
 //!
-//! Columns are found as in text: named by the caller, else by well-known names, else by position
-//! among two or three. Types are never guessed. Integers of any width are accepted as integer
-//! vertices, strings of any layout as string vertices. Anything else is an error that says what to
-//! do.
+//! Columns are found as in text (`columns.rs`): those that the caller names, else those with
+//! well-known names, else by position if there are no other columns. Types are never guessed.
+//! Integers of any width are accepted as integer vertices, strings of any layout as string
+//! vertices. Anything else is an error that says what to do.
 
 use std::{borrow::Cow, sync::Arc};
 

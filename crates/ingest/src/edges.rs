@@ -9,7 +9,7 @@ use crate::{
     options::{VertexType, WeightType},
 };
 
-/// Messages about skipped records that a chunk keeps at most.
+/// Maximum number of messages about skipped records that a chunk keeps.
 pub const SKIPPED_KEPT_MAX: usize = 10;
 
 /// Strings, stored one after the other in one heap.

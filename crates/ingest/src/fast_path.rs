@@ -23,7 +23,8 @@ use crate::{
 pub(crate) fn applies(dialect: &Dialect, quotes: bool) -> bool {
     let first_two = matches!((dialect.source, dialect.target), (0, 1) | (1, 0));
     let third = dialect.weight.is_none_or(|weight| weight == 2);
-    // Skipping the rest of a line must not skip into quotes.
+    // If more columns are allowed, the loop skips the rest of a line. With quotes in the chunk, the
+    // newline that it finds may be inside of a quoted field.
     let rest = dialect.exact || !quotes;
     dialect.vertex != VertexType::Str && first_two && third && rest
 }
@@ -114,7 +115,7 @@ fn span<const SIGNED: bool, const WEIGHT: u8, const BLANKS: bool>(
     at
 }
 
-/// The delimiter and the column count of plain records.
+/// The delimiter of plain records, and whether their number of columns is `exact`.
 #[derive(Clone, Copy)]
 struct Shape<const BLANKS: bool> {
     byte: u8,

@@ -1,7 +1,7 @@
 //! Parses one record by all rules of the format, and explains what is wrong with a bad one.
 //!
-//! This module defines the meaning of a text file. The fast loop only takes records that it would
-//! read the same way, and leaves every other one to this module.
+//! This module defines the meaning of a text file. The fast path (`fast_path.rs`) parses a record
+//! only if this module would read the same edge, and leaves all other records to it.
 
 use memchr::memchr_iter;
 

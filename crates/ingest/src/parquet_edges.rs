@@ -143,7 +143,7 @@ pub struct ParquetEdges<R> {
     /// Positions of the edge's columns in the file.
     at: Positions,
     mask: ProjectionMask,
-    /// Positions in the file of all columns that are read, in ascending order.
+    /// Positions of all columns that are read, each once, in ascending order.
     wanted: Vec<usize>,
     /// The number of rows before each row group.
     first_rows: Vec<u64>,
@@ -307,6 +307,7 @@ pub(crate) fn wrong(file: &str, error: ParquetError) -> Error {
     }
 }
 
+/// The error for a file that is not a valid Parquet file.
 pub(crate) fn unsound(file: &str, message: &str) -> Error {
     InputError::whole(file, "a sound Parquet file", message).into()
 }

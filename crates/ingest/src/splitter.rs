@@ -1,4 +1,5 @@
-//! Cuts a stream into chunks at record boundaries, so that chunks can be parsed in parallel.
+//! Cuts a stream into chunks at record boundaries, so that chunks can be parsed in parallel. The
+//! import (`feed.rs` of `views`) calls it under a lock, and parses the chunks on all workers.
 //!
 //! This is the only sequential step of an import, so it does as little as possible per byte: it
 //! reads, counts newlines, and looks for quotes. Only a chunk with quotes is scanned record by
@@ -7,8 +8,8 @@
 //! # Invariants
 //! 1. Every chunk but the last ends after a newline that ends a record.
 //! 2. The chunks, in order, are exactly the stream.
-//! 3. A chunk is larger than requested only when its first record is, and then less than twice as
-//!    large as that.
+//! 3. A chunk is larger than requested only if its first record is. It is then less than twice as
+//!    large as this record.
 
 use std::io::Read;
 
@@ -25,7 +26,8 @@ use crate::{
 /// the memory of an import.
 pub const CHUNK_BYTES: usize = 4 << 20;
 
-/// Bytes of a record at most, so that a quote that is never closed cannot take all memory.
+/// Maximum length of a record in bytes. Without it a quote that is never closed would take all
+/// memory.
 pub const RECORD_BYTES_MAX: usize = 16 << 20;
 
 /// Whole records of a stream.
@@ -49,6 +51,7 @@ pub struct Splitter<R> {
     /// Bytes that were read but not returned.
     pending: Vec<u8>,
     ended: bool,
+    /// Number, first line and first byte of the next chunk.
     seq: u64,
     line: u64,
     byte: u64,

@@ -272,7 +272,7 @@ fn weight_text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// The edges of the text, parsed in the simplest way. Bad records are left out.
+/// The edges of the text as the `csv` crate reads it. Bad records are left out.
 fn obvious(text: &str, delimiter: u8, weighted: bool) -> Vec<Edge> {
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)

@@ -1,8 +1,8 @@
 //! Backups that children make, and how the parent verifies them after a kill.
 //!
-//! Only one stream writes its graphs, so a backup that it makes contains exactly what it has
-//! written by then. Of the other stream, which writes meanwhile, the backup contains some snapshot,
-//! in which both directions of each graph agree.
+//! Each stream has graphs of its own. So a backup that a stream makes contains exactly what this
+//! stream has written by then. The other stream writes meanwhile: of its graphs the backup contains
+//! some snapshot, in which both directions of each graph agree.
 
 use crate::child::tiny_options;
 use crate::ops::State;
@@ -28,8 +28,8 @@ impl Backups {
         Self { folder: folder(database), stream, earlier: None }
     }
 
-    /// Makes the backup of operation `number`: by turns a folder that is built on the one before,
-    /// and a file.
+    /// Makes the backup of operation `number`: a folder that is built on the newest folder if the
+    /// number is even, a file if it is odd.
     pub(crate) fn make(&mut self, db: &Database, number: u32) -> Outcome<()> {
         std::fs::create_dir_all(&self.folder).map_err(|error| error.to_string())?;
         let path = path(&self.folder, self.stream, number);

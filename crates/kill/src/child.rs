@@ -1,4 +1,5 @@
-//! The process that is killed: runs both streams and reports finished operations.
+//! The process that is killed: runs both streams of operations, and reports the start and the end
+//! of each on standard output. `parent.rs`, `values.rs` and `full.rs` start it.
 
 use crate::arguments::Arguments;
 use crate::backup::Backups;
@@ -47,6 +48,7 @@ impl Message {
         }
     }
 
+    /// Writes the message to standard output.
     pub(crate) fn say(self) -> Outcome<()> {
         // One lock for write and flush: a child forked in between would inherit half a message in
         // the buffer.
@@ -78,7 +80,7 @@ pub(crate) fn graph_options(weighted: bool) -> GraphOptions {
     GraphOptions { weight, ..GraphOptions::default() }
 }
 
-/// Runs forever; the parent kills it.
+/// Runs until the parent kills it; with `--operations N`, until each stream has run N operations.
 pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
     // Otherwise a panic in a background job would be caught and only be seen on standard error.
     let report = std::panic::take_hook();

@@ -1,4 +1,5 @@
-//! Files to import, and the names of files that a database left.
+//! Small helpers of parent and child: durability by name, files to import, and the names of the
+//! files in a folder, which show what a killed process left.
 
 use crate::Outcome;
 use crate::ops::{Columns, import_weight};

@@ -40,11 +40,11 @@ const FILE_BYTES_MAX: u64 = 96 << 10;
 /// Rounds with one database.
 const ROUNDS_A_FOLDER: u64 = 25;
 
-/// Operations of a child at most.
+/// Maximum number of operations of a child on a `tmpfs`.
 const OPERATIONS: u64 = 300;
 
-/// Operations of a child at most, with a limit on the length of files, which every second child
-/// has.
+/// Maximum number of operations of a child if the length of files is limited. The seed selects half
+/// of the children to run without the limit.
 const OPERATIONS_BETWEEN: u64 = 40;
 
 /// How often leftover files are looked for, ten milliseconds apart, before they count as an error:
@@ -123,8 +123,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<()> {
     Ok(())
 }
 
+/// Runs the rounds of one database.
 struct Filler<'a> {
     series: &'a mut Series,
+    /// `None` if the length of files is limited instead.
     disk: Option<&'a Mount>,
     tally: &'a mut Tally,
     /// Whether the database had reserved space before the disk became full.
@@ -191,7 +193,7 @@ impl Filler<'_> {
 
     fn command(&mut self, durability: &str) -> Outcome<Command> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        // Every second child has no limit, and so gets past the operation that failed.
+        // Half of the children have no limit, and so get past the operation that failed.
         let first = if self.disk.is_some() || self.series.random.below(2) == 0 {
             Command::new(program)
         } else {

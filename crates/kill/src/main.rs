@@ -5,16 +5,20 @@
 //! nothing is simulated: the processes, the file systems and the accounting are the kernel's.
 //!
 //! ```text
-//! quipu-kill run [--work graphs|blobs|counters] [--count N] [--seed N] [--seconds N] [--forking 0|1] [--folder PATH] [--json FILE]
+//! quipu-kill run [--work graphs|blobs|counters] [--count N] [--seed N] [--seconds N]
+//!                [--forking 0|1] [--folder PATH] [--json FILE]
 //! quipu-kill full [--variant tmpfs|file-limit] [--rounds N] [--seed N] [--json FILE]
 //! quipu-kill memory [--edges N] [--limit SIZE] [--cache SIZE] [--folder PATH] [--json FILE]
 //! ```
 //!
+//! `run` and `full` start this program again, with the command `child`: it writes until it is
+//! killed (`child.rs`).
+//!
 //! # Invariants
 //! 1. The operations of a child are a function of seed, stream and number (see [`ops`]): the parent
 //!    knows what the child was doing without being told.
-//! 2. A child reports a number after its operation has returned, so the parent never assumes more
-//!    than was acknowledged.
+//! 2. A child reports the number of an operation before it starts, and again after it has returned.
+//!    So the parent never takes an operation in flight for an acknowledged one.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // real files and processes
 
 mod arguments;

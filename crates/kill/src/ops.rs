@@ -12,8 +12,8 @@ pub(crate) const STREAMS: usize = 2;
 /// Number of vertices that commits use.
 const VERTICES: u64 = 96;
 
-/// Number of targets that imports use: larger, so that imported edges can be told from committed
-/// ones.
+/// Number of targets that imports use. It is larger than [`VERTICES`], so most imported edges are
+/// not edges that commits also write.
 const IMPORT_TARGETS: u64 = 400;
 
 /// Rows of each import file. The first two fit into the memory of a child, the third does not.

@@ -10,7 +10,7 @@ pub(crate) struct Report {
     /// What the children write: graphs, blobs or counters.
     pub(crate) work: &'static str,
     pub(crate) kills: u64,
-    /// Kills by kind of operation; the rarer kind of the two streams counts.
+    /// Kills by the kind of operation in flight. If two were in flight, the rarer kind counts.
     pub(crate) by_phase: BTreeMap<&'static str, u64>,
     pub(crate) by_durability: BTreeMap<&'static str, u64>,
     /// Kills that left a table that is not in the manifest.
@@ -33,7 +33,7 @@ pub(crate) struct Report {
     pub(crate) verifications: u64,
     pub(crate) rows_verified: u64,
     pub(crate) folders: u64,
-    /// Forked children of the writers that ended before the kill.
+    /// Children that writers forked, and that ended before the kill.
     pub(crate) forked: u64,
     pub(crate) started: Instant,
 }

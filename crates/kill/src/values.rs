@@ -1,10 +1,12 @@
-//! Kills of processes that write blobs or counters.
+//! Kills of processes that write blobs or counters: `--work blobs` and `--work counters`.
+//! `parent.rs` kills those that write graphs.
 //!
 //! # Why not with the graphs
-//! They are verified in another way (values whose bytes are derived again, sums within bounds), and
-//! a kill may leave other things behind. Starting, killing and reading reports are the same: a
-//! child reports the start and the end of each operation, and is killed at a time that the seed
-//! selects, while it writes or while it opens.
+//! Blobs and counters are verified in another way (values whose bytes are derived again, sums
+//! within bounds), and a kill may leave other things behind: see [`Verifier`], which `blobs.rs` and
+//! `counters.rs` implement. Starting, killing and reading reports are the same: a child reports the
+//! start and the end of each operation, and is killed at a time that the seed selects, while it
+//! writes or while it opens.
 
 use crate::arguments::Arguments;
 use crate::child::{Message, Worker};

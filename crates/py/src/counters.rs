@@ -1,4 +1,4 @@
-//! `Counters`: numbers by key that increments change without a read, for Python.
+//! The Python class `Counters`: numbers by key. An increment does not read the number.
 
 use crate::columns::{Column, KEY, NUMBER, column, floats, ints, slice};
 use crate::error::{OrRaise, check_process};

@@ -1,4 +1,5 @@
-//! Imports: options, progress, Ctrl-C, and the report.
+//! Imports of edges into a graph: options, progress, Ctrl-C, and the report. `graph.rs` calls it.
+//! Other long calls use [`interruptible`] too.
 
 use crate::error::{OrRaise, invalid};
 use crate::exits;
@@ -99,9 +100,9 @@ pub(crate) fn text_options(
     Ok(options)
 }
 
-/// Runs `work` without the GIL. `work` calls the function that it is given now and then and stops
-/// when that returns false, which it does once a signal is pending in Python (Ctrl-C). Then the
-/// signal's exception is raised.
+/// Runs `work` without the GIL, so that Ctrl-C can stop it. `work` gets a function `go_on`, and
+/// calls it now and then. Once a signal is pending in Python, `go_on` returns false. `work` then
+/// stops, and the signal's exception is raised.
 pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&(dyn Fn() -> bool + Send + Sync)) -> quipu::Result<T> + Send,

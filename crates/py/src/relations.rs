@@ -1,4 +1,5 @@
-//! Exports and imports of whole relations.
+//! Exports and imports of whole relations: `export_relations` and `import_relations` of `Database`
+//! and of `Transaction`, which pass what differs as closures.
 
 use crate::error::OrRaise;
 use crate::frames::frame_to_import;
@@ -36,7 +37,8 @@ pub(crate) fn rows<'py>(py: Python<'py>, frame: &Frame) -> PyResult<Bound<'py, P
     Ok(rows)
 }
 
-/// Puts rows into relations, or deletes rows from relations whose names begin with `-`.
+/// Puts rows into relations, or deletes rows if a relation's name in `data` begins with `-`.
+/// `columns` returns the names of a relation's columns, and `import` writes the rows.
 pub(crate) fn import(
     py: Python<'_>,
     data: &Bound<'_, PyAny>,

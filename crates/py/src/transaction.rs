@@ -28,7 +28,8 @@ impl Transaction {
         check_process(&self.transaction)
     }
 
-    /// Waits for another thread that is ending it. False in a forked child.
+    /// Whether the transaction is open. If another thread is ending it, waits for that. False in a
+    /// forked child.
     fn is_open(&self, py: Python<'_>) -> bool {
         self.transaction.get().is_ok_and(|transaction| py.detach(|| transaction.is_open()))
     }

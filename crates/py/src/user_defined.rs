@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 use quipu::{Accumulate, ErrorKind, Failure, FixedRule, RuleCall, Value};
 use std::sync::Arc;
 
-/// Bytes that a state of a Python aggregate is counted as, against the memory limit.
+/// Assumed size of a Python aggregate's state in bytes, which counts towards the memory limit.
 const STATE_BYTES: usize = 256;
 
 /// A fixed rule: its number of columns, and a function of its inputs and options that returns an
@@ -62,7 +62,8 @@ impl FixedRule for Rule {
 }
 
 /// The functions of an aggregate: `init(*args)` makes the state of a group, `step(state, value)`
-/// returns the next state, and `finish(state)` returns the result, which is the state without it.
+/// returns the next state, and `finish(state)` returns the result. Without `finish` the last state
+/// is the result.
 pub(crate) struct Aggregate {
     pub(crate) init: Py<PyAny>,
     pub(crate) step: Py<PyAny>,

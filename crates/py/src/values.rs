@@ -12,7 +12,7 @@ use pyo3::types::{
 use quipu::{Json, Parameters, Value, Vector};
 use std::fmt;
 
-/// How deeply lists may be nested, in both directions: also the limit for JSON.
+/// Maximum nesting of lists, from Python and to Python. JSON has the same limit.
 const DEPTH_MAX: usize = 128;
 
 /// An attribute of a module, looked up once.

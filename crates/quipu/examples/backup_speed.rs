@@ -18,6 +18,7 @@ use std::time::Instant;
 
 type Anything<T> = Result<T, Box<dyn std::error::Error>>;
 
+/// The operations, in the order in which a round times them.
 const NAMES: [&str; 9] = [
     "backup to a folder (links)",
     "backup, incremental, nothing new",

@@ -1,5 +1,5 @@
-//! An error keeps its kind however the caller meets it, and a script can ignore only errors that
-//! are its own fault.
+//! An error keeps its kind, whichever call returns it: a query, a stream, a transaction, an import,
+//! a callback. A script can ignore only errors that are its own fault.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // tests damage files
 #![allow(clippy::unwrap_used)]
 

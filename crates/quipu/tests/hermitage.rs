@@ -1,5 +1,9 @@
-//! Hermitage: the anomalies that each isolation level prevents, and how. The table is in
-//! `docs/isolation.md`.
+//! Hermitage: the anomalies that each isolation level prevents, with or without a conflict. The
+//! table is in `docs/isolation.md`, and the schedules are in `checks/hermitage.rs`.
+//!
+//! Tests have Hermitage's names of anomalies. G0, G1a to G1c, G-single and G2 are those of Adya's
+//! thesis. OTV is an observed transaction that vanishes, PMP a predicate with many preceders, and
+//! P4 a lost update.
 #![allow(clippy::unwrap_used)]
 
 mod checks;

@@ -1,4 +1,5 @@
-//! Scripts through the Rust API.
+//! Scripts through the Rust API: columns of results, errors and timeouts, transactions, and how
+//! scripts see buffered increments and blobs.
 #![allow(clippy::unwrap_used)]
 
 use quipu::{

@@ -1,5 +1,7 @@
-//! Measures the speed of the simulated machine: operations per second, and restarts after a power
-//! cut.
+//! Measures the speed of the simulated machine: operations per second, and the time of a restart
+//! after a power cut.
+//!
+//! `cargo run --release -p quipu-sim --example speed`
 #![allow(clippy::disallowed_methods, reason = "this measures the real clock")]
 
 use env::{Env, LogMode, ReadOptions};

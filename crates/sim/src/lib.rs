@@ -2,8 +2,8 @@
 //!
 //! # The fault budget
 //! What the engine promises on this machine. A commit is *acknowledged* when its call has returned.
-//! It is *lost* if the next opening does not show it. Without `sync`, a crash may leave a prefix of
-//! the commits that reaches at least to the last flush; below this is called *a prefix*.
+//! It is *lost* if the next opening does not show it. Without `sync`, a crash may leave only the
+//! first commits, at least all up to the last flush. The text below calls this *a prefix*.
 //!
 //! - **The process is killed**, at any operation: under `sync` and `os` nothing acknowledged is
 //!   lost; `none` leaves a prefix.

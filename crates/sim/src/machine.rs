@@ -107,17 +107,22 @@ pub(crate) struct State {
     pub(crate) words: Random,
     /// Randomness for choosing tasks.
     pub(crate) choices: Random,
+    /// Randomness for faults.
     pub(crate) chances: Random,
+    /// Randomness for what a crash loses.
     pub(crate) crashes: Random,
     pub(crate) crash_at: Option<(u64, Crash)>,
     pub(crate) crashed: Option<Crash>,
+    /// Faults that a test ordered, with the number of the first operation that may get them.
     pub(crate) exact: Vec<(u64, Fault)>,
     /// Whether the running operation is interrupted by the end of its process.
     in_part: bool,
     pub(crate) operations: u64,
     pub(crate) restarts: u64,
     pub(crate) counts: FaultCounts,
+    /// The trace hash.
     pub(crate) hash: u64,
+    /// The last operations as text, and how many of them are kept.
     pub(crate) log: Option<(usize, VecDeque<String>)>,
 }
 

@@ -1,4 +1,5 @@
-//! The floors of a crate: which of its modules may import which.
+//! The floors of a crate, which documents call layers: which of its modules may import which.
+//! `tests/floors.rs` of `exec` and of `session` call [`floor_problems`].
 //!
 //! A crate lists its modules in the doc comment of `lib.rs`, below a heading `# Floors`, in a
 //! numbered list from bottom to top. The names of an item are in backticks before its first colon:
@@ -10,7 +11,7 @@
 //! ```
 //!
 //! A module may import from modules that are named before it, on its own floor or below. So there
-//! are no circles. A name stands for the module and all modules inside of it, unless the list names
+//! are no cycles. A name stands for the module and all modules inside of it, unless the list names
 //! an inner one too: `sink::set` above is a module of its own, whatever floor `sink` is on.
 //!
 //! # What is read

@@ -1,7 +1,8 @@
 //! Test models that are too simple to be wrong: a store of maps with full history.
 //!
 //! [`ModelStore`] implements every call of [`store::Store`] with ordered maps under one lock.
-//! Storage engines are compared with it, and views are tested on it.
+//! Storage engines are compared with it, and views are tested on it. [`OneBatch`] is the input of
+//! its bulk loads, and of those of other stores.
 //! [`floor_problems`] checks the imports of a crate's modules.
 
 mod floors;

@@ -35,6 +35,7 @@ impl Overlay {
         }
     }
 
+    /// Whether a deleted range contains the key. It may have been written again since.
     pub(crate) fn is_deleted(&self, key: KeyRef<'_>) -> bool {
         self.deleted.iter().any(|range| range.contains(key))
     }

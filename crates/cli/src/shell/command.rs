@@ -1,4 +1,5 @@
-//! Commands of the shell: lines that begin with a backslash.
+//! Commands of the shell: lines that begin with a backslash. This file parses them and has their
+//! help; `mod.rs` executes them. A new command also belongs in `NAMES` and `HELP`.
 
 use std::path::PathBuf;
 
@@ -29,7 +30,7 @@ pub(crate) enum Command {
     Rows(usize),
     /// `\timing on`; `None` toggles.
     Timing(Option<bool>),
-    /// `\x on`
+    /// `\x on`: rows are shown vertically; `None` toggles.
     Expanded(Option<bool>),
     /// `\q`
     Quit,

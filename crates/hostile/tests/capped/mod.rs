@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 struct Counting;
 
+/// Bytes that are allocated now.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
+/// Maximum of [`LIVE`] since [`within`] last began.
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 /// Largest allocation of a test. A larger one fails, and ends the process with the system's

@@ -1,4 +1,7 @@
-//! Transactions of a database. Changes by views and scripts become visible at its commit.
+//! Transactions of a database: [`Tx`], which [`Database::transaction`] begins.
+//!
+//! Graphs, blobs, counters, combined values and scripts of a transaction share one snapshot and one
+//! set of writes. The commit makes all writes visible in one step.
 
 use super::Database;
 use base::KeyspaceId;
@@ -21,7 +24,7 @@ use views::graph::Graph;
 pub struct Tx {
     database: Database,
     shared: Arc<SharedTransaction>,
-    /// Write buffers that could not be written when it began: keyspace and error.
+    /// Write buffers that could not be written when the transaction began: keyspace and error.
     unwritten: Arc<[(KeyspaceId, Error)]>,
     scripts: Arc<Scripts>,
 }
@@ -78,7 +81,8 @@ impl Tx {
         &self.database
     }
 
-    /// The transaction for a script; records that a script has run.
+    /// The transaction, for a script or another change of relations. Records that there was one:
+    /// the commit then also applies changes of names, and passes changes to callbacks.
     pub(crate) fn for_script(&self) -> &SharedTransaction {
         self.scripts.have_run.store(true, Ordering::Release);
         &self.shared

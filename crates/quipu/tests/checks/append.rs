@@ -1,5 +1,6 @@
 //! Random transactions that append to lists and read them, and the verdict of an independent
-//! checker on the history.
+//! checker on the history. `list_append.rs` runs plans at both isolation levels, and the tests of
+//! fault switches run them on broken engines.
 //!
 //! # Why lists
 //! A read of a list shows the order of all earlier appends, so the reads alone reveal who
@@ -46,13 +47,13 @@ pub(crate) struct Plan {
     /// Transactions of each thread.
     pub(crate) transactions: u64,
     pub(crate) seed: u64,
-    /// Flush and compact all the time.
+    /// Whether the database is flushed and compacted all the time during the run.
     pub(crate) stirred: bool,
 }
 
-/// Number of lists in use at a time. After some transactions a thread continues with the next ones,
-/// so lists stay short.
+/// Number of lists in use at a time.
 const LISTS: u64 = 4;
+/// After this many transactions a thread continues with the next lists, so lists stay short.
 const TRANSACTIONS_A_LIST: u64 = 40;
 
 /// Result of a run.

@@ -1,4 +1,5 @@
-//! Children of `fork`, for tests.
+//! Children of `fork`, for `fork.rs`: starts a child, passes messages both ways, and waits for its
+//! end.
 //!
 //! # Why unsafe
 //! `fork`, `_exit`, `waitpid`, `kill` and `poll` have no safe form in the standard library.
@@ -12,7 +13,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// A child that reports nothing for this long hangs. Only a failing test waits for it to expire.
 const SILENCE_MS: i32 = 60_000;
 
-/// Tests run one at a time, so that a child inherits only what belongs to its test.
+/// A guard that each test holds. So tests run one at a time, and a child inherits only what belongs
+/// to its test.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)

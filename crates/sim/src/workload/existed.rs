@@ -1,5 +1,5 @@
-//! Evaluates the flags that the store returned about the keys of a write, and compares them with
-//! the model.
+//! Flags that the store returned about the keys of a write: whether each existed before. Derives
+//! what they imply for the model, and compares them with it. `teller` and `task/write` call it.
 
 use crate::workload::model::{SpaceWrites, State};
 use base::{Key, KeyspaceId, Kind};

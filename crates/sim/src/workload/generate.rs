@@ -1,4 +1,5 @@
-//! Generates a plan from a seed.
+//! Generates a plan from a seed: the settings of the run, and the steps of each task in each life.
+//! `plan.rs` explains these words.
 //!
 //! # Swarm testing
 //! A run that does a little of everything rarely does enough of one thing to reach rare states. So
@@ -18,7 +19,7 @@ use crate::{NameOrder, Random};
 use base::Kind;
 use store::{Durability, Isolation};
 
-/// Most lives of a run.
+/// Maximum number of lives of a run; the minimum is half of it.
 const LIVES: u64 = 16;
 
 /// Kinds of steps that a run may leave out.
@@ -74,6 +75,7 @@ pub fn plan(seed: u64) -> Plan {
     Plan { seed, swarm, lives }
 }
 
+/// Draws the settings of a run.
 fn swarm(dice: &mut Dice) -> Swarm {
     let durability =
         *dice.pick(&[Durability::Sync, Durability::Sync, Durability::Os, Durability::None]);
@@ -122,17 +124,21 @@ fn swarm(dice: &mut Dice) -> Swarm {
     }
 }
 
+/// Draws lives and steps. What it drew for the whole run is in its fields.
 struct Generator<'a> {
     dice: &'a mut Dice,
     habits: Vec<Habit>,
     /// Keys used in this run: the first, and their number.
     keys: (u16, u16),
+    /// Keyspaces used in this run, by slot.
     slots: Vec<Slot>,
-    /// Counters used in this run: one of three, so that tasks share it.
+    /// Counters that most steps of this run use: one of `COUNTERS`, so that tasks share it.
     counters: Slot,
+    /// Seed of the last row: each row has another one.
     seeds: u32,
     /// Kind of all crashes of the run; `None` for both kinds.
     crash: Option<Crash>,
+    /// Approximate maximum number of steps of a task; a transaction counts as one.
     steps_max: u64,
 }
 
@@ -156,6 +162,8 @@ impl<'a> Generator<'a> {
         self.habits.contains(&habit)
     }
 
+    /// One life: one to three tasks that write, and perhaps one each of the tasks that read, hold
+    /// snapshots, follow, flush and compact, and make backups.
     fn life(&mut self) -> Life {
         let mut tasks: Vec<Vec<Step>> = Vec::new();
         for _ in 0..self.dice.between(1, 3) {
@@ -192,6 +200,7 @@ impl<'a> Generator<'a> {
         Life { tasks, end }
     }
 
+    /// A transaction with its steps, or one other step that mostly writes.
     fn writer_steps(&mut self) -> Vec<Step> {
         if self.has(Habit::Transactions) && self.dice.one_in(2) {
             let serializable = self.dice.one_in(2);
@@ -239,6 +248,7 @@ impl<'a> Generator<'a> {
         }
     }
 
+    /// A task that takes snapshots, reads at the oldest one that it holds, and releases them.
     fn holder(&mut self) -> Vec<Step> {
         let mut steps = Vec::new();
         for _ in 0..self.dice.between(2, self.steps_max + 2) {
@@ -252,6 +262,7 @@ impl<'a> Generator<'a> {
         steps
     }
 
+    /// A task that follows the database in a second process.
     fn follower(&mut self) -> Vec<Step> {
         let mut steps = Vec::new();
         for _ in 0..self.dice.between(1, self.steps_max / 2 + 1) {
@@ -343,6 +354,7 @@ impl<'a> Generator<'a> {
         (0..rows).map(edge).collect()
     }
 
+    /// A task that makes, restores, opens and removes backups.
     fn keeper(&mut self) -> Vec<Step> {
         let mut steps = Vec::new();
         for _ in 0..self.dice.between(1, 4) {
@@ -376,6 +388,7 @@ impl<'a> Generator<'a> {
         BackupStep { way, verify: !self.dice.one_in(4), by_follower, stop_after }
     }
 
+    /// A flush, a compaction, a reopening, a check or a pause; `None` if the run leaves it out.
     fn upkeep(&mut self) -> Option<Step> {
         let step = match self.dice.below(8) {
             0..3 => (Habit::Flush, Step::Flush),
@@ -391,6 +404,7 @@ impl<'a> Generator<'a> {
         *self.dice.pick(&self.slots)
     }
 
+    /// A keyspace that steps may create and drop: not one of the two directions of the edges.
     fn droppable(&mut self) -> Slot {
         self.dice.between(2, u64::from(SLOTS) - 1) as Slot
     }
@@ -459,6 +473,7 @@ impl<'a> Generator<'a> {
         tables
     }
 
+    /// A read at a fixed sequence number. It may also compare a graph's directions, and read blobs.
     fn read_of_moment(&mut self) -> ReadStep {
         if self.slots.contains(&FORWARD) && self.dice.one_in(5) {
             return ReadStep { slot: FORWARD, what: What::Graph, keys: !0, values: !0 };

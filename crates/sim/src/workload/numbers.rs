@@ -22,7 +22,7 @@ pub enum Numbers {
     Combined(Combined),
 }
 
-/// Keys in the form that the views take.
+/// Keys in the form that the views take. The slot of a keyspace decides the type.
 pub enum Named {
     /// Unsigned.
     Words(Vec<u64>),

@@ -1,5 +1,9 @@
-//! A store that records the sequence number of its last commit, which views do not return, and
-//! reports commits to the model.
+//! A store around the engine that records the sequence number of its last commit, because views do
+//! not return it. With a [`Teller`] it also announces each commit to the model before it is made.
+//!
+//! Calls of graphs wrap the store without a teller (`task/graph`), writes of blobs, counters and
+//! combined values with one (`world`, `task/counters`). Transactions are wrapped by `Noting`, which
+//! records what they read and write.
 
 use crate::workload::model::SpaceWrites;
 use crate::workload::read::exactly;
@@ -16,12 +20,13 @@ use store::{
 };
 use views::SharedTransaction;
 
-/// The last commit through a [`Recorder`]. With a teller, the last one that belonged to the step.
+/// The last commit through a [`Recorder`]. With a teller: the last one that made the writes of the
+/// step, as opposed to the notes and pieces before it.
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
     /// Its sequence number; `None` where there was no commit.
     pub seq: Option<SeqNo>,
-    /// The sequence number that its answers are from, where the model was told.
+    /// The sequence number of the state that `existed` describes, if there was a teller.
     pub at: Option<SeqNo>,
     /// Flags that the store returned about the keys, where they were requested.
     pub existed: Vec<bool>,
@@ -55,13 +60,15 @@ impl Recorder {
         Self { teller: Some(teller), ..Self::new(kv) }
     }
 
+    /// A scheduling point, if there is a teller.
     fn step(&self) {
         if let Some(teller) = &self.teller {
             teller.step();
         }
     }
 
-    /// Begins a transaction of several steps, and returns the record of its reads and writes.
+    /// Begins a transaction that spans several steps. Returns it with the record of its reads and
+    /// writes.
     #[must_use]
     pub fn begin_noted(kv: &Arc<Kv>, isolation: Isolation) -> (Arc<SharedTransaction>, NotedBy) {
         let recorder = Self::new(Arc::clone(kv));

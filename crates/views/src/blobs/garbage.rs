@@ -4,6 +4,10 @@
 //! short value or a load replaced a long value, but had checked for long values just before the
 //! first one was written. And [`Blobs::clear`] concurrent with steady writers leaves them for a
 //! short time.
+//!
+//! A *note* marks an id whose chunks are being written and whose row is not there yet. Opening a
+//! database removes the chunks of all notes ([`remove_unfinished`]). [`Blobs::collect_garbage`]
+//! removes the others, and leaves chunks that have a note to their writer.
 
 use super::large::{ChunkWrites, NOTES};
 use super::rows::{empty_batch, large_ids};

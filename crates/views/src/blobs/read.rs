@@ -1,4 +1,8 @@
-//! Reading blobs.
+//! Reading blobs: single keys, many keys, ranges and samples.
+//!
+//! A row holds a short value itself, or the id of a long value, which is stored in chunks
+//! (`mod.rs`). If a read of rows finds ids, all is read again at one snapshot: between row and
+//! chunks a commit may have removed the chunks.
 
 use super::rows::{RowContents, contents, empty_batch, large_ids, push_key};
 use super::{BlobRows, Blobs, LARGE_BYTES_MIN, VALUES, damaged};
@@ -252,7 +256,7 @@ impl Blobs {
     }
 }
 
-/// Target size of a stream's batch: bytes of values.
+/// Target size of a stream's batch, in bytes of values.
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Rows read in one step. A step may exceed the wanted size by at most [`BATCH_BYTES`], because

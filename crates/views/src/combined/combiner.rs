@@ -10,7 +10,7 @@ use std::sync::Arc;
 use store::{Error, ErrorKind, Result};
 
 /// Maximum length of a value and of an increment, in bytes. Each written increment rewrites the
-/// whole value, so longer values belong into blobs.
+/// whole value, so longer values belong in blobs.
 pub const VALUE_BYTES_MAX: usize = 1 << 20;
 
 /// Buffers up to this many bytes are kept per thread for reuse.

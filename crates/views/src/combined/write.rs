@@ -1,4 +1,10 @@
-//! Changing combined values.
+//! Changing combined values: increments, puts and removals.
+//!
+//! # Two ways of an increment
+//! Under durability `none` it is combined with the buffered sum of its key; `Core::write_sums`
+//! writes the sums later. Otherwise `add_stored` reads the value, combines it and puts the result,
+//! in a transaction of its own or in that of the caller. Its own transactions lock the keys first:
+//! concurrent increments of one key would otherwise conflict and be run again.
 
 use super::combiner::check_length;
 use super::read::VALUE;
@@ -14,11 +20,11 @@ use relation::invalid;
 use std::hash::BuildHasher;
 use store::{Error, ErrorKind, Isolation, Kinds, Read, Result, TableWrites, WriteBatch};
 
-/// Keys that are read, combined and written in one transaction: at first, and at most. The number
-/// adapts to the length of the values.
+/// Keys that one transaction reads, combines and writes: the initial number, and the maximum. The
+/// number adapts to the length of the values.
 const KEYS_A_STEP: (usize, usize) = (64, 4096);
 
-/// Target size of such a transaction, in bytes.
+/// Target size of such a transaction: bytes read and written.
 const BYTES_A_STEP: usize = 2 << 20;
 
 impl Combined {
@@ -208,8 +214,9 @@ impl Combined {
 struct Groups {
     /// The distinct keys, in order.
     keys: Keys,
-    /// Row numbers grouped by key, those of one key in their order; and the end of each group.
+    /// Row numbers, grouped by key. Those of one key keep the order of the call.
     order: Vec<u32>,
+    /// The end of each key's group in `order`.
     ends: Vec<u32>,
 }
 
@@ -258,7 +265,7 @@ impl Core {
         WriteBatch { tables: vec![table] }
     }
 
-    /// Takes the locks of all keys, in ascending order of the locks.
+    /// Takes the locks of all keys, in ascending order of the locks, so that there is no deadlock.
     fn hold(&self, keys: &Keys) -> Vec<MutexGuard<'_, ()>> {
         let mut wanted = [false; LOCKS];
         // The hash only has to be stable for the life of the process.

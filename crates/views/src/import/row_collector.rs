@@ -1,4 +1,13 @@
-//! Collects parsed rows until everything is read.
+//! Parses the pieces of an import's input on all workers, and collects their rows in memory.
+//!
+//! `run.rs` creates the collector, has it read everything, and takes the rows by
+//! [`RowCollector::collect`]. Rows that exceed the memory limit are spilled as two sorted runs, by
+//! source and by target.
+//!
+//! # Invariants
+//! 1. Rows are ordered by the number of their piece, then of their chunk: the order of the input,
+//!    whatever worker parsed them.
+//! 2. If several pieces fail, the error of the first in the input is reported.
 
 use super::feed::{Buffers, Feed, LocalFeed, Piece};
 use super::names::{Distinct, Names};
@@ -35,6 +44,7 @@ struct Held {
     /// Rows with the number of their piece, and of the chunk in it.
     rows: Vec<((u64, usize), Rows)>,
     bytes: u64,
+    /// Smallest and largest word of the sources, and of the targets.
     spans: [Span; 2],
     /// Errors of skipped rows, with the number of their piece.
     skipped: Vec<(u64, InputError)>,
@@ -135,7 +145,7 @@ impl RowCollector {
     }
 
     /// Reads a feed of the calling thread, in groups of pieces that are parsed in parallel. Calls
-    /// `tell` between groups.
+    /// `tell`, which reports progress, between groups, and `spill` when the memory is full.
     pub(super) fn read_local(
         self: &Arc<Self>,
         env: &Arc<dyn Env>,
@@ -309,8 +319,8 @@ impl RowCollector {
             from = self.unscattered(direction.into_pieces(), [spans[1], spans[0]]);
         }
         drop(from);
-        // The freed blocks differ in size from those allocated next, so they would stay resident
-        // besides.
+        // The next allocations have other sizes and cannot reuse the freed blocks. Without this
+        // call both would be resident.
         env.release_memory();
         Ok(())
     }

@@ -109,7 +109,7 @@ pub(crate) struct Buffer<K, S: Accumulate> {
     /// The running drain of sealed tables. Each step of a drain takes this lock.
     pub(super) draining: Mutex<Drains<K, S>>,
     pub(super) backlog: DrainBacklog,
-    /// Number of shards that [`Buffer::drain_while`] has visited.
+    /// Number of shards that [`Buffer::drain_while`] has visited, in all calls: selects the next.
     drained: AtomicUsize,
     rows: AtomicU64,
     bytes: AtomicU64,

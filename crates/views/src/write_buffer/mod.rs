@@ -3,6 +3,12 @@
 //! Under durability `none` an increment is added to the buffered sum of its key (`buffer.rs`). The
 //! sums of many keys are written together: within a second, or earlier if there are many or a
 //! caller needs them in the store. Counters and combined values share this module.
+//!
+//! # Structure
+//! - `buffer`: the hash tables, and all locking.
+//! - `drain`: writes the tables in key order, in steps, while increments continue.
+//! - `schedule`: the job that writes a buffer some time after its first increment.
+//! - `registry`: all buffers of a database, to write them before a flush, a backup or the close.
 
 mod buffer;
 mod drain;
@@ -34,7 +40,7 @@ pub(crate) enum WriteBuffer<S: Accumulate> {
 }
 
 impl<S: Accumulate> WriteBuffer<S> {
-    /// A buffer for keys of this type; [`Self::Nothing`] unless `wait`.
+    /// A buffer for keys of this type. Without `wait` there is none: [`Self::Nothing`].
     pub(crate) fn of(key: KeyType, wait: bool, how: S, env: &dyn Env, steps: Steps) -> Self {
         match key {
             _ if !wait => Self::Nothing,
@@ -62,8 +68,8 @@ impl<S: Accumulate> WriteBuffer<S> {
         }
     }
 
-    /// The buffered sum of each key, and a snapshot from `moment`; see [`Buffer::sums_at`]. `None`
-    /// if the buffer is empty.
+    /// The buffered sum of each key, and the snapshot that `moment` takes; see [`Buffer::sums_at`].
+    /// `None` if the buffer is empty.
     pub(crate) fn sums_at<R>(
         &self,
         keys: &Keys,

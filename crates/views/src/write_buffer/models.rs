@@ -1,5 +1,8 @@
-//! Concurrency models: threads that own keys add, read and replace, some of them draining in steps,
-//! while another thread drains everything. `make models` runs them for longer.
+//! Concurrency models of the buffer, run by the model checker `shuttle`: threads that own keys add,
+//! read and replace them, and one of the threads drains in steps. Meanwhile another thread drains
+//! everything. `make models` runs them for longer.
+//!
+//! The store is a map. Each owner alone changes its keys, so it knows what a read must return.
 
 use super::buffer::Buffer;
 use super::drain::{Patience, Steps};
@@ -12,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{Error, ErrorKind, Result};
 
-/// Keys of each owner: more than a chunk, and more than a part.
+/// Keys of each owner: more than `chunk_rows` and `part_rows` below, so a drain has several steps.
 const KEYS: u64 = 4;
 
 /// How often an owner visits its keys.
@@ -24,7 +27,7 @@ type Map = Arc<BTreeMap<u64, i64>>;
 struct Shared {
     buffer: Buffer<u64, Merge>,
     written: Mutex<Map>,
-    /// Number of writes before one fails; below zero none fails.
+    /// Number of writes that succeed before one fails; if it is below zero, none fails.
     fails_after: Mutex<i32>,
 }
 
@@ -62,7 +65,8 @@ impl Shared {
     }
 }
 
-/// Only the owner changes its keys, so it knows their values.
+/// Changes the keys of one owner, checks every read of them, and returns their values. `paced`: the
+/// owner also drains in steps.
 fn own(shared: &Shared, owner: u64, paced: bool) -> BTreeMap<u64, i64> {
     let keys: Vec<u64> = (0..KEYS).map(|i| 2 * i + owner).collect();
     let mut right = BTreeMap::new();

@@ -17,6 +17,9 @@ pub(super) struct Follower {
 }
 
 impl Task {
+    /// Opens or refreshes the follower, and compares everything that it sees with the model. It
+    /// must not go back, and must see at least the commits that were acknowledged before the call;
+    /// under durability `none`, those that were flushed.
     pub(super) fn follow(&mut self) -> Outcome {
         let world = Rc::clone(&self.world);
         let none = world.swarm.durability == store::Durability::None;
@@ -67,6 +70,7 @@ impl Task {
         Ok(())
     }
 
+    /// One read in the follower, without a refresh.
     pub(super) fn follow_read(&self, read: &ReadStep) -> Outcome {
         let Some(follower) = &self.follower else { return Ok(()) };
         let ids: Option<Ids> =

@@ -1,4 +1,5 @@
-//! Executes steps, and checks each by the engine's answer.
+//! Executes the steps of a task on the engine, and compares each answer with the model's. `run`
+//! makes a [`Task`] for each task of a life.
 //!
 //! # Invariant
 //! The model is never borrowed during a call of the engine, because every call may switch to
@@ -32,6 +33,7 @@ pub type Outcome = Result<(), String>;
 /// A snapshot held by a task.
 struct Held {
     snapshot: Arc<dyn Snapshot>,
+    /// Number of the opening that it belongs to.
     generation: u64,
     seq: u64,
     ids: Ids,
