@@ -3,7 +3,7 @@
 use crate::args::{RowFormat, Run};
 use crate::failure::Failure;
 use crate::{interrupt, parameters, rows};
-use quipu::{Answer, Database, ErrorKind, Options, RunOptions};
+use quipu::{Answer, Database, ErrorKind, Options, Parameters, RunOptions};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 
@@ -14,23 +14,25 @@ struct Script {
     text: String,
 }
 
+impl Script {
+    /// Says that the script has failed.
+    fn failure(&self, error: quipu::Error) -> Failure {
+        let failure = match error.kind() {
+            // A timeout, not Ctrl-C.
+            ErrorKind::Cancelled if interrupt::go_on() => Failure::Request(error.to_string()),
+            _ => error.into(),
+        };
+        match &self.name {
+            Some(name) => failure.in_file(name, 0),
+            None => failure,
+        }
+    }
+}
+
 pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     let scripts = scripts(arguments)?;
     let parameters = parameters::values(&arguments.parameters)?;
-    let is_terminal = io::stdout().is_terminal();
-    let format = match (arguments.format, is_terminal) {
-        (Some(RowFormat::Parquet | RowFormat::Arrow), true) => {
-            let what = "a terminal does not show this format";
-            return Err(Failure::Request(format!("{what}\nhint: … --format parquet > FILE")));
-        }
-        (Some(format), _) => format,
-        (None, true) => RowFormat::Table,
-        (None, false) => RowFormat::Csv,
-    };
-    if arguments.stream && format == RowFormat::Table {
-        let what = "a table is laid out once all rows are known: --stream prints none";
-        return Err(Failure::Request(format!("{what}\nhint: --format csv, jsonl, parquet, …")));
-    }
+    let format = row_format(arguments)?;
     let changes = scripts.iter().any(|script| quipu::may_change(&script.text));
     let database = Database::open(
         &arguments.db,
@@ -51,40 +53,15 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
         debug: Some(&debug),
         ..RunOptions::default()
     };
-    let told = |script: &Script, error: quipu::Error| {
-        let failure = match error.kind() {
-            // A timeout, not Ctrl-C.
-            ErrorKind::Cancelled if interrupt::go_on() => Failure::Request(error.to_string()),
-            _ => error.into(),
-        };
-        match &script.name {
-            Some(name) => failure.in_file(name, 0),
-            None => failure,
-        }
-    };
-    let run_one = |script: &Script| {
-        let answer = database.run_with(&script.text, &parameters, &options);
-        answer.map_err(|error| told(script, error))
-    };
-    let stream_one = |script: &Script| {
-        let mut out = BufWriter::new(io::stdout());
-        let mut writer = rows::ResultWriter::new(&mut out, format);
-        let mut failed = None;
-        let take = |part: Answer| {
-            failed = writer.write(&part).err();
-            Ok(failed.is_none())
-        };
-        let done = database.stream(&script.text, &parameters, &options, take);
-        done.map_err(|error| told(script, error))?;
-        failed.map_or_else(|| writer.finish(), Err)?;
-        out.flush().map_err(Failure::output)
-    };
     let mut answer = Ok(None);
     for (place, script) in scripts.iter().enumerate() {
         let is_last = place + 1 == scripts.len();
         answer = match arguments.stream && is_last {
-            true => stream_one(script).map(|()| None),
-            false => run_one(script).map(Some),
+            true => stream(&database, script, &parameters, &options, format).map(|()| None),
+            false => database
+                .run_with(&script.text, &parameters, &options)
+                .map(Some)
+                .map_err(|error| script.failure(error)),
         };
         if answer.is_err() {
             break;
@@ -97,6 +74,48 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     let Some(answer) = answer else { return Ok(()) };
     let mut out = BufWriter::new(io::stdout());
     rows::write(&mut out, &answer, format)?;
+    out.flush().map_err(Failure::output)
+}
+
+/// The format in which rows are printed.
+///
+/// # Errors
+/// It cannot be shown by a terminal, or not be streamed.
+fn row_format(arguments: &Run) -> Result<RowFormat, Failure> {
+    let format = match (arguments.format, io::stdout().is_terminal()) {
+        (Some(RowFormat::Parquet | RowFormat::Arrow), true) => {
+            let what = "a terminal does not show this format";
+            return Err(Failure::Request(format!("{what}\nhint: … --format parquet > FILE")));
+        }
+        (Some(format), _) => format,
+        (None, true) => RowFormat::Table,
+        (None, false) => RowFormat::Csv,
+    };
+    if arguments.stream && format == RowFormat::Table {
+        let what = "a table is laid out once all rows are known: --stream prints none";
+        return Err(Failure::Request(format!("{what}\nhint: --format csv, jsonl, parquet, …")));
+    }
+    Ok(format)
+}
+
+/// Runs a script, and prints its rows as they are found.
+fn stream(
+    database: &Database,
+    script: &Script,
+    parameters: &Parameters,
+    options: &RunOptions<'_>,
+    format: RowFormat,
+) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout());
+    let mut writer = rows::ResultWriter::new(&mut out, format);
+    let mut failed = None;
+    let take = |part: Answer| {
+        failed = writer.write(&part).err();
+        Ok(failed.is_none())
+    };
+    let done = database.stream(&script.text, parameters, options, take);
+    done.map_err(|error| script.failure(error))?;
+    failed.map_or_else(|| writer.finish(), Err)?;
     out.flush().map_err(Failure::output)
 }
 

@@ -14,12 +14,14 @@ use crate::error::{Error, Result};
 use crate::expr::batch::Bindings;
 use crate::expr::{Compiled, Computer};
 use crate::limits::QueryLimits;
+use crate::storage::access_path::StoredPath;
 use crate::storage::relation_source::{Readable, Relation};
 use crate::table::derived::{Marks, Tables};
 use crate::table::{ROWS_MAX, Table};
 use crate::trie::cache::{CachedTries, QueryTries};
 use crate::value::cell::{Cell, Interner};
 use crate::value::list_items::not_a_list;
+use crate::value::validity::newest;
 use base::STEPS;
 use function::FunctionContext;
 use model::Value;
@@ -221,48 +223,20 @@ impl<'a> ExecContext<'a> {
         at: Option<i64>,
         visit: Visit<'_>,
     ) -> Result<()> {
-        let table = match source {
-            Source::Derived(predicate) => Arc::clone(&self.tables[predicate]),
+        match source {
+            Source::Derived(predicate) => {
+                self.each_table_row(&self.tables[predicate], wanted, visit)
+            }
             Source::Stored(stored) => match &self.relations[stored] {
-                Readable::Memory(table) => Arc::clone(table),
+                Readable::Memory(table) => self.each_table_row(table, wanted, visit),
                 Readable::Stored(relation) => {
-                    let path = &relation.paths[0];
-                    let range = path.all();
-                    let mut all = wanted.to_vec();
-                    let keys = path.schema.keys.len();
-                    if at.is_some() {
-                        all.extend(0..keys);
-                    }
-                    let mut last: Option<Vec<Cell>> = None;
-                    let (read, interner) = (self.read, self.interner);
-                    return path.scan(read, range, &all, CHUNK_ROWS, interner, &mut |mut found| {
-                        if let Some(at) = at {
-                            let asked = wanted.len();
-                            let kept: Vec<usize> = (0..found.rows)
-                                .filter(|&row| {
-                                    crate::value::validity::newest(
-                                        &found.columns[asked..],
-                                        row,
-                                        at,
-                                        &mut last,
-                                        interner,
-                                    )
-                                })
-                                .collect();
-                            for column in &mut found.columns {
-                                *column = kept.iter().map(|&row| column[row]).collect();
-                            }
-                            found.rows = kept.len();
-                        }
-                        let columns: Vec<&[Cell]> =
-                            found.columns.iter().take(wanted.len()).map(Vec::as_slice).collect();
-                        let held = visit(&columns, found.rows)?;
-                        self.check(held)?;
-                        Ok(true)
-                    });
+                    self.each_stored_row(&relation.paths[0], wanted, at, visit)
                 }
             },
-        };
+        }
+    }
+
+    fn each_table_row(&self, table: &Table, wanted: &[usize], visit: Visit<'_>) -> Result<()> {
         let live: Vec<usize> = (0..table.rows()).filter(|&row| table.is_live(row)).collect();
         for rows in live.chunks(CHUNK_ROWS) {
             let columns: Vec<Vec<Cell>> = wanted
@@ -274,6 +248,38 @@ impl<'a> ExecContext<'a> {
             self.check(held)?;
         }
         Ok(())
+    }
+
+    fn each_stored_row(
+        &self,
+        path: &StoredPath,
+        wanted: &[usize],
+        at: Option<i64>,
+        visit: Visit<'_>,
+    ) -> Result<()> {
+        let mut all = wanted.to_vec();
+        if at.is_some() {
+            all.extend(0..path.schema.keys.len());
+        }
+        let mut last: Option<Vec<Cell>> = None;
+        let (read, interner) = (self.read, self.interner);
+        path.scan(read, path.all(), &all, CHUNK_ROWS, interner, &mut |mut found| {
+            if let Some(at) = at {
+                let keys = &found.columns[wanted.len()..];
+                let kept: Vec<usize> = (0..found.rows)
+                    .filter(|&row| newest(keys, row, at, &mut last, interner))
+                    .collect();
+                for column in &mut found.columns {
+                    *column = kept.iter().map(|&row| column[row]).collect();
+                }
+                found.rows = kept.len();
+            }
+            let columns: Vec<&[Cell]> =
+                found.columns.iter().take(wanted.len()).map(Vec::as_slice).collect();
+            let held = visit(&columns, found.rows)?;
+            self.check(held)?;
+            Ok(true)
+        })
     }
 
     /// Evaluates an expression after `@` for each row, in microseconds.

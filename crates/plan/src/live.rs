@@ -55,8 +55,7 @@ pub(crate) fn asked_by_head(program: &Program, rule: &Rule) -> Vec<bool> {
     asked
 }
 
-/// Sets the live variables of each step from the last to the first, and the steps at which
-/// duplicates are removed.
+/// Sets the live variables of each step, and the steps at which duplicates are removed.
 pub(crate) fn find(
     program: &Program,
     rule: &Rule,
@@ -64,6 +63,13 @@ pub(crate) fn find(
     duplicates: Duplicates,
     steps: &mut [PlannedStep],
 ) {
+    note_needed(program, rule, duplicates, steps);
+    keep_bound(program, rule, infos, steps);
+}
+
+/// From the last step to the first: the variables that later steps and the head need, and the joins
+/// before other joins, where duplicates may be removed.
+fn note_needed(program: &Program, rule: &Rule, duplicates: Duplicates, steps: &mut [PlannedStep]) {
     let mut needed = asked_by_head(program, rule);
     let mut joins_follow = false;
     for planned in steps.iter_mut().rev() {
@@ -82,57 +88,67 @@ pub(crate) fn find(
         if planned.step.expr().is_some_and(Expr::is_random) {
             needed.iter_mut().for_each(|needed| *needed = true);
         }
-        let mut need = |var: Var| needed[var] = true;
-        match &planned.step {
-            Step::Assign { var, value, compare } => {
-                value.each_var(&mut need);
-                if *compare {
-                    need(*var);
-                }
-            }
-            Step::Filter(expr) => expr.each_var(&mut need),
-            Step::Same { a, b, compare } => {
-                need(*a);
-                if *compare {
-                    need(*b);
-                }
-            }
-            Step::Member { var, list, compare } => {
-                list.each_var(&mut need);
-                if *compare {
-                    need(*var);
-                }
-            }
-            Step::Derived { bound, .. } => bound.iter().for_each(|(_, var)| need(*var)),
-            Step::Stored { prefix, checks, at, .. } => {
-                prefix.iter().for_each(|&var| need(var));
-                checks.iter().for_each(|(_, var)| need(*var));
-                at.iter().for_each(|at| at.each_var(&mut need));
+        each_read(&planned.step, &mut |var| needed[var] = true);
+    }
+}
+
+/// Calls `read` with each variable whose value a step reads.
+fn each_read(step: &Step, read: &mut dyn FnMut(Var)) {
+    match step {
+        Step::Assign { var, value: expr, compare } | Step::Member { var, list: expr, compare } => {
+            expr.each_var(read);
+            if *compare {
+                read(*var);
             }
         }
+        Step::Filter(expr) => expr.each_var(read),
+        Step::Same { a, b, compare } => {
+            read(*a);
+            if *compare {
+                read(*b);
+            }
+        }
+        Step::Derived { bound, .. } => bound.iter().for_each(|(_, var)| read(*var)),
+        Step::Stored { prefix, checks, at, .. } => {
+            prefix.iter().for_each(|&var| read(var));
+            checks.iter().for_each(|(_, var)| read(*var));
+            at.iter().for_each(|at| at.each_var(read));
+        }
     }
-    // Only bound variables can be live.
+}
+
+/// Sets the bits of the variables that a step binds. A variable that is assigned the same value in
+/// all rows is also noted in `constant`.
+fn note_bound(step: &Step, bound: &mut [bool], constant: &mut [bool]) {
+    match step {
+        Step::Assign { var, value, .. } => {
+            constant[*var] |= !bound[*var] && is_constant(value);
+            bound[*var] = true;
+        }
+        Step::Member { var, .. } => bound[*var] = true,
+        Step::Same { b, .. } => bound[*b] = true,
+        Step::Derived { outputs, .. } | Step::Stored { outputs, .. } => {
+            outputs.iter().for_each(|(_, var)| bound[*var] = true);
+        }
+        Step::Filter(_) => {}
+    }
+}
+
+/// From the first step to the last: only bound variables are live, and duplicates are removed where
+/// there may be some.
+fn keep_bound(program: &Program, rule: &Rule, infos: &[RelationInfo], steps: &mut [PlannedStep]) {
     let mut bound = vec![false; rule.variables.len()];
     // Constant in all rows: dropping such a variable makes no rows equal.
     let mut constant = vec![false; rule.variables.len()];
     let (mut before, mut constants_before) = (0, 0);
     let mut passes_over = false;
     for planned in steps {
-        let mut binds = false;
-        match &planned.step {
-            Step::Assign { var, value, .. } => {
-                constant[*var] |= !bound[*var] && is_constant(value);
-                bound[*var] = true;
-            }
-            Step::Member { var, .. } => bound[*var] = true,
-            Step::Same { b, .. } => bound[*b] = true,
-            Step::Derived { outputs, .. } | Step::Stored { outputs, .. } => {
-                outputs.iter().for_each(|(_, var)| bound[*var] = true);
-                // A join without outputs only checks for a match, or counts matches.
-                binds = !outputs.is_empty();
-            }
-            Step::Filter(_) => {}
-        }
+        note_bound(&planned.step, &mut bound, &mut constant);
+        // A join without outputs only checks for a match, or counts matches.
+        let binds = matches!(
+            &planned.step,
+            Step::Derived { outputs, .. } | Step::Stored { outputs, .. } if !outputs.is_empty()
+        );
         let leaves_out = leaves_keys_out(&planned.step, program, infos);
         passes_over |= leaves_out;
         planned.may_duplicate = binds && leaves_out;

@@ -266,6 +266,15 @@ pub(crate) fn is_positive(literal: &Literal) -> bool {
     matches!(literal, Literal::Atom { negated: false, .. })
 }
 
+/// Whether a literal must wait for one of `left`: a random value is drawn for each row of the
+/// literals written before it.
+fn waits(place: usize, literal: &Literal, left: &[(usize, &Literal)]) -> bool {
+    let is_row = |(other, before): &(usize, &Literal)| {
+        *other < place && (is_positive(before) || matches!(before, Literal::Member { .. }))
+    };
+    literal.is_random() && left.iter().any(is_row)
+}
+
 /// An order under construction.
 #[derive(Clone)]
 pub(crate) struct Orderer<'a> {
@@ -325,67 +334,80 @@ impl<'a> Orderer<'a> {
     ) -> Option<Diagnostic> {
         let mut left: Vec<(usize, &Literal)> = self.rule.body.iter().enumerate().collect();
         while !left.is_empty() {
-            // A random value is drawn for each row of the literals written before it.
-            let waits = |place: usize, literal: &Literal| {
-                let is_row = |(other, before): &(usize, &Literal)| {
-                    *other < place
-                        && (is_positive(before) || matches!(before, Literal::Member { .. }))
-                };
-                literal.is_random() && left.iter().any(is_row)
-            };
-            let free = left
-                .iter()
-                .position(|(place, literal)| self.is_free(literal) && !waits(*place, literal));
+            let free = left.iter().position(|&(place, literal)| {
+                self.is_free(literal) && !waits(place, literal, &left)
+            });
             let next = match free {
                 Some(free) => free,
                 None => {
-                    let mut best: Option<(f64, usize)> = None;
-                    for (i, (place, literal)) in left.iter().enumerate() {
-                        if waits(*place, literal) {
-                            continue;
-                        }
-                        let Some(mut cost) = self.cost(literal, version(*place)) else { continue };
-                        if self.is_round && self.is_apart(literal) {
-                            cost += cost::CROSS_PRODUCT_COST;
-                        }
-                        if first == Some(*place) {
-                            best = Some((cost, i));
-                            break;
-                        }
-                        if best.is_none_or(|(least, _)| cost < least) {
-                            best = Some((cost, i));
-                        }
-                    }
-                    first = None;
+                    let best = self.cheapest(&left, first.take(), version);
                     // An atom may depend on a random value, for example in its `@ time`.
                     let drawn = || left.iter().position(|(_, literal)| self.is_free(literal));
-                    match best.map(|(_, best)| best).or_else(drawn) {
+                    match best.or_else(drawn) {
                         Some(best) => best,
                         None => return Some(self.unbound(&left)),
                     }
                 }
             };
             let (place, literal) = left.remove(next);
-            self.places.push(place);
-            let before = self.rows;
-            let once = self.once(literal);
-            self.take(literal, version(place));
-            // A lookup costs about as much as passing on one or two rows. A condition costs almost
-            // nothing.
-            self.cost += match literal {
-                Literal::Atom { .. } => once + before + self.rows,
-                _ => before * cost::EXPRESSION_COST,
-            };
-            self.frontier.bind(literal, self.sizes);
-            self.rows = self.rows.min(self.frontier.rows_max(&self.bound, &left));
-            // Duplicates are only removed before another join.
-            if let Some(last) = self.steps.last_mut()
-                && left.iter().any(|(_, literal)| is_positive(literal))
-            {
-                last.rows = self.rows;
-            }
+            self.add(place, literal, version(place), &left);
         }
         None
+    }
+
+    /// Index in `left` of the literal that is estimated to cost least, or of the one at `first` in
+    /// the body.
+    fn cheapest(
+        &self,
+        left: &[(usize, &Literal)],
+        first: Option<usize>,
+        version: &dyn Fn(usize) -> Version,
+    ) -> Option<usize> {
+        let mut best: Option<(f64, usize)> = None;
+        for (i, &(place, literal)) in left.iter().enumerate() {
+            if waits(place, literal, left) {
+                continue;
+            }
+            let Some(mut cost) = self.cost(literal, version(place)) else { continue };
+            if self.is_round && self.is_apart(literal) {
+                cost += cost::CROSS_PRODUCT_COST;
+            }
+            if first == Some(place) {
+                return Some(i);
+            }
+            if best.is_none_or(|(least, _)| cost < least) {
+                best = Some((cost, i));
+            }
+        }
+        best.map(|(_, best)| best)
+    }
+
+    /// Adds the literal at `place` in the body, with its cost; `left` are those that follow.
+    fn add(
+        &mut self,
+        place: usize,
+        literal: &Literal,
+        version: Version,
+        left: &[(usize, &Literal)],
+    ) {
+        self.places.push(place);
+        let before = self.rows;
+        let once = self.once(literal);
+        self.take(literal, version);
+        // A lookup costs about as much as passing on one or two rows. A condition costs almost
+        // nothing.
+        self.cost += match literal {
+            Literal::Atom { .. } => once + before + self.rows,
+            _ => before * cost::EXPRESSION_COST,
+        };
+        self.frontier.bind(literal, self.sizes);
+        self.rows = self.rows.min(self.frontier.rows_max(&self.bound, left));
+        // Duplicates are only removed before another join.
+        if let Some(last) = self.steps.last_mut()
+            && left.iter().any(|(_, literal)| is_positive(literal))
+        {
+            last.rows = self.rows;
+        }
     }
 
     /// Rows that are read once before the first lookup, to build a hash table.
@@ -454,8 +476,29 @@ impl<'a> Orderer<'a> {
         if self.bound[var] { None } else { bounds::find(self.rule, var) }
     }
 
+    /// Appends the step of a literal, and notes what it binds.
     fn take(&mut self, literal: &Literal, version: Version) {
         let before = self.rows;
+        self.note_values(literal);
+        let step = self.step(literal, version);
+        literal.each_var(&mut |var| self.bound[var] = true);
+        self.rows = self.rows.max(cost::ROWS_MIN);
+        self.steps.push(PlannedStep {
+            step,
+            live: Vec::new(),
+            rows: self.rows,
+            grows: self.rows / before,
+            distinct: false,
+            may_duplicate: false,
+            span: literal.span().unwrap_or(self.rule.span),
+            group_steps: 0,
+            operator: Physical::Fixed(OperatorName::Filter),
+        });
+    }
+
+    /// Records of the variables of a literal whether they come from the script, and how often their
+    /// values repeat.
+    fn note_values(&mut self, literal: &Literal) {
         match literal {
             Literal::Assign { var, value: expr, .. } | Literal::Member { var, list: expr, .. } => {
                 let mut is_known = !expr.is_random();
@@ -474,7 +517,12 @@ impl<'a> Orderer<'a> {
             Literal::Atom { source, args, negated: false, .. } => self.come(*source, args),
             Literal::Atom { .. } | Literal::Condition(_) => {}
         }
-        let step = match literal {
+    }
+
+    /// The step of a literal, given what is bound. Multiplies `rows` by the rows that it leaves of
+    /// each.
+    fn step(&mut self, literal: &Literal, version: Version) -> Step {
+        match literal {
             Literal::Condition(expr) => {
                 self.rows *= cost::CONDITION_SHARE;
                 Step::Filter(expr.clone())
@@ -498,49 +546,36 @@ impl<'a> Orderer<'a> {
                 Step::Derived { predicate: *predicate, version, bound, outputs, negated: *negated }
             }
             Literal::Atom { source: Source::Stored(stored), args, negated, at, .. } => {
-                let (path, prefix) = self.path(*stored, args, at.is_some());
-                let fanout = self.stored_fanout(*stored, path, prefix, args);
-                let keys = &self.sizes.infos[*stored].paths[path].keys;
-                let range = match keys.get(prefix) {
-                    Some(&column) => self.range(Some(column), args),
-                    None => None,
-                };
-                let own_key = self.sizes.infos[*stored].paths[0].keys.first().copied();
-                let own_range = match (path, prefix) {
-                    (1.., 0) => self.range(own_key, args),
-                    _ => None,
-                };
-                let (mut checks, outputs) = self.split(args);
-                checks.retain(|(column, _)| !keys[..prefix].contains(column));
-                let prefix: Vec<Var> =
-                    keys[..prefix].iter().filter_map(|&column| args[column]).collect();
-                self.rows *= if *negated { cost::CONDITION_SHARE } else { fanout };
-                Step::Stored {
-                    stored: *stored,
-                    path,
-                    prefix,
-                    range,
-                    own_range,
-                    checks,
-                    outputs,
-                    at: at.clone(),
-                    negated: *negated,
-                }
+                self.stored_step(*stored, args, *negated, at.clone())
             }
+        }
+    }
+
+    /// The step of an atom over a stored relation, on its best access path.
+    fn stored_step(
+        &mut self,
+        stored: usize,
+        args: &[Option<Var>],
+        negated: bool,
+        at: Option<Expr>,
+    ) -> Step {
+        let (path, prefix) = self.path(stored, args, at.is_some());
+        let fanout = self.stored_fanout(stored, path, prefix, args);
+        let keys = &self.sizes.infos[stored].paths[path].keys;
+        let range = match keys.get(prefix) {
+            Some(&column) => self.range(Some(column), args),
+            None => None,
         };
-        literal.each_var(&mut |var| self.bound[var] = true);
-        self.rows = self.rows.max(cost::ROWS_MIN);
-        self.steps.push(PlannedStep {
-            step,
-            live: Vec::new(),
-            rows: self.rows,
-            grows: self.rows / before,
-            distinct: false,
-            may_duplicate: false,
-            span: literal.span().unwrap_or(self.rule.span),
-            group_steps: 0,
-            operator: Physical::Fixed(OperatorName::Filter),
-        });
+        let own_key = self.sizes.infos[stored].paths[0].keys.first().copied();
+        let own_range = match (path, prefix) {
+            (1.., 0) => self.range(own_key, args),
+            _ => None,
+        };
+        let (mut checks, outputs) = self.split(args);
+        checks.retain(|(column, _)| !keys[..prefix].contains(column));
+        let prefix: Vec<Var> = keys[..prefix].iter().filter_map(|&column| args[column]).collect();
+        self.rows *= if negated { cost::CONDITION_SHARE } else { fanout };
+        Step::Stored { stored, path, prefix, range, own_range, checks, outputs, at, negated }
     }
 
     /// Records how often the values repeat that an atom binds.

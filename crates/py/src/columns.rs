@@ -138,50 +138,63 @@ pub(crate) fn column<'py>(
             let array = numpy.call_method1("ascontiguousarray", (array, "uint64"))?;
             Ok(Column::U64(array.cast_into::<PyArray1<u64>>()?.try_readonly()?))
         }
-        "i" | "u" => {
-            if kind == "u" {
-                let words = numpy.call_method1("ascontiguousarray", (&array, "uint64"))?;
-                let words = words.cast_into::<PyArray1<u64>>()?.try_readonly()?;
-                let words = slice(&words)?;
-                if let Some(at) = words.iter().position(|&word| i64::try_from(word).is_err()) {
-                    return Err(not_one(&words[at], at));
-                }
-            }
-            let array = numpy.call_method1("ascontiguousarray", (array, "int64"))?;
-            let array = array.cast_into::<PyArray1<i64>>()?.try_readonly()?;
-            if signed {
-                return Ok(Column::I64(array));
-            }
-            let ints = slice(&array)?;
-            if let Some(at) = ints.iter().position(|&int| int < 0) {
-                return Err(not_one(&ints[at], at));
-            }
-            Ok(Column::Owned(ints.iter().map(|&int| int.cast_unsigned()).collect()))
-        }
+        "i" | "u" => integers(&numpy, &array, kind == "u", signed, &not_one),
         // Python integers past 63 bits make an array of objects.
-        "O" => {
-            let list = array.call_method0("tolist")?;
-            let wrong = |error: PyErr| match error.is_instance_of::<PyOverflowError>(py) {
+        "O" => extracted(&array.call_method0("tolist")?, signed, |error| {
+            match error.is_instance_of::<PyOverflowError>(py) {
                 true => invalid(&format!("{many} are integers from {range}, and some are not")),
                 false => PyTypeError::new_err(format!("{many} must be integers, and some are not")),
-            };
-            Ok(if signed {
-                Column::OwnedI64(list.extract().map_err(wrong)?)
-            } else {
-                Column::Owned(list.extract().map_err(wrong)?)
-            })
-        }
+            }
+        }),
         // NumPy makes floats of a list that mixes small and very large integers.
         "f" if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() => {
-            let wrong = |_| PyTypeError::new_err(format!("{many} must be integers, not floats"));
-            Ok(if signed {
-                Column::OwnedI64(value.extract().map_err(wrong)?)
-            } else {
-                Column::Owned(value.extract().map_err(wrong)?)
+            extracted(value, signed, |_| {
+                PyTypeError::new_err(format!("{many} must be integers, not floats"))
             })
         }
         _ => Err(PyTypeError::new_err(format!("{many} must be integers, not {dtype}"))),
     }
+}
+
+/// A column of an array of integers, of another type than the column's. `not_one` says that one is
+/// out of range, with its position.
+fn integers<'py>(
+    numpy: &Bound<'py, PyModule>,
+    array: &Bound<'py, PyAny>,
+    is_unsigned: bool,
+    signed: bool,
+    not_one: &dyn Fn(&dyn Display, usize) -> PyErr,
+) -> PyResult<Column<'py>> {
+    if is_unsigned {
+        let words = numpy.call_method1("ascontiguousarray", (array, "uint64"))?;
+        let words = words.cast_into::<PyArray1<u64>>()?.try_readonly()?;
+        let words = slice(&words)?;
+        if let Some(at) = words.iter().position(|&word| i64::try_from(word).is_err()) {
+            return Err(not_one(&words[at], at));
+        }
+    }
+    let array = numpy.call_method1("ascontiguousarray", (array, "int64"))?;
+    let array = array.cast_into::<PyArray1<i64>>()?.try_readonly()?;
+    if signed {
+        return Ok(Column::I64(array));
+    }
+    let ints = slice(&array)?;
+    if let Some(at) = ints.iter().position(|&int| int < 0) {
+        return Err(not_one(&ints[at], at));
+    }
+    Ok(Column::Owned(ints.iter().map(|&int| int.cast_unsigned()).collect()))
+}
+
+/// A column of a list of Python integers.
+fn extracted<'py>(
+    list: &Bound<'py, PyAny>,
+    signed: bool,
+    wrong: impl Fn(PyErr) -> PyErr,
+) -> PyResult<Column<'py>> {
+    Ok(match signed {
+        true => Column::OwnedI64(list.extract().map_err(wrong)?),
+        false => Column::Owned(list.extract().map_err(wrong)?),
+    })
 }
 
 /// An input column of 64-bit signed integers.

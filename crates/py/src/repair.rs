@@ -4,7 +4,7 @@ use crate::import::interruptible;
 use py_guard::guarded;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use quipu::{Check, Options, RepairReport};
+use quipu::{Check, Options, Reconciled, RepairReport, RepairedKeyspace};
 use std::path::PathBuf;
 
 /// The report of a check as a dictionary.
@@ -62,41 +62,52 @@ pub(crate) fn repair(
     report_dict(py, &report)
 }
 
+fn keyspace_dict<'py>(
+    py: Python<'py>,
+    keyspace: &RepairedKeyspace,
+) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    row.set_item("name", &keyspace.name)?;
+    row.set_item("rows_kept", keyspace.rows_kept)?;
+    row.set_item("rows_lost", keyspace.rows_lost)?;
+    row.set_item("range_deletes_lost", keyspace.range_deletes_lost)?;
+    row.set_item("stale_max", keyspace.stale_max)?;
+    let lost = PyList::empty(py);
+    for range in &keyspace.lost {
+        let item = PyDict::new(py);
+        item.set_item("first", &range.first)?;
+        item.set_item("last", &range.last)?;
+        item.set_item("rows", range.rows)?;
+        item.set_item("file", &range.file)?;
+        lost.append(item)?;
+    }
+    row.set_item("lost", lost)?;
+    row.set_item("lost_more", keyspace.lost_more)?;
+    Ok(row)
+}
+
+fn graph_dict<'py>(py: Python<'py>, done: &Reconciled) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    row.set_item("edges", done.edges)?;
+    row.set_item("rebuilt", done.rebuilt_forward + done.rebuilt_reverse)?;
+    row.set_item("names_rebuilt", done.names_rebuilt)?;
+    row.set_item("removed", done.removed)?;
+    row.set_item("in_doubt", done.in_doubt)?;
+    row.set_item("unnamed", done.unnamed)?;
+    Ok(row)
+}
+
 fn report_dict<'py>(py: Python<'py>, report: &RepairReport) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("complete", report.complete)?;
     let keyspaces = PyList::empty(py);
     for keyspace in &report.keyspaces {
-        let row = PyDict::new(py);
-        row.set_item("name", &keyspace.name)?;
-        row.set_item("rows_kept", keyspace.rows_kept)?;
-        row.set_item("rows_lost", keyspace.rows_lost)?;
-        row.set_item("range_deletes_lost", keyspace.range_deletes_lost)?;
-        row.set_item("stale_max", keyspace.stale_max)?;
-        let lost = PyList::empty(py);
-        for range in &keyspace.lost {
-            let item = PyDict::new(py);
-            item.set_item("first", &range.first)?;
-            item.set_item("last", &range.last)?;
-            item.set_item("rows", range.rows)?;
-            item.set_item("file", &range.file)?;
-            lost.append(item)?;
-        }
-        row.set_item("lost", lost)?;
-        row.set_item("lost_more", keyspace.lost_more)?;
-        keyspaces.append(row)?;
+        keyspaces.append(keyspace_dict(py, keyspace)?)?;
     }
     out.set_item("keyspaces", keyspaces)?;
     let graphs = PyDict::new(py);
     for (def, done) in &report.graphs {
-        let row = PyDict::new(py);
-        row.set_item("edges", done.edges)?;
-        row.set_item("rebuilt", done.rebuilt_forward + done.rebuilt_reverse)?;
-        row.set_item("names_rebuilt", done.names_rebuilt)?;
-        row.set_item("removed", done.removed)?;
-        row.set_item("in_doubt", done.in_doubt)?;
-        row.set_item("unnamed", done.unnamed)?;
-        graphs.set_item(&def.name, row)?;
+        graphs.set_item(&def.name, graph_dict(py, done)?)?;
     }
     out.set_item("graphs", graphs)?;
     out.set_item("indexes", report.indexes.clone())?;

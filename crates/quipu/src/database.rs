@@ -12,7 +12,9 @@ use relation::{BlobsDef, BlobsPart, Catalog, Definition, Entry, GraphPart};
 use session::{Files, Host};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use store::{Durability, Error, ErrorKind, Isolation, Result, Store, WrittenBytes};
+use store::{
+    Durability, Error, ErrorKind, Isolation, KeyspaceStats, Result, Store, StoreStats, WrittenBytes,
+};
 use views::blobs::{Blobs, remove_unfinished};
 use views::combined::{Combined, CombinedDef, Combiner};
 use views::counters::{Counters, CountersDef};
@@ -524,24 +526,8 @@ impl Database {
         self.check_open()?;
         self.flush_buffers()?;
         let store = self.parts()?.store.stats();
-        let mut graphs = Vec::new();
-        for def in self.graphs()? {
-            let graph = self.require_graph(&def.name)?;
-            let parts: Vec<_> = def.parts().iter().map(|&part| def.keyspace_name(part)).collect();
-            let keyspaces: Vec<_> =
-                store.keyspaces.iter().filter(|(info, _)| parts.contains(&info.name)).collect();
-            graphs.push(GraphStats {
-                edges: graph.number_of_edges()?,
-                vertices: graph.number_of_vertices()?,
-                disk_bytes: keyspaces.iter().map(|(_, stats)| stats.disk_bytes).sum(),
-                memory_bytes: keyspaces.iter().map(|(_, stats)| stats.memory_bytes).sum(),
-                tables: keyspaces
-                    .iter()
-                    .map(|(_, stats)| stats.tables_per_level.iter().sum::<u64>())
-                    .sum(),
-                def,
-            });
-        }
+        let graphs = self.graphs()?.into_iter().map(|def| self.graph_stats(def, &store));
+        let graphs = graphs.collect::<Result<_>>()?;
         let (mut blobs, mut counters, mut combined) = (Vec::new(), Vec::new(), Vec::new());
         for entry in self.list()? {
             let into = match &entry {
@@ -554,21 +540,7 @@ impl Database {
                 }
                 Entry::Relation(..) | Entry::Graph(..) => continue,
             };
-            let name = entry.name().to_owned();
-            let large = format!("{name}{}", BlobsPart::Large.suffix());
-            let parts: Vec<_> = store
-                .keyspaces
-                .iter()
-                .filter(|(info, _)| info.name == name || info.name == large)
-                .map(|(_, stats)| stats)
-                .collect();
-            into.push(RelationStats {
-                rows: self.store().count(entry.keyspace())?,
-                disk_bytes: parts.iter().map(|stats| stats.disk_bytes).sum(),
-                memory_bytes: parts.iter().map(|stats| stats.memory_bytes).sum(),
-                tables: parts.iter().map(|stats| stats.tables_per_level.iter().sum::<u64>()).sum(),
-                name,
-            });
+            into.push(self.relation_stats(&entry, &store)?);
         }
         Ok(DatabaseStats {
             blobs,
@@ -580,6 +552,40 @@ impl Database {
             cache_bytes: store.cache_bytes,
             commits: store.seq.0,
             graphs,
+        })
+    }
+
+    fn graph_stats(&self, def: GraphDef, store: &StoreStats) -> Result<GraphStats> {
+        let graph = self.require_graph(&def.name)?;
+        let parts: Vec<_> = def.parts().iter().map(|&part| def.keyspace_name(part)).collect();
+        let keyspaces: Vec<_> =
+            store.keyspaces.iter().filter(|(info, _)| parts.contains(&info.name)).collect();
+        let tables = |stats: &KeyspaceStats| stats.tables_per_level.iter().sum::<u64>();
+        Ok(GraphStats {
+            edges: graph.number_of_edges()?,
+            vertices: graph.number_of_vertices()?,
+            disk_bytes: keyspaces.iter().map(|(_, stats)| stats.disk_bytes).sum(),
+            memory_bytes: keyspaces.iter().map(|(_, stats)| stats.memory_bytes).sum(),
+            tables: keyspaces.iter().map(|(_, stats)| tables(stats)).sum(),
+            def,
+        })
+    }
+
+    fn relation_stats(&self, entry: &Entry, store: &StoreStats) -> Result<RelationStats> {
+        let name = entry.name().to_owned();
+        let large = format!("{name}{}", BlobsPart::Large.suffix());
+        let parts: Vec<_> = store
+            .keyspaces
+            .iter()
+            .filter(|(info, _)| info.name == name || info.name == large)
+            .map(|(_, stats)| stats)
+            .collect();
+        Ok(RelationStats {
+            rows: self.store().count(entry.keyspace())?,
+            disk_bytes: parts.iter().map(|stats| stats.disk_bytes).sum(),
+            memory_bytes: parts.iter().map(|stats| stats.memory_bytes).sum(),
+            tables: parts.iter().map(|stats| stats.tables_per_level.iter().sum::<u64>()).sum(),
+            name,
         })
     }
 

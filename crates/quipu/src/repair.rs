@@ -123,26 +123,8 @@ pub fn repair_in(
     let options = Options { read_only: false, ..options };
     let database = Database::open_in(Arc::clone(env), Some(target.to_owned()), options)?;
     let disk: u64 = database.store().stats().keyspaces.iter().map(|(_, s)| s.disk_bytes).sum();
-    let mut graphs = Vec::new();
-    for def in database.graphs()? {
-        let doubts = |part| doubts_of(&salvaged, &def, part);
-        let (forward, reverse) = (doubts(GraphPart::Forward), doubts(GraphPart::Reverse));
-        let doubts = GraphDoubts {
-            forward: &|key| forward.contain(key),
-            reverse: &|key| reverse.contain(key),
-            any: !forward.is_empty() && !reverse.is_empty(),
-        };
-        let graph = database.require_graph(&def.name)?;
-        let done = graph.reconcile(&doubts, &|_| progress(disk, 3 * disk))?;
-        graphs.push((def.clone(), done));
-    }
-    let mut blobs = Vec::new();
-    for entry in database.list()? {
-        if let Entry::Blobs(def, _) = entry {
-            let done = database.require_blobs(&def.name)?.reconcile()?;
-            blobs.push((def.name, done));
-        }
-    }
+    let graphs = reconcile_graphs(&database, &salvaged, &|| progress(disk, 3 * disk))?;
+    let blobs = reconcile_blobs(&database)?;
     let indexes = database.engine()?.mend_indexes()?;
     database.flush()?;
     let check = database.check(&|done, all| {
@@ -165,12 +147,7 @@ pub fn repair_in(
         && !log_damaged
         && graphs.iter().all(|(_, done)| done.unnamed == 0)
         && blobs.iter().all(|(_, done)| done.lost == 0)
-        && keyspaces.iter().all(|keyspace| {
-            // A sound index has every row of its relation, whatever was lost.
-            keyspace.doubts().is_empty()
-                || has_sound_twin(keyspace, &keyspaces, &graphs)
-                || check.indexes.iter().any(|index| index.name == keyspace.name)
-        });
+        && keyspaces.iter().all(|keyspace| is_whole(keyspace, &keyspaces, &graphs, &check));
     Ok(RepairReport {
         complete,
         keyspaces: keyspaces.into_iter().map(repaired).collect(),
@@ -186,6 +163,52 @@ pub fn repair_in(
         check,
         seconds: (env.monotonic_us() - start) as f64 / 1e6,
     })
+}
+
+/// Rebuilds each direction of the graphs from the other where rows may be missing.
+fn reconcile_graphs(
+    database: &Database,
+    salvaged: &Salvaged,
+    go_on: &(dyn Fn() -> bool + Sync),
+) -> Result<Vec<(GraphDef, Reconciled)>> {
+    let mut graphs = Vec::new();
+    for def in database.graphs()? {
+        let doubts = |part| doubts_of(salvaged, &def, part);
+        let (forward, reverse) = (doubts(GraphPart::Forward), doubts(GraphPart::Reverse));
+        let doubts = GraphDoubts {
+            forward: &|key| forward.contain(key),
+            reverse: &|key| reverse.contain(key),
+            any: !forward.is_empty() && !reverse.is_empty(),
+        };
+        let graph = database.require_graph(&def.name)?;
+        let done = graph.reconcile(&doubts, &|_| go_on())?;
+        graphs.push((def.clone(), done));
+    }
+    Ok(graphs)
+}
+
+fn reconcile_blobs(database: &Database) -> Result<Vec<(String, BlobsReconciled)>> {
+    let mut blobs = Vec::new();
+    for entry in database.list()? {
+        if let Entry::Blobs(def, _) = entry {
+            let done = database.require_blobs(&def.name)?.reconcile()?;
+            blobs.push((def.name, done));
+        }
+    }
+    Ok(blobs)
+}
+
+/// Whether the new database has all rows of a keyspace.
+fn is_whole(
+    keyspace: &SalvagedKeyspace,
+    all: &[SalvagedKeyspace],
+    graphs: &[(GraphDef, Reconciled)],
+    check: &Check,
+) -> bool {
+    // A sound index has every row of its relation, whatever was lost.
+    keyspace.doubts().is_empty()
+        || has_sound_twin(keyspace, all, graphs)
+        || check.indexes.iter().any(|index| index.name == keyspace.name)
 }
 
 fn doubts_of(salvaged: &Salvaged, def: &GraphDef, part: GraphPart) -> Doubts {

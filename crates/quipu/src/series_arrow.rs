@@ -58,26 +58,36 @@ fn texts<O: OffsetSizeTrait>(offsets: &[O], heap: &[u8], valid: ValidRows) -> By
     }
 }
 
+/// The type that an array of this one is converted to first.
+fn cast_type(of: &DataType) -> Option<&DataType> {
+    Some(match of {
+        DataType::Int8 | DataType::Int16 | DataType::Int32 => &DataType::Int64,
+        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 => &DataType::Int64,
+        DataType::Float16 | DataType::Float32 => &DataType::Float64,
+        DataType::Utf8View => &DataType::LargeUtf8,
+        DataType::BinaryView | DataType::FixedSizeBinary(_) => &DataType::LargeBinary,
+        DataType::Dictionary(_, of) => of,
+        DataType::RunEndEncoded(_, of) => of.data_type(),
+        // Strings, as for dates and times in parameters.
+        DataType::Date32 | DataType::Date64 => &DataType::Utf8,
+        _ => return None,
+    })
+}
+
 fn of_array(array: &ArrayRef, name: &str, depth: usize) -> Result<Series> {
     if depth > DEPTH_MAX {
         return Err(refused(format!("column `{name}` is nested deeper than {DEPTH_MAX}")));
+    }
+    if let Some(to) = cast_type(array.data_type()) {
+        return of_array(&cast(array, to)?, name, depth + 1);
     }
     let valid = valid_rows(array);
     let values = match array.data_type() {
         DataType::Null => Values::Null(array.len()),
         DataType::Boolean => Values::Bool(array.as_boolean().values().iter().collect()),
         DataType::Int64 => Values::Int(array.as_primitive::<Int64Type>().values().to_vec()),
-        DataType::Int8 | DataType::Int16 | DataType::Int32 => {
-            return of_array(&cast(array, &DataType::Int64)?, name, depth + 1);
-        }
-        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 => {
-            return of_array(&cast(array, &DataType::Int64)?, name, depth + 1);
-        }
         DataType::UInt64 => Values::Id(array.as_primitive::<UInt64Type>().values().to_vec()),
         DataType::Float64 => Values::Float(array.as_primitive::<Float64Type>().values().to_vec()),
-        DataType::Float16 | DataType::Float32 => {
-            return of_array(&cast(array, &DataType::Float64)?, name, depth + 1);
-        }
         DataType::Utf8 => {
             let array = array.as_string::<i32>();
             Values::Str(texts(array.value_offsets(), array.value_data(), valid.clone()))
@@ -93,20 +103,6 @@ fn of_array(array: &ArrayRef, name: &str, depth: usize) -> Result<Series> {
         DataType::LargeBinary => {
             let array = array.as_binary::<i64>();
             Values::Bytes(texts(array.value_offsets(), array.value_data(), valid.clone()))
-        }
-        DataType::Utf8View => {
-            return of_array(&cast(array, &DataType::LargeUtf8)?, name, depth + 1);
-        }
-        DataType::BinaryView | DataType::FixedSizeBinary(_) => {
-            return of_array(&cast(array, &DataType::LargeBinary)?, name, depth + 1);
-        }
-        DataType::Dictionary(_, of) => return of_array(&cast(array, of)?, name, depth + 1),
-        DataType::RunEndEncoded(_, of) => {
-            return of_array(&cast(array, of.data_type())?, name, depth + 1);
-        }
-        // Strings, as for dates and times in parameters.
-        DataType::Date32 | DataType::Date64 => {
-            return of_array(&cast(array, &DataType::Utf8)?, name, depth + 1);
         }
         DataType::Timestamp(unit, Some(_)) => {
             // Arrow stores times as UTC, whatever their zone.

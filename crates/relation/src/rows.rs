@@ -5,8 +5,8 @@
 //! holds values of its own kind, as most imported columns do, one loop makes its words, and strings
 //! are copied from one heap to the other.
 
-use crate::Schema;
 use crate::schema::push;
+use crate::{KeyColumn, Schema, ValueColumn};
 use base::{Batch, Column, Keys, Validity};
 use base::{float_to_word, int_to_word, word_to_float, word_to_int};
 use model::{Frame, Series, Type, Value, Values, encode_str, encode_value};
@@ -101,72 +101,85 @@ impl Schema {
     /// # Errors
     /// [`store::ErrorKind::Corruption`] if stored bytes do not encode a value of their column.
     pub fn frame(&self, rows: Batch) -> store::Result<Frame> {
-        let wrong = |column: &str, why: &str| {
-            let what =
-                format!("column {column:?} of relation {:?} holds no value: {why}", self.name);
-            store::Error::new(store::ErrorKind::Corruption, what)
-        };
-        let mut columns = Vec::with_capacity(self.columns());
-        match rows.keys {
-            Keys::Words(words) => {
-                for (key, words) in self.keys.iter().zip(words) {
-                    let series = of_words(&key.column_type, words, Validity::default());
-                    columns.push(series.ok_or_else(|| wrong(&key.name, "not a word of its type"))?);
-                }
-            }
-            Keys::Bytes(bytes) => {
-                let mut keys: Vec<Series> =
-                    self.keys.iter().map(|key| Series::of_type(&key.column_type)).collect();
-                let first = &self.keys[0].name;
-                for row in 0..bytes.len() {
-                    let values = model::decode_tuple(bytes.get(row))
-                        .map_err(|error| wrong(first, &error.to_string()))?;
-                    if values.len() != keys.len() {
-                        return Err(wrong(first, "the key has another number of columns"));
-                    }
-                    keys.iter_mut().zip(values).for_each(|(series, value)| series.push(value));
-                }
-                columns.append(&mut keys);
-            }
-        }
+        let mut columns = self.key_columns(rows.keys)?;
         for (column, stored) in self.values.iter().zip(rows.values) {
-            let (name, of) = (&column.name, &column.column_type);
-            if !column.nullable && !stored_whole(&stored, rows.rows) {
-                return Err(wrong(name, "it is null"));
-            }
-            columns.push(match stored {
-                Column::Words(words) => of_words(of, words.words, words.validity)
-                    .ok_or_else(|| wrong(name, "not a word of its type"))?,
-                Column::Bytes(texts) if *of == Type::String => {
-                    // Checked string by string: the heap may be valid UTF-8 although the boundary
-                    // of two strings splits a character.
-                    if (0..texts.len()).any(|row| str::from_utf8(texts.get(row)).is_err()) {
-                        return Err(wrong(name, "it is not UTF-8"));
-                    }
-                    let valid = texts.validity.clone();
-                    Series { values: Values::Str(texts), valid }
-                }
-                Column::Bytes(bytes) if *of == Type::Bytes => {
-                    let valid = bytes.validity.clone();
-                    Series { values: Values::Bytes(bytes), valid }
-                }
-                Column::Bytes(bytes) => {
-                    let mut values = Vec::with_capacity(bytes.len());
-                    for row in 0..bytes.len() {
-                        let mut rest = bytes.get(row);
-                        values.push(match bytes.validity.is_valid(row) {
-                            false => Value::Null,
-                            true => model::decode_value(&mut rest)
-                                .map_err(|error| wrong(name, &error.to_string()))?,
-                        });
-                    }
-                    values.into()
-                }
-            });
+            columns.push(self.value_column(column, stored, rows.rows)?);
         }
         let keys = self.keys.iter().map(|column| column.name.clone());
         let names = keys.chain(self.values.iter().map(|column| column.name.clone())).collect();
-        Frame::new(names, columns).map_err(|error| wrong("", &error.to_string()))
+        Frame::new(names, columns).map_err(|error| self.no_value("", &error.to_string()))
+    }
+
+    fn no_value(&self, column: &str, why: &str) -> store::Error {
+        let what = format!("column {column:?} of relation {:?} holds no value: {why}", self.name);
+        store::Error::new(store::ErrorKind::Corruption, what)
+    }
+
+    fn key_columns(&self, keys: Keys) -> store::Result<Vec<Series>> {
+        let bytes = match keys {
+            Keys::Words(words) => {
+                let series = |(key, words): (&KeyColumn, Vec<u64>)| {
+                    of_words(&key.column_type, words, Validity::default())
+                        .ok_or_else(|| self.no_value(&key.name, "not a word of its type"))
+                };
+                return self.keys.iter().zip(words).map(series).collect();
+            }
+            Keys::Bytes(bytes) => bytes,
+        };
+        let mut columns: Vec<Series> =
+            self.keys.iter().map(|key| Series::of_type(&key.column_type)).collect();
+        let first = &self.keys[0].name;
+        for row in 0..bytes.len() {
+            let values = model::decode_tuple(bytes.get(row))
+                .map_err(|error| self.no_value(first, &error.to_string()))?;
+            if values.len() != columns.len() {
+                return Err(self.no_value(first, "the key has another number of columns"));
+            }
+            columns.iter_mut().zip(values).for_each(|(series, value)| series.push(value));
+        }
+        Ok(columns)
+    }
+
+    fn value_column(
+        &self,
+        column: &ValueColumn,
+        stored: Column,
+        rows: usize,
+    ) -> store::Result<Series> {
+        let wrong = |why: &str| self.no_value(&column.name, why);
+        let of = &column.column_type;
+        if !column.nullable && !stored_whole(&stored, rows) {
+            return Err(wrong("it is null"));
+        }
+        Ok(match stored {
+            Column::Words(words) => of_words(of, words.words, words.validity)
+                .ok_or_else(|| wrong("not a word of its type"))?,
+            Column::Bytes(texts) if *of == Type::String => {
+                // Checked string by string: the heap may be valid UTF-8 although the boundary of
+                // two strings splits a character.
+                if (0..texts.len()).any(|row| str::from_utf8(texts.get(row)).is_err()) {
+                    return Err(wrong("it is not UTF-8"));
+                }
+                let valid = texts.validity.clone();
+                Series { values: Values::Str(texts), valid }
+            }
+            Column::Bytes(bytes) if *of == Type::Bytes => {
+                let valid = bytes.validity.clone();
+                Series { values: Values::Bytes(bytes), valid }
+            }
+            Column::Bytes(bytes) => {
+                let mut values = Vec::with_capacity(bytes.len());
+                for row in 0..bytes.len() {
+                    let mut rest = bytes.get(row);
+                    values.push(match bytes.validity.is_valid(row) {
+                        false => Value::Null,
+                        true => model::decode_value(&mut rest)
+                            .map_err(|error| wrong(&error.to_string()))?,
+                    });
+                }
+                values.into()
+            }
+        })
     }
 }
 
@@ -297,7 +310,6 @@ fn encode(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{KeyColumn, ValueColumn};
     use base::BytesColumn;
     use proptest::prelude::*;
 

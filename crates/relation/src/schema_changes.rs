@@ -358,19 +358,25 @@ impl Catalog {
         changes.stale.retain(|name| !ready.contains(name));
         let ids = changes.changed.iter().map(|change| change.id);
         if let Some(least) = ids.chain(changes.dropped.iter().copied()).min() {
-            let keyspace = match self.keyspace_named(NAMES) {
-                Some(keyspace) => keyspace,
-                None => self.create_internal(&names_schema())?,
-            };
-            // Concurrent transactions change different keyspaces, so the ids keep their keys apart.
-            // A row that is not applied yet keeps its key.
-            let waiting = self.pending_changes(keyspace)?;
-            let free = |key: &i64| !waiting.iter().any(|changes| changes.key == *key);
-            let keys = i64::from(least.0) << 20..;
-            changes.key = keys.into_iter().find(free).unwrap_or_default();
-            rows.push(names_row(keyspace, changes.key, changes.to_value(), Kind::Put)?);
+            rows.push(self.changes_row(&mut changes, least)?);
         }
         Ok((changes, rows))
+    }
+
+    /// The row that records changes; `least` is the first keyspace that they change. Sets the key
+    /// of the changes.
+    fn changes_row(&self, changes: &mut SchemaChanges, least: KeyspaceId) -> Result<TableWrites> {
+        let keyspace = match self.keyspace_named(NAMES) {
+            Some(keyspace) => keyspace,
+            None => self.create_internal(&names_schema())?,
+        };
+        // Concurrent transactions change different keyspaces, so the ids keep their keys apart. A
+        // row that is not applied yet keeps its key.
+        let waiting = self.pending_changes(keyspace)?;
+        let free = |key: &i64| !waiting.iter().any(|changes| changes.key == *key);
+        let keys = i64::from(least.0) << 20..;
+        changes.key = keys.into_iter().find(free).unwrap_or_default();
+        names_row(keyspace, changes.key, changes.to_value(), Kind::Put)
     }
 
     /// Applies the names of a transaction that only created relations and wrote no rows: in one

@@ -4,7 +4,7 @@
 //! 1. Other transactions see the change when this one commits, together with its rows.
 
 use crate::catalog_view::stored_paths;
-use crate::dml::writer::schema_of;
+use crate::dml::spec::schema_of;
 use crate::session::Session;
 use exec::error::{Error, Result};
 use exec::output::Output;

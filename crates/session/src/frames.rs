@@ -82,7 +82,7 @@ impl Engine {
         let Some(mutation) = mutation.filter(|mutation| mutation.spec.is_some()) else {
             return Err(wrong(Vec::new()));
         };
-        Ok(columns(&crate::dml::writer::schema_of(&mutation, &[])?))
+        Ok(columns(&crate::dml::spec::schema_of(&mutation, &[])?))
     }
 
     /// Creates a relation with these columns unless it exists.

@@ -41,24 +41,8 @@ impl Engine {
         self.store.check_open()?;
         let cancelled = Arc::new(AtomicBool::new(false));
         let epoch = self.present(run)?;
-        let known = self.plan_cache.get(text);
-        if let Some(planned) = known
-            && self.env.monotonic_us().saturating_sub(planned.made_us) < PLAN_AGE_US
-        {
-            let _running = self.register(&planned.text, &cancelled);
-            match self.run_planned(&planned, run, &cancelled, epoch) {
-                // A relation may have been dropped since the plan was made. A streamed result may
-                // already have been passed on in part.
-                Err(Error::Store(error))
-                    if error.kind() == ErrorKind::InvalidInput
-                        && !run.consumer.is_some_and(Consumer::has_begun) =>
-                {
-                    self.plan_cache.remove(text);
-                }
-                Ok(None) => {}
-                Ok(Some(output)) => return Ok(output),
-                Err(error) => return Err(error),
-            }
+        if let Some(output) = self.run_known(text, run, &cancelled, epoch)? {
+            return Ok(output);
         }
         let parsed = match run.non_blocking {
             Some(non_blocking) => self.cached_script_without_blocking(text, non_blocking)?,
@@ -93,20 +77,59 @@ impl Engine {
             host.write_waiting(None)?;
         }
         if let Script::System(op @ (SystemOp::IndexCreate(..) | SystemOp::IndexDrop(..))) = script {
-            self.check_outside()?;
-            let _alone = self.changing.write();
-            let limits = self.limits(run, &cancelled);
-            // No timeout: creating an index takes as long as its relation requires.
-            limits.set_timeout(0.0);
-            let output = crate::system::index(&self.admin(), op, &limits);
-            self.plan_cache.clear();
-            self.schema_epoch.pass();
-            return output;
+            return self.change_index(op, run, &cancelled);
         }
         self.in_transaction(Some(&parsed), run, &cancelled, |session| session.run(script))
     }
 
-    /// Plans a query, caches the plan and runs it; `None` if the schema has changed meanwhile.
+    /// Runs a script by its cached plan; `None` where there is none, or it is too old or does not
+    /// hold any more.
+    fn run_known(
+        &self,
+        text: &str,
+        run: &Run<'_>,
+        cancelled: &Arc<AtomicBool>,
+        epoch: u64,
+    ) -> Result<Option<Output>> {
+        let Some(planned) = self.plan_cache.get(text) else { return Ok(None) };
+        if self.env.monotonic_us().saturating_sub(planned.made_us) >= PLAN_AGE_US {
+            return Ok(None);
+        }
+        let _running = self.register(&planned.text, cancelled);
+        match self.run_planned(&planned, run, cancelled, epoch) {
+            // A relation may have gone since the plan was made.
+            // Of a result that is handed out in parts, some may have been.
+            Err(Error::Store(error))
+                if error.kind() == ErrorKind::InvalidInput
+                    && !run.consumer.is_some_and(Consumer::has_begun) =>
+            {
+                self.plan_cache.remove(text);
+                Ok(None)
+            }
+            other => other,
+        }
+    }
+
+    /// Makes or drops an index. No script that changes rows runs meanwhile.
+    fn change_index(
+        &self,
+        op: &SystemOp,
+        run: &Run<'_>,
+        cancelled: &Arc<AtomicBool>,
+    ) -> Result<Output> {
+        self.check_outside()?;
+        let _alone = self.changing.write();
+        let limits = self.limits(run, cancelled);
+        // Of a large relation it takes as long as it takes.
+        limits.set_timeout(0.0);
+        let output = crate::system::index(&self.admin(), op, &limits);
+        self.plan_cache.clear();
+        self.schema_epoch.pass();
+        output
+    }
+
+    /// PlanCache a query, keeps the plan and runs it; `None` where what names stand for has changed
+    /// meanwhile.
     fn ask_planned(
         &self,
         query: &syntax::Query,

@@ -96,20 +96,7 @@ fn run_one(blocks: &mut dyn Blocks, statement: &Statement, last: &mut Output) ->
             let is_true = (rows_of(blocks, condition)?.rows > 0) != *negated;
             return run_all(blocks, if is_true { then } else { otherwise }, last);
         }
-        Statement::Loop { label, body } => loop {
-            blocks.check()?;
-            let is_mine = |name: &Option<String>| match (name, label) {
-                (None, _) => true,
-                (Some(name), Some(label)) => *name == label.text,
-                (Some(_), None) => false,
-            };
-            match run_all(blocks, body, last)? {
-                Flow::Next => {}
-                Flow::Continue(name, _) if is_mine(&name) => {}
-                Flow::Break(name, _) if is_mine(&name) => break,
-                other => return Ok(other),
-            }
-        },
+        Statement::Loop { label, body } => return run_loop(blocks, label.as_ref(), body, last),
         Statement::Break(label, span) => {
             return Ok(Flow::Break(label.as_ref().map(|label| label.text.clone()), *span));
         }
@@ -130,24 +117,57 @@ fn run_one(blocks: &mut dyn Blocks, statement: &Statement, last: &mut Output) ->
             blocks.debug(&name.text, &output);
         }
         Statement::IgnoreError(block, name) => {
-            match blocks.whole(&mut |blocks| run_block(blocks, block)) {
-                Ok(output) => {
-                    *last = output;
-                    if let Some(name) = name {
-                        blocks.keep(&name.text, last)?;
-                    }
-                }
-                // Other errors are not the block's fault: later statements would read incomplete
-                // rows.
-                Err(error) if !error.is_mistake() => return Err(error),
-                Err(error) if blocks.may_be_stale(&error) => return Err(error),
-                // If it has the name of an existing relation, that stays unchanged.
-                Err(_) => *last = Output::status("FAILED"),
-            }
+            run_ignoring_error(blocks, block, name.as_ref(), last)?;
         }
         Statement::Swap(a, b) => blocks.swap(a, b)?,
     }
     Ok(Flow::Next)
+}
+
+fn run_loop(
+    blocks: &mut dyn Blocks,
+    label: Option<&Ident>,
+    body: &[Statement],
+    last: &mut Output,
+) -> Result<Flow> {
+    let is_mine = |name: &Option<String>| match (name, label) {
+        (None, _) => true,
+        (Some(name), Some(label)) => *name == label.text,
+        (Some(_), None) => false,
+    };
+    loop {
+        blocks.check()?;
+        match run_all(blocks, body, last)? {
+            Flow::Next => {}
+            Flow::Continue(name, _) if is_mine(&name) => {}
+            Flow::Break(name, _) if is_mine(&name) => return Ok(Flow::Next),
+            other => return Ok(other),
+        }
+    }
+}
+
+/// Runs a block, and goes on where it has a mistake.
+fn run_ignoring_error(
+    blocks: &mut dyn Blocks,
+    block: &Block,
+    name: Option<&Ident>,
+    last: &mut Output,
+) -> Result<()> {
+    match blocks.whole(&mut |blocks| run_block(blocks, block)) {
+        Ok(output) => {
+            *last = output;
+            if let Some(name) = name {
+                blocks.keep(&name.text, last)?;
+            }
+        }
+        // What went wrong below is no mistake of the block: what follows would read less than there
+        // is.
+        Err(error) if !error.is_mistake() => return Err(error),
+        Err(error) if blocks.may_be_stale(&error) => return Err(error),
+        // A relation that has the name already stays as it is.
+        Err(_) => *last = Output::status("FAILED"),
+    }
+    Ok(())
 }
 
 fn run_block(blocks: &mut dyn Blocks, block: &Block) -> Result<Output> {

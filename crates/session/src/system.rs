@@ -26,13 +26,7 @@ pub(crate) fn run(
     match op {
         SystemOp::Relations => relations(catalog, names, read),
         SystemOp::Columns(name) => columns(catalog, names, name),
-        SystemOp::Running => {
-            let rows = admin.running.list().into_iter().map(|(id, started_us, text)| {
-                let seconds = started_us as f64 / 1e6;
-                vec![Value::Int(id as i64), Value::Float(seconds), Value::Str(text)]
-            });
-            Ok(Output::of_values(&["id", "started_at", "script"], rows.collect()))
-        }
+        SystemOp::Running => Ok(running(admin)),
         SystemOp::Kill(id) => {
             let span = id.span();
             let Value::Int(id) = known(id)? else {
@@ -41,28 +35,8 @@ pub(crate) fn run(
             let was_there = u64::try_from(id).is_ok_and(|id| admin.running.kill(id));
             Ok(Output::status(if was_there { "KILLING" } else { "NOT_FOUND" }))
         }
-        SystemOp::Compact => {
-            let go_on = || !limits.is_over();
-            let done = match admin.host {
-                Some(host) => host.compact_while(&go_on),
-                None => admin.store.compact_while(&go_on),
-            };
-            match done {
-                Err(error) if error.kind() == ErrorKind::Cancelled => {
-                    // Reports what stopped it.
-                    limits.check(0)?;
-                    Err(error.into())
-                }
-                done => Ok(done.map(|()| Output::status("OK"))?),
-            }
-        }
-        SystemOp::FixedRules => {
-            let mut rules = exec::fixed_rule::names();
-            rules.append(&mut admin.user_defined.rule_names());
-            rules.sort_unstable();
-            let rows = rules.into_iter().map(|name| vec![Value::Str(name)]);
-            Ok(Output::of_values(&["rule"], rows.collect()))
-        }
+        SystemOp::Compact => compact(admin, limits),
+        SystemOp::FixedRules => Ok(fixed_rules(admin)),
         SystemOp::Indices(name) => {
             crate::index::list(admin, read, &crate::access::find(catalog, names, name)?)
         }
@@ -73,14 +47,7 @@ pub(crate) fn run(
         }
         SystemOp::ShowTriggers(name) => {
             crate::access::find(catalog, names, name)?;
-            let Settings { on_put, on_rm, on_replace, .. } = catalog.settings(read, &name.text)?;
-            let rows = [("put", on_put), ("rm", on_rm), ("replace", on_replace)];
-            let rows = rows.into_iter().flat_map(|(kind, triggers)| {
-                (0..).zip(triggers).map(move |(place, trigger)| {
-                    vec![Value::Str(kind.to_owned()), Value::Int(place), Value::Str(trigger)]
-                })
-            });
-            Ok(Output::of_values(&["type", "idx", "trigger"], rows.collect()))
+            Ok(triggers(catalog.settings(read, &name.text)?))
         }
         // Handled by the session.
         SystemOp::Rename(_)
@@ -126,21 +93,7 @@ pub(crate) fn set(
         };
         match op {
             SystemOp::SetTriggers { put, rm, replace, .. } => {
-                let is_set = !put.is_empty() || !rm.is_empty() || !replace.is_empty();
-                if let (true, Some(kind)) = (is_set, crate::access::other_writers(&entry)) {
-                    let what = format!(
-                        "calls that change {kind} set off no trigger, and `{name}` is {kind}"
-                    );
-                    let hint = "keep what sets off triggers in a relation of its own";
-                    return Err(Error::hinted(what, name.span, hint));
-                }
-                for text in put.iter().chain(rm).chain(replace) {
-                    // An invalid trigger is reported now, not when rows change.
-                    crate::nesting::parse(text).map_err(|problems| {
-                        let what = problems.first().map_or("", |problem| problem.message.as_str());
-                        Error::value(format!("a trigger cannot be read: {what}"), name.span)
-                    })?;
-                }
+                check_triggers(name, &entry, &[put, rm, replace])?;
                 settings.on_put.clone_from(put);
                 settings.on_rm.clone_from(rm);
                 settings.on_replace.clone_from(replace);
@@ -160,7 +113,28 @@ pub(crate) fn set(
     Ok(Some(Output::status("OK")))
 }
 
-/// Creates or drops an index; no script that changes rows may run.
+/// Checks the triggers that a relation gets.
+///
+/// # Errors
+/// One cannot be read; or the relation is also changed by calls that set off none.
+fn check_triggers(name: &Ident, entry: &Entry, triggers: &[&Vec<String>]) -> Result<()> {
+    let is_set = triggers.iter().any(|triggers| !triggers.is_empty());
+    if let (true, Some(kind)) = (is_set, crate::access::other_writers(entry)) {
+        let what = format!("calls that change {kind} set off no trigger, and `{name}` is {kind}");
+        let hint = "keep what sets off triggers in a relation of its own";
+        return Err(Error::hinted(what, name.span, hint));
+    }
+    for text in triggers.iter().copied().flatten() {
+        // A trigger that cannot be read is told now, not when rows change.
+        crate::nesting::parse(text).map_err(|problems| {
+            let what = problems.first().map_or("", |problem| problem.message.as_str());
+            Error::value(format!("a trigger cannot be read: {what}"), name.span)
+        })?;
+    }
+    Ok(())
+}
+
+/// Makes or drops an index; no script that changes rows may run.
 ///
 /// # Errors
 /// See [`Error`].
@@ -191,6 +165,49 @@ fn indexable(admin: &Admin<'_>, relation: &Ident) -> Result<Entry> {
 
 fn not_yet(what: &str, span: Span) -> Error {
     Error::hinted(format!("{what}: not yet"), span, "a later version has this")
+}
+
+fn running(admin: &Admin<'_>) -> Output {
+    let rows = admin.running.list().into_iter().map(|(id, started_us, text)| {
+        let seconds = started_us as f64 / 1e6;
+        vec![Value::Int(id as i64), Value::Float(seconds), Value::Str(text)]
+    });
+    Output::of_values(&["id", "started_at", "script"], rows.collect())
+}
+
+fn compact(admin: &Admin<'_>, limits: &QueryLimits<'_>) -> Result<Output> {
+    let go_on = || !limits.is_over();
+    let done = match admin.host {
+        Some(host) => host.compact_while(&go_on),
+        None => admin.store.compact_while(&go_on),
+    };
+    match done {
+        Err(error) if error.kind() == ErrorKind::Cancelled => {
+            // Says who stopped it.
+            limits.check(0)?;
+            Err(error.into())
+        }
+        done => Ok(done.map(|()| Output::status("OK"))?),
+    }
+}
+
+fn fixed_rules(admin: &Admin<'_>) -> Output {
+    let mut rules = exec::fixed_rule::names();
+    rules.append(&mut admin.user_defined.rule_names());
+    rules.sort_unstable();
+    let rows = rules.into_iter().map(|name| vec![Value::Str(name)]);
+    Output::of_values(&["rule"], rows.collect())
+}
+
+fn triggers(settings: Settings) -> Output {
+    let Settings { on_put, on_rm, on_replace, .. } = settings;
+    let rows = [("put", on_put), ("rm", on_rm), ("replace", on_replace)];
+    let rows = rows.into_iter().flat_map(|(kind, triggers)| {
+        (0..).zip(triggers).map(move |(place, trigger)| {
+            vec![Value::Str(kind.to_owned()), Value::Int(place), Value::Str(trigger)]
+        })
+    });
+    Output::of_values(&["type", "idx", "trigger"], rows.collect())
 }
 
 fn relations(catalog: &Catalog, names: &NameOverlay, read: &dyn Read) -> Result<Output> {

@@ -41,74 +41,82 @@ pub(crate) fn tokens(text: &str) -> Vec<Token> {
     let mut found: Vec<Token> = Vec::new();
     let mut start = 0;
     while let Some(c) = text[start..].chars().next() {
-        let rest = &text[start..];
-        let is_value_before =
-            found.iter().rfind(|token| token.kind != Kind::Space).is_some_and(|token| match token
-                .kind
-            {
-                Kind::Word => !matches!(&text[token.range.clone()], "and" | "in" | "not" | "or"),
-                Kind::Number | Kind::Text | Kind::Parameter => true,
-                Kind::Sign => text[token.range.clone()].ends_with([')', ']', '}']),
-                _ => false,
-            });
-        let word_after = |signs: usize| {
-            let word = word_bytes(&rest[signs..]);
-            (word > 0).then_some(signs + word)
-        };
-        let line = text[..start].trim_end_matches([' ', '\t']);
-        let at_line_start = line.is_empty() || line.ends_with('\n');
-        let mut is_open = false;
-        let (kind, bytes) = match c {
-            '#' => (Kind::Comment, rest.find('\n').unwrap_or(rest.len())),
-            '/' if rest.starts_with("/*") => {
-                let end = rest.get(2..).and_then(|inside| inside.find("*/")).map(|at| at + 4);
-                is_open = end.is_none();
-                (Kind::Comment, end.unwrap_or(rest.len()))
-            }
-            '"' | '\'' => {
-                let end = closing(rest, c);
-                is_open = end.is_none();
-                (Kind::Text, end.unwrap_or(rest.len()))
-            }
-            '$' => match word_after(1) {
-                Some(bytes) => (Kind::Parameter, bytes),
-                None => (Kind::Sign, 1),
-            },
-            '`' => match quoted_name_bytes(rest) {
-                Some(bytes) => (Kind::Word, bytes),
-                None => (Kind::Sign, 1),
-            },
-            '*' if !is_value_before || at_line_start => {
-                match quoted_name_bytes(&rest[1..]).map(|bytes| 1 + bytes).or_else(|| word_after(1))
-                {
-                    Some(bytes) => (Kind::Stored, bytes),
-                    None => (Kind::Sign, 1),
-                }
-            }
-            ':' if rest.starts_with("::") => match word_after(2) {
-                Some(bytes) => (Kind::Option, bytes),
-                None => (Kind::Sign, 2),
-            },
-            ':' | '%' if at_line_start || rest.starts_with(":o") || is_after_rule(text, start) => {
-                match word_after(1) {
-                    Some(bytes) => (Kind::Option, bytes),
-                    None => (Kind::Sign, 1),
-                }
-            }
-            _ if c.is_ascii_digit() => {
-                let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.'));
-                (Kind::Number, end.unwrap_or(rest.len()))
-            }
-            _ if c.is_whitespace() => {
-                (Kind::Space, rest.find(|c: char| !c.is_whitespace()).unwrap_or(rest.len()))
-            }
-            _ if c == '_' || is_xid_start(c) => (Kind::Word, word_bytes(rest)),
-            _ => (Kind::Sign, c.len_utf8()),
-        };
-        found.push(Token { kind, range: start..start + bytes, is_open });
-        start += bytes;
+        let token = token_at(text, start, c, is_after_value(text, &found));
+        start = token.range.end;
+        found.push(token);
     }
     found
+}
+
+/// Whether the last of the tokens, spaces aside, ends a value.
+fn is_after_value(text: &str, found: &[Token]) -> bool {
+    let Some(last) = found.iter().rfind(|token| token.kind != Kind::Space) else { return false };
+    let shown = &text[last.range.clone()];
+    match last.kind {
+        Kind::Word => !matches!(shown, "and" | "in" | "not" | "or"),
+        Kind::Number | Kind::Text | Kind::Parameter => true,
+        Kind::Sign => shown.ends_with([')', ']', '}']),
+        _ => false,
+    }
+}
+
+/// The token that begins at a position with the character `c`.
+fn token_at(text: &str, start: usize, c: char, is_after_value: bool) -> Token {
+    let rest = &text[start..];
+    let word_after = |signs: usize| {
+        let word = word_bytes(&rest[signs..]);
+        (word > 0).then_some(signs + word)
+    };
+    let line = text[..start].trim_end_matches([' ', '\t']);
+    let at_line_start = line.is_empty() || line.ends_with('\n');
+    let mut is_open = false;
+    let (kind, bytes) = match c {
+        '#' => (Kind::Comment, rest.find('\n').unwrap_or(rest.len())),
+        '/' if rest.starts_with("/*") => {
+            let end = rest.get(2..).and_then(|inside| inside.find("*/")).map(|at| at + 4);
+            is_open = end.is_none();
+            (Kind::Comment, end.unwrap_or(rest.len()))
+        }
+        '"' | '\'' => {
+            let end = closing(rest, c);
+            is_open = end.is_none();
+            (Kind::Text, end.unwrap_or(rest.len()))
+        }
+        '$' => match word_after(1) {
+            Some(bytes) => (Kind::Parameter, bytes),
+            None => (Kind::Sign, 1),
+        },
+        '`' => match quoted_name_bytes(rest) {
+            Some(bytes) => (Kind::Word, bytes),
+            None => (Kind::Sign, 1),
+        },
+        '*' if !is_after_value || at_line_start => {
+            match quoted_name_bytes(&rest[1..]).map(|bytes| 1 + bytes).or_else(|| word_after(1)) {
+                Some(bytes) => (Kind::Stored, bytes),
+                None => (Kind::Sign, 1),
+            }
+        }
+        ':' if rest.starts_with("::") => match word_after(2) {
+            Some(bytes) => (Kind::Option, bytes),
+            None => (Kind::Sign, 2),
+        },
+        ':' | '%' if at_line_start || rest.starts_with(":o") || is_after_rule(text, start) => {
+            match word_after(1) {
+                Some(bytes) => (Kind::Option, bytes),
+                None => (Kind::Sign, 1),
+            }
+        }
+        _ if c.is_ascii_digit() => {
+            let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.'));
+            (Kind::Number, end.unwrap_or(rest.len()))
+        }
+        _ if c.is_whitespace() => {
+            (Kind::Space, rest.find(|c: char| !c.is_whitespace()).unwrap_or(rest.len()))
+        }
+        _ if c == '_' || is_xid_start(c) => (Kind::Word, word_bytes(rest)),
+        _ => (Kind::Sign, c.len_utf8()),
+    };
+    Token { kind, range: start..start + bytes, is_open }
 }
 
 /// Whether an option may begin here: after a bracket and a space, as in `… := *r[a] :limit 1`.

@@ -98,6 +98,47 @@ pub enum Comparison {
     Ge,
 }
 
+/// The value of a call of `args` arguments that are evaluated as needed: by `arg`, or by `truth` as
+/// a truth value.
+#[inline]
+fn lazy(
+    kind: Kind,
+    args: usize,
+    arg: impl Fn(usize) -> Result<Made>,
+    truth: impl Fn(usize) -> Result<bool>,
+) -> Result<Made> {
+    match kind {
+        Kind::And | Kind::Or => {
+            for i in 0..args {
+                if truth(i)? == (kind == Kind::Or) {
+                    return Ok(Made::Cell(Cell::bool(kind == Kind::Or)));
+                }
+            }
+            Ok(Made::Cell(Cell::bool(kind == Kind::And)))
+        }
+        Kind::Coalesce => {
+            for i in 0..args {
+                match arg(i)? {
+                    Made::Cell(Cell::NULL) => {}
+                    made => return Ok(made),
+                }
+            }
+            Ok(Made::Cell(Cell::NULL))
+        }
+        _ => {
+            let mut i = 0;
+            while i + 1 < args {
+                if truth(i)? {
+                    return arg(i + 1);
+                }
+                i += 2;
+            }
+            let otherwise = i < args && kind == Kind::If;
+            if otherwise { arg(i) } else { Ok(Made::Cell(Cell::NULL)) }
+        }
+    }
+}
+
 /// Evaluates expressions of one query.
 pub struct Computer<'a> {
     /// Interner of the query.
@@ -225,36 +266,12 @@ impl<'a> Computer<'a> {
         };
         let held_bytes = self.meter.held_bytes();
         let arg = |i: usize| self.part(&args[i], rows, row);
-        let truth = |i: usize| self.truth(self.cell_of(arg(i)?), function.name, args[i].span(span));
         match kind {
             Kind::Plain => {}
-            Kind::And | Kind::Or => {
-                for i in 0..args.len() {
-                    if truth(i)? == (kind == Kind::Or) {
-                        return Ok(Made::Cell(Cell::bool(kind == Kind::Or)));
-                    }
-                }
-                return Ok(Made::Cell(Cell::bool(kind == Kind::And)));
-            }
-            Kind::Coalesce => {
-                for i in 0..args.len() {
-                    match arg(i)? {
-                        Made::Cell(Cell::NULL) => {}
-                        made => return Ok(made),
-                    }
-                }
-                return Ok(Made::Cell(Cell::NULL));
-            }
-            Kind::If | Kind::Cond => {
-                let mut i = 0;
-                while i + 1 < args.len() {
-                    if truth(i)? {
-                        return arg(i + 1);
-                    }
-                    i += 2;
-                }
-                let otherwise = i < args.len() && kind == Kind::If;
-                return if otherwise { arg(i) } else { Ok(Made::Cell(Cell::NULL)) };
+            Kind::And | Kind::Or | Kind::Coalesce | Kind::If | Kind::Cond => {
+                let truth =
+                    |i: usize| self.truth(self.cell_of(arg(i)?), function.name, args[i].span(span));
+                return lazy(kind, args.len(), arg, truth);
             }
             Kind::Compare(comparison) if args.len() == 2 => {
                 let (a, b) = (arg(0)?, arg(1)?);
@@ -278,15 +295,7 @@ impl<'a> Computer<'a> {
                 if let [_, Compiled::Const(list)] = args.as_slice()
                     && self.interner.with(*list, |list| matches!(list, Value::List(_))) =>
             {
-                let made = arg(0)?;
-                let sought = match &made {
-                    Made::Cell(cell) => Sought::Cell(*cell),
-                    Made::Value(value) => Sought::Value(value),
-                };
-                let found = self.interner.has_item(*list, sought, &self.meter);
-                let found = found.map_err(|failure| Error::failed(failure, span))?;
-                self.meter.set_held_bytes(held_bytes);
-                return Ok(Made::Cell(Cell::bool(found == Some(true))));
+                return self.is_in(&arg(0)?, *list, held_bytes, span);
             }
             Kind::Concat => {
                 let made = (0..args.len()).map(arg).collect::<Result<Vec<_>>>()?;
@@ -299,19 +308,42 @@ impl<'a> Computer<'a> {
             _ => {}
         }
         if let [_] = args.as_slice() {
-            // An interned argument is passed by reference, without a copy.
-            return match arg(0)? {
-                Made::Cell(cell) => {
-                    let call =
-                        |arg: &Value| function.compute(std::slice::from_ref(arg), &self.meter);
-                    let found = self.interner.with(cell, call);
-                    let found = found.map_err(|failure| Error::failed(failure, span))?;
-                    Ok(self.made(found, held_bytes))
-                }
-                made => self.call(function, [made].into_iter().map(Ok), held_bytes, span),
-            };
+            return self.call_with_one(function, arg(0)?, held_bytes, span);
         }
         self.call(function, (0..args.len()).map(arg), held_bytes, span)
+    }
+
+    /// Whether a constant list has an item.
+    #[inline]
+    fn is_in(&self, item: &Made, list: Cell, held_bytes: u64, span: Span) -> Result<Made> {
+        let sought = match item {
+            Made::Cell(cell) => Sought::Cell(*cell),
+            Made::Value(value) => Sought::Value(value),
+        };
+        let found = self.interner.has_item(list, sought, &self.meter);
+        let found = found.map_err(|failure| Error::failed(failure, span))?;
+        self.meter.set_held_bytes(held_bytes);
+        Ok(Made::Cell(Cell::bool(found == Some(true))))
+    }
+
+    /// Calls a function of one argument. An interned one is passed by reference, without a copy.
+    #[inline]
+    fn call_with_one(
+        &self,
+        function: &Function,
+        arg: Made,
+        held_bytes: u64,
+        span: Span,
+    ) -> Result<Made> {
+        match arg {
+            Made::Cell(cell) => {
+                let call = |arg: &Value| function.compute(std::slice::from_ref(arg), &self.meter);
+                let found = self.interner.with(cell, call);
+                let found = found.map_err(|failure| Error::failed(failure, span))?;
+                Ok(self.made(found, held_bytes))
+            }
+            made => self.call(function, [made].into_iter().map(Ok), held_bytes, span),
+        }
     }
 
     /// Indexes of the rows in which a condition is true.

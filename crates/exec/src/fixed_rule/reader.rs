@@ -79,60 +79,96 @@ pub(super) fn json(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let text = text(call)?;
     let mut rows = Rows::new(call, fields.len())?;
     rows.besides_bytes = text.len() as u64;
-    let fits = |json_bytes: usize| match json_bytes > JSON_UNCHECKED {
-        true => call.query.check(text.len() as u64 + TREE_TIMES * json_bytes as u64),
-        false => Ok(()),
-    };
-    let mut add = |tree: Tree, place: usize| {
-        let Tree::Object(mut object) = tree else {
-            return Err(Error::value(
-                format!("item {place} of the file is no object"),
-                expr.span(),
-            ));
-        };
-        rows.add(fields.iter().map(|field| match object.remove(field) {
-            Some(tree) => Ok(value(tree)),
-            None if takes_null => Ok(Value::Null),
-            None => {
-                let what = format!("item {place} of the file has no field `{field}`");
-                Err(Error::hinted(what, expr.span(), "null_if_absent: true gives null for it"))
-            }
-        }))
-    };
-    let failed = |line: usize, what: &str, hint: &str| {
-        Error::hinted(format!("line {line} of the file is no JSON: {what}"), call.fixed.span, hint)
-    };
-    if is_lines {
+    let mut objects = Objects { call, fields, span: expr.span(), takes_null, rows };
+    match is_lines {
+        true => objects.add_lines(&text)?,
+        false => objects.add_array(&text)?,
+    }
+    Ok(objects.rows.columns)
+}
+
+/// The rows of a JSON file, and how they are made of its objects.
+struct Objects<'c, 'a, 'q> {
+    call: &'c Call<'a, 'q>,
+    /// Names of the columns.
+    fields: Vec<String>,
+    /// Position of those in the script.
+    span: Span,
+    /// Whether a field that an object lacks is null.
+    takes_null: bool,
+    rows: Rows<'c, 'a, 'q>,
+}
+
+impl Objects<'_, '_, '_> {
+    /// Adds the objects of a text with one on each line.
+    fn add_lines(&mut self, text: &str) -> Result<()> {
+        let hint = "json_lines: false reads a file that is one array";
         let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
         for (place, (number, line)) in (1..).zip(lines) {
-            fits(line.len())?;
-            let hint = "json_lines: false reads a file that is one array";
+            self.check_tree(line.len())?;
             let tree = serde_json::from_str(line)
-                .map_err(|error| failed(number, &error.to_string(), hint))?;
+                .map_err(|error| not_json(self.call, number, &error.to_string(), hint))?;
             match tree {
                 Tree::Array(_) => {
                     let what = format!("line {number} of the file is an array");
-                    return Err(Error::hinted(what, call.fixed.span, hint));
+                    return Err(Error::hinted(what, self.call.fixed.span, hint));
                 }
-                tree => add(tree, place)?,
+                tree => self.add(tree, place)?,
             }
         }
-        return Ok(rows.columns);
+        Ok(())
     }
-    let hint = "json_lines: true reads a file with an object on each line";
-    let mut items = Items { text: &text, at: 0 };
-    let wrong = |wrong: Wrong| failed(wrong.line, &wrong.to_string(), hint);
-    if !items.begin() {
-        items.value().and_then(|_| items.end()).map_err(wrong)?;
-        return Err(Error::hinted("the file is no array of objects", call.fixed.span, hint));
+
+    /// Adds the objects of a text that is one array.
+    fn add_array(&mut self, text: &str) -> Result<()> {
+        let hint = "json_lines: true reads a file with an object on each line";
+        let mut items = Items { text, at: 0 };
+        let call = self.call;
+        let wrong = |wrong: Wrong| not_json(call, wrong.line, &wrong.to_string(), hint);
+        if !items.begin() {
+            items.value().and_then(|_| items.end()).map_err(wrong)?;
+            let what = "the file is no array of objects";
+            return Err(Error::hinted(what, call.fixed.span, hint));
+        }
+        for place in 1.. {
+            let before = items.at;
+            let Some(tree) = items.next_item(place == 1).map_err(wrong)? else { break };
+            self.check_tree(items.at - before)?;
+            self.add(tree, place)?;
+        }
+        Ok(())
     }
-    for place in 1.. {
-        let before = items.at;
-        let Some(tree) = items.next_item(place == 1).map_err(wrong)? else { break };
-        fits(items.at - before)?;
-        add(tree, place)?;
+
+    /// Adds the row of an object.
+    fn add(&mut self, tree: Tree, place: usize) -> Result<()> {
+        let Tree::Object(mut object) = tree else {
+            let what = format!("item {place} of the file is no object");
+            return Err(Error::value(what, self.span));
+        };
+        self.rows.add(self.fields.iter().map(|field| match object.remove(field) {
+            Some(tree) => Ok(value(tree)),
+            None if self.takes_null => Ok(Value::Null),
+            None => {
+                let what = format!("item {place} of the file has no field `{field}`");
+                Err(Error::hinted(what, self.span, "null_if_absent: true gives null for it"))
+            }
+        }))
     }
-    Ok(rows.columns)
+
+    /// Checks the limits before JSON of this many bytes becomes a tree, if that is much.
+    fn check_tree(&self, json_bytes: usize) -> Result<()> {
+        match json_bytes > JSON_UNCHECKED {
+            true => {
+                let tree_bytes = TREE_TIMES * json_bytes as u64;
+                self.call.query.check(self.rows.besides_bytes + tree_bytes)
+            }
+            false => Ok(()),
+        }
+    }
+}
+
+fn not_json(call: &Call<'_, '_>, line: usize, what: &str, hint: &str) -> Error {
+    Error::hinted(format!("line {line} of the file is no JSON: {what}"), call.fixed.span, hint)
 }
 
 /// Iterates over an array's items: a tree of the whole array would take many times the file's

@@ -189,31 +189,7 @@ pub(crate) fn run(rule: &dyn FixedRule, call: &Call<'_, '_>) -> Result<Vec<Vec<C
     let mut given_bytes = 0;
     let mut inputs = Vec::with_capacity(call.fixed.inputs.len());
     for number in 0..call.fixed.inputs.len() {
-        let columns = call.columns(number)?;
-        let rows = columns.first().map_or(0, Vec::len);
-        let by: Vec<(&[Cell], bool)> = columns.iter().map(|one| (one.as_slice(), false)).collect();
-        let order = crate::value::sort::order(&by, rows, interner, &|| call.query.check(0))?;
-        let mut values = |column: &Vec<Cell>| -> Result<Series> {
-            let mut values = Vec::with_capacity(rows);
-            for some in order.chunks(ROWS_UNCHECKED) {
-                let bytes = |&row: &u32| interner.with(column[row as usize], bytes_of);
-                given_bytes += some.iter().map(bytes).sum::<u64>();
-                call.query.check(given_bytes)?;
-                values.extend(some.iter().map(|&row| interner.value(column[row as usize])));
-            }
-            Ok(values.into())
-        };
-        let mut seen = BTreeSet::new();
-        let names = call.names(number)?.into_iter().chain(std::iter::repeat(String::new()));
-        let names = names.take(columns.len()).enumerate().map(|(place, name)| {
-            // Replaces wildcards and repeated names.
-            let is_new = !name.is_empty() && seen.insert(name.clone());
-            if is_new { name } else { format!("_{place}") }
-        });
-        let series = columns.iter().map(&mut values).collect::<Result<Vec<_>>>()?;
-        let frame = Frame::new(names.collect(), series);
-        inputs
-            .push(frame.map_err(|error| Error::value(error.to_string(), call.input_span(number)))?);
+        inputs.push(input_frame(call, number, &mut given_bytes)?);
     }
     let mut options = BTreeMap::new();
     for (option, expr) in &call.fixed.options {
@@ -247,6 +223,36 @@ pub(crate) fn run(rule: &dyn FixedRule, call: &Call<'_, '_>) -> Result<Vec<Vec<C
         made.add(row)?;
     }
     Ok(made.columns)
+}
+
+/// An input of a rule, sorted, with a name for each column. Adds the bytes of its values to
+/// `given_bytes`.
+fn input_frame(call: &Call<'_, '_>, number: usize, given_bytes: &mut u64) -> Result<Frame> {
+    let interner = call.query.interner;
+    let columns = call.columns(number)?;
+    let rows = columns.first().map_or(0, Vec::len);
+    let by: Vec<(&[Cell], bool)> = columns.iter().map(|one| (one.as_slice(), false)).collect();
+    let order = crate::value::sort::order(&by, rows, interner, &|| call.query.check(0))?;
+    let mut values = |column: &Vec<Cell>| -> Result<Series> {
+        let mut values = Vec::with_capacity(rows);
+        for some in order.chunks(ROWS_UNCHECKED) {
+            let bytes = |&row: &u32| interner.with(column[row as usize], bytes_of);
+            *given_bytes += some.iter().map(bytes).sum::<u64>();
+            call.query.check(*given_bytes)?;
+            values.extend(some.iter().map(|&row| interner.value(column[row as usize])));
+        }
+        Ok(values.into())
+    };
+    let mut seen = BTreeSet::new();
+    let names = call.names(number)?.into_iter().chain(std::iter::repeat(String::new()));
+    let names = names.take(columns.len()).enumerate().map(|(place, name)| {
+        // Replaces wildcards and repeated names.
+        let is_new = !name.is_empty() && seen.insert(name.clone());
+        if is_new { name } else { format!("_{place}") }
+    });
+    let series = columns.iter().map(&mut values).collect::<Result<Vec<_>>>()?;
+    let frame = Frame::new(names.collect(), series);
+    frame.map_err(|error| Error::value(error.to_string(), call.input_span(number)))
 }
 
 /// Rows that a rule has added.

@@ -208,29 +208,28 @@ pub(super) fn a_star(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     }
 }
 
-/// Returns rows `number, start, path`.
-pub(super) fn random_walk(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+/// The projection of a walk whose weights depend on the rows of the edges, and the columns of these
+/// rows. Each edge's weight is the number of its row, which is exact below 2^53.
+fn edge_rows<'c>(call: &'c Call<'_, '_>) -> Result<(Projection<'c>, Vec<Vec<Cell>>)> {
+    let rows = call.columns(0)?;
+    let mut edges = call.edges(false, &[2])?;
+    edges.weights = Some((0..edges.sources.len()).map(|row| row as f64).collect());
+    Ok((call.project(edges)?, rows))
+}
+
+fn walk_options(call: &Call<'_, '_>) -> Result<algo::random_walk::Options> {
     call.required("steps", "`steps` is how long a walk gets")?;
-    let options = algo::random_walk::Options {
+    Ok(algo::random_walk::Options {
         steps: rounds(call.positive("steps")?, 1) as usize,
         iterations: call.positive("iterations")?.unwrap_or(1),
-    };
-    let arity = call.arity(1)?;
-    let weight = match call.option("weight") {
-        Some(expr) => Some(Formula::new(call, expr, call.names(1)?, call.names(0)?)?),
-        None => None,
-    };
-    let reads_edges = weight.as_ref().is_some_and(|one| one.read.iter().any(|&c| c >= arity));
-    let mut rows = Vec::new();
-    let projection = if reads_edges {
-        rows = call.columns(0)?;
-        let mut edges = call.edges(false, &[2])?;
-        // Each edge's weight is the number of its row, which is exact below 2^53.
-        edges.weights = Some((0..edges.sources.len()).map(|row| row as f64).collect());
-        call.project(edges)?
-    } else {
-        call.projection(false, &[2])?
-    };
+    })
+}
+
+/// The vertices that walks start from.
+///
+/// # Errors
+/// One of them is not among the vertices of the second input.
+fn walk_starts(call: &Call<'_, '_>) -> Result<Vec<Cell>> {
     let starts = call.cells(2)?;
     let known: HashSet<Cell> = call.cells(1)?.into_iter().collect();
     if let Some(&stranger) = starts.iter().find(|&start| !known.contains(start)) {
@@ -238,6 +237,23 @@ pub(super) fn random_walk(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
         let what = format!("{value} is none of the nodes, so no walk starts there");
         return Err(Error::value(what, call.input_span(2)));
     }
+    Ok(starts)
+}
+
+/// Returns rows `number, start, path`.
+pub(super) fn random_walk(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    let options = walk_options(call)?;
+    let arity = call.arity(1)?;
+    let weight = match call.option("weight") {
+        Some(expr) => Some(Formula::new(call, expr, call.names(1)?, call.names(0)?)?),
+        None => None,
+    };
+    let reads_edges = weight.as_ref().is_some_and(|one| one.read.iter().any(|&c| c >= arity));
+    let (projection, rows) = match reads_edges {
+        true => edge_rows(call)?,
+        false => (call.projection(false, &[2])?, Vec::new()),
+    };
+    let starts = walk_starts(call)?;
     let of_vertex = weight.iter().flat_map(|one| one.read.iter().copied());
     let of_vertex = of_vertex.filter(|&column| column < arity);
     let properties = Properties::new(call, 1, &projection, of_vertex)?;

@@ -268,77 +268,104 @@ impl<'a> Fixpoint<'a> {
     }
 
     fn run_recursive(&mut self, group: &GroupPlan) -> Result<()> {
-        let plan = self.context.plan;
-        let is_meet = |predicate: usize| plan.program.predicates[predicate].is_meet();
         let mut is_first = true;
         loop {
             if let Some(profile) = &mut self.profile {
                 profile.round();
             }
-            let mut fresh: HashMap<usize, Table> = HashMap::new();
-            for &predicate in &group.group.predicates {
-                let arity = self.context.tables[predicate].arity();
-                let kind = &plan.program.predicates[predicate].kind;
-                let table = match is_meet(predicate) {
-                    true => Table::new(arity, plain_columns(aggregates_of(kind))),
-                    false => Table::set(arity),
-                };
-                fresh.insert(predicate, table);
-            }
+            let mut fresh = self.empty_tables(group);
             for rule in &group.rules {
-                let predicate = plan.program.rules[rule.rule].predicate;
-                let head = &plan.program.rules[rule.rule].head;
                 let bodies: &[PipelinePlan] = match (&rule.first, is_first) {
                     (Some(body), true) => std::slice::from_ref(body),
                     (_, false) => &rule.rounds,
                     (None, true) => &[],
                 };
                 for body in bodies {
-                    let Some(table) = fresh.remove(&predicate) else { continue };
-                    let aggregates = aggregates_of(&plan.program.predicates[predicate].kind);
-                    let found = if is_meet(predicate) {
-                        let mut sink = MeetSink { table, head, aggregates };
-                        self.run_body(body, rule.rule, &mut sink)?;
-                        sink.table
-                    } else {
-                        // Indexed before the sink shares the table: a shared table would be copied
-                        // to be indexed.
-                        self.index_for(body)?;
-                        if let Some(tried) = &body.tried {
-                            self.index_for(&tried.plan)?;
-                        }
-                        let known = Some(Arc::clone(&self.context.tables[predicate]));
-                        let mut sink = SetSink { table, head, known, enough: usize::MAX };
-                        self.run_body(body, rule.rule, &mut sink)?;
-                        sink.table
-                    };
-                    fresh.insert(predicate, found);
+                    self.run_in_round(body, rule.rule, &mut fresh)?;
                 }
             }
             is_first = false;
-            let mut grown = false;
-            for &predicate in &group.group.predicates {
-                let Some(found) = fresh.remove(&predicate) else { continue };
-                let before = self.context.tables[predicate].rows();
-                let aggregates = aggregates_of(&plan.program.predicates[predicate].kind);
-                let (limits, interner) = (self.context.limits, self.context.interner);
-                let check = || limits.check(interner.bytes());
-                self.context.tables.change(predicate, |table| {
-                    let table = Arc::make_mut(table);
-                    match is_meet(predicate) {
-                        true => join_best(table, aggregates, &found, interner, &check),
-                        false => table.insert_all(&found, &check),
-                    }
-                })?;
-                let total = self.context.tables[predicate].rows();
-                self.context.marks[predicate] = Marks { old: before, total };
-                grown |= total > before;
-            }
+            let has_grown = self.add_round(group, fresh)?;
             self.context.check(0)?;
-            if !grown {
+            if !has_grown {
                 return Ok(());
             }
         }
+    }
+
+    fn is_meet(&self, predicate: usize) -> bool {
+        self.context.plan.program.predicates[predicate].is_meet()
+    }
+
+    /// Tables for the rows of a round, by predicate.
+    fn empty_tables(&self, group: &GroupPlan) -> HashMap<usize, Table> {
+        let table = |&predicate: &usize| {
+            let arity = self.context.tables[predicate].arity();
+            let kind = &self.context.plan.program.predicates[predicate].kind;
+            let table = match self.is_meet(predicate) {
+                true => Table::new(arity, plain_columns(aggregates_of(kind))),
+                false => Table::set(arity),
+            };
+            (predicate, table)
+        };
+        group.group.predicates.iter().map(table).collect()
+    }
+
+    /// Runs a body of a rule, and adds its rows to the round's table.
+    fn run_in_round(
+        &mut self,
+        body: &PipelinePlan,
+        rule: usize,
+        fresh: &mut HashMap<usize, Table>,
+    ) -> Result<()> {
+        let program = &self.context.plan.program;
+        let predicate = program.rules[rule].predicate;
+        let head = &program.rules[rule].head;
+        let Some(table) = fresh.remove(&predicate) else { return Ok(()) };
+        let found = if self.is_meet(predicate) {
+            let aggregates = aggregates_of(&program.predicates[predicate].kind);
+            let mut sink = MeetSink { table, head, aggregates };
+            self.run_body(body, rule, &mut sink)?;
+            sink.table
+        } else {
+            // Indexed before the sink shares the table: a shared table would be copied to be
+            // indexed.
+            self.index_for(body)?;
+            if let Some(tried) = &body.tried {
+                self.index_for(&tried.plan)?;
+            }
+            let known = Some(Arc::clone(&self.context.tables[predicate]));
+            let mut sink = SetSink { table, head, known, enough: usize::MAX };
+            self.run_body(body, rule, &mut sink)?;
+            sink.table
+        };
+        fresh.insert(predicate, found);
+        Ok(())
+    }
+
+    /// Adds the rows of a round to the tables; they become the deltas. Returns whether there were
+    /// new ones.
+    fn add_round(&mut self, group: &GroupPlan, mut fresh: HashMap<usize, Table>) -> Result<bool> {
+        let mut has_grown = false;
+        for &predicate in &group.group.predicates {
+            let Some(found) = fresh.remove(&predicate) else { continue };
+            let before = self.context.tables[predicate].rows();
+            let is_meet = self.is_meet(predicate);
+            let aggregates = aggregates_of(&self.context.plan.program.predicates[predicate].kind);
+            let (limits, interner) = (self.context.limits, self.context.interner);
+            let check = || limits.check(interner.bytes());
+            self.context.tables.change(predicate, |table| {
+                let table = Arc::make_mut(table);
+                match is_meet {
+                    true => join_best(table, aggregates, &found, interner, &check),
+                    false => table.insert_all(&found, &check),
+                }
+            })?;
+            let total = self.context.tables[predicate].rows();
+            self.context.marks[predicate] = Marks { old: before, total };
+            has_grown |= total > before;
+        }
+        Ok(has_grown)
     }
 
     /// Runs the pipeline of a body, after building the indexes that its joins need.

@@ -10,9 +10,10 @@
 //!    and sinks live for one wave, and tables, parameters and expressions are older than the mark.
 //!    Tries move the mark when they grow.
 
+use crate::batch_size::Wanted;
 use crate::error::Result;
 use crate::fixpoint::Fixpoint;
-use crate::parallel::ParallelPipeline;
+use crate::parallel::{ParallelPipeline, WorkerPool};
 use crate::pipeline::Pipeline;
 use crate::profile::Clock;
 use crate::result_stream::ResultStream;
@@ -20,8 +21,9 @@ use crate::sink::Sink;
 use crate::sink::stream::{MEMORY_SHARE, StreamingSink};
 use crate::storage::access_path::StoredPath;
 use crate::storage::relation_source::Readable;
+use crate::value::cell::Mark;
 use crate::value::columns::Columns;
-use base::Projection;
+use base::{KeyRange, Projection};
 use plan::{PipelinePlan, Rule, Step};
 use std::collections::VecDeque;
 use store::Read;
@@ -62,6 +64,16 @@ fn range_rows(
     Ok(wanted.min(fit.max(RANGE_ROWS_MIN)))
 }
 
+/// How ranges of a relation are read in waves.
+struct Waves<'a, 'w> {
+    plan: &'w PipelinePlan,
+    /// Number of variables of the rule.
+    variables: usize,
+    worker_pool: &'a WorkerPool,
+    /// Ranges that are read at a time, one by each thread.
+    threads: usize,
+}
+
 impl<'a> Fixpoint<'a> {
     /// Runs the body of the entry rule, and passes its rows to `stream` as they are found; `enough`
     /// rows are enough.
@@ -95,15 +107,7 @@ impl<'a> Fixpoint<'a> {
         }
         self.hints.not_compared.clone_from(&plan.not_compared);
         let threads = self.worker_pool.map_or(1, |worker_pool| worker_pool.free() + 1);
-        let mut rows = 0;
-        if let Some(Step::Stored { stored, .. }) = plan.steps.first().map(|planned| &planned.step)
-            && let Readable::Stored(relation) = self.context.relation(*stored)
-        {
-            let (path, memory) = (&relation.paths[0], self.context.limits.memory_bytes_max());
-            sink.range_rows =
-                range_rows(path, self.context.read, threads, sink.range_rows, memory)?;
-            rows = self.context.read.estimate(path.keyspace, &path.all())?.rows;
-        }
+        let rows = self.fit_ranges(plan, threads, &mut sink)?;
         let ranges = rows.div_ceil(sink.range_rows).clamp(1, RANGES_MAX);
         // A pipeline that is dropped again, so that what its expressions hold is older than the
         // mark.
@@ -115,33 +119,46 @@ impl<'a> Fixpoint<'a> {
             return sink.hand_on(&self.context).map(drop);
         };
         self.index_for(plan)?;
+        let waves = Waves { plan, variables, worker_pool, threads };
+        self.run_waves(&waves, ranges.into(), &mut sink)
+    }
+
+    /// Fits the rows of a range to the memory limit. Returns the rows of the relation that the
+    /// pipeline reads first; 0 if none is stored.
+    fn fit_ranges(
+        &self,
+        plan: &PipelinePlan,
+        threads: usize,
+        sink: &mut StreamingSink<'_>,
+    ) -> Result<u64> {
+        if let Some(Step::Stored { stored, .. }) = plan.steps.first().map(|planned| &planned.step)
+            && let Readable::Stored(relation) = self.context.relation(*stored)
+        {
+            let (path, memory) = (&relation.paths[0], self.context.limits.memory_bytes_max());
+            sink.range_rows =
+                range_rows(path, self.context.read, threads, sink.range_rows, memory)?;
+            return Ok(self.context.read.estimate(path.keyspace, &path.all())?.rows);
+        }
+        Ok(0)
+    }
+
+    /// Reads the ranges in waves, and passes the rows of each to the consumer.
+    fn run_waves(
+        &mut self,
+        waves: &Waves<'a, '_>,
+        mut ranges: VecDeque<KeyRange>,
+        sink: &mut StreamingSink<'a>,
+    ) -> Result<()> {
         let mut mark = self.context.interner.mark();
         let mut tries_bytes = self.context.tries.bytes();
-        let mut ranges = VecDeque::from(ranges);
-        let mut in_wave = threads;
+        let mut in_wave = waves.threads;
         loop {
             let wave: Vec<_> = ranges.drain(..in_wave.min(ranges.len())).collect();
             if wave.is_empty() {
                 return sink.hand_on(&self.context).map(drop);
             }
             sink.lasting_bytes = mark.bytes();
-            let mut body = Pipeline::new(plan, variables, &self.context.computer())?;
-            body.set_enough(sink.enough);
-            body.set_hints(self.hints.clone());
-            body.clock = self.profile.as_ref().map(|_| Clock::new(plan.steps.len()));
-            let parallel = ParallelPipeline::new(
-                worker_pool,
-                &self.context,
-                plan,
-                variables,
-                &self.hints,
-                &mut sink,
-            );
-            let (wanted, unread) = parallel.run_over(wave, &mut body)?;
-            if let (Some(profile), Some(clock)) = (&mut self.profile, body.clock.take()) {
-                profile.add(plan, clock);
-            }
-            self.passed_on = sink.taken;
+            let (wanted, unread) = self.run_wave(waves, wave, sink)?;
             unread.into_iter().rev().for_each(|range| ranges.push_front(range));
             if self.context.tries.bytes() != tries_bytes {
                 // The tries may hold values that were interned in this wave.
@@ -155,19 +172,54 @@ impl<'a> Fixpoint<'a> {
             // but ends early if it finds many rows.
             let is_full = sink.is_full(&self.context);
             in_wave = match is_full {
-                true => threads,
-                false => (2 * in_wave).min(WAVE_MAX * threads),
+                true => waves.threads,
+                false => (2 * in_wave).min(WAVE_MAX * waves.threads),
             };
-            if is_full {
-                let mut list = sink.let_go();
-                let interner = self.context.interner.split_off(&mark, &mut list.columns);
-                // A part without rows says nothing about its columns, so only the last part may be
-                // empty.
-                if list.rows > 0 && !stream.hand(list, interner)? {
-                    return Ok(());
-                }
-                sink.since_us = self.context.limits.now_us();
+            if is_full && !self.hand_on_releasing(sink, &mark)? {
+                return Ok(());
             }
         }
+    }
+
+    /// Reads the ranges of one wave. Returns whether more rows are wanted, and the ranges that were
+    /// not read.
+    fn run_wave(
+        &mut self,
+        waves: &Waves<'a, '_>,
+        wave: Vec<KeyRange>,
+        sink: &mut StreamingSink<'a>,
+    ) -> Result<(Wanted, Vec<KeyRange>)> {
+        let &Waves { plan, variables, worker_pool, .. } = waves;
+        let mut body = Pipeline::new(plan, variables, &self.context.computer())?;
+        body.set_enough(sink.enough);
+        body.set_hints(self.hints.clone());
+        body.clock = self.profile.as_ref().map(|_| Clock::new(plan.steps.len()));
+        let parallel = ParallelPipeline::new(
+            worker_pool,
+            &self.context,
+            plan,
+            variables,
+            &self.hints,
+            &mut *sink,
+        );
+        let (wanted, unread) = parallel.run_over(wave, &mut body)?;
+        if let (Some(profile), Some(clock)) = (&mut self.profile, body.clock.take()) {
+            profile.add(plan, clock);
+        }
+        self.passed_on = sink.taken;
+        Ok((wanted, unread))
+    }
+
+    /// Passes the rows of a wave on, with the values that were interned after `mark`, which are
+    /// released. Returns whether more rows are wanted.
+    fn hand_on_releasing(&self, sink: &mut StreamingSink<'_>, mark: &Mark) -> Result<Wanted> {
+        let mut list = sink.let_go();
+        let interner = self.context.interner.split_off(mark, &mut list.columns);
+        // A part without rows says nothing about its columns, so only the last part may be empty.
+        if list.rows > 0 && !sink.stream.hand(list, interner)? {
+            return Ok(false);
+        }
+        sink.since_us = self.context.limits.now_us();
+        Ok(true)
     }
 }

@@ -17,6 +17,7 @@ use std::ops::Range;
 
 /// A join with a table in memory.
 struct TableJoin<'j> {
+    pub(crate) table: &'j Table,
     /// The bound columns.
     pub(crate) columns: Vec<usize>,
     /// Their values: one column each, by input row.
@@ -28,22 +29,32 @@ struct TableJoin<'j> {
     pub(crate) negated: bool,
 }
 
-fn joined(
-    input: &Bindings,
-    rows: &[u32],
-    live: &[usize],
-    table: &Table,
-    found: &[u32],
-    outputs: &[(usize, usize)],
-) -> Bindings {
-    let mut output = input.gather(rows, live);
-    for &(column, var) in outputs {
-        if live.contains(&var) && found.len() == rows.len() {
-            let column = table.column(column);
-            output.columns[var] = found.iter().map(|&there| column[there as usize]).collect();
-        }
+/// Rows of a batch with the rows of a table that they are joined with, in pairs.
+#[derive(Default)]
+struct JoinedRows {
+    input: Vec<u32>,
+    /// Empty if only the rows of the batch are wanted.
+    table: Vec<u32>,
+}
+
+impl JoinedRows {
+    #[inline]
+    fn push(&mut self, row: usize, there: usize) {
+        self.input.push(row as u32);
+        self.table.push(there as u32);
     }
-    output
+
+    fn gather(&self, input: &Bindings, live: &[usize], join: &TableJoin<'_>) -> Bindings {
+        let mut output = input.gather(&self.input, live);
+        for &(column, var) in join.outputs {
+            if live.contains(&var) && self.table.len() == self.input.len() {
+                let column = join.table.column(column);
+                output.columns[var] =
+                    self.table.iter().map(|&there| column[there as usize]).collect();
+            }
+        }
+        output
+    }
 }
 
 /// A join with a derived relation, or with a relation of the script.
@@ -97,8 +108,8 @@ impl Pipeline<'_> {
             Version::Old => 0..marks.old,
             Version::Delta => marks.old..marks.total,
         };
-        let join = TableJoin { columns, keys, outputs, rows, negated: *negated };
-        self.join_table(at, input, &table, &join, context, out)
+        let join = TableJoin { table: &table, columns, keys, outputs, rows, negated: *negated };
+        self.join_table(at, input, &join, context, out)
     }
 
     /// Joins with a relation of the script that is in memory.
@@ -121,79 +132,105 @@ impl Pipeline<'_> {
         let columns: Vec<usize> = bound.iter().map(|(column, _)| *column).collect();
         let keys = bound.iter().map(|(_, var)| Cow::from(&input.columns[*var]));
         let (keys, rows) = (keys.collect(), 0..table.rows());
-        let join = TableJoin { columns, keys, outputs, rows, negated: *negated };
-        self.join_table(at, input, table, &join, context, out)
+        let join = TableJoin { table, columns, keys, outputs, rows, negated: *negated };
+        self.join_table(at, input, &join, context, out)
     }
 
     fn join_table(
         &mut self,
         at: usize,
         input: &Bindings,
-        table: &Table,
         join: &TableJoin<'_>,
         context: &ExecContext<'_>,
         out: Out<'_>,
     ) -> Result<Wanted> {
-        let live = &self.steps[at].planned.live;
         let once = join.negated || (join.outputs.is_empty() && self.is_set());
         if !once && join.outputs.is_empty() && self.duplicates == Duplicates::Weigh {
-            return self.count_matches(at, input, table, join, context, out);
+            return self.count_matches(at, input, join, context, out);
         }
-        let (mut rows, mut found) = (Vec::new(), Vec::new());
+        let mut joined = JoinedRows::default();
         let mut key = Vec::with_capacity(join.keys.len());
         for row in 0..input.rows {
-            if join.columns.is_empty() {
-                let mut any = false;
-                for there in join.rows.clone().filter(|&there| table.is_live(there)) {
-                    any = true;
-                    if once {
-                        break;
-                    }
-                    rows.push(row as u32);
-                    found.push(there as u32);
-                    if rows.len() >= BATCH_ROWS {
-                        let output = joined(input, &rows, live, table, &found, join.outputs);
-                        if !self.hand_on(at, output, context, out)? {
-                            return Ok(false);
-                        }
-                        rows.clear();
-                        found.clear();
-                    }
-                }
-                if once && any != join.negated {
-                    rows.push(row as u32);
-                }
+            let any = if join.columns.is_empty() {
+                let Some(any) = self.join_all(at, input, row, join, &mut joined, context, out)?
+                else {
+                    return Ok(false);
+                };
+                any
             } else {
                 key.clear();
                 key.extend(join.keys.iter().map(|column| column[row]));
                 let mut any = false;
-                let first = found.len();
-                table.each_match(&join.columns, &key, &join.rows, |there| {
+                let first = joined.table.len();
+                join.table.each_match(&join.columns, &key, &join.rows, |there| {
                     any = true;
                     if !once {
-                        rows.push(row as u32);
-                        found.push(there as u32);
+                        joined.push(row, there);
                     }
                     !once
                 });
-                if table.is_sorted() {
+                if join.table.is_sorted() {
                     // The index returns rows from the last to the first.
-                    found[first..].reverse();
+                    joined.table[first..].reverse();
                 }
-                if once && any != join.negated {
-                    rows.push(row as u32);
-                }
+                any
+            };
+            if once && any != join.negated {
+                joined.input.push(row as u32);
             }
-            if rows.len() >= BATCH_ROWS {
-                let output = joined(input, &rows, live, table, &found, join.outputs);
-                if !self.hand_on(at, output, context, out)? {
-                    return Ok(false);
-                }
-                rows.clear();
-                found.clear();
+            if joined.input.len() >= BATCH_ROWS
+                && !self.hand_on_joined(at, input, join, &mut joined, context, out)?
+            {
+                return Ok(false);
             }
         }
-        let output = joined(input, &rows, live, table, &found, join.outputs);
+        self.hand_on_joined(at, input, join, &mut joined, context, out)
+    }
+
+    /// Pairs a row with all rows of the table. Returns whether there are any; `None` if no more
+    /// rows are wanted.
+    #[expect(clippy::too_many_arguments, reason = "a row of a batch, and where its pairs go")]
+    #[inline]
+    fn join_all(
+        &mut self,
+        at: usize,
+        input: &Bindings,
+        row: usize,
+        join: &TableJoin<'_>,
+        joined: &mut JoinedRows,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Option<bool>> {
+        let once = join.negated || (join.outputs.is_empty() && self.is_set());
+        let mut any = false;
+        for there in join.rows.clone().filter(|&there| join.table.is_live(there)) {
+            any = true;
+            if once {
+                break;
+            }
+            joined.push(row, there);
+            if joined.input.len() >= BATCH_ROWS
+                && !self.hand_on_joined(at, input, join, joined, context, out)?
+            {
+                return Ok(None);
+            }
+        }
+        Ok(Some(any))
+    }
+
+    /// Passes joined rows on, and clears them.
+    fn hand_on_joined(
+        &mut self,
+        at: usize,
+        input: &Bindings,
+        join: &TableJoin<'_>,
+        joined: &mut JoinedRows,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        let output = joined.gather(input, &self.steps[at].planned.live, join);
+        joined.input.clear();
+        joined.table.clear();
         self.hand_on(at, output, context, out)
     }
 
@@ -202,14 +239,13 @@ impl Pipeline<'_> {
         &mut self,
         at: usize,
         input: &Bindings,
-        table: &Table,
         join: &TableJoin<'_>,
         context: &ExecContext<'_>,
         out: Out<'_>,
     ) -> Result<Wanted> {
         let live = &self.steps[at].planned.live;
         let (mut rows, mut weights) = (Vec::new(), Vec::new());
-        let all = join.rows.clone().filter(|&there| table.is_live(there)).count() as u64;
+        let all = join.rows.clone().filter(|&there| join.table.is_live(there)).count() as u64;
         let mut key = Vec::with_capacity(join.keys.len());
         for row in 0..input.rows {
             let mut matches = all;
@@ -217,7 +253,7 @@ impl Pipeline<'_> {
                 matches = 0;
                 key.clear();
                 key.extend(join.keys.iter().map(|column| column[row]));
-                table.each_match(&join.columns, &key, &join.rows, |_| {
+                join.table.each_match(&join.columns, &key, &join.rows, |_| {
                     matches += 1;
                     true
                 });

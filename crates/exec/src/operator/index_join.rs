@@ -139,6 +139,27 @@ impl Room {
     }
 }
 
+/// How many of the first of these rows one call looks up, by the estimates of some of their keys.
+fn fitting_by_sample(
+    join: &IndexJoin<'_>,
+    rows: Range<usize>,
+    room: &Room,
+    context: &ExecContext<'_>,
+) -> Result<usize> {
+    let keys = rows.len();
+    let samples = (keys / KEYS_A_SAMPLE).max(1);
+    let mut sum = Estimate::default();
+    for sample in 0..samples {
+        let row = rows.start + (2 * sample + 1) * keys / (2 * samples);
+        if let Some(range) = join.range(row, context) {
+            let found = context.read.estimate(join.path.keyspace, &range)?;
+            sum.rows += found.rows;
+            sum.bytes += found.bytes;
+        }
+    }
+    Ok(room.fitting(sum, samples, keys))
+}
+
 impl Operator for IndexJoin<'_> {
     const NAME: OperatorName = OperatorName::IndexJoin;
 
@@ -239,13 +260,7 @@ impl Pipeline<'_> {
             let found = context.read.estimate(path.keyspace, &range)?;
             return Ok(usize::from(room.holds(found, 1)));
         }
-        let all = match self.steps[join.at].all {
-            Some(all) => all,
-            None => {
-                let all = context.read.estimate(path.keyspace, &path.all())?;
-                *self.steps[join.at].all.insert(all)
-            }
-        };
+        let all = self.estimate_all(join, context)?;
         if !self.is_enough_soon(keys) && self.is_small(columns.len(), is_costly, all, context) {
             return Ok(keys);
         }
@@ -256,17 +271,7 @@ impl Pipeline<'_> {
         if room.holds(all, keys as u64) {
             return Ok(keys);
         }
-        let samples = (keys / KEYS_A_SAMPLE).max(1);
-        let mut sum = Estimate::default();
-        for sample in 0..samples {
-            let row = rows.start + (2 * sample + 1) * keys / (2 * samples);
-            if let Some(range) = join.range(row, context) {
-                let found = context.read.estimate(path.keyspace, &range)?;
-                sum.rows += found.rows;
-                sum.bytes += found.bytes;
-            }
-        }
-        let fits = room.fitting(sum, samples, keys);
+        let fits = fitting_by_sample(join, rows.clone(), &room, context)?;
         if room.holds(all, 1) || !is_costly && self.longest(join, context)? <= room.rows {
             return Ok(fits);
         }
@@ -277,6 +282,21 @@ impl Pipeline<'_> {
         let mut first_long = fits;
         find_long(path, &ranges, &room, context, &mut first_long)?;
         Ok(first_long)
+    }
+
+    /// Estimated size of the whole order that is read.
+    fn estimate_all(
+        &mut self,
+        join: &IndexJoin<'_>,
+        context: &ExecContext<'_>,
+    ) -> Result<Estimate> {
+        match self.steps[join.at].all {
+            Some(all) => Ok(all),
+            None => {
+                let all = context.read.estimate(join.path.keyspace, &join.path.all())?;
+                Ok(*self.steps[join.at].all.insert(all))
+            }
+        }
     }
 
     /// Whether the keys are so few that the rows that are enough may come from them.

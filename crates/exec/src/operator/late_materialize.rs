@@ -12,16 +12,18 @@
 use crate::batch_size::Wanted;
 use crate::context::ExecContext;
 use crate::error::Result;
-use crate::expr::Computer;
 use crate::expr::batch::Bindings;
+use crate::expr::{Compiled, Computer};
+use crate::limits::QueryLimits;
+use crate::operator::scan::ScannedRange;
 use crate::pipeline::Pipeline;
 use crate::sink::Out;
 use crate::sink::top_k::TopK;
 use crate::storage::access_path::StoredPath;
 use crate::value::columns::Columns;
-use base::KeyRange;
 use plan::{OperatorName, Step, Var};
 use std::sync::Arc;
+use syntax::Span;
 
 /// The columns that are read before the conditions, and those after.
 pub(crate) struct LateMaterialization {
@@ -79,63 +81,35 @@ impl Pipeline<'_> {
     }
 
     /// Passes on the rows of a scan that satisfy the filters after it, for a single input row.
-    #[expect(clippy::too_many_arguments, reason = "a scan, and where its rows go")]
     pub(crate) fn scan_late_materialized(
         &mut self,
-        at: usize,
-        input: &Bindings,
+        scan: ScannedRange<'_>,
         late_materialization: &LateMaterialization,
-        path: &StoredPath,
-        range: KeyRange,
-        chunk_rows: usize,
         context: &ExecContext<'_>,
         out: Out<'_>,
     ) -> Result<Wanted> {
-        let LateMaterialization { filters, first, rest, given, by } = late_materialization;
+        let ScannedRange { at, input, path, range, chunk_rows } = scan;
+        let LateMaterialization { filters, first, rest, given, .. } = late_materialization;
         let last = at + filters;
         let columns = |of: &[(usize, Var)]| -> Vec<usize> { of.iter().map(|one| one.0).collect() };
         let filters: Vec<_> = self.steps[at + 1..=last]
             .iter()
             .filter_map(|ready| Some((ready.expr.clone()?, ready.planned.span)))
             .collect();
-        let planned = self.steps[last].planned;
-        let live = &planned.live;
+        let live = &self.steps[last].planned.live;
         let not_compared = self.not_compared_columns(at);
         // If few rows are enough, the first pieces are small.
         let piece_rows = self.batch_rows;
         let (read, interner) = (context.read, context.interner);
         let parameters = context.parameters.clone();
-        let computer = Computer::new(interner, &parameters, context.ambient);
-        let limits = context.limits;
-        let all: Vec<Var> = given.iter().copied().chain(first.iter().map(|one| one.1)).collect();
-        // Batches and rows of each filter.
-        let mut taken = vec![(0, 0); filters.len()];
-        let mut pick = |found: Columns| -> Result<(Columns, Vec<u32>)> {
-            limits.check(interner.bytes())?;
-            let mut rows = input.gather(&vec![0; found.rows], given);
-            for ((_, var), column) in first.iter().zip(found.columns) {
-                rows.columns[*var] = column;
-            }
-            let mut picked: Vec<u32> = (0..found.rows as u32).collect();
-            let mut keep = |rows: &mut Bindings, kept: &[u32]| {
-                if kept.len() < rows.rows {
-                    picked = kept.iter().map(|&row| picked[row as usize]).collect();
-                    *rows = rows.gather(kept, &all);
-                }
-            };
-            for ((expr, span), (batches, all)) in filters.iter().zip(&mut taken) {
-                *batches += 1;
-                *all += rows.rows as u64;
-                let kept = computer.select(expr, &rows, *span)?;
-                keep(&mut rows, &kept);
-            }
-            if let Some((first, var)) = by
-                && let Some(kept) = first.kept(&rows.columns[*var], interner)
-            {
-                keep(&mut rows, &kept);
-            }
-            let columns = first.iter().map(|(_, var)| std::mem::take(&mut rows.columns[*var]));
-            Ok((Columns { rows: picked.len(), columns: columns.collect() }, picked))
+        let mut early = EarlyFilters {
+            taken: vec![(0, 0); filters.len()],
+            filters,
+            input,
+            vars: given.iter().copied().chain(first.iter().map(|one| one.1)).collect(),
+            late_materialization,
+            computer: Computer::new(interner, &parameters, context.ambient),
+            limits: context.limits,
         };
         let mark = self.mark(context);
         let mut wants_more = true;
@@ -154,14 +128,61 @@ impl Pipeline<'_> {
             chunk_rows,
             piece_rows,
             interner,
-            &mut pick,
+            &mut |found| early.pick(found),
             &mut visit,
         )?;
         if let Some(clock) = &mut self.clock {
-            for (step, (batches, rows)) in (at + 1..).zip(taken) {
+            for (step, (batches, rows)) in (at + 1..).zip(early.taken) {
                 clock.note_fused(step, OperatorName::Filter, batches, rows);
             }
         }
         Ok(wants_more)
+    }
+}
+
+/// The filters that are evaluated before the other columns are read.
+struct EarlyFilters<'f> {
+    late_materialization: &'f LateMaterialization,
+    /// The input row.
+    input: &'f Bindings,
+    filters: Vec<(Compiled, Span)>,
+    /// Variables that the filters read.
+    vars: Vec<Var>,
+    /// Batches and rows of each filter.
+    taken: Vec<(u64, u64)>,
+    computer: Computer<'f>,
+    limits: &'f QueryLimits<'f>,
+}
+
+impl EarlyFilters<'_> {
+    /// The rows that satisfy the filters, and their numbers, of rows with the first columns.
+    fn pick(&mut self, found: Columns) -> Result<(Columns, Vec<u32>)> {
+        let LateMaterialization { first, given, by, .. } = self.late_materialization;
+        let interner = self.computer.interner;
+        self.limits.check(interner.bytes())?;
+        let mut rows = self.input.gather(&vec![0; found.rows], given);
+        for ((_, var), column) in first.iter().zip(found.columns) {
+            rows.columns[*var] = column;
+        }
+        let mut picked: Vec<u32> = (0..found.rows as u32).collect();
+        let mut keep = |rows: &mut Bindings, kept: &[u32]| {
+            if kept.len() < rows.rows {
+                picked = kept.iter().map(|&row| picked[row as usize]).collect();
+                *rows = rows.gather(kept, &self.vars);
+            }
+        };
+        for ((expr, span), (batches, all)) in self.filters.iter().zip(&mut self.taken) {
+            *batches += 1;
+            *all += rows.rows as u64;
+            let kept = self.computer.select(expr, &rows, *span)?;
+            keep(&mut rows, &kept);
+        }
+        if let Some((first, var)) = by
+            && let Some(kept) = first.kept(&rows.columns[*var], interner)
+        {
+            keep(&mut rows, &kept);
+        }
+        let columns = first.iter().map(|(_, var)| std::mem::take(&mut rows.columns[*var]));
+        Ok((Columns { rows: picked.len(), columns: columns.collect() }, picked))
     }
 }

@@ -41,6 +41,56 @@ pub(crate) struct TrieJoin<'i> {
     keys: ProbeKeys<'i>,
 }
 
+/// Input rows with the cells that all tries have for them.
+#[derive(Default)]
+struct CommonCells {
+    rows: Vec<u32>,
+    found: Vec<Cell>,
+    /// Multiplicity of each, where duplicates are counted.
+    weights: Vec<u64>,
+}
+
+impl CommonCells {
+    /// Adds the cells that all lists have for an input row of this weight. If they are counted and
+    /// not needed, only their number is added.
+    #[inline]
+    fn add(
+        &mut self,
+        row: usize,
+        weight: u64,
+        lists: &mut [&[Cell]],
+        duplicates: Duplicates,
+        is_needed: bool,
+    ) {
+        let Self { rows, found, weights } = self;
+        match duplicates {
+            Duplicates::Weigh if !is_needed => {
+                let mut all = 0_u64;
+                intersect(lists, |_, times| all = all.saturating_add(times));
+                if all > 0 {
+                    rows.push(row as u32);
+                    weights.push(weight.saturating_mul(all));
+                }
+            }
+            Duplicates::Weigh => intersect(lists, |cell, times| {
+                rows.push(row as u32);
+                found.push(cell);
+                weights.push(weight.saturating_mul(times));
+            }),
+            Duplicates::Merge => intersect(lists, |cell, _| {
+                rows.push(row as u32);
+                found.push(cell);
+            }),
+            Duplicates::Keep => intersect(lists, |cell, times| {
+                for _ in 0..times {
+                    rows.push(row as u32);
+                    found.push(cell);
+                }
+            }),
+        }
+    }
+}
+
 /// A join with one trie, or with several that bind a variable together.
 pub(crate) struct LeapfrogJoin<'i> {
     /// The step, or the first of the group.
@@ -139,8 +189,8 @@ impl Pipeline<'_> {
         let Step::Stored { outputs, negated, .. } = &planned.step else { return Ok(true) };
         let live = &planned.live;
         let trie = &*join.trie;
-        let once = *negated || (outputs.is_empty() && self.is_set());
         let mut rows: Vec<u32> = Vec::new();
+        let once = *negated || (outputs.is_empty() && self.is_set());
         if once {
             let is_kept = |row: &u32| trie.find(join.key(*row as usize)).is_empty() == *negated;
             rows.extend((0..input.rows as u32).filter(is_kept));
@@ -157,6 +207,23 @@ impl Pipeline<'_> {
             }
             return self.hand_on(at, input.gather_weighted(&rows, weights, live), context, out);
         }
+        self.hand_on_matches(at, input, join, context, out)
+    }
+
+    /// Passes on each row with its matches in a trie.
+    fn hand_on_matches(
+        &mut self,
+        at: usize,
+        input: &Bindings,
+        join: &TrieJoin<'_>,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        let planned = self.steps[at].planned;
+        let Step::Stored { outputs, .. } = &planned.step else { return Ok(true) };
+        let live = &planned.live;
+        let trie = &*join.trie;
+        let mut rows: Vec<u32> = Vec::new();
         let place = |column: usize| join.columns.iter().position(|&one| one == column);
         let from: Vec<(usize, usize)> =
             outputs.iter().filter_map(|&(column, var)| Some((place(column)?, var))).collect();
@@ -213,7 +280,7 @@ impl Pipeline<'_> {
         let Some(&(_, var)) = outputs.first() else { return Ok(true) };
         let live = &self.steps[last].planned.live;
         let is_needed = live.contains(&var);
-        let (mut rows, mut found, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        let mut common = CommonCells::default();
         let mut lists: Vec<&[Cell]> = Vec::with_capacity(joins.len());
         for row in 0..input.rows {
             lists.clear();
@@ -221,40 +288,15 @@ impl Pipeline<'_> {
                 let there = join.trie.find(join.key(row));
                 lists.push(join.trie.column(join.keys.columns.len(), &there));
             }
-            let weight = input.weight(row);
-            match self.duplicates {
-                Duplicates::Weigh if !is_needed => {
-                    let mut all = 0_u64;
-                    intersect(&mut lists, |_, times| all = all.saturating_add(times));
-                    if all > 0 {
-                        rows.push(row as u32);
-                        weights.push(weight.saturating_mul(all));
-                    }
-                }
-                Duplicates::Weigh => intersect(&mut lists, |cell, times| {
-                    rows.push(row as u32);
-                    found.push(cell);
-                    weights.push(weight.saturating_mul(times));
-                }),
-                Duplicates::Merge => intersect(&mut lists, |cell, _| {
-                    rows.push(row as u32);
-                    found.push(cell);
-                }),
-                Duplicates::Keep => intersect(&mut lists, |cell, times| {
-                    for _ in 0..times {
-                        rows.push(row as u32);
-                        found.push(cell);
-                    }
-                }),
-            }
-            if rows.len() >= BATCH_ROWS || row + 1 == input.rows {
-                let weights = std::mem::take(&mut weights);
-                let mut output = input.gather_weighted(&rows, weights, live);
+            common.add(row, input.weight(row), &mut lists, self.duplicates, is_needed);
+            if common.rows.len() >= BATCH_ROWS || row + 1 == input.rows {
+                let weights = std::mem::take(&mut common.weights);
+                let mut output = input.gather_weighted(&common.rows, weights, live);
                 if is_needed {
-                    output.columns[var] = std::mem::take(&mut found);
+                    output.columns[var] = std::mem::take(&mut common.found);
                 }
-                rows.clear();
-                found.clear();
+                common.rows.clear();
+                common.found.clear();
                 if !self.hand_on(last, output, context, out)? {
                     return Ok(false);
                 }

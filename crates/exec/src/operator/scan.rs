@@ -37,6 +37,20 @@ pub(crate) struct Scan<'i> {
     pub(crate) relation: &'i StoredRelation,
 }
 
+/// A range of a relation that is read for a batch.
+pub(crate) struct ScannedRange<'s> {
+    /// The step.
+    pub(crate) at: usize,
+    /// The batch.
+    pub(crate) input: &'s Bindings,
+    /// The order in which the relation is read.
+    pub(crate) path: &'s StoredPath,
+    /// The keys of that order.
+    pub(crate) range: KeyRange,
+    /// Rows that are read at a time.
+    pub(crate) chunk_rows: usize,
+}
+
 impl Operator for Scan<'_> {
     const NAME: OperatorName = OperatorName::Scan;
 
@@ -63,13 +77,10 @@ impl Pipeline<'_> {
         context: &ExecContext<'_>,
         out: Out<'_>,
     ) -> Result<Wanted> {
-        let planned = self.steps[at].planned;
-        let Step::Stored { stored, checks, outputs, negated, .. } = &planned.step else {
+        let Step::Stored { stored, checks, outputs, negated, .. } = &self.steps[at].planned.step
+        else {
             return Ok(true);
         };
-        let asked = ProbeKeys::new(&planned.step, &input, None, context.plan);
-        let mut wanted: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
-        wanted.extend(checks.iter().map(|(column, _)| *column));
         let once = *negated || (outputs.is_empty() && self.is_set());
         if !self.spend(context.plan.infos[*stored].rows) {
             return Ok(false);
@@ -79,50 +90,57 @@ impl Pipeline<'_> {
             (0, Some(part)) => Some((&relation.paths[0], part.clone())),
             _ => self.scanned(at, relation, context)?,
         };
-        let Some((stored_path, key_range)) = scanned else { return Ok(true) };
-        let main = &relation.paths[0];
-        let main_keys: Vec<usize> = (0..main.schema.keys.len()).collect();
-        let is_covered = stored_path.covers(&wanted);
-        let scanned_columns = if is_covered { &wanted } else { &main_keys };
-        let (read, interner, is_set) = (context.read, context.interner, self.is_set());
-        let mut any = false;
-        let mut wants_more = true;
+        let Some((path, range)) = scanned else { return Ok(true) };
+        let wanted: Vec<usize> = outputs.iter().chain(checks).map(|(column, _)| *column).collect();
+        let is_covered = path.covers(&wanted);
         let chunk_rows = (BATCH_ROWS / input.rows).clamp(64, CHUNK_ROWS);
-        let mark = self.mark(context);
+        let range = ScannedRange { at, input: &input, path, range, chunk_rows };
         if is_covered
             && input.rows == 1
             && !once
-            && let Some(late_materialization) = self.late_materialization(at, stored_path)
+            && let Some(late_materialization) = self.late_materialization(at, path)
         {
             self.note_operator(at, OperatorName::LateMaterialize);
-            return self.scan_late_materialized(
-                at,
-                &input,
-                &late_materialization,
-                stored_path,
-                key_range,
-                chunk_rows,
-                context,
-                out,
-            );
+            return self.scan_late_materialized(range, &late_materialization, context, out);
         }
-        let not_compared = if is_covered { self.not_compared_columns(at) } else { Vec::new() };
-        let scan = |visit: &mut dyn FnMut(Columns) -> Result<Wanted>| {
-            stored_path.scan_not_comparing(
-                read,
-                key_range,
-                scanned_columns,
-                &not_compared,
-                chunk_rows,
-                interner,
-                visit,
-            )
+        let main = if is_covered { None } else { Some(&relation.paths[0]) };
+        let (any, wants_more) = self.join_range(range, main, &wanted, context, out)?;
+        if once && checks.is_empty() && any != *negated {
+            return self.hand_on(at, input.keep(&self.steps[at].planned.live), context, out);
+        }
+        Ok(wants_more)
+    }
+
+    /// Joins a range with its batch. The `wanted` columns are looked up in `main`, if the range
+    /// lacks some. Returns whether there was a row, and whether more are wanted.
+    fn join_range(
+        &mut self,
+        scan: ScannedRange<'_>,
+        main: Option<&StoredPath>,
+        wanted: &[usize],
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<(bool, Wanted)> {
+        let ScannedRange { at, input, path, range, chunk_rows } = scan;
+        let planned = self.steps[at].planned;
+        let Step::Stored { checks, outputs, negated, .. } = &planned.step else {
+            return Ok((false, true));
         };
-        scan(&mut |mut found| {
-            if !is_covered {
+        let is_set = self.is_set();
+        let once = *negated || (outputs.is_empty() && is_set);
+        let asked = ProbeKeys::new(&planned.step, input, None, context.plan);
+        let (scanned_columns, not_compared) = match main {
+            Some(main) => ((0..main.schema.keys.len()).collect(), Vec::new()),
+            None => (wanted.to_vec(), self.not_compared_columns(at)),
+        };
+        let (read, interner) = (context.read, context.interner);
+        let (mut any, mut wants_more) = (false, true);
+        let mark = self.mark(context);
+        let mut visit = |mut found: Columns| {
+            if let Some(main) = main {
                 let keys: Vec<&[Cell]> = found.columns.iter().map(Vec::as_slice).collect();
                 let mut there = Vec::with_capacity(found.rows);
-                found = main.probe(read, &keys, found.rows, &wanted, interner, &mut there)?;
+                found = main.probe(read, &keys, found.rows, wanted, interner, &mut there)?;
             }
             any |= found.rows > 0;
             if once && checks.is_empty() {
@@ -133,19 +151,23 @@ impl Pipeline<'_> {
                 // equal to the one before.
                 found.dedup();
             }
-            if input.rows == 1 && checks.is_empty() {
-                wants_more = self.hand_on_scanned(at, &input, found, context, out)?;
-                self.handed_on(mark.as_ref(), context, out);
-                return Ok(wants_more);
-            }
-            wants_more = self.hand_on_pairs(at, &input, &found, &asked, context, out)?;
+            wants_more = match input.rows == 1 && checks.is_empty() {
+                true => self.hand_on_scanned(at, input, found, context, out)?,
+                false => self.hand_on_pairs(at, input, &found, &asked, context, out)?,
+            };
             self.handed_on(mark.as_ref(), context, out);
             Ok::<bool, Error>(wants_more)
-        })?;
-        if once && checks.is_empty() && any != *negated {
-            return self.hand_on(at, input.keep(&planned.live), context, out);
-        }
-        Ok(wants_more)
+        };
+        path.scan_not_comparing(
+            read,
+            range,
+            &scanned_columns,
+            &not_compared,
+            chunk_rows,
+            interner,
+            &mut visit,
+        )?;
+        Ok((any, wants_more))
     }
 
     /// Pairs all input rows with all scanned rows, in pieces.

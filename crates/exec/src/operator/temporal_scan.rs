@@ -11,6 +11,7 @@ use crate::storage::probe_keys::ProbeKeys;
 use crate::storage::relation_source::StoredRelation;
 use crate::value::cell::Cell;
 use crate::value::columns::Columns;
+use crate::value::validity::newest;
 use plan::{OperatorName, Step};
 
 /// A join with a relation as of a time.
@@ -64,13 +65,10 @@ impl Operator for TemporalScan<'_> {
                 if found.rows >= CHECKED_ROWS {
                     context.check(found.bytes())?;
                 }
-                let mut places = Vec::new();
-                for place in 0..found.rows {
-                    let keys = &found.columns[others..others + keys];
-                    if crate::value::validity::newest(keys, place, time, &mut last, interner) {
-                        places.push(place as u32);
-                    }
-                }
+                let key_columns = &found.columns[others..others + keys];
+                let is_newest =
+                    |place: &u32| newest(key_columns, *place as usize, time, &mut last, interner);
+                let places: Vec<u32> = (0..found.rows as u32).filter(is_newest).collect();
                 if once {
                     any |= places.iter().any(|&place| {
                         asked.agree(row as u32, &found, outputs.len(), place as usize)

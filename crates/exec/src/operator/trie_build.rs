@@ -65,6 +65,38 @@ pub(crate) struct Wanted<'w> {
     pub is_needed: bool,
 }
 
+impl Wanted<'_> {
+    /// The columns of the trie, each once. `main` is the primary order of the relation.
+    fn columns(&self, main: &StoredPath) -> Vec<usize> {
+        let mut columns = self.bound.to_vec();
+        columns.extend(self.next);
+        if matches!(main.shape.key, KeyShape::Words(_)) {
+            // The same trie then also serves requests for fewer columns.
+            columns.extend(0..main.schema.keys.len());
+        }
+        columns.extend(self.outputs);
+        let mut seen = Vec::with_capacity(columns.len());
+        columns.retain(|column| {
+            let is_new = !seen.contains(column);
+            seen.push(*column);
+            is_new
+        });
+        columns
+    }
+}
+
+/// A trie that is not among those of the query yet.
+struct Request<'r> {
+    /// Relation and columns, by which the query finds it.
+    key: (usize, Vec<usize>),
+    /// By which later queries find it.
+    cache_key: Key,
+    /// The cache, if the trie may be in it, and the last commit that changed the path.
+    cache: Option<(CachedTries<'r>, SeqNo)>,
+    /// The path that it is built from.
+    path: &'r StoredPath,
+}
+
 impl ExecContext<'_> {
     /// The trie whose columns begin with the bound ones, and the relation's columns in its order;
     /// `None` where it is not worth building.
@@ -75,107 +107,111 @@ impl ExecContext<'_> {
         let stored = wanted.stored;
         let Readable::Stored(relation) = self.relation(stored) else { return Ok(None) };
         let main = &relation.paths[0];
-        let mut columns = wanted.bound.to_vec();
-        columns.extend(wanted.next);
-        if matches!(main.shape.key, KeyShape::Words(_)) {
-            // The same trie then also serves requests for fewer columns.
-            columns.extend(0..main.schema.keys.len());
-        }
-        columns.extend(wanted.outputs);
-        let mut seen = Vec::with_capacity(columns.len());
-        columns.retain(|column| {
-            let is_new = !seen.contains(column);
-            seen.push(*column);
-            is_new
-        });
-        let key = (stored, columns);
+        let key = (stored, wanted.columns(main));
         if let Some(trie) = self.tries.get(&key) {
             return Ok(Some((trie, key.1)));
         }
-        let info = &self.plan.infos[stored];
+        let types = |column: &usize| &self.plan.infos[stored].columns[*column].column_type;
         // Long strings would be interned by this query. Long values that are not requested are not
         // read either.
-        let may_be_words =
-            key.1.iter().all(|&column| may_be_words(&info.columns[column].column_type));
+        let may_be_words = key.1.iter().map(types).all(may_be_words);
         if !may_be_words && !wanted.is_needed {
             return Ok(None);
         }
-        let kept = self.cached_tries.filter(|_| may_be_words);
         let path = relation.read_for(&key.1);
-        let kept_key = Key { keyspace: main.keyspace, path: path.keyspace, columns: key.1.clone() };
-        let kept = match kept {
-            Some(kept) => Some((kept, kept.snapshot.changed_at(path.keyspace)?)),
+        let cache_key =
+            Key { keyspace: main.keyspace, path: path.keyspace, columns: key.1.clone() };
+        let cache = match self.cached_tries.filter(|_| may_be_words) {
+            Some(tries) => Some((tries, tries.snapshot.changed_at(path.keyspace)?)),
             None => None,
         };
-        if let Some((kept, moment)) = kept
-            && let Some(trie) = self.kept_trie(kept, &kept_key, moment, path)?
+        if let Some((tries, changed)) = cache
+            && let Some(trie) = self.kept_trie(tries, &cache_key, changed, path)?
         {
             self.tries.put(key.clone(), &trie);
             return Ok(Some((trie, key.1)));
         }
         // Reading stops at long strings. Numbers that do not fit a word still allow a trie for this
         // query.
-        let has_texts = key.1.iter().any(|&column| is_text(&info.columns[column].column_type));
-        let only_words = has_texts && !wanted.is_needed;
-        let is_refused = || {
-            let by_others =
-                kept.is_some_and(|(kept, moment)| kept.cache.refuses(&kept_key, moment));
-            by_others || self.tries.known.lock().refused.contains(&key)
-        };
-        if only_words && is_refused() {
+        let only_words = !wanted.is_needed && key.1.iter().map(types).any(is_text);
+        let request = Request { key, cache_key, cache, path };
+        if (only_words && self.is_refused(&request))
+            || (!wanted.is_needed && !self.is_worth_reading(&request, wanted.keys))
+        {
             return Ok(None);
         }
-        let rows = self.plan.infos[stored].rows;
-        if !wanted.is_needed {
-            let keys = wanted.keys as u64;
-            let asked = match kept {
-                Some((kept, _)) => kept.cache.ask(&kept_key, keys),
-                None => {
-                    let mut known = self.tries.known.lock();
-                    let asked = known.asked.entry(key.clone()).or_default();
-                    *asked += keys;
-                    *asked
-                }
-            };
-            let bytes = rows.saturating_mul(16 * key.1.len() as u64);
-            if asked.saturating_mul(ROWS_A_LOOK_UP) < rows
-                || bytes > self.limits.memory_bytes_max() / 4
-                || rows >= ROWS_MAX as u64
-            {
-                return Ok(None);
+        let trie = self.build_and_cache(&request, only_words)?;
+        Ok(trie.map(|trie| (trie, request.key.1)))
+    }
+
+    /// Whether long strings were found in the relation before.
+    fn is_refused(&self, request: &Request<'_>) -> bool {
+        let Request { key, cache_key, cache, .. } = request;
+        let by_others =
+            cache.is_some_and(|(tries, changed)| tries.cache.refuses(cache_key, changed));
+        by_others || self.tries.known.lock().refused.contains(key)
+    }
+
+    /// Whether reading the relation is worth it, and within the limits, now that `keys` more keys
+    /// are looked up in it. Counts the keys.
+    fn is_worth_reading(&self, request: &Request<'_>, keys: usize) -> bool {
+        let Request { key, cache_key, cache, .. } = request;
+        let rows = self.plan.infos[key.0].rows;
+        let keys = keys as u64;
+        let asked = match cache {
+            Some((tries, _)) => tries.cache.ask(cache_key, keys),
+            None => {
+                let mut known = self.tries.known.lock();
+                let asked = known.asked.entry(key.clone()).or_default();
+                *asked += keys;
+                *asked
             }
-        }
+        };
+        let bytes = rows.saturating_mul(16 * key.1.len() as u64);
+        asked.saturating_mul(ROWS_A_LOOK_UP) >= rows
+            && bytes <= self.limits.memory_bytes_max() / 4
+            && rows < ROWS_MAX as u64
+    }
+
+    /// Builds a trie, unless another thread has done so meanwhile, and adds it to those of the
+    /// query and to the cache; `None` if `only_words` and a value does not fit a word.
+    fn build_and_cache(
+        &self,
+        request: &Request<'_>,
+        only_words: bool,
+    ) -> Result<Option<Arc<Trie>>> {
+        let Request { key, cache_key, cache, path } = request;
         let _making = self.tries.making.lock();
-        if let Some(trie) = self.tries.get(&key) {
-            return Ok(Some((trie, key.1)));
+        if let Some(trie) = self.tries.get(key) {
+            return Ok(Some(trie));
         }
         // Another thread may have tried meanwhile.
-        if only_words && is_refused() {
+        if only_words && self.is_refused(request) {
             return Ok(None);
         }
         let made = self.make_trie(path, &key.1, only_words)?;
-        if let Some((kept, moment)) = kept {
+        if let Some((tries, changed)) = cache {
             // Resets the count of lookups, also if long strings prevented the trie.
-            kept.cache.settle(&kept_key, moment, made.is_none());
+            tries.cache.settle(cache_key, *changed, made.is_none());
         }
         if made.is_none() {
             self.tries.known.lock().refused.insert(key.clone());
         }
         let Some(trie) = made.map(Arc::new) else { return Ok(None) };
-        if let Some((kept, moment)) = kept
+        if let Some((tries, changed)) = cache
             && trie.are_words()
         {
             let bytes = trie.bytes();
             if path.begins_with(key.1[0]) {
                 // From now on the store must track the changes of this relation.
-                kept.snapshot.changed_since(path.keyspace, moment)?;
+                tries.snapshot.changed_since(path.keyspace, *changed)?;
             }
             // Removes the tries of dropped relations.
-            kept.cache.kept.retain(|key| kept.snapshot.changed_at(key.path).is_ok());
-            kept.cache.kept.put(kept_key, moment, Arc::clone(&trie), bytes);
+            tries.cache.kept.retain(|key| tries.snapshot.changed_at(key.path).is_ok());
+            tries.cache.kept.put(cache_key.clone(), *changed, Arc::clone(&trie), bytes);
         }
         self.tries.put(key.clone(), &trie);
-        Ok(Some((trie, key.1)))
+        Ok(Some(trie))
     }
 
     /// The cached trie, patched where the path has changed since; `moment` is the last commit that

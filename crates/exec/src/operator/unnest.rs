@@ -10,6 +10,7 @@ use crate::sink::Out;
 use crate::value::cell::Cell;
 use crate::value::list_items::ListItems;
 use plan::{OperatorName, Step};
+use syntax::Span;
 
 /// The items of a list in each row of a batch.
 pub(crate) struct Unnest<'i> {
@@ -51,18 +52,7 @@ impl Operator for Unnest<'_> {
                 context.check(0)?;
             }
             let list = context.computer().make(&expr, input, row)?;
-            let made = match (list, &last) {
-                (Made::Cell(list), Some((of, _))) if *of == list => None,
-                (Made::Cell(list), _) => {
-                    let cells = context.items_of(list, planned.span)?;
-                    last = Some((list, ListItems::new(cells, *compare)));
-                    None
-                }
-                // The list belongs to this row and is not interned.
-                (Made::Value(list), _) => {
-                    Some(ListItems::new(context.items(list, planned.span)?, *compare))
-                }
-            };
+            let made = items_of_row(list, &mut last, *compare, context, planned.span)?;
             let all = made.as_ref().or(last.as_ref().map(|(_, items)| items));
             let Some(all) = all else { continue };
             let asked = if *compare { Some(input.columns[*var][row]) } else { None };
@@ -86,5 +76,26 @@ impl Operator for Unnest<'_> {
         }
         let output = make(&rows, &items);
         pipeline.hand_on(at, output, context, out)
+    }
+}
+
+/// The items of a list that belongs to one row and is not interned. Those of an interned list
+/// become `last`, unless they are there already.
+#[inline]
+fn items_of_row(
+    list: Made,
+    last: &mut Option<(Cell, ListItems)>,
+    compare: bool,
+    context: &ExecContext<'_>,
+    span: Span,
+) -> Result<Option<ListItems>> {
+    match (list, &*last) {
+        (Made::Cell(list), Some((of, _))) if *of == list => Ok(None),
+        (Made::Cell(list), _) => {
+            let cells = context.items_of(list, span)?;
+            *last = Some((list, ListItems::new(cells, compare)));
+            Ok(None)
+        }
+        (Made::Value(list), _) => Ok(Some(ListItems::new(context.items(list, span)?, compare))),
     }
 }

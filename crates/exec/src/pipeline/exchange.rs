@@ -11,9 +11,11 @@ use crate::expr::batch::Bindings;
 use crate::pipeline::Pipeline;
 use crate::pipeline::sweep::Sweep;
 use crate::sink::Out;
-use crate::storage::relation_source::Readable;
+use crate::storage::access_path::{StoredPath, words_to_draw_by};
+use crate::storage::relation_source::{Readable, StoredRelation};
 use base::{Batch, Key, KeyRange, Keys, Projection};
 use plan::Step;
+use std::sync::Arc;
 
 /// An exchange is placed before the first step that gets at least this part of the rows that start
 /// threads.
@@ -156,6 +158,30 @@ impl Pipeline<'_> {
         rows_min: u64,
         count: usize,
     ) -> Result<Option<Vec<KeyRange>>> {
+        let Some(relation) = self.whole_relation(context, rows_min)? else { return Ok(None) };
+        let path = &relation.paths[0];
+        let mut bounds = sampled_keys(path, context, count)?;
+        bounds.sort_unstable();
+        let step = (bounds.len() / count).max(1);
+        let mut bounds: Vec<Key> = bounds.into_iter().step_by(step).skip(1).collect();
+        bounds.dedup();
+        let KeyRange { mut lower, upper } = path.all();
+        let mut ranges = Vec::with_capacity(bounds.len() + 1);
+        for bound in bounds {
+            ranges.push(KeyRange { lower, upper: Some(bound.clone()) });
+            lower = bound;
+        }
+        ranges.push(KeyRange { lower, upper });
+        Ok(Some(ranges))
+    }
+
+    /// The relation of the first step, if it is read as a whole in its primary order and has at
+    /// least `rows_min` rows.
+    fn whole_relation(
+        &self,
+        context: &ExecContext<'_>,
+        rows_min: u64,
+    ) -> Result<Option<Arc<StoredRelation>>> {
         let Some(first) = self.steps.first() else { return Ok(None) };
         let Step::Stored {
             stored,
@@ -183,44 +209,32 @@ impl Pipeline<'_> {
             return Ok(None);
         }
         let Readable::Stored(relation) = context.relation(*stored) else { return Ok(None) };
-        let main = &relation.paths[0];
         let is_whole = match range {
             None => true,
             // The relation is read instead of an index that would have to look up too much.
             Some(_) if *path > 0 && own_range.is_none() => self
                 .scanned(0, &relation, context)?
-                .is_some_and(|(read, _)| read.keyspace == main.keyspace),
+                .is_some_and(|(read, _)| read.keyspace == relation.paths[0].keyspace),
             Some(_) => false,
         };
-        if !is_whole {
-            return Ok(None);
-        }
-        let path = main;
-        let mut drawn = Batch::new(&path.shape);
-        let mut random = crate::storage::access_path::words_to_draw_by();
-        let keys = Projection { values: 0, ..Projection::ALL };
-        let sampled = match &drawn.keys {
-            Keys::Words(_) => DRAWN * count,
-            // Long keys are sampled less.
-            Keys::Bytes(_) => {
-                let mean = path.mean_bytes(context.read, keys, DRAWN)?.max(1);
-                let most = usize::try_from(DRAWN_BYTES / mean).unwrap_or(usize::MAX);
-                (DRAWN * count).min(most.max(count))
-            }
-        };
-        context.read.sample_into(path.keyspace, sampled, &mut random, keys, &mut drawn)?;
-        let mut bounds: Vec<Key> = (0..drawn.rows).map(|row| drawn.keys.get(row)).collect();
-        bounds.sort_unstable();
-        let step = (bounds.len() / count).max(1);
-        let mut bounds: Vec<Key> = bounds.into_iter().step_by(step).skip(1).collect();
-        bounds.dedup();
-        let KeyRange { mut lower, upper } = path.all();
-        let mut ranges = Vec::with_capacity(bounds.len() + 1);
-        for bound in bounds {
-            ranges.push(KeyRange { lower, upper: Some(bound.clone()) });
-            lower = bound;
-        }
-        ranges.push(KeyRange { lower, upper });
-        Ok(Some(ranges))
+        Ok(is_whole.then_some(relation))
     }
+}
+
+/// Random keys, enough for `count` ranges.
+fn sampled_keys(path: &StoredPath, context: &ExecContext<'_>, count: usize) -> Result<Vec<Key>> {
+    let mut drawn = Batch::new(&path.shape);
+    let mut random = words_to_draw_by();
+    let keys = Projection { values: 0, ..Projection::ALL };
+    let sampled = match &drawn.keys {
+        Keys::Words(_) => DRAWN * count,
+        // Long keys are sampled less.
+        Keys::Bytes(_) => {
+            let mean = path.mean_bytes(context.read, keys, DRAWN)?.max(1);
+            let most = usize::try_from(DRAWN_BYTES / mean).unwrap_or(usize::MAX);
+            (DRAWN * count).min(most.max(count))
+        }
+    };
+    context.read.sample_into(path.keyspace, sampled, &mut random, keys, &mut drawn)?;
+    Ok((0..drawn.rows).map(|row| drawn.keys.get(row)).collect())
 }

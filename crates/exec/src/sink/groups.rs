@@ -60,6 +60,14 @@ enum States {
     Other { used: AggregateUse, args: Vec<Value>, states: Vec<Box<dyn Accumulate>> },
 }
 
+/// A column of a batch, with the group of each row.
+struct GroupedCells<'c> {
+    cells: &'c [Cell],
+    groups: &'c [u32],
+    /// Multiplicity of each row; empty if each row counts once.
+    weights: &'c [u64],
+}
+
 /// Bytes that states have grown by through long values within a batch.
 #[derive(Default)]
 struct Grown {
@@ -163,10 +171,10 @@ impl Groups {
         self.begin()?;
         // Range of a column. `min` and `max` may both need it, each by its own index in the head.
         let mut seen = None;
-        let weight = |row: usize| weights.get(row).copied().unwrap_or(1);
+        let keys = &self.keys;
+        let check_grown = |grown_bytes: usize| check(keys.bytes() + grown_bytes as u64);
         for ((place, states), &span) in self.aggregates.iter_mut().zip(&self.spans) {
             let cells = columns[*place];
-            let numbered = self.numbers.iter().map(|&number| number as usize).enumerate();
             let range = || match seen {
                 Some((of, range)) if of == cells.as_ptr() => range,
                 _ => seen.insert((cells.as_ptr(), small_range(cells))).1,
@@ -174,55 +182,8 @@ impl Groups {
             if is_one_group && states.add_all(cells, rows, range, interner, span)? {
                 continue;
             }
-            match states {
-                States::Count(counts) if weights.is_empty() && counts.len() == 1 => {
-                    counts[0] = counts[0].saturating_add(rows as u64);
-                }
-                States::Count(counts) if weights.is_empty() => {
-                    self.numbers.iter().for_each(|&group| counts[group as usize] += 1);
-                }
-                States::Count(counts) => {
-                    for (row, group) in numbered {
-                        counts[group] = counts[group].saturating_add(weight(row));
-                    }
-                }
-                States::Sum(sums) => {
-                    for (row, group) in numbered {
-                        sums[group].add(cells[row], weight(row), interner, "sum", span)?;
-                    }
-                }
-                States::Mean(sums) => {
-                    for (row, group) in numbered {
-                        sums[group].add(cells[row], weight(row), interner, "mean", span)?;
-                    }
-                }
-                States::Least(least) => {
-                    for (row, group) in numbered {
-                        keep_better(&mut least[group], cells[row], interner, Ordering::Less);
-                    }
-                }
-                States::Greatest(greatest) => {
-                    for (row, group) in numbered {
-                        keep_better(&mut greatest[group], cells[row], interner, Ordering::Greater);
-                    }
-                }
-                States::Other { states, .. } => {
-                    let mut grown = Grown::default();
-                    for (row, group) in numbered {
-                        let state = &mut states[group];
-                        let is_long = interner
-                            .with(cells[row], |value| {
-                                let before = grown.before(value, &**state);
-                                state.add(value)?;
-                                Ok(grown.after(before, &**state))
-                            })
-                            .map_err(|failure| Error::failed(failure, span))?;
-                        if is_long {
-                            check(self.keys.bytes() + grown.bytes as u64)?;
-                        }
-                    }
-                }
-            }
+            let batch = GroupedCells { cells, groups: &self.numbers, weights };
+            states.add_each(&batch, interner, span, &check_grown)?;
         }
         Ok(())
     }
@@ -406,7 +367,81 @@ impl Groups {
     }
 }
 
+/// Adds the value of each row to the state of its group, as [`States::add_each`] says.
+fn add_values(
+    states: &mut [Box<dyn Accumulate>],
+    batch: &GroupedCells<'_>,
+    interner: &Interner,
+    span: Span,
+    check: &dyn Fn(usize) -> Result<()>,
+) -> Result<()> {
+    let mut grown = Grown::default();
+    for (&cell, &group) in batch.cells.iter().zip(batch.groups) {
+        let state = &mut states[group as usize];
+        let is_long = interner
+            .with(cell, |value| {
+                let before = grown.before(value, &**state);
+                state.add(value)?;
+                Ok(grown.after(before, &**state))
+            })
+            .map_err(|failure| Error::failed(failure, span))?;
+        if is_long {
+            check(grown.bytes)?;
+        }
+    }
+    Ok(())
+}
+
 impl States {
+    /// Adds each row to the state of its group. `check` is called with the bytes that states have
+    /// grown by, where values are long.
+    fn add_each(
+        &mut self,
+        batch: &GroupedCells<'_>,
+        interner: &Interner,
+        span: Span,
+        check: &dyn Fn(usize) -> Result<()>,
+    ) -> Result<()> {
+        let &GroupedCells { cells, groups, weights } = batch;
+        let weight = |row: usize| weights.get(row).copied().unwrap_or(1);
+        let numbered = groups.iter().map(|&group| group as usize).enumerate();
+        match self {
+            Self::Count(counts) if weights.is_empty() && counts.len() == 1 => {
+                counts[0] = counts[0].saturating_add(groups.len() as u64);
+            }
+            Self::Count(counts) if weights.is_empty() => {
+                groups.iter().for_each(|&group| counts[group as usize] += 1);
+            }
+            Self::Count(counts) => {
+                for (row, group) in numbered {
+                    counts[group] = counts[group].saturating_add(weight(row));
+                }
+            }
+            Self::Sum(sums) => {
+                for (row, group) in numbered {
+                    sums[group].add(cells[row], weight(row), interner, "sum", span)?;
+                }
+            }
+            Self::Mean(sums) => {
+                for (row, group) in numbered {
+                    sums[group].add(cells[row], weight(row), interner, "mean", span)?;
+                }
+            }
+            Self::Least(least) => {
+                for (row, group) in numbered {
+                    keep_better(&mut least[group], cells[row], interner, Ordering::Less);
+                }
+            }
+            Self::Greatest(greatest) => {
+                for (row, group) in numbered {
+                    keep_better(&mut greatest[group], cells[row], interner, Ordering::Greater);
+                }
+            }
+            Self::Other { states, .. } => add_values(states, batch, interner, span, check)?,
+        }
+        Ok(())
+    }
+
     /// Adds all cells of a batch to the only group, where that is faster than one by one: if they
     /// are small integers, whose range `range` returns. Returns whether it did.
     fn add_all(

@@ -520,6 +520,46 @@ impl StoredPath {
         interner: &Interner,
         found: &mut Vec<u32>,
     ) -> Result<Columns> {
+        let (wanted, asked) = self.whole_keys(keys, rows, interner);
+        let mut projection = self.projection(places);
+        projection.keys = 0;
+        let mut batch = Batch::new(&self.shape);
+        let mut present = Vec::new();
+        let is_single = asked.len() == 1;
+        if is_single {
+            let key = wanted.get(0);
+            present.push(read.get(self.keyspace, key.as_ref(), projection, &mut batch)?);
+        } else {
+            read.get_many(self.keyspace, &wanted, projection, &mut present, &mut batch)?;
+        }
+        let first = found.len();
+        let mut kept = Vec::new();
+        for (i, (&row, &present)) in asked.iter().zip(&present).enumerate() {
+            if present {
+                found.push(row);
+                kept.push(i);
+            }
+        }
+        let mut out = Columns { rows: kept.len(), columns: Vec::with_capacity(places.len()) };
+        for &place in places {
+            out.columns.push(match place.checked_sub(self.keys()) {
+                None => found[first..].iter().map(|&row| keys[place][row as usize]).collect(),
+                Some(value) => {
+                    let mut column = Vec::with_capacity(kept.len());
+                    for &i in &kept {
+                        let i = if is_single { 0 } else { i };
+                        column.push(self.value_cell(&batch.values[value], value, i, interner)?);
+                    }
+                    column
+                }
+            });
+        }
+        Ok(out)
+    }
+
+    /// Encodes the whole keys of some rows. Returns them with the numbers of their rows; a row
+    /// whose cells no stored key can have is left out.
+    fn whole_keys(&self, keys: &[&[Cell]], rows: usize, interner: &Interner) -> (Keys, Vec<u32>) {
         let mut asked = Vec::with_capacity(rows);
         let mut wanted = Keys::new(self.shape.key);
         let mut encoded = Vec::new();
@@ -559,40 +599,7 @@ impl StoredPath {
                 asked.push(row as u32);
             }
         }
-        let mut projection = self.projection(places);
-        projection.keys = 0;
-        let mut batch = Batch::new(&self.shape);
-        let mut present = Vec::new();
-        if asked.len() == 1 {
-            let key = wanted.get(0);
-            present.push(read.get(self.keyspace, key.as_ref(), projection, &mut batch)?);
-        } else {
-            read.get_many(self.keyspace, &wanted, projection, &mut present, &mut batch)?;
-        }
-        let first = found.len();
-        let is_single = asked.len() == 1;
-        let mut kept = Vec::new();
-        for (i, (&row, &present)) in asked.iter().zip(&present).enumerate() {
-            if present {
-                found.push(row);
-                kept.push(i);
-            }
-        }
-        let mut out = Columns { rows: kept.len(), columns: Vec::with_capacity(places.len()) };
-        for &place in places {
-            out.columns.push(match place.checked_sub(self.keys()) {
-                None => found[first..].iter().map(|&row| keys[place][row as usize]).collect(),
-                Some(value) => {
-                    let mut column = Vec::with_capacity(kept.len());
-                    for &i in &kept {
-                        let i = if is_single { 0 } else { i };
-                        column.push(self.value_cell(&batch.values[value], value, i, interner)?);
-                    }
-                    column
-                }
-            });
-        }
-        Ok(out)
+        (wanted, asked)
     }
 }
 

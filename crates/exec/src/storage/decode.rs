@@ -53,52 +53,79 @@ impl StoredPath {
             match place.checked_sub(self.keys()) {
                 None => match &batch.keys {
                     Keys::Words(words) => {
-                        let words = &words[place];
-                        match rows {
-                            Picked::Range(rows) => {
-                                let words = &words[rows.clone()];
-                                self.piece_cells(place, words, |_| u64::MAX, interner, column)?;
-                            }
-                            Picked::Rows(rows) => {
-                                let words = rows.iter().map(|&row| Some(words[row as usize]));
-                                self.word_cells(place, words, interner, column)?;
-                            }
-                        }
+                        self.key_word_cells(&words[place], rows, place, interner, column)?;
                     }
                     // A column may be requested twice.
                     Keys::Bytes(_) => column.extend_from_slice(&keyed[place]),
                 },
-                Some(value) => match (&batch.values[value], rows) {
-                    (Column::Words(found), Picked::Range(rows))
-                        if self.schema.values[value].merge.is_none() =>
-                    {
-                        let words = &found.words[rows.clone()];
-                        let valid = |row| found.validity.bits(rows.start + row);
-                        self.piece_cells(place, words, valid, interner, column)?;
-                    }
-                    (Column::Bytes(texts), rows)
-                        if self.schema.values[value].column_type == Type::String
-                            && self.kept_elsewhere != Some(value)
-                            && not_compared.contains(&self.columns[place]) =>
-                    {
-                        interner.intern_not_compared(|cell_of| {
-                            rows.each(|i| {
-                                column.push(match texts.validity.is_valid(i) {
-                                    true => cell_of(self.text(texts.get(i))?),
-                                    false => Cell::NULL,
-                                });
-                                Ok(())
-                            })
-                        })?;
-                    }
-                    (values, rows) => rows.each(|i| {
-                        column.push(self.value_cell(values, value, i, interner)?);
-                        Ok(())
-                    })?,
-                },
+                Some(value) => {
+                    let is_compared = !not_compared.contains(&self.columns[place]);
+                    let values = &batch.values[value];
+                    self.value_cells(values, rows, value, is_compared, interner, column)?;
+                }
             }
         }
         Ok(out)
+    }
+
+    /// Appends the cells of a key column of words.
+    fn key_word_cells(
+        &self,
+        words: &[u64],
+        rows: &Picked<'_>,
+        place: usize,
+        interner: &Interner,
+        out: &mut Vec<Cell>,
+    ) -> Result<()> {
+        match rows {
+            Picked::Range(rows) => {
+                self.piece_cells(place, &words[rows.clone()], |_| u64::MAX, interner, out)
+            }
+            Picked::Rows(rows) => {
+                let words = rows.iter().map(|&row| Some(words[row as usize]));
+                self.word_cells(place, words, interner, out)
+            }
+        }
+    }
+
+    /// Appends the cells of a value column, which is number `value` of those.
+    fn value_cells(
+        &self,
+        values: &Column,
+        rows: &Picked<'_>,
+        value: usize,
+        is_compared: bool,
+        interner: &Interner,
+        out: &mut Vec<Cell>,
+    ) -> Result<()> {
+        match (values, rows) {
+            (Column::Words(found), Picked::Range(rows))
+                if self.schema.values[value].merge.is_none() =>
+            {
+                let words = &found.words[rows.clone()];
+                let valid = |row| found.validity.bits(rows.start + row);
+                self.piece_cells(self.keys() + value, words, valid, interner, out)
+            }
+            (Column::Bytes(texts), rows)
+                if self.schema.values[value].column_type == Type::String
+                    && self.kept_elsewhere != Some(value)
+                    && !is_compared =>
+            {
+                interner.intern_not_compared(|cell_of| {
+                    rows.each(|i| {
+                        out.push(match texts.validity.is_valid(i) {
+                            true => cell_of(self.text(texts.get(i))?),
+                            false => Cell::NULL,
+                        });
+                        Ok(())
+                    })
+                })
+            }
+            (values, rows) => rows.each(|i| {
+                out.push(self.value_cell(values, value, i, interner)?);
+                Ok(())
+            }),
+        }
     }
 
     /// Cells of the requested key columns for some rows; empty for the others.

@@ -171,14 +171,7 @@ fn draw(
     stored_bytes: u64,
     newest: &dyn Read,
 ) -> Result<PathStatistics> {
-    let keys = path.schema.keys.len();
-    let mut projection = Projection { keys: Projection::ALL.keys, values: 0 };
-    for (value, column) in path.schema.values.iter().enumerate() {
-        let is_short = matches!(column.column_type, Type::String | Type::Uuid);
-        if with_values && (is_short || column.column_type.is_word()) {
-            projection.want_value(value);
-        }
-    }
+    let mut projection = short_columns(path, with_values);
     let mut drawn = SAMPLE_ROWS;
     if stored_bytes > LONG_STORED_BYTES {
         let bytes_max = LONG_SAMPLE_BYTES / SAMPLE_ROWS as u64;
@@ -199,13 +192,40 @@ fn draw(
         return Ok(PathStatistics::default());
     }
     let ends = KeyEnds::of(path, &sample);
+    let prefixes = prefix_statistics(path, &sample, &ends, rows, newest)?;
+    let places = 0..path.schema.keys.len() + path.schema.values.len();
+    let rates = places.map(|place| repeat_rate(path, &sample, &ends, place, projection, rows));
+    Ok(PathStatistics { prefixes, repeat_rates: rates.collect() })
+}
+
+/// The keys, and of the values those that are mostly short.
+fn short_columns(path: &StoredPath, with_values: bool) -> Projection {
+    let mut projection = Projection { keys: Projection::ALL.keys, values: 0 };
+    for (value, column) in path.schema.values.iter().enumerate() {
+        let is_short = matches!(column.column_type, Type::String | Type::Uuid);
+        if with_values && (is_short || column.column_type.is_word()) {
+            projection.want_value(value);
+        }
+    }
+    projection
+}
+
+/// Statistics of each prefix of the key, from the rows that share those of the sampled rows.
+fn prefix_statistics(
+    path: &StoredPath,
+    sample: &Batch,
+    ends: &KeyEnds,
+    rows: u64,
+    newest: &dyn Read,
+) -> Result<Vec<PrefixStatistics>> {
+    let keys = path.schema.keys.len();
     let mut prefixes = Vec::new();
     let mut counted_rows = 0;
     for columns in 1..keys.min(PREFIX_COLUMNS_MAX + 1) {
         let mut counts = BTreeMap::new();
         let (mut inverse, mut sum) = (0.0, 0.0);
         for row in 0..sample.rows {
-            let Some(range) = ends.prefix(&sample, row, columns) else { break };
+            let Some(range) = ends.prefix(sample, row, columns) else { break };
             let count = match counts.get(&range.lower) {
                 Some(&count) => count,
                 None => {
@@ -226,9 +246,7 @@ fn draw(
     if let Some(&last) = prefixes.last() {
         prefixes.resize(keys - 1, last);
     }
-    let places = 0..keys + path.schema.values.len();
-    let rates = places.map(|place| repeat_rate(path, &sample, &ends, place, projection, rows));
-    Ok(PathStatistics { prefixes, repeat_rates: rates.collect() })
+    Ok(prefixes)
 }
 
 /// Rows of a range that contains a sampled row, so at least one. Adds rows that are counted exactly

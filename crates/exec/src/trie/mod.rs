@@ -159,6 +159,56 @@ enum First {
     Sparse(HashMap<Cell, u32, foldhash::fast::FixedState>),
 }
 
+/// Numbers the first values. Returns how a number is found, how many there are, and the number of
+/// each row.
+fn number_firsts(first: &[Cell], check: Check<'_>) -> Result<(First, usize, Vec<u32>)> {
+    let mut places = Vec::with_capacity(first.len());
+    if let Some((base, groups)) = dense(first) {
+        let number = |cell: &Cell| cell.as_small_int().unwrap_or(base).wrapping_sub(base);
+        places.extend(first.iter().map(|cell| number(cell) as u32));
+        return Ok((First::Dense(base), groups, places));
+    }
+    let mut known = HashMap::with_hasher(foldhash::fast::FixedState::default());
+    for piece in first.chunks(STEPS) {
+        check()?;
+        for &cell in piece {
+            let next = known.len() as u32;
+            places.push(*known.entry(cell).or_insert(next));
+        }
+    }
+    let groups = known.len();
+    Ok((First::Sparse(known), groups, places))
+}
+
+/// Moves the rows of each group together, by a counting sort; `places` are the groups of the rows,
+/// and `offsets` where each begins. It is stable, so sorted input stays sorted.
+fn collect_groups(
+    rest: &mut [Vec<Cell>],
+    places: &[u32],
+    offsets: &[u32],
+    check: Check<'_>,
+) -> Result<()> {
+    let mut next = offsets.to_vec();
+    let mut to: Vec<u32> = Vec::with_capacity(places.len());
+    for piece in places.chunks(STEPS) {
+        check()?;
+        to.extend(piece.iter().map(|&place| {
+            let next = &mut next[place as usize];
+            *next += 1;
+            *next - 1
+        }));
+    }
+    for column in rest {
+        let mut sorted = vec![Cell::NULL; places.len()];
+        for (to, cells) in to.chunks(STEPS).zip(column.chunks(STEPS)) {
+            check()?;
+            to.iter().zip(cells).for_each(|(&to, &cell)| sorted[to as usize] = cell);
+        }
+        *column = sorted;
+    }
+    Ok(())
+}
+
 impl Trie {
     /// Builds the trie of columns of equal length, at least one.
     ///
@@ -171,26 +221,7 @@ impl Trie {
         let first = columns.next().unwrap_or_default();
         let rows = first.len();
         let mut rest: Vec<Vec<Cell>> = columns.collect();
-        let mut places = Vec::with_capacity(rows);
-        let (first, groups) = match dense(&first) {
-            Some((base, groups)) => {
-                let number = |cell: &Cell| cell.as_small_int().unwrap_or(base).wrapping_sub(base);
-                places.extend(first.iter().map(|cell| number(cell) as u32));
-                (First::Dense(base), groups)
-            }
-            None => {
-                let mut known = HashMap::with_hasher(foldhash::fast::FixedState::default());
-                for piece in first.chunks(STEPS) {
-                    check()?;
-                    for &cell in piece {
-                        let next = known.len() as u32;
-                        places.push(*known.entry(cell).or_insert(next));
-                    }
-                }
-                let groups = known.len();
-                (First::Sparse(known), groups)
-            }
-        };
+        let (first, groups, places) = number_firsts(&first, check)?;
         let mut offsets = vec![0_u32; groups + 1];
         for piece in places.chunks(STEPS) {
             check()?;
@@ -200,25 +231,7 @@ impl Trie {
             offsets[place + 1] += offsets[place];
         }
         if !places.is_sorted() {
-            // A counting sort. It is stable, so sorted input stays sorted.
-            let mut next = offsets.clone();
-            let mut to: Vec<u32> = Vec::with_capacity(rows);
-            for piece in places.chunks(STEPS) {
-                check()?;
-                to.extend(piece.iter().map(|&place| {
-                    let next = &mut next[place as usize];
-                    *next += 1;
-                    *next - 1
-                }));
-            }
-            for column in &mut rest {
-                let mut sorted = vec![Cell::NULL; rows];
-                for (to, cells) in to.chunks(STEPS).zip(column.chunks(STEPS)) {
-                    check()?;
-                    to.iter().zip(cells).for_each(|(&to, &cell)| sorted[to as usize] = cell);
-                }
-                *column = sorted;
-            }
+            collect_groups(&mut rest, &places, &offsets, check)?;
         }
         let sorting = &mut Sorting::default();
         let mut unasked = 0;

@@ -72,31 +72,43 @@ pub(super) fn expression(
             call("json_object", args, *span)
         }
         syntax::Expr::Call { name, args, span } => {
-            let Some(function) = function::lookup(&name.text) else {
-                let names = function::functions().iter().map(|function| function.name);
-                let hint = closest(&name.text, names);
-                let mut problem =
-                    Diagnostic::unknown(format!("no function `{}`", name.text), name.span, hint);
-                if function::aggregate(&name.text).is_some() {
-                    problem.hint = Some("it is an aggregate: those stand in a rule's head".into());
-                }
-                return Err(problem);
-            };
-            let few = args.len() < function.args_min;
-            if few || function.args_max.is_some_and(|most| args.len() > most) {
-                let wanted = match function.args_max {
-                    Some(most) if most == function.args_min => count_text(most, "argument"),
-                    Some(most) => format!("{} to {most} arguments", function.args_min),
-                    None => format!("at least {}", count_text(function.args_min, "argument")),
-                };
-                let message =
-                    format!("function `{}` takes {wanted}, it is given {}", name.text, args.len());
-                return Err(error(message, *span));
-            }
+            let function = function_of(name, args.len(), *span)?;
             let args = args.iter().map(|arg| expression(arg, parameters, var));
             Expr::Call(function, args.collect::<Result<_, _>>()?, *span)
         }
     })
+}
+
+/// The built-in function of a call with `given` arguments.
+///
+/// # Errors
+/// There is none of this name, or it takes another number of arguments.
+fn function_of(
+    name: &Ident,
+    given: usize,
+    span: Span,
+) -> Result<&'static function::Function, Diagnostic> {
+    let Some(function) = function::lookup(&name.text) else {
+        let names = function::functions().iter().map(|function| function.name);
+        let hint = closest(&name.text, names);
+        let mut problem =
+            Diagnostic::unknown(format!("no function `{}`", name.text), name.span, hint);
+        if function::aggregate(&name.text).is_some() {
+            problem.hint = Some("it is an aggregate: those stand in a rule's head".into());
+        }
+        return Err(problem);
+    };
+    let few = given < function.args_min;
+    if few || function.args_max.is_some_and(|most| given > most) {
+        let wanted = match function.args_max {
+            Some(most) if most == function.args_min => count_text(most, "argument"),
+            Some(most) => format!("{} to {most} arguments", function.args_min),
+            None => format!("at least {}", count_text(function.args_min, "argument")),
+        };
+        let message = format!("function `{}` takes {wanted}, it is given {given}", name.text);
+        return Err(error(message, span));
+    }
+    Ok(function)
 }
 
 /// Records the parameters of an expression that is resolved later.

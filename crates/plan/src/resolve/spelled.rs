@@ -9,7 +9,8 @@
 //! algorithms, read a derived relation of decoded rows: a string without an id is in no row, which
 //! makes the negation true.
 
-use super::{Resolver, Scope, distinct_places};
+use super::literal::distinct_places;
+use super::{Resolver, Scope};
 use crate::ir::{Literal, Predicate, PredicateKind, Rule, Source, Var};
 use syntax::{Diagnostic, Ident, Span};
 

@@ -305,34 +305,33 @@ impl Session<'_> {
             }
             let default = write_target.defaults.iter().find(|(name, _)| *name == column.name);
             let Some((_, default)) = default else {
-                let what = format!(
-                    "the rows for relation `{}` have no column `{}`",
-                    schema.name, column.name
-                );
-                let given = change.rows.names().iter().map(|name| format!("`{name}`"));
-                let given = given.collect::<Vec<_>>().join(", ");
-                let hint = match given.as_str() {
-                    "" => "they have no columns".to_owned(),
-                    given => format!("they have {given}"),
-                };
-                return Err(Error::hinted(what, Span::default(), hint));
+                return Err(no_column(schema, &column.name, change.rows));
             };
-            let (interner, parameters) = (&*self.interner, &[][..]);
-            let computer = exec::expr::Computer::new(interner, parameters, &ambient);
-            let compiled = computer.compile(default)?;
-            let mut values = Vec::with_capacity(change.rows.len());
-            // Evaluated for each row: a default may be random.
-            for _ in 0..change.rows.len() {
-                let cell = computer.compute(&compiled, &exec::expr::batch::NoRows, 0)?;
-                values.push(interner.value(cell));
-            }
-            let series = Series::from(values);
+            let series = self.default_values(default, change.rows.len(), &ambient)?;
             sources.push(Source::Made(self.coerce(schema, place, &series, &ambient)?));
         }
         Ok(sources)
     }
 
-    /// Converts all values of a column to its type.
+    /// The values of a default in so many rows. It is computed for each: it may be random.
+    fn default_values(
+        &self,
+        default: &plan::Expr,
+        rows: usize,
+        ambient: &EnvAmbient<'_>,
+    ) -> Result<Series> {
+        let (interner, parameters) = (&*self.interner, &[][..]);
+        let computer = exec::expr::Computer::new(interner, parameters, ambient);
+        let compiled = computer.compile(default)?;
+        let mut values = Vec::with_capacity(rows);
+        for _ in 0..rows {
+            let cell = computer.compute(&compiled, &exec::expr::batch::NoRows, 0)?;
+            values.push(interner.value(cell));
+        }
+        Ok(Series::from(values))
+    }
+
+    /// All values of a column as it holds them.
     fn coerce(
         &self,
         schema: &Schema,
@@ -395,6 +394,18 @@ impl Session<'_> {
         self.write(mutation, &given, write_target, triggers, false)?;
         Ok(())
     }
+}
+
+/// That a column gets no value from rows.
+fn no_column(schema: &Schema, column: &str, rows: &Frame) -> Error {
+    let what = format!("the rows for relation `{}` have no column `{column}`", schema.name);
+    let given = rows.names().iter().map(|name| format!("`{name}`"));
+    let given = given.collect::<Vec<_>>().join(", ");
+    let hint = match given.as_str() {
+        "" => "they have no columns".to_owned(),
+        given => format!("they have {given}"),
+    };
+    Error::hinted(what, Span::default(), hint)
 }
 
 /// A value that is refused, with its place.

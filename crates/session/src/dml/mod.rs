@@ -7,6 +7,8 @@ pub(crate) mod changed_rows;
 pub(crate) mod coerce;
 pub(crate) mod dictionary_ids;
 pub(crate) mod encode;
+pub(crate) mod sources;
+pub(crate) mod spec;
 pub(crate) mod target;
 pub(crate) mod temp_relation;
 pub(crate) mod trigger;

@@ -7,7 +7,8 @@ use crate::ambient::EnvAmbient;
 use crate::catalog_view::TempRelation;
 use crate::dml::changed_rows::{InputRows, ReturnedRows};
 use crate::dml::coerce::coerced;
-use crate::dml::writer::{check_spec, find, given_column, schema_of};
+use crate::dml::spec::{check_spec, find, given_column, schema_of};
+use crate::dml::writer::refusal;
 use crate::session::Session;
 use base::STEPS;
 use exec::error::{Error, Result};
@@ -21,7 +22,7 @@ use model::{Type, Value};
 use plan::ColumnInfo;
 use std::borrow::Cow;
 use std::sync::Arc;
-use syntax::{Mutation, MutationOp, Span};
+use syntax::{Ident, Mutation, MutationOp, Span};
 
 /// Dead rows that a table may have, in addition to as many as live ones, before it is rebuilt
 /// without them.
@@ -53,6 +54,7 @@ impl Session<'_> {
         let ambient = EnvAmbient(&self.limits);
         let computer = Computer::new(interner, &[], &ambient);
         let check = || self.limits.check(interner.bytes());
+        let change = Change { mutation, given, interner, computer: &computer, check: &check };
         let mut changed = returning.then(Changed::default);
         match (mutation.op, self.temp_relations.get_mut(name)) {
             (MutationOp::Create, Some(_)) => {
@@ -64,19 +66,11 @@ impl Session<'_> {
                 let keys = schema.keys.len();
                 let table = OwnedTable::new(Table::new(columns.len(), keys), interner);
                 let mut fresh = TempRelation { columns, defaults: said, keys, table };
-                fresh.change(
-                    mutation,
-                    given,
-                    &[],
-                    interner,
-                    &computer,
-                    &check,
-                    changed.as_mut(),
-                )?;
+                fresh.change(&change, &[], changed.as_mut())?;
                 self.temp_relations.insert(name.clone(), fresh);
             }
             (_, Some(kept)) => {
-                kept.change(mutation, given, &said, interner, &computer, &check, changed.as_mut())?;
+                kept.change(&change, &said, changed.as_mut())?;
             }
             (_, None) => {
                 let near = syntax::closest(name, self.temp_relations.keys().map(String::as_str));
@@ -93,7 +87,25 @@ impl Session<'_> {
     }
 }
 
-/// Changed rows, for `:returning`.
+/// A change of a relation, and what it is computed with.
+struct Change<'c> {
+    mutation: &'c Mutation,
+    given: &'c InputRows<'c>,
+    interner: &'c Arc<Interner>,
+    computer: &'c Computer<'c>,
+    check: Check<'c>,
+}
+
+impl Change<'_> {
+    fn refused(&self, key: &[Cell], why: &str) -> Error {
+        let Ident { text: name, span } = &self.mutation.relation;
+        let shown: Vec<String> =
+            key.iter().map(|&cell| self.interner.value(cell).to_string()).collect();
+        Error::value(format!("row [{}] of relation `{name}` {why}", shown.join(", ")), *span)
+    }
+}
+
+/// What was done to rows, for `:returning`.
 #[derive(Default)]
 struct Changed {
     /// The requested rows.
@@ -104,6 +116,20 @@ struct Changed {
 }
 
 impl Changed {
+    /// Notes a key that is removed from a table, and its row if it is there.
+    fn note_removed(&mut self, key: &[Cell], table: &Table, there: Option<usize>) {
+        let nulls = std::iter::repeat_n(Cell::NULL, table.arity() - key.len());
+        self.asked.push(key.iter().copied().chain(nulls).collect());
+        self.old.extend(there.map(|there| row_of(table, there)));
+        self.removes = true;
+    }
+
+    /// Notes a row that is put into a table, and the row of its key that is there.
+    fn note_put(&mut self, row: &[Cell], table: &Table, there: Option<usize>) {
+        self.asked.push(row.to_vec());
+        self.old.extend(there.map(|there| row_of(table, there)));
+    }
+
     fn into_returned(self, interner: &Interner) -> ReturnedRows {
         let (asked, old) = match self.removes {
             true => ("requested", "deleted"),
@@ -116,32 +142,23 @@ impl Changed {
 }
 
 impl TempRelation {
-    #[expect(clippy::too_many_arguments, reason = "a change, and what it is computed with")]
+    /// Applies a change. `said`: defaults that the script says here.
     fn change(
         &mut self,
-        mutation: &Mutation,
-        given: &InputRows<'_>,
+        change: &Change<'_>,
         said: &[(String, plan::Expr)],
-        interner: &Arc<Interner>,
-        computer: &Computer<'_>,
-        check: Check<'_>,
         mut changed: Option<&mut Changed>,
     ) -> Result<()> {
-        let (name, span) = (&mutation.relation.text, mutation.relation.span);
-        let fail = |key: &[Cell], why: &str| {
-            let shown: Vec<String> =
-                key.iter().map(|&cell| interner.value(cell).to_string()).collect();
-            let what = format!("row [{}] of relation `{name}` {why}", shown.join(", "));
-            Err(Error::value(what, span))
-        };
+        let &Change { mutation, given, interner, computer, check } = change;
+        let op = mutation.op;
         let columns = self.given(mutation, given, said, computer)?;
         let keys = self.keys;
-        let never_fails =
-            matches!(mutation.op, MutationOp::Create | MutationOp::Replace | MutationOp::Put);
-        let table = match never_fails {
-            // Put in a loop, so that nothing is copied.
-            true => self.table.take_for(interner, check)?,
-            false => self.table.table_for(interner, check)?,
+        let table = match op {
+            // These never fail. Put by put in a loop, nothing is copied.
+            MutationOp::Create | MutationOp::Replace | MutationOp::Put => {
+                self.table.take_for(interner, check)?
+            }
+            _ => self.table.table_for(interner, check)?,
         };
         let mut table = Arc::unwrap_or_clone(table);
         let mut gone = Table::new(keys, keys);
@@ -154,46 +171,29 @@ impl TempRelation {
             let key: Vec<Cell> = columns[..keys].iter().filter_map(cell).collect();
             let key_columns: Vec<&[Cell]> = key.iter().map(std::slice::from_ref).collect();
             let there = table.find(&key).filter(|_| !gone.contains(&key_columns, 0));
-            match (mutation.op, there) {
-                (MutationOp::Insert, Some(_)) => return fail(&key, "is there already"),
-                (MutationOp::EnsureNot, Some(_)) => return fail(&key, "is there"),
-                (MutationOp::Update | MutationOp::Delete | MutationOp::Ensure, None) => {
-                    return fail(&key, "is not there");
-                }
-                _ => {}
+            if let Some(why) = refusal(op, there.is_some()) {
+                return Err(change.refused(&key, why));
             }
-            if matches!(mutation.op, MutationOp::Rm | MutationOp::Delete) {
+            if matches!(op, MutationOp::Rm | MutationOp::Delete) {
                 gone.insert(&key_columns, 0);
                 if let Some(changed) = &mut changed {
-                    let nulls = std::iter::repeat_n(Cell::NULL, table.arity() - keys);
-                    changed.asked.push(key.iter().copied().chain(nulls).collect());
-                    changed.old.extend(there.map(|there| row_of(&table, there)));
-                    changed.removes = true;
+                    changed.note_removed(&key, &table, there);
                 }
                 continue;
             }
-            let full = columns.iter().enumerate().map(|(place, column)| {
-                let old = there.map(|there| table.column(place)[there]);
-                cell(column).or(old).unwrap_or(Cell::NULL)
-            });
-            let full: Vec<Cell> = full.collect();
-            let only_asks = matches!(mutation.op, MutationOp::Ensure | MutationOp::EnsureNot);
+            let full = full_row(&columns, row, &table, there);
+            let only_asks = matches!(op, MutationOp::Ensure | MutationOp::EnsureNot);
             if let Some(changed) = changed.as_mut().filter(|_| !only_asks) {
-                changed.asked.push(full.clone());
-                changed.old.extend(there.map(|there| row_of(&table, there)));
+                changed.note_put(&full, &table, there);
             }
-            match (mutation.op, there) {
-                (MutationOp::EnsureNot, _) => {}
-                (MutationOp::Ensure, Some(there)) => {
-                    if (0..full.len()).any(|place| table.column(place)[there] != full[place]) {
-                        return fail(&key, "has other values");
+            match op {
+                MutationOp::EnsureNot => {}
+                MutationOp::Ensure => {
+                    if there.is_some_and(|there| differs(&table, there, &full)) {
+                        return Err(change.refused(&key, "has other values"));
                     }
                 }
-                (_, Some(there)) => table.replace(there, &full),
-                (_, None) => {
-                    let full: Vec<&[Cell]> = full.iter().map(std::slice::from_ref).collect();
-                    table.insert(&full, 0);
-                }
+                _ => put(&mut table, there, &full),
             }
         }
         if gone.rows() > 0 || table.rows() > 2 * table.live_rows() + DEAD_ROWS_KEPT {
@@ -262,6 +262,37 @@ impl TempRelation {
         };
         values.map(fit).collect::<Result<Vec<Cell>>>().map(Cow::Owned)
     }
+}
+
+/// A given row, with the cells of the row that is there in the columns that are not given.
+#[inline]
+fn full_row(
+    columns: &[Option<Cow<'_, [Cell]>>],
+    row: usize,
+    table: &Table,
+    there: Option<usize>,
+) -> Vec<Cell> {
+    let cell = |(place, column): (usize, &Option<Cow<'_, [Cell]>>)| {
+        let old = there.map(|there| table.column(place)[there]);
+        column.as_ref().map(|column| column[row]).or(old).unwrap_or(Cell::NULL)
+    };
+    columns.iter().enumerate().map(cell).collect()
+}
+
+/// Replaces the row of a key that is there, or else inserts one.
+#[inline]
+fn put(table: &mut Table, there: Option<usize>, row: &[Cell]) {
+    match there {
+        Some(there) => table.replace(there, row),
+        None => {
+            let row: Vec<&[Cell]> = row.iter().map(std::slice::from_ref).collect();
+            table.insert(&row, 0);
+        }
+    }
+}
+
+fn differs(table: &Table, there: usize, row: &[Cell]) -> bool {
+    row.iter().enumerate().any(|(place, &cell)| table.column(place)[there] != cell)
 }
 
 fn row_of(table: &Table, row: usize) -> Vec<Cell> {

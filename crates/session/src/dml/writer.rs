@@ -6,12 +6,13 @@
 //! 2. A graph's two directions get the same rows.
 //! 3. Rows hold strings until they are encoded, also where a dictionary has ids for them.
 
-use crate::catalog_view::columns_of;
 use crate::dml::changed_rows::{InputRows, ReturnedRows};
 use crate::dml::coerce::coerced;
 use crate::dml::dictionary_ids::DictionaryIds;
 use crate::dml::encode;
 use crate::dml::encode::CHUNK_ROWS;
+use crate::dml::sources::{Source, Sources};
+use crate::dml::spec::find;
 use crate::dml::target::Target;
 use base::{Batch, Kind, STEPS};
 use exec::error::{Error, Result};
@@ -22,48 +23,11 @@ use exec::value::cell::{Cell, Interner};
 use hashbrown::HashMap;
 use model::{Series, Type, Value};
 use plan::ColumnInfo;
-use relation::{ColumnError, KeyColumn, Schema, ValueColumn};
+use relation::{ColumnError, Schema, ValueColumn};
 use std::borrow::Cow;
 use std::sync::OnceLock;
 use store::{Kinds, TableWrites, Transaction, WriteBatch};
-use syntax::{Mutation, MutationOp, Span, Spec, SpecColumn};
-
-/// Checks the columns in a mutation's spec against the relation's: names, and types where given.
-///
-/// # Errors
-/// A column that the relation lacks, or one of another type.
-pub(crate) fn check_spec(
-    mutation: &Mutation,
-    columns: &[ColumnInfo],
-    headers: &[String],
-) -> Result<()> {
-    let relation = &mutation.relation;
-    let known = |name: &str, span: Span| {
-        columns.iter().find(|known| known.name == name).ok_or_else(|| {
-            let near = syntax::closest(name, columns.iter().map(|known| known.name.as_str()));
-            let what = format!("relation `{}` has no column `{name}`", relation.text);
-            Error::unknown(what, span, near)
-        })
-    };
-    let Some(spec) = &mutation.spec else {
-        // Without a spec, all columns of the head are meant.
-        return headers.iter().try_for_each(|header| {
-            known(variable_of(header), relation.span)?;
-            Ok(())
-        });
-    };
-    for column in spec.columns() {
-        let is = &known(&column.name.text, column.name.span)?.column_type;
-        let Some(said) = &column.column_type else { continue };
-        let is_id = *is.without_null() == Type::Id && *said.without_null() == Type::Int;
-        if said != is && !is_id && *said != Type::Nullable(Box::new(Type::Any)) {
-            let (name, relation) = (&column.name, &relation.text);
-            let what = format!("column `{name}` of relation `{relation}` is {is}, not {said}");
-            return Err(Error::value(what, name.span));
-        }
-    }
-    Ok(())
-}
+use syntax::{Mutation, MutationOp, Span};
 
 /// Approximate size in bytes.
 fn bytes_of_returned((_, row): &(&'static str, Vec<Value>)) -> u64 {
@@ -80,53 +44,7 @@ pub(crate) fn returned_output(columns: &[ColumnInfo], returned: ReturnedRows) ->
     Output::of_values(&names, rows.collect())
 }
 
-/// The schema in a mutation's spec; without one, all columns of the head are keys.
-///
-/// # Errors
-/// Columns that cannot be stored.
-pub(crate) fn schema_of(mutation: &Mutation, headers: &[String]) -> Result<Schema> {
-    let name = mutation.relation.text.clone();
-    let any = || Type::Nullable(Box::new(Type::Any));
-    let (keys, values) = match &mutation.spec {
-        None => {
-            let key = |header: &String| {
-                let column = variable_of(header);
-                if is_column_name(column) {
-                    return Ok(KeyColumn::new(column, any()));
-                }
-                let what = format!("`{column}` cannot be a column's name");
-                let hint = "name the columns in the head of the query: ?[a, b] …";
-                Err(Error::hinted(what, mutation.relation.span, hint))
-            };
-            (headers.iter().map(key).collect::<Result<_>>()?, Vec::new())
-        }
-        Some(spec) => {
-            let default = |column: &SpecColumn| column.default.as_ref().map(ToString::to_string);
-            let keys = spec.keys.iter().map(|column| {
-                let of = column.column_type.clone().unwrap_or_else(any);
-                KeyColumn { default: default(column), ..KeyColumn::new(&column.name.text, of) }
-            });
-            let values = spec.values.iter().map(|column| {
-                let of = column.column_type.clone().unwrap_or_else(any);
-                let nullable = matches!(of, Type::Nullable(_));
-                let plain = ValueColumn::new(&column.name.text, of.without_null().clone());
-                ValueColumn { nullable, default: default(column), ..plain }
-            });
-            (keys.collect(), values.collect())
-        }
-    };
-    let schema = Schema { name, keys, values };
-    schema.check().map_err(|error| Error::refused(error, mutation.relation.span))?;
-    Ok(schema)
-}
-
-/// Whether scripts can read a column with this name: neither a wildcard nor a number.
-pub(crate) fn is_column_name(name: &str) -> bool {
-    let is_word = matches!(crate::nesting::parse_expression(name), Ok(syntax::Expr::Variable(ident)) if ident.text == name);
-    is_word && !name.starts_with('_') && !name.contains('.')
-}
-
-/// The change of one key.
+/// What is done to a key.
 struct Change {
     /// The previous row.
     old: Option<Vec<Value>>,
@@ -134,25 +52,7 @@ struct Change {
     new: std::result::Result<Vec<Value>, Vec<Value>>,
 }
 
-/// Where the columns of a relation get their values, for rows with these headers.
-#[derive(Clone)]
-pub(crate) struct Sources {
-    headers: Vec<String>,
-    of: Vec<Source>,
-}
-
-/// Where a column of a relation gets its values.
-#[derive(Clone)]
-enum Source {
-    /// A column of the input rows.
-    Column(usize),
-    /// An expression, evaluated for each row.
-    Default(plan::Expr),
-    /// Not changed, or not needed.
-    Kept,
-}
-
-/// Applies a mutation to an existing relation.
+/// Applies a mutation to a relation that is there.
 pub(crate) struct Writer<'w> {
     /// The transaction.
     pub transaction: &'w dyn Transaction,
@@ -178,6 +78,18 @@ const CHUNK_SHARE: u64 = 16;
 
 /// Most rows at a time whose previous rows are interned with the query's values.
 const CELLS_KEPT_ROWS_MAX: usize = 1024;
+
+/// Why an op refuses a row whose key is there or is not.
+pub(crate) fn refusal(op: MutationOp, is_there: bool) -> Option<&'static str> {
+    match (op, is_there) {
+        (MutationOp::Insert, true) => Some("is there already"),
+        (MutationOp::EnsureNot, true) => Some("is there"),
+        (MutationOp::Update | MutationOp::Delete | MutationOp::Ensure, false) => {
+            Some("is not there")
+        }
+        _ => None,
+    }
+}
 
 impl Writer<'_> {
     /// Applies a mutation; returns the rows for `:returning`.
@@ -243,8 +155,7 @@ impl Writer<'_> {
         looks: bool,
         returned: &mut ReturnedRows,
     ) -> Result<()> {
-        let schema = &self.target.schema;
-        let keys = schema.keys.len();
+        let keys = self.target.schema.keys.len();
         let has_indexes = self.target.has_value_index();
         let ids = match self.target.dictionary {
             Some(dictionary) => {
@@ -254,30 +165,46 @@ impl Writer<'_> {
             None => None,
         };
         if !looks {
-            let change = |row: Vec<Option<Value>>| {
-                let new = match mutation.op {
-                    MutationOp::Rm => Err(self.filler(&row)?),
-                    _ => Ok(row.into_iter().map(|value| value.unwrap_or(Value::Null)).collect()),
-                };
-                Ok(Change { old: None, new })
-            };
-            let changes = rows.into_iter().map(change).collect::<Result<_>>()?;
+            let changes = self.blind_changes(mutation, rows)?;
             return self.write_changes(changes, ids, has_indexes, mutation);
         }
         // The previous rows of many rows are freed with a separate interner.
         let own = (rows.len() > CELLS_KEPT_ROWS_MAX).then(Interner::default);
         let interner = own.as_ref().unwrap_or(self.interner);
         let old = self.old_rows(&rows, ids.as_ref(), interner)?;
-        // Rows are applied in order, each seeing the effect of earlier rows with its key. Only the
-        // last row of each key is written.
+        let changes = self.changes(mutation, &rows, old, interner, returned)?;
+        self.write_changes(changes, ids, has_indexes, mutation)
+    }
+
+    /// What is done to each key, whatever was there.
+    fn blind_changes(
+        &self,
+        mutation: &Mutation,
+        rows: Vec<Vec<Option<Value>>>,
+    ) -> Result<Vec<Change>> {
+        let change = |row: Vec<Option<Value>>| {
+            let new = match mutation.op {
+                MutationOp::Rm => Err(self.filler(&row)?),
+                _ => Ok(row.into_iter().map(|value| value.unwrap_or(Value::Null)).collect()),
+            };
+            Ok(Change { old: None, new })
+        };
+        rows.into_iter().map(change).collect()
+    }
+
+    /// What is done to each key. The rows are taken in their order, each seeing what those of its
+    /// key before it did; of each key, only the last is written.
+    fn changes(
+        &self,
+        mutation: &Mutation,
+        rows: &[Vec<Option<Value>>],
+        old: Vec<Option<Vec<Value>>>,
+        interner: &Interner,
+        returned: &mut ReturnedRows,
+    ) -> Result<Vec<Change>> {
+        let keys = self.target.schema.keys.len();
         let mut changes: Vec<Change> = Vec::with_capacity(rows.len());
         let mut changed: HashMap<Vec<Cell>, usize> = HashMap::new();
-        let fail = |row: &[Option<Value>], why: &str| {
-            let shown: Vec<String> =
-                row[..keys].iter().flatten().map(ToString::to_string).collect();
-            let what = format!("row [{}] of relation `{}` {why}", shown.join(", "), schema.name);
-            Err(Error::value(what, mutation.relation.span))
-        };
         for (number, (row, old)) in rows.iter().zip(old).enumerate() {
             self.go_on(number)?;
             let key = row[..keys].iter().flatten().map(|value| interner.cell(value));
@@ -288,53 +215,14 @@ impl Writer<'_> {
                 Some(place) => changes[place].new.clone().ok(),
                 None => old,
             };
-            match (mutation.op, &old) {
-                (MutationOp::Insert, Some(_)) => return fail(row, "is there already"),
-                (MutationOp::Update | MutationOp::Delete | MutationOp::Ensure, None) => {
-                    return fail(row, "is not there");
-                }
-                (MutationOp::EnsureNot, Some(_)) => return fail(row, "is there"),
-                _ => {}
+            if let Some(why) = refusal(mutation.op, old.is_some()) {
+                return Err(self.refused_row(mutation, row, why));
             }
             let new = match mutation.op {
                 MutationOp::Rm | MutationOp::Delete | MutationOp::EnsureNot => {
-                    let mut full = self.filler(row)?;
-                    if let Some(old) = &old {
-                        full.clone_from(old);
-                    }
-                    if self.returning {
-                        let asked = row.iter().enumerate().map(|(place, value)| match value {
-                            Some(value) if place < keys => value.clone(),
-                            _ => Value::Null,
-                        });
-                        returned.push(("requested", asked.collect()));
-                        if let Some(old) = &old {
-                            returned.push(("deleted", old.clone()));
-                        }
-                    }
-                    Err(full)
+                    Err(self.deleted_row(row, old.as_ref(), returned)?)
                 }
-                _ => {
-                    let full: Vec<Value> = match &old {
-                        // An update keeps the columns that it does not name.
-                        Some(old) if mutation.op == MutationOp::Update => row
-                            .iter()
-                            .zip(old)
-                            .map(|(new, old)| new.clone().unwrap_or_else(|| old.clone()))
-                            .collect(),
-                        _ => row.iter().map(|v| v.clone().unwrap_or(Value::Null)).collect(),
-                    };
-                    if mutation.op == MutationOp::Ensure
-                        && old.as_ref().is_some_and(|old| *old != full)
-                    {
-                        return fail(row, "has other values");
-                    }
-                    if self.returning {
-                        returned.push(("inserted", full.clone()));
-                        returned.extend(old.map(|old| ("replaced", old)));
-                    }
-                    Ok(full)
-                }
+                _ => Ok(self.put_row(mutation, row, old, returned)?),
             };
             let change = Change { old: first, new };
             match before {
@@ -342,7 +230,70 @@ impl Writer<'_> {
                 None => changes.push(change),
             }
         }
-        self.write_changes(changes, ids, has_indexes, mutation)
+        Ok(changes)
+    }
+
+    /// The row that is deleted: the one that is there, or one of its key. Adds to what is returned.
+    fn deleted_row(
+        &self,
+        row: &[Option<Value>],
+        old: Option<&Vec<Value>>,
+        returned: &mut ReturnedRows,
+    ) -> Result<Vec<Value>> {
+        let keys = self.target.schema.keys.len();
+        let mut full = self.filler(row)?;
+        if let Some(old) = old {
+            full.clone_from(old);
+        }
+        if self.returning {
+            let asked = row.iter().enumerate().map(|(place, value)| match value {
+                Some(value) if place < keys => value.clone(),
+                _ => Value::Null,
+            });
+            returned.push(("requested", asked.collect()));
+            if let Some(old) = old {
+                returned.push(("deleted", old.clone()));
+            }
+        }
+        Ok(full)
+    }
+
+    /// The row that is put. Adds to what is returned.
+    ///
+    /// # Errors
+    /// The row that is there is not the one that `:ensure` says.
+    fn put_row(
+        &self,
+        mutation: &Mutation,
+        row: &[Option<Value>],
+        old: Option<Vec<Value>>,
+        returned: &mut ReturnedRows,
+    ) -> Result<Vec<Value>> {
+        let full: Vec<Value> = match &old {
+            // What an update does not name stays.
+            Some(old) if mutation.op == MutationOp::Update => row
+                .iter()
+                .zip(old)
+                .map(|(new, old)| new.clone().unwrap_or_else(|| old.clone()))
+                .collect(),
+            _ => row.iter().map(|v| v.clone().unwrap_or(Value::Null)).collect(),
+        };
+        if mutation.op == MutationOp::Ensure && old.as_ref().is_some_and(|old| *old != full) {
+            return Err(self.refused_row(mutation, row, "has other values"));
+        }
+        if self.returning {
+            returned.push(("inserted", full.clone()));
+            returned.extend(old.map(|old| ("replaced", old)));
+        }
+        Ok(full)
+    }
+
+    fn refused_row(&self, mutation: &Mutation, row: &[Option<Value>], why: &str) -> Error {
+        let schema = &self.target.schema;
+        let key = row[..schema.keys.len()].iter().flatten();
+        let shown: Vec<String> = key.map(ToString::to_string).collect();
+        let what = format!("row [{}] of relation `{}` {why}", shown.join(", "), schema.name);
+        Error::value(what, mutation.relation.span)
     }
 
     /// Puts or deletes rows regardless of existing ones.
@@ -453,56 +404,11 @@ impl Writer<'_> {
         if let Some(kept) = self.sources.get().filter(|kept| kept.headers == given.headers) {
             return Ok(Cow::Borrowed(kept));
         }
-        let of = self.find_sources(mutation, given)?;
-        let found = Sources { headers: given.headers.to_vec(), of };
+        let found = Sources::find(mutation, &self.target.schema, self.defaults, given.headers)?;
         Ok(match self.sources.set(found) {
             Ok(()) => self.sources.get().map(Cow::Borrowed).expect("it was set"),
             Err(found) => Cow::Owned(found),
         })
-    }
-
-    fn find_sources(&self, mutation: &Mutation, given: &InputRows<'_>) -> Result<Vec<Source>> {
-        let schema = &self.target.schema;
-        let keys = schema.keys.len();
-        let of_keys_only =
-            matches!(mutation.op, MutationOp::Rm | MutationOp::Delete | MutationOp::EnsureNot);
-        let columns = columns_of(schema);
-        check_spec(mutation, &columns, given.headers)?;
-        let mut sources = Vec::with_capacity(columns.len());
-        for (place, column) in columns.iter().enumerate() {
-            let said = mutation.spec.as_ref().and_then(|spec| find(spec, &column.name));
-            let wanted = match (&mutation.spec, said) {
-                (None, _) => Some(column.name.as_str()),
-                (Some(_), Some(said)) => {
-                    Some(said.binding.as_ref().map_or(column.name.as_str(), |b| b.text.as_str()))
-                }
-                (Some(_), None) => None,
-            };
-            let found = wanted.and_then(|wanted| given_column(given.headers, wanted));
-            let default = self.defaults.iter().find(|(name, _)| *name == column.name);
-            sources.push(match (found, default) {
-                // A delete uses only the key; other columns are ignored.
-                _ if place >= keys && of_keys_only => Source::Kept,
-                (Some(found), _) => Source::Column(found),
-                (None, _) if place >= keys && mutation.op == MutationOp::Update => Source::Kept,
-                (None, Some((_, default))) => Source::Default(default.clone()),
-                (None, None) => {
-                    let span = said.map_or(mutation.relation.span, |said| said.name.span);
-                    let what = format!("column `{}` gets no value", column.name);
-                    let hint = format!(
-                        "the rows have {}",
-                        given
-                            .headers
-                            .iter()
-                            .map(|h| format!("`{h}`"))
-                            .collect::<Vec<_>>()
-                            .join(", ")
-                    );
-                    return Err(Error::hinted(what, span, hint));
-                }
-            });
-        }
-        Ok(sources)
     }
 
     fn row(
@@ -686,23 +592,5 @@ fn filler(of: &Type) -> Value {
         Type::Tuple(types) => Value::List(types.iter().map(filler).collect()),
         Type::Vector(_, len) => Value::List(vec![Value::Int(0); *len as usize]),
         Type::Nullable(_) => Value::Null,
-    }
-}
-
-pub(crate) fn find<'s>(spec: &'s Spec, name: &str) -> Option<&'s SpecColumn> {
-    spec.columns().find(|column| column.name.text == name)
-}
-
-/// Index of a header, by its full text or by the variable of an aggregate.
-pub(crate) fn given_column(headers: &[String], wanted: &str) -> Option<usize> {
-    let exact = headers.iter().position(|header| header == wanted);
-    exact.or_else(|| headers.iter().position(|header| variable_of(header) == wanted))
-}
-
-/// `x` of `sum(x)`.
-fn variable_of(header: &str) -> &str {
-    match header.split_once('(') {
-        Some((_, rest)) => rest.strip_suffix(')').unwrap_or(rest),
-        None => header,
     }
 }

@@ -16,8 +16,8 @@
 //!    store reports it, the script's cache is cleared, and the script runs again. Until then, at
 //!    most as long as a plan is valid, it is noticed only where rows are written to it.
 
+use crate::dml::sources::Sources;
 use crate::dml::target::Target;
-use crate::dml::writer::Sources;
 use env::sync::Mutex;
 use exec::storage::relation_source::Relation;
 use plan::Plan;

@@ -1,0 +1,193 @@
+//! Turns the atoms of a body into literals.
+
+use super::{Resolver, Scope, StoredAtom, call, columns_text, error, not_yet_searched, were};
+use crate::ir::{Expr, Literal, Source, Var};
+use model::Value;
+use syntax::{Atom, Diagnostic, Ident, Span};
+
+impl Resolver<'_> {
+    /// Appends the literals of an atom to the body.
+    pub(super) fn literal(
+        &mut self,
+        atom: &Atom,
+        negated: bool,
+        scope: &mut Scope,
+        body: &mut Vec<Literal>,
+    ) -> Result<(), Diagnostic> {
+        match atom {
+            Atom::Rule { name, args, span } => {
+                return self.derived_literal(name, args, *span, negated, scope, body);
+            }
+            Atom::Stored { name, index, args, at, span } => {
+                let index = index.as_ref();
+                let atom = StoredAtom { name, index, args, at: at.as_ref(), span: *span };
+                return self.stored_literal(&atom, negated, scope, body);
+            }
+            Atom::Search { span, .. } => return Err(not_yet_searched(*span)),
+            Atom::Condition(expr) => {
+                let condition = self.scoped(expr, scope)?;
+                body.push(Literal::Condition(match negated {
+                    true => call("negate", vec![condition], expr.span()),
+                    false => condition,
+                }));
+            }
+            Atom::Unify { variable, value } => {
+                let span = variable.span;
+                let value = self.scoped(value, scope)?;
+                if variable.text.starts_with('_') {
+                    return Ok(());
+                }
+                let var = scope.var(&variable.text);
+                body.push(match negated {
+                    true => Literal::Condition(other_than(var, value, span)),
+                    false => Literal::Assign { var, value, span },
+                });
+            }
+            Atom::Member { variable, list } => {
+                let span = variable.span;
+                let list = self.scoped(list, scope)?;
+                let var = match variable.text.starts_with('_') {
+                    true => scope.fresh(),
+                    false => scope.var(&variable.text),
+                };
+                body.push(match negated {
+                    true => Literal::Condition(not_in(var, list, span)),
+                    false => Literal::Member { var, list, span },
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the literals of an atom over a derived relation.
+    fn derived_literal(
+        &mut self,
+        name: &Ident,
+        args: &[syntax::Expr],
+        span: Span,
+        negated: bool,
+        scope: &mut Scope,
+        body: &mut Vec<Literal>,
+    ) -> Result<(), Diagnostic> {
+        let predicate = self.predicate(name)?;
+        self.close(predicate, args.len());
+        let known = &self.program.predicates[predicate];
+        if known.columns.len() != args.len() {
+            let message = format!(
+                "rule `{}` has {}, {} given here",
+                name.text,
+                columns_text(known.columns.len()),
+                were(args.len())
+            );
+            return Err(error(message, span));
+        }
+        let args = args.iter().map(|arg| self.place(arg, scope, body));
+        let mut args: Vec<_> = args.collect::<Result<_, _>>()?;
+        if !negated {
+            scope.note_row(&mut args);
+        }
+        distinct_places(&mut args, negated, scope, body);
+        let source = Source::Derived(predicate);
+        body.push(Literal::Atom { source, args, negated, at: None, span });
+        Ok(())
+    }
+
+    /// Appends the literals of an atom over a stored relation.
+    fn stored_literal(
+        &mut self,
+        atom: &StoredAtom<'_>,
+        negated: bool,
+        scope: &mut Scope,
+        body: &mut Vec<Literal>,
+    ) -> Result<(), Diagnostic> {
+        let &StoredAtom { name, index, args, at, span } = atom;
+        let mut stored = self.stored(name, index)?;
+        let mut places = self.columns_of(stored, name, args, span)?;
+        if index.is_some() && at.is_some() {
+            let columns;
+            (stored, columns) = self.behind(stored, name)?;
+            places.iter_mut().for_each(|(column, _)| *column = columns[*column]);
+        }
+        let mut vars = vec![None; self.infos[stored].columns.len()];
+        for (column, arg) in places {
+            vars[column] = self.place(arg, scope, body)?;
+        }
+        let at = at.map(|at| self.scoped(at, scope)).transpose()?;
+        self.check_at(stored, name, at.is_some(), span)?;
+        if !negated {
+            scope.note_row(&mut vars);
+        }
+        if let Some(atom) = self.spelled(stored, &vars, span)? {
+            match negated {
+                true => scope.negated.push(atom),
+                false => atom.push(scope, body),
+            }
+            return Ok(());
+        }
+        distinct_places(&mut vars, negated, scope, body);
+        let source = Source::Stored(stored);
+        body.push(Literal::Atom { source, args: vars, negated, at, span });
+        Ok(())
+    }
+
+    /// The variable for an argument of an atom. An argument that is not a variable adds an
+    /// assignment to the body.
+    fn place(
+        &mut self,
+        arg: &syntax::Expr,
+        scope: &mut Scope,
+        body: &mut Vec<Literal>,
+    ) -> Result<Option<Var>, Diagnostic> {
+        match arg {
+            syntax::Expr::Variable(ident) if ident.text.starts_with('_') => Ok(None),
+            syntax::Expr::Variable(ident) => Ok(Some(scope.var(&ident.text))),
+            other => {
+                let value = self.scoped(other, scope)?;
+                let var = scope.fresh();
+                body.push(Literal::Assign { var, value, span: other.span() });
+                Ok(Some(var))
+            }
+        }
+    }
+}
+
+/// The negation of `var = value`. Like `=` it compares by identity, so `1` and `1.0` differ.
+fn other_than(var: Var, value: Expr, span: Span) -> Expr {
+    let is_number = |value: &Value| matches!(value, Value::Int(_) | Value::Id(_) | Value::Float(_));
+    if let Expr::Const(said) = &value
+        && !is_number(said)
+    {
+        // Only for numbers does `==` differ from identity.
+        return call("neq", vec![Expr::Var(var), value], span);
+    }
+    let same = call("is_in", vec![Expr::Var(var), call("list", vec![value], span)], span);
+    call("negate", vec![same], span)
+}
+
+/// The negation of `var in list`.
+fn not_in(var: Var, list: Expr, span: Span) -> Expr {
+    let is_in = call("is_in", vec![Expr::Var(var), list], span);
+    call("negate", vec![is_in], span)
+}
+
+/// Renames repeated variables of a positive atom, except for the first occurrence. Negated atoms
+/// only compare, so they may repeat variables.
+pub(super) fn distinct_places(
+    args: &mut [Option<Var>],
+    negated: bool,
+    scope: &mut Scope,
+    body: &mut Vec<Literal>,
+) {
+    if negated {
+        return;
+    }
+    for place in 1..args.len() {
+        let (before, rest) = args.split_at_mut(place);
+        let Some(var) = rest[0] else { continue };
+        if before.contains(&Some(var)) {
+            let other = scope.fresh();
+            rest[0] = Some(other);
+            body.push(Literal::Same(var, other));
+        }
+    }
+}
