@@ -5,9 +5,9 @@
 //! shortest paths.
 //!
 //! # Edges of weight zero
-//! They connect vertices at equal cost and may form cycles, so the edges of shortest paths alone
-//! define no order. Here an edge counts only if its source was settled before its target. A
-//! shortest path that violates this order on an edge of weight zero is not counted.
+//! They connect vertices at equal cost and may form cycles. Then the edges of shortest paths alone
+//! give no order in which to accumulate. So an edge counts only if the search settled its source
+//! before its target. Shortest paths over other edges of weight zero are not counted.
 
 use crate::dijkstra_search::{Search, refuse_negative};
 use crate::limits::Ticker;
@@ -90,7 +90,7 @@ impl Sums {
         Ok(())
     }
 
-    /// Whether the edge is on shortest paths.
+    /// Whether the edge from `v` to `to` is on a shortest path that counts.
     #[inline]
     fn leads(&self, search: &Search, v: u32, to: u32, weight: f64) -> bool {
         self.place[v as usize] < self.place[to as usize]

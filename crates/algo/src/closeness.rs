@@ -1,6 +1,6 @@
 //! Closeness centrality: how near a vertex is to those that it reaches.
 //!
-//! In the form of Wasserman and Faust (1994) for disconnected graphs, as in CozoDB.
+//! The formula is that of Wasserman and Faust (1994) for disconnected graphs, as in CozoDB.
 
 use crate::dijkstra_search::{Search, refuse_negative};
 use crate::limits::Ticker;

@@ -1,9 +1,11 @@
 //! A graph as compressed sparse rows (CSR): the neighbors of each vertex, one vertex after another.
 //!
+//! All algorithms of this crate read graphs in this form. `exec` builds them from relations.
+//!
 //! # Why counting sort
-//! Vertices are dense numbers. So a stable counting sort by target and then by source produces
-//! sorted rows in time and memory linear in the edges. A scan of a relation already returns that
-//! order; then the columns are copied without sorting.
+//! Vertices are numbered densely. So a stable counting sort by target and then by source produces
+//! sorted rows in time and memory linear in the edges. A scan of a relation often returns edges in
+//! that order already; then the columns are copied without sorting.
 //!
 //! # Invariants
 //! 1. `offsets` has one more entry than there are vertices, starts with 0, ends with the number of
@@ -288,7 +290,8 @@ impl Csr {
         )
     }
 
-    /// Puts each of `edges` (row, other end) in the next free slot of its row.
+    /// Builds a graph whose row `v` starts at `offsets[v]`: puts the second number of each of
+    /// `edges` into the next free slot of the row that the first one names.
     fn scatter(
         offsets: Vec<u64>,
         edges: impl Iterator<Item = (u32, u32)>,

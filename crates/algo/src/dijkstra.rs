@@ -1,9 +1,9 @@
 //! Shortest paths by weight: one for each pair of vertices, or all of equal cost.
 //!
-//! The search is in `dijkstra_search.rs`. All shortest paths are found with the *tight* edges. The
-//! weight of a tight edge equals the difference in cost between its ends: every path from the goal
-//! back to the start over tight edges is a shortest path. Edges of weight zero can form tight
-//! cycles. So no vertex is taken twice, and results are paths, not walks.
+//! The search is in `dijkstra_search.rs`; it keeps one path to each vertex. All shortest paths are
+//! found with the *tight* edges: those whose weight equals the difference in cost between their
+//! ends. Every path from the goal back to the start over tight edges is a shortest path. Edges of
+//! weight zero can form tight cycles, so no vertex is taken twice.
 
 use crate::dijkstra_search::{Goals, Search, refuse_negative};
 use crate::limits::Ticker;
@@ -123,7 +123,8 @@ impl Tight {
         Ok(Self { back, on_way: vec![false; graph.vertices() as usize] })
     }
 
-    /// Emits every path from `start` to `goal`, searching backwards from `goal`.
+    /// Passes every path from `start` to `goal` over tight edges to `output`. Searches backwards
+    /// from `goal`.
     fn walk_back(
         &mut self,
         start: u32,

@@ -1,8 +1,9 @@
 //! The k shortest paths without repeated vertices.
 //!
-//! Yen, "Finding the k shortest loopless paths in a network" (1971), with Lawler's improvement
-//! (1972): a path needs to be varied only from the vertex at which it left its own predecessor.
-//! Earlier deviations already are candidates.
+//! Yen, "Finding the k shortest loopless paths in a network" (1971): each found path is varied at
+//! each of its vertices (leave there by another edge), and the cheapest variant is the next path.
+//! With Lawler's improvement (1972): a path that is itself a variant is varied only from the vertex
+//! at which it left the other path. Variants that leave earlier are candidates already.
 
 use std::collections::BTreeSet;
 

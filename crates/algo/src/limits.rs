@@ -3,7 +3,7 @@
 use crate::Stopped;
 
 /// Decides whether an algorithm continues. It represents a deadline, a cancelled query or a memory
-/// limit.
+/// limit; `exec` implements it for the limits of a query.
 ///
 /// It is called from inner loops on any thread, so it should be as cheap as reading an atomic. A
 /// closure `|| bool` implements it.

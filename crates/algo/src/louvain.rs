@@ -6,8 +6,8 @@
 //! move one after the other to the community of a successor as long as that increases the
 //! modularity. Then each community becomes a vertex of a new graph, and the process repeats.
 //!
-//! Vertices move in the same order as in CozoDB, so the result is the same. But the sums of each
-//! community are kept up to date and not recomputed for each move, so a round is linear in the
+//! Vertices move in the same order as in CozoDB, so the result is the same. CozoDB recomputes the
+//! sums of a community for each move. Here they are kept up to date, so a round is linear in the
 //! edges.
 
 use crate::csr::Rows;
@@ -102,18 +102,21 @@ struct Level<'a> {
     /// The reversed edges; `None` if the graph is symmetric.
     back: Option<Csr>,
     community: Vec<u32>,
-    /// For each vertex.
+    /// For each vertex, the weights of its edges.
     flow: Vec<Flow>,
     /// For each community, the sum over its members.
     sums: Vec<Flow>,
+    /// Weight of all edges.
     total: f64,
-    /// For each community, the weight of edges to and from the current vertex. Zero between calls.
+    /// For each community, the weight of its edges to and from the vertex that [`Level::consider`]
+    /// looks at. All zero between calls.
     between: Vec<f64>,
     /// Communities with an entry in `between`.
     met: Vec<u32>,
 }
 
-/// Adds a weight to a community. A community whose weights are all zero may be listed repeatedly.
+/// Adds a weight to the entry of `community` in `between`, and lists the community in `met` if its
+/// entry was zero. So a community may be listed repeatedly if its weights are zero.
 #[inline]
 fn meet(community: u32, weight: f64, between: &mut [f64], met: &mut Vec<u32>) {
     let sum = &mut between[community as usize];
@@ -220,9 +223,9 @@ impl<'a> Level<'a> {
         Ok(best != home)
     }
 
-    /// The contribution of a vertex with `flow` to the modularity as a member of `community`, whose
-    /// sums must not include it. Multiplied by the total weight: then integral weights give
-    /// integral gains, so ties are exact and no vertex moves because of rounding.
+    /// What a vertex with `flow` contributes to the modularity as a member of `community`, whose
+    /// sums must not include it. The result is multiplied by the total weight. So integral weights
+    /// give integral gains, ties are exact, and no vertex moves because of rounding.
     fn gain(&self, flow: Flow, community: u32) -> f64 {
         let sum = self.sums[community as usize];
         let by_chance = sum.leaving * flow.entering + sum.entering * flow.leaving;

@@ -1,16 +1,19 @@
-//! Columns of words and byte strings, and batches of rows in columns.
+//! Columns of words and byte strings, and batches of rows in columns. All crates from the storage
+//! engine to the executor pass rows in this form.
 
 use crate::{ColumnShape, Key, KeyRef, KeyShape, Shape};
 
-/// Which rows of a column hold a value. `None` if all do. Otherwise bit `i % 64` of word `i / 64`
-/// is set if row `i` is valid, and there are words for at least all rows of the column.
+/// Which rows of a column hold a value. The other rows are null.
+///
+/// `None` if all rows hold one. Otherwise bit `i % 64` of word `i / 64` is set if row `i` is valid,
+/// and there are enough words for all rows of the column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Validity(pub Option<Vec<u64>>);
 
 impl Validity {
-    /// Appends `rows` rows; `first` must be the number of rows so far. `bits(i)` returns the
-    /// validity of 64 of the new rows from the `i`-th on, one bit each. Bits past the last row are
-    /// ignored.
+    /// Appends `rows` rows; `first` must be the number of rows so far. `bits(i)` returns one bit
+    /// for each of 64 new rows, starting with new row `i`: whether it is valid. Bits past the last
+    /// row are ignored.
     pub fn extend(&mut self, first: usize, rows: usize, bits: impl Fn(usize) -> u64) {
         for from in (0..rows).step_by(64) {
             let some = (rows - from).min(64);
@@ -33,7 +36,7 @@ impl Validity {
         }
     }
 
-    /// The words; created for `rows` valid rows if there are none yet.
+    /// The validity words. If there are none yet, creates them for `rows` rows, all valid.
     fn told(&mut self, rows: usize) -> &mut Vec<u64> {
         self.0.get_or_insert_with(|| {
             let mut words = vec![u64::MAX; rows / 64];

@@ -7,10 +7,11 @@ use std::fmt;
 pub struct SeqNo(pub u64);
 
 impl SeqNo {
-    /// A number that no write has. A snapshot at `ZERO` sees only rows whose sequence number was
-    /// removed by compaction. A new database has none.
+    /// A number that no write gets. Compaction sets it on old rows, which all snapshots see. So a
+    /// snapshot at `ZERO` sees only such rows, and nothing in a new database.
     pub const ZERO: Self = Self(0);
-    /// Sees everything, including a transaction's own writes, which have no number yet.
+    /// As a snapshot, it sees everything, including a transaction's own writes, which have no
+    /// number yet.
     pub const MAX: Self = Self(u64::MAX);
 }
 

@@ -1,4 +1,4 @@
-//! Prefetching, so that the cache misses of many look-ups overlap.
+//! Prefetching, so that the cache misses of many look-ups overlap. `lsm` and `exec` use it.
 //!
 //! # Why unsafe here
 //! There is no safe prefetch. A discarded plain read loads the line too, but the processor delays

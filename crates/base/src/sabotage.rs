@@ -18,7 +18,7 @@ compile_error!(
     "the feature `sabotage` breaks the engine on purpose; it is for tests, never for a release"
 );
 
-/// A bug that can be turned on.
+/// A bug that can be turned on. The values are single bits, so that none is 0 ("no switch").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Switch {
@@ -48,7 +48,8 @@ pub enum Switch {
     ReadUncommitted = 1 << 11,
     /// A long blob that is written with one call loses its last chunk.
     ForgetPiece = 1 << 12,
-    /// A blob that is written in chunks leaves no note of them.
+    /// A blob that is written in chunks leaves no note of them, so chunks of an interrupted write
+    /// are never deleted.
     ForgetNote = 1 << 13,
     /// Sums from the write buffer are written twice.
     CountTwice = 1 << 14,
@@ -102,7 +103,7 @@ mod switched {
     use super::Switch;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// The switch of the living guard; 0 without one.
+    /// The switch that a guard keeps on; 0 if there is no guard.
     static ON: AtomicU32 = AtomicU32::new(0);
 
     /// Whether the switch is on. Always false without the feature `sabotage`.

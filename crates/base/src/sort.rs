@@ -1,11 +1,13 @@
 //! Sorts that can be cancelled.
 //!
+//! Callers are the executor (`exec`) and the list functions (`function`).
+//!
 //! # Why the standard library is not enough
-//! It takes longer for millions of values than a cancelled query may continue, and cannot be
-//! interrupted. So large inputs are first distributed over buckets by sampled splitters
-//! (samplesort: Frazer and McKellar, JACM 1970), and each bucket is sorted separately. The shorter
-//! sorts save the time that distributing costs. Values equal to a splitter get a bucket of their
-//! own, which needs no sort.
+//! Its sort cannot be interrupted, and a sort of millions of values takes longer than a cancelled
+//! query may continue. So large inputs are first distributed over buckets by sampled splitters
+//! (samplesort: Frazer and McKellar, JACM 1970), and each bucket is sorted separately. That takes
+//! no longer in total, because short sorts are faster for each value. Values equal to a splitter
+//! get a bucket of their own, which needs no sort.
 
 use std::cmp::Ordering;
 
@@ -22,7 +24,7 @@ const WORDS_SORTED_AT_ONCE: usize = 1 << 20;
 /// Maximum number of splitters. The `2 * SPLITTERS_MAX + 1` buckets must be numbered in 16 bits.
 const SPLITTERS_MAX: usize = 1 << 9;
 
-/// Number of sampled values per splitter.
+/// Number of values that are sampled for each splitter.
 const DRAWN: usize = 8;
 
 /// Maximum number of times that values are distributed. A bucket that is still too large had a very
@@ -55,7 +57,8 @@ pub fn sort_in_pieces<T, E>(
     let len = values.len();
     let mut sorted = Vec::new();
     let mut deals = vec![(values, DEALS_MAX)];
-    // The first bucket is on top of the stack.
+    // A stack of buckets, the first bucket on top. The number says how often the bucket may still
+    // be distributed: 0 for buckets with an odd index, whose values are all equal.
     while let Some((mut values, times)) = deals.pop() {
         go_on()?;
         if values.len() > SORTED_AT_ONCE && times > 0 {

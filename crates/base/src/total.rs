@@ -1,4 +1,5 @@
-//! The result of merging all operands of a column.
+//! Merges all operands of one value: the versions of one key in a column with a merge operator.
+//! `lsm`, `kv` and `views` use it.
 //!
 //! # Why wider than a word
 //! Storage does not combine operands whose sum does not fit in a word ([`Merge::apply`]). A result
@@ -16,7 +17,7 @@ const SHRUNK: f64 = 1.0 / 18_446_744_073_709_551_616.0;
 #[derive(Clone, Copy, Debug)]
 pub enum Total {
     /// A sum of integers. 2^64 words add up to less than 2^127. [`i128::MAX`] and [`i128::MIN`]
-    /// mark lost sums.
+    /// stand for lost sums: stored out-of-range marks ([`Merge::is_past`]), whose sum is unknown.
     Int(i128),
     /// A sum of floats, and the scaled sum in case it overflows.
     Float {

@@ -1,4 +1,5 @@
-//! LEB128 variable-length integers, for headers where most numbers are small.
+//! LEB128 variable-length integers, for formats where most numbers are small: tables, log records,
+//! the manifest and keyspace definitions. They are on disk, so the encoding is fixed.
 
 /// Appends `value` with 7 bits per byte, low bits first; 1 to 10 bytes.
 pub fn put(out: &mut Vec<u8>, mut value: u64) {

@@ -11,6 +11,13 @@
 //! 3. An environment works only in the process that created it. In a child of `fork` it touches no
 //!    file, starts no job and joins no thread ([`Owner`]).
 //! 4. Threads block only on a [`Signal`], so a simulated environment can run other jobs meanwhile.
+//!
+//! # Modules
+//! - Environments: `real` (the operating system), `memory`, and `model` for the model checker.
+//! - Threads: `jobs` (worker pool), `scoped` (threads on borrowed data), `timer` (delayed jobs),
+//!   `sync` (locks and atomics), `stack` (free stack of a thread).
+//! - `pauses` waits between attempts in non-blocking mode.
+//! - `owner` recognizes a child of `fork`. `whole` reads a file of known length sequentially.
 
 // clippy.toml forbids these methods and types everywhere else and names this crate as the
 // replacement.

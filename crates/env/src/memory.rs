@@ -8,7 +8,8 @@
 //! # Invariants
 //! 1. A file is identified by the handle of its contents, not by its name. Renaming and removing
 //!    change only names.
-//! 2. Locks are taken in the order names, then contents; never two contents.
+//! 2. Locks are taken in this order: names (`disk`), then the contents of a file. No thread locks
+//!    the contents of two files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -4,11 +4,14 @@ use crate::Env;
 use std::panic::resume_unwind;
 use std::thread;
 
-/// Applies `f` to every item, each on a thread of its own. The calling thread takes the first item.
-/// The other threads are started here, since workers of a pool may outlive what the caller borrows.
+/// Applies `f` to every item, each on a thread of its own. Returns the results in the order of the
+/// items. The executor uses it for parallel queries.
+///
+/// The calling thread takes the first item. The other threads are started here and not taken from
+/// the pool of [`crate::parallel`], because workers of a pool may outlive what the caller borrows.
 /// Starting a thread takes about ten microseconds, so items should take at least a millisecond. An
-/// environment that schedules all threads itself ([`Env::has_threads`]) runs the items one after
-/// the other.
+/// environment that schedules all threads itself ([`Env::has_threads`] is false) runs the items one
+/// after the other.
 ///
 /// # Panics
 /// If `f` panics for an item: one such panic is resumed here after all items have ended.

@@ -1,10 +1,13 @@
 //! add, sub, mul, div, mod, minus, pow, abs, signum, floor, ceil, round.
 //!
 //! # Numbers
-//! Integers are computed exactly and stay integers. A result that does not fit an Int is an error
-//! and never wraps. If an operand is a float, the result is a float, as in `1 + 0.0` and `1.5 -
-//! 1.5`. `div` and `pow` always return floats. If an operand is a vertex id above the largest Int,
-//! a result that does not fit an Int is an id.
+//! - Integers are computed exactly and stay integers.
+//! - A result that does not fit an Int is an error and never wraps. It is an id, if it fits one and
+//!   an operand is a vertex id above the largest Int.
+//! - If an operand is a float, the result is a float, as in `1 + 0.0` and `1.5 - 1.5`.
+//! - `div` and `pow` always return floats.
+//!
+//! All but `mod` and `signum` also work on vectors, elementwise.
 
 use crate::Failure;
 use crate::call::{Call, Number};

@@ -1,4 +1,4 @@
-//! Functions on bytes: bitwise operators, conversion to lists of bits, base64.
+//! Functions on byte strings: bitwise operators, conversion to lists of bits, base64.
 
 use crate::budget::reserve;
 use crate::call::Call;

@@ -1,8 +1,9 @@
 //! and, or, negate, assert, coalesce, if, cond.
 //!
-//! The executor evaluates the arguments of these functions one at a time and short-circuits. They
-//! are registered so that constant calls are folded and the number of arguments is checked as for
-//! any function.
+//! For and, or, coalesce, if and cond, the executor does not call these functions: it evaluates the
+//! arguments one at a time and stops early. They are here so that constant calls are folded and the
+//! number of arguments is checked as for any function. Both implementations must agree. negate and
+//! assert are ordinary functions.
 
 use crate::Failure;
 use crate::call::{Call, describe};
@@ -23,6 +24,7 @@ pub(crate) fn negate(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::Bool(!Call::new("negate", args).bool(0)?))
 }
 
+/// Fails unless the first argument is true. The others make up the message.
 pub(crate) fn assert(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("assert", args);
     if let (Value::Bool(true), _) = (call.value(0), ()) {
@@ -51,12 +53,14 @@ pub(crate) fn coalesce(args: &[Value]) -> Result<Value, Failure> {
     Ok(found.cloned().unwrap_or(Value::Null))
 }
 
+/// `if(condition, then, otherwise)`. Without the third argument, it is null.
 pub(crate) fn choose(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("if", args);
     Ok(call.value(if call.bool(0)? { 1 } else { 2 }).clone())
 }
 
-/// Pairs of a condition and a value. A last condition without a value returns null.
+/// The arguments are pairs of a condition and a value. Returns the value of the first condition
+/// that is true; null if none is, or if the last condition has no value.
 pub(crate) fn cond(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("cond", args);
     for i in (0..args.len()).step_by(2) {

@@ -1,4 +1,5 @@
-//! Functions on lists.
+//! Functions on lists. Long lists are processed in pieces, with a check for cancellation between
+//! them.
 
 use crate::budget::{Growing, bytes_of, request_memory, reserve};
 use crate::call::Call;

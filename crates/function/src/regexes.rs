@@ -8,8 +8,8 @@
 //!
 //! # Why compilation is in steps
 //! The size of a compiled expression is not known in advance: `^\w{1,128}$` takes some megabytes,
-//! because `\w` covers 140,000 letters. So compilation starts with a small limit, and each larger
-//! one is charged to the query's memory.
+//! because `\w` covers 140,000 letters. So compilation is tried with a small size limit first, then
+//! with larger ones. Each larger limit is charged to the query's memory before it is tried.
 
 use crate::budget::{Growing, bytes_of, request_memory, reserve};
 use crate::call::Call;
@@ -32,7 +32,8 @@ const COMPILED_BYTES: [usize; 4] = [256 << 10, 1 << 20, 4 << 20, COMPILED_BYTES_
 /// Maximum size of a compiled expression in bytes.
 const COMPILED_BYTES_MAX: usize = 10 << 20;
 
-/// Maximum total size of the expressions in a thread's cache in bytes, without the last one.
+/// Maximum total size in bytes of the expressions in a thread's cache. The most recently used one
+/// is not counted.
 const KEPT_BYTES_MAX: usize = 8 << 20;
 
 /// A compiled expression and the size limit with which it was compiled.

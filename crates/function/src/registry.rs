@@ -1,4 +1,5 @@
-//! The table of built-in functions.
+//! The table of built-in functions: name, number of arguments, memory estimate, implementation. A
+//! new function needs a line here, in the order of the names.
 
 use crate::{
     Failure, Function, FunctionContext, MemoryEstimate, arithmetic, bits, comparison, control,
@@ -51,10 +52,13 @@ const fn estimated(memory: MemoryEstimate, function: Function) -> Function {
     Function { memory, ..function }
 }
 
+// One short name for each memory estimate, see `MemoryEstimate`.
+
 const fn little(function: Function) -> Function {
     estimated(MemoryEstimate::Little, function)
 }
 
+/// The function requests memory itself.
 const fn asks(function: Function) -> Function {
     estimated(MemoryEstimate::Asks, function)
 }

@@ -1,6 +1,7 @@
 //! Functions on vectors: construction, elementwise arithmetic, distances.
 //!
-//! All arithmetic is in 64-bit floats. If all vectors are 32-bit, the result is rounded to 32 bits.
+//! All arithmetic is in 64-bit floats. A result that is a vector is rounded to 32 bits if all
+//! operands that are vectors have 32 bits. Distances have 64 bits.
 
 use crate::call::{Call, Number};
 use crate::{Failure, FunctionContext, random};
@@ -127,6 +128,7 @@ fn numbers(call: Call<'_>, wanted: VectorKind, items: &[Value]) -> Result<Vector
     Ok(collect(wanted, floats.into_iter()))
 }
 
+/// The vector in a base64 string of little-endian floats.
 fn packed(call: Call<'_>, wanted: VectorKind, text: &str) -> Result<Vector, Failure> {
     let bytes = STANDARD
         .decode(text)

@@ -1,4 +1,5 @@
-//! Values encoded as byte strings that keep their order.
+//! Values encoded as byte strings that keep their order. They are stored as keys and values of
+//! relations, so the encoding is fixed.
 //!
 //! ```text
 //! value    := tag:u8 body
@@ -12,7 +13,8 @@
 //! escaped  := bytes with 0 written as 0 255, then 0 0
 //! tuple    := value*
 //! ```
-//! Tags start at 1, so the end of a list (0) sorts before any item.
+//! Tags start at 1, so the end of a list (0) sorts before any item. An *image* is a float as an
+//! unsigned integer of the same order.
 
 use crate::number::{Number, from_key};
 use crate::{Json, Validity, Value, Vector};
@@ -187,7 +189,7 @@ fn encode_vector(vector: &Vector, out: &mut Vec<u8>) {
     out.push(0);
 }
 
-/// As [`float_to_word`], for 32 bits.
+/// The image of a 32-bit float, as [`float_to_word`] is for 64 bits.
 fn f32_image(float: f32) -> u32 {
     let bits = float.to_bits();
     bits ^ (((bits.cast_signed() >> 31).cast_unsigned()) | (1 << 31))

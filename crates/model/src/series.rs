@@ -1,4 +1,6 @@
-//! Rows as columns. A column whose values have one kind is stored without a box for each value.
+//! Tables of values as columns (data frames): rows that a program passes to the query engine or
+//! gets from it, as through the Python module. A column whose values have one kind is a vector of
+//! that kind, not of [`Value`].
 
 use crate::{Type, Value};
 use base::{BytesColumn, Validity};
@@ -30,7 +32,8 @@ impl std::error::Error for FrameError {}
 pub struct Series {
     /// The values, with fillers for nulls.
     pub values: Values,
-    /// Which rows are not null. Not used for [`Values::Any`] and [`Values::Null`].
+    /// Which rows are not null. Not used for [`Values::Any`] and [`Values::Null`], which hold their
+    /// nulls themselves.
     pub valid: Validity,
 }
 
@@ -77,7 +80,7 @@ impl Frame {
         Ok(Self { names, columns, rows })
     }
 
-    /// A frame from rows of values.
+    /// A frame from rows of values. Its columns are [`Values::Any`].
     ///
     /// # Errors
     /// The number of values in a row is not the number of names, or a name occurs twice.

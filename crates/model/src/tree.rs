@@ -1,4 +1,4 @@
-//! Values converted to JSON.
+//! Values converted to JSON: for the type `Json` and for the JSON functions of `function`.
 
 use crate::{Json, Validity, Value, Vector};
 use base64::Engine;

@@ -47,7 +47,7 @@ pub enum Type {
     Nullable(Box<Type>),
 }
 
-/// The error of a value that does not fit the type of its column.
+/// The error of [`Type::coerce`]: a value does not fit the type of its column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeError {
     /// The type of the column.

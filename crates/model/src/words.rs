@@ -1,4 +1,5 @@
-//! Values of one-word types encoded as words that keep their order.
+//! Values of one-word types (Bool, Int, Id, Float) encoded as words that keep their order. Words
+//! are stored on disk and read by `relation` and `exec`, so the encoding is fixed.
 
 use crate::{Type, Value};
 use base::shape::{float_to_word, int_to_word, word_to_float, word_to_int};

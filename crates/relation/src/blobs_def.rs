@@ -23,7 +23,7 @@ pub enum BlobsPart {
     /// its length in bytes.
     Rows,
     /// `NAME:large {id, chunk => bytes}`: chunks of values that are too long to be rewritten by
-    /// every compaction.
+    /// every compaction. Rows `{0, id}` are notes: the value with this id is not complete yet.
     Large,
 }
 

@@ -1,4 +1,5 @@
-//! The catalog: relations, graphs and blobs of a store, by name.
+//! The catalog: relations, graphs and blobs of a store, by name. It is a view of the keyspaces of
+//! the store and their definitions (`definition.rs`). `views`, `session` and `quipu` use it.
 
 use crate::definition::{Definition, check_name, invalid};
 use crate::{
@@ -154,12 +155,14 @@ impl Catalog {
         }))
     }
 
-    /// Calls `look` with an entry and returns its result; `None` if the entry is absent or is
-    /// dropped in the meantime. Retries if the entry was dropped and re-created.
+    /// Calls `look` with an entry and returns its result; `None` if there is no such entry. While
+    /// `look` runs, others may drop the entry. Then `look` fails with
+    /// [`store::ErrorKind::InvalidInput`], and the entry is looked up again: the result is that of
+    /// a new entry with this name, or `None`.
     ///
     /// # Errors
-    /// As [`Catalog::find`], and errors of `look`. An error of kind
-    /// [`store::ErrorKind::InvalidInput`] is returned only if it persists over retries.
+    /// As [`Catalog::find`], and errors of `look`. [`store::ErrorKind::InvalidInput`] only if
+    /// retries do not help.
     pub fn with_entry<T>(
         &self,
         name: &str,
@@ -248,7 +251,7 @@ impl Catalog {
         Ok((schema, id))
     }
 
-    /// The write that marks an index as complete (or, as a delete, as incomplete).
+    /// The write that marks an index as complete, or, with [`Kind::Delete`], as incomplete.
     ///
     /// # Errors
     /// [`store::ErrorKind::InvalidInput`] if no index was ever created.
@@ -293,6 +296,7 @@ impl Catalog {
         Ok(true)
     }
 
+    /// Whether an index is marked as complete, see [`Catalog::ready_row`].
     pub(crate) fn is_ready(&self, read: &dyn Read, index: &str) -> Result<bool> {
         let Some(info) = self.info(INDEXES) else { return Ok(false) };
         let mut key = Vec::new();

@@ -1,15 +1,17 @@
 //! Definition of a set of combined values: a relation `{key => value}` of byte strings.
 //!
+//! The catalog knows only the relation: [`CombinedDef::of_schema`] recognizes it by its columns.
+//!
 //! # Why the function is not part of it
-//! The function that combines values is code of the program that opens the database, and code has
-//! no name that stays valid from one build to the next. So only a relation of byte strings is
-//! stored, and each program passes the function when it opens the values.
+//! The function that combines values is code of the program that opens the database. Code cannot be
+//! stored, and has no name that stays valid from one build to the next. So each program passes the
+//! function when it opens the values.
 
 use crate::blobs_def::{KeyType, key_type};
 use crate::{KeyColumn, Schema, ValueColumn};
 use model::Type;
 
-/// A set of combined values in the catalog.
+/// A set of combined values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CombinedDef {
     /// Name of the set and of the relation `{key => value}`.

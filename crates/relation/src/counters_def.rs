@@ -1,4 +1,5 @@
 //! Definition of a set of counters: a relation `{key => count}` whose value has a merge operator.
+//! The catalog knows only the relation: [`CountersDef::of_schema`] recognizes it by its columns.
 
 use crate::blobs_def::{KeyType, key_type};
 use crate::{KeyColumn, Schema, ValueColumn};
@@ -28,7 +29,7 @@ pub enum NumberType {
     Float,
 }
 
-/// A set of counters in the catalog.
+/// A set of counters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CountersDef {
     /// Name of the set and of the relation `{key => count}`.

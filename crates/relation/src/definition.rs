@@ -1,4 +1,5 @@
-//! Encoding of keyspace definitions: the bytes that say what a keyspace holds.
+//! Encoding of keyspace definitions: the bytes that say what a keyspace holds. The engine stores
+//! them with each keyspace, so the encoding is fixed.
 //!
 //! ```text
 //! definition := version:u8 (1)  kind:u8  body
@@ -29,7 +30,7 @@ const VERSION: u8 = 1;
 /// Kind of a relation whose columns have defaults.
 const WITH_DEFAULTS: u8 = 7;
 
-/// Role of a keyspace.
+/// What a keyspace holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Definition {
     /// A relation that a user created.
@@ -50,8 +51,9 @@ pub fn invalid(message: impl Into<String>) -> Error {
 const NAME_BYTES_MAX: usize = 255;
 
 /// Checks the name of a relation, a graph or another entry: a letter or `_`, then letters, digits,
-/// `_`, `.` and `-` of any script (Unicode's `XID_Start` and `XID_Continue`). Apart from `-`, these
-/// are the names of the query language. Names are compared byte by byte, without normalisation.
+/// `_`, `.` and `-`. Letters and digits may be of any script (Unicode's `XID_Start` and
+/// `XID_Continue`). Scripts write names with `-` in backquotes. Names are compared byte by byte,
+/// without normalisation.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`] with the rule that the name breaks.

@@ -71,7 +71,7 @@ impl Dictionary {
         }
     }
 
-    /// The smallest id from `from` on such that no id from there on is taken.
+    /// The first free id: neither it nor any larger id is taken. At least `from`.
     ///
     /// # Errors
     /// Errors of the store.
@@ -103,8 +103,9 @@ impl Dictionary {
         Ok(free)
     }
 
-    /// Assigns ids from `next` on to the strings without one ([`ABSENT`] in `ids`), and returns
-    /// the dictionary rows to write. `order` gives the order in which strings get their ids.
+    /// Assigns new ids to the strings without one ([`ABSENT`] in `ids`), and returns the dictionary
+    /// rows to write. `ids[i]` is the id of `texts[i]`. Strings get their ids in the order of the
+    /// indexes in `order`, starting with `next`, which is then the next free id.
     pub fn assign_ids(
         &self,
         texts: &[&str],

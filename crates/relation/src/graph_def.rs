@@ -1,4 +1,5 @@
-//! Definition of a graph, and the keyspaces that store it.
+//! Definition of a graph, and the keyspaces that store it. `views` creates and opens graphs by it.
+//! Names and shapes of the keyspaces are on disk.
 
 use crate::{KeyColumn, Schema, ValueColumn};
 use base::{ColumnShape, KeyShape, Shape};

@@ -1,8 +1,9 @@
-//! Columns of a relation, and the shape that the engine sees.
+//! Columns of a relation, the shape that the engine sees, and the conversion of rows of values to
+//! the columns of a batch and back.
 //!
 //! # Invariants
-//! 1. A key of 1 to 4 one-word columns is stored as those words. Any other key is one memcomparable
-//!    byte string. Both preserve the order of the columns' values.
+//! 1. A key of 1 to 4 one-word columns is stored as those words. Any other key is one byte string
+//!    (see [`encode_tuple`]). Both preserve the order of the columns' values.
 //! 2. A value of a one-word type is stored as a word, a string or byte string as its bytes, and any
 //!    other value encoded (see [`encode_value`]).
 
@@ -18,7 +19,7 @@ pub struct KeyColumn {
     pub name: String,
     /// Type of its values.
     pub column_type: Type,
-    /// Expression of the query language, as text, for the value in rows that do not give one.
+    /// The value of rows that do not give one: the text of an expression of the query language.
     pub default: Option<String>,
 }
 

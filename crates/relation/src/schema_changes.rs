@@ -1,6 +1,13 @@
 //! Schema changes inside a transaction: relations that it creates, renames or removes.
 //! `docs/decisions/0019` describes how a commit makes them visible to everybody.
 //!
+//! A transaction of `session` has a [`NameOverlay`]. [`Catalog::make`] creates a keyspace under a
+//! hidden name. It, [`Catalog::rename_in`] and [`Catalog::remove_in`] change names only in the
+//! overlay. Before the commit, [`Catalog::schema_changes`] computes the changes of keyspaces, and
+//! the row that records them. After the commit, [`Catalog::change_names`] applies them.
+//! [`Catalog::forget_names`] cleans up after a rollback, and [`Catalog::finish_names`] after a
+//! killed process.
+//!
 //! # Invariants
 //! 1. Until the commit, a keyspace that a transaction created has a hidden name that users cannot
 //!    write.
@@ -28,7 +35,8 @@ const MADE: &str = ":new:";
 /// The relation `{id => changes}` that records changes of commits that are not applied yet.
 const NAMES: &str = ":names";
 
-/// The names whose meaning in a transaction differs from the committed catalog.
+/// The names that refer to another relation in a transaction than in the committed catalog, or to
+/// none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NameOverlay {
     by_name: BTreeMap<String, Name>,
@@ -38,7 +46,8 @@ pub struct NameOverlay {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Name {
-    /// The keyspace with this name when the transaction first changed the name's meaning.
+    /// The keyspace with this name in the committed catalog, at the time when the transaction first
+    /// changed what the name refers to.
     was: Option<KeyspaceId>,
     /// Name of the keyspace that it refers to now; `None` if it refers to nothing.
     stored: Option<String>,
@@ -51,7 +60,8 @@ pub struct SchemaChanges {
     key: i64,
     changed: Vec<KeyspaceChange>,
     dropped: Vec<KeyspaceId>,
-    /// Names of indexes that are marked as complete and that lose their names.
+    /// Names that complete indexes lose. The marks under these names are deleted, see
+    /// [`Catalog::ready_row`].
     stale: Vec<String>,
 }
 
@@ -74,7 +84,8 @@ impl NameOverlay {
         !self.by_name.is_empty()
     }
 
-    /// Whether it changed a name that existed before, which others may have looked up.
+    /// Whether the transaction renamed, removed or replaced a relation that existed before it.
+    /// Others may have looked that relation up.
     #[must_use]
     pub fn move_old(&self) -> bool {
         self.by_name.values().any(|name| name.was.is_some())
@@ -101,7 +112,7 @@ impl NameOverlay {
     }
 
     /// Restores the names of `earlier`, a copy made before. Returns the keyspaces created since,
-    /// which no name refers to now.
+    /// which no name refers to now. The caller drops them with [`Catalog::forget_names`].
     #[must_use = "what was made is to be dropped"]
     pub fn go_back_to(&mut self, earlier: Self) -> Self {
         let Self { by_name, made } = earlier;
@@ -121,6 +132,7 @@ impl NameOverlay {
         }
     }
 
+    /// Whether any name refers to the keyspace with the name `stored`.
     fn stand_for(&self, stored: &str) -> bool {
         self.by_name.values().any(|name| name.stored.as_deref() == Some(stored))
     }
@@ -446,9 +458,10 @@ impl Catalog {
         if changes.are_none() {
             return Ok(());
         }
-        // Otherwise the edit could be durable without the rows that belong to it.
+        // Without this, the edit of the manifest could be durable and the rows of the commit not.
         self.store().make_durable()?;
-        // Relations created or dropped outside of transactions may come between check and edit.
+        // Relations created or dropped outside of transactions may invalidate the edit after its
+        // check, so it is tried twice.
         let edited = self.edit_names(changes);
         match edited {
             Err(error) if error.kind() == ErrorKind::InvalidInput => self.edit_names(changes)?,
@@ -465,6 +478,7 @@ impl Catalog {
         Ok(())
     }
 
+    /// Changes the keyspaces. Skips what was applied before, see invariant 2.
     fn edit_names(&self, changes: &SchemaChanges) -> Result<()> {
         let infos = self.store().keyspaces();
         let is_there = |id: KeyspaceId| infos.iter().any(|info| info.id == id);

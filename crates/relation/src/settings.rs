@@ -1,8 +1,8 @@
 //! Settings of a relation besides its columns: access level, triggers and description.
 //!
 //! # Why rows, and not part of the definition
-//! A script's transaction writes settings, and later snapshots see them, as with any row. Changing
-//! a definition needs a manifest edit, which is meant for things that change less often.
+//! The transaction of a script can write rows, and later snapshots see them. Changing a definition
+//! needs an edit of the manifest, which is meant for things that change less often.
 
 use crate::catalog::Catalog;
 use crate::definition::invalid;

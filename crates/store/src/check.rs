@@ -1,4 +1,4 @@
-//! Report of a check of a store's files.
+//! Report of [`crate::Store::check`], which reads and verifies all files of a store.
 
 use base::Corruption;
 use std::fmt;

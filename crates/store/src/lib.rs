@@ -1,7 +1,8 @@
 //! The storage trait: keyspaces, snapshots and transactions. Reads and writes move batches of
 //! columns.
 //!
-//! `kv` implements the trait; `relation`, `views` and `exec` use it.
+//! `kv` implements the trait, and `testkit` has a simple model for tests. `relation`, `views`,
+//! `exec` and `session` use it.
 //!
 //! # Why batches
 //! One virtual call serves one key or a million, because a call passes columns. The engine can
@@ -65,8 +66,8 @@ pub struct KeyspaceInfo {
     pub name: String,
     /// Key and value columns.
     pub shape: Shape,
-    /// Bytes of the layer above (an encoded schema, for example). The engine stores and returns
-    /// them unread.
+    /// Bytes of the layer above, such as an encoded schema. The engine stores and returns them
+    /// without reading them.
     pub definition: Vec<u8>,
 }
 
@@ -77,7 +78,7 @@ pub struct NewKeyspace {
     pub name: String,
     /// Key and value columns.
     pub shape: Shape,
-    /// Stored and returned unread, see [`KeyspaceInfo::definition`].
+    /// See [`KeyspaceInfo::definition`].
     pub definition: Vec<u8>,
 }
 

@@ -1,4 +1,5 @@
-//! Write batches: puts, deletes, merges and range deletes, in columns.
+//! Write batches: puts, deletes, merges and range deletes, in columns. [`crate::Store::write`] and
+//! [`crate::Transaction::write`] take them.
 
 use base::{Batch, KeyRange, KeyspaceId, Kind};
 
@@ -22,7 +23,7 @@ impl Kinds {
     }
 }
 
-/// Writes to one keyspace.
+/// Writes to one keyspace. "Table" does not mean an SSTable here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableWrites {
     /// The keyspace written to.

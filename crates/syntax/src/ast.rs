@@ -74,7 +74,8 @@ pub enum Rule {
         /// Position of the whole rule.
         span: Span,
     },
-    /// The result of an algorithm, `name[head] <~ Algorithm(inputs, option: expression)`.
+    /// A fixed rule: the result of an algorithm,
+    /// `name[head] <~ Algorithm(inputs, option: expression)`.
     Fixed {
         /// The name; `?` for the entry rule.
         name: Ident,
@@ -153,7 +154,7 @@ pub enum Atom {
         /// Position of the whole atom.
         span: Span,
     },
-    /// A search index, `~name:index{… | …}`.
+    /// A search index, `~name:index{… | …}`. It is parsed, but planning refuses it.
     Search {
         /// Name of the relation.
         name: Ident,
@@ -242,13 +243,13 @@ pub struct Options {
     pub order: Vec<(Ident, bool)>,
     /// `:timeout`, in seconds.
     pub timeout: Option<Expr>,
-    /// `:sleep`, in seconds.
+    /// `:sleep`, in seconds: the query waits before it runs.
     pub sleep: Option<Expr>,
     /// `:assert some` is true, `:assert none` is false.
     pub assert_some: Option<bool>,
     /// `:returning`: return the changed rows.
     pub returning: bool,
-    /// `:disable_magic_rewrite`
+    /// `:disable_magic_rewrite`: whether to plan without magic sets.
     pub disable_magic_rewrite: Option<Expr>,
     /// The change of a stored relation.
     pub mutation: Option<Mutation>,
@@ -329,9 +330,9 @@ pub struct SpecColumn {
 pub enum SystemOp {
     /// `::relations`: lists relations.
     Relations,
-    /// `::columns r`
+    /// `::columns r`: lists the columns of a relation.
     Columns(Ident),
-    /// `::indices r`
+    /// `::indices r`: lists the indexes of a relation.
     Indices(Ident),
     /// `::remove a, b`
     Remove(Vec<Ident>),
@@ -343,8 +344,8 @@ pub enum SystemOp {
     IndexCreate(Ident, Ident, Vec<Ident>),
     /// `::index drop r:i`
     IndexDrop(Ident, Ident),
-    /// `::hnsw …`, `::fts …` or `::lsh …`: the operation and the position of all of it. The
-    /// arguments are not parsed.
+    /// `::hnsw …`, `::fts …` or `::lsh …`: name and position of the operation. The arguments are
+    /// not parsed, because running it is refused.
     SearchIndex(Ident, Span),
     /// `::show_triggers r`
     ShowTriggers(Ident),
@@ -361,7 +362,7 @@ pub enum SystemOp {
     },
     /// `::access_level level a, b`
     AccessLevel(Ident, Vec<Ident>),
-    /// `::running`
+    /// `::running`: lists running scripts.
     Running,
     /// `::kill id`
     Kill(Expr),
@@ -371,7 +372,7 @@ pub enum SystemOp {
     Analyze(Box<Query>),
     /// `::compact`
     Compact,
-    /// `::fixed_rules`
+    /// `::fixed_rules`: lists the algorithms.
     FixedRules,
 }
 
@@ -422,7 +423,9 @@ pub enum Block {
     System(SystemOp),
 }
 
-/// A query, or the name of a temporary relation to read.
+/// Where an imperative statement gets rows from: a query, or a temporary relation by name. Used for
+/// the condition of `%if`, and also for the results of `%return`. A condition in the body of a rule
+/// is [`Atom::Condition`].
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "there is one a script, or one a statement")]
 pub enum Condition {

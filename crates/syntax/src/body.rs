@@ -15,7 +15,8 @@ use crate::operator;
 use crate::parser::{ErrorReported, Parse, Parser};
 use crate::query::OPTIONS;
 
-/// A part of a body, with the depth of its expression if it is a single condition.
+/// A part of a body. For a single condition also the depth of its expression (`levels`): the caller
+/// may use the condition as an operand.
 type Part = (Formula, Option<u32>);
 
 impl Parser<'_> {
@@ -24,6 +25,7 @@ impl Parser<'_> {
         Ok(self.conjunction()?.0)
     }
 
+    /// As [`Self::body`]. The part is a single condition only if there is one atom and no comma.
     fn conjunction(&mut self) -> Parse<Part> {
         let mut parts = Vec::new();
         let mut only = None;
@@ -126,6 +128,7 @@ impl Parser<'_> {
         Err(self.unexpected_with("the end of the condition", Some(hint)))
     }
 
+    /// `(…)`. A single condition in it is the first operand of an expression that may go on.
     fn group(&mut self) -> Parse<Part> {
         let open = self.bump();
         let (inside, levels) = self.conjunction()?;

@@ -44,7 +44,8 @@ impl Diagnostic {
     /// The message, the line of the script with the error marked, and the hint. Has no line break
     /// at the end.
     ///
-    /// Of a long line, 80 characters before the error and 80 from its start are shown.
+    /// A long line is shortened to 80 characters before the error and 80 from where the error
+    /// starts.
     #[must_use]
     pub fn render(&self, text: &str) -> String {
         let start = boundary(text, self.span.start);

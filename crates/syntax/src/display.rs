@@ -1,5 +1,8 @@
 //! Formats syntax trees as text. Parsing the text returns the same tree except for spans.
 //!
+//! Schemas store default expressions as this text. Databases hold texts of earlier versions, so the
+//! format may change, but the parser must still read them.
+//!
 //! # Invariants
 //! 1. Parentheses are written only where the text would be parsed differently without them.
 
@@ -75,7 +78,7 @@ impl Display for Formula {
     }
 }
 
-/// Formats an operand of `or` or `not`.
+/// Formats an operand of `or` or `not`, in parentheses if it is a conjunction or a disjunction.
 fn within(f: &mut Formatter<'_>, part: &Formula) -> Result {
     match part {
         Formula::And(_) | Formula::Or(_) => write!(f, "({part})"),
@@ -182,6 +185,8 @@ fn prefix_of(expr: &Expr) -> Option<char> {
     }
 }
 
+/// Formats a call as operands with the operator's symbol between them. An operand gets parentheses
+/// if it binds less tightly than the operator, or equally and on the side that does not group.
 fn operation(f: &mut Formatter<'_>, operator: &Operator, args: &[Expr]) -> Result {
     for (i, arg) in args.iter().enumerate() {
         let parentheses = operator_of(arg).is_some_and(|inner| {

@@ -5,6 +5,7 @@ use crate::diagnostic::closest;
 use crate::lexer::Kind;
 use crate::parser::{Parse, Parser};
 
+/// Keywords that start a statement, also used for hints and completion.
 pub(crate) const STATEMENTS: [&str; 10] = [
     "if",
     "if_not",
@@ -68,7 +69,8 @@ impl Parser<'_> {
         found
     }
 
-    /// Parses one statement. Appends several if a condition's rows are named.
+    /// Parses one statement and appends it. A condition `{…} as _name` is appended first, as a
+    /// statement of its own.
     fn statement(&mut self, statements: &mut Vec<Statement>) -> Parse<()> {
         let start = self.token.span;
         if self.at(Kind::LeftBrace) {

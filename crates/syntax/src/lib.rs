@@ -56,8 +56,8 @@ pub fn parse(text: &str) -> Result<Script, Vec<Diagnostic>> {
     read(text, "script", script)
 }
 
-/// As [`parse`], with a lower limit on nesting, for callers whose stack has room for only
-/// `levels_max` levels. Also returns the nesting depth of the script.
+/// As [`parse`], but refuses scripts that nest deeper than `levels_max`, for callers with a small
+/// stack. Also returns the nesting depth of the script.
 ///
 /// # Errors
 /// As [`parse`].
@@ -128,6 +128,7 @@ pub fn parse_type(text: &str) -> Result<Type, Vec<Diagnostic>> {
     read(text, "type", |parser| parser.column_type())
 }
 
+/// Parses all of `text` with `tree`. `whole` names what the text should be, for messages.
 fn read<T>(
     text: &str,
     whole: &str,

@@ -1,9 +1,10 @@
-//! Finds parameters in a query, and replaces them by values.
+//! Finds parameters (`$name`) in queries, and replaces them by values in expressions. `session`
+//! needs it for positions in error messages, and binds default expressions of new relations.
 
 use crate::ast::{Args, Atom, Expr, Formula, Ident, Query, Rule, Span, Spec};
 use model::Value;
 
-/// Selects the parameters to find.
+/// Says of a parameter whether it is one of those to find.
 type Is<'f> = &'f dyn Fn(&Ident) -> bool;
 
 impl Query {

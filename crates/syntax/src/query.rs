@@ -32,7 +32,8 @@ pub(crate) const OPTIONS: [&str; 18] = [
     "ensure_not",
 ];
 
-/// What was parsed last. Decides the hint if an error follows.
+/// What was parsed last. It decides where a `;` is allowed, whether a comma is missing, and the
+/// hint if an error follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Last {
     Nothing,
@@ -132,7 +133,8 @@ impl Parser<'_> {
         last == Last::Body && self.at(Kind::Word) && !self.rule_was_meant()
     }
 
-    /// Fails if an arrow follows: then the last atom is the head of the next rule.
+    /// Fails if an arrow follows the body. Then what was parsed as the last atom is the head of the
+    /// next rule.
     fn body_is_over(&mut self) -> Parse<()> {
         if self.arrow().is_none() || self.before.kind != Kind::RightBracket {
             return Ok(());

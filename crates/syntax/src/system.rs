@@ -1,10 +1,11 @@
-//! Parses system operations.
+//! Parses system operations (`::…`) to [`SystemOp`]. `session` runs them.
 
 use crate::ast::{Ident, Span, SystemOp};
 use crate::diagnostic::closest;
 use crate::lexer::Kind;
 use crate::parser::{Parse, Parser};
 
+/// Names of the system operations, also used for hints and completion.
 pub(crate) const OPS: [&str; 18] = [
     "relations",
     "columns",
@@ -26,6 +27,7 @@ pub(crate) const OPS: [&str; 18] = [
     "fixed_rules",
 ];
 
+/// Access levels of a relation. They must be the names in `relation::Access`.
 const LEVELS: [&str; 4] = ["normal", "protected", "read_only", "hidden"];
 
 impl Parser<'_> {
@@ -83,6 +85,7 @@ impl Parser<'_> {
         })
     }
 
+    /// One or more items with commas between them.
     fn listed<T>(&mut self, item: impl Fn(&mut Self) -> Parse<T>) -> Parse<Vec<T>> {
         let mut items = vec![item(self)?];
         while self.eat(Kind::Comma) {
@@ -123,6 +126,7 @@ impl Parser<'_> {
         Ok((relation, self.plain_name("an index")?))
     }
 
+    /// `create` (true) or `drop` (false).
     fn creates(&mut self) -> Parse<bool> {
         let creates = match self.word(self.token) {
             "create" => true,

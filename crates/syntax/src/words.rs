@@ -1,8 +1,10 @@
-//! Keywords of the language, for completion and syntax highlighting.
+//! Keywords of the language, for completion and syntax highlighting, and names as they are written
+//! in scripts.
 
 use std::borrow::Cow;
 
-/// The name of a relation or a column as written in a script, in backquotes if it needs them.
+/// The name of a relation or a column as written in a script: in backquotes if it contains `-` or a
+/// space, or a dot at its start, at its end or next to another one.
 ///
 /// ```
 /// assert_eq!(quipu_syntax::words::quote_name("cites"), "cites");

@@ -1,8 +1,9 @@
-//! Log files of the model, which track what a power cut would leave.
+//! Log files of the model-checking environment. They track which writes a power cut would leave, so
+//! that a model can check what a commit promises.
 //!
-//! A sync has two points: what was written before the first point is durable at the second. After a
-//! failed sync, the writes that it should have covered are lost, even if later syncs succeed, as on
-//! a kernel that drops dirty pages.
+//! A sync is two steps, and other threads may run between them. First it notes how many writes have
+//! arrived, then it marks those writes as durable. After a failed sync, the writes that it should
+//! have covered are lost, even if later syncs succeed, as on a kernel that drops dirty pages.
 
 use crate::{LogFile, LogSync, Result};
 use shuttle::sync::atomic::{AtomicU64, Ordering};
@@ -15,16 +16,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug, Default)]
 pub(super) struct LogDisk {
     state: Mutex<State>,
-    /// Loaded where the checker may switch threads.
+    /// Loaded where the checker may switch threads. Its value has no meaning.
     turn: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct State {
+    /// Number of writes so far.
     writes: u64,
+    /// Numbers of the writes that would survive a power cut.
     durable: BTreeSet<u64>,
+    /// Numbers of the writes that a failed sync lost.
     lost: BTreeSet<u64>,
+    /// Number of syncs so far.
     syncs: u64,
+    /// Number of the sync that is to fail.
     fails: Option<u64>,
 }
 
@@ -41,10 +47,12 @@ impl LogDisk {
         self.with(|state| state.durable.contains(&write))
     }
 
+    /// Makes a sync fail, after `syncs` more successful ones.
     pub(super) fn fail_sync_after(&self, syncs: u64) {
         self.with(|state| state.fails = Some(state.syncs + syncs));
     }
 
+    /// A point at which the checker may switch threads.
     fn step(&self) {
         self.turn.load(Ordering::SeqCst);
     }

@@ -30,7 +30,8 @@ pub(crate) struct RealLock {
     held: Option<Own<Held>>,
 }
 
-/// Dropped in this order, so that the descriptor is not closed in a child after it was closed here.
+/// The fields are dropped in this order: first children stop closing the descriptor, then it is
+/// closed here. Otherwise a child might close another file with the same number.
 #[derive(Debug)]
 struct Held {
     _closed_in_children: ClosedInChildren,

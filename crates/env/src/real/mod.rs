@@ -9,9 +9,15 @@
 //! # Invariants
 //! 1. Optional kernel features (`io_uring`, direct I/O, populating mappings) are detected at run
 //!    time. Without them only the speed changes.
-//! 2. Only the process that created the environment uses it: a child of `fork` has just a copy.
+//! 2. Only the process that created the environment uses it. In a child of `fork` operations on
+//!    files fail ([`Owner`]).
 //! 3. `unsafe` is only in `log` (mapping), `uring` and `append_direct` (submission), `stream`
 //!    (polling, opening below a folder) and `sys` (single libc calls).
+//!
+//! # The other modules
+//! `folder` holds folders open, `lock` locks them, and `place` resolves a path from a held folder.
+//! `stream` reads pipes and other files of unknown length. `output` is a file at a path that the
+//! user gave. `spare` keeps descriptors for when the process has run out of them.
 
 mod append;
 #[cfg(target_os = "linux")]
@@ -64,8 +70,8 @@ use rustix::io::Errno;
 use spare::{Spares, WithSpares};
 use uring::RingPool;
 
-/// The share of the process's descriptors that a database's tables may use is one divided by this.
-/// The others are for its log, other databases and the program.
+/// The tables of a database may use the process's limit on descriptors divided by this. The others
+/// are for its log, other databases and the program.
 const DATABASE_SHARE: usize = 4;
 const OPEN_FILES_MIN: usize = 16;
 /// More open files gain nothing, and each uses kernel memory.
@@ -350,8 +356,8 @@ impl Env for RealEnv {
     }
 
     fn is_within(&self, given: &Path, folder: &Path) -> bool {
-        // The last component may be a link too, which outputs follow. If the folder does not exist
-        // yet, its parents are compared.
+        // The last component may be a link too, and an output file follows it. If the folder does
+        // not exist yet, its parents are compared.
         let path = output::followed(given).or_else(|_| self.resolved(given));
         let path = path.unwrap_or_else(|_| given.to_owned());
         path.starts_with(folder) || folder::is_within(&path, folder)

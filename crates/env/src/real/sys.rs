@@ -42,9 +42,9 @@ pub(crate) fn raise_descriptors() -> usize {
     usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
 }
 
-/// Returns freed memory to the system. Without this, glibc kept as much memory resident after an
-/// import as the import had used: pieces of some hundred KiB, which it serves from its arenas once
-/// the first of them was freed.
+/// Returns freed memory to the system. Without this, glibc kept all memory of an import resident
+/// after its end. The pieces had some hundred KiB. Once the first was freed, glibc took further
+/// ones from its arenas, where freed memory stays resident.
 pub(crate) fn release_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: takes no pointer; the allocator locks its own data.

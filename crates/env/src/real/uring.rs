@@ -1,4 +1,5 @@
-//! Batched reads through `io_uring`: all requests of a batch wait for the disk together.
+//! Batched reads through `io_uring`: all requests of a batch wait for the disk together. `read`
+//! submits batches here, and `append_direct` borrows rings for its writes ([`RingPool::take`]).
 //!
 //! # Why unsafe here
 //! Submitting passes raw addresses to the kernel, which writes to them later. There is no safe

@@ -1,4 +1,6 @@
-//! The implementation for real use: `parking_lot`, the standard library and `arc-swap`.
+//! The implementation for the real machine and for simulators: `parking_lot`, the standard library
+//! and `arc-swap`. `model.rs` has the same types for the model checker; both files must offer the
+//! same functions.
 
 use std::cell::Cell;
 
@@ -14,13 +16,13 @@ thread_local! {
     static CONTENDED: Cell<Option<fn()>> = const { Cell::new(None) };
 }
 
-/// From now on, if this thread finds a lock taken, it calls `run_others` until the lock is free
-/// instead of sleeping. `None` restores the usual behaviour. For simulators.
+/// Sets what this thread does when it finds a lock taken: it calls `run_others` until the lock is
+/// free. With `None`, the default, it sleeps. For simulators.
 pub fn on_contention(run_others: Option<fn()>) {
     CONTENDED.with(|hook| hook.set(run_others));
 }
 
-/// Runs other tasks until the lock is taken. `None` if this thread may sleep instead.
+/// Runs other tasks until `take` gets the lock. `None` if this thread may sleep instead.
 #[cold]
 fn wait<G>(mut take: impl FnMut() -> Option<G>) -> Option<G> {
     let run_others = CONTENDED.with(Cell::get)?;

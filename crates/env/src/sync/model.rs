@@ -1,5 +1,6 @@
-//! The same types under the model checker `shuttle`: it may switch threads at every operation that
-//! another thread can observe.
+//! The types of `machine.rs` for the model checker `shuttle` (feature `shuttle`): it may switch
+//! threads at every operation that another thread can observe. Both files must offer the same
+//! functions.
 //!
 //! # What a model does not show
 //! `shuttle` runs one thread at a time, and every load returns the latest store, whatever its
@@ -104,8 +105,8 @@ pub type ArcSwap<T> = Swap<Arc<T>>;
 /// As [`ArcSwap`], but may be empty.
 pub type ArcSwapOption<T> = Swap<Option<Arc<T>>>;
 
-/// `arc-swap` with a point before each operation where the checker may switch threads. Its own
-/// loads and stores are one step of the model: that they may overlap is proved by its authors.
+/// `arc-swap`, with a point before each operation at which the checker may switch threads. An
+/// operation of `arc-swap` is one step of the model; what happens inside is not checked here.
 #[derive(Debug)]
 pub struct Swap<P: RefCnt> {
     inner: arc_swap::ArcSwapAny<P>,
@@ -131,6 +132,7 @@ impl<P: RefCnt> Swap<P> {
         Self { inner: arc_swap::ArcSwapAny::new(value), turn: AtomicU64::new(0) }
     }
 
+    /// A point at which the checker may switch threads. The value that it loads has no meaning.
     fn step(&self) {
         self.turn.load(Ordering::SeqCst);
     }

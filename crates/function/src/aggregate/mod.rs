@@ -1,9 +1,9 @@
 //! Aggregates: functions from many values to one.
 //!
-//! Most only implement [`Accumulate`]. The meet aggregates (semilattices: order and repetition of
-//! values do not matter) can also be used in recursion, where the current value of a row is
-//! combined with each new one by [`Aggregate::meet`]. Outside of recursion they accumulate like the
-//! others.
+//! An ordinary aggregate implements [`Accumulate`] and nothing else. The result of a *meet*
+//! aggregate does not depend on the order or the repetition of values (a semilattice). So recursive
+//! rules can use it: [`Aggregate::meet`] combines the current value of a row with each new one.
+//! Outside of recursion, meet aggregates accumulate like the others.
 
 mod collect;
 mod meet;
@@ -30,6 +30,7 @@ pub struct Aggregate {
     pub args_max: usize,
     /// Creates an accumulator. The number of arguments must have been checked.
     pub start: Start,
+    /// How to combine values, for meet aggregates.
     lattice: Option<&'static Lattice>,
 }
 

@@ -1,4 +1,4 @@
-//! User-defined aggregates.
+//! User-defined aggregates: those that the program around the database registers by name.
 
 use super::{Accumulate, Aggregate};
 use crate::Failure;
@@ -17,7 +17,8 @@ pub struct UserAggregate {
     begin: Box<Begin>,
 }
 
-/// A placeholder for all user-defined aggregates in plans. It cannot be started itself.
+/// The placeholder in plans for every user-defined aggregate. The plan holds the [`UserAggregate`]
+/// next to it. It cannot be started itself.
 pub static OWN: Aggregate = super::ordinary("", usize::MAX, |_| {
     Err(Failure::new("an aggregate of the program's is begun by itself"))
 });
