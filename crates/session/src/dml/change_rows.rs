@@ -313,7 +313,7 @@ impl Session<'_> {
         Ok(sources)
     }
 
-    /// The values of a default in so many rows. It is computed for each: it may be random.
+    /// The values of a default in `rows` rows. It is computed for each, since it may be random.
     fn default_values(
         &self,
         default: &plan::Expr,
