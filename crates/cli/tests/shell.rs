@@ -316,9 +316,9 @@ fn every_command_of_the_shell_does_what_its_help_says() {
         assert!(help.contains(command), "{command}: {help}");
     }
     let neq = says("\\h neq\n");
-    assert!(neq.starts_with("neq(a, b) (function)\n    a != b. The opposite.\n"), "{neq}");
+    assert!(neq.starts_with("neq(a, b) (function)\n    a != b. Whether two values differ.\n"), "{neq}");
     let limit = says("\\h :limit\n");
-    assert!(limit.starts_with(":limit n, :offset n\n    gives so many rows"), "{limit}");
+    assert!(limit.starts_with(":limit n, :offset n\n    returns at most n rows"), "{limit}");
     let (status, _, err) = piped(&place, "\\h nothing\n");
     assert_eq!(status, Some(1));
     assert!(err.contains("the language has no nothing"), "{err}");
