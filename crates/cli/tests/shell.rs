@@ -316,7 +316,10 @@ fn every_command_of_the_shell_does_what_its_help_says() {
         assert!(help.contains(command), "{command}: {help}");
     }
     let neq = says("\\h neq\n");
-    assert!(neq.starts_with("neq(a, b) (function)\n    a != b. Whether two values differ.\n"), "{neq}");
+    assert!(
+        neq.starts_with("neq(a, b) (function)\n    a != b. Whether two values differ.\n"),
+        "{neq}"
+    );
     let limit = says("\\h :limit\n");
     assert!(limit.starts_with(":limit n, :offset n\n    returns at most n rows"), "{limit}");
     let (status, _, err) = piped(&place, "\\h nothing\n");

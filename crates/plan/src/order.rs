@@ -40,7 +40,7 @@ pub enum Version {
     Delta,
 }
 
-/// What an operator of a pipeline does. [`crate::physical`] names the operators that can do it.
+/// What an operator of a pipeline does. [`Physical`] names the operators that can do it.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Assigns the value of an expression to a variable, or compares if it is already bound.
