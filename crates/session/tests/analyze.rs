@@ -187,20 +187,42 @@ fn the_work_of_all_threads_is_counted() {
     assert_eq!(ran[2..4], ["project", "filter"]);
 }
 
-#[test]
-fn a_streamed_query_is_analysed_as_a_stream() {
-    let engine = engine(&[CHAIN]);
+/// What `::explain analyze` of a query says where its rows would be streamed.
+fn analyzed_stream(engine: &Engine, query: &str) -> Output {
     let parameters = Parameters::new();
     let parts = env::sync::Mutex::new(Vec::new());
     let take = |part: quipu_session::Part<'_>| {
         parts.lock().push(part.output);
         Ok(true)
     };
-    let script = "::explain analyze { ?[a, c] := *way[a, b], a > 3, *way[b, c] }";
-    engine.stream(script, &Run::new(&parameters), &take).unwrap();
-    let parts = parts.into_inner();
-    let [output] = &parts[..] else { panic!("{} parts", parts.len()) };
+    let script = format!("::explain analyze {{ {query} }}");
+    engine.stream(&script, &Run::new(&parameters), &take).unwrap();
+    let mut parts = parts.into_inner();
+    assert_eq!(parts.len(), 1);
+    parts.remove(0)
+}
+
+/// Rows of the whole query.
+fn rows_of_query(output: &Output) -> String {
     let (ops, rows) = (column(output, "op"), column(output, "rows"));
-    let query = ops.iter().position(|op| op == "query").unwrap();
-    assert_eq!(rows[query], "5");
+    rows[ops.iter().position(|op| op == "query").unwrap()].clone()
+}
+
+#[test]
+fn a_streamed_query_is_analysed_as_a_stream() {
+    let output = analyzed_stream(&engine(&[CHAIN]), "?[a, c] := *way[a, b], a > 3, *way[b, c]");
+    assert_eq!(rows_of_query(&output), "5");
+}
+
+#[test]
+fn rows_that_several_threads_stream_are_counted() {
+    let engine = engine(&[]);
+    engine.set_parallel_rows(16);
+    engine.set_range_rows(8);
+    let numbers = "?[n, m] := n in int_range(500), m = n * 2 :create number {n: Int => m: Int}";
+    engine.run(numbers, &Parameters::new()).unwrap();
+    let before = engine.times_parallel();
+    let output = analyzed_stream(&engine, "?[n, m] := *number[n, m]");
+    assert!(engine.times_parallel() > before, "threads take part");
+    assert_eq!(rows_of_query(&output), "500");
 }

@@ -112,11 +112,12 @@ impl Sink for StreamingSink<'_> {
     }
 
     fn fork(&self) -> Self {
-        Self { list: Columns::of(self.list.columns.len()), ..*self }
+        Self { list: Columns::of(self.list.columns.len()), taken: 0, ..*self }
     }
 
     fn join(&mut self, other: Self, context: &ExecContext<'_>) -> Result<()> {
         self.list.append(other.list);
+        self.taken = self.taken.saturating_add(other.taken);
         context.check(self.bytes())
     }
 
