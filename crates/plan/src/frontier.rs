@@ -72,9 +72,9 @@ impl Frontier {
         if self.keeps_equal {
             return f64::INFINITY;
         }
-        let mut is_magic_set = self.in_head.clone();
-        left.iter().for_each(|(_, literal)| literal.each_var(&mut |var| is_magic_set[var] = true));
-        let vars = (0..bound.len()).filter(|&var| bound[var] && is_magic_set[var]);
+        let mut is_used = self.in_head.clone();
+        left.iter().for_each(|(_, literal)| literal.each_var(&mut |var| is_used[var] = true));
+        let vars = (0..bound.len()).filter(|&var| bound[var] && is_used[var]);
         vars.map(|var| self.values[var]).product()
     }
 }

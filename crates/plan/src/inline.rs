@@ -308,11 +308,11 @@ impl<'p> Reader<'p> {
         let mut uses = vec![0; self.variables.len()];
         self.head.iter().for_each(|&var| uses[var] += 1);
         self.body.iter().for_each(|literal| literal.each_var(&mut |var| uses[var] += 1));
-        let is_magic_set = |literal: &&Literal| {
+        let is_used = |literal: &&Literal| {
             let spelling = spelling_of(literal, &self.body, self.program, self.infos);
             spelling.is_none_or(|(_, _, text)| uses[text] > 1)
         };
-        let body = self.body.iter().filter(is_magic_set).cloned().collect();
+        let body = self.body.iter().filter(is_used).cloned().collect();
         (self.variables, body)
     }
 }

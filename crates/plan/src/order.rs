@@ -17,7 +17,7 @@ use crate::frontier::Frontier;
 use crate::intersection;
 use crate::ir::{Expr, Literal, Program, Rule, Source, Var};
 use crate::live::{self, Duplicates};
-use crate::physical::{self, OperatorName, Physical};
+use crate::physical::{self, Physical};
 use syntax::{Diagnostic, Span};
 
 mod estimate;
@@ -249,7 +249,6 @@ pub(crate) fn order(
 fn finished(program: &Program, rule: &Rule, sizes: &Sizes<'_>, order: Orderer<'_>) -> PipelinePlan {
     let Orderer { rows, mut steps, mut places, .. } = order;
     intersection::find(&mut steps, &mut places);
-    physical::name_operators(&mut steps, sizes.infos);
     let duplicates = live::duplicates(program, rule);
     live::find(program, rule, sizes.infos, duplicates, &mut steps);
     // Only computed for the entry.
@@ -484,6 +483,7 @@ impl<'a> Orderer<'a> {
         literal.each_var(&mut |var| self.bound[var] = true);
         self.rows = self.rows.max(cost::ROWS_MIN);
         self.steps.push(PlannedStep {
+            operator: physical::operator_of(&step, self.sizes.infos),
             step,
             live: Vec::new(),
             rows: self.rows,
@@ -492,7 +492,6 @@ impl<'a> Orderer<'a> {
             may_duplicate: false,
             span: literal.span().unwrap_or(self.rule.span),
             group_steps: 0,
-            operator: Physical::Fixed(OperatorName::Filter),
         });
     }
 

@@ -5,7 +5,7 @@
 //! best, a step is adaptive: execution chooses for each batch.
 
 use crate::catalog::RelationInfo;
-use crate::order::{PlannedStep, Step};
+use crate::order::Step;
 
 /// A physical operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,19 +93,8 @@ impl std::fmt::Display for Physical {
     }
 }
 
-/// Names the operators of a body's steps, once intersection groups are known.
-pub(crate) fn name_operators(steps: &mut [PlannedStep], infos: &[RelationInfo]) {
-    let mut group_ends = 0;
-    for (at, planned) in steps.iter_mut().enumerate() {
-        if planned.group_steps > 0 {
-            group_ends = at + 1 + planned.group_steps;
-        }
-        planned.operator = operator_of(&planned.step, at < group_ends, infos);
-    }
-}
-
-/// The operator of a step. `is_grouped`: it is in an intersection group.
-fn operator_of(step: &Step, is_grouped: bool, infos: &[RelationInfo]) -> Physical {
+/// The operator of a step.
+pub(crate) fn operator_of(step: &Step, infos: &[RelationInfo]) -> Physical {
     use OperatorName::{HashJoin, IndexJoin, LeapfrogJoin, Scan, TemporalScan};
     Physical::Fixed(match step {
         Step::Filter(_) | Step::Assign { compare: true, .. } | Step::Same { compare: true, .. } => {
@@ -120,8 +109,9 @@ fn operator_of(step: &Step, is_grouped: bool, infos: &[RelationInfo]) -> Physica
             match (prefix.is_empty(), checks.is_empty(), range) {
                 (true, true, _) => Scan,
                 (true, false, _) => return Physical::Adaptive(&[LeapfrogJoin, Scan]),
-                (false, _, Some(_)) if !is_grouped => IndexJoin,
-                (false, ..) => return Physical::Adaptive(&[IndexJoin, LeapfrogJoin]),
+                // A range of keys reaches few of them better than a trie.
+                (false, _, Some(_)) => IndexJoin,
+                (false, _, None) => return Physical::Adaptive(&[IndexJoin, LeapfrogJoin]),
             }
         }
     })

@@ -433,7 +433,7 @@ fn what_is_negated_may_ask_for_one_value_in_two_columns() {
 
 #[test]
 fn heads_that_determine_all_keys_cannot_be_equal() {
-    let distinct_keys = |text: &str| {
+    let is_distinct = |text: &str| {
         let plan = planned(text).unwrap();
         let last = plan.groups.last().unwrap().rules.last().unwrap();
         last.first.as_ref().unwrap().distinct_keys.is_some()
@@ -450,7 +450,7 @@ fn heads_that_determine_all_keys_cannot_be_equal() {
         "?[b, a] := *user[a, _], *edge[c, b], c = a + 1",
         "r[a, b] := *edge[a, b], a > 3  ?[a, b] := r[a, b]",
     ] {
-        assert!(distinct_keys(text), "{text}");
+        assert!(is_distinct(text), "{text}");
     }
     for text in [
         "?[a] := *edge[a, b]",
@@ -463,7 +463,7 @@ fn heads_that_determine_all_keys_cannot_be_equal() {
         "?[a, x] := *user[a, _], x in [1, 1]",
         "r[a, b] := *edge[a, b], a > 3  ?[a] := r[a, _]",
     ] {
-        assert!(!distinct_keys(text), "{text}");
+        assert!(!is_distinct(text), "{text}");
     }
 }
 

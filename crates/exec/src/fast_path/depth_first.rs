@@ -186,24 +186,32 @@ impl<'p> DepthFirst<'p> {
         };
         let flow = match lookup.then.is_empty() {
             true => self.follow(at + 1, &found, search)?,
-            false => {
-                let mut flow = Flow::Next;
-                let mut each = 0..found.rows;
-                // One by one: an expression may fail for a row that is not reached.
-                while flow == Flow::Next
-                    && let Some(one) = each.next()
-                {
-                    let mut one = found.slice(one..one + 1);
-                    for step in &lookup.then {
-                        one = step.apply(one, search.computer)?;
-                    }
-                    flow = self.follow(at + 1, &one, search)?;
-                }
-                flow
-            }
+            false => self.follow_each(at, lookup, &found, search)?,
         };
         // Of a range that is longer, the rest is not followed.
         Ok(if flow == Flow::Next && is_cut { Flow::GivenUp } else { flow })
+    }
+
+    /// Evaluates what comes after a lookup on its rows, one by one: an expression may fail for a
+    /// row that is not reached.
+    fn follow_each(
+        &self,
+        at: usize,
+        lookup: &Lookup<'_>,
+        found: &Bindings,
+        search: &mut Traversal<'_>,
+    ) -> Result<Flow> {
+        for row in 0..found.rows {
+            let mut rows = found.slice(row..row + 1);
+            for step in &lookup.then {
+                rows = step.apply(rows, search.computer)?;
+            }
+            let flow = self.follow(at + 1, &rows, search)?;
+            if flow != Flow::Next {
+                return Ok(flow);
+            }
+        }
+        Ok(Flow::Next)
     }
 
     /// Takes a row that has come to its end.

@@ -400,7 +400,7 @@ impl<'a> Fixpoint<'a> {
         let variables = self.context.plan.program.rules[rule].variables.len();
         let plan = body;
         let mut body = Pipeline::new(plan, variables, &self.context.computer())?;
-        body.clock = self.profile.as_ref().map(|_| Clock::new(plan.steps.len()));
+        body.clock = self.clock_of(plan);
         body.set_enough(sink.enough());
         body.set_hints(self.hints.clone());
         body.sweep_from(&self.context);
@@ -418,9 +418,7 @@ impl<'a> Fixpoint<'a> {
             }
             None => drop(body.run(&self.context, &mut Serial(sink))?),
         }
-        if let (Some(profile), Some(clock)) = (&mut self.profile, body.clock.take()) {
-            profile.add(plan, clock);
-        }
+        self.record(plan, body.clock.take());
         Ok(())
     }
 
@@ -443,7 +441,7 @@ impl<'a> Fixpoint<'a> {
         self.index_for(&tried.plan)?;
         let variables = self.context.plan.program.rules[rule].variables.len();
         let mut body = Pipeline::new(&tried.plan, variables, &self.context.computer())?;
-        body.clock = self.profile.as_ref().map(|_| Clock::new(tried.plan.steps.len()));
+        body.clock = self.clock_of(&tried.plan);
         body.set_enough(sink.enough());
         body.set_hints(self.hints.clone());
         body.try_with(rows_max);
@@ -458,9 +456,7 @@ impl<'a> Fixpoint<'a> {
                 false
             }
         };
-        if let (Some(profile), Some(clock)) = (&mut self.profile, body.clock.take()) {
-            profile.add(&tried.plan, clock);
-        }
+        self.record(&tried.plan, body.clock.take());
         let is_given_up = is_over_limit || body.is_given_up();
         self.tried.insert(key, if is_given_up { 0 } else { body.rows_left() });
         if is_given_up {
@@ -514,6 +510,18 @@ impl<'a> Fixpoint<'a> {
             }
         }
         Ok(())
+    }
+
+    /// What counts the steps of a pipeline, if somebody asks.
+    fn clock_of(&self, plan: &PipelinePlan) -> Option<Clock> {
+        self.profile.as_ref().map(|_| Clock::new(plan.steps.len()))
+    }
+
+    /// Records what the steps of a pipeline did.
+    fn record(&mut self, plan: &PipelinePlan, clock: Option<Clock>) {
+        if let (Some(profile), Some(clock)) = (&mut self.profile, clock) {
+            profile.add(plan, clock);
+        }
     }
 
     fn set_table(&mut self, predicate: usize, table: Table) {

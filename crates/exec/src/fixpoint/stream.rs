@@ -15,7 +15,6 @@ use crate::error::Result;
 use crate::fixpoint::Fixpoint;
 use crate::parallel::{ParallelPipeline, WorkerPool};
 use crate::pipeline::Pipeline;
-use crate::profile::Clock;
 use crate::result_stream::ResultStream;
 use crate::sink::Sink;
 use crate::sink::stream::{MEMORY_SHARE, StreamingSink};
@@ -193,7 +192,7 @@ impl<'a> Fixpoint<'a> {
         let mut body = Pipeline::new(plan, variables, &self.context.computer())?;
         body.set_enough(sink.enough);
         body.set_hints(self.hints.clone());
-        body.clock = self.profile.as_ref().map(|_| Clock::new(plan.steps.len()));
+        body.clock = self.clock_of(plan);
         let parallel = ParallelPipeline::new(
             worker_pool,
             &self.context,
@@ -203,9 +202,7 @@ impl<'a> Fixpoint<'a> {
             &mut *sink,
         );
         let (wanted, unread) = parallel.run_over(wave, &mut body)?;
-        if let (Some(profile), Some(clock)) = (&mut self.profile, body.clock.take()) {
-            profile.add(plan, clock);
-        }
+        self.record(plan, body.clock.take());
         self.passed_on = sink.taken;
         Ok((wanted, unread))
     }

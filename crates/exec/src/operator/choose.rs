@@ -21,7 +21,7 @@ use crate::pipeline::Pipeline;
 use crate::sink::Out;
 use crate::storage::probe_keys::ProbeKeys;
 use crate::storage::relation_source::{Readable, StoredRelation};
-use plan::Step;
+use plan::{OperatorName, Physical, Step};
 
 impl Pipeline<'_> {
     /// Makes the operator of a step for a batch and runs it.
@@ -36,33 +36,24 @@ impl Pipeline<'_> {
         out: Out<'_>,
     ) -> Result<Wanted> {
         let planned = self.steps[at].planned;
-        match &planned.step {
-            Step::Filter(_)
-            | Step::Assign { compare: true, .. }
-            | Step::Same { compare: true, .. } => {
+        match planned.operator {
+            Physical::Fixed(OperatorName::Filter) => {
                 self.run_operator(at, Filter { at, input }, context, out)
             }
-            Step::Assign { .. } | Step::Same { .. } => {
+            Physical::Fixed(OperatorName::Project) => {
                 self.run_operator(at, Project { at, input }, context, out)
             }
-            Step::Member { .. } => {
+            Physical::Fixed(OperatorName::Unnest) => {
                 self.run_operator(at, Unnest { at, input: &input }, context, out)
             }
-            Step::Derived { .. } => {
-                let join = HashJoin { at, input: &input, table: None };
-                self.run_operator(at, join, context, out)
+            Physical::Fixed(OperatorName::HashJoin) => {
+                self.run_operator(at, HashJoin { at, input: &input }, context, out)
             }
-            Step::Stored { stored, .. } => match context.relation(*stored) {
-                Readable::Stored(relation) => self.join_stored(at, input, &relation, context, out),
-                Readable::Memory(table) => {
-                    let join = HashJoin { at, input: &input, table: Some(&table) };
-                    self.run_operator(at, join, context, out)
-                }
-            },
+            _ => self.join_stored(at, input, context, out),
         }
     }
 
-    /// Joins a batch with a relation in the store, by the operator that fits the batch.
+    /// Joins a batch with a relation in the store.
     ///
     /// # Errors
     /// Those of the store, and what stops the query.
@@ -70,55 +61,70 @@ impl Pipeline<'_> {
         &mut self,
         at: usize,
         input: Bindings,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        let planned = self.steps[at].planned;
+        let Step::Stored { stored, prefix, .. } = &planned.step else { return Ok(true) };
+        let Readable::Stored(relation) = context.relation(*stored) else {
+            unreachable!("a relation in memory is planned as a hash join");
+        };
+        let relation = &*relation;
+        match (planned.operator, &self.steps[at].expr) {
+            (Physical::Fixed(OperatorName::TemporalScan), Some(expr)) => {
+                let times = context.times(expr, &input).map_err(|error| error.at(planned.span))?;
+                let scan = TemporalScan { at, input: &input, relation, times: &times };
+                return self.run_operator(at, scan, context, out);
+            }
+            (Physical::Adaptive(_), _) => {
+                let joins = match self.joins_together(at, &input, context)? {
+                    None if self.is_given_up() => return Ok(false),
+                    None => self.trie_join(at, &input, None, context)?.map(|join| vec![join]),
+                    joins => joins,
+                };
+                if let Some(joins) = joins {
+                    let join = LeapfrogJoin { at, input: &input, joins };
+                    return self.run_operator(at, join, context, out);
+                }
+                if self.is_given_up() {
+                    return Ok(false);
+                }
+            }
+            _ => {}
+        }
+        match prefix.is_empty() {
+            true => self.run_operator(at, Scan { at, input, relation }, context, out),
+            false => self.join_index(at, &input, relation, context, out),
+        }
+    }
+
+    /// Joins a batch with the rows whose keys begin with what is bound.
+    fn join_index(
+        &mut self,
+        at: usize,
+        input: &Bindings,
         relation: &StoredRelation,
         context: &ExecContext<'_>,
         out: Out<'_>,
     ) -> Result<Wanted> {
         let planned = self.steps[at].planned;
-        let Step::Stored {
-            stored, path, prefix, checks, outputs, negated, range, at: time, ..
-        } = &planned.step
+        let Step::Stored { stored, path, prefix, checks, outputs, negated, range, .. } =
+            &planned.step
         else {
             return Ok(true);
         };
-        if let (Some(expr), Some(_)) = (&self.steps[at].expr, time) {
-            let times = context.times(expr, &input).map_err(|error| error.at(planned.span))?;
-            let scan = TemporalScan { at, input: &input, relation, times: &times };
-            return self.run_operator(at, scan, context, out);
-        }
-        if let Some(joins) = self.joins_together(at, &input, context)? {
-            let join = LeapfrogJoin { at, input: &input, joins };
-            return self.run_operator(at, join, context, out);
-        }
-        if self.is_given_up() {
-            return Ok(false);
-        }
-        if let Some(join) = self.trie_join(at, &input, None, context)? {
-            let join = LeapfrogJoin { at, input: &input, joins: vec![join] };
-            return self.run_operator(at, join, context, out);
-        }
-        if self.is_given_up() {
-            return Ok(false);
-        }
-        if prefix.is_empty() {
-            return self.run_operator(at, Scan { at, input, relation }, context, out);
-        }
-        let asked = ProbeKeys::new(&planned.step, &input, None, context.plan);
-        let stored_path = &relation.paths[*path];
-        let mut wanted: Vec<usize> = outputs.iter().map(|(column, _)| *column).collect();
-        wanted.extend(checks.iter().map(|(column, _)| *column));
-        let once = *negated || (outputs.is_empty() && self.is_set());
-        let has_range = range.is_some() && prefix.len() < stored_path.schema.keys.len();
+        let path = &relation.paths[*path];
+        let wanted: Vec<usize> = outputs.iter().chain(checks).map(|(column, _)| *column).collect();
         let join = IndexJoin {
             at,
-            input: &input,
-            asked: &asked,
+            input,
+            asked: &ProbeKeys::new(&planned.step, input, None, context.plan),
             main: &relation.paths[0],
-            path: stored_path,
+            path,
             rows_planned: context.plan.infos[*stored].rows,
             wanted: &wanted,
-            has_range,
-            once,
+            has_range: range.is_some() && prefix.len() < path.schema.keys.len(),
+            once: *negated || (outputs.is_empty() && self.is_set()),
             negated: *negated,
         };
         self.run_operator(at, join, context, out)

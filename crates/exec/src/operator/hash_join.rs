@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::pipeline::{Operator, Pipeline};
 use crate::sink::Out;
+use crate::storage::relation_source::Readable;
 use crate::table::Table;
 use crate::value::cell::Cell;
 use plan::{Duplicates, OperatorName, Step, Version};
@@ -63,8 +64,6 @@ pub(crate) struct HashJoin<'i> {
     pub(crate) at: usize,
     /// The batch.
     pub(crate) input: &'i Bindings,
-    /// The relation, if it is the script's.
-    pub(crate) table: Option<&'i Table>,
 }
 
 impl Operator for HashJoin<'_> {
@@ -78,9 +77,15 @@ impl Operator for HashJoin<'_> {
         context: &ExecContext<'_>,
         out: Out<'_>,
     ) -> Result<Wanted> {
-        match self.table {
-            Some(table) => pipeline.join_memory(self.at, self.input, table, context, out),
-            None => pipeline.join_derived(self.at, self.input, context, out),
+        let Self { at, input } = self;
+        match &pipeline.steps[at].planned.step {
+            Step::Stored { stored, .. } => {
+                let Readable::Memory(table) = context.relation(*stored) else {
+                    unreachable!("only a relation in memory is planned as a hash join");
+                };
+                pipeline.join_memory(at, input, &table, context, out)
+            }
+            _ => pipeline.join_derived(at, input, context, out),
         }
     }
 }

@@ -65,9 +65,12 @@ pub(crate) fn apply(
             let column = compute(planned, expr, &input, 0, u64::MAX, computer)?;
             Ok(assign(planned, *var, *compare, input, column))
         }
-        (Step::Same { a, b, compare }, _) => {
+        (Step::Same { a, b, compare: true }, _) => {
+            Ok(keep_equal(planned, &input, &input.columns[*a], *b))
+        }
+        (Step::Same { a, b, compare: false }, _) => {
             let column = input.columns[*a].clone();
-            Ok(assign(planned, *b, *compare, input, column))
+            Ok(assign(planned, *b, false, input, column))
         }
         _ => Ok(input),
     }
@@ -108,11 +111,16 @@ pub(crate) fn assign(
     column: Vec<Cell>,
 ) -> Bindings {
     if compare {
-        let bound = &rows.columns[var];
-        let kept = (0..rows.rows).filter(|&row| bound[row] == column[row]);
-        return rows.gather(&kept.map(|row| row as u32).collect::<Vec<_>>(), &planned.live);
+        return keep_equal(planned, &rows, &column, var);
     }
     let mut output = rows;
     output.columns[var] = column;
     output.keep(&planned.live)
+}
+
+/// Keeps the rows where a variable equals a column.
+fn keep_equal(planned: &PlannedStep, rows: &Bindings, column: &[Cell], var: Var) -> Bindings {
+    let bound = &rows.columns[var];
+    let kept = (0..rows.rows).filter(|&row| bound[row] == column[row]);
+    rows.gather(&kept.map(|row| row as u32).collect::<Vec<_>>(), &planned.live)
 }
