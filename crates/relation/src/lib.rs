@@ -12,6 +12,7 @@ mod definition;
 mod dictionary;
 mod graph_def;
 
+mod name_overlay;
 mod rows;
 mod schema;
 mod schema_changes;
@@ -24,7 +25,8 @@ pub use counters_def::{Combine, CountersDef, NumberType};
 pub use definition::{Definition, check_name, invalid};
 pub use dictionary::{ABSENT, Dictionary};
 pub use graph_def::{GraphDef, GraphPart, VertexType, WeightType};
+pub use name_overlay::NameOverlay;
 pub use rows::{Coerce, ColumnError};
 pub use schema::{KeyColumn, Schema, ValueColumn};
-pub use schema_changes::{NameOverlay, SchemaChanges};
+pub use schema_changes::SchemaChanges;
 pub use settings::{Access, Settings, check_access};

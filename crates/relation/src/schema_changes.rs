@@ -18,12 +18,12 @@
 
 use crate::catalog::{Catalog, Entry, new_keyspace};
 use crate::definition::{check_name, invalid};
+use crate::name_overlay::{Name, NameOverlay};
 use crate::settings::Settings;
 use crate::{KeyColumn, Schema, ValueColumn};
 use base::{Batch, KeyRange, KeyShape, KeyspaceId, Kind, Projection};
 use model::{Type, Value};
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use store::{
     Error, ErrorKind, KeyspaceChange, KeyspaceInfo, Kinds, NewKeyspace, Read, Result, TableWrites,
     WriteBatch,
@@ -35,24 +35,6 @@ const MADE: &str = ":new:";
 /// The relation `{id => changes}` that records changes of commits that are not applied yet.
 const NAMES: &str = ":names";
 
-/// The names that refer to another relation in a transaction than in the committed catalog, or to
-/// none.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NameOverlay {
-    by_name: BTreeMap<String, Name>,
-    /// Hidden names of the keyspaces that the transaction created.
-    made: Vec<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Name {
-    /// The keyspace with this name in the committed catalog, at the time when the transaction first
-    /// changed what the name refers to.
-    was: Option<KeyspaceId>,
-    /// Name of the keyspace that it refers to now; `None` if it refers to nothing.
-    stored: Option<String>,
-}
-
 /// Changes of keyspaces that a commit makes.
 #[derive(Clone, Debug, Default)]
 pub struct SchemaChanges {
@@ -63,79 +45,6 @@ pub struct SchemaChanges {
     /// Names that complete indexes lose. The marks under these names are deleted, see
     /// [`Catalog::ready_row`].
     stale: Vec<String>,
-}
-
-impl NameOverlay {
-    /// Name of the keyspace that a name refers to; `None` if it refers to nothing. A part of a
-    /// relation, `name:part`, follows its relation.
-    #[must_use]
-    pub fn stored<'n>(&self, name: &'n str) -> Option<Cow<'n, str>> {
-        let (relation, part) = name.split_at(name.find(':').unwrap_or(name.len()));
-        match self.by_name.get(relation) {
-            None => Some(Cow::Borrowed(name)),
-            Some(Name { stored: Some(stored), .. }) => Some(Cow::Owned(format!("{stored}{part}"))),
-            Some(Name { stored: None, .. }) => None,
-        }
-    }
-
-    /// Whether the transaction changed any name.
-    #[must_use]
-    pub fn are_changed(&self) -> bool {
-        !self.by_name.is_empty()
-    }
-
-    /// Whether the transaction renamed, removed or replaced a relation that existed before it.
-    /// Others may have looked that relation up.
-    #[must_use]
-    pub fn move_old(&self) -> bool {
-        self.by_name.values().any(|name| name.was.is_some())
-    }
-
-    /// Names that refer to something here, and perhaps to nothing outside the transaction.
-    pub fn new_names(&self) -> impl Iterator<Item = &str> {
-        let new = self.by_name.iter().filter(|(_, name)| name.stored.is_some());
-        new.map(|(name, _)| name.as_str())
-    }
-
-    /// Takes over the changes made to `later`, which started as the copy `base` of these names.
-    pub fn merge(&mut self, base: &Self, later: Self) {
-        for (name, later) in later.by_name {
-            if base.by_name.get(&name) != Some(&later) {
-                self.set(&name, later.was, later.stored);
-            }
-        }
-        for made in later.made {
-            if !self.made.contains(&made) {
-                self.made.push(made);
-            }
-        }
-    }
-
-    /// Restores the names of `earlier`, a copy made before. Returns the keyspaces created since,
-    /// which no name refers to now. The caller drops them with [`Catalog::forget_names`].
-    #[must_use = "what was made is to be dropped"]
-    pub fn go_back_to(&mut self, earlier: Self) -> Self {
-        let Self { by_name, made } = earlier;
-        let (kept, since) = self.made.drain(..).partition(|one| made.contains(one));
-        *self = Self { by_name, made: kept };
-        Self { by_name: BTreeMap::new(), made: since }
-    }
-
-    /// Changes what `name` refers to. `was` is the keyspace of this name; it is ignored if the
-    /// transaction has changed the name before.
-    fn set(&mut self, name: &str, was: Option<KeyspaceId>, stored: Option<String>) {
-        match self.by_name.get_mut(name) {
-            Some(name) => name.stored = stored,
-            None => {
-                self.by_name.insert(name.to_owned(), Name { was, stored });
-            }
-        }
-    }
-
-    /// Whether any name refers to the keyspace with the name `stored`.
-    fn stand_for(&self, stored: &str) -> bool {
-        self.by_name.values().any(|name| name.stored.as_deref() == Some(stored))
-    }
 }
 
 impl SchemaChanges {

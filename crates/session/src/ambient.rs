@@ -1,4 +1,4 @@
-//! Implements [`Ambient`] for functions of a script: clock, randomness and limits.
+//! Implements [`FunctionContext`] for functions of a script: clock, randomness and limits.
 
 use exec::error::Error;
 use exec::limits::QueryLimits;

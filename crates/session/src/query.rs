@@ -105,13 +105,14 @@ impl RunningQuery<'_> {
     /// Orders the rows, limits their number, checks the assertion, and tells the analysis.
     fn finish(&self, found: Found, analysis: Option<&mut Analysis>) -> Result<Output> {
         let Self { options, plan, limits, .. } = *self;
-        if let Some(profile) = found.profile.as_ref().filter(|_| found.has_streamed) {
+        if !found.has_streamed {
+            return self.ordered(found, analysis);
+        }
+        if let (Some(profile), Some(analysis)) = (&found.profile, analysis) {
             let entry = profile.groups.get(plan.group_of[plan.program.entry]);
             let rows = entry.map_or(0, |group| group.rows as usize);
             let rows = rows.saturating_sub(options.offset).min(options.limit.unwrap_or(rows));
-            analysis.into_iter().for_each(|one| one.end(profile, plan, rows, limits));
-        } else if !found.has_streamed {
-            return self.ordered(found, analysis);
+            analysis.end(profile, plan, rows, limits);
         }
         // All rows went out; what is returned beside them nobody looks at.
         Ok(Output::status("OK"))

@@ -125,7 +125,7 @@ fn check_triggers(name: &Ident, entry: &Entry, triggers: &[&Vec<String>]) -> Res
         return Err(Error::hinted(what, name.span, hint));
     }
     for text in triggers.iter().copied().flatten() {
-        // A trigger that cannot be read is told now, not when rows change.
+        // Reports a trigger that does not parse now, not when rows change.
         crate::nesting::parse(text).map_err(|problems| {
             let what = problems.first().map_or("", |problem| problem.message.as_str());
             Error::value(format!("a trigger cannot be read: {what}"), name.span)

@@ -8,7 +8,7 @@ use crate::catalog_view::TempRelation;
 use crate::dml::changed_rows::{InputRows, ReturnedRows};
 use crate::dml::coerce::coerced;
 use crate::dml::spec::{check_spec, find, given_column, schema_of};
-use crate::dml::writer::refusal;
+use crate::dml::writer::{refusal, row_error};
 use crate::session::Session;
 use base::STEPS;
 use exec::error::{Error, Result};
@@ -99,9 +99,8 @@ struct Change<'c> {
 impl Change<'_> {
     fn refused(&self, key: &[Cell], why: &str) -> Error {
         let Ident { text: name, span } = &self.mutation.relation;
-        let shown: Vec<String> =
-            key.iter().map(|&cell| self.interner.value(cell).to_string()).collect();
-        Error::value(format!("row [{}] of relation `{name}` {why}", shown.join(", ")), *span)
+        let key = key.iter().map(|&cell| self.interner.value(cell).to_string());
+        row_error(name, key, why, *span)
     }
 }
 

@@ -79,6 +79,17 @@ const CHUNK_SHARE: u64 = 16;
 /// Most rows at a time whose previous rows are interned with the query's values.
 const CELLS_KEPT_ROWS_MAX: usize = 1024;
 
+/// Why a row with this key is refused.
+pub(crate) fn row_error(
+    relation: &str,
+    key: impl Iterator<Item = String>,
+    why: &str,
+    span: Span,
+) -> Error {
+    let key = key.collect::<Vec<_>>().join(", ");
+    Error::value(format!("row [{key}] of relation `{relation}` {why}"), span)
+}
+
 /// Why an op refuses a row whose key is there or is not.
 pub(crate) fn refusal(op: MutationOp, is_there: bool) -> Option<&'static str> {
     match (op, is_there) {
@@ -291,9 +302,7 @@ impl Writer<'_> {
     fn refused_row(&self, mutation: &Mutation, row: &[Option<Value>], why: &str) -> Error {
         let schema = &self.target.schema;
         let key = row[..schema.keys.len()].iter().flatten();
-        let shown: Vec<String> = key.map(ToString::to_string).collect();
-        let what = format!("row [{}] of relation `{}` {why}", shown.join(", "), schema.name);
-        Error::value(what, mutation.relation.span)
+        row_error(&schema.name, key.map(ToString::to_string), why, mutation.relation.span)
     }
 
     /// Puts or deletes rows regardless of existing ones.
