@@ -270,7 +270,7 @@ impl Series {
         Ok(Said { opened, running: running.collect() })
     }
 
-    /// Verifies the database; the verifier continues from what is there.
+    /// Verifies the database. Later kills continue from the verified content.
     fn verify(&mut self, mode: VerifyMode, report: &mut Report) -> Outcome<()> {
         let read_only = mode == VerifyMode::ReadOnly;
         report.verifications += 1;

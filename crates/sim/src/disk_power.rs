@@ -18,7 +18,7 @@ impl Disk {
         }
     }
 
-    /// Loses an arbitrary part of what was not synced, as `order` and chance decide.
+    /// Drops a random part of the unsynced writes, and of the unsynced names as `order` allows.
     pub(crate) fn cut_power(
         &mut self,
         order: NameOrder,

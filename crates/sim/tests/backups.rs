@@ -59,7 +59,7 @@ fn life(steps: &[Step], end: End) -> Life {
     Life { tasks: vec![steps.to_vec()], end }
 }
 
-/// Runs the lives under many seeds, each of which interrupts the second to last life at another
+/// Runs the lives with many seeds. Each seed interrupts the life before the last at a different
 /// operation.
 #[track_caller]
 fn holds(

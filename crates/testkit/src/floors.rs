@@ -11,8 +11,8 @@
 //! ```
 //!
 //! A module may import from modules that are named before it, on its own floor or below. So there
-//! are no cycles. A name stands for the module and all modules inside of it, unless the list names
-//! an inner one too: `sink::set` above is a module of its own, whatever floor `sink` is on.
+//! are no cycles. A name means the module and its inner modules, except inner modules that the list
+//! names too: `sink::set` above is a module of its own, whatever floor `sink` is on.
 //!
 //! # What is read
 //! Paths that begin with `crate::` or `super::`, in `use` lines and elsewhere, outside of comments

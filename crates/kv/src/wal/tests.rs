@@ -620,8 +620,8 @@ fn a_follower_left_behind_hears_that_its_segment_is_gone() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever a crash keeps of the unsynced bytes: all synced payloads are replayed, what follows
-    /// them is a prefix of what was appended, and the log can be continued.
+    /// Whatever a crash keeps of the unsynced bytes: replay returns all synced payloads, then a
+    /// prefix of the unsynced ones, and the log accepts appends.
     #[test]
     fn a_crash_keeps_what_was_synced_and_a_prefix_of_the_rest(
         lens in prop::collection::vec(0..700_usize, 1..30),

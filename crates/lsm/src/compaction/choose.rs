@@ -9,8 +9,8 @@
 //! bottom alone, so a small tree merges straight into the level where sequence numbers vanish.
 //!
 //! # Why choosing and merging are apart
-//! Choosing is a pure function of what each table's entry says, so every branch is tested with a
-//! line of text and no disk. Merging is the only half that can fail.
+//! Choosing is a pure function of the tables' metadata, so every branch is tested with a line of
+//! text and no disk. Merging is the only half that can fail.
 //!
 //! # Invariants
 //! 1. Inputs are closed: no key of a deeper level's data passes newer versions that stay above it.
@@ -128,7 +128,7 @@ impl Levels {
 }
 
 impl TableInfo {
-    fn of(meta: &crate::table::TableMeta) -> Self {
+    pub(super) fn of(meta: &crate::table::TableMeta) -> Self {
         let summary = &meta.summary;
         Self {
             id: meta.id,

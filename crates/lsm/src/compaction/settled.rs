@@ -10,7 +10,7 @@
 //!    nothing.
 //! 2. Nothing of this is on disk: after an opening such a table is merged once more.
 
-use super::choose::{Choice, Levels};
+use super::choose::{Choice, Levels, TableInfo};
 use crate::version::{LEVEL_MAX, TreeEdit, Version};
 use base::TableId;
 use env::sync::Mutex;
@@ -25,13 +25,11 @@ impl Settled {
     /// versions. The edit need not be installed: ids are used once.
     pub(crate) fn note(&self, choice: &Choice, edit: &TreeEdit, oldest_snapshot: u64) {
         let Choice::Merge { into: LEVEL_MAX, .. } = choice else { return };
-        let stale = edit.added.iter().map(|added| &added.meta).filter(|meta| {
-            let summary = &meta.summary;
-            summary.deletes + summary.repeats + summary.merges > 0
-                && summary.range_tombstones == 0
-                && meta.seq_max() <= oldest_snapshot
+        let tables = edit.added.iter().map(|added| TableInfo::of(&added.meta));
+        let stale = tables.filter(|table| {
+            table.stale > 0 && table.range_tombstones == 0 && table.seq_max <= oldest_snapshot
         });
-        self.0.lock().extend(stale.map(|meta| meta.id));
+        self.0.lock().extend(stale.map(|table| table.id));
     }
 
     /// Forgets a table that left.

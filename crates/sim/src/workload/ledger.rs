@@ -4,7 +4,7 @@
 //!
 //! # Why not the states of the model
 //! The write buffer decides when an increment is committed and in which commit. The model of
-//! commits is told what is written, and cannot say whether it should have been. So each counter has
+//! commits only records what was written, not what should have been. So each counter has
 //! an account: the set of numbers that it may have now, given the changes that have ended and those
 //! under way. A change that has begun and not ended may have happened or not; one that has ended
 //! has happened, once.

@@ -35,7 +35,7 @@ pub struct Broken {
 pub struct Report {
     /// The first broken promise.
     pub broken: Option<Broken>,
-    /// Counts of what was done.
+    /// Counts of steps, faults and checks.
     pub tally: Tally,
     /// Operations of the machine.
     pub operations: u64,

@@ -31,7 +31,7 @@ fn call(blobs: &Blobs, rows: &[RowStep]) -> Result<Flags> {
     match rows {
         [row] if row.kind == Kind::Put => blobs.put(keys[0], &blob(row.seed))?,
         [row] if row.kind == Kind::Delete => flags.push(blobs.delete(keys[0])?),
-        // A merge stands for a delete that does not ask whether the blob existed.
+        // A merge in the plan means `discard`: a delete that does not read whether the blob exists.
         [_] => blobs.discard(keys[0])?,
         _ if rows[0].kind == Kind::Put => {
             let mut values = BytesColumn::default();
