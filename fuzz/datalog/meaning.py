@@ -171,7 +171,7 @@ def as_float(big_endian: bytes) -> float:
     return values[0]
 
 
-def summands_apart(found: Rows | None, wanted: Rows | None) -> bool:
+def differ_by_rounding(found: Rows | None, wanted: Rows | None) -> bool:
     """Whether rows differ only in the last bits of floats: a sum of floats depends on its order."""
     if found is None or wanted is None or found.total() != wanted.total():
         return False
@@ -201,7 +201,7 @@ def difference(program: Program, seed: int, ways: list[int]) -> Difference | Non
     for way in ways:
         written, option = WAYS[way]
         found, script = asked(written(program, random.Random(seed)), seed, option)
-        is_same = found.rows == wanted.rows or ("sum(" in script and summands_apart(found.rows, wanted.rows))
+        is_same = found.rows == wanted.rows or ("sum(" in script and differ_by_rounding(found.rows, wanted.rows))
         is_as_wanted = is_same and not ODD.match(found.error)
         is_excused = found.rows is None and (may_fail or VALUE_ERROR.match(found.error)) and not ODD.match(found.error)
         if not is_as_wanted and not is_excused:
