@@ -6,7 +6,7 @@ use lsm::manifest::Manifest;
 use quipu_sim::workload::plan::{End, Life, Plan, RowStep, Step, Swarm, TableStep};
 use quipu_sim::workload::run;
 use quipu_sim::workload::spaces::Span;
-use quipu_sim::{Crash, FaultPlan, NameOrder, Settings, Sim};
+use quipu_sim::{Crash, Fault, FaultPlan, NameOrder, Settings, Sim};
 use std::path::Path;
 use store::{Durability, Isolation};
 
@@ -76,6 +76,27 @@ fn holds(durability: Durability, lives: &[Life]) {
 fn a_power_cut_right_after_creation_leaves_a_database_that_opens() {
     let power = life(&[], at_the_end(Crash::Power));
     holds(Durability::Os, &[power.clone(), power.clone(), power]);
+}
+
+/// A failed sync may take an unsynced keyspace, and the process that is killed then writes no more:
+/// the next one finds the keyspace or not.
+#[test]
+fn a_failed_sync_before_a_kill_may_take_a_new_keyspace() {
+    let rows = vec![RowStep { key: 1, kind: Kind::Put, seed: 1 }];
+    let bulk = Step::Bulk(vec![TableStep { slot: COUNTS, spans: Vec::new(), rows }], 1, true);
+    let faults = FaultPlan::none().with(Fault::SyncFails, 100_000);
+    let kill = |steps: &[Step]| life(&[steps], at_the_end(Crash::Kill));
+    let mut failed = 0;
+    for seed in 0..200 {
+        let swarm = Swarm { faults: faults.clone(), ..swarm(Durability::Os) };
+        let plan = Plan { seed, swarm, lives: vec![kill(&[bulk.clone()]), kill(&[])] };
+        let report = run(&plan);
+        if let Some(broken) = report.broken {
+            panic!("life {}: {}\n{plan}", broken.life, broken.why);
+        }
+        failed += report.counts.of(Fault::SyncFails);
+    }
+    assert!(failed > 50, "{failed} syncs failed");
 }
 
 #[test]

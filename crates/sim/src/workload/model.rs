@@ -220,8 +220,9 @@ pub struct Model {
     /// Without `sync` that is every keyspace, until something later is made durable, and it is lost
     /// only with all commits to it.
     pub made_at: BTreeMap<KeyspaceId, u64>,
-    /// Whether a power cut has happened since the database was last verified.
-    pub was_cut: bool,
+    /// Whether unsynced bytes may have been lost since the database was last verified: by a power
+    /// cut, or by a failed sync, after which the pages count as clean.
+    pub lost_unsynced: bool,
     /// Slots whose creation or drop is under way, or failed.
     pub unsettled: BTreeSet<Slot>,
     /// Keyspaces whose drop has begun in this life, whether it has ended or not.

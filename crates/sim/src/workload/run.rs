@@ -250,10 +250,11 @@ fn live(sim: &Sim, world: &Rc<World>, life: &Life, before: &Before) -> Result<Be
     }
     if let End::Crash(_, kind) = life.end {
         sim.crash(kind);
-        world.model.borrow_mut().was_cut |= kind == Crash::Power;
+        world.model.borrow_mut().lost_unsynced |= kind == Crash::Power;
     }
-    let model = world.model.borrow();
     let syncs_failed = sim.counts().of(Fault::SyncFails);
+    world.model.borrow_mut().lost_unsynced |= syncs_failed > before.syncs_failed;
+    let model = world.model.borrow();
     if !world.verified.get() {
         // The crash came before the verification; what had to exist still has to. A power cut may
         // lose bytes that a killed process left in the page cache.
@@ -386,7 +387,7 @@ fn verify(world: &Rc<World>, kv: &Arc<Kv>, before: Before) -> Result<Verified, S
             return Ok(Verified::Over);
         }
         let loses = world.swarm.durability != Durability::Sync
-            && (model.was_cut || world.env.counts().of(Fault::SyncFails) > before.syncs_failed);
+            && (model.lost_unsynced || world.env.counts().of(Fault::SyncFails) > before.syncs_failed);
         let told = keyspaces(&model, &ids, loses.then_some(recovered));
         if damages && told.is_err() {
             world.tally.borrow_mut().tails_lost += 1;
@@ -413,7 +414,7 @@ fn verify(world: &Rc<World>, kv: &Arc<Kv>, before: Before) -> Result<Verified, S
         model.unsettled.clear();
         // Opening makes durable what it found.
         model.made_at.clear();
-        model.was_cut = false;
+        model.lost_unsynced = false;
         drop(model);
         let mut numbers = BTreeMap::new();
         for (slot, _, answer) in found.iter().filter(|(slot, ..)| COUNTERS.contains(slot)) {
