@@ -6,6 +6,7 @@ use super::feed::{ColumnFeed, Feed, FileReader, TextFeed};
 use super::progress::{ProgressFn, Reporter};
 use super::report::{ImportOptions, ImportReport};
 use super::run::Run;
+#[cfg(feature = "columnar")]
 use super::spill::io;
 use crate::graph::{Graph, VertexList, WeightsRef};
 #[cfg(feature = "columnar")]
