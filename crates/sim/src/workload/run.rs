@@ -387,7 +387,8 @@ fn verify(world: &Rc<World>, kv: &Arc<Kv>, before: Before) -> Result<Verified, S
             return Ok(Verified::Over);
         }
         let loses = world.swarm.durability != Durability::Sync
-            && (model.lost_unsynced || world.env.counts().of(Fault::SyncFails) > before.syncs_failed);
+            && (model.lost_unsynced
+                || world.env.counts().of(Fault::SyncFails) > before.syncs_failed);
         let told = keyspaces(&model, &ids, loses.then_some(recovered));
         if damages && told.is_err() {
             world.tally.borrow_mut().tails_lost += 1;
