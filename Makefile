@@ -19,8 +19,8 @@ RUST_TESTED := --locked --workspace
 # Engines with injected faults (mutants), which the tests must detect. The feature is only for tests:
 # it does not compile in the release profile. The whole workspace, so that Arrow and Parquet are not
 # built again.
-SABOTAGED := --workspace --test sabotage --test found \
-  --features quipu/sabotage,quipu-kv/sabotage,quipu-sim/sabotage,quipu-hostile/sabotage
+MUTANTS := --workspace --test mutants --test found \
+  --features quipu/fault-switches,quipu-kv/fault-switches,quipu-sim/fault-switches,quipu-corruption/fault-switches
 
 SEED ?= 1
 SECONDS_MAX ?= 60
@@ -62,7 +62,7 @@ lint: $(VENV)/dev ## formatting, clippy, rustdoc, ruff, strict pyright (warnings
 test-rust:
 	mkdir -p $(TARGET)
 	cargo test --no-fail-fast $(RUST_TESTED) 2>&1 | tee $(TARGET)/test-rust.log
-	cargo test --no-fail-fast --locked $(SABOTAGED) 2>&1 | tee -a $(TARGET)/test-rust.log
+	cargo test --no-fail-fast --locked $(MUTANTS) 2>&1 | tee -a $(TARGET)/test-rust.log
 
 test-python: module
 	mkdir -p $(TARGET)
@@ -109,13 +109,13 @@ define by_seed
 endef
 
 flips: ## flip every byte of a small database, truncate every file at every length; open, follow, repair, query
-	QUIPU_FLIPS=all cargo test --locked -p quipu-hostile --test flips -- --nocapture
+	QUIPU_FLIPS=all cargo test --locked -p quipu-corruption --test flips -- --nocapture
 
 # Needs the nightly toolchain and cargo-fuzz (cargo install cargo-fuzz). Seeds are files that the
 # engine writes.
 FUZZ_TARGETS ?= table log manifest codecs edit text parquet archive script
 fuzz: ## fuzz every decoder, each for an equal share of SECONDS_MAX; only one: FUZZ_TARGETS=table
-	cargo run --locked -p quipu-hostile --features sabotage --example seeds -- fuzz/seeds
+	cargo run --locked -p quipu-corruption --features fault-switches --example seeds -- fuzz/seeds
 	cargo +$(NIGHTLY) fuzz build
 	for target in $(FUZZ_TARGETS); do \
 	  mkdir -p fuzz/corpus/$$target; \
@@ -206,7 +206,7 @@ tsan: ## ThreadSanitizer over env, the memtable and the engine with real threads
 isolation: ## histories of 8 threads verified by a checker, and mutants that the checks must catch; SEED, SECONDS_MAX
 	QUIPU_ISOLATION_SEED=$(SEED) QUIPU_ISOLATION_SECONDS=$(SECONDS_MAX) \
 	  cargo test --locked -p quipu --test hermitage --test ldbc_acid --test list_append
-	cargo test --locked $(SABOTAGED)
+	cargo test --locked $(MUTANTS)
 
 clean: ## remove what was built, but not your databases and benchmark data
 	rm -rf $(TARGET) $(VENV) demo.quipu .pytest_cache .ruff_cache

@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(init: base::checksum::make_all_zero(), |input: &[u8]| {
-    quipu_hostile::targets::table(input);
+    quipu_corruption::targets::table(input);
 });

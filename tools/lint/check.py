@@ -28,7 +28,7 @@ SUBJECT_COLUMNS_MAX = 72
 WIDE = "wide comments"
 WORDS = "old words"
 DOCUMENTS = "wide lines in documents"
-COMMENT = re.compile(r"^\s*(//|#)")
+COMMENT = re.compile(r"^\s*(//|#(?!\[))")
 LINK_OR_URL = re.compile(r"https?://|\]\(")
 
 

@@ -112,11 +112,11 @@ mod tests {
             // Enough rounds to converge: each change increases the total weight of agreeing edges.
             let labels = label_propagation(&both, 10_000, &go).unwrap();
             for v in 0..edges.vertices {
-                let weigh = |label: u32| {
+                let weight_of_label = |label: u32| {
                     both.weighted(v).filter(|e| labels[e.0 as usize] == label).map(|e| e.1).sum::<f64>()
                 };
-                let own = weigh(labels[v as usize]);
-                prop_assert!((0..edges.vertices).all(|label| weigh(label) <= own));
+                let own = weight_of_label(labels[v as usize]);
+                prop_assert!((0..edges.vertices).all(|label| weight_of_label(label) <= own));
             }
         }
     }

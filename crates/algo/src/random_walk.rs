@@ -254,16 +254,16 @@ mod tests {
             let graph = edges.graph();
             let options = Options { steps, iterations: 3 };
             let all: Vec<u32> = (0..edges.vertices).collect();
-            for weighs in [false, true] {
+            for is_weighted in [false, true] {
                 let by_weight: &mut StepWeight<'_> =
                     &mut |_, _, edge| Ok(graph.weights().map_or(1.0, |weights| weights[edge]));
-                let found = walks(&graph, &all, options, weighs.then_some(by_weight)).unwrap();
+                let found = walks(&graph, &all, options, is_weighted.then_some(by_weight)).unwrap();
                 prop_assert_eq!(found.len(), all.len() * 3);
                 for (_, start, walk) in found {
                     prop_assert_eq!(walk[0], start);
                     prop_assert!(walk.windows(2).all(|e| graph.neighbors(e[0]).contains(&e[1])));
                     let last = walk[walk.len() - 1];
-                    let stuck = graph.weighted(last).all(|(_, weight)| weighs && weight == 0.0);
+                    let stuck = graph.weighted(last).all(|(_, weight)| is_weighted && weight == 0.0);
                     prop_assert!(walk.len() == steps + 1 || stuck);
                 }
             }

@@ -1,11 +1,11 @@
 //! The checksum that all file formats share.
 
-#[cfg(feature = "sabotage")]
+#[cfg(feature = "fault-switches")]
 static ALL_ZERO: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
 /// Makes every checksum in this process 0 from now on, computed or compared, so that fuzzing
-/// reaches the decoders behind the checks. Only with the feature `sabotage`.
-#[cfg(feature = "sabotage")]
+/// reaches the decoders behind the checks. Only with the feature `fault-switches`.
+#[cfg(feature = "fault-switches")]
 pub fn make_all_zero() {
     ALL_ZERO.store(true, std::sync::atomic::Ordering::Relaxed);
 }
@@ -15,7 +15,7 @@ pub fn make_all_zero() {
 /// Not cryptographic: it detects accidental damage, not manipulation.
 #[must_use]
 pub fn checksum(bytes: &[u8]) -> u64 {
-    #[cfg(feature = "sabotage")]
+    #[cfg(feature = "fault-switches")]
     if ALL_ZERO.load(std::sync::atomic::Ordering::Relaxed) {
         return 0;
     }
@@ -35,7 +35,7 @@ impl Checksummer {
     /// The checksum of all bytes so far.
     #[must_use]
     pub fn finish(&self) -> u64 {
-        #[cfg(feature = "sabotage")]
+        #[cfg(feature = "fault-switches")]
         if ALL_ZERO.load(std::sync::atomic::Ordering::Relaxed) {
             return 0;
         }

@@ -8,11 +8,11 @@
 pub mod checksum;
 pub mod column;
 pub mod corruption;
+pub mod fault_switch;
 pub mod ids;
 pub mod key;
 pub mod mark;
 pub mod prefetch;
-pub mod sabotage;
 pub mod shape;
 pub mod sort;
 pub mod total;

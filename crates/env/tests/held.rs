@@ -12,13 +12,13 @@ use quipu_env::{Env, EnvError, LogMode, ReadOptions, RealEnv, RealOptions};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 /// A folder to hold, and another one that must not be touched.
-struct Ground {
+struct Fixture {
     _all: tempfile::TempDir,
     own: PathBuf,
     other: PathBuf,
 }
 
-impl Ground {
+impl Fixture {
     fn new() -> Self {
         let all = tempfile::tempdir().unwrap();
         let path = fs::canonicalize(all.path()).unwrap();
@@ -75,47 +75,47 @@ fn environments() -> [RealEnv; 2] {
 #[test]
 fn below_a_held_folder_no_link_is_followed() {
     for env in environments() {
-        let ground = Ground::new();
-        let _held = env.hold(&ground.own).unwrap();
-        let (file, folder) = (ground.own.join("to-file"), ground.own.join("to-folder"));
-        symlink(ground.other.join("file"), &file).unwrap();
-        symlink(&ground.other, &folder).unwrap();
+        let fixture = Fixture::new();
+        let _held = env.hold(&fixture.own).unwrap();
+        let (file, folder) = (fixture.own.join("to-file"), fixture.own.join("to-folder"));
+        symlink(fixture.other.join("file"), &file).unwrap();
+        symlink(&fixture.other, &folder).unwrap();
         for (name, open) in OPENINGS {
             let error = open(&env, &file).unwrap_err().to_string();
             assert!(error.contains("symbolic link"), "{name}: {error}");
-            ground.other_is_untouched(name);
+            fixture.other_is_untouched(name);
         }
         for (name, operation) in INSIDE {
             let error = operation(&env, &folder).unwrap_err().to_string();
             assert!(error.contains("symbolic link"), "{name}: {error}");
-            ground.other_is_untouched(name);
+            fixture.other_is_untouched(name);
         }
         // Opening a dangling link for writing would create its target.
-        let nothing = ground.own.join("to-nothing");
-        symlink(ground.other.join("new"), &nothing).unwrap();
+        let nothing = fixture.own.join("to-nothing");
+        symlink(fixture.other.join("new"), &nothing).unwrap();
         assert!(env.create(&nothing).is_err());
         assert!(env.lock(&nothing, "us").is_err());
-        ground.other_is_untouched("a link to nothing");
+        fixture.other_is_untouched("a link to nothing");
         assert!(env.exists(&nothing), "something is there");
         // Names may be changed: this removes the link, not its target.
         env.remove(&file).unwrap();
         env.rename(&folder, &file).unwrap();
-        ground.other_is_untouched("names");
-        assert!(env.open_read(&ground.own.join("../other/file"), ReadOptions::default()).is_err());
+        fixture.other_is_untouched("names");
+        assert!(env.open_read(&fixture.own.join("../other/file"), ReadOptions::default()).is_err());
     }
 }
 
 #[test]
 fn what_is_no_regular_file_is_refused_at_once() {
     for env in environments() {
-        let ground = Ground::new();
-        let (pipe, socket) = (ground.own.join("pipe"), ground.own.join("socket"));
+        let fixture = Fixture::new();
+        let (pipe, socket) = (fixture.own.join("pipe"), fixture.own.join("socket"));
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         let _listens = UnixListener::bind(&socket).unwrap();
         let mut held = None;
         for _ in 0..2 {
             for (path, what) in
-                [(&pipe, "named pipe"), (&socket, "socket"), (&ground.own, "irectory")]
+                [(&pipe, "named pipe"), (&socket, "socket"), (&fixture.own, "irectory")]
             {
                 for (name, open) in OPENINGS {
                     let error = open(&env, path).unwrap_err().to_string();
@@ -124,7 +124,7 @@ fn what_is_no_regular_file_is_refused_at_once() {
             }
             let error = env.read_file(Path::new("/dev/zero")).unwrap_err().to_string();
             assert!(error.contains("it is a device"), "{error}");
-            held = Some(env.hold(&ground.own).unwrap());
+            held = Some(env.hold(&fixture.own).unwrap());
         }
         drop(held);
     }
@@ -133,18 +133,18 @@ fn what_is_no_regular_file_is_refused_at_once() {
 #[test]
 fn what_has_a_second_name_is_not_written_to() {
     for env in environments() {
-        let ground = Ground::new();
-        let linked = ground.own.join("linked");
-        fs::hard_link(ground.other.join("file"), &linked).unwrap();
-        let _held = env.hold(&ground.own).unwrap();
+        let fixture = Fixture::new();
+        let linked = fixture.own.join("linked");
+        fs::hard_link(fixture.other.join("file"), &linked).unwrap();
+        let _held = env.hold(&fixture.own).unwrap();
         for (name, open) in &OPENINGS[2..] {
             let error = open(&env, &linked).unwrap_err().to_string();
             assert!(error.contains("hard link"), "{name}: {error}");
-            ground.other_is_untouched(name);
+            fixture.other_is_untouched(name);
         }
         assert_eq!(env.read_file(&linked).unwrap(), b"theirs", "tables are linked into backups");
         env.remove(&linked).unwrap();
-        ground.other_is_untouched("removed");
+        fixture.other_is_untouched("removed");
     }
 }
 
@@ -152,16 +152,16 @@ fn what_has_a_second_name_is_not_written_to() {
 #[test]
 fn in_a_folder_that_was_moved_nothing_changes_and_reads_go_on() {
     for env in environments() {
-        let ground = Ground::new();
-        let tables = ground.own.join("tables");
-        let held = env.hold(&ground.own).unwrap();
-        let lock = env.lock(&ground.own.join("LOCK"), "us").unwrap();
+        let fixture = Fixture::new();
+        let tables = fixture.own.join("tables");
+        let held = env.hold(&fixture.own).unwrap();
+        let lock = env.lock(&fixture.own.join("LOCK"), "us").unwrap();
         env.create_folder(&tables).unwrap();
         fs::write(tables.join("file"), "ours").unwrap();
         held.check().unwrap();
 
-        let moved = ground.own.with_file_name("moved");
-        fs::rename(&ground.own, &moved).unwrap();
+        let moved = fixture.own.with_file_name("moved");
+        fs::rename(&fixture.own, &moved).unwrap();
         for replaced in [false, true] {
             if replaced {
                 fs::create_dir_all(&tables).unwrap();
@@ -193,17 +193,17 @@ fn in_a_folder_that_was_moved_nothing_changes_and_reads_go_on() {
         }
         // In one environment a path cannot lead to two folders. Another environment sees only the
         // new folder.
-        assert!(matches!(env.hold(&ground.own), Err(EnvError::Moved { .. })));
+        assert!(matches!(env.hold(&fixture.own), Err(EnvError::Moved { .. })));
         let second = RealEnv::default();
-        let _second_held = second.hold(&ground.own).unwrap();
-        let _second_lock = second.lock(&ground.own.join("LOCK"), "them").unwrap();
+        let _second_held = second.hold(&fixture.own).unwrap();
+        let _second_lock = second.lock(&fixture.own.join("LOCK"), "them").unwrap();
         second.create(&tables.join("new")).unwrap();
         assert!(!moved.join("tables/new").exists());
         // The moved folder is still locked.
         assert!(matches!(second.lock(&moved.join("LOCK"), "them"), Err(EnvError::Locked { .. })));
 
         drop((lock, held));
-        env.hold(&ground.own).unwrap();
+        env.hold(&fixture.own).unwrap();
         // After moving it back, it would be the right folder again. Here another folder is at the
         // path, and may be held.
     }
@@ -212,42 +212,42 @@ fn in_a_folder_that_was_moved_nothing_changes_and_reads_go_on() {
 #[test]
 fn where_the_lock_was_replaced_nothing_changes() {
     for env in environments() {
-        let ground = Ground::new();
-        let lock_file = ground.own.join("LOCK");
-        let held = env.hold(&ground.own).unwrap();
+        let fixture = Fixture::new();
+        let lock_file = fixture.own.join("LOCK");
+        let held = env.hold(&fixture.own).unwrap();
         let lock = env.lock(&lock_file, "us").unwrap();
-        env.create(&ground.own.join("a")).unwrap();
+        env.create(&fixture.own.join("a")).unwrap();
         fs::remove_file(&lock_file).unwrap();
         for replaced in [false, true] {
             let second = RealEnv::default();
             let _theirs = replaced.then(|| second.lock(&lock_file, "them").unwrap());
-            let error = env.create(&ground.own.join("b")).unwrap_err();
+            let error = env.create(&fixture.own.join("b")).unwrap_err();
             assert!(
                 error.to_string().contains("has another lock file since it was opened"),
                 "{error}"
             );
-            assert!(env.remove(&ground.own.join("a")).is_err());
+            assert!(env.remove(&fixture.own.join("a")).is_err());
             assert!(held.check().is_err());
         }
         drop(lock);
         // Without a lock, none can be replaced.
-        env.remove(&ground.own.join("a")).unwrap();
+        env.remove(&fixture.own.join("a")).unwrap();
         held.check().unwrap();
     }
 }
 
 #[test]
 fn the_links_of_a_path_are_followed_once() {
-    let ground = Ground::new();
+    let fixture = Fixture::new();
     let env = RealEnv::default();
-    let link = ground.own.join("link");
-    symlink(&ground.other, &link).unwrap();
-    assert_eq!(env.resolved(&link).unwrap(), ground.other);
-    assert_eq!(env.resolved(&link.join("new/deep")).unwrap(), ground.other.join("new/deep"));
-    let nowhere = ground.own.join("nowhere");
+    let link = fixture.own.join("link");
+    symlink(&fixture.other, &link).unwrap();
+    assert_eq!(env.resolved(&link).unwrap(), fixture.other);
+    assert_eq!(env.resolved(&link.join("new/deep")).unwrap(), fixture.other.join("new/deep"));
+    let nowhere = fixture.own.join("nowhere");
     symlink("nothing", &nowhere).unwrap();
     let error = env.resolved(&nowhere).unwrap_err().to_string();
     assert!(error.contains("a symbolic link to something that is not there"), "{error}");
-    symlink("circle", ground.own.join("circle")).unwrap();
-    assert!(env.resolved(&ground.own.join("circle")).is_err());
+    symlink("circle", fixture.own.join("circle")).unwrap();
+    assert!(env.resolved(&fixture.own.join("circle")).is_err());
 }

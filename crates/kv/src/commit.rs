@@ -14,8 +14,8 @@ use crate::maintenance::ToldOfPanic;
 use crate::normalise::normalise;
 use crate::record;
 use crate::trees::{Entry, Trees};
+use base::fault_switch::{Switch, is_on, pause};
 use base::mark::{Mark, hit};
-use base::sabotage::{Switch, is_on, pause};
 use base::{Batch, KeyRange, KeyspaceId, Kind, SeqNo};
 use env::sync::atomic::Ordering;
 use std::borrow::Cow;
@@ -197,7 +197,7 @@ impl Inner {
         let added = bytes + 128 * rows;
         let active = self.active_bytes.fetch_add(added, Ordering::Relaxed) + added;
         if self.sealed.load(Ordering::Acquire) {
-            self.pace.owe(added, active, self.options.memtable_bytes);
+            self.throttle.owe(added, active, self.options.memtable_bytes);
         } else if active >= self.options.memtable_bytes {
             let true_bytes: u64 = trees.iter().map(|entry| entry.tree.active_bytes()).sum();
             self.active_bytes.store(true_bytes, Ordering::Relaxed);
@@ -267,15 +267,15 @@ impl Inner {
             self.writer.try_lock().is_some()
         };
         self.has_room()
-            && !self.pace.is_due()
+            && !self.throttle.is_due()
             && self.level0_runs.load(Ordering::Relaxed) <= self.level0_soft()
             && (0..COMMIT_LOOKS).any(is_free)
     }
 
-    /// Throttles writers that outrun a flush (`pace.rs`), and stops them while twice the memtable
-    /// budget is unflushed.
+    /// Throttles writers that outrun a flush (`throttle.rs`), and stops them while twice the
+    /// memtable budget is unflushed.
     pub(crate) fn wait_for_room(self: &Arc<Self>) -> Result<()> {
-        let delay_us = self.pace.due_us();
+        let delay_us = self.throttle.due_us();
         if delay_us > 0 {
             hit(Mark::WriterPaced);
             self.progress.wait_until_timeout(delay_us, &mut || {

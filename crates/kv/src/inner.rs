@@ -27,9 +27,9 @@
 use crate::convert::{env_error, tree_error};
 use crate::merging::Merging;
 use crate::options::KvOptions;
-use crate::pace::Pace;
 use crate::poison::Poison;
 use crate::snapshots::Snapshots;
+use crate::throttle::WriteThrottle;
 use crate::trees::Trees;
 use crate::wal::Wal;
 use base::KeyspaceId;
@@ -99,7 +99,7 @@ pub(crate) struct Inner {
     pub(crate) active_bytes: AtomicU64,
     /// Write throttle: the delay owed by writers that are faster than the flush of the sealed
     /// generation.
-    pub(crate) pace: Pace,
+    pub(crate) throttle: WriteThrottle,
     /// Memory of the process, in bytes, at which freed memory is next returned to the system.
     pub(crate) released_at: AtomicU64,
     /// Why compaction stopped, if it did. Writes are still accepted.

@@ -238,7 +238,7 @@ impl Inner {
         }
         self.sealed.store(false, Ordering::Release);
         *self.flush_waits.lock() = None;
-        self.pace.forgive();
+        self.throttle.forgive();
         self.after_install();
         Ok(Some(segment))
     }

@@ -12,7 +12,7 @@ use crate::reserve::{Reserve, frugal_segment_bytes};
 use crate::snapshots::Snapshots;
 use crate::trees::{Entry, Trees};
 use crate::wal::{Replay, Wal, WalOptions};
-use base::sabotage::{Switch, is_on};
+use base::fault_switch::{Switch, is_on};
 use base::{Corruption, KeyspaceId, TableId};
 use env::sync::ArcSwap;
 use env::sync::{Mutex, RwLock};
@@ -393,7 +393,7 @@ pub(crate) fn assemble(
         compactions_asked: 0.into(),
         closing: Arc::new(false.into()),
         active_bytes: 0.into(),
-        pace: crate::pace::Pace::default(),
+        throttle: crate::throttle::WriteThrottle::default(),
         released_at: 0.into(),
         compaction_error: Mutex::new(None),
         flush_waits: Mutex::new(None),

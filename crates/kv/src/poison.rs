@@ -22,7 +22,7 @@ impl Poison {
                 ErrorKind::Poisoned,
                 format!(
                     "the database stopped writing after a failure: {first}\n\
-                     hint: close it, mend the cause, open it again; what was acknowledged is kept"
+                     hint: close it, fix the cause, open it again; what was acknowledged is kept"
                 ),
             )),
         }

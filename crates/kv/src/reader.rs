@@ -6,7 +6,7 @@
 use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
 use crate::trees::{Entry, Trees};
-use base::sabotage::{Switch, is_on};
+use base::fault_switch::{Switch, is_on};
 use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo};
 use env::Owner;
 use env::sync::atomic::Ordering;

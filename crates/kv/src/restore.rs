@@ -48,9 +48,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Error, ErrorKind, Progress, Result};
 
-mod places;
+mod paths;
 
-use places::Places;
+use paths::RestorePaths;
 
 /// Folder in which imports of `quipu` spill; removed with the rest of a database.
 const SPILL: &str = "tmp";
@@ -112,14 +112,14 @@ pub fn restore(
     check_is_outside(&**env, target)?;
     create_folder(&**env, parent(target))?;
     let held = env.hold(parent(target)).map_err(env_error)?;
-    let places = Places::of(target);
-    let lock = places.lock(&**env)?;
-    places.finish(&**env, false)?;
-    places.check_free(&**env)?;
+    let paths = RestorePaths::of(target);
+    let lock = paths.lock(&**env)?;
+    paths.finish(&**env, false)?;
+    paths.check_free(&**env)?;
     let old = old_database(&**env, target, options)?;
-    let made = make(env, source, &places, progress);
+    let made = make(env, source, &paths, progress);
     let swapped = made.and_then(|report| {
-        places.swap(&**env, &old)?;
+        paths.swap(&**env, &old)?;
         Ok(report)
     });
     if swapped.is_err() {
@@ -127,12 +127,12 @@ pub fn restore(
         if matches!(old, Old::Empty(_)) {
             clear(&**env, target);
         }
-        if !env.exists(target) && places.is_ours(&**env, &places.old) {
+        if !env.exists(target) && paths.is_ours(&**env, &paths.old) {
             mark::hit(Mark::RestoreUndone);
-            let _ = places.rename(&**env, &places.old, target);
+            let _ = paths.rename(&**env, &paths.old, target);
         }
         // Best effort: the next restore or opening for writing tries again.
-        let _ = places.finish(&**env, !matches!(old, Old::Missing));
+        let _ = paths.finish(&**env, !matches!(old, Old::Missing));
     }
     drop(old);
     drop(lock);
@@ -150,18 +150,18 @@ pub fn restore(
 /// `Locked` where a restore is running; a failed rename; no target, but a database at one of the
 /// names beside it that may be the right one.
 pub(crate) fn finish_interrupted(env: &dyn Env, target: &Path) -> Result<()> {
-    let places = Places::of(target);
-    if !places.all().iter().any(|place| env.exists(place)) {
+    let paths = RestorePaths::of(target);
+    if !paths.all().iter().any(|place| env.exists(place)) {
         return Ok(());
     }
     let _held = env.hold(parent(target)).map_err(env_error)?;
-    let is_some_ours = places.all().iter().any(|place| places.is_ours(env, place));
+    let is_some_ours = paths.all().iter().any(|place| paths.is_ours(env, place));
     if !is_some_ours && env.exists(target) {
         return Ok(());
     }
     mark::hit(Mark::RestoreFound);
-    let lock = places.lock(env)?;
-    let finished = places.finish(env, false);
+    let lock = paths.lock(env)?;
+    let finished = paths.finish(env, false);
     drop(lock);
     finished
 }
@@ -205,11 +205,11 @@ pub(crate) fn read_list(env: &dyn Env, folder: &Path) -> Result<List> {
                 )
             } else if env.exists(&folder.join(CURRENT)) {
                 format!(
-                    "{what} is a database, and no backup of one: there is no file {LIST} in it\n\
+                    "{what} is a database, not a backup of one: it has no file {LIST} in it\n\
                      hint: `backup` makes one"
                 )
             } else {
-                format!("{what} is no backup: there is no file {LIST} in it")
+                format!("{what} is not a backup: there is no file {LIST} in it")
             }))
         }
         Err(error) => Err(env_error(error)),
@@ -271,7 +271,7 @@ fn old_database(env: &dyn Env, target: &Path, options: RestoreOptions) -> Result
     }
     if let Some(name) = names.iter().find(|name| !is_of_database(name)) {
         return Err(invalid(format!(
-            "{} holds \"{name}\", which is no file of a database\n\
+            "{} holds \"{name}\", which is not a file of a database\n\
              hint: a restore replaces nothing else; name a new folder",
             target.display()
         )));
@@ -318,7 +318,7 @@ fn keep_access(env: &dyn Env, old: &Path, new: &Path) -> Result<()> {
 fn make(
     env: &Arc<dyn Env>,
     mut source: Source,
-    places: &Places,
+    paths: &RestorePaths,
     progress: Progress<'_>,
 ) -> Result<RestoreReport> {
     let list = source.list().clone();
@@ -330,9 +330,9 @@ fn make(
         if progress(done, total) { Ok(()) } else { Err(stopped) }
     };
     go_on(0)?;
-    let to = &*places.new;
+    let to = &*paths.new;
     create_private_folder(&**env, to)?;
-    places.put_mark(&**env, to)?;
+    paths.put_mark(&**env, to)?;
     create_folder_within(&**env, &to.join(TABLES))?;
     create_folder_within(&**env, &to.join(WAL))?;
     match &mut source {

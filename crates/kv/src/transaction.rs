@@ -12,7 +12,7 @@ use crate::inner::Inner;
 use crate::normalise::normalise;
 use crate::reader::{At, Held, closed, read_through};
 use crate::trees::Entry;
-use base::sabotage::{Switch, is_on};
+use base::fault_switch::{Switch, is_on};
 use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Kind, Projection, SeqNo, Shape};
 use env::sync::RwLock;
 use env::sync::atomic::Ordering;

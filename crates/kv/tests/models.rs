@@ -41,10 +41,10 @@ fn read_on(kv: &Kv, keyspace: KeyspaceId, kept: &mut Option<Kept>) {
         } else if let Some(changed) = snapshot.changed_since(keyspace, at).unwrap() {
             let is_changed = |row: &(u64, u64, u64)| changed.contains(&row.0);
             let unchanged = rows.into_iter().filter(|row| !is_changed(row));
-            let mut mended: Vec<_> = all.iter().copied().filter(is_changed).collect();
-            mended.extend(unchanged);
-            mended.sort_unstable();
-            assert_eq!(mended, all, "since {at:?}, now {now:?}: {changed:?}");
+            let mut patched: Vec<_> = all.iter().copied().filter(is_changed).collect();
+            patched.extend(unchanged);
+            patched.sort_unstable();
+            assert_eq!(patched, all, "since {at:?}, now {now:?}: {changed:?}");
         }
     }
     *kept = Some((now, all));

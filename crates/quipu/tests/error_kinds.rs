@@ -152,14 +152,14 @@ fn ways(db: &Database, query: &str) -> Vec<(String, Option<ErrorKind>)> {
     let mut add = |way: &str, kind| found.push((format!("{way}: {query}"), kind));
     add("run", kind(db.run(query, &none())));
     add("run again", kind(db.run(query, &none())));
-    add("briefly", {
+    add("try_run", {
         let options = RunOptions::default();
         // Falls back to a normal run, as its callers do.
-        let brief = db.try_run(query, &none(), &options).and_then(|done| match done {
+        let tried = db.try_run(query, &none(), &options).and_then(|done| match done {
             Some(done) => Ok(done),
             None => db.run(query, &none()),
         });
-        kind(brief)
+        kind(tried)
     });
     let stream = |script: &str| db.stream(script, &none(), &RunOptions::default(), |_| Ok(true));
     add("stream", kind(stream(query)));
@@ -299,9 +299,9 @@ fn what_stops_a_script_cannot_be_ignored() {
         kind(db.run_with(script, &none(), options))
     };
     let usual = RunOptions::default();
-    let briefly = RunOptions { timeout: Some(Duration::from_millis(20)), ..usual };
+    let short = RunOptions { timeout: Some(Duration::from_millis(20)), ..usual };
     let endless = "%loop %ignore_error { ?[a] <- [[1]] :sleep 0.01 } %end";
-    assert_eq!(run(&db, endless, &briefly), Some(ErrorKind::Cancelled));
+    assert_eq!(run(&db, endless, &short), Some(ErrorKind::Cancelled));
     let stopped = RunOptions { go_on: Some(&|| false), ..usual };
     assert_eq!(run(&db, endless, &stopped), Some(ErrorKind::Cancelled));
     let little = RunOptions { memory_limit_bytes: Some(1 << 20), ..usual };
@@ -310,7 +310,7 @@ fn what_stops_a_script_cannot_be_ignored() {
     // Also inside a function.
     let long = "?[n] := n = length(sorted(int_range(10000000)))";
     let held = format!("%ignore_error {{ {long} }}");
-    assert_eq!(run(&db, &held, &briefly), Some(ErrorKind::Cancelled));
+    assert_eq!(run(&db, &held, &short), Some(ErrorKind::Cancelled));
 
     let writes = "%ignore_error { ?[k, v] <- [[500, 1]] :put good {k => v} }";
     let reading = RunOptions { read_only: true, ..usual };

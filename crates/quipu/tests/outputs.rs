@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// A database with a graph, a second database, a backup, and an empty folder `other`.
-struct Ground {
+struct Fixture {
     folder: TempDir,
     db: Database,
 }
 
-impl Ground {
+impl Fixture {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
         let at = |name: &str| folder.path().join(name);
@@ -56,38 +56,38 @@ impl Ground {
     }
 }
 
-type Writer = (&'static str, fn(&Ground, &Path) -> Result<(), Error>);
+type Writer = (&'static str, fn(&Fixture, &Path) -> Result<(), Error>);
 
-fn export(ground: &Ground, path: &Path, format: ExportFormat) -> Result<(), Error> {
-    let graph = ground.db.require_graph("roads")?;
+fn export(fixture: &Fixture, path: &Path, format: ExportFormat) -> Result<(), Error> {
+    let graph = fixture.db.require_graph("roads")?;
     quipu::export_file(&graph, path, format, &|_| true).map(drop)
 }
 
 const EXPORTS: [Writer; 3] = [
-    ("csv", |ground, path| export(ground, path, ExportFormat::Text(b','))),
-    ("tsv", |ground, path| export(ground, path, ExportFormat::Text(b'\t'))),
-    ("parquet", |ground, path| export(ground, path, ExportFormat::Parquet)),
+    ("csv", |fixture, path| export(fixture, path, ExportFormat::Text(b','))),
+    ("tsv", |fixture, path| export(fixture, path, ExportFormat::Text(b'\t'))),
+    ("parquet", |fixture, path| export(fixture, path, ExportFormat::Parquet)),
 ];
 
 const FOLDERS: [Writer; 5] = [
-    ("backup", |ground, path| {
-        ground.db.backup(path, &BackupOptions::default(), &|_, _| true).map(drop)
+    ("backup", |fixture, path| {
+        fixture.db.backup(path, &BackupOptions::default(), &|_, _| true).map(drop)
     }),
-    ("incremental backup", |ground, path| {
-        let earlier = Some(ground.at("bk"));
+    ("incremental backup", |fixture, path| {
+        let earlier = Some(fixture.at("bk"));
         let options = BackupOptions { earlier, ..BackupOptions::default() };
-        ground.db.backup(path, &options, &|_, _| true).map(drop)
+        fixture.db.backup(path, &options, &|_, _| true).map(drop)
     }),
-    ("restore", |ground, path| {
+    ("restore", |fixture, path| {
         let options = RestoreOptions::default();
-        quipu::restore(ground.at("bk"), path, options, &|_, _| true).map(drop)
+        quipu::restore(fixture.at("bk"), path, options, &|_, _| true).map(drop)
     }),
-    ("replacing restore", |ground, path| {
+    ("replacing restore", |fixture, path| {
         let options = RestoreOptions { replace: true };
-        quipu::restore(ground.at("bk"), path, options, &|_, _| true).map(drop)
+        quipu::restore(fixture.at("bk"), path, options, &|_, _| true).map(drop)
     }),
-    ("repair", |ground, path| {
-        quipu::repair(ground.at("second"), path, Options::default(), &|_, _| true).map(drop)
+    ("repair", |fixture, path| {
+        quipu::repair(fixture.at("second"), path, Options::default(), &|_, _| true).map(drop)
     }),
 ];
 
@@ -98,31 +98,31 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn exports_keep_modes_follow_links_and_stream_into_pipes() {
     for (name, export) in EXPORTS {
-        let ground = Ground::new();
-        let new = ground.at("new");
-        export(&ground, &new).unwrap();
+        let fixture = Fixture::new();
+        let new = fixture.at("new");
+        export(&fixture, &new).unwrap();
         let want = fs::read(&new).unwrap();
         assert!(!want.is_empty());
-        let plain = ground.at("plain");
+        let plain = fixture.at("plain");
         fs::write(&plain, "").unwrap();
         assert_eq!(mode(&new), mode(&plain), "{name}: as the process's mask says");
 
-        let secret = ground.at("secret");
+        let secret = fixture.at("secret");
         fs::write(&secret, "old").unwrap();
         fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
-        symlink("secret", ground.at("link")).unwrap();
-        symlink("other/made", ground.at("dangling")).unwrap();
+        symlink("secret", fixture.at("link")).unwrap();
+        symlink("other/made", fixture.at("dangling")).unwrap();
         for (to, real) in [("secret", "secret"), ("link", "secret"), ("dangling", "other/made")] {
             let _ = fs::write(&secret, "old");
-            export(&ground, &ground.at(to)).unwrap();
-            assert_eq!(fs::read(ground.at(real)).unwrap(), want, "{name} to {to}");
+            export(&fixture, &fixture.at(to)).unwrap();
+            assert_eq!(fs::read(fixture.at(real)).unwrap(), want, "{name} to {to}");
         }
         assert_eq!(mode(&secret), 0o600, "{name}");
         for link in ["link", "dangling"] {
-            assert!(fs::symlink_metadata(ground.at(link)).unwrap().is_symlink(), "{name}: {link}");
+            assert!(fs::symlink_metadata(fixture.at(link)).unwrap().is_symlink(), "{name}: {link}");
         }
 
-        let pipe = ground.at("pipe");
+        let pipe = fixture.at("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
         assert!(made.success());
         let path = pipe.clone();
@@ -131,10 +131,10 @@ fn exports_keep_modes_follow_links_and_stream_into_pipes() {
             fs::File::open(path).unwrap().read_to_end(&mut found).unwrap();
             found
         });
-        export(&ground, &pipe).unwrap();
+        export(&fixture, &pipe).unwrap();
         assert_eq!(reader.join().unwrap(), want, "{name} into a pipe");
         assert!(!fs::symlink_metadata(&pipe).unwrap().is_file(), "{name}");
-        let graph = ground.db.require_graph("roads").unwrap();
+        let graph = fixture.db.require_graph("roads").unwrap();
         let stopped = quipu::export_file(&graph, &pipe, ExportFormat::Text(b','), &|_| false);
         assert_eq!(stopped.unwrap_err().kind(), ErrorKind::Cancelled, "nobody reads the pipe");
     }
@@ -142,13 +142,13 @@ fn exports_keep_modes_follow_links_and_stream_into_pipes() {
 
 #[test]
 fn nothing_is_written_into_a_database_or_a_backup_by_whatever_way() {
-    let ground = Ground::new();
-    symlink("db", ground.at("to db")).unwrap();
-    symlink("db/tables/9.sst", ground.at("into db")).unwrap();
-    symlink("second/CURRENT", ground.at("to current")).unwrap();
-    symlink("bk/tables", ground.at("to bk")).unwrap();
-    ground.db.flush().unwrap();
-    let before = ground.everything();
+    let fixture = Fixture::new();
+    symlink("db", fixture.at("to db")).unwrap();
+    symlink("db/tables/9.sst", fixture.at("into db")).unwrap();
+    symlink("second/CURRENT", fixture.at("to current")).unwrap();
+    symlink("bk/tables", fixture.at("to bk")).unwrap();
+    fixture.db.flush().unwrap();
+    let before = fixture.everything();
     let inside = [
         "db/x",
         "db/tables/x",
@@ -173,58 +173,58 @@ fn nothing_is_written_into_a_database_or_a_backup_by_whatever_way() {
             "new/",
             "other/.",
         ]) {
-            let error = write(&ground, &ground.at(path)).unwrap_err();
+            let error = write(&fixture, &fixture.at(path)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{name} to {path}: {error}");
-            assert!(ground.everything() == before, "{name} to {path}");
+            assert!(fixture.everything() == before, "{name} to {path}");
         }
     }
     for (name, write) in FOLDERS {
         for path in inside.iter().chain(&["bk/tables", "to current"]) {
-            let error = write(&ground, &ground.at(path)).unwrap_err();
+            let error = write(&fixture, &fixture.at(path)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{name} to {path}: {error}");
-            assert!(ground.everything() == before, "{name} to {path}");
+            assert!(fixture.everything() == before, "{name} to {path}");
         }
     }
 }
 
 #[test]
 fn what_is_no_folder_is_no_place_for_a_database() {
-    let ground = Ground::new();
-    fs::write(ground.at("file"), "mine").unwrap();
-    let made = std::process::Command::new("mkfifo").arg(ground.at("pipe")).status().unwrap();
+    let fixture = Fixture::new();
+    fs::write(fixture.at("file"), "mine").unwrap();
+    let made = std::process::Command::new("mkfifo").arg(fixture.at("pipe")).status().unwrap();
     assert!(made.success());
-    symlink("file", ground.at("link")).unwrap();
-    let before = ground.everything();
+    symlink("file", fixture.at("link")).unwrap();
+    let before = fixture.everything();
     for (name, write) in FOLDERS {
         for path in ["file", "pipe", "link"] {
-            let error = write(&ground, &ground.at(path)).unwrap_err();
+            let error = write(&fixture, &fixture.at(path)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{name} to {path}: {error}");
-            assert!(ground.everything() == before, "{name} to {path}");
+            assert!(fixture.everything() == before, "{name} to {path}");
         }
     }
-    let opened = Database::open(ground.at("file"), Options::default()).map(drop);
+    let opened = Database::open(fixture.at("file"), Options::default()).map(drop);
     assert_eq!(opened.unwrap_err().kind(), ErrorKind::InvalidInput);
-    let options = BackupOptions { earlier: Some(ground.at("file")), ..BackupOptions::default() };
-    let made = ground.db.backup(ground.at("x"), &options, &|_, _| true);
+    let options = BackupOptions { earlier: Some(fixture.at("file")), ..BackupOptions::default() };
+    let made = fixture.db.backup(fixture.at("x"), &options, &|_, _| true);
     assert_eq!(made.unwrap_err().kind(), ErrorKind::InvalidInput);
-    assert!(ground.everything() == before);
+    assert!(fixture.everything() == before);
 }
 
 #[test]
 fn new_databases_are_private_and_replaced_ones_keep_their_mode_and_owner() {
-    let ground = Ground::new();
-    assert_eq!(mode(&ground.at("db")), 0o700);
-    assert_eq!(mode(&ground.at("bk")), 0o700);
+    let fixture = Fixture::new();
+    assert_eq!(mode(&fixture.at("db")), 0o700);
+    assert_eq!(mode(&fixture.at("bk")), 0o700);
     for (i, (name, write)) in FOLDERS.into_iter().enumerate() {
         for (path, kept) in
             [(format!("a{i}/b/c"), 0o700), (format!("d{i}/"), 0o700), (format!("e{i}"), 0o750)]
         {
-            let path = ground.at(&path);
+            let path = fixture.at(&path);
             if kept != 0o700 {
                 fs::create_dir(&path).unwrap();
                 fs::set_permissions(&path, fs::Permissions::from_mode(kept)).unwrap();
             }
-            write(&ground, &path).unwrap();
+            write(&fixture, &path).unwrap();
             assert_eq!(mode(&path), kept, "{name} to {}", path.display());
             let left: Vec<_> = fs::read_dir(path.parent().unwrap())
                 .unwrap()
@@ -234,7 +234,7 @@ fn new_databases_are_private_and_replaced_ones_keep_their_mode_and_owner() {
             assert!(left.is_empty(), "{name}: {left:?}");
         }
     }
-    let second = ground.at("second");
+    let second = fixture.at("second");
     fs::set_permissions(&second, fs::Permissions::from_mode(0o751)).unwrap();
     fs::set_permissions(second.join("CURRENT"), fs::Permissions::from_mode(0o640)).unwrap();
     for path in [&second, &second.join("tables"), &second.join("CURRENT")] {
@@ -243,7 +243,7 @@ fn new_databases_are_private_and_replaced_ones_keep_their_mode_and_owner() {
     }
     let before = fs::metadata(&second).unwrap();
     let options = RestoreOptions { replace: true };
-    quipu::restore(ground.at("bk"), &second, options, &|_, _| true).unwrap();
+    quipu::restore(fixture.at("bk"), &second, options, &|_, _| true).unwrap();
     assert_eq!((mode(&second), mode(&second.join("CURRENT"))), (0o751, 0o640));
     for path in [&second, &second.join("tables"), &second.join("CURRENT")] {
         let after = fs::metadata(path).unwrap();
@@ -256,11 +256,11 @@ fn new_databases_are_private_and_replaced_ones_keep_their_mode_and_owner() {
 
 #[test]
 fn a_restore_into_an_empty_folder_leaves_the_folder_itself() {
-    let ground = Ground::new();
-    let target = ground.at("other");
+    let fixture = Fixture::new();
+    let target = fixture.at("other");
     let before = fs::metadata(&target).unwrap();
     let options = RestoreOptions::default();
-    quipu::restore(ground.at("bk"), &target, options, &|_, _| true).unwrap();
+    quipu::restore(fixture.at("bk"), &target, options, &|_, _| true).unwrap();
     // The folder is the same one, so processes with this working directory are unaffected.
     assert_eq!(fs::metadata(&target).unwrap().ino(), before.ino());
     let db = Database::open(&target, Options::default()).unwrap();
@@ -270,9 +270,9 @@ fn a_restore_into_an_empty_folder_leaves_the_folder_itself() {
 
 #[test]
 fn every_name_can_be_written_in_a_script() {
-    let ground = Ground::new();
-    let run = |script: &str| ground.db.run(script, &Parameters::new()).unwrap();
-    let graph = ground.db.graph("ci-tes.", GraphOptions::default()).unwrap();
+    let fixture = Fixture::new();
+    let run = |script: &str| fixture.db.run(script, &Parameters::new()).unwrap();
+    let graph = fixture.db.graph("ci-tes.", GraphOptions::default()).unwrap();
     graph.upsert_many(&[1, 2], &[2, 3], None).unwrap();
     assert_eq!(run("?[a, b] := *`ci-tes.`{src: a, dst: b}").len(), 2);
     run("?[k, v] <- [[1, 2]] :create `my-rows` {k: Int => v: Int}");

@@ -72,7 +72,8 @@ impl NameOverlay {
     }
 
     /// Restores the names of `earlier`, a copy made before. Returns the keyspaces created since,
-    /// which no name refers to now. The caller drops them with [`Catalog::forget_names`](crate::Catalog::forget_names).
+    /// which no name refers to now. The caller drops them with
+    /// [`Catalog::forget_names`](crate::Catalog::forget_names).
     #[must_use = "what was made is to be dropped"]
     pub fn go_back_to(&mut self, earlier: Self) -> Self {
         let Self { by_name, made } = earlier;

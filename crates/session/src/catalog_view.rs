@@ -30,7 +30,8 @@ pub(crate) struct TempRelation {
 }
 
 /// Statistics of a relation with about this many rows, for each path.
-type SpreadOf<'s> = dyn Fn(&StoredRelation, u64) -> store::Result<Vec<Arc<PathStatistics>>> + 's;
+type DistributionOf<'s> =
+    dyn Fn(&StoredRelation, u64) -> store::Result<Vec<Arc<PathStatistics>>> + 's;
 
 /// The catalog for planning one query; remembers the relations that were requested.
 pub(crate) struct CatalogView<'s> {
@@ -39,7 +40,7 @@ pub(crate) struct CatalogView<'s> {
     temp_relations: &'s BTreeMap<String, TempRelation>,
     names: &'s NameOverlay,
     found: RefCell<Vec<Relation>>,
-    spread: &'s SpreadOf<'s>,
+    distribution: &'s DistributionOf<'s>,
     own: &'s UserDefined,
     /// The first failure of the store. The planner gets it as a string, which has no kind.
     failure: RefCell<Option<store::Error>>,
@@ -52,11 +53,11 @@ impl<'s> CatalogView<'s> {
         read: &'s dyn Read,
         temp_relations: &'s BTreeMap<String, TempRelation>,
         names: &'s NameOverlay,
-        spread: &'s SpreadOf<'s>,
+        distribution: &'s DistributionOf<'s>,
         own: &'s UserDefined,
     ) -> Self {
         let (found, failure) = (RefCell::default(), RefCell::default());
-        Self { catalog, read, temp_relations, names, found, spread, own, failure }
+        Self { catalog, read, temp_relations, names, found, distribution, own, failure }
     }
 
     /// The requested relations, in the order of their handles.
@@ -99,14 +100,16 @@ impl<'s> CatalogView<'s> {
         let keys = schema.keys.len();
         let own = main.keyspace;
         let relation = StoredRelation { paths };
-        let spread = (self.spread)(&relation, rows).map_err(failed)?;
-        let repeat_rates = spread.first().map(|own| own.repeat_rates.clone()).unwrap_or_default();
-        let info_paths = relation.paths.iter().zip(&spread).map(|(path, spread)| AccessPath {
-            name: if path.keyspace == own { String::new() } else { path.schema.name.clone() },
-            keys: path.columns[..path.schema.keys.len()].to_vec(),
-            covers: path.columns.clone(),
-            prefixes: spread.prefixes.clone(),
-        });
+        let distribution = (self.distribution)(&relation, rows).map_err(failed)?;
+        let repeat_rates =
+            distribution.first().map(|own| own.repeat_rates.clone()).unwrap_or_default();
+        let info_paths =
+            relation.paths.iter().zip(&distribution).map(|(path, distribution)| AccessPath {
+                name: if path.keyspace == own { String::new() } else { path.schema.name.clone() },
+                keys: path.columns[..path.schema.keys.len()].to_vec(),
+                covers: path.columns.clone(),
+                prefixes: distribution.prefixes.clone(),
+            });
         let info_paths = info_paths.collect();
         let handle = self.keep(Relation::Stored(Arc::new(relation)));
         let spelled = entry.string_graph().map(|_| DictionaryColumns {

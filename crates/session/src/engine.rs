@@ -170,7 +170,7 @@ impl Engine {
         temp_relations: &BTreeMap<String, TempRelation>,
         names: &NameOverlay,
     ) -> Result<(Plan, Vec<Relation>)> {
-        let spread = |relation: &StoredRelation, rows: u64| {
+        let distribution = |relation: &StoredRelation, rows: u64| {
             self.statistics.of(relation, rows, &*self.store, &*self.env)
         };
         let view = CatalogView::new(
@@ -178,7 +178,7 @@ impl Engine {
             read,
             temp_relations,
             names,
-            &spread,
+            &distribution,
             &self.user_defined,
         );
         let plan = plan::plan(query, &view);

@@ -75,7 +75,7 @@ impl Admin<'_> {
                 wrong.push((entry.clone(), path.schema.clone()));
             }
         })?;
-        let mut mended = Vec::with_capacity(wrong.len());
+        let mut repaired = Vec::with_capacity(wrong.len());
         let ident = |text: &str| Ident { text: text.to_owned(), span: Span::default() };
         for (entry, index) in wrong {
             let Some((relation, name)) = index.name.split_once(':') else { continue };
@@ -83,9 +83,9 @@ impl Admin<'_> {
             crate::index::remove(self, &ident(relation), &ident(name)).map_err(of_store)?;
             let name = ident(name);
             crate::index::create(self, &entry, &name, &columns, limits).map_err(of_store)?;
-            mended.push(index.name);
+            repaired.push(index.name);
         }
-        Ok(mended)
+        Ok(repaired)
     }
 
     /// Calls `tell` for each index with the sums that its relation implies and its own. Relations

@@ -1,7 +1,7 @@
 //! The memory of a query stays within its limit, whatever the size of one value, batch or
 //! expression, as counted by the allocator.
 
-#[path = "../../hostile/tests/capped/mod.rs"]
+#[path = "../../corruption/tests/capped/mod.rs"]
 mod capped;
 
 use capped::within;

@@ -71,7 +71,7 @@ fn parameters(id: i64) -> Parameters {
     [("id".to_owned(), Value::Int(id)), ("rows".to_owned(), rows)].into()
 }
 
-fn briefly(engine: &Engine, script: &str, id: i64) -> Result<Option<Output>, String> {
+fn try_run(engine: &Engine, script: &str, id: i64) -> Result<Option<Output>, String> {
     let mut parameters = parameters(id);
     if !script.contains("$rows") {
         parameters.remove("rows");
@@ -100,7 +100,7 @@ fn what_is_brief_does_the_same_briefly() {
             let mut found = Ok(None);
             for _ in 0..20 {
                 one.run(script, &parameters(2000)).ok();
-                found = briefly(&one, script, id);
+                found = try_run(&one, script, id);
                 if !matches!(found, Ok(None)) {
                     break;
                 }
@@ -128,7 +128,7 @@ fn what_may_take_longer_is_not_begun() {
         }
         let before = all(&engine);
         for id in [4, 6] {
-            assert!(briefly(&engine, script, id).unwrap().is_none(), "{script}");
+            assert!(try_run(&engine, script, id).unwrap().is_none(), "{script}");
         }
         assert_eq!(all(&engine), before, "{script}");
     }
@@ -139,7 +139,7 @@ fn what_was_never_asked_is_not_begun() {
     let engine = engine();
     for script in SHORT {
         let before = all(&engine);
-        assert!(briefly(&engine, script, 3).unwrap().is_none(), "{script}");
+        assert!(try_run(&engine, script, 3).unwrap().is_none(), "{script}");
         assert_eq!(all(&engine), before, "{script}");
     }
 }

@@ -238,7 +238,7 @@ impl Content {
         } else {
             (self.least_bytes, self.len_after(loss, random))
         };
-        let mut cut = Cut { loss, random, counts, left: 0 };
+        let mut cut = PowerCut { loss, random, counts, left: 0 };
         cut.left = cut.random.index(self.old.len() + self.appended_sectors(base) + 1);
         for (i, old) in self.old.iter().enumerate() {
             let at = old.sector as usize * SECTOR_BYTES;
@@ -307,7 +307,7 @@ fn put(live: &mut [u8], at: usize, bytes: &[u8]) {
     }
 }
 
-struct Cut<'a> {
+struct PowerCut<'a> {
     loss: Loss,
     random: &'a mut Random,
     counts: &'a mut FaultCounts,
@@ -315,7 +315,7 @@ struct Cut<'a> {
     left: usize,
 }
 
-impl Cut<'_> {
+impl PowerCut<'_> {
     /// Number of new bytes in the next sector: all, none, or some if it is torn.
     fn kept_bytes(&mut self) -> usize {
         let keep = match self.loss.keep {

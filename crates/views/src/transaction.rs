@@ -2,7 +2,7 @@
 
 use crate::owner::check_process;
 use base::SeqNo;
-use base::sabotage::{Switch, is_on};
+use base::fault_switch::{Switch, is_on};
 use env::Owner;
 use env::sync::RwLock;
 use relation::invalid;

@@ -94,7 +94,7 @@ impl Random {
 enum Kind {
     /// Few vertices, so most pairs repeat.
     Few,
-    Spread,
+    Scattered,
     /// One source.
     Star,
     /// One pair.
@@ -106,7 +106,7 @@ enum Kind {
 }
 
 const KINDS: [Kind; 6] =
-    [Kind::Few, Kind::Spread, Kind::Star, Kind::Equal, Kind::Wide, Kind::Sorted];
+    [Kind::Few, Kind::Scattered, Kind::Star, Kind::Equal, Kind::Wide, Kind::Sorted];
 
 /// Two vertex words and a weight.
 fn edges(kind: Kind, rows: usize, seed: u64) -> Vec<(u64, u64, i64)> {
@@ -116,7 +116,7 @@ fn edges(kind: Kind, rows: usize, seed: u64) -> Vec<(u64, u64, i64)> {
         let weight = (random.next() % 1000) as i64 - 500;
         let (a, b) = match kind {
             Kind::Few => (a % 30, b % 30),
-            Kind::Spread => (a % 100_000, b % 100_000),
+            Kind::Scattered => (a % 100_000, b % 100_000),
             Kind::Star => (7, b % 5000),
             Kind::Equal => (3, 5),
             Kind::Wide => match a % 8 {
@@ -238,7 +238,7 @@ proptest! {
 #[test]
 fn a_tiny_memory_limit_spills() {
     let fixture = fixture(VertexType::U64, WeightType::None);
-    let text = csv(&edges(Kind::Spread, 20_000, 1), VertexType::U64, false);
+    let text = csv(&edges(Kind::Scattered, 20_000, 1), VertexType::U64, false);
     let folder = Path::new(SPILL);
     let seen = AtomicU64::new(0);
     let count = |_: &ImportProgress| {
@@ -272,7 +272,7 @@ fn a_row_alone_in_its_bucket_keeps_its_weight() {
 #[test]
 fn without_a_folder_a_full_memory_is_an_error_with_a_hint() {
     let fixture = fixture(VertexType::U64, WeightType::None);
-    let text = csv(&edges(Kind::Spread, 20_000, 1), VertexType::U64, false);
+    let text = csv(&edges(Kind::Scattered, 20_000, 1), VertexType::U64, false);
     let options = ImportOptions { memory_limit_bytes: 64 << 10, ..ImportOptions::default() };
     let error = fixture.import(&text, &options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
@@ -283,7 +283,7 @@ fn without_a_folder_a_full_memory_is_an_error_with_a_hint() {
 #[test]
 fn names_past_the_limit_are_an_error_with_a_hint() {
     let fixture = fixture(VertexType::Str, WeightType::None);
-    let text = csv(&edges(Kind::Spread, 20_000, 1), VertexType::Str, false);
+    let text = csv(&edges(Kind::Scattered, 20_000, 1), VertexType::Str, false);
     let error = fixture.import(&text, &options(64 << 10)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
     assert!(error.to_string().contains("raise memory_limit"), "{error}");
@@ -298,7 +298,7 @@ fn a_refusal_in_any_phase_changes_nothing() {
                 let limit = if vertex == VertexType::Str { limit.max(2 << 20) } else { limit };
                 let fixture = fixture(vertex, WeightType::Int);
                 fixture.import("1,2,3\n", &options(1 << 30)).unwrap();
-                let text = csv(&edges(Kind::Spread, 5000, 1), vertex, true);
+                let text = csv(&edges(Kind::Scattered, 5000, 1), vertex, true);
                 let reader = Box::new(std::io::Cursor::new(text.into_bytes()));
                 let refuse = |progress: &ImportProgress| progress.phase != phase;
                 let (graph, options) = (&fixture.graph, options(limit));
@@ -333,8 +333,10 @@ fn a_bad_line_is_named_and_changes_nothing() {
         [(VertexType::U64, 64 << 10), (VertexType::U64, 1 << 30), (VertexType::Str, 2 << 20)]
     {
         let fixture = fixture(vertex, WeightType::Float);
-        let mut lines: Vec<String> =
-            csv(&edges(Kind::Spread, 5000, 1), vertex, true).lines().map(str::to_owned).collect();
+        let mut lines: Vec<String> = csv(&edges(Kind::Scattered, 5000, 1), vertex, true)
+            .lines()
+            .map(str::to_owned)
+            .collect();
         lines[4000] = "1,2,heavy".to_owned();
         lines[4500] = "1".to_owned();
         let text = lines.join("\n");
@@ -369,7 +371,7 @@ impl std::io::Read for Failing {
 fn a_failed_read_changes_nothing() {
     for limit in [64 << 10, 1 << 30] {
         let fixture = fixture(VertexType::U64, WeightType::None);
-        let text = csv(&edges(Kind::Spread, 20_000, 1), VertexType::U64, false);
+        let text = csv(&edges(Kind::Scattered, 20_000, 1), VertexType::U64, false);
         let reader = Box::new(Failing(std::io::Cursor::new(text.into_bytes())));
         let (graph, options) = (&fixture.graph, options(limit));
         let error = graph.import_reader(&fixture.env, reader, "x", &options, &go_on).unwrap_err();

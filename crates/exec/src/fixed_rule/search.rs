@@ -262,7 +262,7 @@ pub(super) fn random_walk(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let mut answer = Answer::new(3);
     let mut row = Vec::new();
     let mut failed = None;
-    let mut weigh = |weight: &Formula, from: u32, place: usize| -> Result<f64> {
+    let mut weight_at = |weight: &Formula, from: u32, place: usize| -> Result<f64> {
         row.clear();
         properties.append(from, call, &projection, &mut row)?;
         let edge = projection.graph().weights().and_then(|all| all.get(place));
@@ -273,16 +273,18 @@ pub(super) fn random_walk(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     };
     call.guarded(&projection, |stopped_by| {
         let ran = {
-            let mut weighed = weight.as_ref().map(|weight| {
-                let (weigh, failed) = (&mut weigh, &mut failed);
-                move |from: u32, _: u32, place: usize| keep(weigh(weight, from, place), failed)
+            let mut by_weight = weight.as_ref().map(|weight| {
+                let (weight_at, failed) = (&mut weight_at, &mut failed);
+                move |from: u32, _: u32, place: usize| keep(weight_at(weight, from, place), failed)
             });
             algo::random_walk::random_walks(
                 projection.graph(),
                 &starts,
                 options,
                 &mut || call.query.ambient.random(),
-                weighed.as_mut().map(|weigh| weigh as &mut algo::random_walk::StepWeight<'_>),
+                by_weight
+                    .as_mut()
+                    .map(|weight_at| weight_at as &mut algo::random_walk::StepWeight<'_>),
                 call.limits(),
                 &mut |number, start, path| {
                     let path = call.path(&projection, path);

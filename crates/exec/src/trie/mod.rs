@@ -598,8 +598,8 @@ mod tests {
                 rows.iter().map(|row| cell(row.2)).collect(),
             ];
             let mut rows = rows;
-            let mut mended = made(of(&rows));
-            let first = mended.clone();
+            let mut patched = made(of(&rows));
+            let first = patched.clone();
             for changes in changes.chunks(at_once) {
                 let (mut firsts, mut offsets) = (Vec::new(), vec![0]);
                 let mut anew: Vec<(i64, i64, i64)> = Vec::new();
@@ -613,7 +613,7 @@ mod tests {
                     firsts.push(cell(value * stretch));
                     offsets.push(anew.len());
                 }
-                prop_assert!(mended.patch(&firsts, &offsets, &of(&anew)[1..]));
+                prop_assert!(patched.patch(&firsts, &offsets, &of(&anew)[1..]));
                 let made = made(of(&rows));
                 let all = |trie: &Trie, key: &[Cell]| {
                     let found = trie.find(key.iter().copied());
@@ -623,9 +623,9 @@ mod tests {
                 };
                 for a in -1..16 {
                     let a = cell(a * stretch);
-                    prop_assert_eq!(all(&mended, &[a]), all(&made, &[a]));
+                    prop_assert_eq!(all(&patched, &[a]), all(&made, &[a]));
                     for b in 0..9 {
-                        prop_assert_eq!(all(&mended, &[a, cell(b)]), all(&made, &[a, cell(b)]));
+                        prop_assert_eq!(all(&patched, &[a, cell(b)]), all(&made, &[a, cell(b)]));
                     }
                 }
             }

@@ -104,10 +104,10 @@ impl Kv {
         check_is_outside(&**env, target)?;
         // `close` waits for this lock; another process may own the folder afterwards.
         let _running = inner.loading.read();
-        let moment = Moment::now(inner)?;
-        let job = Backup { inner, env, moment: &moment, options, progress };
+        let point = BackupPoint::now(inner)?;
+        let job = Backup { inner, env, point: &point, options, progress };
         let made = if is_archive_name(target) { job.archive(target) } else { job.folder(target) };
-        drop(moment);
+        drop(point);
         inner.collect_obsolete();
         let mut report = made?;
         // The backup is complete and can no longer be cancelled.
@@ -118,14 +118,14 @@ impl Kv {
 }
 
 /// The state of the database at one commit, with its tables held open.
-struct Moment {
+struct BackupPoint {
     /// Content of the backup's manifest.
     state: State,
     tables: Vec<Arc<Table>>,
     taken_us: u64,
 }
 
-impl Moment {
+impl BackupPoint {
     fn now(inner: &Arc<Inner>) -> Result<Self> {
         if inner.options.read_only { Self::of_reader(inner) } else { Self::of_writer(inner) }
     }
@@ -228,7 +228,7 @@ struct Backup<'a> {
     inner: &'a Arc<Inner>,
     /// Environment of the target.
     env: &'a Arc<dyn Env>,
-    moment: &'a Moment,
+    point: &'a BackupPoint,
     options: &'a BackupOptions,
     progress: Progress<'a>,
 }
@@ -246,7 +246,7 @@ impl Backup<'_> {
     fn folder(&self, target: &Path) -> Result<BackupReport> {
         let env = &**self.env;
         let earlier = match &self.options.earlier {
-            Some(folder) => Some(Arc::new(Earlier::read(env, folder, &self.moment.state)?)),
+            Some(folder) => Some(Arc::new(Earlier::read(env, folder, &self.point.state)?)),
             None => None,
         };
         let was_there = env.exists(target);
@@ -288,11 +288,11 @@ impl Backup<'_> {
         create_folder_within(env, &target.join(WAL))?;
 
         let mut report =
-            BackupReport { seq: SeqNo(self.moment.state.last_seq()), ..Default::default() };
+            BackupReport { seq: SeqNo(self.point.state.last_seq()), ..Default::default() };
         let mut files = Vec::new();
-        let (mut done, total) = (0, self.moment.bytes());
+        let (mut done, total) = (0, self.point.bytes());
         self.go_on(0, total)?;
-        for some in self.moment.tables.chunks(self.env.parallelism()) {
+        for some in self.point.tables.chunks(self.env.parallelism()) {
             let jobs = some.iter().map(|table| self.keep(table, &tables, earlier)).collect();
             for kept in env::parallel(env, jobs, Keep::run) {
                 let (entry, how) = kept?;
@@ -311,12 +311,12 @@ impl Backup<'_> {
         }
         env.sync_folder(&tables).map_err(env_error)?;
 
-        Manifest::create_with(env, target, &self.moment.state).map_err(tree_error)?;
+        Manifest::create_with(env, target, &self.point.state).map_err(tree_error)?;
         for (name, content) in small_files(env, target)? {
             report.bytes_written += content.len() as u64;
             files.push(entry_of(name, &content));
         }
-        let list = self.moment.list(files);
+        let list = self.point.list(files);
         let text = list.encode();
         list_file.append(text.as_bytes()).map_err(env_error)?;
         list_file.sync().map_err(env_error)?;
@@ -384,9 +384,9 @@ impl Backup<'_> {
         let env = &**self.env;
         let mut writer = Writer::create(self.env, path)?;
         let mut files = Vec::new();
-        let (mut done, total) = (0, self.moment.bytes());
+        let (mut done, total) = (0, self.point.bytes());
         self.go_on(0, total)?;
-        for some in self.moment.tables.chunks(self.env.parallelism()) {
+        for some in self.point.tables.chunks(self.env.parallelism()) {
             if self.options.verify {
                 let check = |table: Arc<Table>| table.verify_checksums(&|| true);
                 for sound in env::parallel(env, some.to_vec(), check) {
@@ -410,17 +410,17 @@ impl Backup<'_> {
             }
         }
         let scratch = MemoryEnv::new(1);
-        Manifest::create_with(&scratch, Path::new("/"), &self.moment.state).map_err(tree_error)?;
+        Manifest::create_with(&scratch, Path::new("/"), &self.point.state).map_err(tree_error)?;
         for (name, content) in small_files(&scratch, Path::new("/"))? {
             files.push(entry_of(name, &content));
             for piece in content.chunks(CONTENT_BYTES_MAX) {
                 writer.push(piece.to_vec())?;
             }
         }
-        let list = self.moment.list(files);
+        let list = self.point.list(files);
         Ok(BackupReport {
             files: list.files.len() as u64,
-            copied: self.moment.tables.len() as u64,
+            copied: self.point.tables.len() as u64,
             bytes_written: writer.finish(&list)?,
             bytes_total: list.bytes(),
             seq: SeqNo(list.seq),

@@ -47,7 +47,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::Corruption;
-use base::sabotage::{Switch, is_on};
+use base::fault_switch::{Switch, is_on};
 use env::{Env, EnvError, LogFile, LogMode, LogSync};
 
 use record::{ALIGN_BYTES, HEADER_BYTES, PAYLOAD_BYTES_MAX, RecordKind, record_bytes};

@@ -14,8 +14,8 @@ use super::below::Stretch;
 use super::snapshots::Snapshots;
 use super::tombstones::Pieces;
 use crate::rows::Rows;
+use base::fault_switch::{Switch, is_on};
 use base::mark::{Mark, hit};
-use base::sabotage::{Switch, is_on};
 use base::{Column, ColumnShape, KeyRef, Keys, Kind, Merge, Shape, WordColumn};
 use std::ops::Range;
 

@@ -17,7 +17,7 @@ use crate::codec::Malformed;
 use crate::codec::filter::{Filter, hash_bytes, hash_words};
 use crate::context::Context;
 use crate::{Error, Result};
-use base::sabotage::{Switch, is_on};
+use base::fault_switch::{Switch, is_on};
 use base::{Corruption, KeyRange, KeyRef, Projection, Shape, checksum};
 use env::{EnvError, FileRead, RandomReadFile, ReadRequest};
 use std::ops::Range;

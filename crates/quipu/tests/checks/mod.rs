@@ -1,5 +1,5 @@
 //! Isolation checks, without assertions on their results: the sound engine must pass each, and an
-//! engine with a fault switch on must not (`tests/sabotage.rs`).
+//! engine with a fault switch on must not (`tests/mutants.rs`).
 //!Each test binary uses some of them; threads and files belong to the tests.
 #![allow(dead_code, clippy::unwrap_used, clippy::disallowed_methods)]
 

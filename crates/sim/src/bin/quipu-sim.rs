@@ -24,7 +24,7 @@ usage: quipu-sim [--seed N] [--seconds S] [--crashes N] [--runs N] [--jobs J] [-
   --jobs J      threads, each with seeds of its own (1)
   --plan        print the plan of the seed and run it alone
   --whole       do not shrink a failure
-  --sabotage X  break the engine on purpose (in a build with the feature `sabotage`)";
+  --mutant X    break the engine on purpose (in a build with the feature `fault-switches`)";
 
 struct Args {
     seed: u64,
@@ -34,7 +34,7 @@ struct Args {
     jobs: u64,
     plan: bool,
     whole: bool,
-    sabotage: Option<String>,
+    mutant: Option<String>,
 }
 
 fn parse() -> Result<Args, String> {
@@ -46,7 +46,7 @@ fn parse() -> Result<Args, String> {
         jobs: 1,
         plan: false,
         whole: false,
-        sabotage: None,
+        mutant: None,
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -62,7 +62,7 @@ fn parse() -> Result<Args, String> {
             "--jobs" => args.jobs = number()?.max(1),
             "--plan" => args.plan = true,
             "--whole" => args.whole = true,
-            "--sabotage" => args.sabotage = words.next(),
+            "--mutant" => args.mutant = words.next(),
             _ => return Err(format!("{word}: what is that?\n{USAGE}")),
         }
     }
@@ -159,11 +159,11 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    #[cfg(feature = "sabotage")]
-    let _sabotaged = match &args.sabotage {
+    #[cfg(feature = "fault-switches")]
+    let _switch = match &args.mutant {
         None => None,
         Some(name) => {
-            use base::sabotage::{Switch, on};
+            use base::fault_switch::{Switch, on};
             let found = Switch::ALL.into_iter().find(|switch| format!("{switch:?}") == *name);
             let Some(switch) = found else {
                 eprintln!("there is no switch \"{name}\": {:?}", Switch::ALL);
@@ -172,9 +172,9 @@ fn main() -> ExitCode {
             Some(on(switch))
         }
     };
-    #[cfg(not(feature = "sabotage"))]
-    if args.sabotage.is_some() {
-        eprintln!("this build cannot break the engine: it lacks the feature `sabotage`");
+    #[cfg(not(feature = "fault-switches"))]
+    if args.mutant.is_some() {
+        eprintln!("this build cannot break the engine: it lacks the feature `fault-switches`");
         return ExitCode::from(2);
     }
     // A panic of a task is a finding, which is printed with its seed.

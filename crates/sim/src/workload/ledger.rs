@@ -52,7 +52,7 @@ pub struct Begun {
 
 /// An observation of the numbers that counters may have had since it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Watch(u64);
+pub struct Window(u64);
 
 /// How a change ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ struct Account {
     /// Changes under way.
     begun: Vec<Option<Change>>,
     /// Numbers that it may have had since each observation began.
-    watched: BTreeMap<Watch, BTreeSet<Number>>,
+    watched: BTreeMap<Window, BTreeSet<Number>>,
     /// Numbers that a restart may find.
     floor: BTreeSet<Number>,
 }
@@ -188,9 +188,9 @@ impl Ledger {
     }
 
     /// Begins an observation: from now on the possible numbers are recorded.
-    pub fn watch(&mut self) -> Watch {
+    pub fn watch(&mut self) -> Window {
         self.watches += 1;
-        let watch = Watch(self.watches);
+        let watch = Window(self.watches);
         for account in self.accounts.values_mut() {
             let numbers = account.numbers().collect();
             account.watched.insert(watch, numbers);
@@ -199,7 +199,7 @@ impl Ledger {
     }
 
     /// Ends an observation.
-    pub fn forget(&mut self, watch: Watch) {
+    pub fn forget(&mut self, watch: Window) {
         self.accounts.values_mut().for_each(|account| drop(account.watched.remove(&watch)));
     }
 
@@ -207,7 +207,7 @@ impl Ledger {
     ///
     /// # Errors
     /// A number that the counter cannot have had.
-    pub fn judge(&self, watch: Watch, counter: Counter, found: Word) -> Result<(), String> {
+    pub fn judge(&self, watch: Window, counter: Counter, found: Word) -> Result<(), String> {
         let seen = self.accounts.get(&counter).and_then(|account| account.watched.get(&watch));
         match seen {
             Some(seen) => judge(counter, seen, found, "read"),
@@ -216,13 +216,13 @@ impl Ledger {
     }
 
     /// A flush of the database begins: changes that have ended by now survive it.
-    pub fn flush_begins(&mut self) -> Watch {
+    pub fn flush_begins(&mut self) -> Window {
         self.watch()
     }
 
     /// Ends the observation of a flush. If it was done, restarts find numbers from its start or
     /// later.
-    pub fn flush_ended(&mut self, watch: Watch, done: bool) {
+    pub fn flush_ended(&mut self, watch: Window, done: bool) {
         for account in self.accounts.values_mut() {
             if let (Some(seen), true) = (account.watched.remove(&watch), done) {
                 account.floor = seen;

@@ -88,7 +88,7 @@ pub struct Backup {
     pub readers: usize,
     /// Possible states by sequence number. Once an acknowledged backup's number is known, only that
     /// one.
-    pub moments: BTreeMap<u64, State>,
+    pub states: BTreeMap<u64, State>,
     /// Keyspaces that it must have.
     must: Ids,
     /// Keyspaces that it may have.
@@ -158,7 +158,7 @@ impl Vault {
             is_folder,
             status: Status::Making,
             readers: 0,
-            moments: BTreeMap::new(),
+            states: BTreeMap::new(),
             must: model.live.clone(),
             may: BTreeSet::new(),
             may_slots: BTreeSet::new(),

@@ -1,7 +1,7 @@
 //! Chunks of long values: encoding, reading and deleting.
 
 use super::{Blobs, damaged};
-use base::sabotage::{Switch, is_on};
+use base::fault_switch::{Switch, is_on};
 use base::{Batch, BytesColumn, Column, Key, KeyRange, KeyRef, Keys, Kind, Projection};
 use store::{Kinds, Read, Result, TableWrites};
 

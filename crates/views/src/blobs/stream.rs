@@ -12,7 +12,7 @@ use super::{Blobs, Sizes, VALUE_BYTES_MAX, VALUES, damaged};
 use crate::keys::{KeyOf, empty_keys, with_key};
 use crate::owner::check_process;
 use crate::source::Source;
-use base::sabotage::{Switch, is_on};
+use base::fault_switch::{Switch, is_on};
 use base::{Column, Key, KeyRef, Keys, Projection};
 use env::Owner;
 use relation::invalid;

@@ -5,7 +5,7 @@ use super::{Core, Counters, Number, NumberList};
 use crate::keys::{KeyList, KeyOf, empty_keys, keys_of, range_of, with_key};
 use crate::source::Source;
 use crate::write_buffer::{Buffered, Patience, Schedule, WriteBuffer};
-use base::sabotage::{Switch, is_on};
+use base::fault_switch::{Switch, is_on};
 use base::{Batch, Column, KeyRef, Keys, Kind, WordColumn};
 use env::sync::atomic::AtomicBool;
 use relation::{KeyType, invalid};

@@ -6,7 +6,7 @@ use super::scratch::{self, value_vec};
 use super::{Edges, Graph, VertexType, Weight, WeightsRef};
 use crate::source::Source;
 use crate::transaction::retry;
-use base::sabotage::{Switch, is_on};
+use base::fault_switch::{Switch, is_on};
 use base::{KeyRange, Kind};
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;

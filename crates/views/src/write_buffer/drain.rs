@@ -21,7 +21,7 @@
 //! this wait happens without the lock of `progress`.
 
 use super::buffer::{Accumulate, Buffer, RefKey, Rows, SHARDS, Shard, Tables, bytes_of};
-use base::sabotage::{Switch, is_on};
+use base::fault_switch::{Switch, is_on};
 use env::sync::UnlockFair;
 use env::sync::atomic::{AtomicU64, Ordering};
 use std::collections::VecDeque;

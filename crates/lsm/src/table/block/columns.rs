@@ -15,7 +15,7 @@ use crate::search;
 use crate::table::encode::{HAS_KINDS, HAS_REPEATS, HAS_SEQS, IS_APART, Sections};
 use crate::table::pending::append_validity;
 use crate::table::sampled_words::SampledWords;
-use base::sabotage::{Switch, is_on};
+use base::fault_switch::{Switch, is_on};
 use base::{BytesColumn, Column, ColumnShape, KeyShape, Keys, Projection, Shape};
 use std::ops::Range;
 

@@ -99,8 +99,8 @@ impl Task {
         }
         let vault = Rc::clone(&world.vault);
         model.when_known(seq, move |model| {
-            let moments = &mut vault.borrow_mut().backups[number].moments;
-            moments.extend(model.state(seq).map(|state| (seq, state.clone())));
+            let states = &mut vault.borrow_mut().backups[number].states;
+            states.extend(model.state(seq).map(|state| (seq, state.clone())));
             Ok(())
         })
     }
@@ -111,9 +111,9 @@ impl Task {
         let model = self.world.model.borrow();
         let mut vault = self.world.vault.borrow_mut();
         vault.end(number, status, &model);
-        let moments = low.max(model.base())..=model.known();
-        let states = moments.filter_map(|seq| Some((seq, model.state(seq)?.clone())));
-        vault.backups[number].moments.extend(states);
+        let states = low.max(model.base())..=model.known();
+        let states = states.filter_map(|seq| Some((seq, model.state(seq)?.clone())));
+        vault.backups[number].states.extend(states);
     }
 
     /// Notes that the follower may have advanced.
@@ -304,7 +304,7 @@ impl Task {
             if backup.status != Status::Gone {
                 backup.judge_keyspaces(&ids)?;
             }
-            backup.moments.get(&seq).cloned()
+            backup.states.get(&seq).cloned()
         };
         let Some(state) = state else {
             world.tally.borrow_mut().unjudged += 1;

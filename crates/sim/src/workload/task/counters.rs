@@ -9,7 +9,7 @@
 
 use super::told::Wanted;
 use super::{Outcome, Task, build, is_definite};
-use crate::workload::ledger::{Change, Counter, Ending, Watch};
+use crate::workload::ledger::{Change, Counter, Ending, Window};
 use crate::workload::numbers::{Named, Numbers, word};
 use crate::workload::plan::{CountersStep, RowStep, TableStep};
 use crate::workload::read::{Ids, ReadStep, What};
@@ -144,7 +144,7 @@ impl Task {
         outcome
     }
 
-    fn judge_words(&self, watch: Watch, slot: Slot, word: impl Fn(u16) -> Option<u64>) -> Outcome {
+    fn judge_words(&self, watch: Window, slot: Slot, word: impl Fn(u16) -> Option<u64>) -> Outcome {
         let ledger = self.world.ledger.borrow();
         self.world.tally.borrow_mut().counters += u64::from(KEYS);
         (0..KEYS + TX_KEYS).try_for_each(|n| ledger.judge(watch, (slot, n), word(n)))
@@ -198,7 +198,7 @@ impl Task {
 
     fn judge_read(
         &self,
-        watch: Watch,
+        watch: Window,
         slot: Slot,
         keys: &[u16],
         first: Option<i64>,

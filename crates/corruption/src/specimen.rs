@@ -361,11 +361,11 @@ impl Specimen {
     }
 
     fn edges(&self, round: u64) -> Result<()> {
-        self.weigh(round)?;
+        self.write_weights(round)?;
         self.name(round)
     }
 
-    fn weigh(&self, round: u64) -> Result<()> {
+    fn write_weights(&self, round: u64) -> Result<()> {
         let us: Vec<u64> = (0..90).map(|i| int_to_word(i * i % 31 - 15)).collect();
         let vs: Vec<u64> = (0..90).map(|i| int_to_word(i * 3 % 17 + round as i64)).collect();
         let weights: Vec<f64> = (0..90).map(|i| f64::from(i) / 8.0).collect();
@@ -392,7 +392,7 @@ impl Specimen {
         match name {
             "ordinary" | "damaged" => {
                 self.load_plain()?;
-                self.weigh(0)
+                self.write_weights(0)
             }
             "killed" => {
                 self.load_plain()?;

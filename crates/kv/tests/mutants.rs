@@ -1,14 +1,14 @@
 //! Breaks the engine's durability on purpose with fault switches, and checks that a test notices:
-//! run with `--features sabotage`.
+//! run with `--features fault-switches`.
 //!
-//! `crates/quipu/tests/sabotage.rs` turns the switches of isolation; these two need a disk that
+//! `crates/quipu/tests/mutants.rs` turns the switches of isolation; these two need a disk that
 //! fails.
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
 use base::Kind;
-use base::sabotage::{Switch, on};
+use base::fault_switch::{Switch, on};
 use common::disk::{Fault, FaultyEnv};
 use common::{create, options, scan, table, weight};
 use env::Env;

@@ -3,7 +3,7 @@
 //!
 //! # Why checksums are zero here
 //! A fuzzer does not guess a checksum of 64 bits, so it would only test the comparison. With the
-//! feature `sabotage` every checksum is 0, in the seeds and when they are read, so that the
+//! feature `fault-switches` every checksum is 0, in the seeds and when they are read, so that the
 //! decoders get the fuzzer's bytes. They must be robust anyway: a checksum does not prove who wrote
 //! a file.
 

@@ -5,7 +5,7 @@
 
 mod capped;
 
-use quipu_hostile::targets::{TARGETS, Target};
+use quipu_corruption::targets::{TARGETS, Target};
 use std::fs;
 use std::panic::{catch_unwind, resume_unwind};
 use std::path::Path;

@@ -25,11 +25,11 @@ const DELAY_US_MAX: u64 = 20_000;
 
 /// The delay that writers owe.
 #[derive(Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct WriteThrottle {
     owed_ns: AtomicU64,
 }
 
-impl Pace {
+impl WriteThrottle {
     /// Adds the delay for `added` bytes in a generation that then has `active` of at most `full`
     /// bytes. Called while another generation waits for its flush.
     pub(crate) fn owe(&self, added: u64, active: u64, full: u64) {
@@ -69,33 +69,33 @@ mod tests {
 
     #[test]
     fn three_quarters_cost_nothing_and_the_rest_more_and_more() {
-        let pace = Pace::default();
-        pace.owe(FULL, FULL / 4 * 3, FULL);
-        assert_eq!(pace.due_us(), 0);
+        let throttle = WriteThrottle::default();
+        throttle.owe(FULL, FULL / 4 * 3, FULL);
+        assert_eq!(throttle.due_us(), 0);
         let waits = |part: u64| {
             // Commits of a kilobyte until one has to wait.
             let commits = (1..).find(|_| {
-                pace.owe(1024, FULL / 100 * part, FULL);
-                pace.is_due()
+                throttle.owe(1024, FULL / 100 * part, FULL);
+                throttle.is_due()
             });
-            let us = pace.due_us();
+            let us = throttle.due_us();
             us / commits.unwrap_or(u64::MAX)
         };
         let (little, much, all) = (waits(80), waits(90), waits(100));
         assert!(little < 25 && little < much && much < all, "{little} {much} {all} us a commit");
         assert!((400..600).contains(&all), "{all} us");
-        assert_eq!(pace.due_us(), 0, "the delay was taken");
+        assert_eq!(throttle.due_us(), 0, "the delay was taken");
     }
 
     #[test]
     fn one_commit_waits_for_a_bounded_time_however_large() {
-        let pace = Pace::default();
-        pace.owe(1 << 30, FULL, FULL);
-        assert_eq!(pace.due_us(), DELAY_US_MAX);
-        pace.owe(1 << 30, FULL, FULL);
-        pace.forgive();
-        assert!(!pace.is_due());
+        let throttle = WriteThrottle::default();
+        throttle.owe(1 << 30, FULL, FULL);
+        assert_eq!(throttle.due_us(), DELAY_US_MAX);
+        throttle.owe(1 << 30, FULL, FULL);
+        throttle.forgive();
+        assert!(!throttle.is_due());
         // A memtable limit of zero, as tests ask for.
-        pace.owe(1 << 10, 1, 0);
+        throttle.owe(1 << 10, 1, 0);
     }
 }

@@ -1,9 +1,9 @@
 //! Tests the simulator: each fault switch breaks the engine, and one of a few seeds notices.
 //!
-//! `cargo test -p quipu-sim --features sabotage`
-#![cfg(feature = "sabotage")]
+//! `cargo test -p quipu-sim --features fault-switches`
+#![cfg(feature = "fault-switches")]
 
-use base::sabotage::{Switch, on};
+use base::fault_switch::{Switch, on};
 use env::sync::Mutex;
 use quipu_sim::workload::{plan, run, shrink};
 
@@ -22,10 +22,10 @@ fn is_caught(switch: Switch) {
 #[track_caller]
 fn is_caught_by(switch: Switch, seeds: std::ops::Range<u64>) {
     let _turn = TURN.lock();
-    let sabotaged = on(switch);
+    let mutant = on(switch);
     let mut caught = seeds.map(|seed| (plan(seed), run(&plan(seed)).broken));
     let caught = caught.find_map(|(plan, broken)| Some((plan, broken?)));
-    drop(sabotaged);
+    drop(mutant);
     let Some((plan, broken)) = caught else { panic!("nobody noticed {switch:?}") };
     println!("{switch:?}: seed {}, life {}: {}", plan.seed, broken.life, broken.why);
     assert!(run(&plan).broken.is_none(), "the sound engine passes the same seed");
@@ -109,14 +109,14 @@ fn a_checksum_that_is_ignored_is_caught() {
 #[test]
 fn a_failure_is_shrunk_to_a_few_steps() {
     let _turn = TURN.lock();
-    let sabotaged = on(Switch::DropLastRecordOnReplay);
+    let mutant = on(Switch::DropLastRecordOnReplay);
     let mut caught = SEEDS.map(|seed| (plan(seed), run(&plan(seed)).broken));
     let (plan, broken) = caught
         .find_map(|(plan, broken)| Some((plan, broken?)))
         .expect("the simulator notices the switch");
     let (small, _) = shrink(&plan, broken);
     assert!(run(&small).broken.is_some(), "what is left still fails");
-    drop(sabotaged);
+    drop(mutant);
     println!("{small}");
     assert!(small.steps() <= 6, "{} steps of {} are left", small.steps(), plan.steps());
 }

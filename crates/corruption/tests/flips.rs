@@ -9,9 +9,9 @@
 mod capped;
 
 use env::{Env, MemoryEnv};
-use quipu_hostile::damage::{Counts, Damage, Outcome, Subject};
-use quipu_hostile::image::Image;
-use quipu_hostile::specimen::Specimen;
+use quipu_corruption::damage::{Counts, Damage, Outcome, Subject};
+use quipu_corruption::image::Image;
+use quipu_corruption::specimen::Specimen;
 use std::path::Path;
 use std::sync::Arc;
 

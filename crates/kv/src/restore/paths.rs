@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use store::{Error, ErrorKind, Result};
 
 /// The names that a restore uses; see the header of `restore`.
-pub(super) struct Places {
+pub(super) struct RestorePaths {
     pub(super) target: PathBuf,
     pub(super) new: PathBuf,
     pub(super) ready: PathBuf,
@@ -26,7 +26,7 @@ pub(super) struct Places {
     pub(super) lock: PathBuf,
 }
 
-impl Places {
+impl RestorePaths {
     pub(super) fn of(target: &Path) -> Self {
         Self {
             target: target.to_owned(),

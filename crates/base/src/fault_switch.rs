@@ -6,16 +6,16 @@
 //! asserts that it fails.
 //!
 //! # Invariants
-//! 1. Without the feature `sabotage`, [`is_on`] is the constant `false` and the compiler removes
-//!    the switches.
+//! 1. Without the feature `fault-switches`, [`is_on`] is the constant `false` and the compiler
+//!    removes the switches.
 //! 2. No release can contain them: the feature does not compile without debug assertions, which the
 //!    release profile disables, and neither the Python module nor the command line enables it.
 //! 3. A switch is on only during the lifetime of the guard that `on` returned. One switch at a time
 //!    can be on in a process.
 
-#[cfg(all(feature = "sabotage", not(debug_assertions)))]
+#[cfg(all(feature = "fault-switches", not(debug_assertions)))]
 compile_error!(
-    "the feature `sabotage` breaks the engine on purpose; it is for tests, never for a release"
+    "the feature `fault-switches` breaks the engine on purpose; it is for tests, never for a release"
 );
 
 /// A bug that can be turned on. The values are single bits, so that none is 0 ("no switch").
@@ -82,11 +82,11 @@ impl Switch {
     ];
 }
 
-#[cfg(not(feature = "sabotage"))]
+#[cfg(not(feature = "fault-switches"))]
 mod switched {
     use super::Switch;
 
-    /// Whether the switch is on. Always false without the feature `sabotage`.
+    /// Whether the switch is on. Always false without the feature `fault-switches`.
     #[inline(always)]
     #[must_use]
     pub const fn is_on(_: Switch) -> bool {
@@ -98,7 +98,7 @@ mod switched {
     pub const fn pause() {}
 }
 
-#[cfg(feature = "sabotage")]
+#[cfg(feature = "fault-switches")]
 mod switched {
     use super::Switch;
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -106,7 +106,7 @@ mod switched {
     /// The switch that a guard keeps on; 0 if there is no guard.
     static ON: AtomicU32 = AtomicU32::new(0);
 
-    /// Whether the switch is on. Always false without the feature `sabotage`.
+    /// Whether the switch is on. Always false without the feature `fault-switches`.
     #[inline]
     #[must_use]
     pub fn is_on(switch: Switch) -> bool {
@@ -121,18 +121,18 @@ mod switched {
     /// Turns `switch` on for the whole process until the guard is dropped. Waits while another
     /// guard exists, so tests of one process take turns.
     #[must_use]
-    pub fn on(switch: Switch) -> Sabotaged {
+    pub fn on(switch: Switch) -> SwitchedOn {
         while ON.compare_exchange(0, switch as u32, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             std::thread::yield_now();
         }
-        Sabotaged(())
+        SwitchedOn(())
     }
 
     /// A guard that keeps a switch on.
     #[derive(Debug)]
-    pub struct Sabotaged(());
+    pub struct SwitchedOn(());
 
-    impl Drop for Sabotaged {
+    impl Drop for SwitchedOn {
         fn drop(&mut self) {
             ON.store(0, Ordering::Release);
         }

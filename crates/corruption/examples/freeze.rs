@@ -1,11 +1,11 @@
-//! Writes the frozen samples: `cargo run -p quipu-hostile --example freeze -- tests/formats/vN
+//! Writes the frozen samples: `cargo run -p quipu-corruption --example freeze -- tests/formats/vN
 //! [sample ...]`, once per format. Without names, all samples. Existing samples are never
 //! overwritten, because they must keep the bytes of their format's version.
 #![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "a tool beside the engine")]
 
 use env::{Env, MemoryEnv};
-use quipu_hostile::image::Image;
-use quipu_hostile::specimen::{SAMPLES, Specimen, content};
+use quipu_corruption::image::Image;
+use quipu_corruption::specimen::{SAMPLES, Specimen, content};
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};

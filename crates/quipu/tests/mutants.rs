@@ -1,4 +1,4 @@
-//! Broken engines, and the checks that detect them: run with `--features sabotage`.
+//! Broken engines, and the checks that detect them: run with `--features fault-switches`.
 //!
 //! Each test turns one fault switch on and asserts which checks of `hermitage.rs`, `ldbc_acid.rs`,
 //! `list_append.rs` and of the storage fail. They are the same functions that the sound engine
@@ -8,7 +8,7 @@
 
 mod checks;
 
-use base::sabotage::{Switch, on};
+use base::fault_switch::{Switch, on};
 use checks::append::{Plan, run};
 use checks::hermitage::{Lab, SCHEDULES, Seen};
 use checks::ldbc::{Bench, TESTS};

@@ -23,7 +23,7 @@ pub enum Damage {
         bits: u8,
     },
     /// The file is truncated to this length.
-    Cut(usize),
+    Truncated(usize),
     /// This many foreign bytes are appended.
     Longer(usize),
     /// The file is missing.
@@ -37,7 +37,7 @@ impl Damage {
         let mut new = bytes.to_vec();
         match self {
             Self::Flip { at, bits } => new[at] ^= bits,
-            Self::Cut(at) => new.truncate(at),
+            Self::Truncated(at) => new.truncate(at),
             Self::Longer(by) => new.extend((0..by).map(|i| (i * 37 + 11) as u8)),
             Self::Removed => return None,
         }
@@ -144,8 +144,9 @@ impl Subject {
         let bytes = self.image.files[path].len();
         let flip = |at| Damage::Flip { at, bits: [0x01, 0x80, 0xff][(at + at / stride) % 3] };
         let slice = || (0..bytes).skip(first).step_by(stride);
-        let mut all: Vec<Damage> = slice().map(flip).chain(slice().map(Damage::Cut)).collect();
-        all.extend([Damage::Cut(0), Damage::Longer(1), Damage::Longer(700), Damage::Removed]);
+        let mut all: Vec<Damage> =
+            slice().map(flip).chain(slice().map(Damage::Truncated)).collect();
+        all.extend([Damage::Truncated(0), Damage::Longer(1), Damage::Longer(700), Damage::Removed]);
         all
     }
 
@@ -161,7 +162,7 @@ impl Subject {
         let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         match seen {
             Seen::Answers { content, others, checked } => {
-                let cut = matches!(damage, Damage::Cut(_)) && self.kind(path) == "log";
+                let cut = matches!(damage, Damage::Truncated(_)) && self.kind(path) == "log";
                 match content == self.want && others == self.others {
                     true => match checked {
                         Ok(()) => Ok(Outcome::Right),

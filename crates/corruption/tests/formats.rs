@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 use kv::{Kv, KvOptions};
-use quipu_hostile::image::Image;
-use quipu_hostile::specimen::{content, options};
+use quipu_corruption::image::Image;
+use quipu_corruption::specimen::{content, options};
 use std::fs;
 use std::path::{Path, PathBuf};
 use store::{ErrorKind, Store};
