@@ -11,6 +11,7 @@ pub mod graph;
 pub mod import;
 pub mod keys;
 mod owner;
+mod parts;
 mod source;
 mod transaction;
 pub mod write_buffer;

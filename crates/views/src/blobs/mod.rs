@@ -34,6 +34,7 @@ pub use rows::BlobRows;
 pub use stream::{BlobReader, BlobWriter};
 
 use crate::SharedTransaction;
+use crate::parts::{ATTEMPTS_MAX, find_with_parts};
 use crate::source::Source;
 use base::{KeyspaceId, Projection};
 use env::Env;
@@ -102,7 +103,7 @@ impl Blobs {
     pub fn open(store: Arc<dyn Store>, env: Arc<dyn Env>, def: BlobsDef) -> Result<Self> {
         check_name(&def.name)?;
         // Two callers may create them at the same time: the second finds the blobs of the first.
-        for _ in 0..2 {
+        for _ in 0..ATTEMPTS_MAX {
             if let Some(blobs) = Self::find(Arc::clone(&store), Arc::clone(&env), &def.name)? {
                 if blobs.def().key != def.key {
                     return Err(invalid(format!(
@@ -138,20 +139,22 @@ impl Blobs {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] if the name belongs to something else.
     pub fn find(store: Arc<dyn Store>, env: Arc<dyn Env>, name: &str) -> Result<Option<Self>> {
-        let Some(info) = store.keyspace_named(name) else { return Ok(None) };
-        let Definition::Blobs(def, BlobsPart::Rows) = Definition::decode(&info)? else {
-            return Err(invalid(format!("{name:?} are no blobs")));
-        };
-        let part = def.keyspace_name(BlobsPart::Large);
-        let large = store.keyspace_named(&part);
-        let large =
-            large.ok_or_else(|| damaged(format!("{name:?} has lost its keyspace {part:?}")))?;
-        if Definition::decode(&large)? != Definition::Blobs(def.clone(), BlobsPart::Large) {
-            return Err(damaged(format!("the keyspace {part:?} does not fit the blobs {name:?}")));
-        }
-        let core = Core { def, rows: info.id, large: large.id, env, sizes: Sizes::default() };
-        let core = Arc::new(core);
-        Ok(Some(Self { core, source: Source::Store(store) }))
+        let found = find_with_parts(&*store, name, |info| {
+            let Definition::Blobs(def, BlobsPart::Rows) = Definition::decode(info)? else {
+                return Err(invalid(format!("{name:?} are not blobs")));
+            };
+            let part = def.keyspace_name(BlobsPart::Large);
+            let large = store.keyspace_named(&part);
+            let large =
+                large.ok_or_else(|| damaged(format!("{name:?} has lost its keyspace {part:?}")))?;
+            if Definition::decode(&large)? != Definition::Blobs(def.clone(), BlobsPart::Large) {
+                let what = format!("the keyspace {part:?} does not fit the blobs {name:?}");
+                return Err(damaged(what));
+            }
+            let env = Arc::clone(&env);
+            Ok(Core { def, rows: info.id, large: large.id, env, sizes: Sizes::default() })
+        })?;
+        Ok(found.map(|core| Self { core: Arc::new(core), source: Source::Store(store) }))
     }
 
     /// The same blobs with other sizes, for tests in which the usual sizes would take too long. All

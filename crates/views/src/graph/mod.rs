@@ -30,6 +30,7 @@ pub use relation::{ABSENT, GraphDef, GraphPart, VertexType, WeightType};
 pub use scan::EdgeScan;
 
 use crate::SharedTransaction;
+use crate::parts::{ATTEMPTS_MAX, find_with_parts};
 use crate::source::Source;
 use base::KeyspaceId;
 pub(crate) use edges::weight_words;
@@ -75,7 +76,7 @@ impl Graph {
     pub fn open(store: Arc<dyn Store>, def: GraphDef) -> Result<Self> {
         check_name(&def.name)?;
         // Two callers may create it at the same time: the second finds the graph of the first.
-        for _ in 0..2 {
+        for _ in 0..ATTEMPTS_MAX {
             if let Some(graph) = Self::find(Arc::clone(&store), &def.name)? {
                 check_types(graph.def(), &def)?;
                 return Ok(graph);
@@ -97,23 +98,26 @@ impl Graph {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] if the name belongs to something other than a graph.
     pub fn find(store: Arc<dyn Store>, name: &str) -> Result<Option<Self>> {
-        let Some(info) = store.keyspace_named(name) else { return Ok(None) };
-        let Definition::Graph(def, GraphPart::Forward) = Definition::decode(&info)? else {
-            return Err(invalid(format!("{name:?} is not a graph")));
-        };
-        let mut ids = Vec::new();
-        for &part in def.parts() {
-            let name = def.keyspace_name(part);
-            let info = store.keyspace_named(&name).ok_or_else(|| {
-                damaged(format!("the graph {:?} has lost its keyspace {name:?}", def.name))
-            })?;
-            if Definition::decode(&info)? != Definition::Graph(def.clone(), part) {
-                return Err(damaged(format!("the keyspace {name:?} fits no graph {:?}", def.name)));
+        let found = find_with_parts(&*store, name, |info| {
+            let Definition::Graph(def, GraphPart::Forward) = Definition::decode(info)? else {
+                return Err(invalid(format!("{name:?} is not a graph")));
+            };
+            let mut ids = Vec::new();
+            for &part in def.parts() {
+                let name = def.keyspace_name(part);
+                let info = store.keyspace_named(&name).ok_or_else(|| {
+                    damaged(format!("the graph {:?} has lost its keyspace {name:?}", def.name))
+                })?;
+                if Definition::decode(&info)? != Definition::Graph(def.clone(), part) {
+                    let what =
+                        format!("the keyspace {name:?} does not fit the graph {:?}", def.name);
+                    return Err(damaged(what));
+                }
+                ids.push(info.id);
             }
-            ids.push(info.id);
-        }
-        let core = Arc::new(Core::new(def, &ids, &store)?);
-        Ok(Some(Self { core, source: Source::Store(store) }))
+            Core::new(def, &ids, &store)
+        })?;
+        Ok(found.map(|core| Self { core: Arc::new(core), source: Source::Store(store) }))
     }
 
     /// The same graph in a transaction: reads see its snapshot and its own writes.
