@@ -77,7 +77,7 @@ def test_a_restore_replaces_only_what_it_may_and_only_by_what_is_sound(folder: P
         db.graph("g").upsert(8, 8, 8.0)
     with pytest.raises(quipu.InvalidInputError, match="there already"):
         quipu.restore(tmp_path / "backup", folder)
-    with pytest.raises(quipu.InvalidInputError, match="no backup"):
+    with pytest.raises(quipu.InvalidInputError, match="not a backup"):
         quipu.restore(folder, tmp_path / "again")
     table = next((tmp_path / "backup").rglob("*.sst"))
     sound = table.read_bytes()

@@ -449,7 +449,7 @@ fn a_backup_is_restored_as_it_was_and_replaces_only_when_told() {
     place.ok(&["check", "again0"]);
     let refused = place.quipu(&["restore", "db", "new"]);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(err(&refused).contains("no backup"), "{}", err(&refused));
+    assert!(err(&refused).contains("not a backup"), "{}", err(&refused));
     place.file("monday.qbak", "QuipuBak and then nothing of the kind, for a line at least");
     let refused = place.quipu(&["restore", "monday.qbak", "new"]);
     assert_eq!(refused.status.code(), Some(3));

@@ -288,7 +288,7 @@ fn an_earlier_backup_that_is_damaged_or_of_another_database_is_not_built_upon() 
     assert!(error.to_string().contains("another database"), "{error}");
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     let error = back_up_after(&kv, &away, Path::new("/x"), Path::new("/db")).unwrap_err();
-    assert!(error.to_string().contains("no backup"), "{error}");
+    assert!(error.to_string().contains("not a backup"), "{error}");
     let error = back_up_after(&kv, &away, Path::new("/x.qbak"), Path::new("/first")).unwrap_err();
     assert!(error.to_string().contains("one file"), "{error}");
     assert!(!away.exists(Path::new("/x")) && !away.exists(Path::new("/x.qbak")));
@@ -495,7 +495,7 @@ fn what_is_in_the_way_is_told_and_left_alone() {
         let from = |backup: &Path| bring_back(&env, backup, &folder.join("x")).map(drop);
         told(from(&folder.join("nowhere")), InvalidInput, "there is no backup");
         told(from(&at), InvalidInput, "is a database");
-        told(from(&full), InvalidInput, "no backup");
+        told(from(&full), InvalidInput, "not a backup");
         told(from(&full.join("letter")), ErrorKind::Corruption, "letter");
         let half = folder.join("half");
         env.create_folder(&half).unwrap();

@@ -26,9 +26,11 @@ impl Database {
     /// db.register_callback("city", move |changed| {
     ///     told.lock().unwrap().push((changed.by, changed.new.len(), changed.old.len()));
     /// })?;
-    /// db.run("?[name, people] <- [['Lima', 10092000]] :create city {name => people}", &Parameters::new())?;
-    /// db.run("?[name] <- [['Lima'], ['Cusco']] :rm city {name}", &Parameters::new())?;
-    /// assert_eq!(*log.lock().unwrap(), [(quipu::ChangedBy::Put, 1, 0), (quipu::ChangedBy::Rm, 2, 1)]);
+    /// let none = Parameters::new();
+    /// db.run("?[name, people] <- [['Lima', 10092000]] :create city {name => people}", &none)?;
+    /// db.run("?[name] <- [['Lima'], ['Cusco']] :rm city {name}", &none)?;
+    /// use quipu::ChangedBy::{Put, Rm};
+    /// assert_eq!(*log.lock().unwrap(), [(Put, 1, 0), (Rm, 2, 1)]);
     /// # Ok::<(), quipu::Error>(())
     /// ```
     ///

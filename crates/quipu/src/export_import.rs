@@ -36,7 +36,8 @@ impl Database {
     /// db.run(":create city {name: String => people: Int}", &Parameters::new())?;
     /// let row = |name: &str, people| vec![Value::Str(name.into()), Value::Int(people)];
     /// let names = vec!["name".into(), "people".into()];
-    /// let rows = Frame::of_rows(names, vec![row("Cusco", 428_450), row("Lima", 10_092_000)]).unwrap();
+    /// let rows = vec![row("Cusco", 428_450), row("Lima", 10_092_000)];
+    /// let rows = Frame::of_rows(names, rows).unwrap();
     /// db.import_relations(&BTreeMap::from([("city".to_owned(), rows)]))?;
     ///
     /// let all = db.export_relations(&["city"])?;

@@ -8,7 +8,8 @@
 //! use quipu::{Database, GraphOptions, Options, WeightType};
 //!
 //! let db = Database::in_memory(Options::default())?;
-//! let cites = db.graph("cites", GraphOptions { weight: WeightType::Float, ..Default::default() })?;
+//! let options = GraphOptions { weight: WeightType::Float, ..Default::default() };
+//! let cites = db.graph("cites", options)?;
 //! cites.upsert(1, 2, Some(quipu::Weight::Float(0.5)))?;
 //! cites.upsert(3, 2, None)?;
 //!

@@ -23,7 +23,8 @@ use store::{Read, Result, Snapshot};
 /// let city = db.create_relation("city", "{name: String => people: Int}")?;
 /// let row = |name: &str, people| vec![Value::Str(name.into()), Value::Int(people)];
 /// let names = vec!["name".into(), "people".into()];
-/// city.put(&Frame::of_rows(names, vec![row("Lima", 10_092_000), row("Cusco", 428_450)]).unwrap())?;
+/// let rows = vec![row("Lima", 10_092_000), row("Cusco", 428_450)];
+/// city.put(&Frame::of_rows(names, rows).unwrap())?;
 /// assert_eq!(city.len()?, 2);
 /// assert_eq!(city.to_frame()?.row(0), row("Cusco", 428_450));
 /// # Ok::<(), quipu::Error>(())

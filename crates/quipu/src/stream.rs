@@ -29,9 +29,12 @@ impl Database {
     /// use quipu::{Database, Options, Parameters, RunOptions};
     ///
     /// let db = Database::in_memory(Options::default())?;
-    /// db.run("?[a, b] := a in int_range(1000), b = a * a :create squares {a: Int => b: Int}", &Parameters::new())?;
+    /// let none = Parameters::new();
+    /// let squares = "?[a, b] := a in int_range(1000), b = a * a";
+    /// db.run(&format!("{squares} :create squares {{a: Int => b: Int}}"), &none)?;
     /// let mut rows = 0;
-    /// db.stream("?[a, b] := *squares{a, b}, b > 99", &Parameters::new(), &RunOptions::default(), |part| {
+    /// let large = "?[a, b] := *squares{a, b}, b > 99";
+    /// db.stream(large, &none, &RunOptions::default(), |part| {
     ///     rows += part.len();
     ///     Ok(true)
     /// })?;

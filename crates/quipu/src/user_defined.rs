@@ -24,7 +24,9 @@ impl Database {
     ///         2
     ///     }
     ///     fn run(&self, call: &RuleCall<'_>) -> Result<Vec<Vec<Value>>, Failure> {
-    ///         let [pairs] = call.inputs else { return Err(Failure::new("one relation is needed")) };
+    ///         let [pairs] = call.inputs else {
+    ///             return Err(Failure::new("one relation is needed"));
+    ///         };
     ///         Ok(pairs.rows().map(|mut row| { row.rotate_left(1); row }).collect())
     ///     }
     /// }
@@ -63,7 +65,9 @@ impl Database {
     ///
     /// impl Accumulate for Range {
     ///     fn add(&mut self, value: &Value) -> Result<(), Failure> {
-    ///         let Value::Int(int) = *value else { return Err(Failure::new("integers are needed")) };
+    ///         let Value::Int(int) = *value else {
+    ///             return Err(Failure::new("integers are needed"));
+    ///         };
     ///         let (least, most) = self.0.unwrap_or((int, int));
     ///         self.0 = Some((least.min(int), most.max(int)));
     ///         Ok(())
