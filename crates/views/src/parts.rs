@@ -1,9 +1,9 @@
 //! The keyspaces of a view, found as they are at one time.
 //!
-//! A view with several keyspaces looks each of them up by name. Between two look-ups others may drop
-//! the view, create it again, or exchange its name: it would then lack a keyspace, or have one of
-//! each. All keyspaces of a view are created, renamed and dropped together, so they belong together
-//! if the first one is the same before and after.
+//! A view with several keyspaces looks each of them up by name. Between two look-ups others may
+//! drop the view, create it again, or exchange its name: it would then lack a keyspace, or have one
+//! of each. All keyspaces of a view are created, renamed and dropped together, so they belong
+//! together if the first one is the same before and after.
 
 use store::{KeyspaceInfo, Result, Store};
 
