@@ -89,7 +89,7 @@ fn a_failed_sync_before_a_kill_may_take_a_new_keyspace() {
     let mut failed = 0;
     for seed in 0..200 {
         let swarm = Swarm { faults: faults.clone(), ..swarm(Durability::Os) };
-        let plan = Plan { seed, swarm, lives: vec![kill(&[bulk.clone()]), kill(&[])] };
+        let plan = Plan { seed, swarm, lives: vec![kill(std::slice::from_ref(&bulk)), kill(&[])] };
         let report = run(&plan);
         if let Some(broken) = report.broken {
             panic!("life {}: {}\n{plan}", broken.life, broken.why);
