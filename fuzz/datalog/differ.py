@@ -162,14 +162,14 @@ def difference(step: Step, a: Answer, b: Answer) -> str | None:
     text = step.script.text()
     if re.search(r":(limit|offset)", text) and not re.search(r":(order|sort)", text):
         return None
-    loose = [i for i, header in enumerate(headers) if re.match(r"choice\(|collect\(.*", header)]
+    uncompared = [i for i, header in enumerate(headers) if re.match(r"choice\(|collect\(.*", header)]
     if "imperative" in step.tags and step.tags & {"choice", "collect"}:
         return None
     if "ties" in step.tags:
-        loose += [i for i, row in enumerate(zip(*rows, strict=True)) if any(isinstance(v, list) for v in row)]
-    if loose:
+        uncompared += [i for i, row in enumerate(zip(*rows, strict=True)) if any(isinstance(v, list) for v in row)]
+    if uncompared:
         rows, others = (
-            [[None if i in loose else v for i, v in enumerate(row)] for row in some] for some in (rows, others)
+            [[None if i in uncompared else v for i, v in enumerate(row)] for row in some] for some in (rows, others)
         )
     if text.startswith("::columns"):
         rows, others = ([[str(v).replace(" ", "") for v in row[:5]] for row in some] for some in (rows, others))
@@ -178,7 +178,7 @@ def difference(step: Step, a: Answer, b: Answer) -> str | None:
     if same(rows, others, near):
         return None
     if same(sorted(rows, key=order), sorted(others, key=order), near):
-        return None if loose else "order"
+        return None if uncompared else "order"
     return "rows"
 
 
@@ -222,7 +222,7 @@ def has(pattern: str) -> Callable[[list[Step], Finding], bool]:
 
 
 EXPLAINED: list[tuple[str, Callable[[list[Step], Finding], bool]]] = [
-    ("theirs refuse a negated atom of which nothing is bound", says("mnestic", "unsafe_negation")),
+    ("theirs refuse a negated atom that binds nothing", says("mnestic", "unsafe_negation")),
     ("theirs do not find an order of literals that binds all", says("mnestic", "unbound_variable")),
     ("theirs keep rows past a limit or before an offset", lambda steps, found: limited(steps, found)),
     (
@@ -276,7 +276,7 @@ EXPLAINED: list[tuple[str, Callable[[list[Step], Finding], bool]]] = [
         lambda steps, found: found.versus[1] == "rows" and has(r"(?s):returning.*\}.*:returning")(steps, found),
     ),
     (
-        "a script of which nothing ran is OK here, and has no columns there",
+        "a script that ran nothing is OK here, and has no columns there",
         lambda _steps, found: found.answers["mnestic"].get("headers") == [],
     ),
     (

@@ -227,7 +227,7 @@ class Patterns:
         return together(f"cycle of {len(names)}", [rule], self.chance(0.3))
 
     def levels(self) -> Query:
-        """A path with a rule per step, each of which is a set."""
+        """A path with a rule per step; each rule is a set."""
         steps, back = self.r.choice([2, 3, 4]), self.chance(0.4)
         rules = [Rule("l1", ["y"], [self.edge("x", "y", back)], {"x": self.value()})]
         rules.extend(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 class Seq:
-    """A text of parts, some of which may be left out, down to `least`."""
+    """A text of parts; some may be left out, down to `least`."""
 
     def __init__(self, parts: list[Seq | str], sep: str = "", least: int | None = None) -> None:
         """With `least` None no part may be left out."""

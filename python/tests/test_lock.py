@@ -100,7 +100,7 @@ LARGE = np.random.default_rng(1).bytes(20_000)
 
 
 def fill(db: quipu.Database) -> None:
-    """Write values in many blocks, each of which is read separately."""
+    """Write values in many blocks, which are read separately."""
     keys = np.arange(2000)
     db.blobs("b").put_many(keys, [LARGE[: 600 + key % 7] for key in range(2000)])
     # Long values may be replaced: writes look for the old value.

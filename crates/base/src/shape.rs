@@ -170,7 +170,7 @@ mod tests {
         let (max, min) = (int_to_word(i64::MAX), int_to_word(i64::MIN));
         let add = |a, b| Merge::AddInt.apply(a, b);
         assert_eq!(add(int_to_word(i64::MAX - 1), int_to_word(5)), None);
-        assert_eq!(add(int_to_word(i64::MAX - 1), int_to_word(1)), None, "the end is no number");
+        assert_eq!(add(int_to_word(i64::MAX - 1), int_to_word(1)), None, "the end is not in range");
         assert_eq!(add(max, int_to_word(-5)), None);
         assert_eq!(add(int_to_word(-5), min), None);
         assert!(Merge::AddInt.is_past(max) && Merge::AddInt.is_past(min));

@@ -24,7 +24,7 @@ fn value_of(value: serde_json::Value) -> Result<Value, String> {
         serde_json::Value::Number(number) => match (number.as_i64(), number.as_u64()) {
             (Some(int), _) => Value::Int(int),
             (None, Some(id)) => Value::id(id),
-            (None, None) => Value::Float(number.as_f64().ok_or("it is no number")?),
+            (None, None) => Value::Float(number.as_f64().ok_or("it is not a number")?),
         },
         serde_json::Value::String(text) => Value::Str(text),
         serde_json::Value::Array(items) => {

@@ -29,7 +29,7 @@ impl Arguments {
     /// The value as a number, or `otherwise` if it is not given.
     pub(crate) fn number(&self, name: &str, otherwise: u64) -> Outcome<u64> {
         let Some(text) = self.text(name) else { return Ok(otherwise) };
-        text.parse().map_err(|_| format!("--{name} {text:?} is no number"))
+        text.parse().map_err(|_| format!("--{name} {text:?} is not a number"))
     }
 
     /// The value as a number of bytes, such as `512MB`, or `otherwise`.

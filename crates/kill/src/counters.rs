@@ -402,9 +402,9 @@ impl CountersVerifier {
 
     fn at_some_moment(&self, stream: usize, of: Of, found: &Sums) -> Outcome<()> {
         let mut state = self.floors[stream].clone();
-        let mut moments: BTreeMap<u64, BTreeSet<Option<i64>>> = BTreeMap::new();
+        let mut allowed: BTreeMap<u64, BTreeSet<Option<i64>>> = BTreeMap::new();
         for (key, number) in state.of(of) {
-            moments.entry(*key).or_default().insert(Some(*number));
+            allowed.entry(*key).or_default().insert(Some(*number));
         }
         for change in self.since[stream].iter().filter(|(changed, _)| *changed == of) {
             let keys: Vec<u64> = match change.1 {
@@ -412,21 +412,21 @@ impl CountersVerifier {
                 Change::Reset => state.of(of).keys().copied().collect(),
             };
             for key in &keys {
-                moments.entry(*key).or_default().insert(state.of(of).get(key).copied());
+                allowed.entry(*key).or_default().insert(state.of(of).get(key).copied());
             }
             state.change(of, change.1);
             for key in &keys {
-                moments.entry(*key).or_default().insert(state.of(of).get(key).copied());
+                allowed.entry(*key).or_default().insert(state.of(of).get(key).copied());
             }
         }
-        for key in moments.keys().chain(found.keys()) {
+        for key in allowed.keys().chain(found.keys()) {
             let number = found.get(key).copied();
-            let is_one = moments.get(key).is_some_and(|moments| moments.contains(&number));
+            let is_one = allowed.get(key).is_some_and(|allowed| allowed.contains(&number));
             if !is_one {
                 return Err(format!(
                     "WRONG: counter {key} of {} has {number:?}; since the last flush it had {:?}",
                     of.name(stream),
-                    moments.get(key)
+                    allowed.get(key)
                 ));
             }
         }

@@ -19,7 +19,7 @@ fn thought_and_found(engine: &Engine, query: &str) -> (f64, f64) {
         |output: &Output, row: usize, name: &str| match output.value(row, column(output, name)) {
             Value::Int(int) => int as f64,
             Value::Float(float) => float,
-            other => panic!("{other} is no number"),
+            other => panic!("{other} is not a number"),
         };
     let last_join = |output: &Output| {
         let is_join = |row: &usize| matches!(output.value(*row, column(output, "ref")), Value::Str(relation) if relation.starts_with('*'));

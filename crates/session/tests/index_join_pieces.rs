@@ -251,7 +251,7 @@ fn check(engine: &Engine, given: &Given, script: &str, want: i64) {
     let found = match run(engine, script).remove(0).remove(0) {
         Value::Float(sum) => sum as i64,
         Value::Int(count) => count,
-        other => panic!("{other} is no number"),
+        other => panic!("{other} is not a number"),
     };
     assert_eq!(found, want, "{script}");
     let most = given.most.load(Relaxed);

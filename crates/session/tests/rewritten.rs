@@ -337,7 +337,7 @@ fn run(engine: &Engine, script: &str) -> Vec<Row> {
     let number = |value: &model::Value| match value {
         model::Value::Int(int) => *int,
         model::Value::Float(float) => *float as i64,
-        other => panic!("{other} is no number"),
+        other => panic!("{other} is not a number"),
     };
     let mut rows: Vec<Row> =
         (0..output.rows).map(|at| output.row(at).iter().map(number).collect()).collect();

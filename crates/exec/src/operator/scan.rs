@@ -147,7 +147,7 @@ impl Pipeline<'_> {
                 return Ok(false);
             }
             if planned.may_duplicate && is_set {
-                // In the order of the keys, rows of which a part of them is asked for are often
+                // In the order of the keys, rows that are asked for in part are often
                 // equal to the one before.
                 found.dedup();
             }

@@ -285,7 +285,8 @@ impl StoredPath {
     }
 
     fn wrong(&self, why: &str) -> Error {
-        let what = format!("relation {:?} holds what is no row of it: {why}", self.schema.name);
+        let what =
+            format!("relation {:?} holds a row that does not fit it: {why}", self.schema.name);
         Error::new(ErrorKind::Corruption, what)
     }
 }

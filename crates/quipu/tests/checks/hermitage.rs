@@ -131,7 +131,7 @@ fn all(rows: &Graph) -> Vec<(u64, i64)> {
     rows.out_edges(0, &mut edges).unwrap();
     let value = |i| match edges.weight.get(i) {
         quipu::Weight::Int(int) => int,
-        other => panic!("the rows weigh integers, found {other:?}"),
+        other => panic!("the weights are integers, found {other:?}"),
     };
     (0..edges.len()).map(|i| (edges.dst[i], value(i))).collect()
 }

@@ -19,8 +19,8 @@ usage: quipu-sim [--seed N] [--seconds S] [--crashes N] [--runs N] [--jobs J] [-
 
   --seed N      the first seed (1)
   --seconds S   stop after this time (60)
-  --crashes N   or after so many crashes
-  --runs N      or after so many runs
+  --crashes N   or after N crashes
+  --runs N      or after N runs
   --jobs J      threads, each with seeds of its own (1)
   --plan        print the plan of the seed and run it alone
   --whole       do not shrink a failure
@@ -52,7 +52,7 @@ fn parse() -> Result<Args, String> {
     while let Some(word) = words.next() {
         let mut number = || {
             let value = words.next().ok_or_else(|| format!("{word} needs a number"))?;
-            value.parse::<u64>().map_err(|_| format!("{word}: \"{value}\" is no number"))
+            value.parse::<u64>().map_err(|_| format!("{word}: \"{value}\" is not a number"))
         };
         match word.as_str() {
             "--seed" => args.seed = number()?,

@@ -72,7 +72,7 @@ pub fn word(slot: Slot, step: &RowStep) -> u64 {
 fn add_up(_: KeyOf<'_>, old: &[u8], new: &[u8], out: &mut Vec<u8>) -> Result<()> {
     match (int_of(old), int_of(new)) {
         (Some(old), Some(new)) => out.extend_from_slice(&(old + new).to_le_bytes()),
-        _ => return Err(relation::invalid("a combined value is no number")),
+        _ => return Err(relation::invalid("a combined value is not a number")),
     }
     Ok(())
 }

@@ -199,7 +199,14 @@ impl Task {
             Err(error) => {
                 let made = matches!(status, Status::Made(_));
                 let explained = match error.kind() {
-                    ErrorKind::InvalidInput => !made || (may_be_there && !replace),
+                    ErrorKind::InvalidInput => {
+                        // Read wrong, the mark of a restore does not say who made the folder.
+                        let is_mark_damaged = || {
+                            world.swarm.damages()
+                                && error.to_string().contains("was not made by a restore")
+                        };
+                        !made || (may_be_there && !replace) || is_mark_damaged()
+                    }
                     ErrorKind::Corruption => {
                         world.swarm.damages() || status == Status::Failed { half_removed: true }
                     }
