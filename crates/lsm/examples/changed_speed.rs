@@ -1,5 +1,6 @@
-//! Measures whole scans of a relation that was changed: users with a number, a text and an age, the last two of which may be missing, a
-//! run of them at rest and a memtable with a quarter of them anew.
+//! Measures full scans of a relation that was changed. Its rows are users with a number, a string
+//! and an age; the string and the age may be null. One run holds all rows, and a memtable holds new
+//! versions of a quarter of them.
 //!
 //! `cargo run --release -p quipu-lsm --example changed_speed [users] [rounds]`
 #![allow(clippy::disallowed_methods, reason = "a measuring program reads the clock itself")]

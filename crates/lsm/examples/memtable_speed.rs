@@ -45,7 +45,7 @@ fn ns_each(count: usize, work: impl FnOnce()) -> f64 {
     start.elapsed().as_secs_f64() * 1e9 / count as f64
 }
 
-/// Runs rounds of filling a structure and finding every key in it, and prints the shortest: the round
+/// Fills a structure and finds every key in it, several rounds. Prints the shortest round, the one
 /// that other programs disturbed least.
 fn report<S>(
     what: &str,

@@ -1,4 +1,5 @@
-//! Measures reads of a tree: one bottom run of a graph's edges, alone, with edges in the memtable, and under runs and memtables.
+//! Measures reads of a tree with one bottom run of a graph's edges: alone, with edges in the
+//! memtable, and under further runs and memtables.
 //!
 //! `cargo run --release -p quipu-lsm --example view_speed`
 #![allow(clippy::disallowed_methods, reason = "a measuring program reads the clock itself")]
@@ -71,7 +72,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         measure(&view, &context, &edges, above)?;
     }
 
-    // A graph that was changed: its last fifth lies in two memtables and two runs of level 0, one of which deletes.
+    // A graph that was changed: its last fifth lies in two memtables and two runs of level 0. One
+    // of the runs holds deletes.
     let mut fresh: Vec<(u64, u64)> =
         (0..200_000).map(|_| (random(state) % VERTICES, random(state) % VERTICES)).collect();
     fresh.sort_unstable();
@@ -88,7 +90,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// A table of these edges; of so many each one deletes, if not of none.
+/// A table of these edges. Every `deletes`-th edge is a delete; none is if `deletes` is 0.
 fn table(
     context: &Context,
     edges: &[(u64, u64)],

@@ -1,13 +1,15 @@
 //! Which rows of a tree were changed of late, for those who keep something made of them.
 //!
 //! # Why a list beside the memtable
-//! A memtable is in the order of keys: what is newer than a moment would take a look at every entry. Who keeps something and asks from time
-//! to time what has changed since needs the last few changes only, or to learn that there were too many.
+//! A memtable is ordered by key, so finding what is newer than a sequence number would visit every
+//! entry. A cache that asks from time to time what has changed needs only the last few changes, or
+//! the fact that there were too many.
 //!
 //! # Invariants
-//! 1. A commit is noted before it is published: who reads at a moment finds all changes up to it.
+//! 1. A commit is noted before it is published: a reader at a snapshot finds all changes up to it.
 //! 2. One thread notes at a time. Any number ask.
-//! 3. Nothing is listed before somebody asks, and no longer than somebody does: a list that filled up between two questions ends.
+//! 3. Nothing is listed before a caller asks, and listing stops when callers stop asking: a list
+//!    that fills up between two questions ends.
 
 use base::Keys;
 use env::sync::Mutex;
@@ -83,13 +85,14 @@ impl Changes {
         list.changes.drain(..LISTED_MAX / 2);
     }
 
-    /// Number of the newest commit that changed something, published or not; 0 where there was none since the tree was opened.
+    /// Sequence number of the newest commit that changed something, published or not; 0 if there
+    /// was none since the tree was opened.
     pub(crate) fn newest(&self) -> u64 {
         self.newest.load(Ordering::Acquire)
     }
 
-    /// The distinct first key words of rows that commits after `since` up to `upto` changed, ascending; `None` where that is not known. From now on
-    /// changes are listed.
+    /// The distinct first key words of rows that commits after `since` up to `upto` changed,
+    /// ascending. Returns `None` if that is not known. Starts the listing of changes.
     pub(crate) fn between(&self, since: u64, upto: u64) -> Option<Vec<u64>> {
         let mut words: Vec<u64> = {
             let list = &mut *self.list.lock();

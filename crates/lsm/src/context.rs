@@ -72,7 +72,8 @@ pub struct Context {
     /// Bytes of the tables that were written, by whom.
     pub written: WrittenBytes,
     next_table_id: AtomicU64,
-    /// Bytes of the tables in each folder; a table that is being written counts as a full one. A leaf lock, taken once or twice a table.
+    /// Bytes of the tables in each folder. A table that is being written counts as a full one. This
+    /// is a leaf lock, taken once or twice for each table.
     folder_bytes: Mutex<Vec<u64>>,
 }
 
@@ -117,8 +118,8 @@ impl Context {
         self.files.open(&path, ReadOptions { direct: self.direct_reads }, self.names_stay)
     }
 
-    /// A fresh id, and the folder for it: the one whose tables have the fewest bytes, so that several fill evenly whatever
-    /// lengths tables have; of equal ones the next in turn.
+    /// Returns a fresh id and the folder for it. The folder is the one whose tables have the fewest
+    /// bytes, so that folders fill evenly whatever lengths tables have. Ties are broken in turn.
     pub fn new_table(&self) -> (TableId, u16, PathBuf) {
         let id = self.next_table_id.fetch_add(1, Ordering::Relaxed);
         let count = self.folders.len();
@@ -134,7 +135,8 @@ impl Context {
         (TableId(id), folder as u16, self.table_path(TableId(id), folder as u16))
     }
 
-    /// A table that [`Context::new_table`] was asked for has become so long; 0 where it was given up.
+    /// Records the final length of a table that [`Context::new_table`] assigned; 0 if it was given
+    /// up.
     pub(crate) fn table_written(&self, folder: u16, bytes: u64) {
         self.count_bytes(folder, self.options.table_bytes, bytes);
     }
@@ -159,7 +161,8 @@ impl Context {
         self.next_table_id.load(Ordering::Relaxed)
     }
 
-    /// Takes a table that is there already into account: its id is not given out again, and its bytes lie in its folder.
+    /// Takes an existing table into account: its id is not assigned again, and its bytes count for
+    /// its folder.
     pub fn note_table(&self, table: &TableMeta) {
         self.next_table_id.fetch_max(table.id.0 + 1, Ordering::Relaxed);
         self.count_bytes(table.folder, 0, table.summary.bytes);

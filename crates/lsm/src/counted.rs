@@ -1,12 +1,15 @@
 //! How many rows a tree has: what was counted before, and what has changed since.
 //!
 //! # Why it is kept
-//! Who asks for the number of rows asks again, and between two changes it is the same. Without this each count walks through all that
-//! lies above the deepest run.
+//! A caller that asks for the number of rows often asks again, and the number is the same between
+//! two changes. Without this cache each count would walk through all that lies above the deepest
+//! run.
 //!
 //! # Invariants
-//! 1. What a reader sees follows from the newest change that it sees: flushes and merges change no number.
-//! 2. From one number to the next it is counted only within one view, which still has all versions that the earlier reader saw.
+//! 1. What a reader sees follows from the newest change that it sees: flushes and compactions do
+//!    not change the count.
+//! 2. A count is updated incrementally only within one view, which still has all versions that the
+//!    earlier reader saw.
 
 use crate::Result;
 use crate::changes::Changes;
@@ -17,7 +20,8 @@ use std::sync::{Arc, Weak};
 
 /// First key words that are counted before and after, at most: a look each costs some microseconds.
 const WORDS_MAX: usize = 1024;
-/// A row above the deepest run costs a count so much less than a word costs that is counted before and after.
+/// Counting a word before and after the change costs about as much as counting this many rows above
+/// the deepest run.
 const ROWS_A_WORD: u64 = 32;
 
 /// What was counted last.

@@ -1,13 +1,14 @@
 //! Moves memtables into tables.
 //!
 //! # Where they go
-//! Into a run of level 0, newer than all others. Where every key lies behind all keys of the tree, as in
-//! an empty tree or one whose keys grow, nothing lies below: if the rows fill a table they go straight
-//! to the bottom, never to be merged again. A merge that runs meanwhile writes only keys that the tree
-//! already spans, so the two do not meet.
+//! Into a run of level 0, newer than all others. If every key lies behind all keys of the tree, as
+//! in an empty tree or one whose keys grow, nothing lies below. If the rows then fill a table, they
+//! go straight to the bottom and are never merged again. A compaction that runs meanwhile writes
+//! only keys that the tree already spans, so the two do not overlap.
 //!
 //! # Invariants
-//! 1. Memtables are flushed oldest first, or together: a run of level 0 is older than every memtable.
+//! 1. Memtables are flushed oldest first, or all in one flush: a run of level 0 is older than every
+//!    memtable.
 //! 2. Nothing is installed here.
 
 use crate::compaction::below::Below;

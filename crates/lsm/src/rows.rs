@@ -2,7 +2,8 @@
 
 use base::{Batch, Column, Keys, Shape};
 
-/// Rows with their sequence numbers and kinds, in (key ascending, sequence number descending) order.
+/// Rows with their sequence numbers and kinds, in (key ascending, sequence number descending)
+/// order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rows {
     /// Key columns, all present.

@@ -1,13 +1,13 @@
 //! Writes rows in key order as tables of a bounded length.
 //!
 //! # Why one writer for all
-//! Flush, compaction and bulk load differ in where rows come from. They agree on when a table is full,
+//! Flush, compaction and bulk load differ in where rows come from. They share when a table is full,
 //! that no key's versions are split, where range tombstones are cut, and that a failure leaves no
-//! files; so that is here, once.
+//! files. So that is here, once.
 //!
 //! # Invariants
-//! 1. The tables of one writer do not overlap: each has a window of keys, and range tombstones are cut
-//!    at the windows' bounds.
+//! 1. The tables of one writer do not overlap: each has a window of keys, and range tombstones are
+//!    cut at the windows' bounds.
 //! 2. Until [`RunWriter::finish`] returns, dropping the writer removes every file it made.
 
 use crate::compaction::keep::same_key;
@@ -77,7 +77,7 @@ impl RunWriter {
     /// Adds these rows, which come after all earlier ones.
     ///
     /// # Errors
-    /// A failed write, or a row that a table cannot hold. The writer is then good for dropping only.
+    /// A failed write, or a row that a table cannot hold. The writer can then only be dropped.
     pub fn add(&mut self, rows: &Rows, range: Range<usize>) -> Result<()> {
         let mut at = range.start;
         while at < range.end {

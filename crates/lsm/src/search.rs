@@ -13,7 +13,8 @@ pub(crate) fn lower_bound(rows: Range<usize>, is_before: impl Fn(usize) -> bool)
     low
 }
 
-/// The same in as many steps as twice the logarithm of how far it is from the first of `rows` (Bentley and Yao's search).
+/// The same, with a number of steps of twice the logarithm of the distance from the first of `rows`
+/// (Bentley and Yao's search).
 #[inline]
 pub(crate) fn lower_bound_near(rows: Range<usize>, is_before: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut step) = (rows.start, 1);

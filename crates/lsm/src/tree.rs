@@ -1,14 +1,14 @@
 //! One tree: where its parts meet.
 //!
-//! # Who may call what at once
-//! Any number of threads read. One at a time inserts and seals (the caller's write path); one at a time
-//! flushes and installs; one at a time compacts. These three do not wait for each other, but for a
-//! moment where the super version is swapped.
+//! # Concurrent calls
+//! Any number of threads read. One at a time inserts and seals (the caller's write path), one at a
+//! time flushes and installs, and one at a time compacts. These three do not wait for each other,
+//! except for an instant while the super version is swapped.
 //!
 //! # Invariants
 //! 1. A super version is replaced whole; a reader keeps what it loaded.
-//! 2. A flush or compaction installs nothing until its edit is in the manifest, which the caller does
-//!    between [`Tree::flush_sealed`] or [`Tree::compact`] and [`Tree::install`].
+//! 2. A flush or compaction installs nothing until its edit is in the manifest. The caller writes
+//!    the edit between [`Tree::flush_sealed`] or [`Tree::compact`] and [`Tree::install`].
 //! 3. The file of a table that left is removed only when no reader's version holds the table.
 
 mod obsolete;
@@ -168,7 +168,8 @@ impl Tree {
         &self.context
     }
 
-    /// Writes rows into the active memtable, all with one sequence number, which no reader sees yet.
+    /// Writes rows into the active memtable, all with one sequence number. No reader sees that
+    /// number yet.
     pub fn insert(&self, writes: &Batch, kinds: Kinds<'_>, seq: u64) {
         self.changes.note(&writes.keys, seq);
         self.state.load().active.insert(writes, kinds, seq);
@@ -180,20 +181,23 @@ impl Tree {
         self.state.load().active.delete_range(range, seq);
     }
 
-    /// Number of the newest commit that changed a row, published or not; 0 where there was none since the tree was opened.
+    /// Sequence number of the newest commit that changed a row, published or not; 0 if there was
+    /// none since the tree was opened.
     #[must_use]
     pub fn newest_change(&self) -> u64 {
         self.changes.newest()
     }
 
-    /// The distinct first key words of rows that commits after `since` up to `upto` changed, ascending; `None` where that is not known. Who asks once learns of
-    /// what comes after.
+    /// The distinct first key words of rows that commits after `since` up to `upto` changed,
+    /// ascending. Returns `None` if that is not known. The first call starts the recording of later
+    /// changes.
     #[must_use]
     pub fn changed_between(&self, since: u64, upto: u64) -> Option<Vec<u64>> {
         self.changes.between(since, upto)
     }
 
-    /// Number of rows that a reader at `snapshot` sees in `view`, who has no writes of its own. Cheap where nothing, or little, has changed since it was asked last.
+    /// Number of rows in `view` that a reader at `snapshot` without writes of its own sees. Cheap
+    /// if little or nothing has changed since the last call.
     ///
     /// # Errors
     /// A failed read, or corruption.
@@ -251,9 +255,10 @@ impl Tree {
         Some(active)
     }
 
-    /// Writes the sealed memtables into tables; `None` if there are none. Of each key it keeps the
-    /// versions that `snapshots`, ascending, or a reader newer than all rows see. Rows that are newer
-    /// than a reader that may yet come (committed, not published) need that reader's number in it.
+    /// Writes the sealed memtables into tables; `None` if there are none. For each key it keeps the
+    /// versions that `snapshots`, ascending, or a reader newer than all rows see. If rows are newer
+    /// than a reader that may still start (committed, not published), `snapshots` must contain that
+    /// reader's number.
     ///
     /// # Errors
     /// A failed write; no file is left then.
@@ -269,9 +274,9 @@ impl Tree {
         Ok(Some(Flushed { edit, memtables }))
     }
 
-    /// Writes the rows of all memtables as tables of another database, of which `context` says where its
-    /// tables lie and how they are numbered; below them lie copies of this tree's tables. Nothing is
-    /// changed here. For a tree that nobody writes to.
+    /// Writes the rows of all memtables as tables of another database. `context` says where its
+    /// tables lie and how they are numbered. Below them lie copies of this tree's tables. Nothing
+    /// is changed here. The tree must not be written to meanwhile.
     ///
     /// # Errors
     /// A failed write; no file is left then.
@@ -285,8 +290,9 @@ impl Tree {
         flush(context, &self.shape, &now.version, &memtables, now.version.next_run(), &[])
     }
 
-    /// Makes an edit that is in the manifest visible. `drop_sealed`: memtables whose rows it holds.
-    /// `oldest_readable`: readers with older snapshots that are not protected must load a newer view.
+    /// Makes an edit that is in the manifest visible. `drop_sealed`: memtables whose rows the edit
+    /// holds. `oldest_readable`: readers with older snapshots that are not protected must load a
+    /// newer view.
     ///
     /// # Errors
     /// A new table that cannot be opened, or an edit that does not fit; nothing was changed.
@@ -365,7 +371,7 @@ impl Tree {
         now.sealed.iter().chain([&now.active]).map(|memtable| memtable.rows()).sum()
     }
 
-    /// How full its fullest level is, in thousandths; see [`urgency`].
+    /// How full the fullest level is, in thousandths; see [`urgency`].
     #[must_use]
     pub fn urgency(&self) -> u64 {
         urgency(&self.levels(), &self.context.options)
@@ -468,8 +474,9 @@ impl Tree {
         stats
     }
 
-    /// Reads every table and checks checksums and order. `progress` is told the bytes checked so far
-    /// and answers whether to go on. (That runs do not overlap held when the version was made.)
+    /// Reads every table and checks checksums and order. `progress` gets the bytes checked so far
+    /// and returns whether to go on. (That runs do not overlap was checked when the version was
+    /// made.)
     ///
     /// # Errors
     /// The first damage, a failed read, or [`crate::Error::Cancelled`].

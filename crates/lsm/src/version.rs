@@ -1,12 +1,13 @@
 //! Which tables make up a tree: levels of sorted runs, immutable once built.
 //!
 //! # Invariants
-//! 1. Tables of one run never overlap and are in key order. (The upper bound of a range tombstone, which
-//!    lies outside it, may be the first key of the next table.)
+//! 1. Tables of one run never overlap and are in key order. (The upper bound of a range tombstone,
+//!    which lies outside it, may be the first key of the next table.)
 //! 2. A key's versions in an upper level (smaller number) are newer than in every deeper one; in
 //!    level 0 the runs are newest first.
 //! 3. Levels 1 and deeper hold one run each.
-//! 4. A version never changes: an edit makes a new one, and readers of the old keep its tables alive.
+//! 4. A version never changes: an edit makes a new one, and readers of the old one keep its tables
+//!    alive.
 
 use crate::error::{Error, Result};
 use crate::table::{Table, TableMeta};
@@ -60,8 +61,8 @@ impl Run {
     /// The one table that can hold versions of `key` or a range tombstone over it.
     #[must_use]
     pub fn find(&self, key: KeyRef<'_>) -> Option<&Arc<Table>> {
-        // By first keys: the last key of the table before may be this very key, as the upper bound of
-        // a range tombstone that does not reach it.
+        // Searches by first keys: the last key of the table before may be this very key, as the
+        // upper bound of a range tombstone that does not include it.
         let behind = self.tables.partition_point(|table| first_key(table) <= key);
         let table = self.tables.get(behind.checked_sub(1)?)?;
         (key <= last_key(table)).then_some(table)
@@ -120,8 +121,8 @@ impl Version {
     /// taken over.
     ///
     /// # Errors
-    /// What `open` answers; `Invalid` where the edit removes what is not there, adds what is, or would
-    /// break an invariant.
+    /// The errors of `open`. `Invalid` if the edit removes a table that is not there, adds one that
+    /// is, or would break an invariant.
     pub fn apply(&self, edit: &TreeEdit, open: &mut OpenTable<'_>) -> Result<Self> {
         let mut removed: BTreeSet<TableId> = BTreeSet::new();
         if let Some(twice) = edit.removed.iter().find(|&&id| !removed.insert(id)) {
@@ -261,7 +262,8 @@ mod tests {
             Self { context: Arc::new(context), shape: Shape { key: KeyShape::Words(1), values } }
         }
 
-        /// A table of the two keys; its last key is `last` as the bound of a tombstone if `open_end`.
+        /// A table of the two keys. If `open_end`, its last key is `last` as the bound of a
+        /// tombstone.
         fn table(&self, first: u64, last: u64, open_end: bool) -> TableMeta {
             let mut writer = RunWriter::new(&self.context, &self.shape, false, 0);
             let mut rows = Rows::new(&self.shape);

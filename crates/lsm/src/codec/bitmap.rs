@@ -72,7 +72,8 @@ impl<'a> BitmapReader<'a> {
         }
     }
 
-    /// Which of the 64 rows from `row` on have a value, one bit each; rows that there are not may count as any.
+    /// Which of the 64 rows starting at `row` have a value, one bit each. Bits of rows past the end
+    /// are unspecified.
     #[inline]
     pub fn bits(&self, row: usize) -> u64 {
         match self.kind {

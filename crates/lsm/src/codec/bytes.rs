@@ -59,7 +59,8 @@ fn encode_offsets(kind: u8, offsets: &[u64], out: &mut Vec<u8>) {
     Packed::encode(&above.collect::<Vec<_>>(), out);
 }
 
-/// Appends the strings of `rows` but for their heap, with a checksum of each; returns the heap, which stands elsewhere.
+/// Appends the strings of `rows` without their heap, with a checksum for each. Returns the heap,
+/// which is stored elsewhere.
 ///
 /// # Panics
 /// As [`encode`].
@@ -231,7 +232,8 @@ impl<'a> BytesReader<'a> {
         }
     }
 
-    /// Appends the strings of `rows` to the heap and the offsets of `out`; validity is the caller's.
+    /// Appends the strings of `rows` to the heap, and their offsets to `out`. The caller appends
+    /// the validity.
     ///
     /// # Errors
     /// If a compressed segment does not decompress; `out` is then unspecified.

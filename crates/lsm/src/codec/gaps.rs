@@ -1,12 +1,15 @@
 //! Groups of gaps between the last words of a block's keys.
 //!
 //! # Why patches
-//! A group has one bit width; gaps too wide for it are patched in after decoding (as in PFOR: Zukowski et al., ICDE 2006), since one hub would
-//! otherwise make 127 other gaps as wide as its own.
+//! A group has one bit width. Gaps that are too wide for it are patched in after decoding (as in
+//! PFOR: Zukowski et al., ICDE 2006). Otherwise one hub would make 127 other gaps as wide as its
+//! own.
 //!
 //! # Invariants
-//! 1. A group is its packed gaps, then the places of the patches, ascending, then their packed high bits; its shape says how long each is.
-//! 2. All slices of a [`Group`] lie inside of the block with the padding that decoding reads past them.
+//! 1. A group is its packed gaps, then the positions of the patches, ascending, then their packed
+//!    high bits. Its shape gives the length of each part.
+//! 2. All slices of a [`Group`] lie inside the block, including the padding that decoding reads
+//!    past them.
 
 use super::bitpack::{self, PADDING_BYTES, data_bytes, width_of};
 use base::prefetch::{prefetch_front, prefetch_value};
@@ -60,7 +63,8 @@ pub(super) struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// The group of so many slots at the front of `bytes`, or `None` if it does not fit: damaged bytes.
+    /// The group with this number of slots at the front of `bytes`. Returns `None` if it does not
+    /// fit, which means that the bytes are damaged.
     #[inline(always)]
     pub(super) fn parse(shape: &[u8], bytes: &'a [u8], slots: usize) -> Option<Self> {
         let (width, patches, high_width) = (shape[0], shape[1] as usize, shape[2]);
@@ -73,7 +77,7 @@ impl<'a> Group<'a> {
         Some(Group { bytes, width, patches: places, high: rest, high_width })
     }
 
-    /// Fetches so many lines of gaps from a place on, and the patches.
+    /// Prefetches this number of cache lines of gaps from a position on, and the patches.
     #[inline]
     pub(super) fn prefetch(&self, place: usize, lines: usize) {
         let at = data_bytes(self.width, place).min(self.bytes.len());

@@ -87,7 +87,7 @@ pub fn encode(values: &[u64], out: &mut Vec<u8>) {
     }
 }
 
-/// Words spread evenly over a column.
+/// Words sampled evenly from a column.
 struct Sample {
     words: Vec<u64>,
     distinct: usize,

@@ -1,12 +1,13 @@
 //! Chooses which tables to merge.
 //!
 //! # Why targets grow from the deepest level up
-//! With fixed targets for each level a tree of one gigabyte may have its bytes spread over levels 1
-//! to 3, and a large part of each may be rows that deeper ones repeat. So the target of a level is
-//! that of the next deeper one divided by `level_factor`, from the largest level upward: nine
-//! tenths of the bytes are at the bottom, space lost to old versions is bounded by a ninth, and
-//! levels that would have less than `level1_bytes` stay empty. What fits level 1 lives at the
-//! bottom alone, so a small tree merges straight into the level where sequence numbers vanish.
+//! With fixed targets for each level, the bytes of a one-gigabyte tree may be distributed over
+//! levels 1 to 3, and a large part of each may be rows that deeper levels repeat. So the target of
+//! a level is that of the next deeper level divided by `level_factor`, starting from the largest
+//! level. Nine tenths of the bytes are then at the bottom, the space lost to old versions is at
+//! most a ninth, and levels that would have less than `level1_bytes` stay empty. A tree that fits
+//! level 1 lives at the bottom alone, so a small tree merges straight into the level where sequence
+//! numbers are dropped.
 //!
 //! # Why choosing and merging are apart
 //! Choosing is a pure function of the tables' metadata, so every branch is tested with a line of

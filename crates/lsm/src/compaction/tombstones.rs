@@ -1,8 +1,8 @@
 //! Range tombstones cut into pieces that do not overlap.
 //!
 //! # Why pieces
-//! Of tombstones that overlap only the newest between two snapshots matters, and which that is
-//! changes where one begins or ends. Cut at every bound, the question has one answer a piece.
+//! Among overlapping tombstones only the newest between two snapshots matters, and that one changes
+//! where a tombstone begins or ends. If they are cut at every bound, each piece has one answer.
 
 use super::snapshots::Snapshots;
 use crate::table::RangeTombstone;

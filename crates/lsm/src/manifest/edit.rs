@@ -1,8 +1,8 @@
 //! One atomic change of the database's files, and its bytes.
 //!
 //! # Why written by hand
-//! The grammar is a page of `docs/formats/manifest.md` and a frozen sample holds us to it; a derived
-//! encoding would follow the struct wherever a refactoring takes it.
+//! The grammar is one page, `docs/formats/manifest.md`, and a frozen sample pins it. A derived
+//! encoding would change whenever the struct is refactored.
 //!
 //! # Invariants
 //! 1. Sections come in ascending order of their tags, each at most once; an absent section says
@@ -19,8 +19,8 @@ use base::{
 const EDIT_VERSION: u8 = 1;
 /// Value columns of a shape whose number is one byte.
 const NARROW_VALUES_MAX: usize = 64;
-/// Stands where that byte would, before the number as a varint. A program that knows narrow shapes only takes it
-/// for 255 columns, and refuses them.
+/// Marks a wide shape: it is stored in place of the byte, followed by the number as a varint. A
+/// program that knows only narrow shapes reads it as 255 columns and refuses them.
 const WIDE: u8 = 255;
 
 const KEYSPACES_ADDED: u8 = 1;
@@ -37,14 +37,16 @@ const SYNCED_BYTES: u8 = 11;
 
 /// One atomic change: all of it is in the database after a crash, or none.
 ///
-/// Within an edit keyspaces are added first, then trees change, then keyspaces are dropped, then others get new names.
+/// Within an edit, keyspaces are added first, then trees change, then keyspaces are dropped, then
+/// others are renamed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VersionEdit {
     /// New keyspaces.
     pub keyspaces_added: Vec<AddedKeyspace>,
     /// Keyspaces that are gone, with all their tables.
     pub keyspaces_dropped: Vec<KeyspaceId>,
-    /// Keyspaces that get another name or definition; what is dropped in the same edit leaves its name to them.
+    /// Keyspaces that get another name or definition. They may take the name of a keyspace that is
+    /// dropped in the same edit.
     pub keyspaces_changed: Vec<ChangedKeyspace>,
     /// Tables that join and leave, a keyspace at most once.
     pub trees: Vec<(KeyspaceId, TreeEdit)>,
@@ -60,8 +62,8 @@ pub struct VersionEdit {
     pub folders: Option<Vec<String>>,
     /// A number of this database alone, and of its backups and restored copies; never 0.
     pub identity: Option<u128>,
-    /// How many bytes of the manifest were synced when the edit was written, where that is not all
-    /// before it. [`super::Manifest`] says so; who makes an edit leaves it out.
+    /// How many bytes of the manifest were synced when the edit was written, if that is not all
+    /// bytes before it. [`super::Manifest`] sets it; the author of an edit leaves it out.
     pub synced_bytes: Option<u64>,
 }
 
@@ -569,7 +571,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// What a program wrote that knew one byte of columns, and what it makes of a shape that is wider.
+    /// What a program wrote that knew one byte of columns, and how it reads a shape that is wider.
     #[test]
     fn up_to_64_value_columns_are_counted_in_one_byte_and_more_behind_255() {
         let count_of = |values: usize| {

@@ -1,13 +1,14 @@
 //! The records of a manifest file: framing, checksums, and what a damaged tail means.
 //!
 //! # Why the frame has a checksum of its own
-//! A record's length must be trusted before its end is known. The frame's checksum covers the length
-//! and the record's place in the file, so a damaged length is told from a torn append, and a search
-//! for records behind the damage costs one short checksum a byte.
+//! A record's length must be trusted before its end is known. The frame's checksum covers the
+//! length and the record's position in the file. So a damaged length is told from a torn append,
+//! and a search for records behind the damage costs one short checksum for each byte.
 //!
 //! # Why the reader is told how much was acknowledged
-//! A damaged last record and an append that a crash cut short can be the same bytes. `CURRENT` says how long the
-//! file was when the last edit was acknowledged, so only what lies behind that may be unsound.
+//! A damaged last record and an append that a crash cut short can be the same bytes. `CURRENT` says
+//! how long the file was when the last edit was acknowledged, so only what lies behind that may be
+//! unsound.
 //!
 //! # How damage behind that is told from a power cut
 //! Several edits may lie there that were never synced, and a power cut keeps any part of them. An

@@ -9,16 +9,17 @@
 //!    before `CURRENT` was.
 //! 2. [`Manifest::append`] returns after the record is synced; only then may files that the edit
 //!    removed be deleted, and only then may readers see what it added.
-//! 3. `CURRENT` also says how long the file was when the last edit was acknowledged, so that damage to such
-//!    an edit is never taken for an append that a crash cut short. It is replaced after the record is
-//!    synced and before [`Manifest::append`] returns; a power cut may take the replacement back, never the record.
-//!    What [`Manifest::append_unsynced`] wrote counts after a crash only as far as it is found, in
-//!    order and without a gap.
+//! 3. `CURRENT` also says how long the file was when the last edit was acknowledged, so that damage
+//!    to such an edit is never taken for an append that a crash cut short. It is replaced after the
+//!    record is synced and before [`Manifest::append`] returns. A power cut may undo the
+//!    replacement, but never the record. What [`Manifest::append_unsynced`] wrote counts after a
+//!    crash only as far as it is found in order and without a gap.
 //! 4. After a failed write or sync nothing more is appended.
-//! 5. Bytes count as acknowledged only after a sync of them succeeded in the life that wrote them. What an opening finds
-//!    behind them may live in the page cache alone, and a sync would not help: after one that failed, Linux holds the
-//!    pages for clean. So such an opening appends nothing to the file; it writes all it read to a new one, synced
-//!    before `CURRENT` names it, and only then is anything removed or built on it.
+//! 5. Bytes count as acknowledged only after a sync of them succeeded in the process that wrote
+//!    them. What an opening finds behind them may live in the page cache alone, and a sync would
+//!    not help: after a failed sync, Linux treats the pages as clean. So such an opening appends
+//!    nothing to the file. It writes all it read to a new file, synced before `CURRENT` names it,
+//!    and only then is anything removed or built on it.
 
 mod edit;
 mod log;
@@ -88,8 +89,8 @@ impl Manifest {
         })
     }
 
-    /// Writes the manifest of a database whose tables are all there: of a backup. The folder becomes
-    /// a database by the last step, whole; its name and those in it are durable then.
+    /// Writes the manifest of a backup, a database whose tables all exist already. The last step
+    /// makes the folder a database, all or nothing. Its name and the names in it are durable then.
     ///
     /// # Errors
     /// A manifest that is there already, or a failed write.
@@ -101,8 +102,9 @@ impl Manifest {
         Ok(())
     }
 
-    /// Opens the manifest to append to it, and returns what all its edits say: they are on the disk then. Behind an
-    /// append that was not acknowledged a new file is begun. Files that `CURRENT` does not name are removed.
+    /// Opens the manifest to append to it, and returns what all its edits say; they are on the disk
+    /// then. If the file ends in an append that was not acknowledged, a new file is begun. Files
+    /// that `CURRENT` does not name are removed.
     ///
     /// # Errors
     /// Corruption with file and offset; a missing `CURRENT` is `NotFound` of the environment.
@@ -309,7 +311,8 @@ fn synced_bytes(offset: u64, edit: &[u8]) -> u64 {
     VersionEdit::decode(edit).map_or(0, |edit| edit.synced_bytes.unwrap_or(offset).min(offset))
 }
 
-/// Writes a file that holds one snapshot, and has `CURRENT` name it, durably; returns it and its bytes.
+/// Writes a file that holds one snapshot, and makes `CURRENT` name it, durably. Returns the file
+/// and its length in bytes.
 fn begin_file(
     env: &dyn Env,
     folder: &Path,
@@ -376,7 +379,8 @@ fn remove_others(env: &dyn Env, folder: &Path, keep: Option<u64>) -> Result<()> 
         name == CURRENT_NEW || number.is_some() && number != keep
     });
     if !names.is_empty() {
-        // Who renamed `CURRENT` may have been killed before the sync of it, and a power cut would bring the one before back.
+        // The process that renamed `CURRENT` may have been killed before it synced the folder, and
+        // a power cut would then restore the previous one.
         env.sync_folder(folder)?;
     }
     names.iter().try_for_each(|name| Ok(env.remove(&folder.join(name))?))

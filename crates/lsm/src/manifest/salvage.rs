@@ -1,9 +1,9 @@
 //! What a damaged manifest still says.
 //!
 //! # What is proof
-//! Every record has a checksum, and each edit was true when it was written. So the sound records before the
-//! first damage tell a state that the database was once in; what changed later is not known, and whoever
-//! uses the state says so.
+//! Every record has a checksum, and each edit was true when it was written. So the sound records
+//! before the first damage describe a state that the database once had. Later changes are not
+//! known, and the user of the state must say so.
 
 use super::edit::VersionEdit;
 use super::{CURRENT, Manifest, State, file_name, log, parse_file_name, synced_bytes};
@@ -71,7 +71,8 @@ impl Manifest {
                     Ok(())
                 },
             );
-            // `CURRENT` alone says that the last record is there; without it an edit may be cut off.
+            // Only `CURRENT` proves that the last record is present; without it an edit may be cut
+            // off.
             let is_newest = read.is_ok() && !damages.iter().any(|damage| damage.file == file);
             if let Err(corruption) = read
                 && !damages.contains(&corruption)

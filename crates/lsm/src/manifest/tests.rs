@@ -120,8 +120,8 @@ fn an_edit_torn_at_any_byte_is_as_if_it_had_not_been_written() {
     }
 }
 
-/// An append that was synced but not yet acknowledged when the power went; or one whose sync failed, so that the page
-/// cache alone has it, and no later sync of that file would write it.
+/// An append that was synced but not yet acknowledged when the power went; or an append whose sync
+/// failed, so that only the page cache has it and no later sync of that file would write it.
 #[test]
 fn a_whole_edit_behind_the_acknowledged_ones_counts_and_opening_writes_it_to_a_new_file() {
     let env = new_env();
@@ -161,8 +161,8 @@ fn a_manifest_cut_within_what_was_acknowledged_is_corruption() {
     assert!(matches!(error, Error::Corruption(_)), "{error}");
 }
 
-/// Found by reading: a damaged last edit passed for an append that a crash cut short, and the tables it
-/// had added were lost without a word.
+/// Found by reading: a damaged last edit was taken for an append that a crash cut short, and the
+/// tables it had added were lost silently.
 #[test]
 fn a_flipped_byte_is_corruption_also_in_the_last_edit() {
     let env = new_env();

@@ -1,7 +1,7 @@
 //! Append-only memory with stable addresses, shared without locks and without unsafe code.
 //!
 //! # Why chunks of doubling length
-//! A chunk never moves once it is there, so a reader follows an address while the writer appends. An
+//! A chunk never moves once it exists, so a reader follows an address while the writer appends. An
 //! address becomes (chunk, offset) by counting leading zeros, and thirty slots reach 2^32 words.
 //!
 //! # Invariants

@@ -3,8 +3,8 @@
 use super::{EntryRef, Memtable, Place};
 use base::KeyRef;
 
-/// A place among the versions of a memtable. It meets every entry that was there when the cursor was
-/// placed; of those inserted meanwhile it may meet some.
+/// A position among the versions of a memtable. It meets every entry that existed when the cursor
+/// was positioned. It may or may not meet those inserted meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub struct MemCursor<'a> {
     memtable: &'a Memtable,

@@ -1,7 +1,8 @@
 //! One version of a row, read where it lies.
 //!
 //! # Invariant
-//! An entry is linked into its leaf when all of it is written, and never changes: whoever has its place reads it whole.
+//! An entry is linked into its leaf when all of it is written, and never changes: a reader that has
+//! its address reads it whole.
 
 use super::arena::load;
 use super::{INLINE_WORDS_MAX, Memtable, Order, Place, node, push_seq_kind, tree};
@@ -58,7 +59,7 @@ pub(crate) struct Whole {
     pub(crate) kind: u8,
 }
 
-/// After so many older versions the next key is searched for.
+/// After this many older versions the cursor searches for the next key instead of stepping.
 pub(crate) const VERSIONS_MAX: usize = 16;
 
 impl<'a> EntryRef<'a> {
@@ -185,7 +186,8 @@ impl<'a> EntryRef<'a> {
         Some(node::read_bytes(&self.memtable.strings, load(value, 0), load(value, 1)))
     }
 
-    /// Fetches what says where the byte string of a value column lies, which [`EntryRef::bytes`] reads.
+    /// Prefetches the record that says where the byte string of a value column lies;
+    /// [`EntryRef::bytes`] reads it.
     #[inline]
     pub(crate) fn prefetch_bytes(&self, column: usize) {
         if let Some(value) = self.value(column) {
@@ -233,7 +235,8 @@ impl<'a> EntryRef<'a> {
         if entry.key_is(key.as_ref()) { entry.next_key() } else { Some(place) }
     }
 
-    /// Appends the value of one column to a column of its shape; a row without one where it has none.
+    /// Appends the value of one column to a column of its shape, or a null if the entry has no
+    /// value.
     pub fn append_value(&self, column: usize, out: &mut Column) {
         match out {
             Column::Words(out) => out.push(self.word(column)),

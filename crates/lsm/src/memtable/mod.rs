@@ -1,15 +1,16 @@
 //! The newest writes of a tree, in memory: versions of rows in (key, newest first) order.
 //!
 //! # Why a B+-tree in arenas
-//! Readers must never wait for the writer nor hold it up, and a graph's keys are two words. Leaves of 15
-//! entries in chunks that never move, filled slot by slot and replaced by fresh ones when they are full,
-//! give both without unsafe code; `docs/decisions/0003-memtable.md` has the figures against the
-//! alternatives.
+//! Readers must never wait for the writer nor hold it up, and a graph's keys are two words. Leaves
+//! have 15 entries and lie in chunks that never move. They are filled slot by slot and replaced by
+//! fresh ones when they are full. This gives both without unsafe code;
+//! `docs/decisions/0003-memtable.md` has the figures against the alternatives.
 //!
 //! # Invariants
 //! 1. One thread inserts at a time (a lock that the caller's own order keeps free).
 //! 2. An entry never changes and never goes away while the memtable lives.
-//! 3. Versions of one key come in the order of their numbers. (An increment knows the sum of those before it.)
+//! 3. Versions of one key come in the order of their numbers. (An increment knows the sum of those
+//!    before it.)
 //! 4. Entries may be there before their sequence number is published: readers skip what is newer
 //!    than their snapshot, and that is all they do.
 
@@ -104,8 +105,8 @@ struct ValuePlace {
     word: usize,
 }
 
-/// Values of at most this many words lie in the leaf, which is copied when it is split; longer ones lie
-/// in a record of their own.
+/// Values of at most this many words lie in the leaf, which is copied when it is split. Longer
+/// values lie in a record of their own.
 const INLINE_WORDS_MAX: usize = 2;
 
 /// Which keys the tree is compiled for.
@@ -164,7 +165,7 @@ fn bytes_probe(key: KeyRef<'_>) -> (u64, &[u8]) {
     }
 }
 
-/// An increment looks at so many deleted ranges.
+/// An increment looks at this many range tombstones at most.
 const RANGES_LOOKED_AT_MAX: usize = 8;
 
 /// Writer and memory cost of an empty memtable, about.
@@ -241,7 +242,8 @@ impl Memtable {
             writer.sorted.extend(0..writes.rows as u32);
             sort(&writes.keys, &mut writer.sorted);
         }
-        // All rows before the first is linked: in a loop of their own the misses of the cache overlap.
+        // Writes all rows before the first is linked: in a loop of their own, their cache misses
+        // overlap.
         for row in 0..writes.rows {
             let mut buffer = [0; base::WORDS_MAX];
             self.sift(key_at(&writes.keys, row, &mut buffer));
@@ -269,7 +271,7 @@ impl Memtable {
         }
     }
 
-    /// Words that values of so many words take in a leaf.
+    /// Words that a value of this many words takes in a leaf.
     fn leaf_words(value_words: usize) -> usize {
         if value_words > INLINE_WORDS_MAX { 1 } else { value_words }
     }
@@ -340,7 +342,8 @@ impl Memtable {
         Some(Whole { word: merge.apply(below.word, word)?, kind: below.kind })
     }
 
-    /// Versions of a key with a smaller number are deleted by a range; `None` where there are many ranges to look at.
+    /// A range tombstone deletes the versions of a key below this number. Returns `None` if there
+    /// are many ranges to look at.
     fn deleted_up_to(&self, key: KeyRef<'_>) -> Option<u64> {
         let ranges = self.tombstones.load();
         let over = ranges.iter().filter(|one| one.range.contains(key)).map(|one| one.seq);
@@ -549,8 +552,9 @@ impl Memtable {
         upper.is_none_or(|upper| fence.as_ref() < upper).then_some(fence)
     }
 
-    /// About how many versions lie in `range`: exactly where they are few, else as the shape of the tree
-    /// tells, which may be three times too few or too many where parts of it are filled unlike.
+    /// Estimates how many versions lie in `range`. The number is exact if they are few. Otherwise
+    /// it follows from the shape of the tree, and may be wrong by a factor of three where parts of
+    /// the tree are filled differently.
     pub(crate) fn estimate_versions(&self, range: &KeyRange) -> u64 {
         const COUNTED_MAX: u64 = 256;
         let upper = range.upper.as_ref().map(Key::as_ref);
@@ -697,7 +701,8 @@ pub(crate) fn key_at<'a>(
     }
 }
 
-/// Words that tell which of so many columns hold a value. Of one column, the entry's meta word tells it.
+/// Number of words that tell which columns hold a value. For one column, the entry's meta word
+/// tells it.
 fn validity_words(columns: usize) -> usize {
     if columns > 1 { columns.div_ceil(64) } else { 0 }
 }

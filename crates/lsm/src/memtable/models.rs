@@ -57,8 +57,9 @@ fn check_row(entry: EntryRef<'_>) {
     }
 }
 
-/// A memtable with `present` in it; a writer adds `added` one by one and publishes each, while two readers scan
-/// and look up. Whatever was published when a reader came, it finds, in order, once and whole.
+/// Starts with a memtable that holds `present`. A writer adds `added` one by one and publishes
+/// each, while two readers scan and look up. A reader finds everything that was published before it
+/// started, in order, once and whole.
 fn grow(shape: &Shape, present: &[u64], added: &[u64]) {
     let memtable = Arc::new(Memtable::new(shape));
     memtable.insert(&batch(shape, present), Kinds::Uniform(Kind::Put), 1);
@@ -124,7 +125,8 @@ fn leaves_added_at_either_end_are_found() {
 
 #[test]
 fn an_inner_node_that_is_split_loses_no_row() {
-    // Filled in order, 15 leaves of 15 fill an inner node; a row in the middle splits a leaf and that node.
+    // Filled in order, 15 leaves of 15 entries fill an inner node. A row in the middle splits a
+    // leaf and that node.
     explore("inner node", || grow(&words(), &tens(225), &[2005, 2006]));
 }
 

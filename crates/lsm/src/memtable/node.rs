@@ -24,13 +24,15 @@ pub(super) const HEADER: usize = 2;
 pub(super) const SEQ_STORED_MAX: u64 = (1 << 56) - 1;
 
 const NULLS_BIT: u64 = 1 << 7;
-/// Of an increment: the second value word says what it makes together with all older versions of its key in the memtable ...
+/// Set on an increment: the second value word is its combination with all older versions of its key
+/// in the memtable ...
 pub(super) const WHOLE_BIT: u64 = 1 << 6;
-/// ... of which one is a put or a delete.
+/// ... and one of those versions is a put or a delete.
 pub(super) const CLOSED_BIT: u64 = 1 << 5;
 
-/// Which slots are filled, in the order of their keys: the slot of rank `i` in the `i`-th four bits,
-/// the number of slots in the top four. Slots are filled in the order of their numbers.
+/// Which slots are filled, in the order of their keys. The slot of rank `i` is in the `i`-th four
+/// bits, and the number of slots is in the top four. Slots are filled in the order of their
+/// numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SlotOrder(pub(super) u64);
 
@@ -126,7 +128,8 @@ impl<const K: usize> NodeKey for WordsKey<K> {
     }
 }
 
-/// A byte string: its first eight bytes as a big-endian word, then slot and length, then the offset.
+/// A byte string: its first eight bytes as a big-endian word, then slot and length, then the
+/// offset.
 #[derive(Debug)]
 pub(super) struct BytesKey;
 

@@ -37,15 +37,17 @@ pub(crate) fn sort(keys: &Keys, rows: &mut [u32]) {
     rows.sort_unstable_by(|&a, &b| compare_rows(keys, a as usize, b as usize).then(a.cmp(&b)));
 }
 
-/// Spreads the rows by their first word over buckets of about four, as if words were drawn evenly between the least and the
-/// greatest, and sorts each bucket: of hashes that leaves a few comparisons a row, of anything else it costs a pass.
+/// Distributes the rows by their first word over buckets of about four, as if words were drawn
+/// evenly between the least and the greatest, and sorts each bucket. For hashes this leaves a few
+/// comparisons per row; for other words it costs one pass.
 fn sort_words(first: &[u64], rest: &[Vec<u64>], rows: &mut [u32]) {
     let words = || rows.iter().map(|&row| first[row as usize]);
     let min = words().min().unwrap_or(0);
     let max = words().max().unwrap_or(0);
     let buckets = (rows.len() / 4).next_power_of_two();
     let shift = (u64::BITS - (max - min).leading_zeros()).saturating_sub(buckets.ilog2());
-    // No bucket past the last: the word's distance has so many bits more than a bucket's number.
+    // Never exceeds the last bucket: the shift is the number of bits by which the word's distance
+    // is longer than a bucket's number.
     let bucket = |word: u64| ((word - min) >> shift) as usize;
     let mut ends = vec![0_u32; buckets];
     words().for_each(|word| ends[bucket(word)] += 1);

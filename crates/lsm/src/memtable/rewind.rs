@@ -4,7 +4,8 @@ use super::{EntryRef, Kinds, Memtable};
 use base::Batch;
 
 impl Memtable {
-    /// A memtable of the versions and range tombstones whose number is at most `seq`: what a transaction goes back to.
+    /// Copies the versions and range tombstones whose number is at most `seq` into a memtable: what
+    /// a transaction rolls back to.
     #[must_use]
     pub fn up_to(&self, seq: u64) -> Self {
         let older = Self::new(&self.shape);

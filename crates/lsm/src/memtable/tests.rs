@@ -161,7 +161,8 @@ enum Arrival {
 }
 
 impl Arrival {
-    /// Key of the `i`-th version written. Of the scattered ones, each seventh is a key that was there before.
+    /// Key of the `i`-th version written. In the scattered order, every seventh key repeats an
+    /// earlier one.
     fn key(self, i: u64) -> u64 {
         match self {
             Self::Ascending => i,
@@ -174,7 +175,8 @@ impl Arrival {
     }
 }
 
-/// What a reader of the first `published` versions must find from `from` on, at most `count` of them.
+/// What a reader of the first `published` versions must find starting at `from`, at most `count`
+/// versions.
 fn check_prefix(memtable: &Memtable, arrival: Arrival, published: u64, from: u64, count: usize) {
     let mut cursor = memtable.cursor(KeyRef::Words(&[from]));
     let (mut found, mut last, mut highest) = (0, None, from);

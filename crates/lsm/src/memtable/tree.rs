@@ -1,20 +1,21 @@
 //! A B+-tree for one writer and any number of readers, compiled for the length of its keys.
 //!
 //! # Why readers need no lock
-//! A slot is written while no reader looks at it, and one store of the node's order publishes it. A full
-//! node is copied into two fresh ones that a store in its parent publishes. The old node keeps what it
-//! held, so whoever still reads it sees what there was when he came.
+//! A slot is written while no reader looks at it, and one store of the node's order publishes it. A
+//! full node is copied into two fresh ones that a store in its parent publishes. The old node keeps
+//! its contents, so a reader still in it sees what existed when it came.
 //!
 //! # Invariants
 //! 1. Entries are in (key ascending, sequence number descending) order; of two equal ones the later
 //!    inserted comes first, so it counts as newer.
 //! 2. A slot is filled once, before the store (release order) of the order that names it.
-//! 3. A node that was replaced never changes again but for its links. The leaf after a leaf begins where
-//!    it ends, or ended when it was replaced; so who follows links from a leaf meets everything that
-//!    was there when he came to it.
-//! 4. A child's address changes only to the left half of that child, and only after the order of the
-//!    node has changed to name the right half: who sees the same order before and after he loads a
-//!    child has the right one. A node's order changes at most 15 times, so that ends.
+//! 3. A node that was replaced never changes again, except for its links. The leaf after a leaf
+//!    begins where that leaf ends, or ended when it was replaced. So a reader that follows links
+//!    from a leaf meets everything that existed when it came to it.
+//! 4. A child's address changes only to the left half of that child, and only after the order of
+//!    the node has changed to name the right half. So a reader that sees the same order before and
+//!    after it loads a child has the right child. A node's order changes at most 15 times, so the
+//!    retries end.
 //! 5. The first slot of an inner node is its lower bound; of the leftmost, less than every entry.
 
 use super::arena::{BytesArena, WordArena, load, store};
@@ -28,15 +29,15 @@ pub(super) const NIL: u32 = 0;
 /// The tree never grows higher: nodes have seven children at least, or were filled in order.
 const HEIGHT_MAX: usize = 32;
 
-/// Where an entry lies: in which slot of which leaf, as the reader found it.
+/// Where an entry lies: the leaf and the slot in it, as the reader found it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(super) leaf: u32,
     pub(super) slot: u32,
 }
 
-/// Every slot that a leaf of the tree has or could have: each is as likely to be drawn as any other,
-/// whatever its leaf holds, so entries are drawn uniformly although their number is not looked at.
+/// Every slot that a leaf of the tree has or could have. Each slot is as likely to be drawn as any
+/// other, whatever its leaf holds, so entries are drawn uniformly without knowing their number.
 #[derive(Debug)]
 pub(crate) struct SlotSpace {
     root: u64,
@@ -168,8 +169,8 @@ impl<N: NodeKey> Tree<'_, N> {
         N::rank(&node[HEADER..], stride, order, self.bytes, probe, seq)
     }
 
-    /// The leaf where (`probe`, `seq`) belongs; `step` gets each inner node with rank, slot count and
-    /// slot addresses it needs.
+    /// The leaf where (`probe`, `seq`) belongs. `step` gets each inner node with rank, slot count
+    /// and the slot addresses it needs.
     #[inline]
     fn descend(
         &self,
@@ -237,9 +238,9 @@ impl<N: NodeKey> Tree<'_, N> {
         (order.len() > 0).then(|| Place { leaf, slot: order.slot(0) as u32 })
     }
 
-    /// Address of a slot whose key is the bound of a leaf up to `leaves` leaves before the one where
-    /// `upper` belongs (`None`: the last leaf); `None` where one leaf is all there is. The key is one of
-    /// an entry before `upper`, or that of the slot that stands for the smallest key of all.
+    /// Address of a slot whose key is the bound of a leaf up to `leaves` leaves before the one
+    /// where `upper` belongs (`None`: the last leaf). Returns `None` if there is only one leaf. The
+    /// key is one of an entry before `upper`, or that of the slot for the smallest key of all.
     pub(super) fn fence(&self, upper: Option<N::Probe<'_>>, leaves: usize) -> Option<u32> {
         let pick = |node: &[AtomicU64], order: SlotOrder| {
             let rank = match upper {
@@ -256,7 +257,8 @@ impl<N: NodeKey> Tree<'_, N> {
         fence
     }
 
-    /// Which share of the entries lies before `upper` (`None`: all), if nodes of one level are alike.
+    /// The fraction of entries before `upper` (`None`: all), assuming that nodes of one level are
+    /// alike.
     pub(super) fn share_before(&self, upper: Option<N::Probe<'_>>) -> f64 {
         let Some(upper) = upper else { return 1.0 };
         let (mut before, mut share) = (0.0, 1.0);
@@ -346,8 +348,9 @@ impl<N: NodeKey> Tree<'_, N> {
         leaf
     }
 
-    /// Inserts before all entries that are not before (`probe`, `seq`) what `write` writes, which has
-    /// that key and number; it is told which entry comes behind. `free` is the next free address of the arena.
+    /// Inserts the entry that `write` writes, with key and number (`probe`, `seq`), before all
+    /// entries that do not sort before it. `write` is told which entry comes next. `free` is the
+    /// next free address of the arena.
     pub(super) fn insert(
         &self,
         finger: &mut Finger,
@@ -375,8 +378,8 @@ impl<N: NodeKey> Tree<'_, N> {
             path.len += 1;
         });
         finger.last = None;
-        // Who inserts in order fills leaves whole: where the last slot filled is next to the new entry,
-        // this is taken for such an order, and the leaf stays as it is.
+        // A writer that inserts in order fills leaves completely. If the slot filled last is next
+        // to the new entry, the inserts are assumed to be in order, and the leaf is not split.
         if rank == SLOTS && order.slot(SLOTS - 1) == SLOTS - 1 {
             let right = self.single(free, links(leaf, next_leaf(node)), write);
             self.link(right);
@@ -469,7 +472,7 @@ impl<N: NodeKey> Tree<'_, N> {
         store(slot, 1 + N::WORDS, u64::from(child));
     }
 
-    /// Publishes that the child that `path` ends with is now `left` (itself if `None`) up to the bound at
+    /// Publishes that the last child of `path` is now `left` (itself if `None`) up to the bound at
     /// address `sep`, and `right` from there.
     fn replace(&self, path: &mut Path, free: &mut u32, left: Option<u32>, sep: u32, right: u32) {
         let Some(level) = path.len.checked_sub(1) else {

@@ -1,16 +1,17 @@
 //! Entries one after the other, leaf by leaf, for those who take many.
 //!
 //! # Why beside the cursor
-//! A cursor is a place, and finds its leaf anew at each step. Who takes a thousand entries stays in a leaf while it lasts, and fetches the
-//! next one meanwhile: leaves lie where they were made, so each is a wait for memory.
+//! A cursor is a position, and finds its leaf again at each step. A scan of a thousand entries
+//! stays in a leaf until its end, and prefetches the next one meanwhile. Leaves lie where they were
+//! allocated, so each one costs a wait for memory.
 
 use super::tree::{self, Place};
 use super::{EntryRef, Memtable, SLOTS, node};
 use base::prefetch::prefetch_value;
 use env::sync::atomic::AtomicU64;
 
-/// A place among the versions of a memtable, in its leaf. It meets every entry that was there when it came to the leaf; of those inserted meanwhile it may meet
-/// some.
+/// A position among the versions of a memtable, in its leaf. It meets every entry that existed when
+/// it came to the leaf. It may or may not meet those inserted meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walk<'a> {
     memtable: &'a Memtable,

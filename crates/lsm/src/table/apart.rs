@@ -1,20 +1,24 @@
 //! Values that stand apart from the heads of their blocks: read one by one, and kept one by one.
 //!
 //! # Why
-//! Who looks for one value of 1 KiB wants neither the block of 8 KiB around it, nor to keep that for what is beside it. A
-//! block's head, keys and where each value lies, is a hundredth of the block: heads stay in the cache, and a look-up reads
-//! its value alone, to its place in the caller's batch (keys apart from values within one file; between files that is
-//! `WiscKey`, Lu et al., FAST 2016, which gives up the order that ranges are read in).
+//! A lookup of one value of 1 KiB should neither read the 8 KiB block around it, nor keep the
+//! values beside it in memory. A block's header holds the keys and where each value lies, and is a
+//! hundredth of the block. Headers stay in the cache, and a lookup reads its value alone, straight
+//! to its place in the caller's batch. This separates keys from values within one file. `WiscKey`
+//! (Lu et al., FAST 2016) separates them between files, and gives up the order that ranges are read
+//! in.
 //!
 //! # Invariants
 //! 1. A value is compared with the checksum that its head has of it whenever it is read.
-//! 2. A kept value's bytes are counted, and it has an entry in the cache's queue, as long as its head is in the cache; both
-//!    change under the queue's lock only.
-//! 3. A place's own lock is held to copy a pointer, never for a read, and no other is taken beneath it.
+//! 2. A kept value's bytes are counted, and it has an entry in the cache's queue, as long as its
+//!    header is in the cache. Both change under the queue's lock only.
+//! 3. The lock of a value's place is held to copy a pointer, never for a read, and no other lock is
+//!    taken while it is held.
 //!
-//! # Why a lock a value and no swapped pointer
-//! `arc-swap` looks through what all threads hold whenever such a pointer changes or is dropped: of a run of 100,000 look-ups a
-//! quarter went into dropping the empty places of the heads that it had met.
+//! # Why a lock for each value and no swapped pointer
+//! `arc-swap` looks through what all threads hold whenever such a pointer changes or is dropped. In
+//! a run of 100,000 lookups a quarter of the time went into dropping the empty places of the
+//! headers that it had met.
 
 use super::cache::Slots;
 use super::reader::{CUT_BLOCK, ends_before};
@@ -30,14 +34,16 @@ use env::{EnvError, FileRead, RandomReadFile};
 use std::ops::{Deref, Range};
 use std::sync::{Arc, Weak};
 
-/// Of so many rows in a row, at most, values are kept and taken from there one by one; of more they are read.
+/// In ranges of at most this many consecutive rows, values are kept and taken from the cache one by
+/// one. In longer ranges they are read.
 const KEPT_ROWS: usize = 16;
 
 /// Rows on each side that are read along with one, at most, and the bytes of all of them.
 const BESIDE_ROWS: usize = 4;
 const BESIDE_BYTES: usize = 8 << 10;
 
-/// Lines of each kept value that are fetched before the first of a batch is copied; the processor itself fetches what follows them.
+/// Cache lines of each kept value that are prefetched before the first value of a batch is copied.
+/// The processor itself prefetches the lines after them.
 const FETCHED_LINES: usize = 4;
 
 /// A value in memory of its own.
@@ -73,7 +79,8 @@ pub(super) struct Apart {
     home: Home,
     /// Of each row.
     places: Box<[Place]>,
-    /// Of each row: its value is kept, and was asked for since the queue last looked at it; or it is not, and was asked for once.
+    /// For each row: if its value is kept, whether it was asked for since the queue last looked at
+    /// it. If it is not kept, whether it was asked for once.
     asked: Box<[AtomicBool]>,
 }
 
@@ -131,7 +138,8 @@ impl Apart {
         self.places.get(row).is_some_and(|place| place.lock().is_some())
     }
 
-    /// Keeps the value of a row if none is; returns whether it does. For the cache, as what follows.
+    /// Keeps the value of a row if none is kept; returns whether it did. Called by the cache, as
+    /// are the methods below.
     pub(super) fn put(&self, row: usize, value: &Value) -> bool {
         let mut place = self.places[row].lock();
         if place.is_some() {
@@ -163,7 +171,8 @@ impl Apart {
         self.places.iter().filter_map(|place| place.lock().clone())
     }
 
-    /// Whether a value that has to be read is to be kept: the second time that it is asked for, where the kernel keeps it too.
+    /// Whether a value that has to be read should be kept. If the kernel caches it too, that is
+    /// from the second request on.
     fn is_wanted(&self, row: usize) -> bool {
         self.home.direct || self.asked[row].swap(true, Relaxed)
     }
@@ -175,7 +184,8 @@ impl Apart {
         }
     }
 
-    /// Appends the values of some rows of `block`, whose values these are; validity is the caller's.
+    /// Appends the values of some rows of `block`, to which these values belong. The caller appends
+    /// the validity.
     ///
     /// # Errors
     /// A failed read, or corruption; `out` is then as it was.
@@ -242,8 +252,8 @@ impl Apart {
         Ok(())
     }
 
-    /// The rows to be read along with a row whose neighbour is kept: what is asked for lies close together then, as the newest keys
-    /// do. Only where nobody else keeps what lies beside a value.
+    /// The rows to read along with a row whose neighbor is kept: requests are then clustered, as
+    /// for the newest keys. Only if no other cache keeps what lies beside a value.
     fn rows_beside(&self, strings: &ApartReader<'_>, row: usize) -> Range<usize> {
         let is_kept = |row: &usize| self.is_kept(*row);
         let (first, last) = (row.saturating_sub(BESIDE_ROWS), row + 1 + BESIDE_ROWS);
@@ -299,7 +309,7 @@ impl Apart {
         let at = |offset: usize| (self.heap.start + offset as u64).checked_sub(start);
         if let (false, Some(from), Some(to)) = (span.is_empty(), at(span.start), at(span.end))
             && let Some(value) = bytes.get(from as usize..to as usize)
-            // Of one that is damaged, who asks for it is told.
+            // A damaged value is reported to the caller that asks for it.
             && self.check(block, row, value).is_ok()
         {
             self.keep(block, row, &Value::from(value));
@@ -339,7 +349,8 @@ impl Apart {
     }
 }
 
-/// The values of these rows of heads; those that are not kept are read in one batch, and perhaps kept if `keep`.
+/// The values of these rows of headers. Those that are not kept are read in one batch, and may then
+/// be kept if `keep`.
 ///
 /// # Errors
 /// A failed read, or corruption.

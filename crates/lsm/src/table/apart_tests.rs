@@ -1,4 +1,5 @@
-//! Values that stand apart: read alone as they are read with their block, refused when they are damaged, kept within the budget.
+//! Tests of separated values: they read the same alone as with their block, are refused when they
+//! are damaged, and stay within the budget.
 
 use super::tests::{How, Row, Value, build, context, file_of, write_bytes};
 use super::{BlockCache, Fill, Table, TableMeta, TableOptions, read_values};

@@ -8,8 +8,8 @@
 //! 1. The bytes passed their checksum before a [`Block`] exists, so what a malformed column would
 //!    make of a look-up is only ever a wrong row number, not a panic.
 //! 2. Rows are in (key ascending, sequence number descending) order.
-//! 3. A block may be its head alone, where values stand apart ([`Block::is_head`]): all but those values is there, and they
-//!    are read by [`Block::append_read`] only.
+//! 3. A block may be its header alone if its values are separated ([`Block::is_head`]). Everything
+//!    but those values is present, and only [`Block::append_read`] reads them.
 
 mod columns;
 
@@ -86,8 +86,8 @@ impl From<Vec<u8>> for BlockBytes {
 }
 
 impl Block {
-    /// Takes apart checked bytes of a whole block (values that stand apart are compared with their checksums here). Rows that
-    /// store sequence number 0 read as `global_seq`.
+    /// Parses checked bytes of a whole block, and compares separated values with their checksums.
+    /// Rows that store sequence number 0 read as `global_seq`.
     ///
     /// # Errors
     /// If the bytes are no block of this shape.
@@ -102,8 +102,8 @@ impl Block {
         Ok(Self { cell, apart: None })
     }
 
-    /// The same for the bytes of a block's head, whose values are read from where `apart` says, given their column, the rows, and the
-    /// bytes of all of them.
+    /// The same for the bytes of a block's header. `apart` reads its values, given their column,
+    /// the rows, and the bytes of all of them.
     ///
     /// # Errors
     /// If the bytes are no head of a block of this shape.
@@ -260,7 +260,8 @@ impl Block {
         Projection { values: projection.values & !lacked, ..projection }
     }
 
-    /// Appends which rows hold a value that the head lacks; before them the column had so many.
+    /// Appends which rows hold a value that the header lacks. `before` is the length of the column
+    /// so far.
     fn append_valid(&self, before: usize, rows: Range<usize>, out: &mut BytesColumn) {
         if let Some(apart) = &self.apart {
             let value = &self.columns().values[apart.column];
@@ -451,7 +452,8 @@ impl Block {
         self.columns().touch(row, projection);
     }
 
-    /// Fetches the projected words of a row, so far as it needs no other memory to know where they are.
+    /// Prefetches the projected words of a row, as far as their addresses are known without other
+    /// memory reads.
     #[inline]
     pub(crate) fn prefetch_row(&self, row: usize, projection: Projection) {
         for (i, value) in self.columns().values.iter().enumerate() {
@@ -528,8 +530,8 @@ impl Block {
         columns.append_values(rows, projection, &mut out.values);
     }
 
-    /// [`Self::rows_in`] and [`Self::append_to`] in one: for an adjacency it saves the search for the
-    /// run of the first row. Returns the rows.
+    /// [`Self::rows_in`] and [`Self::append_to`] in one. For an adjacency it saves the search for
+    /// the run of the first row. Returns the rows.
     pub fn append_range(
         &self,
         range: &KeyRange,
@@ -606,7 +608,7 @@ impl Block {
     /// Writes the rows of one run over those from `at` on of the projected columns of `out`.
     ///
     /// # Panics
-    /// If `out` has not so many rows, or the block is no adjacency.
+    /// If `out` has a different number of rows, or the block is not an adjacency.
     pub(crate) fn write_run(
         &self,
         word: u64,

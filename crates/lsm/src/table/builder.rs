@@ -5,10 +5,10 @@
 //! of a block that an input ends in is copied. So the cost of a row is its encoding and its hash.
 //!
 //! # Invariants
-//! 1. Blocks are closed where the first key word (or a key of one word or bytes) changes, if that is
-//!    within the last eighth of a block, so that most adjacencies lie in one block.
-//! 2. `pending` never holds more rows than a block; whether it is full is decided when the row after
-//!    it is known.
+//! 1. Blocks are closed where the first key word (or a key of one word or bytes) changes, if that
+//!    is within the last eighth of a block, so that most adjacencies lie in one block.
+//! 2. `pending` never holds more rows than a block. Whether it is full is decided when the row
+//!    after it is known.
 
 use super::block::BLOCK_ROWS_LIMIT;
 use super::encode::{
@@ -52,7 +52,8 @@ pub struct TableBuilder {
     block: Vec<u8>,
     /// Blocks in a row whose strings compression did not shrink.
     stubborn_blocks: usize,
-    /// The values of the block before stand apart, and were long enough to: the next block may be as long as such blocks are.
+    /// The previous block has separated values, and they were long enough for it: the next block
+    /// may be as long as such blocks are.
     is_apart: bool,
     index: Index,
     key_filter: Option<FilterBuilder>,
@@ -269,7 +270,8 @@ impl TableBuilder {
         if compress {
             encoded = encode_block(rows, range.clone(), Strings::Compress, &mut self.block);
         }
-        // A block that became as long as those whose values stand apart is one of them, whatever came last.
+        // A block that became as long as blocks with separated values is one of them, whatever its
+        // last rows were.
         let bytes = self.apart_bytes(rows, range.clone());
         let is_long = bytes > 0
             && bytes >= self.options.apart_value_bytes_min.saturating_mul(range.len() as u64);
@@ -312,8 +314,8 @@ impl TableBuilder {
         self.options.compress && (patient || retry)
     }
 
-    /// Whether the next block may be as long as those whose values stand apart. Where compression is tried it is as short as
-    /// others, for it may pay.
+    /// Whether the next block may be as long as blocks with separated values. If compression is
+    /// tried, it is as short as other blocks, because compression may pay.
     fn fills_apart(&self) -> bool {
         self.is_apart && !self.compresses()
     }

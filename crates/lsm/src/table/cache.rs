@@ -9,10 +9,12 @@
 //! 1. A filled slot has exactly one entry in the queue, and its bytes are counted once; both change
 //!    only under the queue's lock.
 //! 2. Closing a table gives back its bytes without that lock; its entries are dropped when met.
-//! 3. A hit of a block writes at most one flag, and only if it is not set already; one of a value takes its place's lock.
-//! 4. A slot that holds the head of a block may come to hold the whole of it, never the other way round before it was emptied.
-//! 5. The queue also has the values that are kept of a head; when the head goes, its values go, and their entries are
-//!    dropped when met.
+//! 3. A hit of a block writes at most one flag, and only if it is not set already. A hit of a value
+//!    takes the lock of its place.
+//! 4. A slot that holds the header of a block may later hold the whole block. The reverse needs the
+//!    slot to be emptied first.
+//! 5. The queue also has the kept values of a header. When the header is evicted, its values are
+//!    too, and their entries are dropped when the queue reaches them.
 
 use super::Block;
 use super::apart::{self, Apart, Value};
@@ -25,18 +27,19 @@ use env::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
-/// What a read does to the cache. Where the kernel keeps what was read too, a block is kept here only from the second time on that
-/// it is asked for: what is never asked for again pushes nothing out, and costs no fresh memory, whose page faults take
-/// longer than to read a block again from the kernel's cache.
+/// What a read does to the cache. If the kernel caches what was read too, a block is kept here only
+/// from the second request on. A block that is never requested again then evicts nothing, and costs
+/// no fresh memory: page faults take longer than reading a block again from the kernel's cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// The block may be wanted again: it pushes out others.
     Keep,
     /// The block is wanted in a moment: kept at once.
     Ahead,
-    /// A block of a short range: with direct reads as `Keep`, but from the second time on; else it is not kept.
+    /// A block of a short range. With direct reads it is treated as `Keep`, but from the second
+    /// request on; otherwise it is not kept.
     Range,
-    /// A scan's block: it takes free room when it comes by for the second time, and pushes out nothing.
+    /// A scan's block. It takes free room when it is read for the second time, and evicts nothing.
     Once,
 }
 
@@ -123,8 +126,9 @@ impl BlockCache {
         Self::with_filters(budget_bytes, u64::MAX)
     }
 
-    /// The same, where filters may take `filter_bytes_max`. A table that is opened when they are used up goes
-    /// without: filters grow with the data, and a limit is one only if nothing that grows is outside of it.
+    /// The same, but filters may take `filter_bytes_max`. A table that is opened when they are used
+    /// up has no filter: filters grow with the data, and a memory limit must include everything
+    /// that grows.
     #[must_use]
     pub fn with_filters(budget_bytes: u64, filter_bytes_max: u64) -> Self {
         Self {
@@ -176,8 +180,9 @@ impl BlockCache {
         Reservation { bytes, filter_bytes: 0, counters: Arc::clone(&self.counters) }
     }
 
-    /// The same for a filter, where there is room for it. One of the bottom level, which answers for the oldest
-    /// rows, leaves a quarter of the room to newer tables: those are asked first and hold the key least often.
+    /// The same for a filter, if there is room for it. A filter of the bottom level, which covers
+    /// the oldest rows, leaves a quarter of the room to newer tables: those are asked first and
+    /// hold the key least often.
     pub(super) fn reserve_filter(&self, bytes: u64, bottom: bool) -> Option<Reservation> {
         let max = self.filter_bytes_max - if bottom { self.filter_bytes_max / 4 } else { 0 };
         let before = self.counters.filter_bytes.fetch_add(bytes, Relaxed);
@@ -255,7 +260,7 @@ impl BlockCache {
         drop(evicted);
     }
 
-    /// Empties slots until the budget holds, and lets go of entries of what is gone where they have become many.
+    /// Empties slots until the budget holds, and drops stale entries if they have become many.
     fn make_room(&self, queue: &mut VecDeque<Entry>) -> Vec<Evicted> {
         if queue.len() as u64 > 2 * self.counters.entries.load(Relaxed) + DEAD_MAX {
             queue.retain(Entry::is_filled);
@@ -300,7 +305,7 @@ impl BlockCache {
 }
 
 impl Counters {
-    /// A block is no longer in its slot: nor are the values that were kept of it, which are returned.
+    /// Removes the kept values of a block that is no longer in its slot, and returns them.
     fn forget(&self, block: &Block) -> Vec<Value> {
         let (mut bytes, mut entries) = (block.memory_bytes(), 1);
         let mut values = Vec::new();
@@ -330,7 +335,8 @@ impl Slots {
         Some(block)
     }
 
-    /// Fetches the count of the block's owners, which [`Self::get`] changes, and what stands beside it.
+    /// Prefetches the count of the block's owners, which [`Self::get`] changes, and the fields
+    /// beside it.
     #[inline]
     pub(super) fn prefetch(&self, index: usize) {
         let address = self.slots[index].address.load(Relaxed);

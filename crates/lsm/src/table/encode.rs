@@ -21,7 +21,8 @@ pub(super) const HAS_SEQS: u8 = 1;
 pub(super) const HAS_KINDS: u8 = 2;
 /// A key is in the block more than once.
 pub(super) const HAS_REPEATS: u8 = 4;
-/// The strings of the one column that has strings stand behind the sections, which are the block's head.
+/// The strings of the only string column are stored behind the sections, which form the block's
+/// header.
 pub(super) const IS_APART: u8 = 8;
 const FLAGS: u8 = HAS_SEQS | HAS_KINDS | HAS_REPEATS | IS_APART;
 
@@ -38,7 +39,8 @@ pub(super) enum Strings {
     Compress,
     /// They stand in the block as they are.
     Keep,
-    /// Those of the one column of values that has strings stand behind the block's head; keys are compressed, where that pays, or not.
+    /// The strings of the only string column among the values are stored behind the block's header.
+    /// Keys are compressed if that pays, or not.
     Apart { compress_keys: bool },
 }
 
@@ -156,8 +158,8 @@ fn encode_validity(
     all_valid
 }
 
-/// The one value column that has strings, which may stand apart. Not where columns share a bit of a projection: a read
-/// could not leave this one out and take another.
+/// The only value column that has strings, which may be separated. `None` if columns share a bit of
+/// a projection: a read could not leave this column out and take another.
 pub(super) fn apart_column(shape: &Shape) -> Option<usize> {
     if shape.values.len() > 64 {
         return None;
@@ -192,7 +194,8 @@ fn has_repeats(keys: &Keys, range: Range<usize>) -> bool {
     range.skip(1).any(|row| same_key(keys, row))
 }
 
-/// A block's head and where its sections lie. Strings that stand apart are behind them, or were not read along.
+/// A block's header and where its sections lie. Separated strings are behind them, or were not read
+/// along.
 #[derive(Debug)]
 pub(super) struct Sections<'a> {
     pub(super) rows: usize,

@@ -1,12 +1,14 @@
 //! Head and value of a look-up that finds neither in the cache, in one wait.
 //!
 //! # Why a guess
-//! Where a value lies is said by the head of its block, so who has neither would wait for the device twice. But the fences
-//! say between which keys a block lies and how long it is: a key that stands a third of the way between its first and its
-//! last one lies about a third of the way into the block. Numbers that were counted up lie exactly there, random ones
-//! within a few rows (the k-th of n uniform keys: at most sqrt(n) / 2 rows from there, by the standard deviation).
-//! So a window around that place is read beside the head (interpolation search, Peterson 1957). A guess that misses, or
-//! cannot be read, costs the bytes of the window; the rest is then read as if nothing had been guessed.
+//! The header of a block says where a value lies, so a lookup that has neither would wait for the
+//! device twice. But the fences give the keys between which a block lies and its length: a key a
+//! third of the way between the first and the last key lies about a third of the way into the
+//! block. Consecutive numbers lie exactly there, random ones within a few rows (the k-th of n
+//! uniform keys: at most sqrt(n) / 2 rows from there, by the standard deviation). So a window
+//! around that position is read beside the header (interpolation search, Peterson 1957). A guess
+//! that misses, or cannot be read, costs the bytes of the window; the rest is then read as if there
+//! had been no guess.
 
 use super::block::{BlockBytes, Part};
 use super::encode::apart_column;
@@ -17,7 +19,8 @@ use env::FileRead;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes read around where a value may lie. A device gives so many in little more time than one page.
+/// Bytes read around where a value may lie. A device returns this many in little more time than one
+/// page.
 const WINDOW_BYTES: u64 = 16 << 10;
 
 /// Values longer than this, on average, are not guessed: the window would seldom hold one whole.
@@ -96,7 +99,8 @@ impl Table {
     }
 }
 
-/// How far `key` is on the way from `first` to `last`, from 0 to 1, as numbers; `None` if it does not lie between them.
+/// The position of `key` between `first` and `last` as numbers, from 0 to 1. `None` if it does not
+/// lie between them.
 fn share(first: KeyRef<'_>, last: KeyRef<'_>, key: KeyRef<'_>) -> Option<f64> {
     let (first, last, key) = match (first, last, key) {
         (KeyRef::Words(first), KeyRef::Words(last), KeyRef::Words(key)) => {

@@ -7,7 +7,8 @@
 //! # Invariants
 //! 1. First and last keys ascend; a block's last key may be the next one's first (two versions).
 //! 2. Blocks lie one behind the other from byte 0 on.
-//! 3. A block whose values stand apart begins with its head, whose length is here and which its checksum covers.
+//! 3. A block with separated values begins with its header. Its length is stored here, and its
+//!    checksum covers the length.
 
 use super::layout::{take_bytes, take_u64, take_varint};
 use super::sampled_words::SampledWords;
@@ -25,7 +26,8 @@ pub(super) struct Index {
     offsets: Vec<u64>,
     rows: Vec<u64>,
     checksums: Vec<u64>,
-    /// Bytes of each block's head, 0 where nothing stands apart from it; empty if that is so of all.
+    /// Bytes of each block's header, 0 if the block has no separated values. Empty if no block has
+    /// any.
     heads: Vec<u64>,
     first: Keys,
     last: Keys,
@@ -105,12 +107,14 @@ impl Index {
         self.rows[i] as usize
     }
 
-    /// Rows of all blocks. Saturating, because the counts are anything until they are compared with the manifest's.
+    /// Rows of all blocks. Saturating, because the counts may be anything until they are compared
+    /// with the manifest's.
     pub(super) fn rows_in_all(&self) -> u64 {
         self.rows.iter().copied().fold(0, u64::saturating_add)
     }
 
-    /// No more rows than so many begin with one word, by the first words of blocks; all of them where keys are byte strings.
+    /// Upper bound of the rows that share a first word, from the first words of blocks. The number
+    /// of all rows if keys are byte strings.
     pub(super) fn first_word_rows_max(&self) -> u64 {
         let words = match &self.first {
             Keys::Words(columns) => columns.first().map_or(&[][..], |words| words),
@@ -179,7 +183,8 @@ impl Index {
         self.if_it_can_hold(self.first_ending_from(key), key)
     }
 
-    /// The same where all blocks before `from` end before the key: fast where it is one of the next.
+    /// The same if all blocks before `from` end before the key: fast if the result is one of the
+    /// next blocks.
     #[inline]
     pub(super) fn block_for_from(&self, from: usize, key: KeyRef<'_>) -> Option<usize> {
         match (&self.last, key) {

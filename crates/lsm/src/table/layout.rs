@@ -17,7 +17,7 @@ use base::{ColumnShape, Key, KeyRange, KeyRef, KeyShape, Shape, WORDS_MAX, check
 /// Newest version of the format that this program writes and reads; it reads those before it too.
 pub const FORMAT_VERSION: u32 = 2;
 
-/// Version of a table in which no values stand apart from their blocks: what is written then did not change.
+/// Version of a table without separated values. Such tables are written as before.
 const VERSION_WITHOUT_HEADS: u32 = 1;
 
 /// Last bytes of every table.

@@ -1,16 +1,17 @@
 //! SSTables: immutable files of columnar blocks, sorted by key.
 //!
-//! # Why columns, and so many rows a block
+//! # Why columns, and why large blocks
 //! Rows are read either one by one or by the thousand. A block's key column is searched without
-//! being decoded, and any value of a column is found by arithmetic, so a big block costs a single
-//! look-up nothing more; and what is read by the thousand leaves as whole columns.
+//! being decoded, and any value of a column is found by arithmetic, so a big block does not make a
+//! single lookup slower. What is read by the thousand is returned as whole columns.
 //!
 //! # Code map
-//! [`TableBuilder`] cuts rows into blocks (`encode`; `pending` for what an input ends in) and
-//! collects their fences (`index`) and the filters; `layout` is all that stands behind the blocks,
-//! and `docs/formats/sstable.md` is its page. [`Table`] opens that again; it hands out [`Block`]s
-//! through the [`BlockCache`], whole or as heads whose long values stand apart (`apart`; `guess` reads both at once). `verify` reads a table whole, `salvage` what is left of a damaged one;
-//! `sampled_words` shortens the searches among strings, in fences and in blocks.
+//! [`TableBuilder`] cuts rows into blocks (`encode`; `pending` holds the end of an input) and
+//! collects their fences (`index`) and the filters. `layout` is everything behind the blocks, and
+//! `docs/formats/sstable.md` documents it. [`Table`] opens that again. It hands out [`Block`]s
+//! through the [`BlockCache`], whole or as headers whose long values are separated (`apart`;
+//! `guess` reads both together). `verify` reads a whole table, `salvage` what is left of a damaged
+//! one. `sampled_words` shortens the searches among strings, in fences and in blocks.
 //!
 //! # Invariants
 //! 1. Rows are in (key ascending, sequence number descending) order; all versions of one key are in
@@ -21,9 +22,10 @@
 //!    table with a `global_seq`, a stored 0 reads as that.
 //!
 //! # Filters
-//! `bottom` tells the builder that no deeper level exists below the output: then no whole-key filter
-//! is written for keys of two or more words (a filter would cost more than the rows; look-ups at the
-//! bottom mostly hit), only the first-word filter. Above, both.
+//! `bottom` tells the builder that no deeper level exists below the output. Then it writes no
+//! whole-key filter for keys of two or more words, only the first-word filter: a whole-key filter
+//! would cost more than the rows, and lookups at the bottom mostly hit. Above the bottom it writes
+//! both.
 
 mod apart;
 mod block;
@@ -59,13 +61,14 @@ pub struct TableOptions {
     pub block_rows_max: usize,
     /// Bytes of values in a block, at most (a single row may exceed it).
     pub block_bytes_max: usize,
-    /// Bytes of strings in a block, at most (a single row may exceed it). Less than the bytes of all values: who looks for
-    /// one long value reads its whole block.
+    /// Most bytes of strings in a block (a single row may exceed it). Less than the bytes of all
+    /// values, because a lookup of one long value reads its whole block.
     pub block_string_bytes_max: usize,
-    /// Bytes of values in a block whose strings stand apart, at most (a single row may exceed it): who looks for one of them
-    /// reads the block's head, and of the values that one.
+    /// Most bytes of values in a block with separated strings (a single row may exceed it). A
+    /// lookup of one value reads the block's header and that value alone.
     pub apart_bytes_max: usize,
-    /// Strings that compression does not shrink stand apart where they have so many bytes a row of the block.
+    /// Strings that compression does not shrink are separated if they have this many bytes per row
+    /// of the block.
     pub apart_value_bytes_min: u64,
     /// Bits a key in filters; 0 writes none.
     pub filter_bits: u8,

@@ -208,7 +208,7 @@ impl RandomReadFile for TableFile {
         self.held()?.0.read_batch(requests)
     }
 
-    /// In parts of so many files that the bound is not passed by much.
+    /// Reads in parts of few enough files that the bound is not exceeded by much.
     fn read_together(&self, reads: &mut [FileRead]) -> Result<bool> {
         let mut rest = reads;
         while !rest.is_empty() {

@@ -62,7 +62,8 @@ fn append_bytes(to: &mut BytesColumn, from: &BytesColumn, range: Range<usize>) {
     append_validity(&mut to.validity, before, range, all, |row| from.validity.bits(row));
 }
 
-/// Appends the validity of `rows` to that of the `before` rows of a column; `bits` says which of 64 rows are valid, and `all` that each is.
+/// Appends the validity of `rows` to that of the `before` rows of a column. `bits` says which of 64
+/// rows are valid, and `all` that each is.
 pub(super) fn append_validity(
     to: &mut Validity,
     before: usize,

@@ -1,7 +1,8 @@
 //! One open table: fences and filters in memory, blocks through the cache.
 //!
 //! # Invariants
-//! 1. With the fences in memory, a block costs exactly one wait, and so does its head where values stand apart.
+//! 1. With the fences in memory, a block costs exactly one wait, and so does its header if its
+//!    values are separated.
 //! 2. Every part is compared with its checksum when it is read from the file, before it is decoded.
 //! 3. A table opens only if it is the very file that the manifest's entry describes.
 
@@ -26,8 +27,8 @@ use std::sync::Arc;
 /// Bytes read from a table's end at once: holds all but the blocks of a small table.
 const TAIL_BYTES: u64 = 32 << 10;
 
-/// Most bytes of blocks that one read fills: so many that the call does not count, so few that they are still in
-/// the second-level cache when they are taken apart.
+/// Most bytes of blocks that one read fills: enough that the cost of the call does not matter, and
+/// few enough that they are still in the second-level cache when they are parsed.
 const RUN_BYTES: u64 = KEPT_BYTES_MAX as u64;
 
 /// An open table. Shared by all versions that hold it.
@@ -181,7 +182,8 @@ impl Table {
         self.index.block_for(key)
     }
 
-    /// The same where all blocks before `from` end before the key: fast where it is one of the next.
+    /// The same if all blocks before `from` end before the key: fast if the result is one of the
+    /// next blocks.
     #[inline]
     pub(crate) fn block_for_from(&self, from: usize, key: KeyRef<'_>) -> Option<usize> {
         self.index.block_for_from(from, key)
@@ -297,8 +299,9 @@ impl Table {
         self.checked(i, Part::Whole, BlockBytes::Own(self.read(i, Part::Whole)?))
     }
 
-    /// Whether rows under a projection are read from the heads of blocks: where these lack nothing of them, or the rows are few and
-    /// their values are read to where they are wanted, not into a cache of ours.
+    /// Whether rows under a projection are read from the headers of blocks. That is so if the
+    /// headers lack none of the columns, or if the rows are few and their values are read to where
+    /// they are wanted, not into a cache of ours.
     #[inline]
     pub(crate) fn reads_heads(&self, projection: Projection, few: bool) -> bool {
         self.index.has_heads() && (few && !self.direct || !self.has_apart(projection))
@@ -328,7 +331,7 @@ impl Table {
         Ok(bytes)
     }
 
-    /// The damage, where block `i` could not be read because the file has become shorter than it was.
+    /// The damage, if block `i` could not be read because the file has become shorter than it was.
     #[cold]
     fn cut_before(&self, i: usize, error: &EnvError) -> Option<Corruption> {
         let is_cut = ends_before(&*self.file, self.index.bytes(i).end, error);
@@ -359,8 +362,8 @@ impl Table {
         Self::parts_across(&wanted, Part::Head, fill)
     }
 
-    /// Blocks of any tables in the order asked for; those not in the cache are read in one batch, those that
-    /// follow one another in a file by one read.
+    /// Returns blocks of any tables in the order given. Those not in the cache are read in one
+    /// batch, and blocks that follow one another in a file by one read.
     ///
     /// # Errors
     /// A failed read, or corruption.
@@ -448,7 +451,8 @@ impl Table {
         self.read_blocks(blocks, Fill::Ahead).map(drop)
     }
 
-    /// No more rows than so many begin with one word, be they seen or not; all of them where keys are byte strings.
+    /// Upper bound of the rows that share a first word, visible or not. The number of all rows if
+    /// keys are byte strings.
     pub(crate) fn first_word_rows_max(&self) -> u64 {
         self.first_word_rows_max
     }

@@ -1,8 +1,8 @@
 //! Memory that several blocks are read into at once, used again and again.
 //!
 //! # Why not fresh memory
-//! An allocator gives pieces of this length back to the system, and their next pages cost more than what is read into
-//! them: half of a range of 256 values of 1 KiB was page faults.
+//! An allocator returns pieces of this length to the system, and their next pages cost more than
+//! what is read into them: half of the time of a range of 256 values of 1 KiB was page faults.
 
 use env::sync::Mutex;
 use std::sync::Arc;
@@ -47,7 +47,8 @@ impl RunBuffer {
 impl Drop for RunBuffer {
     fn drop(&mut self) {
         if self.bytes.capacity() <= 2 * KEPT_BYTES_MAX {
-            // Where others have the lock, this one is not kept: in a child of a `fork` they may not be there to give it back.
+            // If another thread holds the lock, this buffer is not kept. In a child of a `fork`
+            // that thread may not exist to release it.
             let Some(mut kept) = self.home.0.try_lock() else { return };
             if kept.len() < KEPT_MAX {
                 kept.push(std::mem::take(&mut self.bytes));

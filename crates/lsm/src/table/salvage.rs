@@ -1,12 +1,12 @@
 //! What can still be read of a damaged table.
 //!
 //! # What is proof
-//! The manifest keeps the checksum of a table's properties and fences, and the fences hold the checksum of
-//! each block. So a section found by guessing from half a footer is the right one or is refused, and a
-//! block is whole or lost: nothing here believes bytes that no checksum vouches for.
+//! The manifest keeps the checksum of a table's properties and fences, and the fences hold the
+//! checksum of each block. So a section found by guessing from half a footer is the right one or is
+//! refused, and a block is whole or lost: no bytes are trusted without a checksum.
 //!
 //! # Invariants
-//! 1. Filters are not read: whoever saves rows writes them anew.
+//! 1. Filters are not read: they are written anew with the saved rows.
 //! 2. A block that is lost is named with its keys and its number of rows, which the fences tell.
 
 use super::index::Index;

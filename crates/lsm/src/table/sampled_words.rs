@@ -1,19 +1,21 @@
-//! A word of some of many sorted byte strings, so that most of a search is one in words that lie one behind the other.
+//! One word for each of some of many sorted byte strings, so that most of a search compares words
+//! that lie next to each other.
 //!
 //! # Why
-//! A search by comparing strings waits for two places in memory a step: where the string lies, and the string. Of what follows on the bytes that all
-//! begin with, eight tell most of them apart. (As the poor man's normalised keys of Graefe and Larson, ICDE 2001.)
+//! A search that compares strings waits for two memory accesses at each step: where the string
+//! lies, and the string. Behind the common prefix of all strings, eight bytes tell most of them
+//! apart. (As the poor man's normalized keys of Graefe and Larson, ICDE 2001.)
 
 use crate::search::{lower_bound, lower_bound_near};
 use base::leading_word;
 use std::ops::Range;
 
-/// The words of each so many of ascending strings.
+/// The words of every `step`-th of ascending strings.
 #[derive(Debug)]
 pub(super) struct SampledWords {
     /// Strings.
     len: usize,
-    /// The first one has a word, and the one so many behind it.
+    /// The first string has a word, and then every `step`-th one.
     step: usize,
     /// What all strings begin with.
     shared: Box<[u8]>,
@@ -38,7 +40,8 @@ impl SampledWords {
         self.shared.len() + 8 * self.words.capacity()
     }
 
-    /// Where the first string that is at least `key` may be, or the end of that: those before are less, and those behind are not.
+    /// Where the first string that is at least `key` may be, or the end of that range. Strings
+    /// before the range are less, and strings behind it are not.
     pub(super) fn candidates(&self, key: &[u8]) -> Range<usize> {
         let Some(rest) = key.strip_prefix(&*self.shared) else { return 0..self.len };
         let (word, end) = (leading_word(rest), self.words.len());

@@ -569,7 +569,8 @@ fn a_table_cut_short_anywhere_is_corruption() {
     }
 }
 
-/// Found by the flips: with its blocks no longer kept after one scan, a follower met the cut by itself.
+/// Found by the corruption tests: with its blocks no longer kept after one scan, a later reader met
+/// the truncation by itself.
 #[test]
 #[allow(clippy::disallowed_types)] // who cuts files goes around the door
 fn a_table_cut_short_while_it_is_open_is_corruption() {

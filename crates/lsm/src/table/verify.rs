@@ -1,8 +1,9 @@
 //! Reads a whole table and checks what a single look-up cannot: order, counts, fences, filters.
 //!
 //! # Why it goes on after damage
-//! Who checks a database wants to know all that is wrong with it, and a block says nothing about the
-//! next one. So each finding is handed to the caller, and the reading goes on behind it.
+//! A user who checks a database wants to know everything that is wrong with it, and one block says
+//! nothing about the next. So each finding is handed to the caller, and the reading goes on behind
+//! it.
 
 use super::reader::Parts;
 use super::{Block, Table};
@@ -26,8 +27,9 @@ pub(super) struct Seen {
 }
 
 impl Table {
-    /// Reads every part again, past the cache, and compares it with its checksum: what is found then is
-    /// what was written. Of the order of rows this says nothing; see [`Table::verify`].
+    /// Reads every part again, past the cache, and compares it with its checksum: this proves that
+    /// the bytes are those that were written. It does not check the order of rows; see
+    /// [`Table::verify`].
     ///
     /// # Errors
     /// A failed read, corruption, or [`Error::Cancelled`] where `go_on` said no.
@@ -163,7 +165,8 @@ impl Table {
         Ok(())
     }
 
-    /// Order and filters of keys of words; column by column, because millions of rows a second pass.
+    /// Checks order and filters of keys of words, column by column, because millions of rows per
+    /// second pass through it.
     fn inspect_words(
         &self,
         columns: &[Vec<u64>],
@@ -236,7 +239,7 @@ impl Table {
         Ok(())
     }
 
-    /// What the properties say otherwise than the rows, all of which were read.
+    /// How the properties differ from the rows, all of which were read.
     fn unlike_properties(&self, seen: &Seen) -> Option<String> {
         let want = &self.meta.summary;
         let pairs = [

@@ -10,7 +10,7 @@ use env::model::{ModelEnv, explore};
 use shuttle::thread;
 use std::path::Path;
 
-/// The moments that readers may hold, which a flush and a compaction must mind.
+/// The snapshots that readers may hold and that a flush and a compaction must preserve.
 const READERS: [u64; 3] = [6, 7, 8];
 
 fn shape() -> Shape {

@@ -1,15 +1,15 @@
 //! Rows of a range, the last first.
 //!
 //! # Why pieces and no backward cursors
-//! What a reader sees of a key is decided from its newest version to its oldest, and that is forward in
-//! every source. So the range is cut below its upper end at a key that every source knows of without a
-//! search from the front, and the forward machinery reads the piece behind it: what hides rows is
-//! written once. A short scan reads a block a source, as a forward one does.
+//! What a reader sees of a key is decided from its newest version to its oldest, and that is
+//! forward in every source. So the range is cut below its upper end, at a key that every source
+//! finds without a search from the front. The forward code reads the piece behind it, so visibility
+//! is implemented once. A short scan reads one block per source, as a forward scan does.
 //!
 //! # Invariants
 //! 1. A piece begins at a key, never between two versions of one.
-//! 2. A piece holds at most about the wanted number of versions of each source, and at least one of some
-//!    source, or reaches down to the range's lower end.
+//! 2. A piece holds at most about the wanted number of versions of each source, and at least one of
+//!    some source, or reaches down to the range's lower end.
 
 use super::columns::append_reversed;
 use super::runs::RunView;
@@ -44,7 +44,8 @@ impl SuperVersion {
         self.scan_back_in_pieces(range, at, projection, limit, wanted, out)
     }
 
-    /// As [`SuperVersion::scan_back_into`]; the first piece holds about `wanted` versions of a source.
+    /// As [`SuperVersion::scan_back_into`]; the first piece holds about `wanted` versions of a
+    /// source.
     pub(super) fn scan_back_in_pieces(
         &self,
         range: &KeyRange,
@@ -149,8 +150,8 @@ impl RunView {
         self.tables[..end].iter().rev().take_while(reaches)
     }
 
-    /// A key of `rest`, or one before it, such that at most `wanted` versions of the run, or one block,
-    /// lie from there to the end of `rest`; `None` where there are none.
+    /// A key of `rest`, or one before it, such that at most `wanted` versions of the run, or one
+    /// block, lie from there to the end of `rest`. `None` if there are none.
     fn fence_below(
         &self,
         rest: &KeyRange,
@@ -161,7 +162,8 @@ impl RunView {
         for table in self.tables_back(rest).filter(|table| table.meta().global_seq <= snapshot) {
             let blocks = table.blocks_overlapping(rest);
             let Some(last) = blocks.clone().next_back() else { continue };
-            // A long scan takes whole blocks, which the cache may not keep until they are read again.
+            // A long scan takes whole blocks, and the cache does not keep them before they are read
+            // again.
             if fill == Fill::Keep && table.block_rows(last) > wanted {
                 let block = table.head(last, fill)?;
                 let rows = block.rows_in(rest);
@@ -175,7 +177,8 @@ impl RunView {
     }
 }
 
-/// The last of these blocks: as many as hold `rows` rows at most and are read at once, at least one.
+/// The last of these blocks: as many as hold at most `rows` rows and are read together, at least
+/// one.
 fn window_back(table: &Table, blocks: &Range<usize>, rows: usize) -> Range<usize> {
     let mut first = blocks.end - 1;
     let mut held = table.block_rows(first);
@@ -191,7 +194,7 @@ fn window_back(table: &Table, blocks: &Range<usize>, rows: usize) -> Range<usize
     first..blocks.end
 }
 
-/// Appends the last rows of a run of which every row is visible.
+/// Appends the last rows of a run that has only visible rows.
 fn append_run_back(
     run: &RunView,
     range: &KeyRange,

@@ -98,8 +98,8 @@ impl SuperVersion {
         }
     }
 
-    /// Hands the distinct first key words of the rows that the reader sees to `visit`, ascending, in
-    /// slices. Nothing for byte-string keys.
+    /// Hands the distinct first key words of the rows that the reader sees to `visit`, ascending,
+    /// in slices. Does nothing for byte-string keys.
     ///
     /// # Errors
     /// A failed read, or corruption.

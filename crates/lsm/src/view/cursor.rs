@@ -19,7 +19,7 @@ pub struct Cursor {
 }
 
 enum State {
-    /// One run of which every row is visible: columns go from its blocks to the batch.
+    /// One run that has only visible rows: columns are copied from its blocks to the batch.
     Plain(Box<RunSource>, Projection),
     Merged(Box<VisibleScan<'static>>),
     Failed(Option<crate::Error>),
@@ -68,7 +68,8 @@ impl SuperVersion {
 }
 
 impl Cursor {
-    /// Appends up to `rows_max` of the next rows to `out`, fewer where they are long; `false` if there was none left.
+    /// Appends up to `rows_max` of the next rows to `out`, fewer if they are long; `false` if there
+    /// was none left.
     ///
     /// # Errors
     /// A failed read, or corruption; the cursor is then at its end.

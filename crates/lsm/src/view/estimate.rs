@@ -1,13 +1,13 @@
 //! How much a range holds, told from what is in memory.
 //!
 //! # How far off it is
-//! - The blocks that a range's ends fall into count half: that is wrong by half of their rows at most, two
-//!   blocks a run. Where one run is all there is, nothing else is wrong.
-//! - A key with versions in several runs or memtables counts once in each. A delete takes one off, as if
-//!   it hid one row. What range tombstones hide is left out of tables and memtables that were full before;
-//!   of the memtable that took rows since, it is counted.
-//! - A memtable's entries in the range are counted up to some hundreds, and then told from the shape of
-//!   its tree: three times too few or too many at worst.
+//! - The blocks that a range's ends fall into count half. The error is at most half of their rows,
+//!   two blocks per run. If there is only one run, this is the only error.
+//! - A key with versions in several runs or memtables counts once in each. A delete subtracts one,
+//!   as if it hid one row. Rows that range tombstones hide are left out of tables and sealed
+//!   memtables. In the memtable that took rows since, they are counted.
+//! - A memtable's entries in the range are counted up to some hundreds. Beyond that their number is
+//!   estimated from the shape of its tree, and may be wrong by a factor of three.
 
 use super::{Covers, ReadAt, SuperVersion};
 use crate::memtable::Memtable;
@@ -24,9 +24,9 @@ pub struct Estimate {
 }
 
 impl SuperVersion {
-    /// About how many rows the reader sees in a range and how many bytes are stored for them. No block is
-    /// read: the cost is that of a look at each table of the range, and at each block of those that
-    /// reach out of it.
+    /// Estimates how many rows the reader sees in a range and how many bytes are stored for them.
+    /// No block is read. The cost is one look at each table of the range, and at each block of
+    /// tables that reach out of it.
     #[must_use]
     pub fn estimate(&self, range: &KeyRange, at: ReadAt<'_>) -> Estimate {
         let mut sum = Estimate::default();

@@ -1,7 +1,8 @@
 //! The MVCC rule for one key: from its versions, newest first, to the row a reader sees.
 //!
-//! The first put or delete decides; merges before it combine column by column. A merge whose word is
-//! null leaves an older word as it is; a column without an operator takes the newest.
+//! The first put or delete decides the value; merges before it combine column by column. A merge
+//! with a null word leaves an older word unchanged. A column without an operator takes the newest
+//! value.
 
 use super::columns::push_key;
 use crate::memtable::{EntryRef, Whole};

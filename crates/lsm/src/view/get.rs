@@ -143,7 +143,7 @@ impl SuperVersion {
     }
 }
 
-/// Appends a version as it stands.
+/// Appends a version unchanged.
 pub(super) fn push_entry(
     entry: EntryRef<'_>,
     key: KeyRef<'_>,

@@ -1,13 +1,17 @@
-//! Rows of one first word that several sources hold: what is new, and what lies below it in pieces between.
+//! Rows of one first word that several sources hold: the new ones, and ranges of older ones between
+//! them.
 //!
 //! # Why apart from the merge
-//! A vertex of a graph that changes has most of its edges in the deepest run and a few in each memtable and each run above. The
-//! merge sets up a stream a source, which takes longer than all the rest; here the few are collected and put in order.
+//! A vertex of a changing graph has most of its edges in the deepest run and a few in each memtable
+//! and each run above. The merge sets up one stream per source, which takes longer than everything
+//! else. Here the few newer rows are collected and sorted.
 //!
 //! # Invariants
 //! 1. Sources are added newest first.
-//! 2. What is above is visible to the reader, and of each source only the newest such version of a key.
-//! 3. What is not plain rows of two words (merges, nulls, strings, range tombstones) is refused, and left to the merge.
+//! 2. The newer rows are visible to the reader. Each source adds only the newest visible version of
+//!    a key.
+//! 3. Anything but plain rows of two words (merges, nulls, strings, range tombstones) is refused,
+//!    and left to the merge.
 
 use super::columns::{append_rows, push_key};
 use super::get::{DELETE, PUT};
@@ -92,7 +96,7 @@ impl Layers {
         true
     }
 
-    /// Adds rows of a run, all that it holds of a word; `false` where that has to be left to the merge.
+    /// Adds all rows of a word that a run holds; `false` if that has to be left to the merge.
     pub(super) fn add_rows(&mut self, block: &Block, found: &RunRange, snapshot: u64) -> bool {
         let mut seconds = std::mem::take(&mut self.seconds);
         seconds.clear();
@@ -134,8 +138,8 @@ impl Layers {
         true
     }
 
-    /// Appends the rows of `word` to `out`, which is plain: those that were added over those below, of a run of which every row is
-    /// visible and a block that is an adjacency.
+    /// Appends the rows of `word` to `out`, which is plain: the added rows over those below. Those
+    /// below are of a run that has only visible rows, and of a block that is an adjacency.
     pub(super) fn append(
         &mut self,
         word: u64,
@@ -186,8 +190,9 @@ impl Layers {
 }
 
 impl SuperVersion {
-    /// Appends the rows of `range` where these are all keys that begin with one word, they can be read as layers, and there are
-    /// surely no more than `limit`; else does nothing and returns `false`.
+    /// Appends the rows of `range` if these are all keys that begin with one word, they can be read
+    /// as an overlay, and there are surely at most `limit`. Otherwise does nothing and returns
+    /// `false`.
     pub(super) fn append_layers(
         &self,
         range: &KeyRange,

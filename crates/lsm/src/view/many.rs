@@ -1,9 +1,10 @@
 //! Many keys at once: sorted, grouped by block, blocks read in batches.
 //!
 //! # Invariants
-//! 1. Rows come out in the order of the keys as given. Sorted keys go piece by piece; others are first looked up all.
-//! 2. Of blocks and values that are not in the result yet, a batch holds [`HELD_BYTES_MAX`] and what one piece adds, however many keys
-//!    it has: past that, the rows found so far are copied.
+//! 1. Rows come out in the order of the keys as given. Sorted keys are processed piece by piece.
+//!    Others are all looked up first.
+//! 2. A batch holds [`HELD_BYTES_MAX`] of blocks and values that are not in the result yet, and
+//!    what one piece adds, however many keys it has. Past that, the rows found so far are copied.
 
 use super::places::{Place, Places};
 use super::runs::RunView;
@@ -17,7 +18,8 @@ use std::sync::Arc;
 /// Keys looked up together: bounds the blocks held at once.
 const CHUNK_KEYS: usize = 1024;
 
-/// Bytes of blocks that are held for rows to be copied from, without a piece's. Most batches stay below, and copy each row once.
+/// Bytes of blocks that are held for rows to be copied from, without those of a piece. Most batches
+/// stay below it, and copy each row once.
 const HELD_BYTES_MAX: u64 = if cfg!(test) { 4 << 10 } else { 16 << 20 };
 
 impl SuperVersion {
@@ -127,14 +129,15 @@ impl SuperVersion {
     }
 }
 
-/// Of so many keys, one is asked of the filters before the others.
+/// One key in this many is checked against the filters before the others.
 const FILTER_STEP: usize = if cfg!(test) { 2 } else { 16 };
 
-/// Below so many keys, all of them are asked.
+/// With fewer keys than this, all of them are checked.
 const FILTER_SAMPLE_MIN: usize = if cfg!(test) { 4 } else { 256 };
 
-/// Whether the tables' filters are to be asked for keys, given the numbers of their tables; they are fetched then. Where a sample of the keys may be
-/// there all of it, they are not: each question waits for a line of memory, and hardly one would spare a look into a block.
+/// Whether to check keys against the tables' filters, given the numbers of their tables; the
+/// filters are then prefetched. They are not checked if all of a sample of the keys may be present:
+/// each check waits for a cache line, and hardly any would save a block search.
 fn asks_filters(run: &RunView, keys: &Keys, open: &[u32], numbers: &[usize]) -> bool {
     let asked = |step| {
         let sample = open.iter().zip(numbers).step_by(step);

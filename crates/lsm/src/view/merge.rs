@@ -1,9 +1,9 @@
 //! Merges sources of versions into one order.
 //!
 //! # Why runs
-//! Sources rarely alternate row by row: below the next key of the others, a whole range of one
-//! source's chunk is next, and columns are copied by ranges. With some ten sources at most, looking at
-//! each for the smallest key is as fast as a tree of losers and simpler.
+//! Sources rarely alternate row by row. Below the next key of the other sources, a whole range of
+//! one source's chunk is next, and columns are copied by ranges. With about ten sources at most,
+//! looking at each for the smallest key is as fast as a loser tree, and simpler.
 //!
 //! # Invariants
 //! 1. Rows come in (key ascending, sequence number descending) order; of equal ones the earlier
@@ -26,9 +26,10 @@ pub(crate) struct Head<'a> {
     pub(crate) rows: Rows,
     pub(crate) at: usize,
     pub(crate) len: usize,
-    /// Whether each row at hand decides its key; see [`Source::decides`]. Known only where a reader's snapshot is.
+    /// Whether each row at hand decides its key; see [`Source::decides`]. Known only if there is a
+    /// reader's snapshot.
     decides: bool,
-    /// The first two words of the row at hand, of which one that is not there is 0; unused for byte strings.
+    /// The first two words of the row at hand, with 0 for a missing one. Unused for byte strings.
     front: u128,
     /// All its words, padded with zeros, where there are more than two.
     words: [u64; WORDS_MAX],
@@ -37,7 +38,8 @@ pub(crate) struct Head<'a> {
 /// Fewer are not told: those who read them would wait for each other at the number.
 const PASSED_MIN: u64 = 16;
 
-/// Rows of [`RowSource::is_passing`] sources that were read; added up elsewhere in the end, if that is asked for.
+/// Rows of [`RowSource::is_passing`] sources that were read. They are summed up elsewhere in the
+/// end, if a caller needs that.
 #[derive(Debug, Default)]
 struct Passed {
     rows: u64,
@@ -151,7 +153,8 @@ impl<'a> Head<'a> {
 }
 
 impl<'a> Heads<'a> {
-    /// Of sources given newest first; `snapshot` is that of a reader, who does not want all versions.
+    /// Of sources given newest first. `snapshot` is that of a reader, which does not want all
+    /// versions.
     pub(crate) fn new(
         shape: &Shape,
         sources: Vec<Source<'a>>,

@@ -1,9 +1,10 @@
-//! Reading a tree: memtables over runs of tables, at a snapshot, perhaps under a transaction's writes.
+//! Reading a tree: memtables over runs of tables, at a snapshot, optionally under a transaction's
+//! writes.
 //!
 //! # Why fast paths are decided per call
-//! Most reads find nothing in the memtables and one bottom run: then columns go from the block to the
-//! caller's batch with no work a row. Whether a call may take that path is a few loads and a filter;
-//! everything else goes through one merge that is always right.
+//! Most reads find nothing in the memtables and one bottom run. Then columns are copied from the
+//! block to the caller's batch with no work per row. Checking whether a call may take that path
+//! costs a few loads and a filter. Every other call takes one merge that is always correct.
 //!
 //! # Invariants
 //! 1. For a key, versions are taken newest first: overlay, active, sealed, level 0, deeper levels;
@@ -130,8 +131,9 @@ impl SuperVersion {
         }
     }
 
-    /// Rows of memtables and of level 0 that long scans of this view have merged, each as often as that was, less those that were spent: what a flush and a
-    /// merge of level 0 would have spared them.
+    /// Rows of memtables and of level 0 that long scans of this view have merged, counted once per
+    /// scan, without those already spent. A flush and a compaction of level 0 would have saved this
+    /// work.
     #[must_use]
     pub fn passed_rows(&self) -> u64 {
         self.passed.load(Ordering::Relaxed)
@@ -142,7 +144,7 @@ impl SuperVersion {
         self.passed.store(0, Ordering::Relaxed);
     }
 
-    /// So many passed rows are worth another thought, as far as was found; 0 at first.
+    /// From this scan debt on a compaction is considered again, as last computed; 0 at first.
     #[must_use]
     pub fn passed_rows_wanted(&self) -> u64 {
         self.passed_wanted.load(Ordering::Relaxed)
@@ -160,7 +162,8 @@ impl SuperVersion {
             + runs.iter().map(|run| run.rows).sum::<u64>()
     }
 
-    /// No more rows than so many begin with one word, told without a look at any; all of them where keys are byte strings.
+    /// Upper bound of the rows that share a first word, from metadata alone. The number of all rows
+    /// if keys are byte strings.
     #[must_use]
     pub fn first_word_rows_max(&self, at: ReadAt<'_>) -> u64 {
         let own = at.own().map_or(0, Memtable::rows);

@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //! 1. The links of a chain go from the newest version to older ones; all but the last are merges.
-//! 2. A key is asked of a source as long as [`Places::is_open`] says so, and of the sources in their order.
+//! 2. A key is looked up in a source as long as [`Places::is_open`] is true for it, and in the
+//!    sources in their order.
 
 use super::fold::Fold;
 use super::get::{DELETE, PUT, push_entry};
@@ -63,7 +64,8 @@ pub(super) struct Places<'a> {
     links: Vec<Link<'a>>,
     /// Values of the keys whose versions were combined, and of those whose blocks were let go.
     combined: Batch,
-    /// Of each key the number below which versions are deleted by a range; empty where there are no such ranges.
+    /// For each key the number below which a range tombstone deletes versions. Empty if there are
+    /// no range tombstones.
     covers: Vec<u64>,
     /// Bytes of the blocks and values.
     held_bytes: u64,
@@ -82,7 +84,8 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Says of the keys numbered in `asked` below which number their versions are deleted; 0 where by none.
+    /// Sets, for the keys numbered in `asked`, the number below which their versions are deleted; 0
+    /// if none are.
     pub(super) fn set_covers(&mut self, asked: &[u32], mut over: impl FnMut(u32) -> u64) {
         self.covers.resize(self.of.len(), 0);
         asked.iter().for_each(|&i| self.covers[i as usize] = over(i));
@@ -135,7 +138,8 @@ impl<'a> Places<'a> {
         matches!(self.of[i as usize], Place::Open | Place::Merging(..))
     }
 
-    /// Takes note of a key's newest version in a memtable, and of the older ones there that count. A transaction's own (`is_own`) no range deletes.
+    /// Records a key's newest version in a memtable, and the older ones there that count. Range
+    /// tombstones do not delete a transaction's own versions (`is_own`).
     pub(super) fn add_entry(&mut self, i: u32, entry: EntryRef<'a>, is_own: bool) {
         let cover = if is_own { 0 } else { self.cover(i) };
         let mut entry = Some(entry);
@@ -151,7 +155,8 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Takes note of a key's newest version in a run; `repeats` says whether older ones may follow it there.
+    /// Records a key's newest version in a run. `repeats` says whether older ones may follow it
+    /// there.
     pub(super) fn add_row(&mut self, i: u32, block: u32, row: usize, repeats: bool) {
         let found_in = &self.blocks[block as usize];
         let cover = self.cover(i);
@@ -194,8 +199,8 @@ impl<'a> Places<'a> {
         *place = if kind == PUT { Place::Merged(first) } else { Place::Merging(first, link) };
     }
 
-    /// After all sources: combines the versions of the keys numbered in `asked` that have several. The first `held` blocks
-    /// are of other keys.
+    /// After all sources: combines the versions of the keys numbered in `asked` that have several.
+    /// The first `held` blocks belong to other keys.
     ///
     /// # Errors
     /// A failed read, or corruption.
@@ -286,7 +291,8 @@ impl<'a> Places<'a> {
         std::iter::successors(link(first), move |before| link(before.older))
     }
 
-    /// Lets go of the blocks from `first` on, which were held for the keys in `asked`, that no row of these is in.
+    /// Drops the blocks from `first` on that were held for the keys in `asked` but contain none of
+    /// their rows.
     fn let_unused_go(&mut self, asked: &[u32], first: usize) {
         let mut numbers = vec![None; self.blocks.len() - first];
         let mut next = first as u32;

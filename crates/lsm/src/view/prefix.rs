@@ -90,7 +90,7 @@ struct Probe {
 /// Where a chunk of words has its rows in one run.
 struct Stage<'a> {
     run: &'a RunView,
-    /// Every row of it is visible as it stands.
+    /// Every row of it is visible unchanged.
     is_plain: bool,
     /// Whether its filter is worth a look: most of what there is lies in the deepest run.
     ask_filter: bool,
@@ -137,7 +137,8 @@ struct Adjacencies<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// Finds the first block of each word and reads those blocks. Notes the words whose rows may lie in several tables.
+    /// Finds the first block of each word and reads those blocks. Notes the words whose rows may
+    /// lie in several tables.
     fn seek(&mut self, words: &[u64], snapshot: u64, ways: &mut [Way]) -> Result<()> {
         self.probes.clear();
         let run = self.run;
@@ -165,14 +166,14 @@ impl<'a> Stage<'a> {
         let place = |probe: &Probe| (probe.table as usize, probe.block as usize);
         let mut places: Vec<(usize, usize)> = self.probes.iter().map(place).collect();
         places.dedup();
-        // Words whose rows go on behind a block are looked up by themselves, and find it in the cache.
-        // Heads suffice: an adjacency has no strings.
+        // Words whose rows continue behind a block are looked up by themselves, and find the block
+        // in the cache. Headers suffice: an adjacency has no strings.
         self.held.extend(run.read_heads(&places, Fill::Ahead)?);
         Ok(())
     }
 
-    /// Finds the rows of each word in its block, and which way the words go for that; counts the rows that this stage, whose
-    /// number is `number`, has alone.
+    /// Finds the rows of each word in its block, and chooses the path that reads each word. Counts
+    /// the rows that only this stage, whose number is `number`, has.
     fn find(&mut self, words: &[u64], number: u32, ways: &mut [Way], counts: &mut [u64]) {
         self.found.clear();
         self.of_word.clear();
@@ -201,7 +202,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Whether no block that is held keeps rows back from being taken as they stand: by a null, mostly.
+    /// Whether all held blocks can be read as plain words. Mostly a null prevents it.
     fn is_words(&self, p: Projection) -> bool {
         !self.is_plain || self.held.iter().all(|block| block.is_adjacency(p))
     }
@@ -269,7 +270,7 @@ impl<'a> Adjacencies<'a> {
         Ok(())
     }
 
-    /// Notes the words of which a memtable may hold entries.
+    /// Notes the words for which a memtable may hold entries.
     fn look_above(&mut self, words: &[u64]) {
         for (memtable, _) in &self.memtables {
             for (way, &word) in self.ways.iter_mut().zip(words) {
@@ -317,7 +318,8 @@ impl<'a> Adjacencies<'a> {
         Ok(())
     }
 
-    /// Appends the rows of a word from all sources; `false`, and nothing done, where that has to be left to the merge.
+    /// Appends the rows of a word from all sources. Does nothing and returns `false` if that has to
+    /// be left to the merge.
     fn read_layers(&mut self, number: usize, word: u64, rows: &mut Batch) -> bool {
         let Self { layers, stages, .. } = self;
         let snapshot = self.at.snapshot;
@@ -404,7 +406,7 @@ fn copy(from: &Batch, first: usize, rows: usize, p: Projection, at: usize, to: &
     }
 }
 
-/// Appends the rows of one word of a run of which every row is visible.
+/// Appends the rows of one word of a run that has only visible rows.
 fn append_one(run: &RunView, word: u64, p: Projection, out: &mut Batch) -> Result<()> {
     let prefix = [word];
     let key = KeyRef::Words(&prefix);

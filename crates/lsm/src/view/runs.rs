@@ -20,7 +20,7 @@ pub(super) struct RunView {
     pub(super) seq_max: u64,
     /// Rows in all tables.
     pub(super) rows: u64,
-    /// No more rows than so many begin with one word.
+    /// Upper bound of the rows that share a first word.
     pub(super) first_word_rows_max: u64,
 }
 
@@ -111,7 +111,8 @@ impl RunView {
     /// tombstone, which is the last key of its table, may be the first row of the next.
     pub(super) fn ends_at(&self, table: usize, key: KeyRef<'_>) -> bool {
         match key {
-            // The first word tells most keys apart without a copy to compare with, whose words would be waited for.
+            // The first word distinguishes most keys without a comparison with a copy, whose words
+            // would cost a cache miss.
             KeyRef::Words(words) => self
                 .last_words
                 .get(table)
@@ -187,7 +188,7 @@ impl RunView {
         })
     }
 
-    /// Whether every row of the run is visible as it stands.
+    /// Whether every row of the run is visible unchanged.
     #[inline]
     pub(super) fn is_plain_at(&self, snapshot: u64) -> bool {
         self.is_simple && self.seq_max <= snapshot
@@ -237,7 +238,8 @@ impl RunView {
         Ok(row.map(|row| Found { table: number, block_number, block, row }))
     }
 
-    /// Blocks, each given by its table's number and its own, perhaps without values that stand apart; those not in the cache are read together.
+    /// Blocks, each given by its table's number and its own, possibly without separated values.
+    /// Those not in the cache are read together.
     pub(super) fn read_heads(
         &self,
         wanted: &[(usize, usize)],

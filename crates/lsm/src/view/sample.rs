@@ -1,15 +1,16 @@
 //! Rows drawn at random, each row as likely as any other.
 //!
 //! # Why rejection
-//! Nothing knows how many rows lie before a key once versions of it lie in several places. But versions
-//! can be drawn uniformly: a block's row by the counts beside the fences, a memtable's entry by a slot of
-//! its tree. A version that is not the newest of its key that the reader sees is thrown back, as is one
-//! that says there is no row. So each row is drawn through exactly one version.
+//! The number of rows before a key is not known once versions of it lie in several sources. But
+//! versions can be drawn uniformly: a row of a block by the counts beside the fences, an entry of a
+//! memtable by a slot of its tree. A version is rejected if it is not the newest of its key that
+//! the reader sees, or if it is a delete. So each row is drawn through exactly one version.
 //!
 //! # Invariants
 //! 1. In one memtable or run no two versions of a key have one sequence number.
-//! 2. What a draw costs is bounded, by a multiple of what is asked for and by what a count of all versions would
-//!    cost: where nearly all that is drawn is thrown back, rows are counted and then met in order.
+//! 2. The cost of a draw is bounded by a multiple of the number of requested rows and by the cost
+//!    of counting all versions. If nearly all draws are rejected, rows are counted and then visited
+//!    in order.
 
 use super::columns::push_row;
 use super::fold::Fold;
@@ -26,8 +27,8 @@ use base::{Batch, KeyRef, Projection};
 const ROUND_DRAWS: usize = 1024;
 /// Blocks read at once, at most.
 const BLOCKS_HELD: usize = 256;
-/// Draws in vain for each row asked for, and in all, before the rows are counted instead. A slot that is empty
-/// costs one draw, a version that is thrown back as many as [`REJECTED_DRAWS`]: its key is looked for.
+/// Failed draws for each requested row, and in total, before the rows are counted instead. An empty
+/// slot costs one draw. A rejected version costs [`REJECTED_DRAWS`], because its key is looked up.
 const DRAWS_A_ROW: u64 = 512;
 const DRAWS_MIN: u64 = 4096;
 const REJECTED_DRAWS: u64 = 16;
@@ -68,8 +69,8 @@ struct Picked {
 }
 
 impl SuperVersion {
-    /// Appends `n` rows drawn uniformly, with replacement, in the order drawn; none where there are no
-    /// rows. `random` gives uniform words.
+    /// Appends `n` rows drawn uniformly, with replacement, in the order drawn; none if there are no
+    /// rows. `random` returns uniform words.
     ///
     /// # Errors
     /// A failed read, or corruption.
@@ -174,7 +175,7 @@ impl SuperVersion {
         all.filter_map(|(place, memtable)| Some((place, memtable?)))
     }
 
-    /// Appends the row of which `entry` of memtable `place` is the newest version seen, if it is one.
+    /// Appends a row if `entry` of memtable `place` is the newest visible version of it.
     fn pick_entry(
         &self,
         place: usize,
@@ -256,7 +257,8 @@ impl SuperVersion {
                     }
                 }
             }
-            // Values that stand apart, in the order of the draws: all at once, those of rows that are thrown back too.
+            // Separated values, in the order of the draws, in one read. Those of rejected rows are
+            // read too.
             let mut values = read_values(&lacked, false)?.into_iter();
             for (place, block) in window.iter().zip(&read) {
                 while let Some((draw, (_, row))) = drawn.next_if(|(_, (at, _))| at == place) {
@@ -271,8 +273,8 @@ impl SuperVersion {
         Ok(())
     }
 
-    /// Appends the row of which this row of a block is the newest version seen, if it is one. Its value comes along where that
-    /// stands apart.
+    /// Appends a row if this row of a block is the newest visible version of it. Its value is read
+    /// later if it is separated.
     fn pick_row(
         &self,
         (run, table, block_number): (usize, usize, usize),
@@ -311,8 +313,8 @@ impl SuperVersion {
         self.pick_folded(key, at, projection, out)
     }
 
-    /// As [`SuperVersion::sample_into`], where few versions are rows: counts them, draws their numbers,
-    /// and meets them in order.
+    /// As [`SuperVersion::sample_into`], for the case that few versions are rows: counts them,
+    /// draws their numbers, and visits them in order.
     pub(super) fn sample_counted(
         &self,
         n: usize,
@@ -352,13 +354,13 @@ impl SuperVersion {
 }
 
 impl<'a> Population<'a> {
-    /// Places of all parts.
+    /// Number of positions in all parts.
     fn places(&self) -> u64 {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// Draws in vain that cost what counting costs, where those among empty slots that `n` rows take even if none is thrown back
-    /// are not reckoned.
+    /// Failed draws that cost as much as counting. Does not include the empty slots that `n` rows
+    /// meet even if nothing is rejected.
     fn counted_draws(&self, n: u64) -> u64 {
         let slots_a_version = self.places() / self.versions.max(1);
         n.saturating_mul(slots_a_version)
@@ -400,7 +402,8 @@ impl RunView {
             return Ok(true);
         }
         if let Some(before) = row.checked_sub(1) {
-            // Versions of a key follow one another, newest first: if this one's is not seen, none is.
+            // Versions of a key follow one another, newest first: if this one is not visible, none
+            // is.
             return Ok(!block.key_eq(before, key) || block.seq(before) > snapshot);
         }
         match block_number.checked_sub(1).map(|before| self.tables[table].block_keys(before).1) {

@@ -55,7 +55,8 @@ impl SuperVersion {
         self.scan_within(range, at, projection, Most::rows(limit), out)
     }
 
-    /// The same, up to so many rows, and no block more once these byte strings are long enough.
+    /// The same for at most this many rows. It reads no further block once these byte strings are
+    /// long enough.
     ///
     /// # Errors
     /// A failed read, or corruption.
@@ -237,8 +238,8 @@ impl Fill {
         if limit > CHUNK_ROWS { Self::Once } else { Self::Keep }
     }
 
-    /// The same where so many blocks are read at once: that they are wanted again has to show first, for to keep them costs
-    /// more than to read them.
+    /// The same if this many blocks are read together. They are kept only once they are read again,
+    /// because keeping them costs more than reading them.
     pub(super) fn of_blocks(self, blocks: usize) -> Self {
         if self == Self::Keep && blocks > KEPT_BLOCKS_MAX { Self::Range } else { self }
     }
@@ -247,19 +248,20 @@ impl Fill {
 /// How a range is read.
 pub(super) enum Plan<'a> {
     Nothing,
-    /// One run of which every row is visible.
+    /// One run that has only visible rows.
     Run(&'a RunView),
     /// The same, perhaps, under one memtable.
     Patch(Patch<'a>),
     Merge,
 }
 
-/// Rows of one run of which every row is visible, under the entries of one memtable.
+/// Rows of one run that has only visible rows, under the entries of one memtable.
 ///
 /// # Why apart from the merge
-/// A few fresh rows are the common case while a relation is written: the others go from the block to the caller in
-/// pieces between them, and nothing is set up for that. Keys of two words are read so from any number of sources, as
-/// long as their values are plain words (`layers.rs`); this is for the rest.
+/// A few fresh rows are the common case while a relation is written. The other rows are copied from
+/// the block to the caller in ranges between them, without any setup. Keys of two words are read
+/// this way from any number of sources if their values are plain words (`layers.rs`). This handles
+/// all others.
 pub(super) struct Patch<'a> {
     memtable: &'a Memtable,
     snapshot: u64,
@@ -322,7 +324,7 @@ impl Patch<'_> {
     }
 }
 
-/// Appends rows of a run of which every row is visible.
+/// Appends rows of a run that has only visible rows.
 pub(super) fn append_run(
     run: &RunView,
     range: &KeyRange,
@@ -480,8 +482,9 @@ impl<'a> VisibleScan<'a> {
         self.heads.advance(first, end)
     }
 
-    /// Appends what follows the chunk at hand of `first`, at most `limit` rows, from its blocks to the batch, where it is a plain run and long pieces of it come before
-    /// what the other heads have at hand: the way through a chunk costs as much again.
+    /// Appends the rows after the current chunk of `first`, at most `limit` rows, from its blocks
+    /// to the batch. Does so only if it is a plain run and long ranges of it come before the
+    /// current rows of the other heads. Going through a chunk would double the cost.
     fn append_blocks(&mut self, first: usize, limit: usize, out: &mut Batch) -> Result<()> {
         let upper = self.heads.least_but(first).map(|second| {
             let head = &self.heads.heads[second];
@@ -548,8 +551,8 @@ impl<'a> VisibleScan<'a> {
         !self.covers.is_empty() && is_deleted(self.covers.over(key), seq)
     }
 
-    /// Goes past all versions of the next key at hand; [`VisibleScan::done`] is then that key and the fold says
-    /// what the reader sees of it. Returns whether it is a row.
+    /// Advances past all versions of the next key. [`VisibleScan::done`] is then that key, and the
+    /// fold holds what the reader sees of it. Returns whether it is a row.
     pub(super) fn decide_next(&mut self, first: usize) -> Result<bool> {
         let head = &self.heads.heads[first];
         let key = head.rows.keys.get(head.at);

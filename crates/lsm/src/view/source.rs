@@ -20,8 +20,8 @@ pub trait RowSource: Send {
     /// A failed read, or corruption.
     fn next_rows(&mut self, out: &mut Rows) -> Result<bool>;
 
-    /// Whether of each key comes only what a reader sees: the newest version up to its snapshot, after merges and those below
-    /// them down to the first that is none.
+    /// Whether only what a reader sees is returned of each key: the newest version up to its
+    /// snapshot, after merges and the versions below them down to the first that is not a merge.
     fn is_resolved(&self) -> bool {
         false
     }
@@ -48,8 +48,8 @@ pub struct MemSource<M> {
     range: KeyRange,
     projection: Projection,
     chunk_rows: usize,
-    /// For a transaction's own writes: they are newer than all else, whatever their numbers say, and
-    /// hide what these range tombstones cover.
+    /// For a transaction's own writes. They are newer than everything else, whatever their numbers
+    /// are, and hide what these range tombstones cover.
     own: Option<Arc<Vec<RangeTombstone>>>,
     /// Of each key only what is seen at this snapshot.
     snapshot: Option<u64>,
@@ -112,7 +112,8 @@ impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
         self.places.clear();
         let memtable = &*self.memtable;
         let mut walk = memtable.walk(self.place);
-        // What is older than a version that decides, or says what all make together, is not looked at.
+        // Versions older than a decisive version, or than one that holds the combined value, are
+        // skipped.
         let mut decided = self.decided.map(|place| memtable.entry(place));
         let mut older = 0;
         let mut passed = PassedDeletions::default();
@@ -185,7 +186,8 @@ pub(crate) fn is_own_hidden(tombstones: &[RangeTombstone], entry: EntryRef<'_>) 
 
 impl<M: Deref<Target = Memtable> + Send> RowSource for MemSource<M> {
     fn next_rows(&mut self, out: &mut Rows) -> Result<bool> {
-        // First which entries, then column by column: looks at entries that do not wait for one another.
+        // First finds the entries, then reads them column by column: these reads do not depend on
+        // one another.
         self.find(out);
         let memtable = &*self.memtable;
         let entries = || self.places.iter().map(|&place| memtable.entry(place));
@@ -253,7 +255,7 @@ pub struct RunSource {
     /// Of the next chunk; the one after it is longer.
     pub(crate) chunk_rows: usize,
     window_blocks: usize,
-    /// Every row is visible as it stands to whoever reads here.
+    /// Every row is visible unchanged to this reader.
     pub(crate) is_plain: bool,
     /// See [`RowSource::is_passing`].
     pub(crate) is_passing: bool,
@@ -301,7 +303,7 @@ impl RunSource {
         }
     }
 
-    /// The rows not yet handed out of the block at hand; goes to the next block where there are none.
+    /// The rows not yet returned from the current block. Goes to the next block if there are none.
     pub(crate) fn block(&mut self) -> Result<Option<(&Arc<Block>, &mut Range<usize>)>> {
         while self.current.as_ref().is_none_or(|(_, rows)| rows.is_empty()) {
             if self.ready.is_empty() && !self.read()? {
@@ -336,7 +338,8 @@ impl RunSource {
     }
 }
 
-/// The first of these blocks, which are not none: as many as hold `rows` rows, at most what is read at once.
+/// The first of these blocks, which must not be empty: as many as hold `rows` rows, at most one
+/// read's worth.
 pub(super) fn window(table: &Table, blocks: &Range<usize>, rows: usize) -> Range<usize> {
     let mut end = blocks.start + 1;
     let mut held = table.block_rows(blocks.start);
@@ -430,8 +433,8 @@ impl Source<'_> {
         }
     }
 
-    /// Whether each of these rows, the next after `last`, decides its key for a reader at `snapshot`: a put or a delete that is seen,
-    /// and the only version here.
+    /// Whether each of these rows, the next after `last`, decides its key for a reader at
+    /// `snapshot`: a visible put or delete, and the only version here.
     pub(crate) fn decides(&self, rows: &Rows, last: Option<&Key>, snapshot: u64) -> bool {
         if self.is_plain() {
             return true;
@@ -455,7 +458,8 @@ pub(crate) fn may_overlap(table: &Table, range: &KeyRange) -> bool {
         && single_first_word(range).is_none_or(|word| table.may_contain_first_word(word))
 }
 
-/// The first word that all keys of the range begin with, if there is one. Other keys may begin with it too.
+/// The first word that all keys of the range begin with, if there is one. Keys outside of the range
+/// may begin with it too.
 pub(crate) fn single_first_word(range: &KeyRange) -> Option<u64> {
     let KeyRef::Words([word, ..]) = range.lower.as_ref() else { return None };
     let single = match range.upper.as_ref().map(base::Key::as_ref) {

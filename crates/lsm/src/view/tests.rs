@@ -509,7 +509,8 @@ fn words(seed: u64) -> impl FnMut() -> u64 {
     }
 }
 
-/// Draws `draws` rows, twice in two ways, and compares how often each came with how often it should.
+/// Draws `draws` rows, in each of two ways, and compares how often each row was drawn with the
+/// expected count.
 fn check_uniform(world: &World, own: &Own, snapshot: u64, draws: usize) {
     let view = world.view();
     let at = ReadAt { snapshot, overlay: Some(&own.memtable) };
@@ -531,7 +532,8 @@ fn check_uniform(world: &World, own: &Own, snapshot: u64, draws: usize) {
     }
 }
 
-/// Whether a row has one version or ten, in memory or in files, and whatever lies beside it that is deleted.
+/// Whether a row has one version or ten, in memory or in files, and whatever deleted rows lie
+/// beside it.
 #[test]
 fn each_row_is_as_likely_to_be_drawn() {
     for shape in shapes() {

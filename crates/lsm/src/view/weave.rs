@@ -1,13 +1,16 @@
-//! Which rows of merged sources come next, all that are at hand at once, and their columns one after the other.
+//! Determines the next rows of merged sources, all that are available together, and copies their
+//! columns one after the other.
 //!
 //! # Why in two steps
-//! Where sources alternate every few rows, most of a row's cost was in asking each piece of each column anew what it is, whether
-//! something is missing in it and where it ends. So the order is found first, by the keys alone, and then each column is copied by
-//! a loop over the pieces.
+//! If sources alternate every few rows, most of a row's cost was in checking for each piece of each
+//! column what it is, whether values are missing and where it ends. So the order is found first, by
+//! the keys alone, and then each column is copied by a loop over the pieces.
 //!
 //! # Invariants
-//! 1. Every row at hand decides its key ([`super::merge::Heads::all_decide`]): of one key in several heads the newest is the row, or its end.
-//! 2. It goes no further than to the end of the first chunk that ends: what comes next of that source is not known.
+//! 1. Every row at hand decides its key ([`super::merge::Heads::all_decide`]). If several heads
+//!    have the same key, the newest is the row, or its deletion.
+//! 2. It stops at the end of the first chunk that ends, because what comes next of that source is
+//!    not known.
 
 use super::columns::extend_strings;
 use super::merge::{Head, front};
@@ -122,7 +125,8 @@ impl Weave {
         }
     }
 
-    /// The head whose row comes next, and the one whose key is the least of the others: of equal keys the newest is the first.
+    /// The head whose row comes next, and the one whose key is the least of the others. Among equal
+    /// keys the newest comes first.
     fn first_two<K: Copy + Ord>(&self, heads: &[Head<'_>], now: &[K]) -> (usize, Option<usize>) {
         let mut first = 0;
         let mut second: Option<usize> = None;

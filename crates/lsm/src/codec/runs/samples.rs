@@ -1,8 +1,9 @@
-//! Each sixteenth key of a block whose keys are one word, in memory only: a look-up then decodes sixteen gaps at most.
+//! Every sixteenth key of a block whose keys are one word, in memory only. A lookup then decodes at
+//! most sixteen gaps.
 //!
-//! # Why not at once, and why not in the file
-//! To make them all gaps of a block are decoded, which pays when it is searched about as often as it has groups; and a block that is read
-//! for one key would be larger in the file.
+//! # Why not on the first lookup, and why not in the file
+//! Making samples decodes all gaps of a block, which pays when the block is searched about as often
+//! as it has groups. Samples in the file would make a block larger that is read for one key.
 //!
 //! # Invariants
 //! 1. Sample `i` is the key of row `STEP * i`, which is the row before slot `STEP * i`.
@@ -14,31 +15,34 @@ use base::prefetch::prefetch_value;
 use env::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::OnceLock;
 
-/// Rows of which one is sampled: half a byte of memory a row.
+/// One row in this many is sampled, which costs half a byte of memory for each row.
 const STEP: usize = 16;
 
 const _: () = assert!(GROUP_SLOTS.is_multiple_of(STEP));
 
-/// Look-ups in a block before it is sampled: what they decode for want of samples is about what it costs to make them.
+/// Lookups in a block before it is sampled. What they decode without samples costs about as much as
+/// making the samples.
 const LOOKUPS_BEFORE: usize = if cfg!(test) { 2 } else { 16 };
 
 /// Blocks with fewer rows are not sampled: all of their gaps are in two groups at most.
 const ROWS_MIN: usize = if cfg!(test) { 2 } else { 2 * GROUP_SLOTS };
 
-/// How far a guess looks for the sample by halves before it looks at all of them: a few lines of memory, and past what keys that are spread
-/// evenly, as hashes are, stray from it in a block of usual size.
+/// How far from the guessed position the binary search for the sample looks. If the sample is not
+/// within this distance, the search covers all samples. It spans a few cache lines, and more than
+/// evenly distributed keys, such as hashes, deviate from the guess in a block of usual size.
 const STRAY: usize = 8;
 
 /// Samples around a guess that are fetched.
 const FETCHED: usize = 4;
 
-/// Keys of each so many rows.
+/// The key of every `STEP`-th row.
 #[derive(Debug)]
 pub struct Samples {
     words: Box<[u64]>,
     /// The first of them.
     first: u64,
-    /// Samples by distance of words, times 2^64: where a word would be if keys were spread evenly.
+    /// Samples per distance of words, times 2^64: where a word would be if keys were distributed
+    /// evenly.
     density: u64,
 }
 
@@ -77,7 +81,7 @@ impl Samples {
         prefetch_value(&self.words[near]);
     }
 
-    /// Where a look-up of `word` begins, in a run of so many slots.
+    /// Where a lookup of `word` begins, in a run with this number of slots.
     #[inline]
     pub(super) fn seek(&self, word: u64, slots: usize) -> Seek {
         let guess = self.guess(word);
@@ -86,7 +90,8 @@ impl Samples {
             && (near.end == self.words.len() || self.words[near.end] >= word);
         let among = if is_near { near } else { 0..self.words.len() };
         let (mut low, mut len) = (among.start, among.len());
-        // The last sample below the word, or the first one. Conditional moves: the outcome cannot be predicted.
+        // The last sample below the word, or the first sample. Uses conditional moves, because the
+        // outcome cannot be predicted.
         while len > 1 {
             let half = len / 2;
             low = if self.words[low + half] < word { low + half } else { low };

@@ -1,4 +1,5 @@
-//! Look-ups of a last word inside one run: first among the groups' entries, then in the gaps of one group.
+//! Lookups of a last word inside one run: first among the groups' entries, then in the gaps of one
+//! group.
 
 use super::super::gaps::{GROUP_SLOTS, Walk};
 use super::samples::Samples;
@@ -135,7 +136,8 @@ impl KeyReader<'_> {
         }
     }
 
-    /// Where [`Self::find_first_from`] begins to look for a key of one word; fetches what is decoded there.
+    /// Where [`Self::find_first_from`] starts to look for a key of one word. Prefetches what is
+    /// decoded there.
     #[inline]
     pub fn seek(&self, key: &[u64], samples: Option<&Samples>) -> Seek {
         match (key, samples) {

@@ -1,9 +1,11 @@
-//! The readers of a block's columns: where each lies in the block's bytes, and what of it can be lent.
+//! The readers of a block's columns: where each lies in the block's bytes, and which parts can be
+//! lent.
 //!
 //! # Invariants
-//! 1. What is read here passed its checksum. Strings that stand apart and came along are compared with theirs when the columns are
-//!    found.
-//! 2. Strings that are compressed in the file are decompressed once, when the columns are found: all can be lent.
+//! 1. What is read here passed its checksum. Separated strings that were read along are compared
+//!    with their checksums when the columns are found.
+//! 2. Strings that are compressed in the file are decompressed once, when the columns are found, so
+//!    all strings can be lent.
 
 use super::Part;
 use crate::codec::Malformed;
@@ -152,7 +154,8 @@ impl<'a> SortedStrings<'a> {
     }
 }
 
-/// Keys of which one has a word: half a byte of memory a key, and four keys that are compared.
+/// One key in this many has a sampled word: half a byte of memory per key, and four keys that are
+/// compared.
 const SAMPLED_STEP: usize = 16;
 
 /// No block has more rows, whatever the options it was written with.
@@ -172,7 +175,8 @@ impl<'a> Columns<'a> {
         }
         let rows = sections.rows;
         if rows > BLOCK_ROWS_LIMIT {
-            // Constant columns take no bytes, so that only this bounds the memory of reading a block.
+            // Constant columns take no bytes, so only this check bounds the memory of reading a
+            // block.
             return Err(Malformed("more rows than a block can have"));
         }
         let keys = sections.next();
