@@ -34,8 +34,8 @@ impl Inner {
     /// enough.
     #[inline]
     pub(crate) fn flush_if_passed_often(self: &Arc<Self>, entry: &Entry, view: &SuperVersion) {
-        let passed = view.passed_rows();
-        if passed >= self.options.read_flush_rows && passed >= view.passed_rows_wanted() {
+        let passed = view.scan_debt();
+        if passed >= self.options.read_flush_rows && passed >= view.scan_debt_due() {
             self.weigh_read_flush(entry, view, passed);
         }
     }
@@ -50,7 +50,7 @@ impl Inner {
             // A dropped keyspace is not flushed, even if snapshots still read it.
             || self.trees.load().get(entry.info.id).is_err()
         {
-            return view.spend_passed_rows();
+            return view.reset_scan_debt();
         }
         if self.read_flush_queued.load(Ordering::Acquire) {
             return;
@@ -58,14 +58,14 @@ impl Inner {
         let in_memory = entry.tree.rows_in_memory();
         let cost = self.read_flush_cost(entry, in_memory);
         if passed < cost {
-            return view.want_passed_rows(cost);
+            return view.set_scan_debt_due(cost);
         }
         if self.read_flush_queued.swap(true, Ordering::AcqRel) {
             return;
         }
         // The debt is reset now, because the view may stay current until the merge has its turn.
         // Scans must pay the full cost again before the next flush.
-        view.spend_passed_rows();
+        view.reset_scan_debt();
         hit(Mark::FlushedForScans);
         let (inner, keyspace) = (Arc::clone(self), entry.info.id);
         let job = move || {
@@ -257,7 +257,7 @@ mod tests {
         write(&kv, read, 50..150);
         kv.flush().unwrap();
         let busy = kv.inner.compacting.lock();
-        let passed = || kv.inner.trees.load().get(read).unwrap().tree.view().passed_rows();
+        let passed = || kv.inner.trees.load().get(read).unwrap().tree.view().scan_debt();
         let mut spent = false;
         while !spent {
             let before = passed();
@@ -303,6 +303,6 @@ mod tests {
             assert_eq!(scan(&*transaction, read), 1000);
         }
         let trees = kv.inner.trees.load();
-        assert_eq!(trees.get(read).unwrap().tree.view().passed_rows(), 0);
+        assert_eq!(trees.get(read).unwrap().tree.view().scan_debt(), 0);
     }
 }

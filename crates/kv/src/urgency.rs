@@ -22,7 +22,7 @@ pub(crate) fn in_order<'a>(
     last: KeyspaceId,
 ) -> Vec<&'a Arc<Entry>> {
     let urgency = |entry: &'a Arc<Entry>| {
-        let score = entry.tree.urgency();
+        let score = entry.tree.compaction_score();
         // A merge of level 0 that scan debt asked for is due, whether level 0 is full or not.
         let score = if entry.tree.merges_level0_next() { score.max(DUE) } else { score };
         (place(score, entry.info.id, last), entry)

@@ -18,7 +18,8 @@ pub use obsolete::ObsoleteFiles;
 use crate::changes::Changes;
 use crate::compaction::snapshots::Snapshots;
 use crate::compaction::{
-    Choice, Levels, Settled, choose, choose_all, choose_level0, compact, rows_with_level0, urgency,
+    Choice, Levels, Settled, choose, choose_all, choose_level0, compact, compaction_score,
+    rows_with_level0,
 };
 use crate::context::Context;
 use crate::counted::Counted;
@@ -371,10 +372,10 @@ impl Tree {
         now.sealed.iter().chain([&now.active]).map(|memtable| memtable.rows()).sum()
     }
 
-    /// How full the fullest level is, in thousandths; see [`urgency`].
+    /// How full the fullest level is, in thousandths; see [`compaction_score`].
     #[must_use]
-    pub fn urgency(&self) -> u64 {
-        urgency(&self.levels(), &self.context.options)
+    pub fn compaction_score(&self) -> u64 {
+        compaction_score(&self.levels(), &self.context.options)
     }
 
     /// Rows that a merge of level 0 reads if it has keys from everywhere.

@@ -198,8 +198,8 @@ impl<'a> KeyReader<'a> {
         // Word of run i is base + i + residual, and the residual has `width` bits.
         let column = &self.prefix[0];
         let above = word.saturating_sub(column.base());
-        let spread = if column.width() >= 32 { u64::MAX } else { (1 << column.width()) - 1 };
-        let low = above.saturating_sub(spread).min(self.runs as u64) as usize;
+        let residual_max = if column.width() >= 32 { u64::MAX } else { (1 << column.width()) - 1 };
+        let low = above.saturating_sub(residual_max).min(self.runs as u64) as usize;
         let high = above.saturating_add(1).min(self.runs as u64) as usize;
         low..high.max(low)
     }

@@ -383,8 +383,8 @@ mod tests {
         assert_eq!(check(&(0..999).map(|i| (i % 5) * 123_456_789).collect::<Vec<_>>()), DICTIONARY);
         assert_eq!(check(&floats((0..999).map(|i| f64::from(i * 37 - 7000) / 100.0))), DECIMAL);
         assert_eq!(check(&floats((0..999).map(|i| 1.0 + f64::from(i).sqrt() / 99.0))), FRAME);
-        let spread = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        assert_eq!(check(&(0..999).map(spread).collect::<Vec<_>>()), RAW);
+        let scatter = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        assert_eq!(check(&(0..999).map(scatter).collect::<Vec<_>>()), RAW);
     }
 
     #[test]

@@ -166,7 +166,7 @@ pub fn choose(levels: &Levels, options: &TreeOptions, oldest_snapshot: u64) -> C
 /// How full the fullest level is, in thousandths of its target. From [`DUE`] on [`choose`] sees to
 /// it, but for a deeper level that is just full.
 #[must_use]
-pub fn urgency(levels: &Levels, options: &TreeOptions) -> u64 {
+pub fn compaction_score(levels: &Levels, options: &TreeOptions) -> u64 {
     fullest(levels, options, &levels.targets(options).1).0
 }
 
@@ -370,7 +370,7 @@ mod tests {
             level_factor: 10,
             ..TreeOptions::default()
         };
-        assert_eq!(urgency(&levels, &options), want);
+        assert_eq!(compaction_score(&levels, &options), want);
     }
 
     #[test]

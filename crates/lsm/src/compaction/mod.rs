@@ -16,7 +16,8 @@ pub(crate) mod snapshots;
 pub(crate) mod tombstones;
 
 pub use choose::{
-    Choice, DUE, Levels, TableInfo, choose, choose_all, choose_level0, rows_with_level0, urgency,
+    Choice, DUE, Levels, TableInfo, choose, choose_all, choose_level0, compaction_score,
+    rows_with_level0,
 };
 pub(crate) use merge::{compact, everything};
 pub(crate) use settled::Settled;

@@ -113,7 +113,7 @@ enum Damage {
     /// The frame is cut or its checksum does not match.
     Frame,
     /// The frame is sound, the file ends within the edit.
-    Cut,
+    Truncated,
     /// The frame is sound, the edit's checksum does not match.
     Edit,
 }
@@ -122,7 +122,7 @@ impl Damage {
     fn words(&self) -> &'static str {
         match self {
             Self::Frame => "a record's frame is cut or does not match its checksum",
-            Self::Cut => "the file ends within a record",
+            Self::Truncated => "the file ends within a record",
             Self::Edit => "an edit does not match its checksum",
         }
     }
@@ -135,7 +135,7 @@ fn record_at(bytes: &[u8], offset: usize) -> Result<&[u8], Damage> {
         return Err(Damage::Frame);
     }
     let end = offset + FRAME_BYTES + len as usize;
-    let edit = bytes.get(offset + FRAME_BYTES..end).ok_or(Damage::Cut)?;
+    let edit = bytes.get(offset + FRAME_BYTES..end).ok_or(Damage::Truncated)?;
     if checksum(edit).to_le_bytes() != frame[8..] {
         return Err(Damage::Edit);
     }

@@ -15,15 +15,15 @@
 //!    than their snapshot, and that is all they do.
 
 mod arena;
+mod bloom;
 mod cursor;
 mod deleted;
 mod entry;
 mod fold;
 mod node;
 mod order;
-mod rewind;
-mod sieve;
 mod tree;
+mod truncate;
 mod walk;
 
 pub use cursor::MemCursor;
@@ -36,6 +36,7 @@ use crate::rows::Rows;
 use crate::table::RangeTombstone;
 use arena::{BytesArena, WordArena, load, store};
 use base::{Batch, Column, ColumnShape, Key, KeyRange, KeyRef, KeyShape, Keys, Kind, Merge, Shape};
+use bloom::BloomFilter;
 use deleted::DeletedRanges;
 use env::sync::ArcSwap;
 use env::sync::Mutex;
@@ -43,7 +44,6 @@ use env::sync::atomic::AtomicU64;
 use env::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use node::{BytesKey, SLOTS, WordsKey};
 pub(crate) use order::{compare_rows, is_sorted, sort};
-use sieve::Sieve;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use tree::{Behind, Finger, Tree};
@@ -87,7 +87,7 @@ pub struct Memtable {
     stride: usize,
     words: WordArena,
     strings: BytesArena,
-    sieve: Sieve,
+    bloom: BloomFilter,
     writer: Mutex<Writer>,
     root: AtomicU64,
     rows: AtomicU64,
@@ -204,7 +204,7 @@ impl Memtable {
             stride,
             words: WordArena::new(),
             strings: BytesArena::new(),
-            sieve: Sieve::new(),
+            bloom: BloomFilter::new(),
             writer: Mutex::new(Writer {
                 next: 0,
                 next_slot: 0,
@@ -360,19 +360,19 @@ impl Memtable {
     fn sift(&self, key: KeyRef<'_>) {
         match key {
             KeyRef::Words(words) => {
-                self.sieve.insert(hash_words(words));
+                self.bloom.insert(hash_words(words));
                 if words.len() > 1 {
-                    self.sieve.insert(hash_words(&words[..1]));
+                    self.bloom.insert(hash_words(&words[..1]));
                 }
             }
-            KeyRef::Bytes(bytes) => self.sieve.insert(hash_bytes(bytes)),
+            KeyRef::Bytes(bytes) => self.bloom.insert(hash_bytes(bytes)),
         }
     }
 
     /// `false` if no entry, at any number, has exactly this key.
     #[inline]
     fn may_contain_key(&self, key: KeyRef<'_>) -> bool {
-        self.sieve.may_contain(match key {
+        self.bloom.may_contain(match key {
             KeyRef::Words(words) => hash_words(words),
             KeyRef::Bytes(bytes) => hash_bytes(bytes),
         })
@@ -382,7 +382,7 @@ impl Memtable {
     #[must_use]
     #[inline]
     pub fn may_contain_first_word(&self, word: u64) -> bool {
-        self.sieve.may_contain(hash_words(&[word]))
+        self.bloom.may_contain(hash_words(&[word]))
     }
 
     #[inline]
@@ -466,7 +466,7 @@ impl Memtable {
     /// Memory that entries and byte strings take, in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.bytes.load(Relaxed) + self.sieve.bytes()
+        self.bytes.load(Relaxed) + self.bloom.bytes()
     }
 
     /// Smallest sequence number written; `u64::MAX` in an empty memtable.

@@ -8,7 +8,8 @@
 //!
 //! # Node, in words
 //! ```text
-//! order | links | 15 slots: entries in a leaf; meta, key words and a child's address in an inner node
+//! order | links | 15 slots
+//! slot = an entry in a leaf; meta, key words and a child's address in an inner node
 //! links = address of the leaf before << 32 | address of the leaf after
 //! ```
 

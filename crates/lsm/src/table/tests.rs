@@ -278,10 +278,10 @@ fn check_block(
         }
     }
     for range in ranges {
-        let (mut at_once, mut in_two) = (Batch::new(shape), Batch::new(shape));
-        let found = block.append_range(range, projection, &mut at_once);
+        let (mut together, mut in_two) = (Batch::new(shape), Batch::new(shape));
+        let found = block.append_range(range, projection, &mut together);
         block.append_to(found, projection, &mut in_two);
-        assert_eq!(at_once, in_two, "{range:?}");
+        assert_eq!(together, in_two, "{range:?}");
     }
     let plain = rows.iter().all(|row| row.kind == Kind::Put as u8 && row.seq == rows[0].seq)
         && rows.windows(2).all(|pair| pair[0].key != pair[1].key);

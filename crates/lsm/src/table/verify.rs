@@ -239,7 +239,7 @@ impl Table {
         Ok(())
     }
 
-    /// How the properties differ from the rows, all of which were read.
+    /// How the properties differ from the rows; all rows were read.
     fn unlike_properties(&self, seen: &Seen) -> Option<String> {
         let want = &self.meta.summary;
         let pairs = [

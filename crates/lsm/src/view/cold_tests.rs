@@ -188,7 +188,7 @@ fn a_long_scan_reads_much_at_once_and_nothing_twice() {
         assert_eq!(out.rows as u64, ROWS);
     });
     let cold = Cold::new();
-    let at_once = cold.counted(|view, at, out| {
+    let in_one_read = cold.counted(|view, at, out| {
         view.scan_into(&view.all(), at, Projection::ALL, usize::MAX, out).unwrap();
         assert_eq!(out.rows as u64, ROWS);
     });
@@ -197,7 +197,7 @@ fn a_long_scan_reads_much_at_once_and_nothing_twice() {
         view.scan_back_into(&view.all(), at, Projection::ALL, usize::MAX, out).unwrap();
         assert_eq!(out.rows as u64, ROWS);
     });
-    for read in [by_cursor, at_once, back] {
+    for read in [by_cursor, in_one_read, back] {
         assert!(read.calls <= blocks / 32 + cold.tables + 6, "{read:?}");
         assert!(read.requests <= blocks / 16, "neighbours are read as one: {read:?}");
         assert!((bytes..bytes + bytes / 4).contains(&read.bytes), "{read:?}");

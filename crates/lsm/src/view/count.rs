@@ -67,7 +67,7 @@ impl SuperVersion {
             sources.push(Source::Run(Box::new(run)));
         }
         let mut scan = VisibleScan::new(self.shape(), sources, at.snapshot, Covers::default(), p)?;
-        scan.heads.set_passed(&self.passed);
+        scan.heads.add_scan_debt_to(&self.scan_debt);
         let mut count = base.rows;
         let mut keys = Keys::new(self.shape().key);
         let mut rows: Vec<bool> = Vec::new();

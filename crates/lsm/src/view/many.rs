@@ -6,7 +6,7 @@
 //! 2. A batch holds [`HELD_BYTES_MAX`] of blocks and values that are not in the result yet, and
 //!    what one piece adds, however many keys it has. Past that, the rows found so far are copied.
 
-use super::places::{Place, Places};
+use super::row_locations::{Place, RowLocations};
 use super::runs::RunView;
 use super::{ReadAt, SuperVersion};
 use crate::Result;
@@ -42,7 +42,7 @@ impl SuperVersion {
             sort(keys, &mut order);
         }
         let sorted = order.iter().enumerate().all(|(i, &row)| i == row as usize);
-        let mut places = Places::new(self.shape(), len);
+        let mut places = RowLocations::new(self.shape(), len);
         let mut settled = 0;
         for (number, piece) in order.chunks(CHUNK_KEYS).enumerate() {
             let start = number * CHUNK_KEYS;
@@ -69,7 +69,7 @@ impl SuperVersion {
         piece: &[u32],
         at: ReadAt<'a>,
         projection: Projection,
-        places: &mut Places<'a>,
+        places: &mut RowLocations<'a>,
     ) -> Result<()> {
         // Keys that are asked more than once, as frequent ones are, are looked up once.
         let mut asked: Vec<u32> = Vec::with_capacity(piece.len());
@@ -107,7 +107,7 @@ impl SuperVersion {
         keys: &Keys,
         mut open: Vec<u32>,
         at: ReadAt<'a>,
-        places: &mut Places<'a>,
+        places: &mut RowLocations<'a>,
     ) -> Result<()> {
         let mut buffer = [0; WORDS_MAX];
         for (memtable, snapshot) in self.layers_in_memory(at) {
@@ -167,7 +167,7 @@ fn locate_in_run(
     keys: &Keys,
     open: &mut Vec<u32>,
     snapshot: u64,
-    places: &mut Places<'_>,
+    places: &mut RowLocations<'_>,
 ) -> Result<()> {
     let mut buffer = [0; WORDS_MAX];
     let mut wanted: Vec<(u32, u32)> = Vec::new();
@@ -232,7 +232,7 @@ fn locate_in_run(
     Ok(())
 }
 
-impl Places<'_> {
+impl RowLocations<'_> {
     /// Looks a key up in a run by itself.
     fn find(&mut self, run: &RunView, i: u32, key: KeyRef<'_>, snapshot: u64) -> Result<()> {
         if let Some(found) = run.find(key, snapshot)? {
@@ -252,7 +252,7 @@ pub(super) fn holds_many(
     snapshot: u64,
 ) -> Result<Vec<bool>> {
     let mut open: Vec<u32> = (0..keys.len() as u32).collect();
-    let mut places = Places::new(shape, keys.len());
+    let mut places = RowLocations::new(shape, keys.len());
     locate_in_run(run, keys, &mut open, snapshot, &mut places)?;
     Ok(places.of.iter().map(|place| !matches!(place, Place::Absent | Place::Open)).collect())
 }

@@ -41,12 +41,12 @@ const PASSED_MIN: u64 = 16;
 /// Rows of [`RowSource::is_passing`] sources that were read. They are summed up elsewhere in the
 /// end, if a caller needs that.
 #[derive(Debug, Default)]
-struct Passed {
+struct ScanDebt {
     rows: u64,
     to: Option<Arc<AtomicU64>>,
 }
 
-impl Drop for Passed {
+impl Drop for ScanDebt {
     fn drop(&mut self) {
         if let Some(to) = self.to.as_ref().filter(|_| self.rows >= PASSED_MIN) {
             to.fetch_add(self.rows, Relaxed);
@@ -57,7 +57,7 @@ impl Drop for Passed {
 /// Heads that are not at their end.
 pub(crate) struct Heads<'a> {
     pub(crate) heads: Vec<Head<'a>>,
-    passed: Passed,
+    passed: ScanDebt,
     /// What the reader sees; `None` where all versions are wanted.
     snapshot: Option<u64>,
 }
@@ -161,7 +161,7 @@ impl<'a> Heads<'a> {
         snapshot: Option<u64>,
     ) -> Result<Self> {
         let mut heads = Vec::with_capacity(sources.len());
-        let mut passed = Passed::default();
+        let mut passed = ScanDebt::default();
         for source in sources {
             let (rows, words) = (Rows::new(shape), [0; WORDS_MAX]);
             let mut head = Head { source, rows, at: 0, len: 0, decides: false, front: 0, words };
@@ -173,8 +173,8 @@ impl<'a> Heads<'a> {
         Ok(Self { heads, passed, snapshot })
     }
 
-    /// What is passed is added to this number when all is read, or enough.
-    pub(crate) fn set_passed(&mut self, to: &Arc<AtomicU64>) {
+    /// Adds the rows passed to this number when all rows or enough of them were read.
+    pub(crate) fn add_scan_debt_to(&mut self, to: &Arc<AtomicU64>) {
         self.passed.to = Some(Arc::clone(to));
     }
 

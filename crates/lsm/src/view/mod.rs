@@ -24,13 +24,13 @@ mod get;
 mod layers;
 mod many;
 mod merge;
-mod places;
+mod merge_order;
 mod prefix;
+mod row_locations;
 mod runs;
 mod sample;
 mod scan;
 mod source;
-mod weave;
 
 pub(crate) use columns::push_absent;
 pub use cursor::Cursor;
@@ -66,9 +66,9 @@ pub struct SuperVersion {
     level0_runs: usize,
     /// Range tombstones of sealed memtables and tables.
     tombstones: Vec<RangeTombstone>,
-    /// See [`SuperVersion::passed_rows`].
-    passed: Arc<AtomicU64>,
-    passed_wanted: AtomicU64,
+    /// See [`SuperVersion::scan_debt`].
+    scan_debt: Arc<AtomicU64>,
+    scan_debt_due: AtomicU64,
 }
 
 /// Whose eyes a read has.
@@ -117,7 +117,7 @@ impl SuperVersion {
                 tombstone
             }));
         }
-        let (passed, passed_wanted) = Default::default();
+        let (scan_debt, scan_debt_due) = Default::default();
         Self {
             active,
             sealed,
@@ -126,8 +126,8 @@ impl SuperVersion {
             runs,
             level0_runs,
             tombstones,
-            passed,
-            passed_wanted,
+            scan_debt,
+            scan_debt_due,
         }
     }
 
@@ -135,24 +135,24 @@ impl SuperVersion {
     /// scan, without those already spent. A flush and a compaction of level 0 would have saved this
     /// work.
     #[must_use]
-    pub fn passed_rows(&self) -> u64 {
-        self.passed.load(Ordering::Relaxed)
+    pub fn scan_debt(&self) -> u64 {
+        self.scan_debt.load(Ordering::Relaxed)
     }
 
-    /// What was passed until now counts no more.
-    pub fn spend_passed_rows(&self) {
-        self.passed.store(0, Ordering::Relaxed);
+    /// Resets the scan debt to 0.
+    pub fn reset_scan_debt(&self) {
+        self.scan_debt.store(0, Ordering::Relaxed);
     }
 
     /// From this scan debt on a compaction is considered again, as last computed; 0 at first.
     #[must_use]
-    pub fn passed_rows_wanted(&self) -> u64 {
-        self.passed_wanted.load(Ordering::Relaxed)
+    pub fn scan_debt_due(&self) -> u64 {
+        self.scan_debt_due.load(Ordering::Relaxed)
     }
 
-    /// Sets [`SuperVersion::passed_rows_wanted`].
-    pub fn want_passed_rows(&self, rows: u64) {
-        self.passed_wanted.store(rows, Ordering::Relaxed);
+    /// Sets [`SuperVersion::scan_debt_due`].
+    pub fn set_scan_debt_due(&self, rows: u64) {
+        self.scan_debt_due.store(rows, Ordering::Relaxed);
     }
 
     /// Versions of rows in memtables and in all runs but the deepest.

@@ -113,7 +113,7 @@ enum Way {
     /// From the stages and the memtables.
     Layers,
     /// It is read by itself: its rows in a run lie in several blocks, or may lie in several tables.
-    Alone,
+    Separate,
 }
 
 /// Reads adjacencies, chunk by chunk of words.
@@ -152,7 +152,7 @@ impl<'a> Stage<'a> {
         for (i, &word) in words.iter().enumerate() {
             match run.start_of(word, snapshot, self.ask_filter) {
                 Start::Nowhere => {}
-                Start::Scattered => ways[i] = Way::Alone,
+                Start::Scattered => ways[i] = Way::Separate,
                 Start::Block(table, block) => {
                     let (table, block) = (table as u32, block as u32);
                     self.probes.push(Probe { table, block, word: i as u32 });
@@ -187,13 +187,13 @@ impl<'a> Stage<'a> {
                 let way = &mut ways[word];
                 let place = (probe.table as usize, probe.block as usize);
                 if self.run.goes_on(place, block, &found, words[word]) {
-                    *way = Way::Alone;
+                    *way = Way::Separate;
                 } else if !found.rows.is_empty() {
                     self.of_word[word] = self.found.len() as u32;
                     counts[word] = found.rows.len() as u64;
                     *way = match *way {
                         Way::Nothing if self.is_plain => Way::Stage(number),
-                        Way::Alone => Way::Alone,
+                        Way::Separate => Way::Separate,
                         _ => Way::Layers,
                     };
                 }
@@ -202,7 +202,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Whether all held blocks can be read as plain words. Mostly a null prevents it.
+    /// Whether the rows of all held blocks can be taken unchanged. Mostly a null prevents it.
     fn is_words(&self, p: Projection) -> bool {
         !self.is_plain || self.held.iter().all(|block| block.is_adjacency(p))
     }
@@ -274,7 +274,7 @@ impl<'a> Adjacencies<'a> {
     fn look_above(&mut self, words: &[u64]) {
         for (memtable, _) in &self.memtables {
             for (way, &word) in self.ways.iter_mut().zip(words) {
-                if *way != Way::Alone && memtable.may_contain_first_word(word) {
+                if *way != Way::Separate && memtable.may_contain_first_word(word) {
                     *way = Way::Layers;
                 }
             }
@@ -284,7 +284,7 @@ impl<'a> Adjacencies<'a> {
     /// Reads the words whose rows are not simply those of one stage, and counts their rows.
     fn read_mixed(&mut self, words: &[u64]) -> Result<()> {
         self.mixed.clear();
-        if !self.ways.iter().any(|way| matches!(way, Way::Layers | Way::Alone)) {
+        if !self.ways.iter().any(|way| matches!(way, Way::Layers | Way::Separate)) {
             return Ok(());
         }
         let mut rows = std::mem::replace(&mut self.mixed, Batch::new(self.view.shape()));
@@ -300,7 +300,7 @@ impl<'a> Adjacencies<'a> {
                 match self.ways[word] {
                     Way::Nothing | Way::Stage(_) => {}
                     way => {
-                        if way == Way::Alone || !self.read_layers(word, words[word], &mut rows) {
+                        if way == Way::Separate || !self.read_layers(word, words[word], &mut rows) {
                             let view = self.view;
                             view.append_word(words[word], self.at, self.projection, &mut rows)?;
                             if !is_plain(&rows, self.projection) {
@@ -379,7 +379,7 @@ impl<'a> Adjacencies<'a> {
         }
         let mut from = 0;
         for (i, way) in self.ways.iter().enumerate() {
-            if matches!(way, Way::Layers | Way::Alone) {
+            if matches!(way, Way::Layers | Way::Separate) {
                 let at = self.places[i] as usize;
                 let next = self.places.get(i + 1);
                 let rows = next.map_or(end as usize, |next| *next as usize) - at;

@@ -3,11 +3,11 @@
 use super::columns::append_rows;
 use super::fold::Fold;
 use super::merge::Heads;
+use super::merge_order::MergeOrder;
 use super::runs::RunView;
 use super::source::{
     CHUNK_ROWS, MemSource, RunSource, Source, read_block, read_window, single_first_word, window,
 };
-use super::weave::Weave;
 use super::{Covers, ReadAt, SuperVersion};
 use crate::Result;
 use crate::memtable::Memtable;
@@ -157,7 +157,7 @@ impl SuperVersion {
         let mut scan = VisibleScan::new(self.shape(), sources, at.snapshot, covers, projection)?;
         // Short ones would wait for each other at the number.
         if limit > CHUNK_ROWS {
-            scan.heads.set_passed(&self.passed);
+            scan.heads.add_scan_debt_to(&self.scan_debt);
         }
         Ok(scan)
     }
@@ -227,7 +227,7 @@ impl SuperVersion {
         self.shared_sources(source, runs, &mut sources);
         let covers = self.covers(at, range);
         let mut scan = VisibleScan::new(self.shape(), sources, snapshot, covers, projection)?;
-        scan.heads.set_passed(&self.passed);
+        scan.heads.add_scan_debt_to(&self.scan_debt);
         Ok(scan)
     }
 }
@@ -395,7 +395,7 @@ pub(super) struct VisibleScan<'a> {
     fold: Fold,
     /// The key decided last: what else comes of it is older.
     done: Option<Key>,
-    weave: Weave,
+    merge_order: MergeOrder,
     /// Bytes of byte strings after which [`VisibleScan::append`] returns.
     pub(super) bytes_max: usize,
 }
@@ -417,7 +417,7 @@ impl<'a> VisibleScan<'a> {
             projection,
             fold: Fold::new(),
             done: None,
-            weave: Weave::default(),
+            merge_order: MergeOrder::default(),
             bytes_max: usize::MAX,
         })
     }
@@ -459,18 +459,18 @@ impl<'a> VisibleScan<'a> {
     /// Appends the next rows, at most `limit`, where each that is at hand decides its key.
     fn append_decided(&mut self, limit: usize, out: &mut Batch) -> Result<()> {
         let before = out.rows;
-        self.weave.find(&self.heads.heads, limit);
-        self.weave.append(&self.heads.heads, self.projection, out);
-        let (head, row) = self.weave.last;
+        self.merge_order.find(&self.heads.heads, limit);
+        self.merge_order.append(&self.heads.heads, self.projection, out);
+        let (head, row) = self.merge_order.last;
         // Older versions may come with the next chunk of a source.
         self.done = Some(self.heads.heads[head].rows.keys.get(row));
-        let mut ended = self.weave.ended;
+        let mut ended = self.merge_order.ended;
         for head in (0..self.heads.heads.len()).rev() {
             if ended == Some(head) {
                 continue;
             }
             let heads = self.heads.heads.len();
-            self.heads.advance(head, self.weave.at[head])?;
+            self.heads.advance(head, self.merge_order.at[head])?;
             // A head that is at its end leaves the list.
             if self.heads.heads.len() < heads {
                 ended = ended.map(|ended| ended - usize::from(head < ended));

@@ -645,7 +645,7 @@ fn an_estimate_leaves_out_what_a_deleted_range_hides() {
             assert!(found.rows.abs_diff(exact) <= 6, "{from} to {to}: {found:?} {exact}");
             assert_eq!(found.rows == 0, exact == 0);
             let before = view.estimate(&world.all(), ReadAt::snapshot(world.seq - 1));
-            assert!(before.rows >= 27, "who reads before it sees all: {before:?}");
+            assert!(before.rows >= 27, "a reader before it sees all: {before:?}");
         }
     }
 }

@@ -59,8 +59,8 @@ impl Samples {
             let later = words.iter().skip(STEP - 1).step_by(STEP);
             samples.extend(later.take((words.len() - 1) / STEP));
         }
-        let spread = samples[samples.len() - 1].wrapping_sub(samples[0]);
-        let density = ((samples.len() as u128 - 1) << 64) / (u128::from(spread) + 1);
+        let distance = samples[samples.len() - 1].wrapping_sub(samples[0]);
+        let density = ((samples.len() as u128 - 1) << 64) / (u128::from(distance) + 1);
         let density = u64::try_from(density).unwrap_or(u64::MAX);
         Self { first: samples[0], words: samples.into(), density }
     }

@@ -1,9 +1,9 @@
-//! A filter that grows with the memtable: most reads learn from it that they need not look further.
+//! A Bloom filter that grows with the memtable. Most reads learn from it that the key is absent.
 //!
 //! # Why layers
 //! A filter of fixed size would be too large for a transaction's few writes or too full for a large
-//! memtable. Each layer is eight times the one before; a reader asks them all, a cache line each, and
-//! the loads do not wait for each other.
+//! memtable. Each layer is eight times the one before. A reader checks all layers, one cache line
+//! each, and the loads do not wait for each other.
 //!
 //! # Invariants
 //! 1. Bits are set before an entry is linked and are never cleared.
@@ -23,7 +23,7 @@ const ITEMS_A_WORD_LOG2: u32 = 2;
 
 /// A set of hashes that may claim to hold one that it does not.
 #[derive(Debug)]
-pub(super) struct Sieve {
+pub(super) struct BloomFilter {
     layers: [OnceLock<Box<[AtomicU64]>>; LAYERS],
     /// Layers in use.
     used: AtomicU64,
@@ -39,7 +39,7 @@ fn place(hash: u64, words: usize) -> (usize, u64) {
     (word, bit(0) | bit(6) | bit(12))
 }
 
-impl Sieve {
+impl BloomFilter {
     pub(super) fn new() -> Self {
         Self {
             layers: [const { OnceLock::new() }; LAYERS],
@@ -100,13 +100,13 @@ mod tests {
 
     #[test]
     fn a_sieve_holds_what_it_was_given_and_little_else() {
-        let sieve = Sieve::new();
-        assert!(!sieve.may_contain(hash_words(&[1])));
+        let filter = BloomFilter::new();
+        assert!(!filter.may_contain(hash_words(&[1])));
         let items = 40_000;
-        (0..items).for_each(|i| sieve.insert(hash_words(&[i])));
-        assert!((0..items).all(|i| sieve.may_contain(hash_words(&[i]))));
-        let wrong = (items..2 * items).filter(|&i| sieve.may_contain(hash_words(&[i]))).count();
+        (0..items).for_each(|i| filter.insert(hash_words(&[i])));
+        assert!((0..items).all(|i| filter.may_contain(hash_words(&[i]))));
+        let wrong = (items..2 * items).filter(|&i| filter.may_contain(hash_words(&[i]))).count();
         assert!(wrong < items as usize / 10, "{wrong} of {items}");
-        assert!(sieve.bytes() < 40 * items);
+        assert!(filter.bytes() < 40 * items);
     }
 }

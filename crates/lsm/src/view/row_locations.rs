@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! 1. The links of a chain go from the newest version to older ones; all but the last are merges.
-//! 2. A key is looked up in a source as long as [`Places::is_open`] is true for it, and in the
+//! 2. A key is looked up in a source as long as [`RowLocations::is_open`] is true for it, and in the
 //!    sources in their order.
 
 use super::fold::Fold;
@@ -56,7 +56,7 @@ const NO_LINK: u32 = u32::MAX;
 
 /// The places of many keys, and what they point to.
 #[derive(Debug)]
-pub(super) struct Places<'a> {
+pub(super) struct RowLocations<'a> {
     /// Of each key.
     pub(super) of: Vec<Place<'a>>,
     pub(super) blocks: Vec<Arc<Block>>,
@@ -71,7 +71,7 @@ pub(super) struct Places<'a> {
     held_bytes: u64,
 }
 
-impl<'a> Places<'a> {
+impl<'a> RowLocations<'a> {
     pub(super) fn new(shape: &Shape, keys: usize) -> Self {
         Self {
             of: vec![Place::Open; keys],

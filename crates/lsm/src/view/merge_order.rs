@@ -34,7 +34,7 @@ impl Piece {
 
 /// The rows that come next, found and not yet gone past.
 #[derive(Debug, Default)]
-pub(super) struct Weave {
+pub(super) struct MergeOrder {
     pieces: Vec<Piece>,
     /// Rows of all pieces.
     rows: usize,
@@ -48,7 +48,7 @@ pub(super) struct Weave {
     bits: Vec<u64>,
 }
 
-impl Weave {
+impl MergeOrder {
     /// Finds up to `limit` rows, at least one key of one head or more.
     pub(super) fn find(&mut self, heads: &[Head<'_>], limit: usize) {
         self.pieces.clear();
