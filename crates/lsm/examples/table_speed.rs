@@ -1,4 +1,4 @@
-//! Measures a table of edges: building, look-ups in cached blocks, scanning, bytes a row.
+//! Measures a table of edges: building, lookups in cached blocks, scanning, bytes per row.
 //!
 //! `cargo run --release -p quipu-lsm --example table_speed -- [edges] [sources]`
 #![allow(clippy::disallowed_methods, reason = "a measuring program reads the clock itself")]

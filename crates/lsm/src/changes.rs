@@ -1,4 +1,4 @@
-//! Which rows of a tree were changed of late, for those who keep something made of them.
+//! Which rows of a tree changed recently, for caches that are derived from them.
 //!
 //! # Why a list beside the memtable
 //! A memtable is ordered by key, so finding what is newer than a sequence number would visit every
@@ -70,7 +70,7 @@ impl Changes {
             return self.note_unlisted(seq);
         }
         let list = &mut *self.list.lock();
-        // What was noted before, by one who did not see yet that it should be listed, is not here.
+        // Changes by a writer that did not see yet that listing is on are not in the list.
         list.after.get_or_insert(before);
         list.changes.extend(words.iter().map(|&word| (seq, word)));
         if list.changes.len() <= LISTED_MAX {
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(changes.between(newest, u64::MAX), Some(vec![7]));
     }
 
-    /// Against a map of all that was ever noted: what is told is never less than there was.
+    /// Compares with a map of all noted changes: the answer never misses one.
     #[test]
     fn an_answer_is_all_there_was() {
         let changes = Changes::default();

@@ -147,7 +147,7 @@ impl Context {
     }
 
     fn count_bytes(&self, folder: u16, less: u64, more: u64) {
-        // Who only reads may name more folders than it knows, and never chooses one.
+        // A read-only caller may name more folders than it knows, and never chooses one.
         if self.folders.len() > 1
             && let Some(bytes) = self.folder_bytes.lock().get_mut(usize::from(folder))
         {

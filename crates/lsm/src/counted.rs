@@ -40,7 +40,7 @@ struct Last {
 }
 
 impl Counted {
-    /// Number of rows that a reader at `snapshot` sees, who has no writes of its own.
+    /// Number of rows that a reader at `snapshot` without writes of its own sees.
     pub(crate) fn count(
         &self,
         view: &Arc<SuperVersion>,

@@ -212,7 +212,7 @@ impl Tree {
         self.state.load().active.bytes()
     }
 
-    /// Runs in level 0: each costs a look-up a read.
+    /// Runs in level 0: each costs one read per lookup.
     #[must_use]
     pub fn level0_runs(&self) -> usize {
         self.state.load().version.level0.len()

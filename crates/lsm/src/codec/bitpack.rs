@@ -1,7 +1,7 @@
 //! Bit-packing: values of 0 to 64 bits, lowest bit first, one after another.
 //!
 //! # Why horizontal and not interleaved
-//! Value `i` lies at bit `i * width`, so one unaligned load finds it: a point look-up costs as much
+//! Value `i` lies at bit `i * width`, so one unaligned load finds it: a point lookup costs as much
 //! as an array access. The interleaved FastLanes order decodes faster in bulk but needs a whole
 //! group for one value. Bulk decoding here is a loop made per width, whose shifts are constants.
 //!

@@ -3,7 +3,7 @@
 //! # Why runs
 //! Rows are sorted, so rows with the same words but the last lie together: a *run* (for an edge:
 //! the edges of one source). The prefix is stored once a run, the last word as its gap to the row
-//! before. Gaps lie in groups of 128 (`gaps.rs`), so that a look-up decodes at most one.
+//! before. Gaps lie in groups of 128 (`gaps.rs`), so that a lookup decodes at most one.
 //!
 //! # Invariants
 //! 1. Rows are in ascending order; equal keys (versions of one) are neighbours and have gap 0.

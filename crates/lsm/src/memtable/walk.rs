@@ -1,4 +1,4 @@
-//! Entries one after the other, leaf by leaf, for those who take many.
+//! Entries one after the other, leaf by leaf, for readers of many entries.
 //!
 //! # Why beside the cursor
 //! A cursor is a position, and finds its leaf again at each step. A scan of a thousand entries

@@ -1,4 +1,4 @@
-//! Values that stand apart from the heads of their blocks: read one by one, and kept one by one.
+//! Separated values, stored behind their block headers: read one by one, and cached one by one.
 //!
 //! # Why
 //! A lookup of one value of 1 KiB should neither read the 8 KiB block around it, nor keep the
@@ -87,7 +87,7 @@ pub(super) struct Apart {
 /// Where the value of a row is kept.
 type Place = Mutex<Option<Value>>;
 
-/// Where a head, and with it what is kept of its values, is in the cache.
+/// Where a header, and with it the kept values, is in the cache.
 #[derive(Clone, Debug)]
 pub(super) struct Home {
     pub(super) cache: Arc<BlockCache>,
@@ -294,7 +294,7 @@ impl Apart {
                 out.heap.extend_from_slice(value);
                 out.offsets.push(out.heap.len() as u64);
             } else if self.check(block, other, value).is_err() {
-                // Who asks for that one is told.
+                // The caller that asks for that one gets the error.
                 continue;
             }
             self.keep(block, other, &Value::from(value));

@@ -1,12 +1,12 @@
 //! One block as it is read: checked bytes and, beside them, where each column lies in them.
 //!
 //! # Why the columns' readers are kept with the bytes
-//! Finding the columns again for each look-up would touch the front of every column, a cache miss
-//! each; here a look-up touches the readers and the bytes that it wants.
+//! Finding the columns again for each lookup would touch the front of every column, a cache miss
+//! each; here a lookup touches the readers and the bytes that it wants.
 //!
 //! # Invariants
 //! 1. The bytes passed their checksum before a [`Block`] exists, so what a malformed column would
-//!    make of a look-up is only ever a wrong row number, not a panic.
+//!    make of a lookup is only ever a wrong row number, not a panic.
 //! 2. Rows are in (key ascending, sequence number descending) order.
 //! 3. A block may be its header alone if its values are separated ([`Block::is_head`]). Everything
 //!    but those values is present, and only [`Block::append_read`] reads them.
@@ -54,7 +54,7 @@ pub struct Block {
 pub(super) enum Part {
     /// All of it.
     Whole,
-    /// All but values that stand apart.
+    /// Everything except separated values.
     Head,
 }
 
@@ -127,14 +127,14 @@ impl Block {
         Ok(Self { cell, apart: Some(apart) })
     }
 
-    /// Whether values that stand apart are not here.
+    /// Whether separated values are missing here.
     #[inline]
     #[must_use]
     pub fn is_head(&self) -> bool {
         self.apart.is_some()
     }
 
-    /// Bytes without the values that stand apart, here or not; 0 where none do.
+    /// Bytes without the separated values, present or not; 0 if there are none.
     pub(super) fn head_bytes(&self) -> usize {
         self.columns().head_bytes
     }
@@ -250,7 +250,7 @@ impl Block {
         }
     }
 
-    /// Appends all that is projected but for the values that the head lacks.
+    /// Appends all projected columns except the values that the header lacks.
     fn append_others(&self, rows: Range<usize>, projection: Projection, out: &mut Batch) {
         self.append_to(rows, self.without_lacked(projection), out);
     }

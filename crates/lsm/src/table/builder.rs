@@ -35,8 +35,8 @@ const LAST_BYTES: usize = 256;
 
 /// After this many blocks in a row that did not shrink ...
 const STUBBORN_BLOCKS: usize = 4;
-/// ... compression is tried for one block in this many: noise would else be compressed in vain,
-/// which takes longer than writing it.
+/// ... compression is tried for one block in this many: noise would otherwise be compressed for
+/// nothing, which takes longer than writing it.
 const RETRY_BLOCKS: usize = 16;
 
 /// Takes rows in order and writes them as a table.
@@ -291,7 +291,7 @@ impl TableBuilder {
         self.file.append(&self.block)?;
         let first = rows.keys.get(range.start);
         let last = rows.keys.get(range.end - 1);
-        // A head says the checksum of each value that stands apart from it.
+        // A header holds the checksum of each separated value.
         let checked = match encoded.head_bytes {
             0 => &self.block[..],
             head => &self.block[..head],
@@ -320,7 +320,7 @@ impl TableBuilder {
         self.is_apart && !self.compresses()
     }
 
-    /// Bytes of the values that could stand apart.
+    /// Bytes of the values that could be separated.
     fn apart_bytes(&self, rows: &Rows, range: Range<usize>) -> u64 {
         let column = apart_column(&self.shape).and_then(|i| rows.values[i].as_bytes());
         column.map_or(0, |column| column.offsets[range.end] - column.offsets[range.start])
@@ -407,7 +407,7 @@ impl TableBuilder {
         })
     }
 
-    /// The summary but for the file's length and fingerprint.
+    /// The summary without the file's length and fingerprint.
     fn summary(&self) -> TableSummary {
         let mut bounds = self.bounds.clone();
         for RangeTombstone { range, .. } in &self.tombstones {

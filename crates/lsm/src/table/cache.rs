@@ -120,7 +120,7 @@ struct Slot {
 
 impl BlockCache {
     /// A cache that holds at most `budget_bytes` of blocks, indexes and filters. Indexes and
-    /// filters of open tables always stay; what is left of the budget is for blocks.
+    /// filters of open tables always stay; the rest of the budget is for blocks.
     #[must_use]
     pub fn new(budget_bytes: u64) -> Self {
         Self::with_filters(budget_bytes, u64::MAX)

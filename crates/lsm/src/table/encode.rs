@@ -51,7 +51,7 @@ pub(super) struct Encoded {
     pub(super) keys: bool,
     /// Strings of values were.
     pub(super) values: bool,
-    /// Bytes of the block's head where strings stand apart from it; 0 where none do.
+    /// Bytes of the block's header if strings are separated from it; 0 if none are.
     pub(super) head_bytes: usize,
 }
 

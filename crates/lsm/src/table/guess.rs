@@ -1,4 +1,4 @@
-//! Head and value of a look-up that finds neither in the cache, in one wait.
+//! Reads header and value of a lookup that finds neither in the cache, in one wait.
 //!
 //! # Why a guess
 //! The header of a block says where a value lies, so a lookup that has neither would wait for the
@@ -27,7 +27,7 @@ const WINDOW_BYTES: u64 = 16 << 10;
 const VALUE_BYTES_MAX: u64 = 4 << 10;
 
 impl Table {
-    /// As [`Table::head`] for a look-up of `key`, whose projected values will be asked for next.
+    /// As [`Table::head`] for a lookup of `key`, whose projected values will be asked for next.
     ///
     /// # Errors
     /// As [`Table::block`].

@@ -1,4 +1,4 @@
-//! Fences: first and last key of each block, in memory, so that a look-up reads one block.
+//! Fences: first and last key of each block, in memory, so that a lookup reads one block.
 //!
 //! # Why last keys too
 //! With first keys alone, versions of a key that end one block and begin the next would need a
@@ -84,7 +84,7 @@ impl Index {
         self.offsets[i]..self.offsets[i + 1]
     }
 
-    /// Bytes of block `i` without the values that stand apart; all of them where none do.
+    /// Bytes of block `i` without separated values; all bytes if it has none.
     pub(super) fn head(&self, i: usize) -> Range<u64> {
         let bytes = self.bytes(i);
         match self.heads.get(i) {
@@ -93,12 +93,12 @@ impl Index {
         }
     }
 
-    /// Whether values stand apart from block `i`.
+    /// Whether block `i` has separated values.
     pub(super) fn is_apart(&self, i: usize) -> bool {
         self.heads.get(i).is_some_and(|&head| head > 0)
     }
 
-    /// Whether values stand apart from any block.
+    /// Whether any block has separated values.
     pub(super) fn has_heads(&self) -> bool {
         !self.heads.is_empty()
     }
@@ -158,7 +158,7 @@ impl Index {
             + self.heads.capacity();
         let words = match &self.last {
             Keys::Words(_) => 0,
-            // Whether they were asked for or not: who counts does so once.
+            // Whether they were asked for or not: a caller counts once.
             Keys::Bytes(column) => 8 * column.len(),
         };
         (8 * fixed + keys(&self.first) + keys(&self.last) + words) as u64

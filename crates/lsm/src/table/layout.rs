@@ -84,7 +84,7 @@ pub(super) enum Footer {
 }
 
 impl Footer {
-    /// Appends the footer of a table, in which values stand apart if `has_heads`.
+    /// Appends the footer of a table, with separated values if `has_heads`.
     pub(super) fn encode(section: Handle, has_heads: bool, out: &mut Vec<u8>) {
         let start = out.len();
         section.put(out);

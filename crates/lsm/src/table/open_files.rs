@@ -14,8 +14,8 @@
 //! 1. A file is closed only if its name is kept as long as anyone holds the table. That is so where
 //!    this process alone removes tables, and removes them when their last reader is gone; it is not
 //!    so for a follower.
-//! 2. Who reads holds the file; closing it takes effect when that read is over.
-//! 3. After [`OpenFiles::close`] no file is open but for reads that run, and none is opened.
+//! 2. A reader holds the file; closing it takes effect when that read is over.
+//! 3. After [`OpenFiles::close`] no file is open except for running reads, and none is opened.
 
 use env::sync::atomic::{AtomicBool, Ordering};
 use env::sync::{ArcSwapOption, Mutex};

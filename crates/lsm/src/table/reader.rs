@@ -268,7 +268,7 @@ impl Table {
         self.part(i, Part::Whole, fill)
     }
 
-    /// The same, perhaps without values that stand apart: [`Block::append_read`] reads those.
+    /// The same, possibly without separated values: [`Block::append_read`] reads those.
     ///
     /// # Errors
     /// As [`Self::block`].
@@ -307,7 +307,7 @@ impl Table {
         self.index.has_heads() && (few && !self.direct || !self.has_apart(projection))
     }
 
-    /// Whether a projected value may stand apart.
+    /// Whether a projected value may be separated.
     fn has_apart(&self, projection: Projection) -> bool {
         apart_column(&self.shape).is_some_and(|column| projection.value(column))
     }
@@ -350,7 +350,7 @@ impl Table {
         Self::read_across(&wanted, fill)
     }
 
-    /// The same, perhaps without values that stand apart, as [`Self::head`].
+    /// The same, possibly without separated values, as [`Self::head`].
     ///
     /// # Errors
     /// A failed read, or corruption.
@@ -374,7 +374,7 @@ impl Table {
         Self::parts_across(wanted, Part::Whole, fill)
     }
 
-    /// The same, perhaps without values that stand apart, as [`Self::head`].
+    /// The same, possibly without separated values, as [`Self::head`].
     ///
     /// # Errors
     /// A failed read, or corruption.
@@ -427,7 +427,7 @@ impl Table {
         bytes: impl FnOnce(bool) -> BlockBytes,
     ) -> Result<Arc<Block>> {
         self.slots.count_miss();
-        // Heads take little room, and each look-up in their blocks wants them.
+        // Headers take little room, and each lookup in their blocks needs them.
         let is_head = part == Part::Head && self.index.is_apart(i);
         let is_kept = match is_head {
             true => fill != Fill::Once,
@@ -469,7 +469,7 @@ impl Table {
     /// The block in bytes that were just read, if they are what was written.
     fn checked(&self, i: usize, part: Part, bytes: BlockBytes) -> Result<Block> {
         let (head, is_apart) = (self.index.head(i), self.index.is_apart(i));
-        // Values that stand apart have checksums of their own, in the head.
+        // Separated values have checksums of their own, in the header.
         let checked = bytes.get(..(head.end - head.start) as usize).unwrap_or(&bytes);
         if checksum(checked) != self.index.checksum(i) && !is_on(Switch::IgnoreChecksum) {
             return Err(self.damaged(i, "the block's checksum does not match").into());
@@ -493,7 +493,7 @@ impl Table {
         Ok(block)
     }
 
-    /// Where the values of block `i` are, which stand apart from its head.
+    /// Where the separated values of block `i` are.
     fn apart(&self, i: usize, column: usize, heap: Range<u64>, rows: usize) -> Apart {
         let home = Home {
             cache: Arc::clone(&self.cache),

@@ -86,7 +86,7 @@ impl Table {
     }
 
     /// Hands the rows of every sound block to `each`, in key order, and every lost block to `lost`.
-    /// `progress` is told the bytes read so far and answers whether to go on.
+    /// `progress` gets the bytes read so far and returns whether to go on.
     ///
     /// # Errors
     /// A failed read, what `each` returns, or [`Error::Cancelled`].

@@ -83,7 +83,7 @@ mod tests {
                 let found = words.candidates(key);
                 prop_assert!(found.start <= wanted && wanted <= found.end, "{:?} {}", found, wanted);
                 prop_assert!(found.end <= strings.len());
-                // Strings that the first eight bytes tell apart leave no more than a step.
+                // Strings that the first eight bytes tell apart leave at most a step.
                 if strings.iter().chain([key]).all(|string| string.len() <= words.shared.len() + 7)
                     && key.starts_with(&words.shared)
                 {

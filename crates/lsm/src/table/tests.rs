@@ -517,7 +517,7 @@ fn sample_table() -> (Context, TableMeta, Shape, Vec<Row>, Vec<u8>) {
     sample_table_with(TableOptions { ..How::default().options })
 }
 
-/// The same with values that stand apart from their blocks' heads.
+/// The same with separated values.
 fn sample_table_apart() -> (Context, TableMeta, Shape, Vec<Row>, Vec<u8>) {
     sample_table_with(TableOptions { apart_value_bytes_min: 3, ..How::default().options })
 }
@@ -574,7 +574,7 @@ fn a_table_cut_short_anywhere_is_corruption() {
 #[test]
 #[allow(clippy::disallowed_types)] // who cuts files goes around the door
 fn a_table_cut_short_while_it_is_open_is_corruption() {
-    // On a real file: one in memory keeps its bytes for those who have it open.
+    // On a real file: one in memory keeps its bytes for those that have it open.
     let folder = tempfile::tempdir().unwrap();
     let env = Arc::new(env::RealEnv::new(env::RealOptions::default()));
     let (cache, folders) = (Arc::new(BlockCache::new(1 << 20)), vec![folder.path().to_owned()]);

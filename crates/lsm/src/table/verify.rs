@@ -1,4 +1,4 @@
-//! Reads a whole table and checks what a single look-up cannot: order, counts, fences, filters.
+//! Reads a whole table and checks what a single lookup cannot: order, counts, fences, filters.
 //!
 //! # Why it goes on after damage
 //! A user who checks a database wants to know everything that is wrong with it, and one block says
@@ -48,7 +48,7 @@ impl Table {
     }
 
     /// Reads every part again, past the cache, and checks it, and the order of all rows. `progress`
-    /// is told the bytes checked so far and answers whether to go on.
+    /// gets the bytes checked so far and returns whether to go on.
     ///
     /// # Errors
     /// A failed read, the first corruption, or [`Error::Cancelled`].

@@ -85,7 +85,7 @@ pub(crate) fn append_versions(out: &mut Rows, from: &Rows, range: Range<usize>) 
     }
 }
 
-/// Appends rows that are visible as they stand.
+/// Appends rows that are visible unchanged.
 pub(crate) fn append_rows(
     out: &mut Batch,
     (keys, values): (&Keys, &[Column]),

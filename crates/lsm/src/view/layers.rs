@@ -201,7 +201,7 @@ impl SuperVersion {
         limit: usize,
         out: &mut Batch,
     ) -> Result<bool> {
-        // What most reads of a relation at rest are told by: one run, and nothing above.
+        // What most reads of an unchanging relation find: one run, and nothing above.
         let is_covered = self.runs.len() > 1 || self.layers_in_memory(at).next().is_some();
         let (true, KeyRef::Words(&[word])) = (is_covered, range.lower.as_ref()) else {
             return Ok(false);

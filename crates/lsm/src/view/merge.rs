@@ -35,7 +35,7 @@ pub(crate) struct Head<'a> {
     words: [u64; WORDS_MAX],
 }
 
-/// Fewer are not told: those who read them would wait for each other at the number.
+/// Fewer rows are not added: their readers would contend for the shared number.
 const PASSED_MIN: u64 = 16;
 
 /// Rows of [`RowSource::is_passing`] sources that were read. They are summed up elsewhere in the
@@ -142,7 +142,7 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Whether all rows of the source are visible as they stand, if no other source has their keys.
+    /// Whether all rows of the source are visible unchanged, if no other source has their keys.
     pub(crate) fn is_plain(&self) -> bool {
         self.source.is_plain()
     }

@@ -142,7 +142,7 @@ impl MergeOrder {
         (first, second)
     }
 
-    /// Notes these rows of a head, but for those that say that their key is deleted.
+    /// Notes these rows of a head, except deletes.
     fn push(&mut self, heads: &[Head<'_>], head: usize, rows: Range<usize>) {
         self.last = (head, rows.end - 1);
         let mut start = rows.start;

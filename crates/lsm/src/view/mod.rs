@@ -49,7 +49,7 @@ use env::sync::atomic::{AtomicU64, Ordering};
 use runs::RunView;
 use std::sync::Arc;
 
-/// Everything a reader of a tree needs, immutable but for the active memtable.
+/// Everything a reader of a tree needs, immutable except for the active memtable.
 #[derive(Debug)]
 pub struct SuperVersion {
     /// Takes the writes.

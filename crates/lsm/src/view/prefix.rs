@@ -108,7 +108,7 @@ struct Stage<'a> {
 enum Way {
     /// Nowhere.
     Nothing,
-    /// From this stage alone, as they stand.
+    /// From this stage alone, unchanged.
     Stage(u32),
     /// From the stages and the memtables.
     Layers,

@@ -23,7 +23,7 @@ pub(super) enum Place<'a> {
     Memtable(EntryRef<'a>),
     /// Index into the blocks held, and the row.
     Block(u32, u32),
-    /// The same, and index into the values that stand apart from their blocks.
+    /// The same, and index into the separated values.
     Apart(u32, u32, u32),
     /// Merges only so far, from the first link to the last: older versions count.
     Merging(u32, u32),
@@ -95,12 +95,12 @@ impl<'a> RowLocations<'a> {
         self.covers.get(i as usize).copied().unwrap_or(0)
     }
 
-    /// Bytes of what the places so far point to, but for memtables.
+    /// Bytes that the locations so far point to, without memtables.
     pub(super) fn held_bytes(&self) -> u64 {
         self.held_bytes
     }
 
-    /// Copies the values of the keys numbered in `found`, and lets go of the blocks.
+    /// Copies the values of the keys numbered in `found`, and releases the blocks.
     pub(super) fn settle(&mut self, found: &[u32], projection: Projection) {
         let values = Projection { keys: 0, ..projection };
         for &i in found {
@@ -178,7 +178,7 @@ impl<'a> RowLocations<'a> {
         matches!(self.of[i as usize], Place::Merging(..))
     }
 
-    /// Takes note of the next older version of a key.
+    /// Records the next older version of a key.
     fn add(&mut self, i: u32, version: Version<'a>, kind: u8) {
         let place = &mut self.of[i as usize];
         let (first, last) = match (*place, kind, version) {
@@ -261,7 +261,7 @@ impl<'a> RowLocations<'a> {
         Ok(())
     }
 
-    /// Reads the values, of the keys in `asked`, that stand apart from their blocks.
+    /// Reads the separated values of the keys in `asked`.
     fn read_apart(&mut self, asked: &[u32], values: Projection) -> Result<()> {
         let mut wanted = Vec::new();
         let first = self.values.len();

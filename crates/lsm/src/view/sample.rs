@@ -32,7 +32,7 @@ const BLOCKS_HELD: usize = 256;
 const DRAWS_A_ROW: u64 = 512;
 const DRAWS_MIN: u64 = 4096;
 const REJECTED_DRAWS: u64 = 16;
-/// Draws in vain that cost what one version costs where all are counted and then met in order.
+/// Failed draws that cost as much as one version when all are counted and then visited in order.
 const COUNTED_DRAWS: u64 = 2;
 
 /// Where versions are drawn from.
@@ -61,7 +61,7 @@ struct TableDraw {
     row: u64,
 }
 
-/// Rows that were drawn and not thrown back.
+/// Rows that were drawn and not rejected.
 struct Picked {
     rows: Batch,
     /// Which draw each was.
@@ -219,7 +219,7 @@ impl SuperVersion {
         Ok(fold.is_present())
     }
 
-    /// Reads the blocks of these draws, each once, and appends the rows that are not thrown back.
+    /// Reads the blocks of these draws, each once, and appends the rows that are not rejected.
     fn pick_from_tables(
         &self,
         mut draws: Vec<TableDraw>,

@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// A piece of a block that is shorter goes through a chunk. (Tests have few rows.)
 const LONG_ROWS: usize = if cfg!(test) { 2 } else { 256 };
 
-/// Blocks read at once that a look-up may need, and that are kept at once.
+/// Blocks read at once that a lookup may need, and that are kept at once.
 const KEPT_BLOCKS_MAX: usize = 4;
 
 /// How much a scan appends at most.
@@ -513,7 +513,7 @@ impl<'a> VisibleScan<'a> {
         Ok(())
     }
 
-    /// The rows at hand that are visible as they stand: no other source has their keys, no other
+    /// The rows at hand that are visible unchanged: no other source has their keys, no other
     /// version follows in the chunk, nothing lies over them.
     fn plain_rows(&self, first: usize, run_end: usize, limit: usize) -> Range<usize> {
         let head = &self.heads.heads[first];

@@ -38,7 +38,7 @@ pub(crate) const CHUNK_ROWS: usize = 1024;
 const AT_ONCE: usize = 64;
 /// Blocks a long scan reads at once, at most ...
 pub(super) const WINDOW_BLOCKS: usize = 128;
-/// ... and their bytes, but for a single block that is longer.
+/// ... and their bytes, except for a single block that is longer.
 pub(super) const WINDOW_BYTES: u64 = 1 << 20;
 
 /// The versions of a memtable within a range.
@@ -417,7 +417,7 @@ impl Source<'_> {
         }
     }
 
-    /// Whether all rows are visible as they stand, if no other source has their keys.
+    /// Whether all rows are visible unchanged, if no other source has their keys.
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self, Self::Run(run) if run.is_plain)
     }

@@ -105,7 +105,7 @@ impl World {
         let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
         env.create_folder(&PathBuf::from("t")).unwrap();
         let cache = Arc::new(BlockCache::new(1 << 20));
-        // Short strings stand apart in every other world.
+        // Short strings are separated in every other world.
         let apart_value_bytes_min = if block_rows_max % 2 == 1 { 1 } else { u64::MAX };
         let table =
             TableOptions { block_rows_max, apart_value_bytes_min, ..TableOptions::default() };

@@ -121,7 +121,7 @@ impl LazySamples {
         self.samples.get()
     }
 
-    /// The same for a look-up in the block, which has `keys`.
+    /// The same for a lookup in the block, which has `keys`.
     #[inline]
     pub fn get_for(&self, keys: &KeyReader<'_>) -> Option<&Samples> {
         match self.samples.get() {

@@ -16,7 +16,7 @@ const GROUP_LINES: usize = 4;
 /// The same of the sixteen gaps behind a sample.
 const FEW_LINES: usize = 2;
 
-/// Where in the gaps of a run a look-up begins, and the last word of the row before.
+/// Where in the gaps of a run a lookup begins, and the last word of the row before.
 #[derive(Clone, Copy, Debug)]
 pub struct Seek {
     pub(super) slot: usize,

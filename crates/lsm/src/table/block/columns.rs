@@ -36,12 +36,12 @@ pub(super) struct Columns<'a> {
     pub(super) kinds: Option<WordReader<'a>>,
     /// Bytes of memory besides the block's own.
     pub(super) beside_bytes: usize,
-    /// Bytes without the strings that stand apart; 0 where none do.
+    /// Bytes without separated strings; 0 if there are none.
     pub(super) head_bytes: usize,
 }
 
 #[derive(Debug)]
-// One of these a block: boxing the large variant would add a cache miss to each look-up.
+// One of these a block: boxing the large variant would add a cache miss to each lookup.
 #[allow(clippy::large_enum_variant)]
 pub(super) enum KeyColumn<'a> {
     Words(KeyReader<'a>),
@@ -260,7 +260,7 @@ impl<'a> Columns<'a> {
         self.samples.get()
     }
 
-    /// The same for a look-up, which may be the one that makes them.
+    /// The same for a lookup, which may be the one that makes them.
     #[inline]
     pub(super) fn samples_for(&self, reader: &KeyReader<'_>) -> Option<&Samples> {
         self.samples.get_for(reader)
