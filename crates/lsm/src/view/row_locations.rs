@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! 1. The links of a chain go from the newest version to older ones; all but the last are merges.
-//! 2. A key is looked up in a source as long as [`RowLocations::is_open`] is true for it, and in the
-//!    sources in their order.
+//! 2. A key is looked up in a source while [`RowLocations::is_open`] is true for it. Sources
+//!    are searched in their order.
 
 use super::fold::Fold;
 use super::get::{DELETE, PUT, push_entry};

@@ -273,8 +273,8 @@ impl SuperVersion {
         Ok(())
     }
 
-    /// Appends a row if this row of a block is the newest visible version of it. Its value is read
-    /// later if it is separated.
+    /// Appends a row if this row of a block is the newest visible version of it. `value`
+    /// is its value if that is separated.
     fn pick_row(
         &self,
         (run, table, block_number): (usize, usize, usize),
