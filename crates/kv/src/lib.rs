@@ -12,6 +12,7 @@ mod backup;
 mod bulk;
 mod check;
 mod commit;
+mod compaction_order;
 mod convert;
 mod existence;
 mod follower;
@@ -33,7 +34,6 @@ mod snapshots;
 mod throttle;
 mod transaction;
 mod trees;
-mod urgency;
 pub mod wal;
 
 pub use backup::{BackupOptions, BackupReport};

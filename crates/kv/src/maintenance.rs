@@ -320,7 +320,7 @@ impl Inner {
         }
         self.poison.check()?;
         let trees = self.trees.load_full();
-        for entry in crate::urgency::in_order(trees.iter(), *last) {
+        for entry in crate::compaction_order::in_order(trees.iter(), *last) {
             let choose = || entry.tree.choose_compaction();
             let Some(announced) = self.announce(entry, choose) else { continue };
             *last = entry.info.id;

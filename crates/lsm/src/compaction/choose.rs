@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_urgency(runs: usize, level_bytes: [u64; LEVEL_MAX], want: u64) {
+    fn check_score(runs: usize, level_bytes: [u64; LEVEL_MAX], want: u64) {
         let table = |bytes| TableInfo { bytes, ..table("1:a-b") };
         let level = |bytes| if bytes == 0 { Vec::new() } else { vec![table(bytes)] };
         let levels = Levels {
@@ -375,13 +375,13 @@ mod tests {
 
     #[test]
     fn a_level_is_as_full_as_it_has_more_than_its_target() {
-        check_urgency(3, [0; LEVEL_MAX], 750);
-        check_urgency(8, [0, 0, 0, 0, 0, 90], 2000);
+        check_score(3, [0; LEVEL_MAX], 750);
+        check_score(8, [0, 0, 0, 0, 0, 90], 2000);
         // The bottom has no target; the level above it a tenth of the bottom.
-        check_urgency(0, [0, 0, 0, 0, 0, 5000], 0);
-        check_urgency(0, [0, 0, 0, 0, 1500, 5000], 3000);
+        check_score(0, [0, 0, 0, 0, 0, 5000], 0);
+        check_score(0, [0, 0, 0, 0, 1500, 5000], 3000);
         // Above the base, what is left drains.
-        check_urgency(0, [0, 0, 0, 7, 0, 1000], 10_000);
+        check_score(0, [0, 0, 0, 7, 0, 1000], 10_000);
     }
 
     #[test]

@@ -99,7 +99,7 @@ mod tests {
     use crate::codec::filter::hash_words;
 
     #[test]
-    fn a_sieve_holds_what_it_was_given_and_little_else() {
+    fn a_filter_holds_what_it_was_given_and_little_else() {
         let filter = BloomFilter::new();
         assert!(!filter.may_contain(hash_words(&[1])));
         let items = 40_000;

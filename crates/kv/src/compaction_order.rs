@@ -21,13 +21,13 @@ pub(crate) fn in_order<'a>(
     trees: impl Iterator<Item = &'a Arc<Entry>>,
     last: KeyspaceId,
 ) -> Vec<&'a Arc<Entry>> {
-    let urgency = |entry: &'a Arc<Entry>| {
+    let scored = |entry: &'a Arc<Entry>| {
         let score = entry.tree.compaction_score();
         // A merge of level 0 that scan debt asked for is due, whether level 0 is full or not.
         let score = if entry.tree.merges_level0_next() { score.max(DUE) } else { score };
         (place(score, entry.info.id, last), entry)
     };
-    let mut trees: Vec<_> = trees.map(urgency).collect();
+    let mut trees: Vec<_> = trees.map(scored).collect();
     trees.sort_unstable_by_key(|(place, _)| *place);
     trees.into_iter().map(|(_, entry)| entry).collect()
 }
