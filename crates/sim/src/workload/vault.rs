@@ -148,8 +148,8 @@ pub struct Vault {
 }
 
 impl Vault {
-    /// Begins a backup.
-    pub fn begin(&mut self, way: Way, model: &Model) -> usize {
+    /// Begins a backup. If it may lag, it need not have any keyspace.
+    pub fn begin(&mut self, way: Way, model: &Model, may_lag: bool) -> usize {
         let number = self.backups.len();
         let is_folder = way != Way::Archive;
         let ending = if is_folder { "" } else { ".qbak" };
@@ -159,7 +159,7 @@ impl Vault {
             status: Status::Making,
             readers: 0,
             states: BTreeMap::new(),
-            must: model.live.clone(),
+            must: if may_lag { Ids::new() } else { model.live.clone() },
             may: BTreeSet::new(),
             may_slots: BTreeSet::new(),
         };
