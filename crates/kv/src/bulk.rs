@@ -135,6 +135,9 @@ impl BulkLoad for KvBulk {
             check_order(*keyspace, tables)?;
         }
         let _maintenance = inner.maintenance.lock();
+        // The database may have been closed while this waited: a write to closed files would fail
+        // and poison it.
+        inner.check_writable()?;
         inner.flush_sealed()?;
         // No commit may come between here and the publication: it would shadow rows of the load
         // that are newer. The price is a flush of the memtables, once per load.

@@ -132,6 +132,8 @@ impl Store for Kv {
         let inner = &self.inner;
         inner.check_writable()?;
         let _maintenance = inner.maintenance.lock();
+        // The database may have been closed while this waited.
+        inner.check_writable()?;
         // The writer lock keeps commits from inserting into a tree that is being dropped.
         let _writer = (!ids.is_empty()).then(|| inner.writer.lock());
         let before = inner.trees.load_full();
@@ -195,6 +197,8 @@ impl Store for Kv {
         let inner = &self.inner;
         inner.check_writable()?;
         let _maintenance = inner.maintenance.lock();
+        // The database may have been closed while this waited.
+        inner.check_writable()?;
         // The writer lock keeps commits from inserting into a tree that is being dropped.
         let _writer = inner.writer.lock();
         let mut trees = (*inner.trees.load_full()).clone();
