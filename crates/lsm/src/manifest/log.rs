@@ -2,7 +2,7 @@
 //!
 //! # Why the frame has a checksum of its own
 //! A record's length must be trusted before its end is known. The frame's checksum covers the
-//! length and the record's position in the file. So a damaged length is told from a torn append,
+//! length and the record's position in the file. So a damaged length differs from a torn append,
 //! and a search for records behind the damage costs one short checksum for each byte.
 //!
 //! # Why the reader is told how much was acknowledged
