@@ -349,7 +349,7 @@ impl<N: NodeKey> Tree<'_, N> {
     }
 
     /// Inserts the entry that `write` writes, with key and number (`probe`, `seq`), before all
-    /// entries that do not sort before it. `write` receives the entry that comes next. `free` is the
+    /// entries that do not sort before it. `write` gets the entry that comes next. `free` is the
     /// next free address of the arena.
     pub(super) fn insert(
         &self,
