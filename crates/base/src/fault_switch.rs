@@ -57,11 +57,13 @@ pub enum Switch {
     KeepIncrements = 1 << 15,
     /// A sync of the log skips unsynced bytes in older segments.
     SyncNewestSegment = 1 << 16,
+    /// A file that several tables share is removed with the first of them.
+    RemoveSharedEarly = 1 << 17,
 }
 
 impl Switch {
     /// All switches.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::SkipConflictCheck,
         Self::SkipReadValidation,
         Self::ReadLatestInsteadOfSnapshot,
@@ -79,6 +81,7 @@ impl Switch {
         Self::CountTwice,
         Self::KeepIncrements,
         Self::SyncNewestSegment,
+        Self::RemoveSharedEarly,
     ];
 }
 

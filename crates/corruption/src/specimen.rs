@@ -38,6 +38,7 @@ pub fn options() -> KvOptions {
             level0_runs: 8,
             level1_bytes: 4000,
             level_factor: 4,
+            shared_bytes_max: 64 << 10,
         },
         auto_compaction: false,
         ..KvOptions::default()
@@ -45,8 +46,8 @@ pub fn options() -> KvOptions {
 }
 
 /// Names of the frozen samples of `tests/formats`.
-pub const SAMPLES: [&str; 7] =
-    ["ordinary", "killed", "names", "merges", "damaged", "apart", "wide"];
+pub const SAMPLES: [&str; 8] =
+    ["ordinary", "killed", "names", "merges", "damaged", "apart", "wide", "shared"];
 
 /// A database that is being filled.
 #[derive(Debug)]
@@ -440,6 +441,16 @@ impl Specimen {
                     }
                 }
                 Ok(())
+            }
+            // Several keyspaces a flush, whose tables share files.
+            "shared" => {
+                for round in 0..2 {
+                    self.merges(round)?;
+                    self.texts(round)?;
+                    self.write_weights(round)?;
+                    self.store.flush()?;
+                }
+                self.remove()
             }
             other => panic!("no sample is named {other}"),
         }

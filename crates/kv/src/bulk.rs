@@ -57,8 +57,7 @@ impl KvBulk {
             for table in tables {
                 inner.context.table_leaves(&table);
                 // Best effort: the next opening removes tables that the manifest does not name.
-                let _ =
-                    self.inner.env.remove(&self.inner.context.table_path(table.id, table.folder));
+                let _ = inner.context.remove_table(&table);
             }
         }
     }
@@ -163,7 +162,7 @@ impl BulkLoad for KvBulk {
                 hit(Mark::BulkAtBottom);
                 (LEVEL_MAX as u8, 0)
             } else if is_long
-                && merging.as_ref().is_none_or(|merging| merging.is_apart(*keyspace, tables))
+                && merging.iter().all(|merging| merging.is_apart(*keyspace, tables))
                 && tables.iter().all(free)
             {
                 hit(Mark::BulkBeside);

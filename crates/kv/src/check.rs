@@ -11,7 +11,7 @@
 
 use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
-use crate::open::{TABLES, WAL, missing, table_folder_names, table_folders};
+use crate::open::{TABLES, WAL, missing, named_files, table_folder_names, table_folders};
 use crate::record;
 use crate::wal::{self, Wal, WalError, WalOptions};
 use base::Corruption;
@@ -38,11 +38,15 @@ enum Item {
 }
 
 impl Item {
-    fn bytes(&self) -> u64 {
+    fn meta(&self) -> &TableMeta {
         match self {
-            Self::Open(table) => table.meta().summary.bytes,
-            Self::Named(_, meta, _) => meta.summary.bytes,
+            Self::Open(table) => table.meta(),
+            Self::Named(_, meta, _) => meta,
         }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.meta().summary.bytes
     }
 }
 
@@ -179,7 +183,8 @@ fn check_state(state: &State, folder: &Path, report: &mut CheckReport) {
     for keyspace in state.keyspaces() {
         let mut wrong = |table: &TableMeta, what: String| {
             let file = Path::new(&format!("table {}", table.id)).to_path_buf();
-            let file = folder.join(TABLES).join(file.with_file_name(table_file_name(table.id)));
+            let file =
+                folder.join(TABLES).join(file.with_file_name(table_file_name(table.file_id())));
             report.push(Corruption::new(&file, 0, format!("keyspace {:?}: {what}", keyspace.name)));
         };
         let mut runs: BTreeMap<(u8, u64), Vec<&TableMeta>> = BTreeMap::new();
@@ -189,7 +194,7 @@ fn check_state(state: &State, folder: &Path, report: &mut CheckReport) {
             if !ids.insert(table.meta.id) {
                 wrong(&table.meta, "the manifest names the table twice".into());
             }
-            if table.meta.id.0 >= state.next_table_id() {
+            if table.meta.id.max(table.meta.file_id()).0 >= state.next_table_id() {
                 wrong(&table.meta, "its number was never given out".into());
             }
             let (most, last) = (table.meta.seq_max(), state.last_seq());
@@ -227,6 +232,8 @@ fn check_tables(
     report: &mut CheckReport,
 ) -> Result<()> {
     let total: u64 = items.iter().map(Item::bytes).sum();
+    let files: BTreeSet<_> = items.iter().map(|item| item.meta().file_id()).collect();
+    report.files += files.len() as u64;
     let mut done = 0;
     let step = TABLES_A_STEP * env.parallelism().max(1);
     let mut items = items.into_iter().peekable();
@@ -237,7 +244,6 @@ fn check_tables(
         let some: Vec<Item> = items.by_ref().take(step).collect();
         done += some.iter().map(Item::bytes).sum::<u64>();
         for found in env::parallel(env, some, check_table) {
-            report.files += 1;
             report.blocks += found.blocks;
             report.rows += found.rows;
             report.bytes += found.bytes;
@@ -254,7 +260,7 @@ fn check_table(item: Item) -> Found {
     let mut found = Found::default();
     let path = match &item {
         Item::Open(_) => PathBuf::new(),
-        Item::Named(context, meta, _) => context.table_path(meta.id, meta.folder),
+        Item::Named(context, meta, _) => context.path_of(meta),
     };
     let table = match item {
         Item::Open(table) => Ok(table),
@@ -390,7 +396,7 @@ fn list_log_damages(
 
 /// Notes table files that the manifest does not name: left by a crash, or being written.
 fn note_strays(env: &dyn Env, state: &State, context: &Context, report: &mut CheckReport) {
-    let named: BTreeSet<_> = state.tables().map(|table| table.meta.id).collect();
+    let named = named_files(state);
     for folder in &context.folders {
         let names = match env.list(folder) {
             Ok(names) => names,

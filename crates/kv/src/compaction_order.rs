@@ -43,6 +43,7 @@ mod tests {
     use crate::{Kv, KvOptions};
     use base::{Batch, ColumnShape, Key, KeyShape, Kind, Shape};
     use env::MemoryEnv;
+    use lsm::context::TreeOptions;
     use std::path::Path;
     use store::{Durability, Kinds, NewKeyspace, Store, TableWrites, WriteBatch};
 
@@ -88,6 +89,8 @@ mod tests {
         let options = KvOptions {
             durability: Durability::None,
             auto_compaction: false,
+            // Small trees are compacted together.
+            tree: TreeOptions { shared_bytes_max: 0, ..TreeOptions::default() },
             ..KvOptions::default()
         };
         let kv = Kv::open(Arc::new(MemoryEnv::new(1)), Path::new("/db"), options).unwrap();

@@ -5,7 +5,7 @@
 //! 1. `maintenance`: one flush, bulk commit, keyspace change or compaction installation at a time.
 //! 2. `writer`: the log, the next sequence number, the active memtables. Held for microseconds; a
 //!    bulk commit holds it for the length of a flush.
-//! 3. `merging`: held by a bulk commit from its check of the running compaction to its
+//! 3. `merging`: held by a bulk commit from its check of the running compactions to its
 //!    installation, and while a compaction is chosen.
 //! 4. `manifest`: inside one of the above.
 //! 5. `snapshots`: a leaf.
@@ -84,7 +84,7 @@ pub(crate) struct Inner {
     /// Allows one compaction at a time; the keyspace is the one compacted last.
     pub(crate) compacting: Mutex<KeyspaceId>,
     /// The key range of the running compaction.
-    pub(crate) merging: Mutex<Option<Merging>>,
+    pub(crate) merging: Mutex<Vec<Merging>>,
     /// Held shared while a bulk load makes or removes files; closing waits for it.
     pub(crate) loading: RwLock<()>,
     pub(crate) flush_queued: AtomicBool,

@@ -12,6 +12,7 @@ mod backup;
 mod bulk;
 mod check;
 mod commit;
+mod compaction;
 mod compaction_order;
 mod convert;
 mod existence;

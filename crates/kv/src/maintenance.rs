@@ -1,15 +1,17 @@
-//! Flush and compaction in background jobs, and the bookkeeping after them.
+//! Flushes in background jobs, and the bookkeeping after them and after compactions.
 //!
-//! `commit` seals memtables and queues flushes; flushes queue compactions. `inner` gives the order
-//! of the locks.
+//! `commit` seals memtables and queues flushes; flushes queue compactions (`compaction`). `inner`
+//! gives the order of the locks.
 
-use crate::convert::{env_error, tree_error};
+use crate::convert::tree_error;
 use crate::inner::{Inner, Writer};
+use crate::trees::{Entry, Trees};
 use base::mark::{Mark, hit};
 use env::JobKind;
 use env::sync::atomic::Ordering;
-use lsm::compaction::Choice;
 use lsm::manifest::VersionEdit;
+use lsm::table::SharedWriter;
+use lsm::tree::Flushed;
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, Result};
 
@@ -201,33 +203,22 @@ impl Inner {
             edit.wal_first_live = Some(segment);
         }
         let mut flushed = Vec::new();
-        let mut written = Ok(());
-        for entry in trees.iter() {
-            match entry.tree.flush_sealed(&protected) {
-                Ok(None) => {}
-                Ok(Some(done)) => {
-                    edit.trees.push((entry.info.id, done.edit.clone()));
-                    flushed.push((entry, done));
-                }
-                Err(error) => {
-                    written = Err(error);
-                    break;
-                }
-            }
-        }
-        let written = written.and_then(|()| self.sync_table_folders());
-        if let Err(error) = written {
+        let written = self.write_tables(&trees, &protected, &mut flushed);
+        if let Err(error) = written.and_then(|()| self.sync_table_folders()) {
             if !is_out_of_descriptors(&error) {
                 return Err(self.poisoned_by(error));
             }
             // Nothing is lost: a file could not be created. The tables written so far are
             // discarded, and written again when there are descriptors.
-            for added in flushed.iter().flat_map(|(_, done)| &done.edit.added) {
+            let added = flushed.iter().flat_map(|(_, done)| &done.edit.added);
+            for added in added.filter(|added| added.meta.shared.is_none()) {
                 self.context.table_leaves(&added.meta);
-                let _ = self.env.remove(&self.context.table_path(added.meta.id, added.meta.folder));
+                let _ = self.context.remove_table(&added.meta);
             }
             return Err(tree_error(error));
         }
+        edit.trees =
+            flushed.iter().map(|(entry, done)| (entry.info.id, done.edit.clone())).collect();
         edit.next_table_id = Some(self.context.next_table_id());
         self.log_edit(&edit)?;
         for (entry, done) in flushed {
@@ -241,6 +232,25 @@ impl Inner {
         self.throttle.forgive();
         self.after_install();
         Ok(Some(segment))
+    }
+
+    /// Writes the tables of the sealed generation; trees with few rows share files. Where it fails,
+    /// `flushed` has the trees whose tables were written, and no shared file is left.
+    fn write_tables<'a>(
+        &self,
+        trees: &'a Trees,
+        protected: &[u64],
+        flushed: &mut Vec<(&'a Arc<Entry>, Flushed)>,
+    ) -> lsm::Result<()> {
+        let small = trees.iter().filter(|entry| entry.tree.has_little_sealed()).take(2).count();
+        let shared = (small > 1).then(|| SharedWriter::new(&self.context));
+        for entry in trees.iter() {
+            let shared = shared.as_ref().filter(|_| entry.tree.has_little_sealed());
+            if let Some(done) = entry.tree.flush_sealed(protected, shared)? {
+                flushed.push((entry, done));
+            }
+        }
+        shared.map_or(Ok(()), |shared| shared.finish())
     }
 
     /// Makes the names of new tables durable, before the manifest names them.
@@ -265,105 +275,11 @@ impl Inner {
         for entry in self.trees.load().iter() {
             entry.tree.collect_obsolete();
         }
-        self.obsolete.lock().collect(&*self.env);
+        self.obsolete.lock().collect(&self.context);
         if self.reserve.fill() {
             // Space was freed, so compactions may run by themselves again.
             *self.compaction_error.lock() = None;
         }
-    }
-
-    /// Queues compaction until nothing is due, unless it is queued or switched off.
-    pub(crate) fn queue_compaction(self: &Arc<Self>) {
-        self.compactions_asked.fetch_add(1, Ordering::AcqRel);
-        if !self.options.auto_compaction
-            || self.compaction_error.lock().is_some()
-            || self.closing.load(Ordering::Acquire)
-            || self.compaction_queued.swap(true, Ordering::AcqRel)
-        {
-            return;
-        }
-        let inner = Arc::clone(self);
-        let job = move || {
-            let asked = inner.compactions_asked.load(Ordering::Acquire);
-            let step = inner.compact_step();
-            inner.compaction_queued.store(false, Ordering::Release);
-            match step {
-                // One compaction per job, so that the environment can schedule other work in
-                // between.
-                Ok(true) => inner.queue_compaction(),
-                // A request that came after the check found the job queued, and relies on it.
-                Ok(false) if asked != inner.compactions_asked.load(Ordering::Acquire) => {
-                    inner.queue_compaction();
-                }
-                Ok(false) => {}
-                Err(error) => {
-                    // Reads and writes continue without compaction; stats and check report the
-                    // cause.
-                    let passes = error
-                        .cause::<env::EnvError>()
-                        .is_some_and(env::EnvError::is_out_of_descriptors);
-                    if error.kind() != store::ErrorKind::Cancelled && !passes {
-                        *inner.compaction_error.lock() = Some(error);
-                    }
-                }
-            }
-            inner.progress.notify();
-        };
-        self.env.spawn(JobKind::Compaction, Box::new(job));
-    }
-
-    /// Runs the compaction with the largest score; false where none is due.
-    pub(crate) fn compact_step(self: &Arc<Self>) -> Result<bool> {
-        let mut last = self.compacting.lock();
-        if self.closing.load(Ordering::Acquire) {
-            return Ok(false); // another process may own the folder now
-        }
-        self.poison.check()?;
-        let trees = self.trees.load_full();
-        for entry in crate::compaction_order::in_order(trees.iter(), *last) {
-            let choose = || entry.tree.choose_compaction();
-            let Some(announced) = self.announce(entry, choose) else { continue };
-            *last = entry.info.id;
-            self.compact_with(entry, &announced.choice, &|| true)?;
-            return Ok(true);
-        }
-        hit(Mark::CompactionFoundNothing);
-        Ok(false)
-    }
-
-    fn compact_with(
-        &self,
-        entry: &crate::trees::Entry,
-        choice: &Choice,
-        go_on: &dyn Fn() -> bool,
-    ) -> Result<()> {
-        let protected = self.snapshots.protected();
-        let newest = protected.last().copied().unwrap_or(0);
-        let go_on = || !self.closing.load(Ordering::Relaxed) && go_on();
-        let edit = entry.tree.compact(choice, &protected, &go_on).map_err(tree_error)?;
-        let _guard = self.maintenance.lock();
-        if self.trees.load().get(entry.info.id).is_err() {
-            // The keyspace was dropped meanwhile: no manifest edit will name the new tables.
-            hit(Mark::CompactedDropped);
-            for added in &edit.added {
-                let path = self.context.table_path(added.meta.id, added.meta.folder);
-                self.context.table_leaves(&added.meta);
-                self.env.remove(&path).map_err(env_error)?;
-            }
-            return Ok(());
-        }
-        self.sync_table_folders().map_err(|error| self.poisoned_by(error))?;
-        self.log_edit(&VersionEdit {
-            trees: vec![(entry.info.id, edit.clone())],
-            next_table_id: Some(self.context.next_table_id()),
-            ..VersionEdit::default()
-        })?;
-        entry.tree.install(&edit, &[], newest).map_err(|error| self.poisoned_by(error))?;
-        self.after_install();
-        // A compaction's memory was in its thread's arena and stayed resident: 30 MiB with a limit
-        // of 64 MiB.
-        self.release_memory();
-        Ok(())
     }
 
     /// Returns freed memory to the system where the limit is small or nearly reached. Elsewhere the
@@ -385,21 +301,5 @@ impl Inner {
         } else {
             self.released_at.fetch_min(resident.saturating_add(4 * some), Ordering::Relaxed);
         }
-    }
-
-    /// Compacts every keyspace into one run.
-    pub(crate) fn compact_everything(self: &Arc<Self>, go_on: &dyn Fn() -> bool) -> Result<()> {
-        self.check_writable()?;
-        self.flush_all()?;
-        let _one = self.compacting.lock();
-        self.check_writable()?;
-        for entry in self.trees.load_full().iter() {
-            let choose = || entry.tree.choose_full_compaction();
-            if let Some(announced) = self.announce(entry, choose) {
-                self.compact_with(entry, &announced.choice, go_on)?;
-            }
-        }
-        *self.compaction_error.lock() = None;
-        Ok(())
     }
 }

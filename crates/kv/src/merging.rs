@@ -1,4 +1,4 @@
-//! The key range of the running compaction, so that bulk loads keep their tables out of it.
+//! The key ranges of the running compactions, so that bulk loads keep their tables out of it.
 //!
 //! # Why
 //! A compaction's output may span the gaps between its inputs. A table that a bulk load put into
@@ -38,11 +38,12 @@ impl Merging {
 pub(crate) struct Announced<'a> {
     pub(crate) choice: Choice,
     inner: &'a Inner,
+    keyspace: KeyspaceId,
 }
 
 impl Inner {
     /// Chooses a compaction and announces it; `None` where nothing is due. The caller holds
-    /// `compacting`.
+    /// `compacting`, and announces one for each tree.
     pub(crate) fn announce(
         &self,
         entry: &Entry,
@@ -51,15 +52,16 @@ impl Inner {
         let mut merging = self.merging.lock();
         let choice = choose();
         let (first, last) = entry.tree.span_of(&choice)?;
-        *merging = Some(Merging { keyspace: entry.info.id, first, last });
+        let keyspace = entry.info.id;
+        merging.push(Merging { keyspace, first, last });
         drop(merging);
-        Some(Announced { choice, inner: self })
+        Some(Announced { choice, inner: self, keyspace })
     }
 }
 
 impl Drop for Announced<'_> {
     fn drop(&mut self) {
-        *self.inner.merging.lock() = None;
+        self.inner.merging.lock().retain(|merging| merging.keyspace != self.keyspace);
     }
 }
 
@@ -83,7 +85,7 @@ mod tests {
             range_tombstones: 0,
             fingerprint: 0,
         };
-        TableMeta { id: base::TableId(1), folder: 0, global_seq: 0, summary }
+        TableMeta { id: base::TableId(1), folder: 0, global_seq: 0, shared: None, summary }
     }
 
     #[test]

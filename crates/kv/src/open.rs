@@ -122,7 +122,8 @@ fn open_here(
         manifest.append(&edit).map_err(tree_error)?;
     }
     let context = context(&env, &options, folders, &state);
-    remove_strays(&*env, &context, &|id| named(&state).contains(&id))?;
+    let named = named_files(&state);
+    remove_strays(&*env, &context, &|id| named.contains(&id))?;
     let trees = open_trees(&context, &state).map_err(missing_table)?;
     let reserve = Reserve::of(&env, folder, &options, frugal);
     let inner = assemble(env, folder, options, context, trees, Some(manifest), Some(lock), reserve);
@@ -318,9 +319,9 @@ pub(crate) fn context(
     Arc::new(if options.read_only { context } else { context.with_names_that_stay() })
 }
 
-/// Ids of all tables that the manifest names.
-fn named(state: &State) -> BTreeSet<TableId> {
-    state.keyspaces().flat_map(|keyspace| keyspace.tables.iter().map(|t| t.meta.id)).collect()
+/// Ids of all files of tables that the manifest names.
+pub(crate) fn named_files(state: &State) -> BTreeSet<TableId> {
+    state.tables().map(|table| table.meta.file_id()).collect()
 }
 
 pub(crate) fn open_trees(context: &Arc<Context>, state: &State) -> Result<Trees> {
@@ -378,7 +379,7 @@ pub(crate) fn assemble(
         poison: Poison::default(),
         maintenance: Mutex::new(()),
         compacting: Mutex::new(KeyspaceId(0)),
-        merging: Mutex::new(None),
+        merging: Mutex::default(),
         loading: RwLock::new(()),
         writer: Mutex::new(Writer { wal: None, last_seq: 0, payload: Vec::new() }),
         manifest: Mutex::new(manifest),

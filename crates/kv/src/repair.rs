@@ -16,19 +16,19 @@
 
 use crate::check::files_of;
 use crate::convert::{env_error, tree_error};
-use crate::open::{TABLES, WAL, create_folder_within, create_private_folder, missing};
+use crate::open::{TABLES, WAL, create_folder_within, create_private_folder, missing, named_files};
 use crate::outside::{check_is_folder, check_is_outside};
 use crate::record;
 use crate::wal;
 use crate::{Kv, KvOptions};
 use base::{Corruption, Key, KeyRange, KeyRef, KeyspaceId, Shape};
-use env::Env;
+use env::{Env, RandomReadFile};
 use lsm::context::{Context, TreeOptions, parse_table_file_name};
 use lsm::manifest::{AddedKeyspace, Manifest, SalvagedManifest, State, VersionEdit};
 use lsm::run_writer::RunWriter;
 use lsm::table::{BlockCache, Fill, LostBlock, RangeTombstone, Remains, Table, TableMeta};
 use lsm::version::{AddedTable, LEVEL_MAX, TreeEdit};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, Progress, Result, Store};
@@ -195,7 +195,7 @@ pub fn salvage(
     let placed = save_tables(env, &state, &source_files, &context, progress, &mut salvaged)?;
     if !is_newest {
         // Tables of a lost edit: their keyspaces are unknown.
-        let named: BTreeSet<_> = state.tables().map(|table| table.meta.id).collect();
+        let named = named_files(&state);
         for folder in &source_files.folders {
             for name in env.list(folder).unwrap_or_default() {
                 let file = folder.join(name);
@@ -320,8 +320,8 @@ fn save_table(item: Item) -> lsm::Result<Saved> {
         let damages = &mut saved.damages;
         match table.inspect(&mut |_| true, &mut |damage| damages.push(damage)) {
             Ok(_) if saved.damages.is_empty() => {
-                let meta = TableMeta { folder: 0, ..meta };
-                copy(&source, &target, table.meta(), &meta)?;
+                let meta = TableMeta { folder: 0, shared: None, ..meta };
+                copy(&**table.file(), &target, &meta)?;
                 saved.metas.push(meta);
                 return Ok(saved);
             }
@@ -353,8 +353,8 @@ impl Saved {
     /// Records that nothing of the table can be used.
     fn give_up(&mut self, source: &Context, meta: &TableMeta, error: lsm::Error) {
         let file = match source.folders.len() > usize::from(meta.folder) {
-            true => source.table_path(meta.id, meta.folder),
-            false => lsm::context::table_file_name(meta.id).into(),
+            true => source.path_of(meta),
+            false => lsm::context::table_file_name(meta.file_id()).into(),
         };
         self.damages.clear();
         self.damages.push(match error {
@@ -417,10 +417,9 @@ impl Saved {
     }
 }
 
-fn copy(source: &Context, target: &Context, from: &TableMeta, to: &TableMeta) -> lsm::Result<()> {
-    let path = source.table_path(from.id, from.folder);
-    let file = source.env.open_read(&path, env::ReadOptions::default())?;
-    let mut out = target.env.create(&target.table_path(to.id, to.folder))?;
+/// Writes a table, which may lie among others, into a file of its own.
+fn copy(file: &dyn RandomReadFile, target: &Context, to: &TableMeta) -> lsm::Result<()> {
+    let mut out = target.env.create(&target.path_of(to))?;
     let bytes = file.len_bytes()?;
     let mut buffer = vec![0; COPY_BYTES.min(usize::try_from(bytes).unwrap_or(COPY_BYTES))];
     let mut offset = 0;
@@ -451,10 +450,14 @@ fn count_stale(
             .lost
             .iter()
             .filter(|lost| {
-                let file =
-                    |t: &&AddedTable| lost.file.ends_with(lsm::context::table_file_name(t.meta.id));
-                known.tables.iter().find(file).is_none_or(|from| {
-                    table.level > from.level || table.level == 0 && table.run < from.run
+                let name = |t: &&AddedTable| lsm::context::table_file_name(t.meta.file_id());
+                // One, or a few that share a file.
+                let mut from = known.tables.iter().filter(|t| lost.file.ends_with(name(t)));
+                let first = from.next();
+                first.is_none_or(|first| {
+                    std::iter::once(first).chain(from).any(|from| {
+                        table.level > from.level || table.level == 0 && table.run < from.run
+                    })
                 })
             })
             .collect();

@@ -554,7 +554,7 @@ fn remove_outer_tables(env: &dyn Env, folder: &Path, target: &Path) {
         }
         let Ok(held) = hold_within(env, outer) else { continue };
         for table in old.tables().filter(|table| usize::from(table.meta.folder) == i) {
-            let _ = env.remove(&outer.join(table_file_name(table.meta.id)));
+            let _ = env.remove(&outer.join(table_file_name(table.meta.file_id())));
         }
         drop(held);
         let _ = env.remove_folder(outer);

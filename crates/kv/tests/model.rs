@@ -148,6 +148,7 @@ fn options(durability: Durability) -> KvOptions {
             level0_runs: 2,
             level1_bytes: 1500,
             level_factor: 3,
+            shared_bytes_max: 400,
         },
         ..KvOptions::default()
     }

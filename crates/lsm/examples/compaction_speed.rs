@@ -75,7 +75,7 @@ fn main() -> quipu_lsm::Result<()> {
         tree.insert(&small, Kinds::Uniform(Kind::Put), 2 + round);
         tree.seal();
         let start = env.monotonic_us();
-        if let Some(flushed) = tree.flush_sealed(&[])? {
+        if let Some(flushed) = tree.flush_sealed(&[], None)? {
             measure("flush", small.rows as u64, start);
             tree.install(&flushed.edit, &flushed.memtables, 0)?;
         }
@@ -87,7 +87,7 @@ fn main() -> quipu_lsm::Result<()> {
             tree.view().version.tables().map(|(_, _, table)| table.meta().id).collect();
         let choice = Choice::Merge { tables: all, into: LEVEL_MAX };
         let start = env.monotonic_us();
-        let edit = tree.compact(&choice, &[], &|| true)?;
+        let edit = tree.compact(&choice, &[], None, &|| true)?;
         measure(what, rows, start);
         tree.install(&edit, &[], 0)?;
     }

@@ -1,6 +1,6 @@
 //! What all trees of a database share.
 
-use crate::table::{BlockCache, OpenFiles, TableMeta, TableOptions};
+use crate::table::{BlockCache, OpenFiles, Section, SharedFiles, TableMeta, TableOptions};
 use base::TableId;
 use env::sync::Mutex;
 use env::sync::atomic::{AtomicU64, Ordering};
@@ -21,6 +21,8 @@ pub struct TreeOptions {
     pub level1_bytes: u64,
     /// Growth from level to level.
     pub level_factor: u64,
+    /// Several trees that have at most this many bytes each to write share a file; 0: none does.
+    pub shared_bytes_max: u64,
 }
 
 impl Default for TreeOptions {
@@ -31,6 +33,7 @@ impl Default for TreeOptions {
             level0_runs: 4,
             level1_bytes: 128 << 20,
             level_factor: 10,
+            shared_bytes_max: 64 << 10,
         }
     }
 }
@@ -67,6 +70,8 @@ pub struct Context {
     pub direct_reads: bool,
     /// The files of tables that are open.
     pub files: Arc<OpenFiles>,
+    /// Files that hold tables of several trees.
+    pub shared: SharedFiles,
     /// No table's file is removed as long as one of these trees' readers holds it.
     names_stay: bool,
     /// Bytes of the tables that were written, by whom.
@@ -98,6 +103,7 @@ impl Context {
             options,
             direct_reads,
             files,
+            shared: SharedFiles::default(),
             names_stay: false,
             written,
             next_table_id,
@@ -114,8 +120,12 @@ impl Context {
 
     /// Opens a table's file.
     pub(crate) fn open_table(&self, meta: &TableMeta) -> env::Result<Arc<dyn RandomReadFile>> {
-        let path = self.table_path(meta.id, meta.folder);
-        self.files.open(&path, ReadOptions { direct: self.direct_reads }, self.names_stay)
+        let path = self.path_of(meta);
+        let options = ReadOptions { direct: self.direct_reads };
+        let open = || self.files.open(&path, options, self.names_stay);
+        let Some(place) = meta.shared else { return open() };
+        let file = self.shared.handle(place.file, open)?;
+        Ok(Arc::new(Section::new(file, place.offset, meta.summary.bytes)))
     }
 
     /// Returns a fresh id and the folder for it. The folder is the one whose tables have the fewest
@@ -133,6 +143,11 @@ impl Context {
             bytes[folder] += self.options.table_bytes;
         }
         (TableId(id), folder as u16, self.table_path(TableId(id), folder as u16))
+    }
+
+    /// Returns a fresh id for a table in a shared file.
+    pub(crate) fn new_table_id(&self) -> TableId {
+        TableId(self.next_table_id.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Records the final length of a table that [`Context::new_table`] assigned; 0 if it was given
@@ -164,11 +179,31 @@ impl Context {
     /// Takes an existing table into account: its id is not assigned again, and its bytes count for
     /// its folder.
     pub fn note_table(&self, table: &TableMeta) {
-        self.next_table_id.fetch_max(table.id.0 + 1, Ordering::Relaxed);
+        let newest = table.id.0.max(table.file_id().0);
+        self.next_table_id.fetch_max(newest + 1, Ordering::Relaxed);
         self.count_bytes(table.folder, 0, table.summary.bytes);
+        // A follower removes nothing, and sees tables come and go.
+        if self.names_stay {
+            self.shared.add(table);
+        }
     }
 
-    /// Path of a table's file.
+    /// Removes the file of a table that left and that nothing reads any more; a shared file with
+    /// the last of its tables.
+    ///
+    /// # Errors
+    /// A file that cannot be removed. It can be tried again.
+    pub fn remove_table(&self, table: &TableMeta) -> env::Result<()> {
+        self.shared.release(table, || self.env.remove(&self.path_of(table)))
+    }
+
+    /// Path of the file that a table is in.
+    #[must_use]
+    pub fn path_of(&self, table: &TableMeta) -> PathBuf {
+        self.table_path(table.file_id(), table.folder)
+    }
+
+    /// Path of the file with this id.
     #[must_use]
     pub fn table_path(&self, id: TableId, folder: u16) -> PathBuf {
         self.folders[folder as usize].join(table_file_name(id))

@@ -12,11 +12,11 @@
 //! 2. Nothing is installed here.
 
 use crate::compaction::below::Below;
-use crate::compaction::everything;
 use crate::compaction::rewrite::{Rules, rewrite};
 use crate::compaction::snapshots::Snapshots;
 use crate::compaction::tombstones::Pieces;
-use crate::context::{Context, count_written};
+use crate::compaction::{Output, everything};
+use crate::context::count_written;
 use crate::error::Result;
 use crate::memtable::Memtable;
 use crate::run_writer::RunWriter;
@@ -28,13 +28,14 @@ use std::sync::Arc;
 
 /// Writes `memtables`, newest first, as one run: number `run` if it becomes one of level 0.
 pub(crate) fn flush(
-    context: &Arc<Context>,
+    to: Output<'_>,
     shape: &Shape,
     version: &Version,
     memtables: &[Arc<Memtable>],
     run: u64,
     snapshots: &[u64],
 ) -> Result<TreeEdit> {
+    let context = to.context;
     let mut tombstones: Vec<RangeTombstone> = Vec::new();
     for memtable in memtables {
         tombstones.extend(memtable.range_tombstones().iter().cloned());
@@ -56,7 +57,7 @@ pub(crate) fn flush(
         Box::new(MemSource::new(&**memtable, everything(shape))) as Box<dyn RowSource + '_>
     });
     let mut versions = VersionMerger::new(shape, sources.collect())?;
-    let mut writer = RunWriter::new(context, shape, level == LEVEL_MAX, 0);
+    let mut writer = RunWriter::new(context, shape, level == LEVEL_MAX, 0).sharing(to.shared);
     // A flush is short and awaited; it is not cancelled.
     rewrite(&mut versions, &rules, &mut writer, &|| true)?;
     let run = if level == 0 { run } else { 0 };

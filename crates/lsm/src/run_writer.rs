@@ -15,8 +15,9 @@ use crate::compaction::tombstones::clip;
 use crate::context::Context;
 use crate::error::Result;
 use crate::rows::Rows;
-use crate::table::{RangeTombstone, TableBuilder, TableMeta};
+use crate::table::{RangeTombstone, SharedPlace, SharedWriter, TableBuilder, TableMeta};
 use base::{Column, Key, Keys, Shape, TableId};
+use env::AppendFile;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -30,6 +31,8 @@ pub struct RunWriter {
     bottom: bool,
     global_seq: u64,
     tombstones: Vec<RangeTombstone>,
+    /// Where the tables go, if not into files of their own.
+    shared: Option<Arc<SharedWriter>>,
     open: Option<Open>,
     /// Where the window of the open table begins; `None`: at the smallest key.
     window_start: Option<Key>,
@@ -43,9 +46,18 @@ pub struct RunWriter {
 struct Open {
     id: TableId,
     folder: u16,
-    path: PathBuf,
+    at: At,
     /// `None` once closing began: the file is there all the same.
     builder: Option<TableBuilder>,
+}
+
+/// Where an open table is written.
+#[derive(Debug)]
+enum At {
+    /// Into this file.
+    Own(PathBuf),
+    /// Into a file with others, which the [`SharedWriter`] removes if need be.
+    Shared(SharedPlace),
 }
 
 impl RunWriter {
@@ -59,12 +71,20 @@ impl RunWriter {
             bottom,
             global_seq,
             tombstones: Vec::new(),
+            shared: None,
             open: None,
             window_start: None,
             last_key: None,
             done: Vec::new(),
             finished: false,
         }
+    }
+
+    /// Writes into files that `shared` has. What is written counts once that is finished, too.
+    #[must_use]
+    pub fn sharing(mut self, shared: Option<&Arc<SharedWriter>>) -> Self {
+        self.shared = shared.map(Arc::clone);
+        self
     }
 
     /// Range tombstones that the tables are to hold, cut at the tables' bounds. They must be known
@@ -97,7 +117,8 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Closes the last table; the names of all are durable when this returns.
+    /// Closes the last table; the names of all that have files of their own are durable when this
+    /// returns.
     ///
     /// # Errors
     /// A failed write or sync; no file is left then.
@@ -106,7 +127,8 @@ impl RunWriter {
             self.builder()?;
             self.close(None)?;
         }
-        let folders: BTreeSet<u16> = self.done.iter().map(|meta| meta.folder).collect();
+        let own = self.done.iter().filter(|meta| meta.shared.is_none());
+        let folders: BTreeSet<u16> = own.map(|meta| meta.folder).collect();
         for folder in folders {
             self.context.env.sync_folder(&self.context.folders[usize::from(folder)])?;
         }
@@ -165,18 +187,28 @@ impl RunWriter {
         let open = match self.open.take() {
             Some(open) => open,
             None => {
-                let (id, folder, path) = self.context.new_table();
-                let created = self.context.env.create(&path);
-                let file = created.inspect_err(|_| self.context.table_written(folder, 0))?;
+                let (id, folder, at, file) = self.create()?;
                 let options = self.context.options.table.clone();
                 let builder = TableBuilder::new(file, self.shape.clone(), options, self.bottom);
-                Open { id, folder, path, builder: Some(builder) }
+                Open { id, folder, at, builder: Some(builder) }
             }
         };
         let open = self.open.insert(open);
         open.builder.as_mut().ok_or_else(|| {
             crate::Error::Invalid("a table that failed to close takes no more rows".into())
         })
+    }
+
+    /// A file, or a part of one, for another table.
+    fn create(&self) -> Result<(TableId, u16, At, Box<dyn AppendFile>)> {
+        if let Some(shared) = &self.shared {
+            let begun = shared.begin()?;
+            return Ok((begun.id, begun.folder, At::Shared(begun.place), begun.file));
+        }
+        let (id, folder, path) = self.context.new_table();
+        let created = self.context.env.create(&path);
+        let file = created.inspect_err(|_| self.context.table_written(folder, 0))?;
+        Ok((id, folder, At::Own(path), file))
     }
 
     /// Closes the open table, whose window ends where the next table's first key is.
@@ -194,12 +226,25 @@ impl RunWriter {
         let is_empty = builder.rows() == 0 && tombstones == 0;
         let summary = builder.finish()?;
         let Some(open) = self.open.take() else { return Ok(()) };
-        self.context.table_written(open.folder, if is_empty { 0 } else { summary.bytes });
-        if is_empty {
-            self.context.env.remove(&open.path)?;
-        } else {
-            let Open { id, folder, .. } = open;
-            self.done.push(TableMeta { id, folder, global_seq: self.global_seq, summary });
+        let Open { id, folder, at, .. } = open;
+        let shared = match &at {
+            At::Own(_) => {
+                self.context.table_written(folder, if is_empty { 0 } else { summary.bytes });
+                None
+            }
+            At::Shared(place) => Some(*place),
+        };
+        let meta = TableMeta { id, folder, global_seq: self.global_seq, shared, summary };
+        match (is_empty, at) {
+            (true, At::Own(path)) => self.context.env.remove(&path)?,
+            // Bytes that nothing names.
+            (true, At::Shared(_)) => {}
+            (false, _) => {
+                if let Some(shared) = &self.shared {
+                    shared.wrote(&meta);
+                }
+                self.done.push(meta);
+            }
         }
         self.window_start = window_end;
         Ok(())
@@ -212,14 +257,14 @@ impl Drop for RunWriter {
             return;
         }
         // Best effort: opening the database removes what the manifest does not name.
-        for meta in &self.done {
+        for meta in self.done.iter().filter(|meta| meta.shared.is_none()) {
             self.context.table_leaves(meta);
-            let _ = self.context.env.remove(&self.context.table_path(meta.id, meta.folder));
+            let _ = self.context.env.remove(&self.context.path_of(meta));
         }
-        if let Some(open) = self.open.take() {
-            self.context.table_written(open.folder, 0);
-            drop(open.builder);
-            let _ = self.context.env.remove(&open.path);
+        if let Some(Open { folder, at: At::Own(path), builder, .. }) = self.open.take() {
+            self.context.table_written(folder, 0);
+            drop(builder);
+            let _ = self.context.env.remove(&path);
         }
     }
 }

@@ -18,7 +18,7 @@ pub use obsolete::ObsoleteFiles;
 use crate::changes::Changes;
 use crate::compaction::snapshots::Snapshots;
 use crate::compaction::{
-    Choice, Levels, Settled, choose, choose_all, choose_level0, compact, compaction_score,
+    Choice, Levels, Output, Settled, choose, choose_all, choose_level0, compact, compaction_score,
     rows_with_level0,
 };
 use crate::context::Context;
@@ -26,7 +26,7 @@ use crate::counted::Counted;
 use crate::error::Result;
 use crate::flush::flush;
 use crate::memtable::{Kinds, Memtable};
-use crate::table::Table;
+use crate::table::{SharedWriter, Table};
 use crate::version::{AddedTable, TreeEdit, Version};
 use crate::view::SuperVersion;
 use base::{Batch, Key, KeyRange, KeyspaceId, Shape, TableId};
@@ -259,11 +259,15 @@ impl Tree {
     /// Writes the sealed memtables into tables; `None` if there are none. For each key it keeps the
     /// versions that `snapshots`, ascending, or a reader newer than all rows see. If rows are newer
     /// than a reader that may still start (committed, not published), `snapshots` must contain that
-    /// reader's number.
+    /// reader's number. The tables go into a file of `shared`, if it is given.
     ///
     /// # Errors
     /// A failed write; no file is left then.
-    pub fn flush_sealed(&self, snapshots: &[u64]) -> Result<Option<Flushed>> {
+    pub fn flush_sealed(
+        &self,
+        snapshots: &[u64],
+        shared: Option<&Arc<SharedWriter>>,
+    ) -> Result<Option<Flushed>> {
         let now = self.state.load_full();
         if now.sealed.is_empty() {
             return Ok(None);
@@ -271,24 +275,43 @@ impl Tree {
         self.note_snapshots(snapshots);
         let memtables = now.sealed.clone();
         let run = self.next_run();
-        let edit = flush(&self.context, &self.shape, &now.version, &memtables, run, snapshots)?;
+        let to = Output { context: &self.context, shared };
+        let edit = flush(to, &self.shape, &now.version, &memtables, run, snapshots)?;
         Ok(Some(Flushed { edit, memtables }))
     }
 
+    /// Whether there are sealed memtables, with so few bytes that their table should share a file.
+    #[must_use]
+    pub fn has_little_sealed(&self) -> bool {
+        let sealed = &self.state.load().sealed;
+        !sealed.is_empty() && self.is_little(sealed)
+    }
+
+    fn is_little(&self, memtables: &[Arc<Memtable>]) -> bool {
+        let bytes: u64 = memtables.iter().map(|memtable| memtable.bytes()).sum();
+        bytes <= self.context.options.shared_bytes_max
+    }
+
     /// Writes the rows of all memtables as tables of another database. `context` says where its
-    /// tables lie and how they are numbered. Below them lie copies of this tree's tables. Nothing
+    /// tables lie and how they are numbered; small ones go into files of `shared`. Below them lie copies of this tree's tables. Nothing
     /// is changed here. The tree must not be written to meanwhile.
     ///
     /// # Errors
     /// A failed write; no file is left then.
-    pub fn flush_into(&self, context: &Arc<Context>) -> Result<TreeEdit> {
+    pub fn flush_into(
+        &self,
+        context: &Arc<Context>,
+        shared: &Arc<SharedWriter>,
+    ) -> Result<TreeEdit> {
         let now = self.state.load_full();
         let memtables: Vec<_> = [&now.active].into_iter().chain(&now.sealed).cloned().collect();
         if memtables.iter().all(|memtable| memtable.is_empty()) {
             return Ok(TreeEdit::default());
         }
         // Of each key the newest version is enough: the other database has no readers yet.
-        flush(context, &self.shape, &now.version, &memtables, now.version.next_run(), &[])
+        let shared = self.is_little(&memtables).then_some(shared);
+        let to = Output { context, shared };
+        flush(to, &self.shape, &now.version, &memtables, now.version.next_run(), &[])
     }
 
     /// Makes an edit that is in the manifest visible. `drop_sealed`: memtables whose rows the edit
@@ -351,7 +374,37 @@ impl Tree {
                 return choice;
             }
         }
-        choose(&levels, &self.context.options, oldest)
+        match choose(&levels, &self.context.options, oldest) {
+            Choice::Nothing => self.choose_sparse(),
+            choice => choice,
+        }
+    }
+
+    /// A table whose file is kept for it and a few others, although most of the file is unused: to
+    /// another file.
+    fn choose_sparse(&self) -> Choice {
+        let state = self.state.load();
+        let mut tables = state.version.tables();
+        let unused = self.context.options.shared_bytes_max;
+        let sparse = tables.find(|(.., table)| self.context.shared.is_sparse(table.meta(), unused));
+        match sparse {
+            None => Choice::Nothing,
+            Some((0, ..)) => choose_level0(&self.levels(), &self.context.options),
+            Some((into, _, table)) => Choice::Merge { tables: vec![table.meta().id], into },
+        }
+    }
+
+    /// Bytes of its tables.
+    #[must_use]
+    pub fn table_bytes(&self) -> u64 {
+        let state = self.state.load();
+        state.version.tables().map(|(.., table)| table.meta().summary.bytes).sum()
+    }
+
+    /// Whether its tables have so few bytes that they should share a file with others.
+    #[must_use]
+    pub fn is_small(&self) -> bool {
+        self.table_bytes() <= self.context.options.shared_bytes_max
     }
 
     /// The next compaction that is chosen merges level 0, be it full or not.
@@ -388,7 +441,10 @@ impl Tree {
     /// stay there: flush first.
     #[must_use]
     pub fn choose_full_compaction(&self) -> Choice {
-        choose_all(&self.levels())
+        match choose_all(&self.levels()) {
+            Choice::Nothing => self.choose_sparse(),
+            choice => choice,
+        }
     }
 
     /// First and last key of the tables of a choice; `None` where it has none.
@@ -411,7 +467,7 @@ impl Tree {
     }
 
     /// Carries out a choice: writes tables, installs nothing. `snapshots` as for
-    /// [`Tree::flush_sealed`]; `go_on` is asked between steps of some thousand rows.
+    /// [`Tree::flush_sealed`], and `shared` too; `go_on` is asked between steps of some thousand rows.
     ///
     /// # Errors
     /// A failed read or write, corruption, or [`crate::Error::Cancelled`]; no file is left then.
@@ -419,12 +475,14 @@ impl Tree {
         &self,
         choice: &Choice,
         snapshots: &[u64],
+        shared: Option<&Arc<SharedWriter>>,
         go_on: &dyn Fn() -> bool,
     ) -> Result<TreeEdit> {
         self.note_snapshots(snapshots);
         let now = self.state.load_full();
         let snapshots = Snapshots::new(snapshots);
-        let edit = compact(&self.context, &self.shape, &now.version, choice, snapshots, go_on)?;
+        let to = Output { context: &self.context, shared };
+        let edit = compact(to, &self.shape, &now.version, choice, snapshots, go_on)?;
         self.settled.note(choice, &edit, snapshots.oldest());
         Ok(edit)
     }
@@ -449,7 +507,7 @@ impl Tree {
 
     /// Removes files of tables that left and that no reader holds; returns how many.
     pub fn collect_obsolete(&self) -> usize {
-        self.obsolete.lock().collect(&*self.context.env)
+        self.obsolete.lock().collect(&self.context)
     }
 
     /// Figures of now.

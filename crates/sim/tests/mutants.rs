@@ -37,6 +37,11 @@ fn a_skipped_sync_is_caught() {
 }
 
 #[test]
+fn a_shared_file_removed_too_early_is_caught() {
+    is_caught(Switch::RemoveSharedEarly);
+}
+
+#[test]
 fn a_sync_of_the_newest_segment_alone_is_caught() {
     is_caught(Switch::SyncNewestSegment);
 }

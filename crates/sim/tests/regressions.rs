@@ -28,6 +28,7 @@ fn swarm(durability: Durability) -> Swarm {
         level0_runs: 2,
         level1_bytes: 1_500,
         level_factor: 10,
+        shared_bytes_max: 64 << 10,
         two_folders: false,
         faults: FaultPlan::none(),
         disk_bytes: 0,

@@ -35,7 +35,8 @@ pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) bytes: u64,
     pub(crate) checksum: u64,
-    /// Fingerprint of a table's content as in the manifest; `None` for other files.
+    /// Fingerprint of a table's content as in the manifest; `None` for files that several tables
+    /// share, and for other files.
     pub(crate) fingerprint: Option<u64>,
 }
 
@@ -53,7 +54,10 @@ impl List {
         let _ = writeln!(out, "sequence {seq}\nmoment {moment_us}");
         for Entry { name, bytes, checksum, fingerprint } in files {
             let _ = match fingerprint {
-                None => writeln!(out, "file {name} {bytes} {checksum:016x}"),
+                None => {
+                    let kind = if is_table_name(name) { "shared" } else { "file" };
+                    writeln!(out, "{kind} {name} {bytes} {checksum:016x}")
+                }
                 Some(mark) => writeln!(out, "table {name} {bytes} {checksum:016x} {mark:016x}"),
             };
         }
@@ -93,6 +97,7 @@ impl List {
             let fields: Vec<&str> = line.split(' ').collect();
             let (name, bytes, sum, fingerprint) = match fields[..] {
                 ["file", name, bytes, sum] if is_top_name(name) => (name, bytes, sum, None),
+                ["shared", name, bytes, sum] if is_table_name(name) => (name, bytes, sum, None),
                 ["table", name, bytes, sum, mark] if is_table_name(name) => {
                     (name, bytes, sum, Some(u64::from_str_radix(mark, 16).ok()?))
                 }
@@ -136,6 +141,12 @@ mod tests {
                     bytes: 12_345,
                     checksum: 1,
                     fingerprint: Some(u64::MAX),
+                },
+                Entry {
+                    name: "tables/000009.sst".into(),
+                    bytes: 9,
+                    checksum: 3,
+                    fingerprint: None,
                 },
                 Entry { name: "CURRENT".into(), bytes: 40, checksum: 2, fingerprint: None },
             ],

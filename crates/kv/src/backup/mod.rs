@@ -28,7 +28,7 @@ use env::{Env, HeldFolder, MemoryEnv, RandomReadFile, ReadOptions};
 use list::{Entry, LIST, List, UNFINISHED};
 use lsm::context::{Context, table_file_name};
 use lsm::manifest::{CURRENT, Manifest, State, VersionEdit};
-use lsm::table::{BlockCache, Table};
+use lsm::table::{BlockCache, SharedWriter, Table, whole_file};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -165,14 +165,19 @@ impl BackupPoint {
             state.next_table_id(),
         ));
         let mut edit = VersionEdit { last_seq: Some(position.last_seq), ..VersionEdit::default() };
-        for entry in inner.trees.load().iter() {
-            let new = entry.tree.flush_into(&context).map_err(tree_error)?;
-            for added in &new.added {
-                let table = Table::open(&context, &added.meta, &entry.info.shape);
-                tables.push(table.map_err(tree_error)?);
-            }
+        let shared = SharedWriter::new(&context);
+        let trees = inner.trees.load();
+        for entry in trees.iter() {
+            let new = entry.tree.flush_into(&context, &shared).map_err(tree_error)?;
             if !new.added.is_empty() {
                 edit.trees.push((entry.info.id, new));
+            }
+        }
+        shared.finish().map_err(tree_error)?;
+        for (id, new) in &edit.trees {
+            let shape = &trees.get(*id)?.info.shape;
+            for added in &new.added {
+                tables.push(Table::open(&context, &added.meta, shape).map_err(tree_error)?);
             }
         }
         edit.next_table_id = Some(context.next_table_id());
@@ -184,6 +189,15 @@ impl BackupPoint {
         self.tables.iter().map(|table| table.meta().summary.bytes).sum()
     }
 
+    /// The files that the tables are in, each once.
+    fn files(&self) -> Vec<TableFile> {
+        let mut files: BTreeMap<TableId, Vec<Arc<Table>>> = BTreeMap::new();
+        for table in &self.tables {
+            files.entry(table.meta().file_id()).or_default().push(Arc::clone(table));
+        }
+        files.into_iter().map(|(id, tables)| TableFile { id, tables }).collect()
+    }
+
     fn list(&self, files: Vec<Entry>) -> List {
         List {
             identity: self.state.identity().unwrap_or(0),
@@ -191,6 +205,42 @@ impl BackupPoint {
             moment_us: self.taken_us,
             files,
         }
+    }
+}
+
+/// A file of tables: one, or several that share it.
+#[derive(Clone)]
+struct TableFile {
+    id: TableId,
+    tables: Vec<Arc<Table>>,
+}
+
+impl TableFile {
+    /// Name in a backup.
+    fn name(&self) -> String {
+        format!("{TABLES}/{}", table_file_name(self.id))
+    }
+
+    /// All of it, also what no table uses any more.
+    fn content(&self) -> Arc<dyn RandomReadFile> {
+        whole_file(self.tables[0].file())
+    }
+
+    /// Bytes of its tables.
+    fn table_bytes(&self) -> u64 {
+        self.tables.iter().map(|table| table.meta().summary.bytes).sum()
+    }
+
+    /// Distinguishes files with one id in backups of different histories. A file that several
+    /// tables share has none.
+    fn fingerprint(&self) -> Option<u64> {
+        let meta = self.tables[0].meta();
+        meta.shared.is_none().then_some(meta.summary.fingerprint)
+    }
+
+    fn verify(&self) -> Result<()> {
+        let check = |table: &Arc<Table>| table.verify_checksums(&|| true).map_err(tree_error);
+        self.tables.iter().try_for_each(check)
     }
 }
 
@@ -292,11 +342,11 @@ impl Backup<'_> {
         let mut files = Vec::new();
         let (mut done, total) = (0, self.point.bytes());
         self.go_on(0, total)?;
-        for some in self.point.tables.chunks(self.env.parallelism()) {
-            let jobs = some.iter().map(|table| self.keep(table, &tables, earlier)).collect();
+        for some in self.point.files().chunks(self.env.parallelism()) {
+            let jobs = some.iter().map(|file| self.keep(file, &tables, earlier)).collect();
+            done += some.iter().map(TableFile::table_bytes).sum::<u64>();
             for kept in env::parallel(env, jobs, Keep::run) {
                 let (entry, how) = kept?;
-                done += entry.bytes;
                 match how {
                     How::Linked => report.linked += 1,
                     How::Reused => report.reused += 1,
@@ -328,17 +378,16 @@ impl Backup<'_> {
         Ok(report)
     }
 
-    fn keep(&self, table: &Arc<Table>, tables: &Path, earlier: Option<&Arc<Earlier>>) -> Keep {
+    fn keep(&self, file: &TableFile, tables: &Path, earlier: Option<&Arc<Earlier>>) -> Keep {
         // Tables of the temporary environment have no file that could be linked.
-        let meta = table.meta();
-        let path = table.file().path().to_owned();
+        let path = file.content().path().to_owned();
         let folders = &self.inner.context.folders;
         let own = folders.iter().any(|folder| path.parent() == Some(folder));
         let link = own && is_same(&self.inner.env, self.env);
         Keep {
             env: Arc::clone(self.env),
-            table: Arc::clone(table),
-            to: tables.join(table_file_name(meta.id)),
+            file: file.clone(),
+            to: tables.join(table_file_name(file.id)),
             link: link.then_some(path),
             earlier: earlier.cloned(),
             verify: self.options.verify,
@@ -386,27 +435,26 @@ impl Backup<'_> {
         let mut files = Vec::new();
         let (mut done, total) = (0, self.point.bytes());
         self.go_on(0, total)?;
-        for some in self.point.tables.chunks(self.env.parallelism()) {
+        let table_files = self.point.files();
+        for some in table_files.chunks(self.env.parallelism()) {
             if self.options.verify {
-                let check = |table: Arc<Table>| table.verify_checksums(&|| true);
-                for sound in env::parallel(env, some.to_vec(), check) {
-                    sound.map_err(tree_error)?;
+                for sound in env::parallel(env, some.to_vec(), |file: TableFile| file.verify()) {
+                    sound?;
                 }
             }
-            for table in some {
+            for file in some {
                 let mut sum = Checksummer::default();
-                let bytes = read_all(&**table.file(), &mut |content| {
+                let before = done;
+                let bytes = read_all(&*file.content(), &mut |content| {
                     sum.update(content);
-                    done += content.len() as u64;
+                    // A shared file may have bytes that are not counted in the total.
+                    done = total.min(done + content.len() as u64);
                     writer.push(content.to_vec())?;
                     self.go_on(done, total)
                 })?;
-                files.push(Entry {
-                    name: format!("{TABLES}/{}", table_file_name(table.meta().id)),
-                    bytes,
-                    checksum: sum.finish(),
-                    fingerprint: Some(table.meta().summary.fingerprint),
-                });
+                done = before + file.table_bytes();
+                let (name, fingerprint) = (file.name(), file.fingerprint());
+                files.push(Entry { name, bytes, checksum: sum.finish(), fingerprint });
             }
         }
         let scratch = MemoryEnv::new(1);
@@ -420,7 +468,7 @@ impl Backup<'_> {
         let list = self.point.list(files);
         Ok(BackupReport {
             files: list.files.len() as u64,
-            copied: self.point.tables.len() as u64,
+            copied: table_files.len() as u64,
             bytes_written: writer.finish(&list)?,
             bytes_total: list.bytes(),
             seq: SeqNo(list.seq),
@@ -456,20 +504,20 @@ impl Earlier {
     }
 }
 
-/// How a table was brought into the backup.
+/// How a file of tables was brought into the backup.
 enum How {
     Linked,
     Reused,
     Copied,
 }
 
-/// A job that brings one table into the backup's folder.
+/// A job that brings one file of tables into the backup's folder.
 struct Keep {
     /// Environment of the target.
     env: Arc<dyn Env>,
-    table: Arc<Table>,
+    file: TableFile,
     to: PathBuf,
-    /// The table's path, where it may be linked.
+    /// The file's path, where it may be linked.
     link: Option<PathBuf>,
     earlier: Option<Arc<Earlier>>,
     verify: bool,
@@ -477,24 +525,24 @@ struct Keep {
 
 impl Keep {
     fn run(self) -> Result<(Entry, How)> {
-        let name = format!("{TABLES}/{}", table_file_name(self.table.meta().id));
-        let summary = &self.table.meta().summary;
-        let entry = |checksum| Entry {
-            name: name.clone(),
-            bytes: summary.bytes,
-            checksum,
-            fingerprint: Some(summary.fingerprint),
+        let (name, fingerprint) = (self.file.name(), self.file.fingerprint());
+        let content = self.file.content();
+        let bytes = match fingerprint {
+            Some(_) => self.file.table_bytes(),
+            None => content.len_bytes().map_err(env_error)?,
         };
+        let entry = |checksum| Entry { name: name.clone(), bytes, checksum, fingerprint };
         if let Some(earlier) = &self.earlier
             && let Some(there) = earlier.tables.get(&name)
-            && *there == entry(there.checksum)
+            && there.bytes == bytes
+            && *there == entry(self.expected(there)?)
             && self.reuse(earlier, there)?
         {
             mark::hit(Mark::BackupReused);
             return Ok((entry(there.checksum), How::Reused));
         }
         if self.verify {
-            self.table.verify_checksums(&|| true).map_err(tree_error)?;
+            self.file.verify()?;
         }
         if let Some(path) = &self.link {
             match self.env.link_if_possible(path, &self.to) {
@@ -512,12 +560,20 @@ impl Keep {
         mark::hit(Mark::BackupCopied);
         let mut to = self.env.create(&self.to).map_err(env_error)?;
         let mut sum = Checksummer::default();
-        read_all(&**self.table.file(), &mut |content| {
+        read_all(&*content, &mut |content| {
             sum.update(content);
             to.append(content).map_err(env_error)
         })?;
         to.sync().map_err(env_error)?;
         Ok((entry(sum.finish()), How::Copied))
+    }
+
+    /// The checksum that a file of an earlier backup must have. A fingerprint says as much as one.
+    fn expected(&self, there: &Entry) -> Result<u64> {
+        match self.file.fingerprint() {
+            Some(_) => Ok(there.checksum),
+            None => checksum_of(&*self.file.content()),
+        }
     }
 
     /// Links the table from the earlier backup; false where it has changed there.

@@ -32,6 +32,7 @@ pub fn options(durability: Durability, memtable_bytes: u64) -> KvOptions {
             level0_runs: 2,
             level1_bytes: 1500,
             level_factor: 3,
+            shared_bytes_max: 64 << 10,
         },
         ..KvOptions::default()
     }

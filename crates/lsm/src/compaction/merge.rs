@@ -8,16 +8,24 @@ use super::tombstones::Pieces;
 use crate::context::{Context, count_written};
 use crate::error::{Error, Result};
 use crate::run_writer::RunWriter;
-use crate::table::{RangeTombstone, Table, TableMeta};
+use crate::table::{RangeTombstone, SharedWriter, Table, TableMeta};
 use crate::version::{AddedTable, LEVEL_MAX, TreeEdit, Version};
 use crate::view::{RowSource, RunSource, VersionMerger};
 use base::{KeyRange, KeyShape, Shape, TableId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// Where a compaction writes.
+#[derive(Clone, Copy)]
+pub(crate) struct Output<'a> {
+    pub(crate) context: &'a Arc<Context>,
+    /// A file that other trees share.
+    pub(crate) shared: Option<&'a Arc<SharedWriter>>,
+}
+
 /// Writes what `choice` asks for; installs nothing.
 pub(crate) fn compact(
-    context: &Arc<Context>,
+    to: Output<'_>,
     shape: &Shape,
     version: &Version,
     choice: &Choice,
@@ -33,7 +41,7 @@ pub(crate) fn compact(
         }
         Choice::Merge { tables, into } => {
             let inputs = find(version, tables)?;
-            let metas = merge(context, shape, version, inputs, *into, snapshots, go_on)?;
+            let metas = merge(to, shape, version, inputs, *into, snapshots, go_on)?;
             let added = metas.into_iter().map(|meta| added(*into, meta)).collect();
             Ok(TreeEdit { added, removed: tables.clone() })
         }
@@ -65,7 +73,7 @@ fn find(version: &Version, tables: &[TableId]) -> Result<Vec<Input>> {
 }
 
 fn merge(
-    context: &Arc<Context>,
+    to: Output<'_>,
     shape: &Shape,
     version: &Version,
     inputs: Vec<Input>,
@@ -89,10 +97,10 @@ fn merge(
         Box::new(RunSource::new(tables, everything(shape))) as Box<dyn RowSource>
     });
     let mut versions = VersionMerger::new(shape, sources.collect())?;
-    let mut writer = RunWriter::new(context, shape, into == LEVEL_MAX, 0);
+    let mut writer = RunWriter::new(to.context, shape, into == LEVEL_MAX, 0).sharing(to.shared);
     rewrite(&mut versions, &rules, &mut writer, go_on)?;
     let metas = writer.finish()?;
-    count_written(&context.written.merged, &metas);
+    count_written(&to.context.written.merged, &metas);
     Ok(metas)
 }
 

@@ -9,7 +9,7 @@
 //!    nothing. So an edit has exactly one encoding.
 //! 2. What is unknown is refused: an older program never skips what a newer one meant.
 
-use crate::table::{TableMeta, TableSummary};
+use crate::table::{SharedPlace, TableMeta, TableSummary};
 use crate::version::{AddedTable, LEVEL_MAX, TreeEdit};
 use base::{
     ColumnShape, Key, KeyShape, KeyspaceId, Merge, Shape, TableId, VALUES_MAX, WORDS_MAX, varint,
@@ -34,6 +34,7 @@ const FOLDERS: u8 = 8;
 const IDENTITY: u8 = 9;
 const KEYSPACES_CHANGED: u8 = 10;
 const SYNCED_BYTES: u8 = 11;
+const SHARED_FILES: u8 = 12;
 
 /// One atomic change: all of it is in the database after a crash, or none.
 ///
@@ -162,7 +163,22 @@ impl VersionEdit {
             out.push(SYNCED_BYTES);
             varint::put(&mut out, bytes);
         }
+        self.put_shared(&mut out);
         out
+    }
+
+    /// The places of joining tables that share files, in the order of the tables.
+    fn put_shared(&self, out: &mut Vec<u8>) {
+        let added = self.trees.iter().flat_map(|(_, tree)| &tree.added);
+        let places: Vec<_> =
+            added.filter_map(|table| Some((table.meta.id, table.meta.shared?))).collect();
+        if !places.is_empty() {
+            out.push(SHARED_FILES);
+            varint::put(out, places.len() as u64);
+            for (id, SharedPlace { file, offset }) in places {
+                [id.0, file.0, offset].iter().for_each(|&number| varint::put(out, number));
+            }
+        }
     }
 
     /// Reads the bytes of [`VersionEdit::encode`].
@@ -228,7 +244,29 @@ impl VersionEdit {
                 })?;
             }
             SYNCED_BYTES => self.synced_bytes = Some(input.number("bytes of the manifest")?),
+            SHARED_FILES => self.take_shared(input)?,
             unknown => return Err(format!("unknown section {unknown}")),
+        }
+        Ok(())
+    }
+}
+
+impl VersionEdit {
+    fn take_shared(&mut self, input: &mut Input<'_>) -> Result<(), String> {
+        let places = input.list("tables that share files", |input| {
+            let id = TableId(input.number("a table")?);
+            let file = TableId(input.number("a shared file")?);
+            Ok((id, SharedPlace { file, offset: input.number("a table's offset")? }))
+        })?;
+        if places.is_empty() {
+            return Err("a list of no tables that share files".to_owned());
+        }
+        // In the order of the tables, so that an edit has one encoding.
+        let mut added = self.trees.iter_mut().flat_map(|(_, tree)| &mut tree.added);
+        for (id, place) in places {
+            let table = added.find(|table| table.meta.id == id);
+            let table = table.ok_or_else(|| format!("table {id} shares a file and joins not"))?;
+            table.meta.shared = Some(place);
         }
         Ok(())
     }
@@ -290,7 +328,7 @@ fn take_shape(input: &mut Input<'_>) -> Result<Shape, String> {
 }
 
 fn put_table(out: &mut Vec<u8>, table: &AddedTable) {
-    let TableMeta { id, folder, global_seq, summary } = &table.meta;
+    let TableMeta { id, folder, global_seq, summary, shared: _ } = &table.meta;
     out.push(table.level);
     let numbers = [
         table.run,
@@ -337,7 +375,8 @@ fn take_table(input: &mut Input<'_>) -> Result<AddedTable, String> {
         first_key: take_key(input)?,
         last_key: take_key(input)?,
     };
-    Ok(AddedTable { level, run, meta: TableMeta { id, folder, global_seq, summary } })
+    let meta = TableMeta { id, folder, global_seq, shared: None, summary };
+    Ok(AddedTable { level, run, meta })
 }
 
 /// 0 and the bytes, or 1 + the number of words and the words.
@@ -448,7 +487,7 @@ pub(crate) mod tests {
         AddedTable {
             level,
             run,
-            meta: TableMeta { id: TableId(id), folder: 0, global_seq: 0, summary },
+            meta: TableMeta { id: TableId(id), folder: 0, global_seq: 0, shared: None, summary },
         }
     }
 
@@ -488,13 +527,16 @@ pub(crate) mod tests {
             n in prop::array::uniform14(any::<u64>()),
             first_key in key(),
             last_key in key(),
+            shared in prop::option::of((any::<u64>(), any::<u64>())),
         ) -> AddedTable {
+            let shared =
+                shared.map(|(file, offset)| SharedPlace { file: TableId(file), offset });
             let summary = TableSummary {
                 bytes: n[0], rows: n[1], deletes: n[2], merges: n[3], repeats: n[4],
                 first_words: n[5], first_key, last_key, seq_min: n[6], seq_max: n[7],
                 range_tombstones: n[8], fingerprint: n[9],
             };
-            let meta = TableMeta { id: TableId(n[10]), folder, global_seq: n[11], summary };
+            let meta = TableMeta { id: TableId(n[10]), folder, global_seq: n[11], shared, summary };
             AddedTable { level, run: n[12], meta }
         }
     }

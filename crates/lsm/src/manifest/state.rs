@@ -103,9 +103,9 @@ impl State {
             keyspace.tables.retain(|table| !removed.contains(&table.meta.id));
             keyspace.tables.extend(tree.added.iter().cloned());
             keyspace.tables.sort_by_key(|table| table.meta.id);
-            if let Some(last) = keyspace.tables.last() {
-                self.next_table_id = self.next_table_id.max(last.meta.id.0.saturating_add(1));
-            }
+            let ids = tree.added.iter().map(|table| table.meta.id.max(table.meta.file_id()).0);
+            let next = ids.max().map_or(0, |last| last.saturating_add(1));
+            self.next_table_id = self.next_table_id.max(next);
         }
         for id in &edit.keyspaces_dropped {
             if let Some(keyspace) = self.keyspaces.remove(id) {
@@ -253,6 +253,11 @@ fn check_tree(
         let stays = existing.is_some_and(|k| k.has(meta.id)) && !removed.contains(&meta.id);
         if stays || !added.insert(meta.id) {
             return Err(format!("table {} joins and is there already", meta.id));
+        }
+        if let Some(place) = meta.shared
+            && place.offset.checked_add(meta.summary.bytes).is_none()
+        {
+            return Err(format!("table {} ends past every file", meta.id));
         }
         if meta.folder as usize >= folders {
             return Err(format!("table {} lies in unknown folder {}", meta.id, meta.folder));

@@ -22,6 +22,7 @@
 
 use super::cache::Slots;
 use super::reader::{CUT_BLOCK, ends_before};
+use super::shared_file::{damaged_at, read_files};
 use super::{Block, BlockCache};
 use crate::Result;
 use crate::codec::bytes::ApartReader;
@@ -345,7 +346,7 @@ impl Apart {
     }
 
     fn damaged(&self, what: &str) -> Corruption {
-        Corruption::new(self.file.path(), self.heap.start, what)
+        damaged_at(&*self.file, self.heap.start, what)
     }
 }
 
@@ -392,7 +393,7 @@ pub(crate) fn read_values(wanted: &[(&Block, usize)], keep: bool) -> Result<Vec<
         reads.push(FileRead { file: Arc::clone(&apart.file), offset, buf: vec![0; span.len()] });
         missing.push(i);
     }
-    if let Err(error) = env::read_files(&mut reads) {
+    if let Err(error) = read_files(&mut reads) {
         let mut cut = missing.iter().map(|&i| place_of(wanted[i].0, wanted[i].1).0.cut(&error));
         return Err(cut.find_map(|damage| damage).map_or_else(|| error.into(), Into::into));
     }

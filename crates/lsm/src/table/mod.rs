@@ -11,7 +11,8 @@
 //! `docs/formats/sstable.md` documents it. [`Table`] opens that again. It hands out [`Block`]s
 //! through the [`BlockCache`], whole or as headers whose long values are separated (`apart`;
 //! `guess` reads both together). `verify` reads a whole table, `salvage` what is left of a damaged
-//! one. `sampled_words` shortens the searches among strings, in fences and in blocks.
+//! one. `sampled_words` shortens the searches among strings, in fences and in blocks. `shared_file`
+//! has tables of several trees in one file.
 //!
 //! # Invariants
 //! 1. Rows are in (key ascending, sequence number descending) order; all versions of one key are in
@@ -41,6 +42,7 @@ mod reader;
 mod run_buffer;
 mod salvage;
 mod sampled_words;
+mod shared_file;
 mod verify;
 
 pub(crate) use apart::{Found, read_values};
@@ -51,6 +53,8 @@ pub use layout::FORMAT_VERSION;
 pub use open_files::OpenFiles;
 pub use reader::Table;
 pub use salvage::{LostBlock, Remains};
+pub(crate) use shared_file::Section;
+pub use shared_file::{SharedFiles, SharedPlace, SharedWriter, whole_file};
 
 use base::{Key, TableId};
 
@@ -131,17 +135,25 @@ pub struct TableSummary {
 /// A table as the manifest records it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableMeta {
-    /// Its id, which names the file.
+    /// Its id, which names its file, unless it shares one.
     pub id: TableId,
     /// Index into [`crate::context::Context::folders`].
     pub folder: u16,
     /// Not 0 for a bulk-loaded table: every stored sequence number 0 reads as this one.
     pub global_seq: u64,
+    /// Its place in a file with other tables; `None` if it has a file of its own.
+    pub shared: Option<SharedPlace>,
     /// What the builder counted.
     pub summary: TableSummary,
 }
 
 impl TableMeta {
+    /// Names the file that the table is in.
+    #[must_use]
+    pub fn file_id(&self) -> TableId {
+        self.shared.map_or(self.id, |place| place.file)
+    }
+
     /// Largest sequence number a row of the table has as read.
     #[must_use]
     pub fn seq_max(&self) -> u64 {

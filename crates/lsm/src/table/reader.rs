@@ -13,6 +13,7 @@ use super::encode::apart_column;
 use super::index::Index;
 use super::layout::{FOOTER_BYTES, FORMAT_VERSION, Footer, Handle, Properties, decode_tombstones};
 use super::run_buffer::KEPT_BYTES_MAX;
+use super::shared_file::{damaged_at, read_files};
 use super::{Block, BlockCache, Fill, RangeTombstone, TableMeta};
 use crate::codec::Malformed;
 use crate::codec::filter::{Filter, hash_bytes, hash_words};
@@ -392,7 +393,7 @@ impl Table {
             wanted[missing].0.file.may_read()?;
         }
         let (runs, mut reads) = runs_of(wanted, part, &found);
-        if let Err(error) = env::read_files(&mut reads) {
+        if let Err(error) = read_files(&mut reads) {
             let cut = runs.iter().map(|run| wanted[run.end - 1]);
             let cut = cut.filter_map(|(table, i)| table.cut_before(i, &error)).next();
             return Err(cut.map_or_else(|| error.into(), Error::Corruption));
@@ -505,7 +506,7 @@ impl Table {
     }
 
     pub(super) fn damaged(&self, block: usize, what: &str) -> Corruption {
-        Corruption::new(self.file.path(), self.index.bytes(block).start, what)
+        damaged_at(&*self.file, self.index.bytes(block).start, what)
     }
 }
 
@@ -571,7 +572,7 @@ impl Parts {
     pub(super) fn read(file: &dyn RandomReadFile, meta: &TableMeta, shape: &Shape) -> Result<Self> {
         let tail = Tail::read(file)?;
         let handle = tail.footer(file)?;
-        let malformed = |Malformed(what)| Corruption::new(file.path(), handle.offset, what);
+        let malformed = |Malformed(what)| damaged_at(file, handle.offset, what);
 
         let section = tail.sections(file, &[handle])?.swap_remove(0);
         let mut rest = &*section;
@@ -626,7 +627,7 @@ impl Tail {
     /// Handle of the section of properties and fences, which lies inside the file.
     fn footer(&self, file: &dyn RandomReadFile) -> Result<Handle> {
         let at = self.file_bytes.saturating_sub(FOOTER_BYTES as u64);
-        let damaged = |what| Corruption::new(file.path(), at, what);
+        let damaged = |what| damaged_at(file, at, what);
         let footer = self.bytes.last_chunk::<FOOTER_BYTES>();
         let footer = footer.ok_or_else(|| damaged("the file is too short to be a table"))?;
         match Footer::decode(footer).map_err(|Malformed(what)| damaged(what))? {
@@ -666,7 +667,7 @@ impl Tail {
         for (handle, bytes) in handles.iter().zip(&found) {
             if handle.bytes > 0 && checksum(bytes) != handle.checksum {
                 let what = "the section's checksum does not match";
-                return Err(Corruption::new(file.path(), handle.offset, what).into());
+                return Err(damaged_at(file, handle.offset, what).into());
             }
         }
         Ok(found)

@@ -11,6 +11,7 @@
 
 use super::index::Index;
 use super::layout::{FOOTER_BYTES, Footer, Handle, Properties, decode_tombstones};
+use super::shared_file::damaged_at;
 use super::verify::Seen;
 use super::{Table, TableMeta};
 use crate::codec::Malformed;
@@ -55,7 +56,7 @@ impl Table {
         let file = context.open_table(meta)?;
         let mut damages = Vec::new();
         let (handle, section) = find_section(&*file, meta, &mut damages)?;
-        let malformed = |Malformed(what)| Corruption::new(file.path(), handle.offset, what);
+        let malformed = |Malformed(what)| damaged_at(&*file, handle.offset, what);
         let mut rest = &*section;
         let properties = Properties::take(&mut rest, shape).map_err(malformed)?;
         let index = Index::decode(rest, shape.key, handle.offset).map_err(malformed)?;
@@ -70,14 +71,14 @@ impl Table {
             Some(_) => 0,
             None => {
                 let what = "the range tombstones are damaged";
-                let corruption = Corruption::new(file.path(), properties.tombstones.offset, what);
+                let corruption = damaged_at(&*file, properties.tombstones.offset, what);
                 damages.push(corruption);
                 properties.summary.range_tombstones
             }
         };
         for part in [properties.key_filter, properties.first_word_filter] {
             if part.bytes > 0 && read_part(&*file, part, handle.offset)?.is_none() {
-                damages.push(Corruption::new(file.path(), part.offset, "a filter is damaged"));
+                damages.push(damaged_at(&*file, part.offset, "a filter is damaged"));
             }
         }
         let tombstones = tombstones.unwrap_or_default();
@@ -134,12 +135,12 @@ fn find_section(
     let summary = &meta.summary;
     let file_bytes = file.len_bytes()?;
     let Some(at) = summary.bytes.checked_sub(FOOTER_BYTES as u64) else {
-        return Err(Corruption::new(file.path(), 0, "the file is too short to be a table").into());
+        return Err(damaged_at(file, 0, "the file is too short to be a table").into());
     };
     if file_bytes != summary.bytes {
         let what =
             format!("the file has {file_bytes} bytes, it was written with {}", summary.bytes);
-        damages.push(Corruption::new(file.path(), file_bytes.min(summary.bytes), what));
+        damages.push(damaged_at(file, file_bytes.min(summary.bytes), what));
     }
     let mut candidates = Vec::new();
     let mut footer = [0; FOOTER_BYTES];
@@ -151,7 +152,7 @@ fn find_section(
                 let path = file.path().display();
                 return Err(Error::Invalid(format!("{path} has format version {version}")));
             }
-            Err(Malformed(what)) => damages.push(Corruption::new(file.path(), at, what)),
+            Err(Malformed(what)) => damages.push(damaged_at(file, at, what)),
         }
         // The section ends where the footer begins, so one of the two numbers gives the other.
         let word = |i: usize| {
@@ -175,7 +176,7 @@ fn find_section(
         }
     }
     let what = "properties and fences are lost, and with them all rows";
-    Err(Corruption::new(file.path(), at.min(file_bytes), what).into())
+    Err(damaged_at(file, at.min(file_bytes), what).into())
 }
 
 /// A part of the first `end` bytes; nothing where it lies elsewhere or its checksum does not match.

@@ -6,6 +6,7 @@
 //! it.
 
 use super::reader::Parts;
+use super::shared_file::damaged_at;
 use super::{Block, Table};
 use crate::rows::Rows;
 use crate::{Error, Result};
@@ -107,7 +108,7 @@ impl Table {
             }
         }
         if !lost && let Some(what) = self.unlike_properties(&seen) {
-            found(Corruption::new(self.file.path(), self.index.blocks_end(), what));
+            found(damaged_at(&*self.file, self.index.blocks_end(), what));
         }
         if !progress(self.meta.summary.bytes) {
             return Err(Error::Cancelled);

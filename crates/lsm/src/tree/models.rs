@@ -21,8 +21,14 @@ fn tree() -> Arc<Tree> {
     let env = Arc::new(ModelEnv::new());
     env.create_folder(Path::new("/t")).expect("a folder in memory");
     let table = TableOptions { block_rows_max: 2, ..TableOptions::default() };
-    let options =
-        TreeOptions { table, table_bytes: 400, level0_runs: 2, level1_bytes: 200, level_factor: 3 };
+    let options = TreeOptions {
+        table,
+        table_bytes: 400,
+        level0_runs: 2,
+        level1_bytes: 200,
+        level_factor: 3,
+        ..TreeOptions::default()
+    };
     let cache = Arc::new(BlockCache::new(1 << 10));
     let context = Context::new(env, cache, vec!["/t".into()], options, false, 1);
     Arc::new(Tree::open(Arc::new(context), KeyspaceId(1), shape(), &[]).expect("an empty tree"))
@@ -75,7 +81,7 @@ fn a_view_is_whole_while_memtables_become_tables_and_tables_are_merged() {
             write(&tree, seq);
             if seq % 2 == 0 {
                 tree.seal();
-                let flushed = tree.flush_sealed(&READERS).expect("a disk in memory");
+                let flushed = tree.flush_sealed(&READERS, None).expect("a disk in memory");
                 let flushed = flushed.expect("something to flush");
                 tree.install(&flushed.edit, &flushed.memtables, 0).expect("it fits");
             }
@@ -97,7 +103,8 @@ fn a_view_is_whole_while_memtables_become_tables_and_tables_are_merged() {
             thread::spawn(move || {
                 let choice = tree.choose_compaction();
                 assert!(!matches!(choice, Choice::Nothing), "two runs are too many");
-                let edit = tree.compact(&choice, &READERS, &|| true).expect("a disk in memory");
+                let edit =
+                    tree.compact(&choice, &READERS, None, &|| true).expect("a disk in memory");
                 tree.install(&edit, &[], 0).expect("it fits");
                 tree.collect_obsolete();
             })
@@ -110,7 +117,7 @@ fn a_view_is_whole_while_memtables_become_tables_and_tables_are_merged() {
         let flush = {
             let tree = Arc::clone(&tree);
             thread::spawn(move || {
-                let flushed = tree.flush_sealed(&READERS).expect("a disk in memory");
+                let flushed = tree.flush_sealed(&READERS, None).expect("a disk in memory");
                 let flushed = flushed.expect("something to flush");
                 tree.install(&flushed.edit, &flushed.memtables, 0).expect("it fits");
             })

@@ -67,7 +67,14 @@ fn payload(n: u8, seq: u64) -> Vec<u8> {
 
 fn options() -> TreeOptions {
     let table = TableOptions { block_rows_max: 8, ..TableOptions::default() };
-    TreeOptions { table, table_bytes: 1024, level0_runs: 2, level1_bytes: 200, level_factor: 3 }
+    TreeOptions {
+        table,
+        table_bytes: 1024,
+        level0_runs: 2,
+        level1_bytes: 200,
+        level_factor: 3,
+        ..TreeOptions::default()
+    }
 }
 
 fn context(env: &Arc<dyn Env>, next_table_id: u64) -> Arc<Context> {
@@ -175,7 +182,7 @@ impl World {
     }
 
     fn flush(&mut self) {
-        if let Some(flushed) = self.tree.flush_sealed(&self.snapshots).unwrap() {
+        if let Some(flushed) = self.tree.flush_sealed(&self.snapshots, None).unwrap() {
             self.install(&flushed.edit, &flushed.memtables);
         }
     }
@@ -187,7 +194,7 @@ impl World {
 
     /// A compaction, with `meanwhile` between its work and its installation.
     fn compact(&mut self, choice: &Choice, meanwhile: impl FnOnce(&mut Self)) {
-        let edit = self.tree.compact(choice, &self.snapshots, &|| true).unwrap();
+        let edit = self.tree.compact(choice, &self.snapshots, None, &|| true).unwrap();
         meanwhile(self);
         self.install(&edit, &[]);
     }
@@ -434,7 +441,7 @@ fn a_cancelled_compaction_leaves_no_file() {
     }
     let files = world.files();
     let choice = world.tree.choose_full_compaction();
-    let cancelled = world.tree.compact(&choice, &[], &|| false);
+    let cancelled = world.tree.compact(&choice, &[], None, &|| false);
     assert!(matches!(cancelled, Err(Error::Cancelled)));
     assert_eq!(world.files(), files);
 }
@@ -446,10 +453,11 @@ fn a_dropped_tree_leaves_no_file() {
     world.flush_all();
     let mut obsolete = ObsoleteFiles::default();
     world.tree.retire(&mut obsolete);
-    assert_eq!(obsolete.collect(&*world.env), 0, "the tree can still be read");
-    let World { env, tree, .. } = world;
+    assert_eq!(obsolete.collect(world.tree.context()), 0, "the tree can still be read");
+    let World { tree, .. } = world;
+    let context = Arc::clone(tree.context());
     drop(tree);
-    assert_eq!(obsolete.collect(&*env), 1);
+    assert_eq!(obsolete.collect(&context), 1);
     assert!(obsolete.is_empty());
 }
 

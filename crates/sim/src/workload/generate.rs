@@ -105,6 +105,7 @@ fn swarm(dice: &mut Dice) -> Swarm {
         level0_runs: *dice.pick(&[1, 2, 2, 4]),
         level1_bytes: *dice.pick(&[500, 1_500, 10_000]),
         level_factor: *dice.pick(&[2, 3, 10]),
+        shared_bytes_max: *dice.pick(&[0, 500, 64 << 10]),
         two_folders: dice.one_in(6),
         faults,
         disk_bytes: if !corrupts && dice.one_in(12) { dice.between(40_000, 200_000) } else { 0 },

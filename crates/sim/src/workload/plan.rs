@@ -222,6 +222,8 @@ pub struct Swarm {
     pub level1_bytes: u64,
     /// See [`TreeOptions`].
     pub level_factor: u64,
+    /// Trees with fewer bytes to write share a file.
+    pub shared_bytes_max: u64,
     /// Whether there is a second folder for tables.
     pub two_folders: bool,
     /// Faults of the machine.
@@ -279,6 +281,7 @@ impl Swarm {
                 level0_runs: self.level0_runs,
                 level1_bytes: self.level1_bytes,
                 level_factor: self.level_factor,
+                shared_bytes_max: self.shared_bytes_max,
             },
             transaction_bytes_max: match self.transaction_bytes {
                 0 => KvOptions::default().transaction_bytes_max,
@@ -347,10 +350,11 @@ impl fmt::Display for Plan {
         )?;
         writeln!(
             f,
-            "level 0: {} runs, level 1: {} B, factor {}, compaction {}, folders {}, reads {}, jobs {}, switch {} ‰, disk {}",
+            "level 0: {} runs, level 1: {} B, factor {}, {} B share a file, compaction {}, folders {}, reads {}, jobs {}, switch {} ‰, disk {}",
             swarm.level0_runs,
             swarm.level1_bytes,
             swarm.level_factor,
+            swarm.shared_bytes_max,
             if swarm.auto_compaction { "on" } else { "off" },
             1 + usize::from(swarm.two_folders),
             if swarm.direct_reads { "direct" } else { "cached" },
