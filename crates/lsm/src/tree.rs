@@ -293,8 +293,9 @@ impl Tree {
     }
 
     /// Writes the rows of all memtables as tables of another database. `context` says where its
-    /// tables lie and how they are numbered; small ones go into files of `shared`. Below them lie copies of this tree's tables. Nothing
-    /// is changed here. The tree must not be written to meanwhile.
+    /// tables lie and how they are numbered; small ones go into files of `shared`. Below them lie
+    /// copies of this tree's tables. Nothing is changed here. The tree must not be written to
+    /// meanwhile.
     ///
     /// # Errors
     /// A failed write; no file is left then.
@@ -467,7 +468,8 @@ impl Tree {
     }
 
     /// Carries out a choice: writes tables, installs nothing. `snapshots` as for
-    /// [`Tree::flush_sealed`], and `shared` too; `go_on` is asked between steps of some thousand rows.
+    /// [`Tree::flush_sealed`], and `shared` too; `go_on` is asked between steps of some thousand
+    /// rows.
     ///
     /// # Errors
     /// A failed read or write, corruption, or [`crate::Error::Cancelled`]; no file is left then.

@@ -322,7 +322,7 @@ pub(crate) fn damaged_at(
     Corruption::new(file.path(), start.saturating_add(offset), what)
 }
 
-/// As [`env::read_files`], for files of tables, some of which may be sections.
+/// As [`env::read_files`], for tables' files. Some of them may be sections.
 pub(crate) fn read_files(reads: &mut [FileRead]) -> env::Result<()> {
     let offsets: Vec<u64> = reads.iter().map(|read| read.offset).collect();
     for read in reads.iter_mut() {

@@ -22,8 +22,8 @@ impl ObsoleteFiles {
         self.tables.append(&mut other.tables);
     }
 
-    /// Removes the files of tables that nothing else refers to; returns how many tables. What cannot be
-    /// removed is tried again next time, and opening the database removes what is left.
+    /// Removes the files of tables that nothing else refers to; returns how many tables. What
+    /// cannot be removed is tried again next time, and opening the database removes what is left.
     pub fn collect(&mut self, context: &Context) -> usize {
         let before = self.tables.len();
         // Ours is the only reference and no version holds the table, so no one can get another.
