@@ -284,6 +284,8 @@ impl Inner {
         }
         if !self.has_room() {
             hit(Mark::WriterStalled);
+            // Also where a flush that somebody called for has failed, and waits for descriptors.
+            self.queue_flush();
             let waits = || self.flush_waits.lock().is_some();
             self.progress
                 .wait_until(&mut || self.has_room() || waits() || self.poison.check().is_err());

@@ -346,3 +346,28 @@ fn without_sync_a_power_cut_leaves_some_moment_of_the_past_whole() {
         }
     }
 }
+
+/// Found by the simulator: nobody tried such a flush again, and writers waited for it forever.
+#[test]
+fn writing_goes_on_after_a_flush_that_found_no_descriptor() {
+    let env = Arc::new(FaultyEnv::new());
+    let settings = KvOptions { memtable_bytes: 20_000, ..settings(Durability::Os) };
+    let own: Arc<dyn Env> = Arc::<FaultyEnv>::clone(&env);
+    let kv = Kv::open(own, Path::new("/db"), settings).unwrap();
+    let ids = create(&kv, &["out", "in"]).unwrap();
+    let edges = |from: u64| (0..8).map(|to| (from, to, 1)).collect::<Vec<_>>();
+    kv.write(&both(&ids, Kind::Put, &edges(0)), None).unwrap();
+    env.lack_descriptor_once();
+    let error = kv.flush().unwrap_err();
+    assert!(error.cause::<env::EnvError>().unwrap().is_out_of_descriptors(), "{error}");
+    let (done, ended) = std::sync::mpsc::channel();
+    let writer = std::thread::spawn(move || {
+        for from in 0..200 {
+            kv.write(&both(&ids, Kind::Put, &edges(from)), None).unwrap();
+        }
+        done.send(dump(&kv).unwrap()).unwrap();
+    });
+    let held = ended.recv_timeout(std::time::Duration::from_secs(60));
+    assert!(!held.expect("a writer waits forever").is_empty());
+    writer.join().unwrap();
+}

@@ -24,16 +24,24 @@ fn ask(db: &Database, script: &str) -> Result<String, String> {
     Ok(rows.join(" "))
 }
 
+/// Each relation is large enough for a file of its own.
 fn make(db: &Database) {
+    let long = "x".repeat(70_000);
     for at in 0..RELATIONS {
-        ask(db, &format!(":create r{at} {{k: Int => v: Int}}")).unwrap();
-        ask(db, &format!("?[k, v] <- [[{at}, 7]] :put r{at} {{k => v}}")).unwrap();
+        ask(db, &format!(":create r{at} {{k: Int => v: Int, long: String}}")).unwrap();
+        put(db, at, at, &long).unwrap();
     }
+}
+
+/// Writes a row to the relation with this number.
+fn put(db: &Database, relation: usize, key: usize, long: &str) -> Result<String, String> {
+    let row = format!("?[k, v, long] <- [[{key}, 7, '{long}']]");
+    ask(db, &format!("{row} :put r{relation} {{k => v, long}}"))
 }
 
 fn check(db: &Database) {
     for at in 0..RELATIONS {
-        assert_eq!(ask(db, &format!("?[k, v] := *r{at}[k, v]")).unwrap(), format!("[{at}, 7]"));
+        assert_eq!(ask(db, &format!("?[k, v] := *r{at}{{k, v}}")).unwrap(), format!("[{at}, 7]"));
     }
 }
 
@@ -107,7 +115,7 @@ fn a_flush_without_descriptors_is_an_error_that_passes() {
         if let Err(error) = flushed {
             assert!(error.to_string().contains("Too many open files"), "{left} left: {error}");
         }
-        ask(&db, &format!("?[k, v] <- [[{left}, 7]] :put r{left} {{k => v}}")).unwrap();
+        put(&db, left, left, "").unwrap();
         check(&db);
     }
     assert!(db.flush().is_ok());

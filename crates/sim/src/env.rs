@@ -24,6 +24,9 @@ use crate::machine::{Op, Shared, State, disk_full, io_error};
 use crate::scheduler::{self, TaskId};
 use crate::{Crash, Fault, FaultCounts};
 
+/// Error number of a process that has too many files open.
+const EMFILE: i32 = 24;
+
 /// The environment of one process on the simulated machine. Made by [`crate::Sim::env`].
 #[derive(Debug)]
 pub struct SimEnv {
@@ -108,6 +111,10 @@ fn normal(path: &Path) -> Cow<'_, str> {
 impl Env for SimEnv {
     fn create(&self, path: &Path) -> Result<Box<dyn AppendFile>> {
         let (handle, ()) = self.open(Op::Create, path, 0, |state, path| {
+            if path.ends_with(".sst") && state.hits(Fault::NoDescriptor) {
+                state.counts.count(Fault::NoDescriptor);
+                return Err(io::Error::from_raw_os_error(EMFILE));
+            }
             Ok((state.disk.create(path, Content::default())?, ()))
         })?;
         Ok(Box::new(Append { handle, buffer: Vec::new(), written_bytes: 0 }))

@@ -32,6 +32,9 @@ pub enum Fault {
     NameFails,
     /// An operation that needs space fails, also before the disk is full.
     DiskFull,
+    /// The file of a table cannot be created for lack of a descriptor. The engine promises to
+    /// continue.
+    NoDescriptor,
     /// A read, write or sync takes up to a second of simulated time.
     Slow,
     /// One bit of a stored file is flipped.
@@ -44,13 +47,14 @@ pub enum Fault {
 
 impl Fault {
     /// All kinds, in the order of their discriminants.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::ReadFails,
         Self::ReadShort,
         Self::WriteFails,
         Self::SyncFails,
         Self::NameFails,
         Self::DiskFull,
+        Self::NoDescriptor,
         Self::Slow,
         Self::BitFlip,
         Self::Misdirected,

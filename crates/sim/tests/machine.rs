@@ -296,10 +296,10 @@ fn each_fault_happens_when_it_is_ordered_and_is_counted() {
                 env.create_folder(path("/db"))?;
                 let mut other = env.create(path("/db/other"))?;
                 other.append(&[2; 2 * SECTOR])?;
-                let mut file = env.create(path("/db/a"))?;
+                let mut file = env.create(path("/db/a.sst"))?;
                 file.append(&[1; 2 * SECTOR])?;
                 file.sync()?;
-                Ok(env.read_file(path("/db/a"))? == [1; 2 * SECTOR]
+                Ok(env.read_file(path("/db/a.sst"))? == [1; 2 * SECTOR]
                     && env.read_file(path("/db/other"))? == [2; 2 * SECTOR])
             };
             match work() {

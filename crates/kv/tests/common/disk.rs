@@ -88,6 +88,8 @@ struct State {
     fails_at: Option<(u64, Fault)>,
     failed: Option<String>,
     before_failed_table: Option<Hook>,
+    /// The next table cannot be created for lack of a descriptor.
+    lacks_descriptor: bool,
     files: Vec<Content>,
     /// Index of the file that was synced last.
     syncing: usize,
@@ -202,6 +204,11 @@ impl FaultyEnv {
     /// Makes the next creation of a table fail, after `before` has run.
     pub fn fail_next_table(&self, before: impl FnMut() + Send + 'static) {
         self.state.lock().unwrap().before_failed_table = Some(Hook(Box::new(before)));
+    }
+
+    /// Makes the next creation of a table fail for lack of a descriptor.
+    pub fn lack_descriptor_once(&self) {
+        self.state.lock().unwrap().lacks_descriptor = true;
     }
 
     /// From now on `before` runs each time `folder` is about to be listed, but not while it runs
@@ -324,6 +331,11 @@ fn operate<R>(
         drop(state);
         (hook.0)();
         return fail();
+    }
+    let is_table = path.extension().is_some_and(|extension| extension == "sst");
+    if what == "create" && is_table && std::mem::take(&mut state.lacks_descriptor) {
+        const EMFILE: i32 = 24;
+        return Err(EnvError::io(what, path, io::Error::from_raw_os_error(EMFILE)));
     }
     match state.fails_at {
         Some((at, Fault::PowerCut)) if state.operations >= at => {

@@ -305,6 +305,13 @@ impl Swarm {
         };
         self.disk_bytes > 0 || Fault::ALL.iter().any(fails)
     }
+
+    /// Whether operations can fail in ways that end all writing.
+    #[must_use]
+    pub fn fails_for_good(&self) -> bool {
+        let faults = self.faults.clone().with(Fault::NoDescriptor, 0);
+        Self { faults, ..self.clone() }.fails()
+    }
 }
 
 /// The plan of a run.

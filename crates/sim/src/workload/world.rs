@@ -343,7 +343,7 @@ impl World {
             }
             ErrorKind::Poisoned => {
                 self.poisoned.set(true);
-                self.swarm.fails() || self.swarm.damages()
+                self.swarm.fails_for_good() || self.swarm.damages()
             }
             ErrorKind::Io => self.swarm.fails(),
             ErrorKind::Corruption => error.cause::<Corruption>().is_some() && self.swarm.damages(),
