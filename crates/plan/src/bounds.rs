@@ -58,6 +58,21 @@ impl RangeHint {
             _ => {}
         }
     }
+
+    /// Adds bounds that every part of a disjunction implies, unless there are bounds already.
+    fn note_disjunction(&mut self, parts: &[Self]) {
+        let [first, rest @ ..] = parts else { return };
+        let is_same = |one: &Option<Expr>, other: &Option<Expr>| match (one, other) {
+            (Some(one), Some(other)) => one.is_same(other),
+            _ => false,
+        };
+        if self.lower.is_none() && rest.iter().all(|part| is_same(&part.lower, &first.lower)) {
+            self.lower.clone_from(&first.lower);
+        }
+        if self.upper.is_none() && rest.iter().all(|part| is_same(&part.upper, &first.upper)) {
+            self.upper.clone_from(&first.upper);
+        }
+    }
 }
 
 /// The range of a variable that the conditions of a rule's body imply, if any.
@@ -65,24 +80,47 @@ pub(crate) fn find(rule: &Rule, var: Var) -> Option<Box<RangeHint>> {
     let mut hint = RangeHint::default();
     for literal in &rule.body {
         if let Literal::Condition(condition) = literal {
-            each_conjunct(condition, &mut |one| {
-                if let Some((function, right)) = comparison(rule, one, var) {
-                    hint.note(function, right);
-                }
-            });
+            note_conjunction(rule, condition, var, &mut hint);
         }
     }
     (hint.selectivity() > Selectivity::Nothing).then(|| Box::new(hint))
 }
 
-/// Visits the operands of nested conjunctions.
-pub(crate) fn each_conjunct(condition: &Expr, visit: &mut dyn FnMut(&Expr)) {
-    match condition {
-        Expr::Call(function, operands, _) if function.name == "and" => {
-            operands.iter().for_each(|operand| each_conjunct(operand, visit));
+/// Adds the bounds that a condition implies for a variable: those of all conjuncts.
+///
+/// Paging writes `ts < $t || (ts == $t && id < $i)`, which bounds `ts` by `$t`.
+fn note_conjunction(rule: &Rule, condition: &Expr, var: Var, hint: &mut RangeHint) {
+    each_operand(condition, "and", &mut |one| {
+        if let Some((function, right)) = comparison(rule, one, var) {
+            hint.note(function, right);
+        }
+    });
+    each_operand(condition, "and", &mut |one| {
+        if matches!(one, Expr::Call(function, ..) if function.name == "or") {
+            let mut parts = Vec::new();
+            each_operand(one, "or", &mut |part| {
+                let mut implied = RangeHint::default();
+                note_conjunction(rule, part, var, &mut implied);
+                parts.push(implied);
+            });
+            hint.note_disjunction(&parts);
+        }
+    });
+}
+
+/// Visits the operands of nested calls of `and`, or of `or`.
+fn each_operand(expr: &Expr, name: &str, visit: &mut dyn FnMut(&Expr)) {
+    match expr {
+        Expr::Call(function, operands, _) if function.name == name => {
+            operands.iter().for_each(|operand| each_operand(operand, name, visit));
         }
         one => visit(one),
     }
+}
+
+/// Visits the operands of nested conjunctions.
+pub(crate) fn each_conjunct(condition: &Expr, visit: &mut dyn FnMut(&Expr)) {
+    each_operand(condition, "and", visit);
 }
 
 /// If `condition` compares `var` with a value that is known before any row is read: the function

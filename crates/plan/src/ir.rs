@@ -261,6 +261,23 @@ impl Expr {
         all
     }
 
+    /// Whether both are the same expression, and so have the same value.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Const(one), Self::Const(other)) => one == other,
+            (Self::Param(one), Self::Param(other)) => one == other,
+            (Self::Var(one), Self::Var(other)) => one == other,
+            (Self::Call(one, args, _), Self::Call(other, others, _)) => {
+                one.deterministic
+                    && one.name == other.name
+                    && args.len() == others.len()
+                    && args.iter().zip(others).all(|(arg, other)| arg.is_same(other))
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the value does not depend on rows: no variables and only deterministic functions.
     #[must_use]
     pub fn is_known(&self) -> bool {

@@ -8,7 +8,8 @@
 //! 4. `magic`: rules are restricted to the values that the query needs (magic sets).
 //! 5. `stratify`: predicates are grouped into strata.
 //! 6. `order`: finds a join order for each rule, and one for each of its recursive atoms.
-//!    `alternative` adds an order to be tried first, `intersection` groups steps that are answered
+//!    `alternative` adds an order to be tried first, `row_order` one that finds the first rows of
+//!    the result first, `intersection` groups steps that are answered
 //!    by intersection, `physical` names operators, `live` finds live variables, and `distinct`
 //!    proves rows distinct. Estimates and costs are those of `cost`.
 //!
@@ -31,6 +32,7 @@ mod order;
 mod physical;
 mod push;
 mod resolve;
+mod row_order;
 mod stratify;
 mod types;
 
@@ -48,11 +50,13 @@ pub use live::Duplicates;
 pub use order::{Alternative, PipelinePlan, PlannedStep, Step, Version};
 pub use physical::{OperatorName, Physical};
 pub use resolve::{resolve, resolve_expression, resolve_over};
+pub use row_order::{InOrder, RowOrder};
 pub use stratify::Group;
 pub use types::{entry_types, head_types};
 
 use check::Heads;
 use order::Sizes;
+use row_order::FirstRows;
 use syntax::Diagnostic;
 
 /// An executable plan.
@@ -122,14 +126,14 @@ pub fn plan(query: &syntax::Query, catalog: &dyn Catalog) -> Result<Plan, Vec<Di
     let mut is_read = vec![false; program.predicates.len()];
     groups.iter().flat_map(|group| &group.predicates).for_each(|&read| is_read[read] = true);
     let constants = constants::find(&program, &is_read);
-    let (groups, whole_rows) = plan_groups(&program, &infos, groups)?;
+    let (groups, whole_rows) = plan_groups(query, &program, &infos, groups)?;
     if !magic::is_disabled(query)
         && program.rules.iter().any(|rule| rule.body.iter().any(is_derived))
         && let Some(program) = magic::rewrite(&program, &infos, &whole_rows)
         // A magic set may depend on something that is negated or aggregated later. Then the query
         // runs without the rewriting.
         && let Ok(groups) = stratify::stratify(&program)
-        && let Ok((groups, _)) = plan_groups(&program, &infos, groups)
+        && let Ok((groups, _)) = plan_groups(query, &program, &infos, groups)
     {
         check::program("magic", Heads::Bound, &program, &infos);
         return Ok(finished(program, infos, groups, constants));
@@ -195,6 +199,7 @@ type Groups = (Vec<GroupPlan>, Vec<Option<f64>>);
 /// Plans all groups. Also returns the estimated number of rows of each predicate, if there is an
 /// estimate.
 fn plan_groups(
+    query: &syntax::Query,
     program: &Program,
     infos: &[RelationInfo],
     groups: Vec<Group>,
@@ -205,6 +210,7 @@ fn plan_groups(
     let mut planned = Vec::with_capacity(groups.len());
     let mut problems = Vec::new();
     let rules_of = program.rules_of();
+    let first = FirstRows::of_query(query, program).filter(|_| rules_of[program.entry].len() == 1);
     let mut rows = vec![0.0; program.predicates.len()];
     for group in groups {
         let mut rules = Vec::new();
@@ -213,7 +219,8 @@ fn plan_groups(
         // In the order of the script, across the predicates of the group.
         numbers.sort_unstable();
         for number in numbers {
-            match plan_rule(program, number, &group, infos, &sizes) {
+            let first = first.as_ref().filter(|_| program.rules[number].predicate == program.entry);
+            match plan_rule(program, number, &group, infos, &sizes, first) {
                 Ok(plan) => {
                     let found = plan.first.iter().chain(&plan.rounds).map(|body| body.rows);
                     rows[program.rules[number].predicate] += found.fold(0.0, f64::max);
@@ -247,6 +254,7 @@ fn plan_rule(
     group: &Group,
     infos: &[RelationInfo],
     sizes: &[Option<f64>],
+    first_rows: Option<&FirstRows>,
 ) -> Result<RulePlan, Diagnostic> {
     let rule = &program.rules[number];
     let sizes = Sizes { predicates: sizes, infos };
@@ -259,8 +267,11 @@ fn plan_rule(
     let own: Vec<usize> = (0..rule.body.len()).filter(|&i| is_own(&rule.body[i])).collect();
     let is_among_own = |place: &usize| own.binary_search(place).is_ok();
     if own.is_empty() {
-        let first = Some(order::order(program, rule, &sizes, &|_| Version::Total)?);
-        return Ok(RulePlan { rule: number, first, rounds: Vec::new() });
+        let mut first = order::order(program, rule, &sizes, &|_| Version::Total)?;
+        if !group.is_recursive {
+            first.in_order = row_order::find(program, rule, &sizes, first_rows, &first);
+        }
+        return Ok(RulePlan { rule: number, first: Some(first), rounds: Vec::new() });
     }
     let rounds = own.iter().map(|&delta| {
         order::order(program, rule, &sizes, &|place| match place {

@@ -18,6 +18,7 @@ use crate::intersection;
 use crate::ir::{Expr, Literal, Program, Rule, Source, Var};
 use crate::live::{self, Duplicates};
 use crate::physical::{self, Physical};
+use crate::row_order::{InOrder, RowOrder};
 use syntax::{Diagnostic, Span};
 
 mod estimate;
@@ -147,6 +148,8 @@ pub struct PlannedStep {
     pub group_steps: usize,
     /// The operator that answers the step.
     pub operator: Physical,
+    /// How the step reads in order, if it does.
+    pub row_order: Option<RowOrder>,
 }
 
 /// How often the values of a variable repeat. If the data is skewed, the number of rows that a
@@ -179,6 +182,10 @@ pub struct PipelinePlan {
     pub not_compared: Vec<Var>,
     /// An alternative order, to be tried before this one with its full scan.
     pub tried: Option<Box<Alternative>>,
+    /// A plan that reads the first rows first, to be tried where only those are wanted.
+    pub in_order: Option<Box<InOrder>>,
+    /// Estimated rows that the steps read and leave.
+    pub cost: f64,
 }
 
 /// An order that starts with bound values, limited in the rows that it may read.
@@ -246,8 +253,13 @@ pub(crate) fn order(
 }
 
 /// Turns a complete order into a plan.
-fn finished(program: &Program, rule: &Rule, sizes: &Sizes<'_>, order: Orderer<'_>) -> PipelinePlan {
-    let Orderer { rows, mut steps, mut places, .. } = order;
+pub(crate) fn finished(
+    program: &Program,
+    rule: &Rule,
+    sizes: &Sizes<'_>,
+    order: Orderer<'_>,
+) -> PipelinePlan {
+    let Orderer { rows, cost, mut steps, mut places, .. } = order;
     intersection::find(&mut steps, &mut places);
     let duplicates = live::duplicates(program, rule);
     live::find(program, rule, sizes.infos, duplicates, &mut steps);
@@ -255,8 +267,18 @@ fn finished(program: &Program, rule: &Rule, sizes: &Sizes<'_>, order: Orderer<'_
     let is_entry = rule.predicate == program.entry;
     let distinct_keys = if is_entry { distinct::columns(program, rule, sizes.infos) } else { None };
     let not_compared = distinct::not_compared(rule, distinct_keys);
-    let plan =
-        PipelinePlan { steps, duplicates, rows, places, distinct_keys, not_compared, tried: None };
+    let (tried, in_order) = (None, None);
+    let plan = PipelinePlan {
+        steps,
+        duplicates,
+        rows,
+        places,
+        distinct_keys,
+        not_compared,
+        tried,
+        in_order,
+        cost,
+    };
     check::body(rule, &plan);
     plan
 }
@@ -316,6 +338,11 @@ impl<'a> Orderer<'a> {
             cost: 0.0,
             frontier,
         }
+    }
+
+    /// An order whose literals are still to be added.
+    pub(crate) fn unordered(program: &'a Program, rule: &'a Rule, sizes: &'a Sizes<'a>) -> Self {
+        Self::new(rule, sizes, Frontier::new(program, rule))
     }
 
     /// An order that uses only lookups of bound values, or starts with a derived relation.
@@ -492,6 +519,7 @@ impl<'a> Orderer<'a> {
             may_duplicate: false,
             span: literal.span().unwrap_or(self.rule.span),
             group_steps: 0,
+            row_order: None,
         });
     }
 

@@ -12,6 +12,8 @@ use crate::order::Step;
 pub enum OperatorName {
     /// Reads a relation, or a range of its keys, once for each batch.
     Scan,
+    /// Reads ranges of keys in the order of the result, until enough rows are found.
+    OrderedScan,
     /// A scan that reads costly columns only of the rows that the following filters keep.
     LateMaterialize,
     /// Looks keys or key prefixes up in a stored order.
@@ -32,8 +34,9 @@ pub enum OperatorName {
 
 impl OperatorName {
     /// All operators, in the order of their declaration.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Scan,
+        Self::OrderedScan,
         Self::LateMaterialize,
         Self::IndexJoin,
         Self::HashJoin,
@@ -49,6 +52,7 @@ impl OperatorName {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Scan => "scan",
+            Self::OrderedScan => "ordered_scan",
             Self::LateMaterialize => "late_materialize",
             Self::IndexJoin => "index_join",
             Self::HashJoin => "hash_join",

@@ -5,7 +5,7 @@ use crate::limits::QueryLimits;
 use crate::output::Output;
 use crate::profile::{GroupFigures, Profile, StepFigures};
 use model::Value;
-use plan::{Expr, GroupPlan, Plan, PredicateKind, RangeHint, Step};
+use plan::{Expr, GroupPlan, PipelinePlan, Plan, PlannedStep, PredicateKind, RangeHint, Step};
 
 const PLANNED: [&str; 9] =
     ["stratum", "rule_idx", "rule", "atom_idx", "op", "ref", "joins_on", "expr", "rows_estimate"];
@@ -35,7 +35,9 @@ fn each_step(
         let name = &plan.program.predicates[definition.predicate].name;
         let bodies = rule.first.iter().chain(&rule.rounds).flat_map(|body| {
             let tried = body.tried.iter().map(|tried| (&tried.plan, format!("{name} (tried)")));
-            tried.chain(std::iter::once((body, name.clone())))
+            let in_order = body.in_order.iter();
+            let in_order = in_order.map(|first| (&first.plan, format!("{name} (in order)")));
+            in_order.chain(tried).chain(std::iter::once((body, name.clone())))
         });
         for (body, name) in bodies {
             for (place, planned) in body.steps.iter().enumerate() {
@@ -49,13 +51,18 @@ fn each_step(
                     Value::Str(planned.operator.to_string()),
                     Value::Str(of),
                     Value::Str(on.join(", ")),
-                    Value::Str(names.computed(&planned.step)),
+                    Value::Str(names.computed(planned, stops_at(rule.first.as_ref()))),
                     Value::Float(rounded(planned.rows)),
                 ];
                 visit(body, place, row);
             }
         }
     }
+}
+
+/// Rows after which a plan in order stops, if they are known before it runs.
+fn stops_at(first: Option<&PipelinePlan>) -> Option<u64> {
+    first?.in_order.as_ref()?.rows
 }
 
 /// Measurements of an analysed query.
@@ -237,8 +244,8 @@ struct Names<'p> {
 impl Names<'_> {
     /// The expression that a step evaluates, or the bounds of its range scan. Bounds may be wider
     /// than the conditions they come from.
-    fn computed(&self, step: &Step) -> String {
-        match step {
+    fn computed(&self, planned: &PlannedStep, stops_at: Option<u64>) -> String {
+        match &planned.step {
             Step::Assign { value: expr, .. } | Step::Filter(expr) => self.expr(expr),
             Step::Member { list, .. } => self.expr(list),
             Step::Stored { stored, path, prefix, range, at, .. } => {
@@ -249,9 +256,24 @@ impl Names<'_> {
                     self.bounds(range, &info.columns[column].name)
                 });
                 parts.extend(at.iter().map(|at| format!("@ {}", self.expr(at))));
+                if let Some(order) = planned.row_order {
+                    let name = self.path_name(*stored, *path);
+                    let direction = if order.backwards { "backwards" } else { "forwards" };
+                    let rows = stops_at.map_or("the limit".to_owned(), |rows| rows.to_string());
+                    parts.push(format!("order: {name} {direction}, stops at {rows}"));
+                }
                 parts.join(", ")
             }
             Step::Same { .. } | Step::Derived { .. } => String::new(),
+        }
+    }
+
+    /// The name of an index without that of its relation, or the name of the relation.
+    fn path_name(&self, stored: usize, path: usize) -> &str {
+        let relation = &self.plan.program.stored[stored].name;
+        match self.plan.infos[stored].paths[path].name.rsplit_once(':') {
+            None => relation,
+            Some((_, index)) => index,
         }
     }
 

@@ -40,6 +40,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use syntax::Span;
 
 mod demand;
+mod in_order;
 mod stream;
 
 /// A query whose tables are being filled.
@@ -218,13 +219,23 @@ impl<'a> Fixpoint<'a> {
             for rule in &group.rules {
                 let Some(body) = &rule.first else { continue };
                 sink.head = &plan.program.rules[rule.rule].head;
-                self.run_body(body, rule.rule, &mut sink)?;
+                if !self.extreme_row(body, rule.rule, &mut sink)? {
+                    self.run_body(body, rule.rule, &mut sink)?;
+                }
             }
             let columns = sink.groups.finish(self.context.interner, &|| self.context.check(0))?;
             return self.fill(predicate, aggregates.len(), &columns);
         }
         let is_entry = predicate == plan.program.entry;
         let enough = if is_entry { self.enough } else { usize::MAX };
+        if let ([rule], true) = (&*group.rules, is_entry)
+            && let Some(body) = &rule.first
+            && let Some(found) = self.first_rows(body, rule.rule)?
+        {
+            self.first = None;
+            self.set_table(predicate, found);
+            return Ok(());
+        }
         if let ([rule], true) = (&*group.rules, is_entry)
             && let Some(body) = &rule.first
             && let Some(told) = body.distinct_keys

@@ -1,9 +1,9 @@
 //! Makes the operator of a step for each batch, and chooses it where the step is adaptive.
 //!
 //! # Which operator joins with a stored relation
-//! As of a time: `temporal_scan`. Several relations that bind one variable together, or a trie that
-//! is worth its making: `leapfrog_join`. A bound prefix of a stored order: `index_join`. Otherwise
-//! `scan`.
+//! In the order of the result: `ordered_scan`. As of a time: `temporal_scan`. Several relations that
+//! bind one variable together, or a trie that is worth its making: `leapfrog_join`. A bound prefix
+//! of a stored order: `index_join`. Otherwise `scan`.
 
 use crate::batch_size::Wanted;
 use crate::context::ExecContext;
@@ -13,6 +13,7 @@ use crate::operator::filter::Filter;
 use crate::operator::hash_join::HashJoin;
 use crate::operator::index_join::IndexJoin;
 use crate::operator::leapfrog_join::{LeapfrogJoin, TrieJoin};
+use crate::operator::ordered_scan::OrderedScan;
 use crate::operator::project::Project;
 use crate::operator::scan::Scan;
 use crate::operator::temporal_scan::TemporalScan;
@@ -70,6 +71,10 @@ impl Pipeline<'_> {
             unreachable!("a relation in memory is planned as a hash join");
         };
         let relation = &*relation;
+        if planned.row_order.is_some() {
+            let scan = OrderedScan { at, input: &input, relation };
+            return self.run_operator(at, scan, context, out);
+        }
         match (planned.operator, &self.steps[at].expr) {
             (Physical::Fixed(OperatorName::TemporalScan), Some(expr)) => {
                 let times = context.times(expr, &input).map_err(|error| error.at(planned.span))?;

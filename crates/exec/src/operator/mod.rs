@@ -12,6 +12,7 @@ pub(crate) mod hash_join;
 pub(crate) mod index_join;
 pub(crate) mod late_materialize;
 pub(crate) mod leapfrog_join;
+pub(crate) mod ordered_scan;
 pub(crate) mod pairs;
 pub(crate) mod project;
 pub(crate) mod row_step;

@@ -96,6 +96,8 @@ pub(crate) struct Pipeline<'p> {
     pub(crate) rows_left: Option<i64>,
     /// What is known about the result rows.
     pub(crate) hints: OutputHints,
+    /// Result rows that are wanted, where a step reads in order.
+    pub(crate) first_rows: usize,
 }
 
 pub(crate) struct PreparedStep<'p> {
@@ -210,6 +212,7 @@ impl<'p> Pipeline<'p> {
             sweep: None,
             rows_left: None,
             hints: OutputHints::default(),
+            first_rows: usize::MAX,
         })
     }
 

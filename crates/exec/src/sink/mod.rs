@@ -73,6 +73,12 @@ pub(crate) trait RowOutput {
     /// See [`Sink::take`].
     fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted>;
 
+    /// Number of rows that it has, for a step that reads in order: distinct ones, where rows are a
+    /// set. The default never has enough.
+    fn rows(&self) -> usize {
+        0
+    }
+
     /// Runs the operators from `level` on over the batches collected by an exchange. Only the
     /// output of a parallel pipeline has exchanges.
     ///
@@ -122,6 +128,10 @@ impl RowOutput for PendingRows {
         context.check(self.bytes)?;
         self.found.push(found.clone());
         Ok(true)
+    }
+
+    fn rows(&self) -> usize {
+        self.found.iter().map(|batch| batch.rows).sum()
     }
 
     fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {

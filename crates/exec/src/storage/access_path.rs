@@ -83,12 +83,12 @@ impl StoredPath {
     }
 
     /// Indexes in this path of columns of the relation.
-    fn places(&self, wanted: &[usize]) -> Vec<usize> {
+    pub(super) fn places(&self, wanted: &[usize]) -> Vec<usize> {
         let place = |column: &usize| self.columns.iter().position(|own| own == column);
         wanted.iter().filter_map(place).collect()
     }
 
-    fn projection(&self, places: &[usize]) -> Projection {
+    pub(super) fn projection(&self, places: &[usize]) -> Projection {
         let mut projection = Projection::COUNT;
         for &place in places {
             match place.checked_sub(self.keys()) {

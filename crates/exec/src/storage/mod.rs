@@ -2,6 +2,7 @@
 
 pub mod access_path;
 pub(crate) mod decode;
+pub(crate) mod ordered_rows;
 pub(crate) mod probe_keys;
 pub mod relation_source;
 pub mod statistics;

@@ -1,0 +1,115 @@
+//! Runs a plan that reads the first rows of the result first, as a trial.
+//!
+//! If the trial gives up, the plan that sorts starts from the beginning.
+
+use super::Fixpoint;
+use crate::batch_size::Wanted;
+use crate::context::ExecContext;
+use crate::error::{Error, Result};
+use crate::expr::batch::Bindings;
+use crate::pipeline::Pipeline;
+use crate::sink::{PendingRows, RowOutput, Sink, each_cell_of, head_columns};
+use crate::table::Table;
+use crate::value::cell::Cell;
+use plan::{InOrder, PipelinePlan, Var};
+
+/// Rows that a trial may read before the step that reads in order, at least.
+const ROWS_BEFORE: u64 = 1024;
+
+/// The distinct rows that a trial finds.
+struct DistinctRows<'q> {
+    table: Table,
+    head: &'q [Var],
+}
+
+impl RowOutput for DistinctRows<'_> {
+    fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
+        let columns = head_columns(self.head, found);
+        self.table.make_room(found.rows, &|| context.check(0))?;
+        self.table.expect(&columns, found.rows);
+        self.table.insert_rows(&columns, found.rows);
+        context.check_rows(&self.table)?;
+        Ok(true)
+    }
+
+    fn rows(&self) -> usize {
+        self.table.rows()
+    }
+
+    fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
+        each_cell_of(&self.table.columns(), visit);
+    }
+}
+
+impl Fixpoint<'_> {
+    /// The first rows of the entry, and perhaps others; `None` if they have to be found by sorting.
+    ///
+    /// # Errors
+    /// What stops the query.
+    pub(super) fn first_rows(&mut self, body: &PipelinePlan, rule: usize) -> Result<Option<Table>> {
+        let (Some(in_order), Some(first)) = (&body.in_order, &self.first) else { return Ok(None) };
+        let wanted = first.rows;
+        let head = &self.context.plan.program.rules[rule].head;
+        let mut found = DistinctRows { table: Table::set(head.len()), head };
+        let is_found = self.try_in_order(in_order, body, rule, wanted, &mut found)?;
+        Ok(is_found.then_some(found.table))
+    }
+
+    /// Passes the row with the least or the greatest value to the sink of an aggregate. Returns
+    /// whether it did so, or there is no row.
+    ///
+    /// # Errors
+    /// What stops the query.
+    pub(super) fn extreme_row<S: Sink>(
+        &mut self,
+        body: &PipelinePlan,
+        rule: usize,
+        sink: &mut S,
+    ) -> Result<bool> {
+        let Some(in_order) = &body.in_order else { return Ok(false) };
+        let mut found = PendingRows::default();
+        if !self.try_in_order(in_order, body, rule, 1, &mut found)? {
+            return Ok(false);
+        }
+        for rows in found.found {
+            if !sink.take(&self.context, &rows)? {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Runs a plan in order until `out` has the first `wanted` rows. Returns whether it has.
+    fn try_in_order(
+        &mut self,
+        in_order: &InOrder,
+        sorting: &PipelinePlan,
+        rule: usize,
+        wanted: usize,
+        out: &mut dyn RowOutput,
+    ) -> Result<bool> {
+        let plan = &in_order.plan;
+        self.index_for(plan)?;
+        let variables = self.context.plan.program.rules[rule].variables.len();
+        let mut body = Pipeline::new(plan, variables, &self.context.computer())?;
+        body.clock = self.clock_of(plan);
+        body.first_rows = wanted;
+        body.try_with((sorting.cost as u64).max(ROWS_BEFORE));
+        let mark = self.context.interner.mark();
+        let is_over_limit = match body.run(&self.context, out) {
+            // The plan that sorts may read fewer or shorter values.
+            Err(Error::Limit(_)) => true,
+            other => {
+                other?;
+                false
+            }
+        };
+        self.record(plan, body.clock.take());
+        if is_over_limit || body.is_given_up() {
+            drop(body);
+            self.context.interner.sweep(&mark, &mut |_| {});
+            return Ok(false);
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,382 @@
+//! Reads a stored relation in the order of the result, until the first rows are found.
+//!
+//! The plan names it where an order of keys is that of `:order` and the query has a `:limit`, or
+//! where an aggregate needs only the least or the greatest value.
+//!
+//! # How
+//! Rows are read a few at a time, and passed through the rest of the pipeline before more are read.
+//! Filters after the scan are evaluated before columns are fetched that the path lacks. When the
+//! output has enough rows, the rest of those that are equal in the order's columns follows: other
+//! columns decide which of them come first.
+//!
+//! # Invariants
+//! 1. The rows that are not read come after those that the output has, in the query's order.
+//! 2. It runs in a trial only (`fixpoint/in_order.rs`): it gives up where sorting is cheaper.
+
+use crate::batch_size::{BATCH_ROWS, Wanted};
+use crate::context::ExecContext;
+use crate::error::Result;
+use crate::expr::batch::Bindings;
+use crate::pipeline::{Operator, Pipeline};
+use crate::sink::Out;
+use crate::storage::access_path::StoredPath;
+use crate::storage::ordered_rows::{OrderedRead, OrderedRows, Piece};
+use crate::storage::relation_source::StoredRelation;
+use crate::value::cell::Cell;
+use base::KeyRange;
+use plan::{LOOK_UP_ROWS, OperatorName, RowOrder, Step, Var};
+
+/// Rows that are read without asking whether sorting is cheaper.
+const ROWS_FREE: u64 = 256;
+
+/// Most rows that are read first.
+const FIRST_ROWS_MAX: usize = 1024;
+
+/// Ranges whose rows are estimated; others are taken to have as many.
+const RANGES_ESTIMATED: usize = 64;
+
+/// A trial may read the rows that sorting would, divided by this.
+const SPENT_PART: f64 = 2.0;
+
+/// A trial may read this many times the rows that it is expected to read.
+const EXPECTED_TIMES: f64 = 4.0;
+
+/// A scan in order that is joined with a batch.
+pub(crate) struct OrderedScan<'i> {
+    /// The step.
+    pub(crate) at: usize,
+    /// The batch.
+    pub(crate) input: &'i Bindings,
+    /// The relation.
+    pub(crate) relation: &'i StoredRelation,
+}
+
+/// How the columns of a relation are read.
+struct ColumnReads {
+    /// Columns that the scan reads.
+    scanned: Vec<usize>,
+    /// Variables that it binds, with their indexes in `scanned`.
+    bound: Vec<(usize, Var)>,
+    /// Bound columns that it compares, with their indexes in `scanned`.
+    checks: Vec<(usize, Var)>,
+    /// Indexes in `scanned` of the columns by which rows are ordered.
+    order: Vec<usize>,
+    /// Number of filters that are evaluated before the rest is fetched.
+    filters: usize,
+    /// Indexes in `scanned` of the relation's key, if a rest is fetched.
+    key: Vec<usize>,
+    /// Columns that are fetched by key.
+    fetched: Vec<usize>,
+    /// Variables that they bind, with their indexes in `fetched`.
+    fetched_bound: Vec<(usize, Var)>,
+    /// Bound columns that are compared after they were fetched.
+    fetched_checks: Vec<(usize, Var)>,
+}
+
+impl Operator for OrderedScan<'_> {
+    const NAME: OperatorName = OperatorName::OrderedScan;
+
+    /// # Errors
+    /// Those of the store, and what stops the query.
+    fn push(
+        self,
+        pipeline: &mut Pipeline<'_>,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        let Self { at, input, relation } = self;
+        let planned = pipeline.steps[at].planned;
+        let (Step::Stored { path, .. }, Some(order)) = (&planned.step, planned.row_order) else {
+            return Ok(true);
+        };
+        let path = &relation.paths[*path];
+        let ranges = pipeline.ordered_ranges(at, input, path, context)?;
+        let reads = pipeline.column_reads(at, relation, path, order);
+        let wanted = pipeline.first_rows;
+        if !pipeline.is_order_cheaper(order, &ranges, path, &reads, context)? {
+            return Ok(false);
+        }
+        let expected = (wanted as f64 / order.kept).min(FIRST_ROWS_MAX as f64) as usize;
+        let chunk_rows = (expected / ranges.len().max(1)).max(1) + usize::from(!order.is_total);
+        let read = OrderedRead {
+            path,
+            wanted: reads.scanned.clone(),
+            order: reads.order.clone(),
+            backwards: order.backwards,
+        };
+        let mut rows = OrderedRows::new(read, context.read, context.interner, ranges, chunk_rows)?;
+        let before = out.rows();
+        let mut piece_rows = expected.max(1);
+        let mut scan = PassOn { at, input, relation, reads: &reads };
+        loop {
+            let has_enough = out.rows() - before >= wanted;
+            if has_enough && order.is_total {
+                return Ok(true);
+            }
+            let piece = match has_enough {
+                true => rows.next_equal(piece_rows)?,
+                false => rows.next(piece_rows)?,
+            };
+            if piece.found.rows == 0 {
+                return Ok(true);
+            }
+            if !pipeline.spend(rows.take_read_rows())
+                || !scan.pass_on(piece, pipeline, context, out)?
+            {
+                return Ok(false);
+            }
+            context.check(0)?;
+            piece_rows = (2 * piece_rows).min(BATCH_ROWS);
+        }
+    }
+}
+
+impl Pipeline<'_> {
+    /// The ranges of keys that the rows of a batch ask for, with the numbers of the rows.
+    fn ordered_ranges(
+        &self,
+        at: usize,
+        input: &Bindings,
+        path: &StoredPath,
+        context: &ExecContext<'_>,
+    ) -> Result<Vec<(u32, KeyRange)>> {
+        let Step::Stored { prefix, .. } = &self.steps[at].planned.step else {
+            return Ok(Vec::new());
+        };
+        let mut ranges = Vec::with_capacity(input.rows);
+        for row in 0..input.rows {
+            let cells: Vec<Cell> = prefix.iter().map(|&var| input.columns[var][row]).collect();
+            if let Some(mut keys) = path.prefix(&cells, context.interner) {
+                self.steps[at].range.narrow(&mut keys, &cells, path, context.interner);
+                ranges.push((row as u32, keys));
+            }
+        }
+        context.check(0)?;
+        Ok(ranges)
+    }
+
+    /// Whether reading in order is estimated to read fewer rows than the plan that sorts. If so,
+    /// sets how many rows it may read.
+    fn is_order_cheaper(
+        &mut self,
+        order: RowOrder,
+        ranges: &[(u32, KeyRange)],
+        path: &StoredPath,
+        reads: &ColumnReads,
+        context: &ExecContext<'_>,
+    ) -> Result<bool> {
+        let mut all = 0;
+        for (_, keys) in ranges.iter().take(RANGES_ESTIMATED) {
+            all += context.read.estimate(path.keyspace, keys)?.rows;
+        }
+        let all = all as f64 * (ranges.len() as f64 / RANGES_ESTIMATED as f64).max(1.0);
+        let look_up = LOOK_UP_ROWS as f64;
+        let row_cost = if reads.fetched.is_empty() { 1.0 } else { 1.0 + look_up };
+        let seeks = if ranges.len() > 1 { ranges.len() as f64 * look_up } else { 0.0 };
+        let expected = (self.first_rows as f64 / order.kept).min(all) * row_cost + seeks;
+        let sorting = order.sorting_rows.unwrap_or(all * order.sorting_row_cost);
+        if expected > sorting.max(ROWS_FREE as f64) {
+            self.rows_left = Some(-1);
+            return Ok(false);
+        }
+        let may_read = (sorting / SPENT_PART).max(expected * EXPECTED_TIMES).max(ROWS_FREE as f64);
+        self.rows_left = Some((may_read as i64).saturating_mul(2));
+        Ok(true)
+    }
+
+    /// How the columns of an ordered scan are read.
+    fn column_reads(
+        &self,
+        at: usize,
+        relation: &StoredRelation,
+        path: &StoredPath,
+        order: RowOrder,
+    ) -> ColumnReads {
+        let mut reads = ColumnReads {
+            scanned: Vec::new(),
+            bound: Vec::new(),
+            checks: Vec::new(),
+            order: Vec::new(),
+            filters: 0,
+            key: Vec::new(),
+            fetched: Vec::new(),
+            fetched_bound: Vec::new(),
+            fetched_checks: Vec::new(),
+        };
+        let Step::Stored { prefix, checks, outputs, .. } = &self.steps[at].planned.step else {
+            return reads;
+        };
+        let is_there = |(column, _): &&(usize, Var)| path.covers(&[*column]);
+        let later = || outputs.iter().filter(|one| !is_there(one));
+        if checks.iter().all(|one| is_there(&one)) {
+            let unread: Vec<Var> = later().map(|(_, var)| *var).collect();
+            reads.filters = self.early_filters(at, &unread);
+        }
+        let asked = self.asked_by_filters(at, reads.filters);
+        let is_filtered = reads.filters > 0 || !checks.is_empty();
+        for &(column, var) in outputs {
+            let is_first = !is_filtered || asked.contains(&var) || !path.is_costly(column);
+            match path.covers(&[column]) && is_first {
+                true => reads.bound.push((place(&mut reads.scanned, column), var)),
+                false => reads.fetched_bound.push((place(&mut reads.fetched, column), var)),
+            }
+        }
+        for &(column, var) in checks {
+            match path.covers(&[column]) {
+                true => reads.checks.push((place(&mut reads.scanned, column), var)),
+                false => reads.fetched_checks.push((place(&mut reads.fetched, column), var)),
+            }
+        }
+        let ordered = &path.columns[prefix.len()..prefix.len() + order.columns];
+        reads.order = ordered.iter().map(|&column| place(&mut reads.scanned, column)).collect();
+        if !reads.fetched.is_empty() {
+            let keys = 0..relation.paths[0].keys();
+            reads.key = keys.map(|column| place(&mut reads.scanned, column)).collect();
+        }
+        reads
+    }
+
+    /// Number of filters right after a step that do not read these variables.
+    fn early_filters(&self, at: usize, unread: &[Var]) -> usize {
+        let is_plain =
+            |at: usize| self.steps[at].seen.is_none() && self.steps[at].pre_aggregation.is_none();
+        if !is_plain(at) {
+            return 0;
+        }
+        let filters = (at + 1..self.steps.len()).take_while(|&step| {
+            let Step::Filter(expr) = &self.steps[step].planned.step else { return false };
+            is_plain(step) && !unread.iter().any(|&var| expr.has_var(var))
+        });
+        filters.count()
+    }
+
+    /// Variables that the first filters after a step read.
+    fn asked_by_filters(&self, at: usize, filters: usize) -> Vec<Var> {
+        let mut asked = Vec::new();
+        for ready in &self.steps[at + 1..=at + filters] {
+            if let Step::Filter(expr) = &ready.planned.step {
+                expr.each_var(&mut |var| asked.push(var));
+            }
+        }
+        asked
+    }
+}
+
+/// The index of a column in a list, to which it is added if it is missing.
+fn place(columns: &mut Vec<usize>, column: usize) -> usize {
+    columns.iter().position(|known| *known == column).unwrap_or_else(|| {
+        columns.push(column);
+        columns.len() - 1
+    })
+}
+
+/// Passes the rows of a scan to the next steps.
+struct PassOn<'s> {
+    at: usize,
+    input: &'s Bindings,
+    relation: &'s StoredRelation,
+    reads: &'s ColumnReads,
+}
+
+impl PassOn<'_> {
+    /// Passes on the rows of a piece that satisfy the first filters, with all columns.
+    fn pass_on(
+        &mut self,
+        piece: Piece,
+        pipeline: &mut Pipeline<'_>,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        let Self { at, reads, .. } = *self;
+        let (mut rows, mut picked) = self.bindings(&piece, pipeline);
+        let computer = context.computer();
+        for step in at + 1..=at + reads.filters {
+            let ready = &pipeline.steps[step];
+            let (batches, all) = (1, rows.rows as u64);
+            if let (Some(expr), 1..) = (&ready.expr, all) {
+                let kept = computer.select(expr, &rows, ready.planned.span)?;
+                if kept.len() < rows.rows {
+                    picked = kept.iter().map(|&row| picked[row as usize]).collect();
+                }
+                rows = rows.gather(&kept, &ready.planned.live);
+            }
+            if let Some(clock) = &mut pipeline.clock {
+                clock.note_fused(step, OperatorName::Filter, batches, all);
+            }
+        }
+        if rows.rows == 0 {
+            return Ok(true);
+        }
+        if !reads.fetched.is_empty() {
+            let more = LOOK_UP_ROWS * rows.rows as u64;
+            if !pipeline.spend(more) {
+                return Ok(false);
+            }
+            rows = self.fetch(rows, &piece, &picked, pipeline, context)?;
+        }
+        pipeline.hand_on(at + reads.filters, rows, context, out)
+    }
+
+    /// The rows of a piece whose bound columns match, as bindings, and their numbers.
+    fn bindings(&self, piece: &Piece, pipeline: &Pipeline<'_>) -> (Bindings, Vec<u32>) {
+        let Self { at, input, reads, .. } = *self;
+        let Piece { ranges, found } = piece;
+        let is_match = |row: &u32| {
+            reads.checks.iter().all(|&(column, var)| {
+                let input_row = ranges[*row as usize] as usize;
+                found.columns[column][*row as usize] == input.columns[var][input_row]
+            })
+        };
+        let picked: Vec<u32> = (0..found.rows as u32).filter(is_match).collect();
+        let of: Vec<u32> = picked.iter().map(|&row| ranges[row as usize]).collect();
+        let live = &pipeline.steps[at].planned.live;
+        let mut rows = input.gather(&of, live);
+        for &(column, var) in &reads.bound {
+            if live.contains(&var) {
+                rows.columns[var] = gathered(&found.columns[column], &picked);
+            }
+        }
+        (rows, picked)
+    }
+
+    /// Adds the columns that are fetched by key.
+    fn fetch(
+        &self,
+        mut rows: Bindings,
+        piece: &Piece,
+        picked: &[u32],
+        pipeline: &Pipeline<'_>,
+        context: &ExecContext<'_>,
+    ) -> Result<Bindings> {
+        let Self { at, input, relation, reads } = *self;
+        let live = &pipeline.steps[at + reads.filters].planned.live;
+        let keys: Vec<Vec<Cell>> = reads
+            .key
+            .iter()
+            .map(|&column| gathered(&piece.found.columns[column], picked))
+            .collect();
+        let keys: Vec<&[Cell]> = keys.iter().map(Vec::as_slice).collect();
+        let mut there = Vec::with_capacity(rows.rows);
+        let main = &relation.paths[0];
+        let (read, interner) = (context.read, context.interner);
+        let found = main.probe(read, &keys, rows.rows, &reads.fetched, interner, &mut there)?;
+        let is_match = |&row: &usize| {
+            reads.fetched_checks.iter().all(|&(column, var)| {
+                let input_row = piece.ranges[picked[there[row] as usize] as usize] as usize;
+                found.columns[column][row] == input.columns[var][input_row]
+            })
+        };
+        let kept: Vec<u32> = (0..found.rows).filter(is_match).map(|row| row as u32).collect();
+        rows = rows.gather(&gathered(&there, &kept), live);
+        for &(column, var) in &reads.fetched_bound {
+            if live.contains(&var) {
+                rows.columns[var] = gathered(&found.columns[column], &kept);
+            }
+        }
+        Ok(rows)
+    }
+}
+
+fn gathered<T: Copy>(column: &[T], rows: &[u32]) -> Vec<T> {
+    rows.iter().map(|&row| column[row as usize]).collect()
+}

@@ -1,0 +1,381 @@
+//! Finds the access path whose order is the one that a query asks for, so that its first rows are
+//! read first.
+//!
+//! # Why
+//! `:order -ts :limit 10` needs ten rows. An index by `ts` that is read backwards finds them first,
+//! while sorting reads all rows (interesting orders: Selinger et al., *Access path selection in a
+//! relational database management system*, SIGMOD 1979).
+//!
+//! # Invariants
+//! 1. A plan in order is an addition: the plan that sorts stays, and runs if reading in order takes
+//!    too long. Both give the same rows.
+//! 2. The rows of the reading step arrive in the order of [`RowOrder::columns`] key columns. Later
+//!    steps do not change these columns, so the first rows of the result come from the first rows
+//!    that are read.
+
+use crate::bounds::{self, Selectivity};
+use crate::catalog::RelationInfo;
+use crate::cost;
+use crate::ir::{Expr, Literal, PredicateKind, Program, Rule, Source, Var};
+use crate::order::{self, Orderer, PipelinePlan, Sizes, Step, Version, is_positive};
+use crate::physical::{OperatorName, Physical};
+use model::{Type, Value};
+
+/// Rows that a query is taken to ask for if its limit is a parameter.
+const ROWS_UNKNOWN: f64 = 10.0;
+
+/// Bodies with more atoms are not searched for an order.
+const ATOMS_MAX: usize = 6;
+
+/// How a step reads in order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RowOrder {
+    /// Whether it reads from the greatest key to the least.
+    pub backwards: bool,
+    /// Number of key columns after the prefix in whose order the result is.
+    pub columns: usize,
+    /// Whether no rows that are equal in these columns have to be sorted by others.
+    pub is_total: bool,
+    /// Estimated result rows for each row that is read.
+    pub kept: f64,
+    /// Estimated rows that the plan that sorts reads; `None` if it reads the same range of keys.
+    pub sorting_rows: Option<f64>,
+    /// Rows that the plan that sorts counts for each row of the range.
+    pub sorting_row_cost: f64,
+}
+
+/// A plan whose first rows are the first in the order of a query.
+#[derive(Clone, Debug)]
+pub struct InOrder {
+    /// The plan. One of its steps has a [`RowOrder`].
+    pub plan: PipelinePlan,
+    /// Rows that the query asks for, offset included, if that is known.
+    pub rows: Option<u64>,
+}
+
+/// The first rows in an order, as a query or an aggregate asks for them.
+pub(crate) struct FirstRows {
+    /// Columns of the head, and whether each is descending.
+    order: Vec<(usize, bool)>,
+    /// Number of rows, if known.
+    rows: Option<u64>,
+    /// Whether rows that are equal in these columns are equally good.
+    is_any_of_equals: bool,
+}
+
+impl FirstRows {
+    /// The first rows of a query with `:order` and `:limit`, if it has both.
+    pub(crate) fn of_query(query: &syntax::Query, program: &Program) -> Option<Self> {
+        let options = &query.options;
+        let limit = options.limit.as_ref()?;
+        let headers = &program.predicates[program.entry].columns;
+        let mut order = Vec::with_capacity(options.order.len());
+        for (name, descends) in &options.order {
+            order.push((headers.iter().position(|header| *header == name.text)?, *descends));
+        }
+        let known = |expr: &syntax::Expr| match crate::resolve_expression(expr, &mut Vec::new()) {
+            Ok(Expr::Const(Value::Int(rows))) => u64::try_from(rows).ok(),
+            _ => None,
+        };
+        let offset = options.offset.as_ref().map_or(Some(0), known);
+        let rows = known(limit).zip(offset).map(|(limit, offset)| limit.saturating_add(offset));
+        (!order.is_empty()).then_some(Self { order, rows, is_any_of_equals: false })
+    }
+
+    /// The row that the only aggregate of a predicate needs: the one with the least or the greatest
+    /// value.
+    fn of_aggregate(program: &Program, rule: &Rule) -> Option<Self> {
+        let PredicateKind::Inline { aggregates } = &program.predicates[rule.predicate].kind else {
+            return None;
+        };
+        let [Some(used)] = &aggregates[..] else { return None };
+        let is_greatest = match used.aggregate.name {
+            "max" => true,
+            "min" => false,
+            _ => return None,
+        };
+        let order = vec![(0, is_greatest)];
+        Some(Self { order, rows: Some(1), is_any_of_equals: true })
+    }
+}
+
+/// Finds a plan in order for a rule, if it is estimated to read less than `sorting`. `first` is
+/// what the query asks of the entry, if this rule is the entry's only one.
+pub(crate) fn find(
+    program: &Program,
+    rule: &Rule,
+    sizes: &Sizes<'_>,
+    first: Option<&FirstRows>,
+    sorting: &PipelinePlan,
+) -> Option<Box<InOrder>> {
+    let of_aggregate = FirstRows::of_aggregate(program, rule);
+    let is_aggregated = program.predicates[rule.predicate].is_aggregated();
+    let first = of_aggregate.as_ref().or(first.filter(|_| !is_aggregated))?;
+    let atoms: Vec<usize> =
+        (0..rule.body.len()).filter(|&place| is_positive(&rule.body[place])).collect();
+    if atoms.len() > ATOMS_MAX || rule.body.iter().any(Literal::is_random) {
+        return None;
+    }
+    let search = Search { rule, sizes, first, sorting };
+    let mut best: Option<Candidate> = None;
+    for &begin in &atoms {
+        let mut orderer = Orderer::unordered(program, rule, sizes);
+        if orderer.run(Some(begin), &|_| Version::Total).is_some() {
+            continue;
+        }
+        for candidate in search.candidates(&orderer) {
+            if best.as_ref().is_none_or(|best| candidate.cost < best.cost) {
+                let orderer = orderer.clone();
+                best = Some(Candidate { orderer: Some(orderer), ..candidate });
+            }
+        }
+    }
+    let best = best.filter(|best| best.cost < best.sorting_cost)?;
+    let mut orderer = best.orderer?;
+    orderer.steps[best.at].step = best.step;
+    orderer.steps[best.at].operator = Physical::Fixed(OperatorName::OrderedScan);
+    orderer.steps[best.at].row_order = Some(best.row_order);
+    let plan = order::finished(program, rule, sizes, orderer);
+    Some(Box::new(InOrder { plan, rows: first.rows }))
+}
+
+/// A step that may read in order.
+struct Candidate<'a> {
+    orderer: Option<Orderer<'a>>,
+    at: usize,
+    step: Step,
+    row_order: RowOrder,
+    /// Estimated rows to be read.
+    cost: f64,
+    /// As `cost`, for the plan that sorts.
+    sorting_cost: f64,
+}
+
+/// What candidates are made of.
+struct Search<'a> {
+    rule: &'a Rule,
+    sizes: &'a Sizes<'a>,
+    first: &'a FirstRows,
+    sorting: &'a PipelinePlan,
+}
+
+/// A key column order that a path satisfies.
+struct Match {
+    backwards: bool,
+    columns: usize,
+    is_total: bool,
+}
+
+impl<'a> Search<'a> {
+    /// All ways to read in order in an order of the literals.
+    fn candidates(&self, orderer: &Orderer<'_>) -> Vec<Candidate<'a>> {
+        let mut found = Vec::new();
+        let mut bound = vec![false; self.rule.variables.len()];
+        let mut is_single = true;
+        for (at, &place) in orderer.places.iter().enumerate() {
+            let literal = &self.rule.body[place];
+            if let Literal::Atom {
+                source: Source::Stored(stored),
+                args,
+                negated: false,
+                at: None,
+                ..
+            } = literal
+                && !self.sizes.infos[*stored].is_in_memory
+            {
+                let input_rows = match at {
+                    0 => 1.0,
+                    _ => orderer.steps[at - 1].rows.max(1.0),
+                };
+                let atom = Atom { at, place, stored: *stored, args, bound: &bound, is_single };
+                let input_rows = if is_single { 1.0 } else { input_rows };
+                for path in 0..self.sizes.infos[*stored].paths.len() {
+                    found.extend(self.candidate(orderer, &atom, path, input_rows));
+                }
+            }
+            is_single &= !matches!(literal, Literal::Atom { negated: false, .. })
+                && !matches!(literal, Literal::Member { .. });
+            literal.each_var(&mut |var| bound[var] = true);
+        }
+        found
+    }
+
+    /// Reading an atom by a path, if the path has the order.
+    fn candidate(
+        &self,
+        orderer: &Orderer<'_>,
+        atom: &Atom<'_>,
+        path: usize,
+        input_rows: f64,
+    ) -> Option<Candidate<'a>> {
+        let info = &self.sizes.infos[atom.stored];
+        let keys = &info.paths[path].keys;
+        let is_bound = |&&column: &&usize| atom.args[column].is_some_and(|var| atom.bound[var]);
+        let prefix = keys.iter().take_while(is_bound).count();
+        if prefix == 0 && !atom.is_single {
+            return None;
+        }
+        let matched = self.matched(info, atom, &keys[prefix..])?;
+        let range =
+            keys.get(prefix).and_then(|&column| bounds::find(self.rule, atom.args[column]?));
+        let all = info.rows as f64;
+        let with_prefix = match prefix {
+            0 => all,
+            _ => match info.paths[path].prefixes.get(prefix - 1) {
+                Some(known) => all / known.values.max(1.0),
+                None => all.powf(1.0 - prefix as f64 / keys.len() as f64),
+            },
+        };
+        let share = match range.as_ref().map_or(Selectivity::Nothing, |one| one.selectivity()) {
+            Selectivity::Nothing => 1.0,
+            Selectivity::OneSide => cost::HALF_RANGE_SHARE,
+            Selectivity::Stretch => cost::RANGE_SHARE,
+            Selectivity::Point => match info.paths[path].prefixes.get(prefix) {
+                Some(known) => (all / known.values.max(1.0) / with_prefix).min(1.0),
+                None => cost::RANGE_SHARE,
+            },
+        };
+        let read = (input_rows * with_prefix * share).max(1.0);
+        let kept = (orderer.steps.last()?.rows / read).max(1.0 / read);
+        let wanted = self.first.rows.map_or(ROWS_UNKNOWN, |rows| rows as f64);
+        let row_cost = self.row_cost(atom, path);
+        let seeks = if atom.is_single { 0.0 } else { input_rows * cost::LOOK_UP_ROWS as f64 };
+        let before = if atom.is_single { 0.0 } else { orderer.steps[atom.at - 1].rows };
+        let cost = (wanted / kept).min(read) * row_cost + seeks + before;
+        let (sorting_rows, sorting_row_cost) = self.sorting(atom, &keys[..prefix], range.is_some());
+        let sorting_cost = sorting_rows.unwrap_or(read * sorting_row_cost);
+        let step = step(atom, path, keys, prefix, range);
+        let Match { backwards, columns, is_total } = matched;
+        let row_order =
+            RowOrder { backwards, columns, is_total, kept, sorting_rows, sorting_row_cost };
+        Some(Candidate { orderer: None, at: atom.at, step, row_order, cost, sorting_cost })
+    }
+
+    /// How many of these key columns are in the order of the query.
+    fn matched(&self, info: &RelationInfo, atom: &Atom<'_>, keys: &[usize]) -> Option<Match> {
+        let head = &self.rule.head;
+        let mut wanted: Vec<(Var, bool)> = Vec::new();
+        let order = self.first.order.iter().map(|&(column, descends)| (head[column], descends));
+        // Rows that are equal in the columns of the order come in the order of all columns.
+        let ties = head.iter().map(|&var| (var, false)).filter(|_| !self.first.is_any_of_equals);
+        for (var, descends) in order.chain(ties) {
+            let is_one = |(column, own): (usize, &Option<Var>)| {
+                *own == Some(var) && self.is_one_value(info, column, var)
+            };
+            let is_constant = self.is_constant(var) || atom.args.iter().enumerate().any(is_one);
+            if !is_constant && wanted.iter().all(|(other, _)| *other != var) {
+                wanted.push((var, descends));
+            }
+        }
+        let mut wanted = wanted.into_iter().peekable();
+        let (mut backwards, mut columns) = (None, 0);
+        for (place, &column) in keys.iter().enumerate() {
+            let Some(&(var, descends)) = wanted.peek() else { break };
+            match atom.args[column] {
+                Some(own) if self.is_constant(own) && atom.bound[own] => {}
+                Some(own) if self.is_one_value(info, column, own) => {}
+                Some(own)
+                    if own == var
+                        && !atom.bound[own]
+                        && backwards.is_none_or(|known| known == descends) =>
+                {
+                    if self.first.is_any_of_equals && !descends && may_be_null(info, column) {
+                        return None;
+                    }
+                    (backwards, columns) = (Some(descends), place + 1);
+                    wanted.next();
+                }
+                _ => break,
+            }
+        }
+        // Rows of different prefixes may be equal in all keys that follow.
+        let is_total = wanted.peek().is_none()
+            || self.first.is_any_of_equals
+            || atom.is_single && columns == keys.len();
+        Some(Match { backwards: backwards?, columns, is_total })
+    }
+
+    /// Whether a variable has one value in all rows.
+    fn is_constant(&self, var: Var) -> bool {
+        self.rule.body.iter().any(|literal| match literal {
+            Literal::Assign { var: assigned, value, .. } => *assigned == var && value.is_known(),
+            _ => false,
+        })
+    }
+
+    /// Whether a condition leaves one value of a column: `author == 1`. Equal numbers are one value
+    /// only in columns of integers.
+    fn is_one_value(&self, info: &RelationInfo, column: usize, var: Var) -> bool {
+        let of = info.columns[column].column_type.without_null();
+        matches!(of, Type::Int | Type::Id | Type::Bool | Type::String | Type::Uuid)
+            && bounds::find(self.rule, var).is_some_and(|range| range.is_point)
+    }
+
+    /// Rows that each row of a path counts as: a lookup, if the path lacks a column.
+    fn row_cost(&self, atom: &Atom<'_>, path: usize) -> f64 {
+        let covers = &self.sizes.infos[atom.stored].paths[path].covers;
+        let mut asked = atom.args.iter().enumerate().filter(|(_, var)| var.is_some());
+        match asked.all(|(column, _)| covers.contains(&column)) {
+            true => 1.0,
+            false => 1.0 + cost::LOOK_UP_ROWS as f64,
+        }
+    }
+
+    /// The rows that the plan that sorts reads, `None` if it reads those of the same keys, and what
+    /// each of these counts as.
+    fn sorting(&self, atom: &Atom<'_>, prefix: &[usize], has_range: bool) -> (Option<f64>, f64) {
+        let all = Some(self.sorting.cost);
+        let Some(at) = self.sorting.places.iter().position(|&place| place == atom.place) else {
+            return (all, 1.0);
+        };
+        let reads = |step: &Step| {
+            matches!(step, Step::Derived { negated: false, .. })
+                || matches!(step, Step::Stored { negated: false, .. } | Step::Member { .. })
+        };
+        let is_first = !self.sorting.steps[..at].iter().any(|planned| reads(&planned.step));
+        let Step::Stored { path, prefix: bound, range, .. } = &self.sorting.steps[at].step else {
+            return (all, 1.0);
+        };
+        let keys = &self.sizes.infos[atom.stored].paths[*path].keys[..bound.len()];
+        let is_same = keys.len() == prefix.len() && keys.iter().all(|key| prefix.contains(key));
+        match is_first && atom.is_single && is_same && range.is_some() <= has_range {
+            true => (None, self.row_cost(atom, *path)),
+            false => (all, 1.0),
+        }
+    }
+}
+
+/// An atom, and what is bound before it.
+struct Atom<'s> {
+    /// Number of its step.
+    at: usize,
+    /// Its index in the body.
+    place: usize,
+    stored: usize,
+    args: &'s [Option<Var>],
+    bound: &'s [bool],
+    /// Whether there is one row before it.
+    is_single: bool,
+}
+
+/// The step that reads an atom by a path.
+fn step(
+    atom: &Atom<'_>,
+    path: usize,
+    keys: &[usize],
+    prefix: usize,
+    range: Option<Box<bounds::RangeHint>>,
+) -> Step {
+    let places = atom.args.iter().enumerate().filter_map(|(column, var)| Some((column, (*var)?)));
+    let (mut checks, outputs): (Vec<_>, Vec<_>) = places.partition(|(_, var)| atom.bound[*var]);
+    checks.retain(|(column, _)| !keys[..prefix].contains(column));
+    let prefix = keys[..prefix].iter().filter_map(|&column| atom.args[column]).collect();
+    let stored = atom.stored;
+    let (own_range, at, negated) = (None, None, false);
+    Step::Stored { stored, path, prefix, range, own_range, checks, outputs, at, negated }
+}
+
+/// Whether a column may hold nulls, which `min` skips.
+fn may_be_null(info: &RelationInfo, column: usize) -> bool {
+    matches!(info.columns[column].column_type, Type::Any | Type::Nullable(_))
+}
