@@ -182,8 +182,9 @@ pub struct PipelinePlan {
     pub not_compared: Vec<Var>,
     /// An alternative order, to be tried before this one with its full scan.
     pub tried: Option<Box<Alternative>>,
-    /// A plan that reads the first rows first, to be tried where only those are wanted.
-    pub in_order: Option<Box<InOrder>>,
+    /// Plans that read the first rows first, to be tried where only those are wanted: one for the
+    /// order of a query, or one for each aggregate.
+    pub in_order: Vec<InOrder>,
     /// Estimated rows that the steps read and leave.
     pub cost: f64,
 }
@@ -267,7 +268,7 @@ pub(crate) fn finished(
     let is_entry = rule.predicate == program.entry;
     let distinct_keys = if is_entry { distinct::columns(program, rule, sizes.infos) } else { None };
     let not_compared = distinct::not_compared(rule, distinct_keys);
-    let (tried, in_order) = (None, None);
+    let (tried, in_order) = (None, Vec::new());
     let plan = PipelinePlan {
         steps,
         duplicates,

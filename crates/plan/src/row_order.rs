@@ -82,35 +82,53 @@ impl FirstRows {
         (!order.is_empty()).then_some(Self { order, rows, is_any_of_equals: false })
     }
 
-    /// The row that the only aggregate of a predicate needs: the one with the least or the greatest
-    /// value.
-    fn of_aggregate(program: &Program, rule: &Rule) -> Option<Self> {
+    /// The rows that the aggregates of a predicate need, if all are `min` or `max` of one variable:
+    /// those with its least and its greatest value.
+    fn of_aggregates(program: &Program, rule: &Rule) -> Vec<Self> {
         let PredicateKind::Inline { aggregates } = &program.predicates[rule.predicate].kind else {
-            return None;
+            return Vec::new();
         };
-        let [Some(used)] = &aggregates[..] else { return None };
-        let is_greatest = match used.aggregate.name {
-            "max" => true,
-            "min" => false,
-            _ => return None,
-        };
-        let order = vec![(0, is_greatest)];
-        Some(Self { order, rows: Some(1), is_any_of_equals: true })
+        let mut found = Vec::new();
+        for (column, used) in aggregates.iter().enumerate() {
+            let is_greatest = match used.as_ref().map(|used| used.aggregate.name) {
+                Some("max") => true,
+                Some("min") => false,
+                _ => return Vec::new(),
+            };
+            let order = vec![(column, is_greatest)];
+            found.push(Self { order, rows: Some(1), is_any_of_equals: true });
+        }
+        let is_one_variable = rule.head.iter().all(|var| *var == rule.head[0]);
+        if is_one_variable { found } else { Vec::new() }
     }
 }
 
-/// Finds a plan in order for a rule, if it is estimated to read less than `sorting`. `first` is
-/// what the query asks of the entry, if this rule is the entry's only one.
+/// Finds the plans in order of a rule, if they are estimated to read less than `sorting`: none, one,
+/// or one for each aggregate. `first` is what the query asks of the entry, if this rule is the
+/// entry's only one.
 pub(crate) fn find(
     program: &Program,
     rule: &Rule,
     sizes: &Sizes<'_>,
     first: Option<&FirstRows>,
     sorting: &PipelinePlan,
-) -> Option<Box<InOrder>> {
-    let of_aggregate = FirstRows::of_aggregate(program, rule);
-    let is_aggregated = program.predicates[rule.predicate].is_aggregated();
-    let first = of_aggregate.as_ref().or(first.filter(|_| !is_aggregated))?;
+) -> Vec<InOrder> {
+    let find = |first: &FirstRows| find_one(program, rule, sizes, first, sorting);
+    if program.predicates[rule.predicate].is_aggregated() {
+        let firsts = FirstRows::of_aggregates(program, rule);
+        return firsts.iter().map(find).collect::<Option<_>>().unwrap_or_default();
+    }
+    first.and_then(find).into_iter().collect()
+}
+
+/// The plan in order that is estimated to read least, if that is less than `sorting`.
+fn find_one(
+    program: &Program,
+    rule: &Rule,
+    sizes: &Sizes<'_>,
+    first: &FirstRows,
+    sorting: &PipelinePlan,
+) -> Option<InOrder> {
     let atoms: Vec<usize> =
         (0..rule.body.len()).filter(|&place| is_positive(&rule.body[place])).collect();
     if atoms.len() > ATOMS_MAX || rule.body.iter().any(Literal::is_random) {
@@ -136,7 +154,7 @@ pub(crate) fn find(
     orderer.steps[best.at].operator = Physical::Fixed(OperatorName::OrderedScan);
     orderer.steps[best.at].row_order = Some(best.row_order);
     let plan = order::finished(program, rule, sizes, orderer);
-    Some(Box::new(InOrder { plan, rows: first.rows }))
+    Some(InOrder { plan, rows: first.rows })
 }
 
 /// A step that may read in order.
@@ -218,30 +236,19 @@ impl<'a> Search<'a> {
         let matched = self.matched(info, atom, &keys[prefix..])?;
         let range =
             keys.get(prefix).and_then(|&column| bounds::find(self.rule, atom.args[column]?));
-        let all = info.rows as f64;
-        let with_prefix = match prefix {
-            0 => all,
-            _ => match info.paths[path].prefixes.get(prefix - 1) {
-                Some(known) => all / known.values.max(1.0),
-                None => all.powf(1.0 - prefix as f64 / keys.len() as f64),
-            },
-        };
-        let share = match range.as_ref().map_or(Selectivity::Nothing, |one| one.selectivity()) {
-            Selectivity::Nothing => 1.0,
-            Selectivity::OneSide => cost::HALF_RANGE_SHARE,
-            Selectivity::Stretch => cost::RANGE_SHARE,
-            Selectivity::Point => match info.paths[path].prefixes.get(prefix) {
-                Some(known) => (all / known.values.max(1.0) / with_prefix).min(1.0),
-                None => cost::RANGE_SHARE,
-            },
-        };
-        let read = (input_rows * with_prefix * share).max(1.0);
+        let selectivity = range.as_ref().map_or(Selectivity::Nothing, |one| one.selectivity());
+        let read = (input_rows * range_rows(info, path, prefix, selectivity)).max(1.0);
         let kept = (orderer.steps.last()?.rows / read).max(1.0 / read);
         let wanted = self.first.rows.map_or(ROWS_UNKNOWN, |rows| rows as f64);
         let row_cost = self.row_cost(atom, path);
         let seeks = if atom.is_single { 0.0 } else { input_rows * cost::LOOK_UP_ROWS as f64 };
         let before = if atom.is_single { 0.0 } else { orderer.steps[atom.at - 1].rows };
-        let cost = (wanted / kept).min(read) * row_cost + seeks + before;
+        // The last rows that are equal in the order's columns are read to their end.
+        let equal = match info.paths[path].prefixes.get(prefix + matched.columns - 1) {
+            Some(known) if !matched.is_total => info.rows as f64 / known.values.max(1.0),
+            _ => 0.0,
+        };
+        let cost = (wanted / kept + equal).min(read) * row_cost + seeks + before;
         let (sorting_rows, sorting_row_cost) = self.sorting(atom, &keys[..prefix], range.is_some());
         let sorting_cost = sorting_rows.unwrap_or(read * sorting_row_cost);
         let step = step(atom, path, keys, prefix, range);
@@ -378,4 +385,28 @@ fn step(
 /// Whether a column may hold nulls, which `min` skips.
 fn may_be_null(info: &RelationInfo, column: usize) -> bool {
     matches!(info.columns[column].column_type, Type::Any | Type::Nullable(_))
+}
+
+/// Estimated rows of a path whose keys begin with one prefix, and lie in a range of the next
+/// column.
+fn range_rows(info: &RelationInfo, path: usize, prefix: usize, selectivity: Selectivity) -> f64 {
+    let path = &info.paths[path];
+    let all = info.rows as f64;
+    let with_prefix = match prefix {
+        0 => all,
+        _ => match path.prefixes.get(prefix - 1) {
+            Some(known) => all / known.values.max(1.0),
+            None => all.powf(1.0 - prefix as f64 / path.keys.len() as f64),
+        },
+    };
+    let share = match selectivity {
+        Selectivity::Nothing => 1.0,
+        Selectivity::OneSide => cost::HALF_RANGE_SHARE,
+        Selectivity::Stretch => cost::RANGE_SHARE,
+        Selectivity::Point => match path.prefixes.get(prefix) {
+            Some(known) => (all / known.values.max(1.0) / with_prefix).min(1.0),
+            None => cost::RANGE_SHARE,
+        },
+    };
+    with_prefix * share
 }

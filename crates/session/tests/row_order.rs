@@ -116,6 +116,8 @@ fn the_least_and_the_greatest_are_one_row() {
         ("?[max(id)] := *posts{id}", "4999|"),
         ("?[min(ts)] := *posts{author: 1, ts}", "0|"),
         ("?[min(ts)] := *posts{author: 1, ts}, ts > 100", "102|"),
+        ("?[min(ts), max(ts)] := *posts{ts}", "0|4999|"),
+        ("r[max(ts)] := *posts{ts} ?[id] := r[ts], *posts{id, ts}", "2857|"),
     ] {
         let found = run(&engine, script);
         assert_eq!(shown(&found, 0..found.rows), [answer], "{script}");
@@ -207,6 +209,7 @@ const CONDITIONS: &[&str] = &[
     ", m = k % 7, m < 3",
     ", *t{k: other, n}, other < 20",
     ", not *t{k, s: 'a'}",
+    ", *t{k, n: 2}, 10 / (k % 50) > -1",
 ];
 const COLUMNS: &[&str] = &["k", "a", "b", "s", "n", "body"];
 
@@ -239,7 +242,9 @@ fn check_first(
         "" => query,
         before => format!("{before} {{{query}}}"),
     };
-    let all = run(engine, &wrap(format!("{query} :order {order}")));
+    // A condition may fail for a row that a join leaves out, or does not.
+    let sorted = wrap(format!("{query} :order {order}"));
+    let Ok(all) = engine.run(&sorted, &Parameters::new()) else { return Ok(()) };
     let script = wrap(format!("{query} :order {order} :limit {limit} :offset {offset}"));
     let found = run(engine, &script);
     let (from, to) = (offset.min(all.rows), (offset + limit).min(all.rows));

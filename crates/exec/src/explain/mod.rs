@@ -62,7 +62,7 @@ fn each_step(
 
 /// Rows after which a plan in order stops, if they are known before it runs.
 fn stops_at(first: Option<&PipelinePlan>) -> Option<u64> {
-    first?.in_order.as_ref()?.rows
+    first?.in_order.first()?.rows
 }
 
 /// Measurements of an analysed query.

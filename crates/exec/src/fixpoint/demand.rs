@@ -77,7 +77,7 @@ impl Fixpoint<'_> {
         if steps.len() == body.steps.len() || !steps.iter().any(|planned| looks(&planned.step)) {
             return true;
         }
-        let first = PipelinePlan { steps, tried: None, in_order: None, ..body.clone() };
+        let first = PipelinePlan { steps, tried: None, in_order: Vec::new(), ..body.clone() };
         self.has_rows(&first, rule).unwrap_or(true)
     }
 

@@ -47,7 +47,7 @@ impl Fixpoint<'_> {
     /// # Errors
     /// What stops the query.
     pub(super) fn first_rows(&mut self, body: &PipelinePlan, rule: usize) -> Result<Option<Table>> {
-        let (Some(in_order), Some(first)) = (&body.in_order, &self.first) else { return Ok(None) };
+        let ([in_order], Some(first)) = (&body.in_order[..], &self.first) else { return Ok(None) };
         let wanted = first.rows;
         let head = &self.context.plan.program.rules[rule].head;
         let mut found = DistinctRows { table: Table::set(head.len()), head };
@@ -55,28 +55,29 @@ impl Fixpoint<'_> {
         Ok(is_found.then_some(found.table))
     }
 
-    /// Passes the row with the least or the greatest value to the sink of an aggregate. Returns
+    /// Passes the rows with the least or the greatest value to the sink of aggregates. Returns
     /// whether it did so, or there is no row.
     ///
     /// # Errors
     /// What stops the query.
-    pub(super) fn extreme_row<S: Sink>(
+    pub(super) fn extreme_rows<S: Sink>(
         &mut self,
         body: &PipelinePlan,
         rule: usize,
         sink: &mut S,
     ) -> Result<bool> {
-        let Some(in_order) = &body.in_order else { return Ok(false) };
-        let mut found = PendingRows::default();
-        if !self.try_in_order(in_order, body, rule, 1, &mut found)? {
-            return Ok(false);
-        }
-        for rows in found.found {
-            if !sink.take(&self.context, &rows)? {
-                break;
+        let mut found = Vec::with_capacity(body.in_order.len());
+        for in_order in &body.in_order {
+            let mut rows = PendingRows::default();
+            if !self.try_in_order(in_order, body, rule, 1, &mut rows)? {
+                return Ok(false);
             }
+            found.extend(rows.found);
         }
-        Ok(true)
+        for rows in &found {
+            sink.take(&self.context, rows)?;
+        }
+        Ok(!body.in_order.is_empty())
     }
 
     /// Runs a plan in order until `out` has the first `wanted` rows. Returns whether it has.
@@ -96,16 +97,17 @@ impl Fixpoint<'_> {
         body.first_rows = wanted;
         body.try_with((sorting.cost as u64).max(ROWS_BEFORE));
         let mark = self.context.interner.mark();
-        let is_over_limit = match body.run(&self.context, out) {
-            // The plan that sorts may read fewer or shorter values.
-            Err(Error::Limit(_)) => true,
+        let has_failed = match body.run(&self.context, out) {
+            // The plan that sorts may read fewer or shorter values, and may not evaluate an
+            // expression for the row for which it fails.
+            Err(Error::Limit(_) | Error::Value(_)) => true,
             other => {
                 other?;
                 false
             }
         };
         self.record(plan, body.clock.take());
-        if is_over_limit || body.is_given_up() {
+        if has_failed || body.is_given_up() {
             drop(body);
             self.context.interner.sweep(&mark, &mut |_| {});
             return Ok(false);

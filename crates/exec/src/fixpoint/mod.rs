@@ -219,7 +219,7 @@ impl<'a> Fixpoint<'a> {
             for rule in &group.rules {
                 let Some(body) = &rule.first else { continue };
                 sink.head = &plan.program.rules[rule.rule].head;
-                if !self.extreme_row(body, rule.rule, &mut sink)? {
+                if !self.extreme_rows(body, rule.rule, &mut sink)? {
                     self.run_body(body, rule.rule, &mut sink)?;
                 }
             }

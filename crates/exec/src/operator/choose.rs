@@ -1,9 +1,9 @@
 //! Makes the operator of a step for each batch, and chooses it where the step is adaptive.
 //!
 //! # Which operator joins with a stored relation
-//! In the order of the result: `ordered_scan`. As of a time: `temporal_scan`. Several relations that
-//! bind one variable together, or a trie that is worth its making: `leapfrog_join`. A bound prefix
-//! of a stored order: `index_join`. Otherwise `scan`.
+//! In the order of the result: `ordered_scan`. As of a time: `temporal_scan`. Several relations
+//! that bind one variable together, or a trie that is worth its making: `leapfrog_join`. A bound
+//! prefix of a stored order: `index_join`. Otherwise `scan`.
 
 use crate::batch_size::Wanted;
 use crate::context::ExecContext;
