@@ -103,9 +103,9 @@ impl FirstRows {
     }
 }
 
-/// Finds the plans in order of a rule, if they are estimated to read less than `sorting`: none, one,
-/// or one for each aggregate. `first` is what the query asks of the entry, if this rule is the
-/// entry's only one.
+/// Finds the plans in order of a rule, if they are estimated to read less than `sorting`: none,
+/// one, or one for each aggregate. `first` is what the query asks of the entry, if this rule is
+/// the entry's only one.
 pub(crate) fn find(
     program: &Program,
     rule: &Rule,
