@@ -41,7 +41,7 @@ pub use catalog::{
     AccessPath, Catalog, ColumnInfo, DictionaryColumns, PrefixStatistics, RelationInfo,
 };
 pub use constants::{Constant, Wanted};
-pub use cost::LOOK_UP_ROWS;
+pub use cost::{LOOK_UP_ROWS, SEEK_ROWS};
 pub use ir::{
     AggregateUse, Expr, FixedInput, FixedUse, Literal, Predicate, PredicateKind, Program, Rule,
     Source, StoredUse, Var,
@@ -50,7 +50,7 @@ pub use live::Duplicates;
 pub use order::{Alternative, PipelinePlan, PlannedStep, Step, Version};
 pub use physical::{OperatorName, Physical};
 pub use resolve::{resolve, resolve_expression, resolve_over};
-pub use row_order::{InOrder, RowOrder};
+pub use row_order::{InOrder, RowOrder, Ties};
 pub use stratify::Group;
 pub use types::{entry_types, head_types};
 

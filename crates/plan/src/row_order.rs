@@ -34,14 +34,25 @@ pub struct RowOrder {
     pub backwards: bool,
     /// Number of key columns after the prefix in whose order the result is.
     pub columns: usize,
-    /// Whether no rows that are equal in these columns have to be sorted by others.
-    pub is_total: bool,
+    /// How rows that are equal in these columns come.
+    pub ties: Ties,
     /// Estimated result rows for each row that is read.
     pub kept: f64,
     /// Estimated rows that the plan that sorts reads; `None` if it reads the same range of keys.
     pub sorting_rows: Option<f64>,
     /// Rows that the plan that sorts counts for each row of the range.
     pub sorting_row_cost: f64,
+}
+
+/// How rows come that are equal in the columns of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ties {
+    /// In the order of the result, or in any order if that does not matter.
+    InOrder,
+    /// In the reverse order of the result: the first of them are at the other end.
+    Reversed,
+    /// In another order. They have to be sorted.
+    Unordered,
 }
 
 /// A plan whose first rows are the first in the order of a query.
@@ -181,7 +192,7 @@ struct Search<'a> {
 struct Match {
     backwards: bool,
     columns: usize,
-    is_total: bool,
+    ties: Ties,
 }
 
 impl<'a> Search<'a> {
@@ -241,29 +252,56 @@ impl<'a> Search<'a> {
         let kept = (orderer.steps.last()?.rows / read).max(1.0 / read);
         let wanted = self.first.rows.map_or(ROWS_UNKNOWN, |rows| rows as f64);
         let row_cost = self.row_cost(atom, path);
-        let seeks = if atom.is_single { 0.0 } else { input_rows * cost::LOOK_UP_ROWS as f64 };
+        let seeks = if atom.is_single { 0.0 } else { input_rows * cost::SEEK_ROWS as f64 };
         let before = if atom.is_single { 0.0 } else { orderer.steps[atom.at - 1].rows };
         // The last rows that are equal in the order's columns are read to their end.
         let equal = match info.paths[path].prefixes.get(prefix + matched.columns - 1) {
-            Some(known) if !matched.is_total => info.rows as f64 / known.values.max(1.0),
+            Some(known) if matched.ties == Ties::Unordered => {
+                info.rows as f64 / known.values.max(1.0)
+            }
             _ => 0.0,
         };
         let cost = (wanted / kept + equal).min(read) * row_cost + seeks + before;
         let (sorting_rows, sorting_row_cost) = self.sorting(atom, &keys[..prefix], range.is_some());
         let sorting_cost = sorting_rows.unwrap_or(read * sorting_row_cost);
         let step = step(atom, path, keys, prefix, range);
-        let Match { backwards, columns, is_total } = matched;
-        let row_order =
-            RowOrder { backwards, columns, is_total, kept, sorting_rows, sorting_row_cost };
+        let Match { backwards, columns, ties } = matched;
+        let row_order = RowOrder { backwards, columns, ties, kept, sorting_rows, sorting_row_cost };
         Some(Candidate { orderer: None, at: atom.at, step, row_order, cost, sorting_cost })
     }
 
     /// How many of these key columns are in the order of the query.
     fn matched(&self, info: &RelationInfo, atom: &Atom<'_>, keys: &[usize]) -> Option<Match> {
+        let wanted = self.wanted(info, atom);
+        let &(first, backwards) = wanted.first()?;
+        let (columns, matched) = self.follows(info, atom, keys, &wanted, backwards);
+        let column = atom.args.iter().position(|var| *var == Some(first))?;
+        let skips_nulls = self.first.is_any_of_equals && !backwards;
+        if matched == 0 || skips_nulls && may_be_null(info, column) {
+            return None;
+        }
+        let (keys, wanted) = (&keys[columns..], &wanted[matched..]);
+        // Rows of different prefixes may be equal in all keys that follow.
+        let ties = match () {
+            () if wanted.is_empty() || self.first.is_any_of_equals => Ties::InOrder,
+            () if !atom.is_single => Ties::Unordered,
+            () if keys.is_empty() => Ties::InOrder,
+            () => match self.follows(info, atom, keys, wanted, !backwards) {
+                (columns, matched) if columns == keys.len() || matched == wanted.len() => {
+                    Ties::Reversed
+                }
+                _ => Ties::Unordered,
+            },
+        };
+        Some(Match { backwards, columns, ties })
+    }
+
+    /// The variables by which the result is ordered, and whether each is descending: those of the
+    /// order, then all columns of the head. Variables with one value are left out.
+    fn wanted(&self, info: &RelationInfo, atom: &Atom<'_>) -> Vec<(Var, bool)> {
         let head = &self.rule.head;
         let mut wanted: Vec<(Var, bool)> = Vec::new();
         let order = self.first.order.iter().map(|&(column, descends)| (head[column], descends));
-        // Rows that are equal in the columns of the order come in the order of all columns.
         let ties = head.iter().map(|&var| (var, false)).filter(|_| !self.first.is_any_of_equals);
         for (var, descends) in order.chain(ties) {
             let is_one = |(column, own): (usize, &Option<Var>)| {
@@ -274,32 +312,31 @@ impl<'a> Search<'a> {
                 wanted.push((var, descends));
             }
         }
-        let mut wanted = wanted.into_iter().peekable();
-        let (mut backwards, mut columns) = (None, 0);
+        wanted
+    }
+
+    /// How many key columns are the first of `wanted` when they are read in one direction, and of
+    /// how many. Columns with one value may be between them.
+    fn follows(
+        &self,
+        info: &RelationInfo,
+        atom: &Atom<'_>,
+        keys: &[usize],
+        wanted: &[(Var, bool)],
+        backwards: bool,
+    ) -> (usize, usize) {
+        let (mut columns, mut matched) = (0, 0);
         for (place, &column) in keys.iter().enumerate() {
-            let Some(&(var, descends)) = wanted.peek() else { break };
-            match atom.args[column] {
-                Some(own) if self.is_constant(own) && atom.bound[own] => {}
-                Some(own) if self.is_one_value(info, column, own) => {}
-                Some(own)
-                    if own == var
-                        && !atom.bound[own]
-                        && backwards.is_none_or(|known| known == descends) =>
-                {
-                    if self.first.is_any_of_equals && !descends && may_be_null(info, column) {
-                        return None;
-                    }
-                    (backwards, columns) = (Some(descends), place + 1);
-                    wanted.next();
-                }
-                _ => break,
+            let Some(own) = atom.args[column] else { break };
+            if self.is_constant(own) && atom.bound[own] || self.is_one_value(info, column, own) {
+                continue;
             }
+            if atom.bound[own] || wanted.get(matched) != Some(&(own, backwards)) {
+                break;
+            }
+            (columns, matched) = (place + 1, matched + 1);
         }
-        // Rows of different prefixes may be equal in all keys that follow.
-        let is_total = wanted.peek().is_none()
-            || self.first.is_any_of_equals
-            || atom.is_single && columns == keys.len();
-        Some(Match { backwards: backwards?, columns, is_total })
+        (columns, matched)
     }
 
     /// Whether a variable has one value in all rows.

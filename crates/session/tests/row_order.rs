@@ -257,7 +257,7 @@ proptest! {
 
     #[test]
     fn the_first_rows_are_those_of_sorting(
-        rows in prop::collection::vec(any::<u64>(), 0..300),
+        rows in prop::collection::vec(any::<u64>(), 0..700),
         queries in prop::collection::vec(any::<(u8, u8, u8, u64)>(), 60),
         counts in (1_usize..12, 0_usize..4),
         own in prop::collection::vec((0_usize..320, any::<u64>()), 0..12),
@@ -343,4 +343,30 @@ fn a_page_begins_where_the_last_one_ended() {
     check_read_in_order(&engine, page, "-ts, -id");
     let page = "?[id, ts] := *posts{id, ts}, (ts == 2500 && id > 1000) || ts > 2500";
     check_read_in_order(&engine, page, "ts, id");
+}
+
+#[test]
+fn of_many_equal_rows_the_first_are_at_the_other_end() {
+    let engine = engine_of(1, 1 << 30);
+    posts(&engine, 5000);
+    run(&engine, "::index create posts:by_lang {lang}");
+    for query in [
+        "?[id, lang, body] := *posts{id, lang, body}",
+        "?[id, lang, ts] := *posts{id, lang, ts}, ts % 3 == 1",
+        "?[lang, id] := *posts{id, lang}, id < 4000",
+    ] {
+        check_read_in_order(&engine, query, "-lang");
+        check_read_in_order(&engine, query, "lang, -id");
+        check_read_in_order(&engine, query, "lang");
+    }
+    let output = run(
+        &engine,
+        "::explain analyze { ?[id, lang] := *posts{id, lang} :order -lang :limit 10 }",
+    );
+    let rows = output.headers.iter().position(|header| header == "rows").unwrap();
+    let Some(model::Value::Int(read)) = (0..output.rows).map(|row| output.value(row, rows)).next()
+    else {
+        panic!("no figure");
+    };
+    assert!(read < 500, "{read} of 1000 equal rows were read");
 }

@@ -24,7 +24,7 @@ use crate::storage::ordered_rows::{OrderedRead, OrderedRows, Piece};
 use crate::storage::relation_source::StoredRelation;
 use crate::value::cell::Cell;
 use base::KeyRange;
-use plan::{LOOK_UP_ROWS, OperatorName, RowOrder, Step, Var};
+use plan::{LOOK_UP_ROWS, OperatorName, RowOrder, SEEK_ROWS, Step, Ties, Var};
 
 /// Rows that are read without asking whether sorting is cheaper.
 const ROWS_FREE: u64 = 256;
@@ -33,7 +33,10 @@ const ROWS_FREE: u64 = 256;
 const FIRST_ROWS_MAX: usize = 1024;
 
 /// Ranges whose rows are estimated; others are taken to have as many.
-const RANGES_ESTIMATED: usize = 64;
+const RANGES_ESTIMATED: usize = 8;
+
+/// Equal rows after which the first of them are looked for at their other end.
+const TIES_FEW: usize = 64;
 
 /// A trial may read the rows that sorting would, divided by this.
 const SPENT_PART: f64 = 2.0;
@@ -92,42 +95,22 @@ impl Operator for OrderedScan<'_> {
         let path = &relation.paths[*path];
         let ranges = pipeline.ordered_ranges(at, input, path, context)?;
         let reads = pipeline.column_reads(at, relation, path, order);
-        let wanted = pipeline.first_rows;
         if !pipeline.is_order_cheaper(order, &ranges, path, &reads, context)? {
             return Ok(false);
         }
-        let expected = (wanted as f64 / order.kept).min(FIRST_ROWS_MAX as f64) as usize;
-        let chunk_rows = (expected / ranges.len().max(1)).max(1) + usize::from(!order.is_total);
+        let expected = (pipeline.first_rows as f64 / order.kept).min(FIRST_ROWS_MAX as f64);
+        let piece_rows = (expected as usize).max(1);
+        let chunk_rows =
+            (piece_rows / ranges.len().max(1)).max(1) + usize::from(order.ties != Ties::InOrder);
         let read = OrderedRead {
             path,
             wanted: reads.scanned.clone(),
             order: reads.order.clone(),
             backwards: order.backwards,
         };
-        let mut rows = OrderedRows::new(read, context.read, context.interner, ranges, chunk_rows)?;
-        let before = out.rows();
-        let mut piece_rows = expected.max(1);
-        let mut scan = PassOn { at, input, relation, reads: &reads };
-        loop {
-            let has_enough = out.rows() - before >= wanted;
-            if has_enough && order.is_total {
-                return Ok(true);
-            }
-            let piece = match has_enough {
-                true => rows.next_equal(piece_rows)?,
-                false => rows.next(piece_rows)?,
-            };
-            if piece.found.rows == 0 {
-                return Ok(true);
-            }
-            if !pipeline.spend(rows.take_read_rows())
-                || !scan.pass_on(piece, pipeline, context, out)?
-            {
-                return Ok(false);
-            }
-            context.check(0)?;
-            piece_rows = (2 * piece_rows).min(BATCH_ROWS);
-        }
+        let rows = OrderedRows::new(read, context.read, context.interner, ranges, chunk_rows)?;
+        let mut scan = PassOn { at, input, relation, reads: &reads, rows, piece_rows };
+        scan.first_rows(order, path, pipeline, context, out)
     }
 }
 
@@ -172,7 +155,7 @@ impl Pipeline<'_> {
         let all = all as f64 * (ranges.len() as f64 / RANGES_ESTIMATED as f64).max(1.0);
         let look_up = LOOK_UP_ROWS as f64;
         let row_cost = if reads.fetched.is_empty() { 1.0 } else { 1.0 + look_up };
-        let seeks = if ranges.len() > 1 { ranges.len() as f64 * look_up } else { 0.0 };
+        let seeks = if ranges.len() > 1 { ranges.len() as f64 * SEEK_ROWS as f64 } else { 0.0 };
         let expected = (self.first_rows as f64 / order.kept).min(all) * row_cost + seeks;
         let sorting = order.sorting_rows.unwrap_or(all * order.sorting_row_cost);
         if expected > sorting.max(ROWS_FREE as f64) {
@@ -276,9 +259,79 @@ struct PassOn<'s> {
     input: &'s Bindings,
     relation: &'s StoredRelation,
     reads: &'s ColumnReads,
+    rows: OrderedRows<'s>,
+    /// Rows that are passed on next.
+    piece_rows: usize,
 }
 
-impl PassOn<'_> {
+impl<'s> PassOn<'s> {
+    /// Passes on rows until the output has the first ones. Returns false if it gives up.
+    fn first_rows(
+        &mut self,
+        order: RowOrder,
+        path: &'s StoredPath,
+        pipeline: &mut Pipeline<'_>,
+        context: &'s ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        let wanted = pipeline.first_rows;
+        let before = out.rows();
+        while out.rows() - before < wanted {
+            let piece = self.rows.next(self.piece_rows)?;
+            if piece.found.rows == 0 {
+                return Ok(true);
+            }
+            if !self.pass_on(piece, pipeline, context, out)? {
+                return Ok(false);
+            }
+        }
+        if order.ties == Ties::InOrder {
+            return Ok(true);
+        }
+        let mut equal = 0;
+        while order.ties == Ties::Unordered || equal < TIES_FEW {
+            let piece = self.rows.next_equal(self.piece_rows)?;
+            if piece.found.rows == 0 {
+                return Ok(true);
+            }
+            equal += piece.found.rows;
+            if !self.pass_on(piece, pipeline, context, out)? {
+                return Ok(false);
+            }
+        }
+        self.first_of_equals(path, pipeline, context, out)
+    }
+
+    /// Passes on the first of the rows that are equal to the last one, which are read in the other
+    /// direction. There is one range of keys.
+    fn first_of_equals(
+        &mut self,
+        path: &'s StoredPath,
+        pipeline: &mut Pipeline<'_>,
+        context: &'s ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Wanted> {
+        let Step::Stored { prefix, .. } = &pipeline.steps[self.at].planned.step else {
+            return Ok(true);
+        };
+        let mut key: Vec<Cell> = prefix.iter().map(|&var| self.input.columns[var][0]).collect();
+        key.extend_from_slice(self.rows.last());
+        let Some(keys) = path.prefix(&key, context.interner) else { return Ok(true) };
+        self.piece_rows = pipeline.first_rows.min(FIRST_ROWS_MAX);
+        self.rows = self.rows.reversed(keys, self.piece_rows)?;
+        let before = out.rows();
+        while out.rows() - before < pipeline.first_rows {
+            let piece = self.rows.next(self.piece_rows)?;
+            if piece.found.rows == 0 {
+                break;
+            }
+            if !self.pass_on(piece, pipeline, context, out)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Passes on the rows of a piece that satisfy the first filters, with all columns.
     fn pass_on(
         &mut self,
@@ -287,7 +340,12 @@ impl PassOn<'_> {
         context: &ExecContext<'_>,
         out: Out<'_>,
     ) -> Result<Wanted> {
-        let Self { at, reads, .. } = *self;
+        let (at, reads) = (self.at, self.reads);
+        self.piece_rows = (2 * self.piece_rows).min(BATCH_ROWS);
+        context.check(0)?;
+        if !pipeline.spend(self.rows.take_read_rows()) {
+            return Ok(false);
+        }
         let (mut rows, mut picked) = self.bindings(&piece, pipeline);
         let computer = context.computer();
         for step in at + 1..=at + reads.filters {
@@ -319,7 +377,7 @@ impl PassOn<'_> {
 
     /// The rows of a piece whose bound columns match, as bindings, and their numbers.
     fn bindings(&self, piece: &Piece, pipeline: &Pipeline<'_>) -> (Bindings, Vec<u32>) {
-        let Self { at, input, reads, .. } = *self;
+        let Self { at, input, reads, .. } = self;
         let Piece { ranges, found } = piece;
         let is_match = |row: &u32| {
             reads.checks.iter().all(|&(column, var)| {
@@ -329,7 +387,7 @@ impl PassOn<'_> {
         };
         let picked: Vec<u32> = (0..found.rows as u32).filter(is_match).collect();
         let of: Vec<u32> = picked.iter().map(|&row| ranges[row as usize]).collect();
-        let live = &pipeline.steps[at].planned.live;
+        let live = &pipeline.steps[*at].planned.live;
         let mut rows = input.gather(&of, live);
         for &(column, var) in &reads.bound {
             if live.contains(&var) {
@@ -348,7 +406,7 @@ impl PassOn<'_> {
         pipeline: &Pipeline<'_>,
         context: &ExecContext<'_>,
     ) -> Result<Bindings> {
-        let Self { at, input, relation, reads } = *self;
+        let Self { at, input, relation, reads, .. } = self;
         let live = &pipeline.steps[at + reads.filters].planned.live;
         let keys: Vec<Vec<Cell>> = reads
             .key

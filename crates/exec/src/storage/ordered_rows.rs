@@ -134,6 +134,26 @@ impl<'r> OrderedRows<'r> {
         Ok(rows)
     }
 
+    /// The last row that was returned: its cells of the columns `order`.
+    pub(crate) fn last(&self) -> &[Cell] {
+        &self.last
+    }
+
+    /// The rows of a range in the other direction.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn reversed(&self, range: KeyRange, chunk_rows: usize) -> Result<Self> {
+        let OrderedRead { path, wanted, order, backwards } = &self.plan;
+        let plan = OrderedRead {
+            path,
+            wanted: wanted.clone(),
+            order: order.clone(),
+            backwards: !backwards,
+        };
+        Self::new(plan, self.read, self.interner, vec![(0, range)], chunk_rows)
+    }
+
     /// The number of rows that were read from the store since the last call.
     pub(crate) fn take_read_rows(&mut self) -> u64 {
         std::mem::take(&mut self.read_rows)
