@@ -1,15 +1,35 @@
-//! `#[guarded]`: no panic of the Python module becomes a `PanicException`.
+//! Attributes of the Python module: [`guarded`], no panic becomes a `PanicException`, and
+//! [`documented`], docstrings come from the stub.
 //!
-//! # Why an attribute
+//! # Why an attribute against panics
 //! PyO3 catches panics itself and raises `PanicException`, which is not an `Exception`: `except
 //! Exception` does not catch it, and a server's loop ends. PyO3 has no hook for that, so each
 //! function that Python calls catches its own panics. Two hundred bodies written by hand would be a
 //! rule that the next one forgets; a test of the module's sources checks that each `#[pymethods]`
 //! and `#[pyfunction]` has this attribute (decision 0038).
 
+#![allow(clippy::disallowed_methods)] // it runs in the compiler, and reads the stub
+
+mod documented;
+mod stub;
+
 use proc_macro::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{Block, ImplItem, Item, ReturnType, Signature, Type, parse_macro_input, parse_quote};
+use syn::{Block, Ident, ImplItem, Item, ReturnType, Signature, Type};
+use syn::{parse_macro_input, parse_quote};
+
+/// Goes before `#[pyclass]`, `#[pymodule]` and, on a line before `#[guarded]`, `#[pymethods]` and
+/// `#[pyfunction]`. Docstrings are those of the stub; `#[documented(Name)]` names the class where
+/// Python calls it otherwise.
+#[proc_macro_attribute]
+pub fn documented(class: TokenStream, item: TokenStream) -> TokenStream {
+    let class = parse_macro_input!(class as Option<Ident>);
+    let mut item = parse_macro_input!(item as Item);
+    match documented::document(&mut item, class.as_ref()) {
+        Ok(()) => item.into_token_stream().into(),
+        Err(error) => error.into_compile_error().into(),
+    }
+}
 
 /// Goes before `#[pymethods]` or `#[pyfunction]`. A panic in a body raises
 /// `quipu.errors.InternalError`. A function that does not return a `PyResult` returns one then.

@@ -3,7 +3,7 @@
 use crate::import::interruptible;
 use crate::python_code::attached;
 use env::sync::Mutex;
-use py_guard::guarded;
+use py_guard::{documented, guarded};
 use pyo3::prelude::*;
 use quipu::{BackupOptions, RestoreOptions};
 use std::io::{IsTerminal, Write};
@@ -15,6 +15,7 @@ use std::time::Instant;
 const STEP_MS: u64 = 100;
 
 /// Files and bytes of a backup, and how long it took.
+#[documented]
 #[pyclass(module = "quipu", frozen, weakref, get_all)]
 pub(crate) struct BackupReport {
     files: u64,
@@ -27,6 +28,7 @@ pub(crate) struct BackupReport {
     seconds: f64,
 }
 
+#[documented]
 #[guarded]
 #[pymethods]
 impl BackupReport {
@@ -45,6 +47,7 @@ impl BackupReport {
 }
 
 /// Files, bytes and rows that were restored, the commit they are of, and how long it took.
+#[documented]
 #[pyclass(module = "quipu", frozen, weakref, get_all)]
 pub(crate) struct RestoreReport {
     files: u64,
@@ -55,6 +58,7 @@ pub(crate) struct RestoreReport {
     seconds: f64,
 }
 
+#[documented]
 #[guarded]
 #[pymethods]
 impl RestoreReport {
@@ -87,6 +91,7 @@ pub(crate) fn back_up(
     })
 }
 
+#[documented]
 #[guarded]
 #[pyfunction]
 #[pyo3(signature = (path, target, *, replace=false, progress=None))]

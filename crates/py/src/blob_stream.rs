@@ -4,12 +4,13 @@
 use crate::error::{OrRaise, check_process, invalid};
 use env::Own;
 use env::sync::Mutex;
-use py_guard::guarded;
+use py_guard::{documented, guarded};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use std::io::{Seek, SeekFrom};
 
 /// A reader of one value, with a position.
+#[documented]
 #[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct BlobReader {
     reader: Own<Mutex<Option<quipu::BlobReader>>>,
@@ -28,6 +29,7 @@ impl BlobReader {
     }
 }
 
+#[documented]
 #[guarded]
 #[pymethods]
 impl BlobReader {
@@ -75,6 +77,7 @@ impl BlobReader {
 }
 
 /// A writer of one value, which is stored when the writer is closed.
+#[documented]
 #[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct BlobWriter {
     writer: Own<Mutex<Option<quipu::BlobWriter>>>,
@@ -86,6 +89,7 @@ impl BlobWriter {
     }
 }
 
+#[documented]
 #[guarded]
 #[pymethods]
 impl BlobWriter {

@@ -13,7 +13,7 @@ use crate::table::{Table, TableStream, vertex_array};
 use arrow_array::RecordBatch;
 use env::Own;
 use numpy::PyArray1;
-use py_guard::guarded;
+use py_guard::{documented, guarded};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -28,6 +28,7 @@ const ROWS_A_BATCH: usize = 4096;
 const QUICK_BYTES_MAX: usize = 1 << 16;
 
 /// A map from keys to byte strings, read and written through the database or a transaction.
+#[documented]
 #[pyclass(module = "quipu", frozen, weakref, mapping)]
 pub(crate) struct Blobs {
     blobs: Own<quipu::Blobs>,
@@ -87,6 +88,7 @@ fn record_batch(rows: BlobRows) -> quipu::Result<RecordBatch> {
     .map_err(|error| quipu::Error::caused(quipu::ErrorKind::InvalidInput, error))
 }
 
+#[documented]
 #[guarded]
 #[pymethods]
 impl Blobs {

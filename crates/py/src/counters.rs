@@ -9,7 +9,7 @@ use crate::table::{Table, TableStream, vertex_array};
 use arrow_array::RecordBatch;
 use env::Own;
 use numpy::PyArray1;
-use py_guard::guarded;
+use py_guard::{documented, guarded};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use quipu::{
@@ -20,6 +20,7 @@ use quipu::{
 const ROWS_A_BATCH: usize = 1 << 16;
 
 /// A map from keys to numbers, read and written through the database or a transaction.
+#[documented]
 #[pyclass(module = "quipu", frozen, weakref, mapping)]
 pub(crate) struct Counters {
     counters: Own<quipu::Counters>,
@@ -76,6 +77,7 @@ fn plain<'py>(py: Python<'py>, number: Number) -> PyResult<Bound<'py, PyAny>> {
     })
 }
 
+#[documented]
 #[guarded]
 #[pymethods]
 impl Counters {

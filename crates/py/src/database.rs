@@ -10,7 +10,7 @@ use crate::result_stream::ResultStream;
 use crate::transaction::Transaction;
 use crate::user_defined::{Aggregate, Rule, number};
 use env::Own;
-use py_guard::guarded;
+use py_guard::{documented, guarded};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -22,6 +22,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// An open database.
+#[documented]
 #[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct Database {
     database: Own<quipu::Database>,
@@ -33,6 +34,7 @@ impl Database {
     }
 }
 
+#[documented]
 #[guarded]
 #[pyfunction]
 #[pyo3(signature = (path=None, *, durability="sync", cache=None, memory_limit=None, threads=0,
@@ -136,6 +138,7 @@ pub(crate) fn bytes(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     quipu::parse_bytes(&text).or_raise()
 }
 
+#[documented]
 #[guarded]
 #[pymethods]
 impl Database {

@@ -12,7 +12,7 @@ use crate::table::Table;
 use crate::vertices::{self, vertex};
 use env::Own;
 use numpy::PyArray1;
-use py_guard::guarded;
+use py_guard::{documented, guarded};
 use pyo3::prelude::*;
 use quipu::{Edges, Weights};
 use std::cell::RefCell;
@@ -23,6 +23,7 @@ thread_local! {
 }
 
 /// A graph, read and written through the database or a transaction.
+#[documented]
 #[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct Graph {
     graph: Own<quipu::Graph>,
@@ -128,6 +129,7 @@ impl Graph {
     }
 }
 
+#[documented]
 #[guarded]
 #[pymethods]
 impl Graph {

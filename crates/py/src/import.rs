@@ -7,7 +7,7 @@ use crate::graph::Graph;
 use crate::python_code::attached;
 use crate::vertices;
 use env::sync::Mutex;
-use py_guard::guarded;
+use py_guard::{documented, guarded};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use quipu::ingest::{ColumnRef, Columns, OnError, TextOptions};
@@ -21,6 +21,7 @@ use std::time::Instant;
 const STEP_MS: u64 = 100;
 
 /// Edges and lines that an import read, wrote and skipped.
+#[documented]
 #[pyclass(module = "quipu", frozen, weakref, get_all)]
 pub(crate) struct ImportReport {
     edges: u64,
@@ -33,6 +34,7 @@ pub(crate) struct ImportReport {
     bytes_written: u64,
 }
 
+#[documented]
 #[guarded]
 #[pymethods]
 impl ImportReport {

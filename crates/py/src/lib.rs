@@ -5,8 +5,12 @@
 //! 2. The GIL is released around every call that may take longer than a point lookup.
 //! 3. Exceptions are the classes of `quipu.errors`. They are written in Python so that they can
 //!    have two base classes (`InvalidInputError` is also a `ValueError`).
-#![allow(missing_docs)] // the stub `_quipu.pyi` holds the documentation
+//! 4. Docstrings are those of the stub `_quipu.pyi` (`#[documented]`).
+#![allow(missing_docs)] // the stub has them
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // bindings: clocks, standard error
+
+/// Docstrings are those of the stub, so the module is compiled again when the stub has changed.
+const _: &str = include_str!("../../../python/quipu/_quipu.pyi");
 
 mod arrays;
 mod backup;
@@ -39,7 +43,7 @@ mod user_defined;
 mod values;
 mod vertices;
 
-use py_guard::guarded;
+use py_guard::{documented, guarded};
 use pyo3::prelude::*;
 
 /// Panics. Tests call it to see how a panic in a function of the module reaches Python.
@@ -49,6 +53,7 @@ fn _panic(message: &str) -> PyResult<()> {
     panic!("{message}")
 }
 
+#[documented]
 #[pymodule]
 fn _quipu(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

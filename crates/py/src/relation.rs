@@ -9,7 +9,7 @@ use crate::values::object;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};
 use env::Own;
-use py_guard::guarded;
+use py_guard::{documented, guarded};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyString, PyTuple};
@@ -23,6 +23,7 @@ use std::sync::Arc;
 const ROWS_A_BATCH: usize = 1 << 16;
 
 /// A stored relation, as the database or a transaction sees it.
+#[documented]
 #[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct Relation {
     relation: Own<quipu::Relation>,
@@ -39,6 +40,7 @@ impl Relation {
 }
 
 /// A column of a relation: its name, its type, its default, and whether it is part of the key.
+#[documented]
 #[pyclass(module = "quipu", frozen, weakref, get_all)]
 pub(crate) struct Column {
     name: String,
@@ -47,6 +49,7 @@ pub(crate) struct Column {
     default: Option<String>,
 }
 
+#[documented]
 #[guarded]
 #[pymethods]
 impl Column {
@@ -243,6 +246,7 @@ impl Relation {
     }
 }
 
+#[documented]
 #[guarded]
 #[pymethods]
 impl Relation {

@@ -1,7 +1,7 @@
 //! `repair`, and reports of checks and repairs as dictionaries.
 
 use crate::import::interruptible;
-use py_guard::guarded;
+use py_guard::{documented, guarded};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use quipu::{Check, Options, Reconciled, RepairReport, RepairedKeyspace};
@@ -49,6 +49,7 @@ pub(crate) fn problems<'py>(py: Python<'py>, check: &Check) -> PyResult<Bound<'p
     Ok(problems)
 }
 
+#[documented]
 #[guarded]
 #[pyfunction]
 pub(crate) fn repair(

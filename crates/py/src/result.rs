@@ -10,7 +10,7 @@ use crate::values::{object, parameters};
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use env::sync::Mutex;
-use py_guard::guarded;
+use py_guard::{documented, guarded};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -26,6 +26,7 @@ const COLLECTED_MIN: usize = 700;
 const ROWS_SHOWN: usize = 10;
 
 /// Rows with named columns, as of the snapshot that the script read.
+#[documented(Result)]
 #[pyclass(module = "quipu", name = "Result", frozen, weakref)]
 pub(crate) struct QueryResult {
     answer: quipu::Answer,
@@ -228,6 +229,7 @@ impl QueryResult {
     }
 }
 
+#[documented(Result)]
 #[guarded]
 #[pymethods]
 impl QueryResult {

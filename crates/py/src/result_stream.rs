@@ -14,7 +14,7 @@ use crate::values::parameters;
 use arrow_schema::Schema;
 use env::sync::Mutex;
 use env::{Own, Owner};
-use py_guard::guarded;
+use py_guard::{documented, guarded};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 use quipu::{Error, ErrorKind, Files, GoOn, Parameters, RunOptions};
@@ -124,6 +124,7 @@ enum State {
 }
 
 /// An iterator over the batches of a result, as of the snapshot that the script read.
+#[documented]
 #[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct ResultStream {
     columns: Vec<String>,
@@ -198,6 +199,7 @@ impl ResultStream {
     }
 }
 
+#[documented]
 #[guarded]
 #[pymethods]
 impl ResultStream {

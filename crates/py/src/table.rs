@@ -10,7 +10,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Schema};
 use env::Own;
-use py_guard::guarded;
+use py_guard::{documented, guarded};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList, PyTuple};
 use quipu::{Edges, VertexColumn, Weights};
@@ -26,6 +26,7 @@ const ROWS_MADE: usize = 64;
 const ROWS_SHOWN: usize = 10;
 
 /// Rows with named columns, as of the snapshot they were read from.
+#[documented]
 #[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct Table {
     batches: Vec<RecordBatch>,
@@ -102,6 +103,7 @@ pub(crate) fn vertex_array(vertices: VertexColumn) -> ArrayRef {
     }
 }
 
+#[documented]
 #[guarded]
 #[pymethods]
 impl Table {
@@ -295,6 +297,7 @@ impl TableRows {
 }
 
 /// An iterator over tables, as of the snapshot that the stream reads.
+#[documented]
 #[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct TableStream {
     schema: Arc<Schema>,
@@ -316,6 +319,7 @@ impl TableStream {
     }
 }
 
+#[documented]
 #[guarded]
 #[pymethods]
 impl TableStream {

@@ -7,12 +7,13 @@ use crate::graph::Graph;
 use crate::relation::Relation;
 use crate::result::{QueryResult, run_options};
 use env::Own;
-use py_guard::guarded;
+use py_guard::{documented, guarded};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use quipu::RunOptions;
 
 /// A transaction that is open until it commits or rolls back.
+#[documented]
 #[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct Transaction {
     transaction: Own<quipu::Tx>,
@@ -35,6 +36,7 @@ impl Transaction {
     }
 }
 
+#[documented]
 #[guarded]
 #[pymethods]
 impl Transaction {
