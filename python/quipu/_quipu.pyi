@@ -1540,7 +1540,8 @@ class Graph:
 class Table:
     """Rows with named columns, of the snapshot at which they were read.
 
-    It has Arrow's PyCapsule interface, which pyarrow, Polars, pandas, DuckDB and others accept.
+    ``table["src"]`` is a list of the values of a column. It has Arrow's PyCapsule interface, which
+    pyarrow, Polars, pandas, DuckDB and others accept.
     """
 
     @property
@@ -1566,6 +1567,15 @@ class Table:
         Raises:
             ImportError: Polars is not installed.
         """
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return a dict for each row, with the values of :meth:`rows` by column."""
+    def to_numpy(self) -> dict[str, npt.NDArray[Any]]:
+        """Return a NumPy array for each column.
+
+        Integers become ``uint64`` or ``int64``, floats ``float64``; any other column becomes an
+        object array of the values of :meth:`rows`.
+        """
+    def __getitem__(self, column: str, /) -> list[Any]: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[tuple[Any, ...]]: ...
     def __arrow_c_schema__(self) -> object: ...
@@ -1692,6 +1702,11 @@ class Relation:
 class Result:
     """The rows of a script's result with named columns; a sequence of tuples.
 
+    >>> result = db.run("?[to, year] := *cites{src: 42, dst: to}, *patents{id: to, year}")
+    >>> result[0]            # a row
+    >>> result[10:20]        # a list of rows
+    >>> result["year"]       # a list of the values of a column
+
     Rows contain plain Python values: ``None``, ``bool``, ``int``, ``float``, ``str``, ``bytes``,
     ``list`` (for vectors too), ``UUID``, the output of :func:`json.loads` for Json, and
     ``(microseconds, asserted)`` for a Validity. They are those of the snapshot at which the script
@@ -1736,6 +1751,22 @@ class Result:
         Raises:
             ImportError: Polars is not installed.
         """
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return a dict for each row, with the values of :meth:`rows` by column.
+
+        Raises:
+            InvalidInputError: Two columns have one name.
+        """
+    def to_numpy(self) -> dict[str, npt.NDArray[Any]]:
+        """Return a NumPy array for each column.
+
+        A column without nulls of integers, floats or booleans becomes an array of its type, as in
+        Arrow; one of vectors of one length a two-dimensional array. Any other column becomes an
+        object array of the values of :meth:`rows`.
+
+        Raises:
+            InvalidInputError: Two columns have one name.
+        """
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[tuple[Any, ...]]: ...
     def __reversed__(self) -> Iterator[tuple[Any, ...]]: ...
@@ -1760,6 +1791,8 @@ class Result:
     def __getitem__(self, index: SupportsIndex, /) -> tuple[Any, ...]: ...
     @overload
     def __getitem__(self, index: slice, /) -> list[tuple[Any, ...]]: ...
+    @overload
+    def __getitem__(self, index: str, /) -> list[Any]: ...
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def _repr_html_(self) -> str: ...

@@ -97,9 +97,11 @@ def test_a_repr_shows_the_first_rows(db: quipu.Database) -> None:
     assert few.splitlines() == [" n │ name", "───┼─────", " 1 │ a", "20 │ b\\n", "<quipu.Result: 2 rows>"]
     many = repr(db.run("?[n] := n in int_range(1000)"))
     assert len(many.splitlines()) == 14
-    assert many.endswith("…\n<quipu.Result: 1000 rows>")
+    more = "1000 rows, 10 shown; see more: result[10:20], .to_pandas(), .to_polars(), .rows()"
+    assert many.endswith(f"…\n<quipu.Result: {more}>")
     html = db.run("?[n] <- [['<b>']]")._repr_html_()
-    assert "<td>&lt;b&gt;</td>" in html
+    assert html == "<table><tr><th>n</th></tr><tr><td>&lt;b&gt;</td></tr></table><p>1 row</p>"
+    assert db.run("?[n] := n in int_range(1000)")._repr_html_().endswith(f"</table><p>{more}</p>")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ mod backup;
 mod blob_items;
 mod blob_stream;
 mod blobs;
+mod by_name;
 mod callback;
 mod capsule;
 mod columns;

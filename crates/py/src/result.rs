@@ -1,5 +1,6 @@
 //! `Result`: the rows that a script returned. Python objects are made of them when they are read.
 
+use crate::by_name;
 use crate::capsule::arrow_error;
 use crate::error::{OrRaise, invalid};
 use crate::exits;
@@ -14,7 +15,7 @@ use py_guard::{documented, guarded};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyList, PySlice, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyString, PyTuple};
 use quipu::{Frame, RunOptions, Series, Value};
 use std::time::Duration;
 
@@ -216,6 +217,29 @@ impl QueryResult {
         PyList::new(py, tuples)
     }
 
+    /// The values of one column.
+    fn values<'py>(&self, py: Python<'py>, column: usize) -> PyResult<Bound<'py, PyList>> {
+        let mut cache = ObjectCache::default();
+        let rows = 0..self.answer.len();
+        let value = |row| match self.answer.small_int(row, column) {
+            Some(int) => int.into_bound_py_any(py),
+            None => Ok(cache.object(py, &self.answer, row, column)?.object),
+        };
+        PyList::new(py, rows.map(value).collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// Number of rows, and how to see more if only some of them are shown.
+    fn summary(&self) -> String {
+        let rows = self.answer.len();
+        let many = format!("{rows} {}", if rows == 1 { "row" } else { "rows" });
+        if rows <= ROWS_SHOWN {
+            return many;
+        }
+        let next = 2 * ROWS_SHOWN;
+        let more = format!("result[{ROWS_SHOWN}:{next}], .to_pandas(), .to_polars(), .rows()");
+        format!("{many}, {ROWS_SHOWN} shown; see more: {more}")
+    }
+
     /// The rows as an Arrow table. The GIL is released while it is made.
     fn table(&self, py: Python<'_>) -> PyResult<Table> {
         let batch = py.detach(|| -> Result<RecordBatch, ArrowError> {
@@ -278,6 +302,10 @@ impl QueryResult {
         py: Python<'py>,
         index: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        if let Ok(name) = index.cast::<PyString>() {
+            let column = by_name::position(self.answer.columns(), name.to_str()?)?;
+            return Ok(self.values(py, column)?.into_any());
+        }
         let len = self.answer.len() as isize;
         if let Ok(slice) = index.cast::<PySlice>() {
             let places = slice.indices(len)?;
@@ -319,13 +347,25 @@ impl QueryResult {
         libraries::to_polars(slf)
     }
 
+    fn to_dicts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        by_name::dicts(py, self.answer.columns(), &self.rows(py)?)
+    }
+
+    fn to_numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        by_name::arrays(py, self.answer.columns(), |column| {
+            match by_name::numbers(py, &self.answer, column)? {
+                Some(array) => Ok(array),
+                None => by_name::objects(&self.values(py, column)?),
+            }
+        })
+    }
+
     fn __repr__(&self) -> String {
-        let rows = self.answer.len();
         let mut text = self.answer.to_table(ROWS_SHOWN);
-        if rows > ROWS_SHOWN {
+        if self.answer.len() > ROWS_SHOWN {
             text.push_str("…\n");
         }
-        text + &format!("<quipu.Result: {rows} {}>", if rows == 1 { "row" } else { "rows" })
+        text + &format!("<quipu.Result: {}>", self.summary())
     }
 
     fn _repr_html_(&self) -> String {
@@ -342,6 +382,6 @@ impl QueryResult {
             }
             html.push_str("</tr>");
         }
-        html + &format!("</table><p>{} rows</p>", self.answer.len())
+        html + &format!("</table><p>{}</p>", escape(&self.summary()))
     }
 }

@@ -1,18 +1,22 @@
 //! `Table` and `TableStream`: rows that other libraries read through the Arrow PyCapsule interface.
 
+use crate::by_name;
 use crate::capsule::{NextBatch, schema_capsule, stream_capsule};
 use crate::error::{OrRaise, check_process, invalid};
 use crate::libraries;
 use arrow_array::builder::StringBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt64Type};
 use arrow_array::{
     Array, ArrayRef, Float64Array, Int64Array, LargeBinaryArray, RecordBatch, StringArray,
     UInt64Array,
 };
 use arrow_schema::{DataType, Schema};
 use env::Own;
+use numpy::PyArray1;
 use py_guard::{documented, guarded};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyTuple};
 use quipu::{Edges, VertexColumn, Weights};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -27,7 +31,7 @@ const ROWS_SHOWN: usize = 10;
 
 /// Rows with named columns, as of the snapshot they were read from.
 #[documented]
-#[pyclass(module = "quipu", frozen, weakref)]
+#[pyclass(module = "quipu", frozen, weakref, mapping)]
 pub(crate) struct Table {
     batches: Vec<RecordBatch>,
     schema: Arc<Schema>,
@@ -45,6 +49,38 @@ impl Table {
     pub(crate) fn of_batch(batch: RecordBatch) -> Self {
         let schema = batch.schema();
         Self::new(vec![batch], schema)
+    }
+
+    /// The values of one column.
+    fn values<'py>(&self, py: Python<'py>, column: usize) -> PyResult<Bound<'py, PyList>> {
+        let mut objects = Vec::with_capacity(self.rows);
+        for batch in &self.batches {
+            let values = Values::of(batch.column(column));
+            for row in 0..batch.num_rows() {
+                objects.push(values.object(py, row)?);
+            }
+        }
+        PyList::new(py, objects)
+    }
+
+    fn numbers<T: ArrowPrimitiveType>(&self, column: usize) -> Vec<T::Native> {
+        let parts = self.batches.iter().map(|batch| batch.column(column).as_primitive::<T>());
+        parts.flat_map(|part| part.values().iter().copied()).collect()
+    }
+
+    /// One column: numbers as an array of their type, others as an array of objects.
+    fn array<'py>(&self, py: Python<'py>, column: usize) -> PyResult<Bound<'py, PyAny>> {
+        // A column has the type of the schema in each batch.
+        Ok(match self.schema.field(column).data_type() {
+            DataType::UInt64 => {
+                PyArray1::from_vec(py, self.numbers::<UInt64Type>(column)).into_any()
+            }
+            DataType::Int64 => PyArray1::from_vec(py, self.numbers::<Int64Type>(column)).into_any(),
+            DataType::Float64 => {
+                PyArray1::from_vec(py, self.numbers::<Float64Type>(column)).into_any()
+            }
+            _ => by_name::objects(&self.values(py, column)?)?,
+        })
     }
 
     /// All edges of a graph.
@@ -161,6 +197,18 @@ impl Table {
         libraries::to_polars(slf)
     }
 
+    fn to_dicts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        by_name::dicts(py, &self.columns()?, &self.rows(py)?)
+    }
+
+    fn to_numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        by_name::arrays(py, &self.columns()?, |column| self.array(py, column))
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, column: &str) -> PyResult<Bound<'py, PyList>> {
+        self.values(py, by_name::position(&self.columns()?, column)?)
+    }
+
     fn __repr__(&self) -> PyResult<String> {
         let columns = self.columns()?.join(", ");
         Ok(format!("<quipu.Table: {} rows, columns {columns}>", self.rows))
@@ -204,8 +252,6 @@ enum Values<'b> {
 
 impl<'b> Values<'b> {
     fn of(column: &'b ArrayRef) -> Self {
-        use arrow_array::cast::AsArray;
-        use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
         match column.data_type() {
             DataType::UInt64 => Self::U64(column.as_primitive::<UInt64Type>().values()),
             DataType::Int64 => Self::I64(column.as_primitive::<Int64Type>().values()),
