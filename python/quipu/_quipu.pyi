@@ -148,6 +148,31 @@ def repair(path: _Path, target: _Path) -> dict[str, Any]:
         KeyboardInterrupt: Ctrl-C stopped it; remove ``target``.
     """
 
+def run_command(arguments: Sequence[str]) -> int:
+    """Run the command line; not for programs, which have this package's functions instead.
+
+    ``python -m quipu`` calls it. It writes to the standard streams of the process, not to
+    ``sys.stdout``, and may replace the process's handler of Ctrl-C.
+
+    Args:
+        arguments: The name of the command, and its arguments.
+
+    Returns:
+        The exit status.
+    """
+
+def candidates(database: Database, parameters: Sequence[str], before: str) -> tuple[int, list[str]]:
+    """Complete a script that ends at the cursor. The cell magic ``%%quipu`` calls it.
+
+    Args:
+        database: The database whose relations and columns it may name.
+        parameters: Names of parameters that have a value.
+        before: The script up to the cursor.
+
+    Returns:
+        The position at which the last word begins, and what it may become, sorted.
+    """
+
 @final
 class Database:
     """An open database, in a folder or in memory. Threads may share it.

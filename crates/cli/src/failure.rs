@@ -3,7 +3,6 @@
 use quipu::{Error, ErrorKind};
 use std::fmt;
 use std::io;
-use std::process::ExitCode;
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -20,6 +19,7 @@ pub(crate) enum Failure {
     OutputClosed,
 }
 
+const FAILED: u8 = 1;
 /// Exit status where bytes on disk are damaged.
 const CORRUPT: u8 = 3;
 /// Exit status of a repair that saved only a part.
@@ -30,16 +30,16 @@ const INTERRUPTED: u8 = 130;
 impl Failure {
     /// 1: failed. 3: corruption found. 4: repaired in part. 130: interrupted. 0 where the reader
     /// closed the output.
-    pub(crate) fn exit_code(&self) -> ExitCode {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::OutputClosed => ExitCode::SUCCESS,
+            Self::OutputClosed => 0,
             Self::Database(error) => match error.kind() {
-                ErrorKind::Corruption => ExitCode::from(CORRUPT),
-                ErrorKind::Cancelled => ExitCode::from(INTERRUPTED),
-                _ => ExitCode::FAILURE,
+                ErrorKind::Corruption => CORRUPT,
+                ErrorKind::Cancelled => INTERRUPTED,
+                _ => FAILED,
             },
-            Self::Incomplete => ExitCode::from(INCOMPLETE),
-            Self::File(..) | Self::Request(_) => ExitCode::FAILURE,
+            Self::Incomplete => INCOMPLETE,
+            Self::File(..) | Self::Request(_) => FAILED,
         }
     }
 

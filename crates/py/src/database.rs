@@ -29,7 +29,7 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    fn db(&self) -> PyResult<&quipu::Database> {
+    pub(crate) fn db(&self) -> PyResult<&quipu::Database> {
         check_process(&self.database)
     }
 }

@@ -21,6 +21,7 @@ mod by_name;
 mod callback;
 mod capsule;
 mod columns;
+mod command_line;
 mod counters;
 mod database;
 mod error;
@@ -75,6 +76,8 @@ fn _quipu(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<backup::BackupReport>()?;
     module.add_class::<backup::RestoreReport>()?;
     module.add_function(wrap_pyfunction!(database::open, module)?)?;
+    module.add_function(wrap_pyfunction!(command_line::run_command, module)?)?;
+    module.add_function(wrap_pyfunction!(command_line::candidates, module)?)?;
     module.add_function(wrap_pyfunction!(_panic, module)?)?;
     let at_exit = wrap_pyfunction!(python_code::_at_exit, module)?;
     module.py().import("atexit")?.call_method1("register", (at_exit,))?;

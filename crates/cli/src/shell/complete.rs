@@ -5,7 +5,8 @@
 
 use super::command;
 use super::scan::{Kind, Token, tokens};
-use quipu::Words;
+use quipu::{Database, Parameters, Value, Words};
+use unicode_ident::is_xid_continue;
 
 /// Names in the database and in the shell.
 pub(crate) trait Names {
@@ -15,6 +16,42 @@ pub(crate) trait Names {
     fn columns(&self, relation: &str) -> Vec<String>;
     /// Parameters that have a value.
     fn parameters(&self) -> Vec<String>;
+}
+
+/// The names of an open database.
+pub(crate) struct DatabaseNames<'d> {
+    pub(crate) database: &'d Database,
+    pub(crate) parameters: Vec<String>,
+}
+
+impl Names for DatabaseNames<'_> {
+    fn relations(&self) -> Vec<String> {
+        self.first_column("::relations")
+    }
+
+    fn columns(&self, relation: &str) -> Vec<String> {
+        // The name is put into a script, so it must not contain other syntax.
+        match relation.chars().all(|c| c == '.' || is_xid_continue(c)) {
+            true => self.first_column(&format!("::columns {relation}")),
+            false => Vec::new(),
+        }
+    }
+
+    fn parameters(&self) -> Vec<String> {
+        self.parameters.clone()
+    }
+}
+
+impl DatabaseNames<'_> {
+    fn first_column(&self, script: &str) -> Vec<String> {
+        // An error of the database means no candidates.
+        let Ok(answer) = self.database.run(script, &Parameters::new()) else { return Vec::new() };
+        let text = |row| match answer.value(row, 0) {
+            Value::Str(text) => text,
+            other => other.to_string(),
+        };
+        (0..answer.len()).map(text).collect()
+    }
 }
 
 /// Words of the language that are neither functions nor names.

@@ -1,9 +1,9 @@
 //! The line editor: when Enter runs a script, completion, colors, and the history file.
 
-use super::complete::{self, Names};
+use super::complete::{self, DatabaseNames};
 use super::scan::{Kind, tokens};
 use crate::paint::Paint;
-use quipu::{Database, Parameters, Value, Words};
+use quipu::{Database, Parameters, Words};
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::config::Configurer;
 use rustyline::highlight::{CmdKind, Highlighter};
@@ -18,7 +18,6 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use unicode_ident::is_xid_continue;
 
 /// Entries in the history at most.
 const HISTORY_LINES_MAX: usize = 10_000;
@@ -88,36 +87,6 @@ pub(crate) fn is_whole(text: &str) -> bool {
     text.trim().is_empty() || text.starts_with('\\') || ends_blank || !quipu::is_unfinished(text)
 }
 
-impl Names for Script {
-    fn relations(&self) -> Vec<String> {
-        self.column("::relations", 0)
-    }
-
-    fn columns(&self, relation: &str) -> Vec<String> {
-        // The name is put into a script, so it must not contain other syntax.
-        match relation.chars().all(|c| c == '.' || is_xid_continue(c)) {
-            true => self.column(&format!("::columns {relation}"), 0),
-            false => Vec::new(),
-        }
-    }
-
-    fn parameters(&self) -> Vec<String> {
-        self.parameters.borrow().keys().cloned().collect()
-    }
-}
-
-impl Script {
-    fn column(&self, script: &str, column: usize) -> Vec<String> {
-        // An error of the database means no candidates.
-        let Ok(answer) = self.database.run(script, &Parameters::new()) else { return Vec::new() };
-        let text = |row| match answer.value(row, column) {
-            Value::Str(text) => text,
-            other => other.to_string(),
-        };
-        (0..answer.len()).map(text).collect()
-    }
-}
-
 impl Completer for Script {
     type Candidate = Pair;
 
@@ -130,7 +99,9 @@ impl Completer for Script {
         if line.starts_with("\\i ") || line.starts_with("\\o ") {
             return self.files.complete(line, pos, context);
         }
-        let (start, found) = complete::candidates(&line[..pos], &self.words, self);
+        let parameters = self.parameters.borrow().keys().cloned().collect();
+        let names = DatabaseNames { database: &self.database, parameters };
+        let (start, found) = complete::candidates(&line[..pos], &self.words, &names);
         let pairs = found.into_iter().map(|name| Pair { display: name.clone(), replacement: name });
         Ok((start, pairs.collect()))
     }

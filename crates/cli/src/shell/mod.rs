@@ -83,6 +83,19 @@ pub(crate) fn run(arguments: &Shell) -> Result<(), Failure> {
     Ok(closed?)
 }
 
+/// Completes a script that ends at the cursor: the byte at which the last word begins, and what it
+/// may become. `parameters` are names that have a value. Where the context allows nothing, and
+/// where the database cannot be read, there are no candidates.
+#[must_use]
+pub fn candidates(
+    database: &Database,
+    parameters: Vec<String>,
+    before: &str,
+) -> (usize, Vec<String>) {
+    let names = complete::DatabaseNames { database, parameters };
+    complete::candidates(before, &quipu::words(), &names)
+}
+
 /// Whether the shell goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
