@@ -11,8 +11,9 @@ from ._quipu import run_command
 
 def main() -> NoReturn:
     """Run the command line with the arguments of this process, and end the process."""
-    # Python's handler only notes Ctrl-C, for Python code that does not run until the command ends. The default
-    # ends the process, unless the command sets a handler of its own, which stops a query or an import.
+    # Python's handler only notes Ctrl-C, for Python code that does not run until the command ends.
+    # The default ends the process, unless the command sets a handler of its own, which stops a
+    # query or an import.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(run_command(["quipu", *sys.argv[1:]]))

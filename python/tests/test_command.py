@@ -120,7 +120,7 @@ def test_ctrl_c_ends_a_command_that_does_not_handle_it(path: Path) -> None:
         [*MODULE, "run", str(path), "-"], stdin=subprocess.PIPE, bufsize=0, preexec_fn=reset
     ) as process:
         assert process.stdin is not None
-        # A pipe buffers less than this: once it is written, the command is reading, and waits for more.
+        # A pipe buffers less than this: once it is written, the command waits for more.
         write_all(process.stdin, b"# a comment\n" * 100_000)
         process.send_signal(signal.SIGINT)
         assert process.wait() == -signal.SIGINT
