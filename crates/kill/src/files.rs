@@ -3,6 +3,9 @@
 
 use crate::Outcome;
 use crate::ops::{Columns, import_weight};
+use env::{RealEnv, RealOptions};
+use lsm::context::table_file_name;
+use lsm::manifest::Manifest;
 use quipu::Durability;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -36,4 +39,18 @@ pub(crate) fn write_import_file(folder: &Path, file: usize, rows: &Columns) -> O
 pub(crate) fn names(folder: &Path) -> BTreeSet<String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return BTreeSet::new() };
     entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Checks that the manifest names every file of tables. After a close, no job runs and no reader
+/// holds a table.
+pub(crate) fn only_named_tables(folder: &Path) -> Outcome<()> {
+    let env = RealEnv::new(RealOptions::default());
+    let state = Manifest::read(&env, folder).map_err(|error| error.to_string())?;
+    let named: BTreeSet<String> =
+        state.tables().map(|table| table_file_name(table.meta.file_id())).collect();
+    let there = names(&folder.join("tables"));
+    match named == there {
+        true => Ok(()),
+        false => Err(format!("the manifest names {named:?}, but there are {there:?}")),
+    }
 }

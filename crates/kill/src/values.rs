@@ -303,7 +303,7 @@ impl Series {
         if mode == VerifyMode::Closed {
             db.close().map_err(|error| format!("closing: {error}"))?;
             drop(db);
-            only_named_tables(&self.database, options)?;
+            files::only_named_tables(&self.database).map_err(|error| format!("WRONG: {error}"))?;
         }
         Ok(())
     }
@@ -322,17 +322,4 @@ fn listen(child: &mut Child) -> Outcome<Receiver<Vec<u8>>> {
         }
     });
     Ok(receiver)
-}
-
-/// After a close, no job runs and no reader holds a table: every file must be in the manifest.
-fn only_named_tables(folder: &Path, options: Options) -> Outcome<()> {
-    let db = Database::open(folder, Options { read_only: true, ..options })
-        .map_err(|error| format!("WRONG: reopening: {error}"))?;
-    let stats = db.store().stats();
-    let tables = stats.keyspaces.iter().flat_map(|(_, stats)| &stats.tables_per_level);
-    let (named, there) = (tables.sum::<u64>(), files::names(&folder.join("tables")));
-    if named != there.len() as u64 {
-        return Err(format!("WRONG: {named} tables are named, but there are {there:?}"));
-    }
-    Ok(())
 }

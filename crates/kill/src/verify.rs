@@ -89,7 +89,7 @@ pub(crate) fn verify(
     if mode == VerifyMode::Closed {
         db.close().map_err(|error| format!("closing: {error}"))?;
         drop(db);
-        only_named_files(folder, durability)?;
+        files::only_named_tables(folder)?;
     }
     Ok(found)
 }
@@ -145,20 +145,6 @@ fn collect(rows: &EdgeColumns, into: &mut Edges) {
         };
         into.insert((u, v), weight.to_bits());
     }
-}
-
-/// After a close, no job runs and no reader holds a table: every table file must be in the
-/// manifest.
-fn only_named_files(folder: &Path, durability: Durability) -> Outcome<()> {
-    let options = Options { read_only: true, ..tiny_options(durability) };
-    let db = Database::open(folder, options).map_err(|error| format!("reopening: {error}"))?;
-    let stats = db.stats().map_err(|error| format!("figures: {error}"))?;
-    let named: u64 = stats.graphs.iter().map(|graph| graph.tables).sum();
-    let there = files::names(&folder.join("tables"));
-    if named != there.len() as u64 {
-        return Err(format!("{named} tables are named, but there are {there:?}"));
-    }
-    Ok(())
 }
 
 fn describe(stream: usize, number: u32, op: &Op, a: &State, b: &State, found: &State) -> String {

@@ -9,13 +9,14 @@
 use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
 use crate::merging::Announced;
+use crate::shared_files::SharedWriters;
 use crate::trees::Entry;
 use base::mark::{Mark, hit};
 use env::JobKind;
 use env::sync::atomic::Ordering;
 use lsm::compaction::Choice;
 use lsm::manifest::VersionEdit;
-use lsm::table::{SharedWriter, TableMeta};
+use lsm::table::TableMeta;
 use lsm::tree::Tree;
 use lsm::version::TreeEdit;
 use std::sync::Arc;
@@ -165,9 +166,10 @@ impl Inner {
         go_on: &dyn Fn() -> bool,
         edits: &mut Vec<(&'a Arc<Entry>, TreeEdit)>,
     ) -> lsm::Result<()> {
-        let shared = (chosen.len() > 1).then(|| SharedWriter::new(&self.context));
+        let mut shared = (chosen.len() > 1).then(|| SharedWriters::new(&self.context));
         for Chosen { entry, announced } in chosen {
-            let shared = shared.as_ref().filter(|_| entry.tree.is_small());
+            let shared = shared.as_mut().filter(|_| entry.tree.is_small());
+            let shared = shared.map(|shared| shared.of(&entry.info.name));
             edits.push((entry, entry.tree.compact(&announced.choice, protected, shared, go_on)?));
         }
         shared.map_or(Ok(()), |shared| shared.finish())

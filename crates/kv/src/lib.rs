@@ -31,6 +31,7 @@ mod record;
 mod repair;
 mod reserve;
 mod restore;
+mod shared_files;
 mod snapshots;
 mod throttle;
 mod transaction;

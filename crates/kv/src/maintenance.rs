@@ -5,12 +5,12 @@
 
 use crate::convert::tree_error;
 use crate::inner::{Inner, Writer};
+use crate::shared_files::SharedWriters;
 use crate::trees::{Entry, Trees};
 use base::mark::{Mark, hit};
 use env::JobKind;
 use env::sync::atomic::Ordering;
 use lsm::manifest::VersionEdit;
-use lsm::table::SharedWriter;
 use lsm::tree::Flushed;
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, Result};
@@ -243,9 +243,10 @@ impl Inner {
         flushed: &mut Vec<(&'a Arc<Entry>, Flushed)>,
     ) -> lsm::Result<()> {
         let small = trees.iter().filter(|entry| entry.tree.has_little_sealed()).take(2).count();
-        let shared = (small > 1).then(|| SharedWriter::new(&self.context));
+        let mut shared = (small > 1).then(|| SharedWriters::new(&self.context));
         for entry in trees.iter() {
-            let shared = shared.as_ref().filter(|_| entry.tree.has_little_sealed());
+            let shared = shared.as_mut().filter(|_| entry.tree.has_little_sealed());
+            let shared = shared.map(|shared| shared.of(&entry.info.name));
             if let Some(done) = entry.tree.flush_sealed(protected, shared)? {
                 flushed.push((entry, done));
             }

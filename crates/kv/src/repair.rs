@@ -28,7 +28,7 @@ use lsm::manifest::{AddedKeyspace, Manifest, SalvagedManifest, State, VersionEdi
 use lsm::run_writer::RunWriter;
 use lsm::table::{BlockCache, Fill, LostBlock, RangeTombstone, Remains, Table, TableMeta};
 use lsm::version::{AddedTable, LEVEL_MAX, TreeEdit};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Durability, Error, ErrorKind, Progress, Result, Store};
@@ -276,6 +276,7 @@ fn save_tables(
     let total: u64 = items.iter().map(|item| item.table.meta.summary.bytes).sum();
     let mut done = 0;
     let mut placed: BTreeMap<KeyspaceId, Vec<AddedTable>> = BTreeMap::new();
+    let (mut seen, mut skipped_files) = (BTreeSet::new(), BTreeSet::new());
     let step = TABLES_A_STEP * env.parallelism().max(1);
     let mut items = items.into_iter().peekable();
     while items.peek().is_some() {
@@ -291,8 +292,12 @@ fn save_tables(
         {
             let Saved { metas, lost, tombstones_lost, damages, skipped } =
                 saved.map_err(tree_error)?;
-            salvaged.damages.extend(damages);
-            salvaged.files_skipped.extend(skipped);
+            // Tables of one file may have the same damage: a file that is missing.
+            let is_new = |d: &Corruption| seen.insert((d.file.clone(), d.offset, d.what.clone()));
+            salvaged.damages.extend(damages.into_iter().filter(is_new));
+            salvaged
+                .files_skipped
+                .extend(skipped.filter(|file| skipped_files.insert(file.clone())));
             if let Some(keyspace) = salvaged.keyspaces.iter_mut().find(|k| k.id == id) {
                 keyspace.rows_kept += metas.iter().map(|meta| meta.summary.rows).sum::<u64>();
                 keyspace.rows_lost += lost.iter().map(|lost| lost.rows).sum::<u64>();

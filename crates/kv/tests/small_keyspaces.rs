@@ -209,3 +209,21 @@ fn a_damaged_table_in_a_shared_file_is_reported_and_the_others_are_repaired() {
     let rows: usize = dump(&kv).unwrap().iter().map(|(_, rows)| rows.len()).sum();
     assert_eq!(rows as u64, COUNT as u64 - lost);
 }
+
+#[test]
+fn a_shared_file_that_is_missing_is_named_once() {
+    let env = env();
+    let kv = open(&env, false);
+    let ids = keyspaces(&kv);
+    write(&kv, &ids, 1);
+    kv.flush().unwrap();
+    kv.close().unwrap();
+    drop(kv);
+    let folder = Path::new("/db/tables");
+    let path = folder.join(&env.list(folder).unwrap()[0]);
+    env.remove(&path).unwrap();
+    let saved =
+        salvage(&env, Path::new("/db"), Path::new("/saved"), 1 << 20, &|_, _| true).unwrap();
+    assert_eq!((&saved.files_skipped, saved.damages.len()), (&vec![path], 1));
+    assert!(saved.keyspaces.iter().all(|keyspace| keyspace.rows_lost == 1));
+}

@@ -20,6 +20,7 @@ use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
 use crate::open::{TABLES, WAL, create_folder, create_folder_within, create_private_folder};
 use crate::outside::{check_is_folder, check_is_outside};
+use crate::shared_files::SharedWriters;
 use archive::{CONTENT_BYTES_MAX, Writer, is_archive_name};
 use base::mark::{self, Mark};
 use base::{Checksummer, Corruption, SeqNo, TableId};
@@ -28,7 +29,7 @@ use env::{Env, HeldFolder, MemoryEnv, RandomReadFile, ReadOptions};
 use list::{Entry, LIST, List, UNFINISHED};
 use lsm::context::{Context, table_file_name};
 use lsm::manifest::{CURRENT, Manifest, State, VersionEdit};
-use lsm::table::{BlockCache, SharedWriter, Table, whole_file};
+use lsm::table::{BlockCache, Table, whole_file};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -165,10 +166,11 @@ impl BackupPoint {
             state.next_table_id(),
         ));
         let mut edit = VersionEdit { last_seq: Some(position.last_seq), ..VersionEdit::default() };
-        let shared = SharedWriter::new(&context);
+        let mut shared = SharedWriters::new(&context);
         let trees = inner.trees.load();
         for entry in trees.iter() {
-            let new = entry.tree.flush_into(&context, &shared).map_err(tree_error)?;
+            let shared = shared.of(&entry.info.name);
+            let new = entry.tree.flush_into(&context, shared).map_err(tree_error)?;
             if !new.added.is_empty() {
                 edit.trees.push((entry.info.id, new));
             }

@@ -116,11 +116,31 @@ impl SharedWriter {
     /// # Errors
     /// A failed write or sync; no file is left then.
     pub fn finish(&self) -> Result<()> {
+        self.sync()?;
+        self.count()
+    }
+
+    /// As [`SharedWriter::finish`], for several writers: all of them, or none.
+    ///
+    /// # Errors
+    /// A failed write or sync; no file of any is left then.
+    pub fn finish_all(writers: &[Arc<Self>]) -> Result<()> {
+        writers.iter().try_for_each(|writer| writer.sync())?;
+        writers.iter().try_for_each(|writer| writer.count())
+    }
+
+    fn sync(&self) -> Result<()> {
         let mut inner = self.inner.lock();
         self.close(&mut inner)?;
         for Written { folder, .. } in &inner.closed {
             self.context.env.sync_folder(&self.context.folders[usize::from(*folder)])?;
         }
+        Ok(())
+    }
+
+    /// The files stay, and their tables count.
+    fn count(&self) -> Result<()> {
+        let mut inner = self.inner.lock();
         inner.finished = true;
         for Written { folder, tables, path, .. } in &inner.closed {
             let bytes = tables.iter().map(|table| table.summary.bytes).sum();
