@@ -17,7 +17,7 @@ use crate::normalise::normalise;
 use crate::reader::Held;
 use crate::trees::{Entry, Trees};
 use base::{Batch, Keys, Kind, Projection};
-use lsm::view::{ReadAt, SuperVersion};
+use lsm::read::{ReadAt, SuperVersion};
 use std::borrow::Cow;
 use std::sync::Arc;
 use store::{Kinds, Result, TableWrites, WriteBatch};

@@ -22,7 +22,7 @@ use base::KeyspaceId;
 use base::mark::{Mark, hit};
 use env::JobKind;
 use env::sync::atomic::Ordering;
-use lsm::view::SuperVersion;
+use lsm::read::SuperVersion;
 use std::sync::Arc;
 
 /// Rows that a compaction merges at the cost of one row passed by a scan. A flush of one row costs

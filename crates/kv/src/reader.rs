@@ -11,7 +11,7 @@ use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo};
 use env::Owner;
 use env::sync::atomic::Ordering;
 use lsm::memtable::Memtable;
-use lsm::view::{Cursor, ReadAt, SuperVersion};
+use lsm::read::{Cursor, ReadAt, SuperVersion};
 use std::sync::Arc;
 use store::{Error, ErrorKind, Estimate, Read, Result, Scan, Snapshot};
 
@@ -106,7 +106,7 @@ impl At<'_> {
         out: &mut Batch,
     ) -> Result<bool> {
         let (before, bytes) = (out.rows, out.heap_bytes());
-        let most = lsm::view::Most { rows: limit, bytes: bytes_max };
+        let most = lsm::read::Most { rows: limit, bytes: bytes_max };
         self.view.scan_within(range, self.read_at(), p, most, out).map_err(tree_error)?;
         Ok(out.rows - before >= limit || out.heap_bytes() - bytes >= bytes_max)
     }
@@ -151,7 +151,7 @@ impl At<'_> {
     }
 
     pub(crate) fn estimate(&self, range: &KeyRange) -> Estimate {
-        let lsm::view::Estimate { rows, bytes } = self.view.estimate(range, self.read_at());
+        let lsm::read::Estimate { rows, bytes } = self.view.estimate(range, self.read_at());
         Estimate { rows, bytes }
     }
 

@@ -276,7 +276,7 @@ fn save_tables(
     let total: u64 = items.iter().map(|item| item.table.meta.summary.bytes).sum();
     let mut done = 0;
     let mut placed: BTreeMap<KeyspaceId, Vec<AddedTable>> = BTreeMap::new();
-    let (mut seen, mut skipped_files) = (BTreeSet::new(), BTreeSet::new());
+    let mut seen = Seen::default();
     let step = TABLES_A_STEP * env.parallelism().max(1);
     let mut items = items.into_iter().peekable();
     while items.peek().is_some() {
@@ -290,26 +290,39 @@ fn save_tables(
         for ((id, level, run), saved) in
             places.into_iter().zip(env::parallel(&**env, some, save_table))
         {
-            let Saved { metas, lost, tombstones_lost, damages, skipped } =
-                saved.map_err(tree_error)?;
-            // Tables of one file may have the same damage: a file that is missing.
-            let is_new = |d: &Corruption| seen.insert((d.file.clone(), d.offset, d.what.clone()));
-            salvaged.damages.extend(damages.into_iter().filter(is_new));
-            salvaged
-                .files_skipped
-                .extend(skipped.filter(|file| skipped_files.insert(file.clone())));
-            if let Some(keyspace) = salvaged.keyspaces.iter_mut().find(|k| k.id == id) {
-                keyspace.rows_kept += metas.iter().map(|meta| meta.summary.rows).sum::<u64>();
-                keyspace.rows_lost += lost.iter().map(|lost| lost.rows).sum::<u64>();
-                keyspace.tombstones_lost += tombstones_lost;
-                keyspace.lost.extend(lost);
-            }
+            let metas = salvaged.note(id, saved.map_err(tree_error)?, &mut seen);
             let tables = metas.into_iter().map(|meta| AddedTable { level, run, meta });
             placed.entry(id).or_default().extend(tables);
         }
     }
     progress(total, total);
     Ok(placed)
+}
+
+/// What was reported: tables that share a file may have one damage in common, a file that is
+/// missing.
+#[derive(Default)]
+struct Seen {
+    damages: BTreeSet<(PathBuf, u64, String)>,
+    skipped: BTreeSet<PathBuf>,
+}
+
+impl Salvaged {
+    /// Adds what became of a table; returns the tables that were written.
+    fn note(&mut self, keyspace: KeyspaceId, saved: Saved, seen: &mut Seen) -> Vec<TableMeta> {
+        let Saved { metas, lost, tombstones_lost, damages, skipped } = saved;
+        let is_new =
+            |d: &Corruption| seen.damages.insert((d.file.clone(), d.offset, d.what.clone()));
+        self.damages.extend(damages.into_iter().filter(is_new));
+        self.files_skipped.extend(skipped.filter(|file| seen.skipped.insert(file.clone())));
+        if let Some(keyspace) = self.keyspaces.iter_mut().find(|known| known.id == keyspace) {
+            keyspace.rows_kept += metas.iter().map(|meta| meta.summary.rows).sum::<u64>();
+            keyspace.rows_lost += lost.iter().map(|lost| lost.rows).sum::<u64>();
+            keyspace.tombstones_lost += tombstones_lost;
+            keyspace.lost.extend(lost);
+        }
+        metas
+    }
 }
 
 /// Copies a sound table; writes the sound blocks of a damaged one.

@@ -9,10 +9,10 @@ use base::{Batch, Column, ColumnShape, KeyRange, KeyRef, KeyShape, Kind, Project
 use env::{Env, MemoryEnv};
 use quipu_lsm::context::{Context, TreeOptions};
 use quipu_lsm::memtable::{Kinds, Memtable};
+use quipu_lsm::read::SuperVersion;
 use quipu_lsm::rows::Rows;
 use quipu_lsm::table::{BlockCache, Table, TableBuilder, TableMeta};
 use quipu_lsm::version::{Run, Version};
-use quipu_lsm::view::SuperVersion;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;

@@ -13,7 +13,7 @@
 
 use crate::Result;
 use crate::changes::Changes;
-use crate::view::{ReadAt, SuperVersion};
+use crate::read::{ReadAt, SuperVersion};
 use base::KeyRange;
 use env::sync::Mutex;
 use std::sync::{Arc, Weak};

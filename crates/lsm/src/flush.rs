@@ -19,10 +19,10 @@ use crate::compaction::{Output, everything};
 use crate::context::count_written;
 use crate::error::Result;
 use crate::memtable::Memtable;
+use crate::read::{MemSource, RowSource, VersionMerger};
 use crate::run_writer::RunWriter;
 use crate::table::RangeTombstone;
 use crate::version::{AddedTable, LEVEL_MAX, TreeEdit, Version};
-use crate::view::{MemSource, RowSource, VersionMerger};
 use base::{Key, Shape};
 use std::sync::Arc;
 

@@ -19,12 +19,12 @@ pub mod error;
 pub(crate) mod flush;
 pub mod manifest;
 pub mod memtable;
+pub mod read;
 pub mod rows;
 pub mod run_writer;
 mod search;
 pub mod table;
 pub mod tree;
 pub mod version;
-pub mod view;
 
 pub use error::{Error, Result};

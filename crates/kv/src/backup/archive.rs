@@ -65,10 +65,10 @@ impl Writer {
     pub(super) fn push(&mut self, content: Vec<u8>) -> Result<()> {
         debug_assert!((1..=CONTENT_BYTES_MAX).contains(&content.len()));
         self.waiting.push(content);
-        if self.waiting.len() >= frames_at_once(&*self.env) { self.write_waiting() } else { Ok(()) }
+        if self.waiting.len() >= frames_at_once(&*self.env) { self.write_frames() } else { Ok(()) }
     }
 
-    fn write_waiting(&mut self) -> Result<()> {
+    fn write_frames(&mut self) -> Result<()> {
         let waiting = std::mem::take(&mut self.waiting);
         for (bytes, stored) in env::parallel(&*self.env, waiting, pack) {
             let lengths = lengths(bytes, stored.len());
@@ -83,7 +83,7 @@ impl Writer {
     /// Writes the buffered pieces, the list and the trailer, and syncs; returns the archive's
     /// length.
     pub(super) fn finish(mut self, list: &List) -> Result<u64> {
-        self.write_waiting()?;
+        self.write_frames()?;
         let list = list.encode();
         let offset = self.file.len_bytes();
         self.file.append(list.as_bytes()).map_err(env_error)?;

@@ -5,9 +5,9 @@ use super::keep::{Bottom, Keep, same_key};
 use super::snapshots::Snapshots;
 use super::tombstones::Pieces;
 use crate::error::{Error, Result};
+use crate::read::VersionMerger;
 use crate::rows::Rows;
 use crate::run_writer::RunWriter;
-use crate::view::VersionMerger;
 use base::{KeyRange, KeyRef, Shape};
 
 /// Rows read before the rules are applied. Cancelling waits for one such step.

@@ -217,8 +217,8 @@ impl PassedDeletions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::read::{MemSource, RowSource};
     use crate::rows::Rows;
-    use crate::view::{MemSource, RowSource};
     use base::{Column, ColumnShape, KeyShape, Projection, Shape};
     use proptest::prelude::*;
     use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! The net effect of a transaction's own writes.
 
 use super::Memtable;
-use crate::view::{Fold, Outcome, is_own_hidden, push_absent};
+use crate::read::{Fold, Outcome, is_own_hidden, push_absent};
 use base::{Batch, KeyRange, Kind, Projection};
 
 impl Memtable {

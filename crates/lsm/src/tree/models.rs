@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::context::TreeOptions;
+use crate::read::ReadAt;
 use crate::table::{BlockCache, TableOptions};
-use crate::view::ReadAt;
 use base::{Column, ColumnShape, KeyRef, KeyShape, Kind, Projection};
 use env::Env;
 use env::model::{ModelEnv, explore};

@@ -1,17 +1,17 @@
 //! Measures reads of a tree with one bottom run of a graph's edges: alone, with edges in the
 //! memtable, and under further runs and memtables.
 //!
-//! `cargo run --release -p quipu-lsm --example view_speed`
+//! `cargo run --release -p quipu-lsm --example read_speed`
 #![allow(clippy::disallowed_methods, reason = "a measuring program reads the clock itself")]
 
 use base::{Batch, Column, ColumnShape, KeyRange, KeyRef, KeyShape, Keys, Kind, Projection, Shape};
 use env::{Env, MemoryEnv};
 use quipu_lsm::context::{Context, TreeOptions};
 use quipu_lsm::memtable::{Kinds, Memtable};
+use quipu_lsm::read::{ReadAt, SuperVersion};
 use quipu_lsm::rows::Rows;
 use quipu_lsm::table::{BlockCache, Table, TableBuilder, TableMeta};
 use quipu_lsm::version::{Run, Version};
-use quipu_lsm::view::{ReadAt, SuperVersion};
 use std::hint::black_box;
 use std::path::PathBuf;
 use std::sync::Arc;
