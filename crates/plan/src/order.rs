@@ -307,6 +307,8 @@ pub(crate) struct Orderer<'a> {
     is_round: bool,
     /// Whether it may only use lookups of bound values.
     looks: bool,
+    /// Whether every lookup is taken to find as many rows as the mean, however skewed the values.
+    means: bool,
     bound: Vec<bool>,
     /// Variables whose value comes from the script or its parameters.
     known: Vec<bool>,
@@ -330,6 +332,7 @@ impl<'a> Orderer<'a> {
             sizes,
             is_round: false,
             looks: false,
+            means: false,
             bound: vec![false; variables],
             known: vec![false; variables],
             comes: vec![ValueDistribution::Once; variables],
@@ -341,9 +344,9 @@ impl<'a> Orderer<'a> {
         }
     }
 
-    /// An order whose literals are still to be added.
-    pub(crate) fn unordered(program: &'a Program, rule: &'a Rule, sizes: &'a Sizes<'a>) -> Self {
-        Self::new(rule, sizes, Frontier::new(program, rule))
+    /// An order whose lookups are taken to find as many rows as the mean.
+    pub(crate) fn of_means(program: &'a Program, rule: &'a Rule, sizes: &'a Sizes<'a>) -> Self {
+        Self { means: true, ..Self::new(rule, sizes, Frontier::new(program, rule)) }
     }
 
     /// An order that uses only lookups of bound values, or starts with a derived relation.

@@ -36,6 +36,8 @@ pub struct RowOrder {
     pub columns: usize,
     /// How rows that are equal in these columns come.
     pub ties: Ties,
+    /// Estimated rows of a range of keys, with a prefix as frequent as the mean.
+    pub range_rows: f64,
     /// Estimated result rows for each row that is read.
     pub kept: f64,
     /// Estimated rows that the plan that sorts reads; `None` if it reads the same range of keys.
@@ -145,21 +147,27 @@ fn find_one(
     if atoms.len() > ATOMS_MAX || rule.body.iter().any(Literal::is_random) {
         return None;
     }
-    let search = Search { rule, sizes, first, sorting };
-    let mut best: Option<Candidate> = None;
-    for &begin in &atoms {
-        let mut orderer = Orderer::unordered(program, rule, sizes);
-        if orderer.run(Some(begin), &|_| Version::Total).is_some() {
-            continue;
+    let mut orderers = Vec::with_capacity(atoms.len());
+    for begin in atoms {
+        let mut orderer = Orderer::of_means(program, rule, sizes);
+        if orderer.run(Some(begin), &|_| Version::Total).is_none() {
+            orderers.push(orderer);
         }
-        for candidate in search.candidates(&orderer) {
-            if best.as_ref().is_none_or(|best| candidate.cost < best.cost) {
-                let orderer = orderer.clone();
-                best = Some(Candidate { orderer: Some(orderer), ..candidate });
+    }
+    let least = |of: &dyn Fn(&Orderer<'_>) -> f64| orderers.iter().map(of).fold(f64::MAX, f64::min);
+    let result_rows = least(&|orderer| orderer.steps.last().map_or(1.0, |last| last.rows));
+    let mean_cost = least(&|orderer| orderer.cost);
+    let search = Search { rule, sizes, first, sorting, result_rows, mean_cost };
+    let mut best: Option<Candidate> = None;
+    for orderer in &orderers {
+        for candidate in search.candidates(orderer) {
+            let is_better = best.as_ref().is_none_or(|best| candidate.cost < best.cost);
+            if is_better && candidate.cost < candidate.sorting_cost {
+                best = Some(Candidate { orderer: Some(orderer.clone()), ..candidate });
             }
         }
     }
-    let best = best.filter(|best| best.cost < best.sorting_cost)?;
+    let best = best?;
     let mut orderer = best.orderer?;
     orderer.steps[best.at].step = best.step;
     orderer.steps[best.at].operator = Physical::Fixed(OperatorName::OrderedScan);
@@ -186,6 +194,11 @@ struct Search<'a> {
     sizes: &'a Sizes<'a>,
     first: &'a FirstRows,
     sorting: &'a PipelinePlan,
+    /// Estimated result rows, if lookups find as many rows as the mean.
+    result_rows: f64,
+    /// Estimated cost of the cheapest order of the literals, if lookups find as many rows as the
+    /// mean.
+    mean_cost: f64,
 }
 
 /// A key column order that a path satisfies.
@@ -248,8 +261,9 @@ impl<'a> Search<'a> {
         let range =
             keys.get(prefix).and_then(|&column| bounds::find(self.rule, atom.args[column]?));
         let selectivity = range.as_ref().map_or(Selectivity::Nothing, |one| one.selectivity());
-        let read = (input_rows * range_rows(info, path, prefix, selectivity)).max(1.0);
-        let kept = (orderer.steps.last()?.rows / read).max(1.0 / read);
+        let range_rows = range_rows(info, path, prefix, selectivity).max(1.0);
+        let read = input_rows * range_rows;
+        let kept = (self.result_rows / read).max(1.0 / read);
         let wanted = self.first.rows.map_or(ROWS_UNKNOWN, |rows| rows as f64);
         let row_cost = self.row_cost(atom, path);
         let seeks = if atom.is_single { 0.0 } else { input_rows * cost::SEEK_ROWS as f64 };
@@ -266,7 +280,8 @@ impl<'a> Search<'a> {
         let sorting_cost = sorting_rows.unwrap_or(read * sorting_row_cost);
         let step = step(atom, path, keys, prefix, range);
         let Match { backwards, columns, ties } = matched;
-        let row_order = RowOrder { backwards, columns, ties, kept, sorting_rows, sorting_row_cost };
+        let row_order =
+            RowOrder { backwards, columns, ties, range_rows, kept, sorting_rows, sorting_row_cost };
         Some(Candidate { orderer: None, at: atom.at, step, row_order, cost, sorting_cost })
     }
 
@@ -368,7 +383,12 @@ impl<'a> Search<'a> {
     /// The rows that the plan that sorts reads, `None` if it reads those of the same keys, and what
     /// each of these counts as.
     fn sorting(&self, atom: &Atom<'_>, prefix: &[usize], has_range: bool) -> (Option<f64>, f64) {
-        let all = Some(self.sorting.cost);
+        // What is met when a batch of prefixes is looked up is estimated again when it is known.
+        // How many rows of one range a join keeps is not, so skewed values must not excuse it.
+        let all = match atom.is_single {
+            true => Some(self.sorting.cost.min(self.mean_cost)),
+            false => Some(self.sorting.cost),
+        };
         let Some(at) = self.sorting.places.iter().position(|&place| place == atom.place) else {
             return (all, 1.0);
         };

@@ -53,6 +53,7 @@ fn fill(db: &Database, parameters: &Parameters) -> quipu::Result<()> {
         ),
         "::index create posts:by_ts {ts}".to_owned(),
         "::index create posts:by_author {author, ts}".to_owned(),
+        "::index create posts:by_lang {lang}".to_owned(),
         "?[src, dst] := src = 1, dst in int_range(1000, 1100) :create follows {src: Int, dst: Int}"
             .to_owned(),
         "::compact".to_owned(),
@@ -79,6 +80,16 @@ fn queries(rows: i64) -> Vec<(&'static str, String)> {
             "a page by time and key",
             "?[id, ts] := *posts{id, ts}, ts < LATE || (ts == LATE && id < MIDDLE) :order -ts, -id",
         ),
+        ("newest of no language", "?[id, ts] := *posts{id, ts, lang: 9} :order -ts"),
+        (
+            "newest with a rare word",
+            "?[id, ts] := *posts{id, ts, body}, str_includes(body, 'word77 ') :order -ts",
+        ),
+        (
+            "newest with no word",
+            "?[id, ts] := *posts{id, ts, body}, str_includes(body, 'zzz') :order -ts",
+        ),
+        ("last languages", "?[id, lang] := *posts{id, lang} :order -lang"),
         ("greatest time", "?[max(ts)] := *posts{ts}"),
         ("greatest key", "?[max(id)] := *posts{id}"),
         ("least time of an author", "?[min(ts)] := *posts{author: 1, ts}"),

@@ -17,12 +17,19 @@ fn shown(output: &Output, rows: std::ops::Range<usize>) -> Vec<String> {
     rows.map(row).collect()
 }
 
-/// The operators that a query ran, by `::explain analyze`.
-fn ran(engine: &Engine, script: &str) -> String {
+/// Whether a query was answered by reading in order alone, as `::explain analyze` tells.
+fn is_read_in_order(engine: &Engine, script: &str) -> bool {
     let output = run(engine, &format!("::explain analyze {{ {script} }}"));
-    let ran = output.headers.iter().position(|header| header == "ran").unwrap();
-    shown(&output, 0..output.rows);
-    (0..output.rows).map(|row| format!("{} ", output.value(row, ran))).collect()
+    let column = |name| output.headers.iter().position(|header| header == name).unwrap();
+    let (rule, ran) = (column("rule"), column("ran"));
+    let ran_by = |is_in_order: bool| -> String {
+        let rows = (0..output.rows).filter(|&row| {
+            output.value(row, rule).to_string().contains("(in order)") == is_in_order
+        });
+        rows.map(|row| output.value(row, ran).to_string().replace("null", "").replace('"', ""))
+            .collect()
+    };
+    ran_by(true).contains("ordered_scan") && ran_by(false).is_empty()
 }
 
 /// Posts: those of author 1 are every second one, and every tenth has the time of the one before.
@@ -37,8 +44,7 @@ fn posts(engine: &Engine, count: usize) {
     run(engine, &format!("?[id, author, ts, lang, body] <- [{rows}] :create posts {columns}"));
     run(engine, "::index create posts:by_ts {ts}");
     run(engine, "::index create posts:by_author {author, ts}");
-    let follows = (0..20).map(|dst| format!("[7, {dst}]")).collect::<Vec<_>>().join(", ");
-    run(engine, &format!("?[src, dst] <- [{follows}] :create follows {{src: Int, dst: Int}}"));
+    run(engine, "?[src, dst] <- [[7, 1], [7, 3], [7, 5]] :create follows {src: Int, dst: Int}");
 }
 
 /// Checks the first rows of a query against its sorted rows, and that the order was read.
@@ -50,11 +56,7 @@ fn check_read_in_order(engine: &Engine, query: &str, order: &str) {
         let found = run(engine, &script);
         let (from, to) = (offset.min(sorted.rows), (offset + limit).min(sorted.rows));
         assert_eq!(shown(&found, 0..found.rows), shown(&sorted, from..to), "{script}");
-        assert!(
-            ran(engine, &script).contains("ordered_scan"),
-            "{script}: {}",
-            ran(engine, &script)
-        );
+        assert!(is_read_in_order(engine, &script), "{script}");
     }
 }
 
@@ -121,7 +123,7 @@ fn the_least_and_the_greatest_are_one_row() {
     ] {
         let found = run(&engine, script);
         assert_eq!(shown(&found, 0..found.rows), [answer], "{script}");
-        assert!(ran(&engine, script).contains("ordered_scan"), "{script}");
+        assert!(script.starts_with("r[") || is_read_in_order(&engine, script), "{script}");
     }
     let none = run(&engine, "?[max(ts)] := *posts{author: 1000, ts}");
     assert_eq!(shown(&none, 0..none.rows), ["null|"]);
@@ -353,7 +355,7 @@ fn of_many_equal_rows_the_first_are_at_the_other_end() {
     for query in [
         "?[id, lang, body] := *posts{id, lang, body}",
         "?[id, lang, ts] := *posts{id, lang, ts}, ts % 3 == 1",
-        "?[lang, id] := *posts{id, lang}, id < 4000",
+        "?[lang, id] := *posts{id, lang}, id % 2 == 0",
     ] {
         check_read_in_order(&engine, query, "-lang");
         check_read_in_order(&engine, query, "lang, -id");

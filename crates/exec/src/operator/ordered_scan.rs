@@ -33,7 +33,10 @@ const ROWS_FREE: u64 = 256;
 const FIRST_ROWS_MAX: usize = 1024;
 
 /// Ranges whose rows are estimated; others are taken to have as many.
-const RANGES_ESTIMATED: usize = 8;
+const RANGES_ESTIMATED: usize = 4;
+
+/// Rows of about two blocks.
+const BLOCKS_ROWS: f64 = 4096.0;
 
 /// Equal rows after which the first of them are looked for at their other end.
 const TIES_FEW: usize = 64;
@@ -93,11 +96,16 @@ impl Operator for OrderedScan<'_> {
             return Ok(true);
         };
         let path = &relation.paths[*path];
-        let ranges = pipeline.ordered_ranges(at, input, path, context)?;
         let reads = pipeline.column_reads(at, relation, path, order);
-        if !pipeline.is_order_cheaper(order, &ranges, path, &reads, context)? {
+        let some =
+            pipeline.ordered_ranges(at, input, input.rows.min(RANGES_ESTIMATED), path, context)?;
+        if !pipeline.is_order_cheaper(order, &some, input.rows, path, &reads, context)? {
             return Ok(false);
         }
+        let ranges = match input.rows {
+            0..=RANGES_ESTIMATED => some,
+            all => pipeline.ordered_ranges(at, input, all, path, context)?,
+        };
         let expected = (pipeline.first_rows as f64 / order.kept).min(FIRST_ROWS_MAX as f64);
         let piece_rows = (expected as usize).max(1);
         let chunk_rows =
@@ -115,19 +123,20 @@ impl Operator for OrderedScan<'_> {
 }
 
 impl Pipeline<'_> {
-    /// The ranges of keys that the rows of a batch ask for, with the numbers of the rows.
+    /// The ranges of keys that the first `rows` of a batch ask for, with the numbers of the rows.
     fn ordered_ranges(
         &self,
         at: usize,
         input: &Bindings,
+        rows: usize,
         path: &StoredPath,
         context: &ExecContext<'_>,
     ) -> Result<Vec<(u32, KeyRange)>> {
         let Step::Stored { prefix, .. } = &self.steps[at].planned.step else {
             return Ok(Vec::new());
         };
-        let mut ranges = Vec::with_capacity(input.rows);
-        for row in 0..input.rows {
+        let mut ranges = Vec::with_capacity(rows);
+        for row in 0..rows {
             let cells: Vec<Cell> = prefix.iter().map(|&var| input.columns[var][row]).collect();
             if let Some(mut keys) = path.prefix(&cells, context.interner) {
                 self.steps[at].range.narrow(&mut keys, &cells, path, context.interner);
@@ -138,26 +147,38 @@ impl Pipeline<'_> {
         Ok(ranges)
     }
 
-    /// Whether reading in order is estimated to read fewer rows than the plan that sorts. If so,
-    /// sets how many rows it may read.
+    /// Whether reading `count` ranges in order, of which these are some, is estimated to read fewer
+    /// rows than the plan that sorts. If so, sets how many rows it may read.
     fn is_order_cheaper(
         &mut self,
         order: RowOrder,
-        ranges: &[(u32, KeyRange)],
+        some: &[(u32, KeyRange)],
+        count: usize,
         path: &StoredPath,
         reads: &ColumnReads,
         context: &ExecContext<'_>,
     ) -> Result<bool> {
-        let mut all = 0;
-        for (_, keys) in ranges.iter().take(RANGES_ESTIMATED) {
-            all += context.read.estimate(path.keyspace, keys)?.rows;
+        if some.is_empty() && count <= RANGES_ESTIMATED {
+            return Ok(true);
         }
-        let all = all as f64 * (ranges.len() as f64 / RANGES_ESTIMATED as f64).max(1.0);
+        let mut all = 0.0;
+        for (_, keys) in some {
+            let rows = context.read.estimate(path.keyspace, keys)?.rows as f64;
+            // The estimate of a range within a block or two says little.
+            all += if rows < BLOCKS_ROWS { rows.min(order.range_rows) } else { rows };
+        }
+        let all = all * count as f64 / some.len().max(1) as f64;
         let look_up = LOOK_UP_ROWS as f64;
         let row_cost = if reads.fetched.is_empty() { 1.0 } else { 1.0 + look_up };
-        let seeks = if ranges.len() > 1 { ranges.len() as f64 * SEEK_ROWS as f64 } else { 0.0 };
+        let seeks = if count > 1 { count as f64 * SEEK_ROWS as f64 } else { 0.0 };
         let expected = (self.first_rows as f64 / order.kept).min(all) * row_cost + seeks;
-        let sorting = order.sorting_rows.unwrap_or(all * order.sorting_row_cost);
+        // The plan that sorts can do without ranges: it looks all prefixes up together.
+        let together = all * order.sorting_row_cost + (count - 1) as f64 * look_up;
+        let sorting = match order.sorting_rows {
+            Some(rows) if count == 1 => rows,
+            Some(rows) => rows.min(together),
+            None => together,
+        };
         if expected > sorting.max(ROWS_FREE as f64) {
             self.rows_left = Some(-1);
             return Ok(false);

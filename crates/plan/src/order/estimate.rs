@@ -159,6 +159,9 @@ impl Orderer<'_> {
     ) -> f64 {
         let handle = |stored: usize| self.sizes.infos[stored].handle;
         let mean = (self.sizes.infos[stored].rows as f64).max(1.0) / known.values.max(1.0);
+        if self.means {
+            return mean;
+        }
         let met = known.rows_met.max(mean);
         let comes = prefix.iter().map(|&column| args[column].map(|var| (column, self.comes[var])));
         let mut comes =
