@@ -147,8 +147,8 @@ impl Pipeline<'_> {
         Ok(ranges)
     }
 
-    /// Whether reading `count` ranges in order, of which these are some, is estimated to read fewer
-    /// rows than the plan that sorts. If so, sets how many rows it may read.
+    /// Whether reading `count` ranges in order is estimated to read fewer rows than the plan that
+    /// sorts, judged by `some` of the ranges. If so, sets how many rows it may read.
     fn is_order_cheaper(
         &mut self,
         order: RowOrder,
