@@ -13,14 +13,17 @@ use std::time::Instant;
 /// Seconds for which a query is repeated in a round, at most.
 const ROUND_S: f64 = 0.2;
 
+/// Rows of a commit.
+const COMMIT_ROWS: i64 = 200_000;
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let rows: i64 = arguments.next().map_or(Ok(200_000), |text| text.parse())?;
     let rounds: usize = arguments.next().map_or(Ok(3), |text| text.parse())?;
     let folder = std::env::temp_dir().join(format!("quipu-order-{}", std::process::id()));
     let db = Database::open(&folder, Options::default())?;
-    let parameters = Parameters::from([("n".to_owned(), Value::Int(rows))]);
-    fill(&db, &parameters)?;
+    let none = Parameters::new();
+    fill(&db, rows)?;
     for (name, script) in queries(rows) {
         let mut best = f64::INFINITY;
         let mut answer_rows = 0;
@@ -28,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let begin = Instant::now();
             while begin.elapsed().as_secs_f64() < ROUND_S {
                 let start = Instant::now();
-                answer_rows = db.run(&script, &parameters)?.len();
+                answer_rows = db.run(&script, &none)?.len();
                 best = best.min(start.elapsed().as_secs_f64());
             }
         }
@@ -39,26 +42,31 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Posts with two indexes; author 1 wrote a third of them. User 1 follows 100 authors.
-fn fill(db: &Database, parameters: &Parameters) -> quipu::Result<()> {
-    let ts = "ts = ((id * 7919) % $n) * 10 + (id % 10)";
-    let author = "author = if(id % 3 == 0, 1, (id * 31) % 5000)";
-    let rest = "lang = id % 7, body = concat('a post about word', to_string(id % 1000), ' by ', \
-                to_string(author), ', which goes on for a while and says little')";
+/// Posts with three indexes; author 1 wrote a third of them. User 1 follows 100 authors.
+fn fill(db: &Database, rows: i64) -> quipu::Result<()> {
+    let none = Parameters::new();
+    db.run(":create posts {id: Int => author: Int, ts: Int, lang: Int, body: String}", &none)?;
+    let script = "
+        ?[id, author, ts, lang, body] := id in int_range($from, $to),
+            author = if(id % 3 == 0, 1, (id * 31) % 5000),
+            ts = ((id * 7919) % $rows) * 10 + (id % 10), lang = id % 7,
+            body = concat('a post about word', to_string(id % 1000), ' by ', to_string(author),
+                ', which goes on for a while and says little')
+        :put posts {id => author, ts, lang, body}";
+    for from in (0..rows).step_by(COMMIT_ROWS as usize) {
+        let to = (from + COMMIT_ROWS).min(rows);
+        let parameters = [("from", from), ("to", to), ("rows", rows)];
+        let parameters = parameters.map(|(name, value)| (name.to_owned(), Value::Int(value)));
+        db.run(script, &Parameters::from(parameters))?;
+    }
     for script in [
-        ":create posts {id: Int => author: Int, ts: Int, lang: Int, body: String}".to_owned(),
-        format!(
-            "?[id, author, ts, lang, body] := id in int_range($n), {author}, {ts}, {rest} \
-             :put posts {{id => author, ts, lang, body}}"
-        ),
-        "::index create posts:by_ts {ts}".to_owned(),
-        "::index create posts:by_author {author, ts}".to_owned(),
-        "::index create posts:by_lang {lang}".to_owned(),
-        "?[src, dst] := src = 1, dst in int_range(1000, 1100) :create follows {src: Int, dst: Int}"
-            .to_owned(),
-        "::compact".to_owned(),
+        "::index create posts:by_ts {ts}",
+        "::index create posts:by_author {author, ts}",
+        "::index create posts:by_lang {lang}",
+        "?[src, dst] := src = 1, dst in int_range(1000, 1100) :create follows {src: Int, dst: Int}",
+        "::compact",
     ] {
-        db.run(&script, parameters)?;
+        db.run(script, &none)?;
     }
     Ok(())
 }
