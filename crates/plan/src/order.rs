@@ -97,7 +97,7 @@ pub enum Step {
         /// The range of the key column after the prefix.
         range: Option<Box<RangeHint>>,
         /// If an index was chosen only for its range: the range of the relation's own first key
-        /// column.
+        /// column. For a scan in order: the range of [`RowOrder::sorting_lookup`].
         own_range: Option<Box<RangeHint>>,
         /// Other bound columns.
         checks: Vec<(usize, Var)>,

@@ -44,6 +44,9 @@ pub struct RowOrder {
     pub sorting_rows: Option<f64>,
     /// Rows that the plan that sorts counts for each row of the range.
     pub sorting_row_cost: f64,
+    /// Path and number of bound key columns by which the plan that sorts reads the relation first,
+    /// if these are other keys than those that are read in order.
+    pub sorting_lookup: Option<(usize, usize)>,
 }
 
 /// How rows come that are equal in the columns of an order.
@@ -276,12 +279,19 @@ impl<'a> Search<'a> {
             _ => 0.0,
         };
         let cost = (wanted / kept + equal).min(read) * row_cost + seeks + before;
-        let (sorting_rows, sorting_row_cost) = self.sorting(atom, &keys[..prefix], range.is_some());
-        let sorting_cost = sorting_rows.unwrap_or(read * sorting_row_cost);
-        let step = step(atom, path, keys, prefix, range);
-        let Match { backwards, columns, ties } = matched;
-        let row_order =
-            RowOrder { backwards, columns, ties, range_rows, kept, sorting_rows, sorting_row_cost };
+        let sorting = self.sorting(atom, &keys[..prefix], range.is_some());
+        let sorting_cost = sorting.rows.unwrap_or(read * sorting.row_cost);
+        let step = step(atom, path, keys, prefix, range, sorting.range);
+        let row_order = RowOrder {
+            backwards: matched.backwards,
+            columns: matched.columns,
+            ties: matched.ties,
+            range_rows,
+            kept,
+            sorting_rows: sorting.rows,
+            sorting_row_cost: sorting.row_cost,
+            sorting_lookup: sorting.lookup,
+        };
         Some(Candidate { orderer: None, at: atom.at, step, row_order, cost, sorting_cost })
     }
 
@@ -380,17 +390,17 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The rows that the plan that sorts reads, `None` if it reads those of the same keys, and what
-    /// each of these counts as.
-    fn sorting(&self, atom: &Atom<'_>, prefix: &[usize], has_range: bool) -> (Option<f64>, f64) {
+    /// What the plan that sorts reads instead of an atom's range of keys.
+    fn sorting(&self, atom: &Atom<'_>, prefix: &[usize], has_range: bool) -> Sorting {
         // What is met when a batch of prefixes is looked up is estimated again when it is known.
         // How many rows of one range a join keeps is not, so skewed values must not excuse it.
-        let all = match atom.is_single {
+        let rows = match atom.is_single {
             true => Some(self.sorting.cost.min(self.mean_cost)),
             false => Some(self.sorting.cost),
         };
+        let whole = Sorting { rows, row_cost: 1.0, lookup: None, range: None };
         let Some(at) = self.sorting.places.iter().position(|&place| place == atom.place) else {
-            return (all, 1.0);
+            return whole;
         };
         let reads = |step: &Step| {
             matches!(step, Step::Derived { negated: false, .. })
@@ -398,15 +408,32 @@ impl<'a> Search<'a> {
         };
         let is_first = !self.sorting.steps[..at].iter().any(|planned| reads(&planned.step));
         let Step::Stored { path, prefix: bound, range, .. } = &self.sorting.steps[at].step else {
-            return (all, 1.0);
+            return whole;
         };
+        if !is_first || !atom.is_single {
+            return whole;
+        }
         let keys = &self.sizes.infos[atom.stored].paths[*path].keys[..bound.len()];
         let is_same = keys.len() == prefix.len() && keys.iter().all(|key| prefix.contains(key));
-        match is_first && atom.is_single && is_same && range.is_some() <= has_range {
-            true => (None, self.row_cost(atom, *path)),
-            false => (all, 1.0),
+        let row_cost = self.row_cost(atom, *path);
+        if is_same && range.is_some() <= has_range {
+            return Sorting { rows: None, row_cost, ..whole };
         }
+        let lookup = (!bound.is_empty() || range.is_some()).then_some((*path, bound.len()));
+        Sorting { row_cost, lookup, range: range.clone(), ..whole }
     }
+}
+
+/// What the plan that sorts reads of a relation.
+struct Sorting {
+    /// Estimated rows; `None` if it reads the same range of keys.
+    rows: Option<f64>,
+    /// What each of them counts as.
+    row_cost: f64,
+    /// See [`RowOrder::sorting_lookup`].
+    lookup: Option<(usize, usize)>,
+    /// The range of the key column after the bound ones.
+    range: Option<Box<bounds::RangeHint>>,
 }
 
 /// An atom, and what is bound before it.
@@ -429,13 +456,14 @@ fn step(
     keys: &[usize],
     prefix: usize,
     range: Option<Box<bounds::RangeHint>>,
+    own_range: Option<Box<bounds::RangeHint>>,
 ) -> Step {
     let places = atom.args.iter().enumerate().filter_map(|(column, var)| Some((column, (*var)?)));
     let (mut checks, outputs): (Vec<_>, Vec<_>) = places.partition(|(_, var)| atom.bound[*var]);
     checks.retain(|(column, _)| !keys[..prefix].contains(column));
     let prefix = keys[..prefix].iter().filter_map(|&column| atom.args[column]).collect();
     let stored = atom.stored;
-    let (own_range, at, negated) = (None, None, false);
+    let (at, negated) = (None, false);
     Step::Stored { stored, path, prefix, range, own_range, checks, outputs, at, negated }
 }
 

@@ -102,7 +102,7 @@ fn filters_are_tried_while_reading() {
 #[test]
 fn the_newest_posts_of_all_whom_one_follows_are_merged() {
     let engine = engine_of(1, 1 << 30);
-    posts(&engine, 5000);
+    posts(&engine, 20_000);
     let feed = "?[id, ts] := *follows{src: 7, dst: a}, *posts{id, author: a, ts}";
     check_read_in_order(&engine, feed, "-ts");
     check_read_in_order(&engine, "?[id, ts] := a in [1, 3, 5], *posts{id, author: a, ts}", "-ts");
@@ -371,4 +371,19 @@ fn of_many_equal_rows_the_first_are_at_the_other_end() {
         panic!("no figure");
     };
     assert!(read < 500, "{read} of 1000 equal rows were read");
+}
+
+#[test]
+fn a_few_rows_that_a_lookup_finds_are_sorted() {
+    let engine = engine_of(1, 1 << 30);
+    posts(&engine, 5000);
+    run(&engine, "::index create posts:by_lang {lang}");
+    for (query, order, rows) in [
+        ("?[id, ts] := *posts{id, ts, lang: 9}", "-ts", 0),
+        ("?[id, ts] := *posts{id, ts}, ts > 4990", "id", 8),
+    ] {
+        let script = format!("{query} :order {order} :limit 10");
+        assert_eq!(run(&engine, &script).rows, rows, "{script}");
+        assert!(!is_read_in_order(&engine, &script), "{script}");
+    }
 }

@@ -23,7 +23,7 @@ use crate::storage::access_path::StoredPath;
 use crate::storage::ordered_rows::{OrderedRead, OrderedRows, Piece};
 use crate::storage::relation_source::StoredRelation;
 use crate::value::cell::Cell;
-use base::KeyRange;
+use base::{Batch, KeyRange, Projection};
 use plan::{LOOK_UP_ROWS, OperatorName, RowOrder, SEEK_ROWS, Step, Ties, Var};
 
 /// Rows that are read without asking whether sorting is cheaper.
@@ -39,10 +39,10 @@ const RANGES_ESTIMATED: usize = 4;
 const BLOCKS_ROWS: f64 = 4096.0;
 
 /// Equal rows after which the first of them are looked for at their other end.
-const TIES_FEW: usize = 64;
+const TIES_FEW: usize = 32;
 
 /// A trial may read the rows that sorting would, divided by this.
-const SPENT_PART: f64 = 2.0;
+const SPENT_PART: f64 = 4.0;
 
 /// A trial may read this many times the rows that it is expected to read.
 const EXPECTED_TIMES: f64 = 4.0;
@@ -99,7 +99,11 @@ impl Operator for OrderedScan<'_> {
         let reads = pipeline.column_reads(at, relation, path, order);
         let some =
             pipeline.ordered_ranges(at, input, input.rows.min(RANGES_ESTIMATED), path, context)?;
+        let sorting_rows = pipeline.sorting_rows(at, input, relation, order, context)?;
+        let sorting_rows = sorting_rows.or(order.sorting_rows);
+        let order = RowOrder { sorting_rows, ..order };
         if !pipeline.is_order_cheaper(order, &some, input.rows, path, &reads, context)? {
+            pipeline.give_up();
             return Ok(false);
         }
         let ranges = match input.rows {
@@ -179,13 +183,52 @@ impl Pipeline<'_> {
             Some(rows) => rows.min(together),
             None => together,
         };
-        if expected > sorting.max(ROWS_FREE as f64) {
-            self.rows_left = Some(-1);
+        let is_little = order.sorting_lookup.is_some() && sorting < ROWS_FREE as f64;
+        if is_little || expected > sorting.max(ROWS_FREE as f64) {
             return Ok(false);
         }
         let may_read = (sorting / SPENT_PART).max(expected * EXPECTED_TIMES).max(ROWS_FREE as f64);
         self.rows_left = Some((may_read as i64).saturating_mul(2));
         Ok(true)
+    }
+
+    /// What the rows cost that the plan that sorts looks up, if it looks up other keys. A few are
+    /// counted.
+    fn sorting_rows(
+        &self,
+        at: usize,
+        input: &Bindings,
+        relation: &StoredRelation,
+        order: RowOrder,
+        context: &ExecContext<'_>,
+    ) -> Result<Option<f64>> {
+        let (Some((path, bound)), Step::Stored { stored, path: own, prefix, checks, .. }) =
+            (order.sorting_lookup, &self.steps[at].planned.step)
+        else {
+            return Ok(None);
+        };
+        let paths = &context.plan.infos[*stored].paths;
+        let in_prefix = paths[*own].keys.iter().copied().zip(prefix.iter().copied());
+        let known: Vec<(usize, Var)> = in_prefix.chain(checks.iter().copied()).collect();
+        let cell = |column: &usize| {
+            let (_, var) = known.iter().find(|(known, _)| known == column)?;
+            Some(input.columns[*var][0])
+        };
+        let keys = &paths[path].keys[..bound];
+        let Some(cells) = keys.iter().map(cell).collect::<Option<Vec<Cell>>>() else {
+            return Ok(None);
+        };
+        let path = &relation.paths[path];
+        let Some(mut keys) = path.prefix(&cells, context.interner) else { return Ok(Some(0.0)) };
+        self.steps[at].own_range.narrow(&mut keys, &cells, path, context.interner);
+        let mut counted = Batch::new(&path.shape);
+        let (few, nothing) = (ROWS_FREE as usize, Projection::COUNT);
+        context.read.scan_into(path.keyspace, &keys, nothing, few, &mut counted)?;
+        let rows = match counted.rows < few {
+            true => return Ok(Some(counted.rows as f64)),
+            false => context.read.estimate(path.keyspace, &keys)?.rows.max(ROWS_FREE),
+        };
+        Ok(Some(rows as f64 * order.sorting_row_cost))
     }
 
     /// How the columns of an ordered scan are read.
@@ -311,7 +354,8 @@ impl<'s> PassOn<'s> {
         }
         let mut equal = 0;
         while order.ties == Ties::Unordered || equal < TIES_FEW {
-            let piece = self.rows.next_equal(self.piece_rows)?;
+            let rows_max = if order.ties == Ties::Reversed { TIES_FEW } else { self.piece_rows };
+            let piece = self.rows.next_equal(rows_max)?;
             if piece.found.rows == 0 {
                 return Ok(true);
             }

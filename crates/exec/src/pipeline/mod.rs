@@ -231,6 +231,11 @@ impl<'p> Pipeline<'p> {
         self.rows_left.is_some_and(|left| left < 0)
     }
 
+    /// Stops a trial.
+    pub(crate) fn give_up(&mut self) {
+        self.rows_left = Some(-1);
+    }
+
     /// Rows that a trial may still read or make.
     pub(crate) fn rows_left(&self) -> u64 {
         self.rows_left.map_or(0, |left| u64::try_from(left).unwrap_or(0))
