@@ -36,8 +36,6 @@ pub struct RowOrder {
     pub columns: usize,
     /// How rows that are equal in these columns come.
     pub ties: Ties,
-    /// Estimated rows of a range of keys, with a prefix as frequent as the mean.
-    pub range_rows: f64,
     /// Estimated result rows for each row that is read.
     pub kept: f64,
     /// Estimated rows that the plan that sorts reads; `None` if it reads the same range of keys.
@@ -286,7 +284,6 @@ impl<'a> Search<'a> {
             backwards: matched.backwards,
             columns: matched.columns,
             ties: matched.ties,
-            range_rows,
             kept,
             sorting_rows: sorting.rows,
             sorting_row_cost: sorting.row_cost,

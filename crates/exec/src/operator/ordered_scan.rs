@@ -35,8 +35,8 @@ const FIRST_ROWS_MAX: usize = 1024;
 /// Ranges whose rows are estimated; others are taken to have as many.
 const RANGES_ESTIMATED: usize = 4;
 
-/// Rows of about two blocks.
-const BLOCKS_ROWS: f64 = 4096.0;
+/// Rows up to which a range is counted, where there are several.
+const ROWS_COUNTED: u64 = 1024;
 
 /// Equal rows after which the first of them are looked for at their other end.
 const TIES_FEW: usize = 32;
@@ -165,13 +165,14 @@ impl Pipeline<'_> {
         if some.is_empty() && count <= RANGES_ESTIMATED {
             return Ok(true);
         }
-        let mut all = 0.0;
+        let mut all = 0;
         for (_, keys) in some {
-            let rows = context.read.estimate(path.keyspace, keys)?.rows as f64;
-            // The estimate of a range within a block or two says little.
-            all += if rows < BLOCKS_ROWS { rows.min(order.range_rows) } else { rows };
+            all += match count {
+                1 => context.read.estimate(path.keyspace, keys)?.rows,
+                _ => rows_of(path, keys, ROWS_COUNTED, context)?,
+            };
         }
-        let all = all * count as f64 / some.len().max(1) as f64;
+        let all = all as f64 * count as f64 / some.len().max(1) as f64;
         let look_up = LOOK_UP_ROWS as f64;
         let row_cost = if reads.fetched.is_empty() { 1.0 } else { 1.0 + look_up };
         let seeks = if count > 1 { count as f64 * SEEK_ROWS as f64 } else { 0.0 };
@@ -221,13 +222,10 @@ impl Pipeline<'_> {
         let path = &relation.paths[path];
         let Some(mut keys) = path.prefix(&cells, context.interner) else { return Ok(Some(0.0)) };
         self.steps[at].own_range.narrow(&mut keys, &cells, path, context.interner);
-        let mut counted = Batch::new(&path.shape);
-        let (few, nothing) = (ROWS_FREE as usize, Projection::COUNT);
-        context.read.scan_into(path.keyspace, &keys, nothing, few, &mut counted)?;
-        let rows = match counted.rows < few {
-            true => return Ok(Some(counted.rows as f64)),
-            false => context.read.estimate(path.keyspace, &keys)?.rows.max(ROWS_FREE),
-        };
+        let rows = rows_of(path, &keys, ROWS_FREE, context)?;
+        if rows < ROWS_FREE {
+            return Ok(Some(rows as f64));
+        }
         Ok(Some(rows as f64 * order.sorting_row_cost))
     }
 
@@ -307,6 +305,23 @@ impl Pipeline<'_> {
         }
         asked
     }
+}
+
+/// The rows of a range: counted if they are fewer than `counted`, estimated otherwise. An estimate
+/// is off by the rows of a block.
+fn rows_of(
+    path: &StoredPath,
+    keys: &KeyRange,
+    counted: u64,
+    context: &ExecContext<'_>,
+) -> Result<u64> {
+    let mut found = Batch::new(&path.shape);
+    let (limit, nothing) = (counted as usize, Projection::COUNT);
+    context.read.scan_into(path.keyspace, keys, nothing, limit, &mut found)?;
+    Ok(match found.rows < limit {
+        true => found.rows as u64,
+        false => context.read.estimate(path.keyspace, keys)?.rows.max(counted),
+    })
 }
 
 /// The index of a column in a list, to which it is added if it is missing.
