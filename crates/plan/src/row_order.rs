@@ -24,6 +24,9 @@ use model::{Type, Value};
 /// Rows that a query is taken to ask for if its limit is a parameter.
 const ROWS_UNKNOWN: f64 = 10.0;
 
+/// An order whose rows are checked by joins is taken to cost this many times its estimate.
+const JOIN_DOUBT: f64 = 4.0;
+
 /// Bodies with more atoms are not searched for an order.
 const ATOMS_MAX: usize = 6;
 
@@ -158,7 +161,8 @@ fn find_one(
     let least = |of: &dyn Fn(&Orderer<'_>) -> f64| orderers.iter().map(of).fold(f64::MAX, f64::min);
     let result_rows = least(&|orderer| orderer.steps.last().map_or(1.0, |last| last.rows));
     let mean_cost = least(&|orderer| orderer.cost);
-    let search = Search { rule, sizes, first, sorting, result_rows, mean_cost };
+    let has_joins = orderers.len() > 1;
+    let search = Search { rule, sizes, first, sorting, has_joins, result_rows, mean_cost };
     let mut best: Option<Candidate> = None;
     for orderer in &orderers {
         for candidate in search.candidates(orderer) {
@@ -195,6 +199,8 @@ struct Search<'a> {
     sizes: &'a Sizes<'a>,
     first: &'a FirstRows,
     sorting: &'a PipelinePlan,
+    /// Whether the body has several positive atoms.
+    has_joins: bool,
     /// Estimated result rows, if lookups find as many rows as the mean.
     result_rows: f64,
     /// Estimated cost of the cheapest order of the literals, if lookups find as many rows as the
@@ -277,6 +283,8 @@ impl<'a> Search<'a> {
             _ => 0.0,
         };
         let cost = (wanted / kept + equal).min(read) * row_cost + seeks + before;
+        // How many rows of the range a join keeps is uncertain.
+        let cost = if self.has_joins && atom.is_single { cost * JOIN_DOUBT } else { cost };
         let sorting = self.sorting(atom, &keys[..prefix], range.is_some());
         let sorting_cost = sorting.rows.unwrap_or(read * sorting.row_cost);
         let step = step(atom, path, keys, prefix, range, sorting.range);
