@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ._processes import refuse_to_pickle
 from ._quipu import (
     BackupReport,
@@ -46,7 +48,25 @@ from .errors import (
     PoisonedError,
 )
 
+if TYPE_CHECKING:
+    from ._notebook import Shell
+
 refuse_to_pickle()
+
+
+def load_ipython_extension(shell: Shell) -> None:
+    """Add the magic ``%%quipu``; ``%load_ext quipu`` calls it."""
+    from . import _notebook
+
+    _notebook.load(shell)
+
+
+def unload_ipython_extension(shell: Shell) -> None:
+    """Remove its completion, and close what its cells have opened; ``%unload_ext quipu`` calls it."""
+    from . import _notebook
+
+    _notebook.unload(shell)
+
 
 __all__ = [
     "BackupReport",
