@@ -68,7 +68,9 @@ class _Done(Exception):
 
 def _arguments() -> _Arguments:
     parser = _Arguments(
-        prog=f"%%{NAME}", usage=USAGE, description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+        usage=USAGE.replace("%", "%%"),
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("db", nargs="?", metavar="DB", help="a variable, or a path")
     parser.add_argument("-o", "--output", metavar="NAME", help="assign the result to this variable, and show nothing")
