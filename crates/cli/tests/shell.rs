@@ -304,6 +304,25 @@ fn scripts_in_a_pipe_are_apart_by_empty_lines_and_end_at_a_failure() {
 }
 
 #[test]
+fn help_exit_and_quit_are_commands_as_at_any_prompt() {
+    let place = Place::new();
+    let (status, help, err) = piped(&place, "help\n");
+    assert_eq!((status, help, err), piped(&place, "\\h\n"));
+    for word in ["exit", "quit", "exit;", "quit()"] {
+        let input = format!("?[a] <- [[1]]\n\n{word}\n\n?[a] <- [[2]]\n");
+        let want = (Some(0), "a\n1\n".to_owned(), String::new());
+        assert_eq!(piped(&place, &input), want, "{word}");
+    }
+    let mut shell = place.terminal(80, &["shell", "db", "--no-history"]);
+    shell.sees("quipu>");
+    shell.types("help\r");
+    shell.sees("Enter runs a complete script");
+    shell.sees("quipu>");
+    shell.types("exit\r");
+    assert!(shell.child.wait().unwrap().success());
+}
+
+#[test]
 fn every_command_of_the_shell_does_what_its_help_says() {
     let place = Place::new();
     let says = |input: &str| {

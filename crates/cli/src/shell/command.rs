@@ -36,6 +36,16 @@ pub(crate) enum Command {
     Quit,
 }
 
+/// The command that is a word without a backslash, as people type it at any prompt. No script is
+/// one word without brackets.
+pub(crate) fn of_word(text: &str) -> Option<Command> {
+    match text.trim().trim_end_matches([';', ')', '(']) {
+        "help" => Some(Command::Help),
+        "exit" | "quit" => Some(Command::Quit),
+        _ => None,
+    }
+}
+
 /// Names of the commands, for completion.
 pub(crate) const NAMES: [&str; 10] = ["d", "h", "i", "o", "p", "q", "r", "rows", "timing", "x"];
 

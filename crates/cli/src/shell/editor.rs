@@ -1,5 +1,6 @@
 //! The line editor: when Enter runs a script, completion, colors, and the history file.
 
+use super::command;
 use super::complete::{self, DatabaseNames};
 use super::scan::{Kind, tokens};
 use crate::paint::Paint;
@@ -84,7 +85,8 @@ pub(crate) fn load(lines: &mut Lines, file: &Path) -> Result<(), String> {
 pub(crate) fn is_whole(text: &str) -> bool {
     let last = text.rsplit('\n').next().unwrap_or_default();
     let ends_blank = text.contains('\n') && last.trim().is_empty();
-    text.trim().is_empty() || text.starts_with('\\') || ends_blank || !quipu::is_unfinished(text)
+    let is_command = text.starts_with('\\') || command::of_word(text).is_some();
+    text.trim().is_empty() || is_command || ends_blank || !quipu::is_unfinished(text)
 }
 
 impl Completer for Script {

@@ -177,7 +177,9 @@ impl Session {
         for (number, line) in io::stdin().lock().lines().enumerate() {
             let line = line.map_err(|error| Failure::File(INPUT.to_owned(), error))?;
             let is_blank = line.trim().is_empty();
-            let is_command = line.starts_with('\\');
+            let is_between = script.is_empty() || !quipu::is_unfinished(&script);
+            let is_word = is_between && command::of_word(&line).is_some();
+            let is_command = line.starts_with('\\') || is_word;
             if script.is_empty() {
                 lines_before = number;
             } else if is_command || is_blank && !quipu::is_unfinished(&script) {
@@ -205,10 +207,11 @@ impl Session {
 
     /// Runs a script or a command.
     fn step(&mut self, text: &str) -> Result<Flow, Failure> {
-        if !text.starts_with('\\') {
-            return self.script(text).map(|()| Flow::On);
-        }
-        let command = command::parse(text).map_err(Failure::Request)?;
+        let command = match command::of_word(text) {
+            Some(command) => command,
+            None if text.starts_with('\\') => command::parse(text).map_err(Failure::Request)?,
+            None => return self.script(text).map(|()| Flow::On),
+        };
         match command {
             Command::Quit => return Ok(Flow::Quit),
             Command::Help => self.say(command::HELP)?,
