@@ -32,6 +32,24 @@ pub(crate) const OPTIONS: [&str; 18] = [
     "ensure_not",
 ];
 
+/// First words of statements in SQL.
+const SQL: [&str; 12] = [
+    "select", "insert", "update", "delete", "create", "drop", "alter", "with", "explain", "begin",
+    "commit", "show",
+];
+/// First words of statements in Cypher that are none in SQL.
+const CYPHER: [&str; 6] = ["match", "optional", "merge", "unwind", "call", "return"];
+
+/// The query language whose statements begin with this word.
+fn foreign_language(word: &str) -> Option<&'static str> {
+    let is = |known: &&str| word.eq_ignore_ascii_case(known);
+    match () {
+        () if SQL.iter().any(|known| is(&known)) => Some("SQL"),
+        () if CYPHER.iter().any(|known| is(&known)) => Some("Cypher"),
+        () => None,
+    }
+}
+
 /// What was parsed last. It decides where a `;` is allowed, whether a comma is missing, and the
 /// hint if an error follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,11 +192,17 @@ impl Parser<'_> {
         let name = self.token;
         self.bump();
         let name = self.source(name.span);
-        let hint = match self.token.kind {
+        let foreign = foreign_language(name).map(|language| {
+            format!(
+                "this looks like {language}; scripts are Datalog: `?[a, b] := *relation{{a, b}}`, \
+                 see docs/guides/datalog.md"
+            )
+        });
+        let hint = foreign.or_else(|| match self.token.kind {
             Kind::LeftParen => Some(format!("the columns stand in `[…]`: `{name}[…] := …`")),
             Kind::LeftBrace => Some(format!("a stored relation is written to with `:put {name}`")),
             _ => None,
-        };
+        });
         self.unexpected_with(format_args!("`[` after the name of rule `{name}`"), hint)
     }
 
