@@ -13,7 +13,7 @@
 //! 1. `error`, `files`, `batch_size`, `bounded_map`, `profile`: what everything else uses.
 //! 2. `limits`: deadline, cancellation and memory of a query.
 //! 3. `value`: cells, columns of them, their order.
-//! 4. `expr`: expressions over batches of rows.
+//! 4. `expr`, `vector`: expressions over rows of cells, and over typed columns.
 //! 5. `table`, `output`, `result_stream`: rows in memory, and how they leave.
 //! 6. `snapshot_cache`, `trie`, `storage`, `host`: rows of the store.
 //! 7. `context`: the execution context of a query.
@@ -51,4 +51,5 @@ pub mod storage;
 pub mod table;
 pub mod trie;
 pub mod value;
+pub(crate) mod vector;
 pub mod words;

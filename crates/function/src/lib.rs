@@ -46,6 +46,7 @@ pub use budget::{MemoryEstimate, UNASKED_BYTES, bytes_of};
 pub use comparison::{compare, equal};
 pub use json::{json_of, scalar_of_json};
 pub use list::copied;
+pub use regexes::Pattern;
 pub use registry::{functions, lookup};
 pub use time::parse_time_us;
 

@@ -87,6 +87,27 @@ fn compile(call: Call<'_>, pattern: &str, context: &dyn FunctionContext) -> Resu
     Err(call.fail(what).hint(hint))
 }
 
+/// A compiled regular expression, for many texts.
+#[derive(Clone, Debug)]
+pub struct Pattern(Regex);
+
+impl Pattern {
+    /// Compiles an expression, as `regex_matches` does.
+    ///
+    /// # Errors
+    /// It is not an expression, or takes too much memory; those of `context`.
+    pub fn new(pattern: &str, context: &dyn FunctionContext) -> Result<Self, Failure> {
+        let args = [Value::Null, Value::Str(pattern.to_owned())];
+        compiled(Call::new("regex_matches", &args), context).map(Self)
+    }
+
+    /// Whether a text has a match.
+    #[must_use]
+    pub fn matches(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+}
+
 pub(crate) fn regex_matches(
     args: &[Value],
     context: &dyn FunctionContext,

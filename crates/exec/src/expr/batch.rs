@@ -1,6 +1,8 @@
 //! A batch of bindings: the values of a rule's variables, row by row. Operators pass batches along
 //! a pipeline.
 
+use crate::error::Result;
+use crate::expr::Made;
 use crate::value::cell::Cell;
 use crate::value::columns::Columns;
 use std::ops::Range;
@@ -106,6 +108,14 @@ impl Bindings {
 pub trait Rows {
     /// The cell of a variable in a row.
     fn cell(&self, var: usize, row: usize) -> Cell;
+
+    /// The value of a variable in a row, which may be not interned.
+    ///
+    /// # Errors
+    /// A stored value that cannot be read.
+    fn made(&self, var: usize, row: usize) -> Result<Made> {
+        Ok(Made::Cell(self.cell(var, row)))
+    }
 }
 
 /// Rows for expressions without variables.

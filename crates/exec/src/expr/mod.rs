@@ -151,7 +151,8 @@ pub struct Computer<'a> {
 }
 
 /// The value of a part of an expression.
-pub(crate) enum Made {
+#[derive(Clone, Debug)]
+pub enum Made {
     /// A value that its cell holds, or that is interned.
     Cell(Cell),
     /// A value that does not fit a cell and is not interned yet.
@@ -159,7 +160,8 @@ pub(crate) enum Made {
 }
 
 impl Made {
-    fn of(value: Value) -> Self {
+    /// A value, as a cell if it fits one.
+    pub(crate) fn of(value: Value) -> Self {
         match crate::value::cell::inline(&value) {
             Some(cell) => Self::Cell(cell),
             None => Self::Value(value),
@@ -261,7 +263,7 @@ impl<'a> Computer<'a> {
     fn part(&self, expr: &Compiled, rows: &dyn Rows, row: usize) -> Result<Made> {
         let (kind, function, args, span) = match expr {
             Compiled::Const(cell) => return Ok(Made::Cell(*cell)),
-            Compiled::Var(var) => return Ok(Made::Cell(rows.cell(*var, row))),
+            Compiled::Var(var) => return rows.made(*var, row),
             Compiled::Call { kind, function, args, span } => (*kind, function, args, *span),
         };
         let held_bytes = self.meter.held_bytes();

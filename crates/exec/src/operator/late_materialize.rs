@@ -1,188 +1,251 @@
-//! Late materialization: conditions on a scan's rows are evaluated before the other columns are
-//! read.
+//! Late materialization: checks, conditions and assignments on a scan's rows are evaluated on the
+//! stored columns, and only rows that pass have their values made into cells.
 //!
 //! A top-k query does the same: rows after the last wanted row are dropped early.
 //!
 //! # Why
-//! A string of more than six bytes is interned when it is read, which takes some 400 ns (a hash, a
-//! lookup, a copy). Where a numeric condition keeps one row in a thousand, interning the strings
-//! of the others took nearly all of the time. (Abadi, Myers, DeWitt and Madden, *Materialization
-//! strategies in a column-oriented DBMS*, ICDE 2007.)
+//! A string of more than six bytes is interned when it becomes a cell, which takes some 400 ns (a
+//! hash, a lookup, a copy). A condition on a column takes a few nanoseconds a row (decision 0045).
+//! (Abadi, Myers, DeWitt and Madden, *Materialization strategies in a column-oriented DBMS*, ICDE
+//! 2007; Boncz, Zukowski and Nes, *MonetDB/X100: hyper-pipelining query execution*, CIDR 2005.)
 
-use crate::batch_size::Wanted;
+use crate::batch_size::{CHUNK_ROWS, Wanted};
 use crate::context::ExecContext;
 use crate::error::Result;
+use crate::expr::Computer;
 use crate::expr::batch::Bindings;
-use crate::expr::{Compiled, Computer};
-use crate::limits::QueryLimits;
+use crate::operator::column_steps::{ColumnStep, Kept, Layout, Piece};
+use crate::operator::row_step;
 use crate::operator::scan::ScannedRange;
 use crate::pipeline::Pipeline;
 use crate::sink::Out;
 use crate::sink::top_k::TopK;
 use crate::storage::access_path::StoredPath;
+use crate::storage::decode::Picked;
+use crate::storage::stored_columns::StoredColumns;
 use crate::value::columns::Columns;
-use plan::{OperatorName, Step, Var};
+use base::Batch;
+use plan::{Duplicates, Physical, Step, Var};
 use std::sync::Arc;
-use syntax::Span;
 
-/// The columns that are read before the conditions, and those after.
-pub(crate) struct LateMaterialization {
-    /// Number of filters after the scan.
-    filters: usize,
-    /// Columns that the filters read, with their variables.
-    first: Vec<(usize, Var)>,
-    /// The other columns, with their variables.
-    rest: Vec<(usize, Var)>,
-    /// Variables of the input row that the filters read.
-    given: Vec<Var>,
+/// What a scan does on columns.
+pub(crate) struct LateMaterialization<'l> {
+    /// The checks of bound columns, then the steps behind the scan.
+    steps: Vec<ColumnStep>,
+    /// How many of them are checks.
+    checks: usize,
+    layout: Layout<'l>,
     /// For a top-k query: the variable that its order begins with.
     by: Option<(Arc<TopK>, Var)>,
 }
 
 impl Pipeline<'_> {
-    /// How the scan of a step is read, if conditions behind it spare anything: none where equal
-    /// rows are made one on the way.
-    pub(crate) fn late_materialization(
-        &self,
+    /// What the scan of a step does on columns for its one input row; `None` if there is nothing.
+    pub(crate) fn late_materialization<'l>(
+        &mut self,
         at: usize,
-        path: &StoredPath,
-    ) -> Option<LateMaterialization> {
+        path: &'l StoredPath,
+        input: &'l Bindings,
+        computer: &Computer<'_>,
+    ) -> Option<LateMaterialization<'l>> {
         let Step::Stored { outputs, checks, .. } = &self.steps[at].planned.step else {
             return None;
         };
-        let behind = self.steps[at + 1..].iter();
-        let filters =
-            behind.take_while(|ready| matches!(ready.planned.step, Step::Filter(_))).count();
-        let is_plain =
-            |at: usize| self.steps[at].seen.is_none() && self.steps[at].pre_aggregation.is_none();
-        // A top-k bound applies to the column that the order begins with.
-        let is_read = |(_, var): &(_, Var)| outputs.iter().any(|(_, read)| read == var);
-        let by = self.hints.top_k.clone().filter(is_read);
-        if (filters == 0 && by.is_none())
-            || !checks.is_empty()
-            || !(at..=at + filters).all(is_plain)
-        {
-            return None;
+        let mut places = vec![None; self.variables];
+        for (column, var) in outputs {
+            places[*var] = path.place(*column);
         }
-        let mut asked = Vec::new();
-        for ready in &self.steps[at + 1..=at + filters] {
-            if let Step::Filter(expr) = &ready.planned.step {
-                expr.each_var(&mut |var| asked.push(var));
+        // A top-k bound applies to the column that the order begins with.
+        let is_read = |(_, var): &(_, Var)| places[*var].is_some();
+        let by = self.hints.top_k.clone().filter(is_read);
+        let mut layout = Layout { path, places, computed: Vec::new(), input };
+        let check =
+            |(column, var): &(usize, Var)| ColumnStep::check(*column, *var, &layout, computer);
+        let mut steps: Vec<ColumnStep> = checks.iter().map(check).collect::<Option<_>>()?;
+        let checks = steps.len();
+        for place in at..self.steps.len().saturating_sub(1) {
+            let (ready, next) = (&self.steps[place], &self.steps[place + 1]);
+            // Where equal rows are made one on the way, they are passed on.
+            if ready.seen.is_some()
+                || ready.pre_aggregation.is_some()
+                || !row_step::is_row_step(&next.planned.step)
+            {
+                break;
+            }
+            match ColumnStep::new(next, &mut layout, &mut self.list_sets, computer) {
+                Some(step) => steps.push(step),
+                None => break,
             }
         }
-        asked.extend(by.iter().map(|(_, var)| *var));
-        let is_asked = |(_, var): &(usize, Var)| asked.contains(var);
-        let (first, rest): (Vec<_>, Vec<_>) = outputs.iter().copied().partition(is_asked);
-        if first.is_empty() || !rest.iter().any(|(column, _)| path.is_costly(*column)) {
-            return None;
-        }
-        asked.retain(|var| !first.iter().any(|(_, read)| read == var));
-        Some(LateMaterialization { filters, first, rest, given: asked, by })
+        let is_empty = steps.is_empty() && by.is_none();
+        (!is_empty).then_some(LateMaterialization { steps, checks, layout, by })
     }
 
-    /// Passes on the rows of a scan that satisfy the filters after it, for a single input row.
+    /// Passes on the rows of a scan that its steps on columns keep, for a single input row.
     pub(crate) fn scan_late_materialized(
         &mut self,
         scan: ScannedRange<'_>,
-        late_materialization: &LateMaterialization,
+        late_materialization: LateMaterialization<'_>,
         context: &ExecContext<'_>,
         out: Out<'_>,
     ) -> Result<Wanted> {
-        let ScannedRange { at, input, path, range, chunk_rows } = scan;
-        let LateMaterialization { filters, first, rest, given, .. } = late_materialization;
-        let last = at + filters;
-        let columns = |of: &[(usize, Var)]| -> Vec<usize> { of.iter().map(|one| one.0).collect() };
-        let filters: Vec<_> = self.steps[at + 1..=last]
-            .iter()
-            .filter_map(|ready| Some((ready.expr.clone()?, ready.planned.span)))
-            .collect();
-        let live = &self.steps[last].planned.live;
-        let not_compared = self.not_compared_columns(at);
-        // If few rows are enough, the first pieces are small.
-        let piece_rows = self.batch_rows;
-        let (read, interner) = (context.read, context.interner);
-        let parameters = context.parameters.clone();
-        let mut early = EarlyFilters {
-            taken: vec![(0, 0); filters.len()],
-            filters,
-            input,
-            vars: given.iter().copied().chain(first.iter().map(|one| one.1)).collect(),
-            late_materialization,
-            computer: Computer::new(interner, &parameters, context.ambient),
-            limits: context.limits,
+        let ScannedRange { at, path, range, chunk_rows, .. } = scan;
+        let LateMaterialization { mut steps, checks, layout, by } = late_materialization;
+        let last = at + steps.len() - checks;
+        let computer = context.computer();
+        let wanted: Vec<usize> = match &self.steps[at].planned.step {
+            Step::Stored { outputs, checks, .. } => {
+                outputs.iter().chain(checks).map(|(column, _)| *column).collect()
+            }
+            _ => Vec::new(),
         };
+        let output = OutputColumns::new(self, at, last, &layout);
+        // If few rows are enough, the first pieces are small.
+        let mut piece_rows = self.batch_rows.max(1);
         let mark = self.mark(context);
         let mut wants_more = true;
-        let mut visit = |found: Columns| -> Result<bool> {
-            let vars = first.iter().chain(rest).map(|(_, var)| *var);
-            wants_more = self.hand_on(last, input.with_found(vars, found, live), context, out)?;
-            self.handed_on(mark.as_ref(), context, out);
-            Ok(wants_more)
+        let mut visit = |batch: &Batch| -> Result<bool> {
+            let stored = StoredColumns::new(path, batch);
+            let mut start = 0;
+            while start < batch.rows {
+                context.limits.check(context.interner.bytes())?;
+                // A rest of less than a piece is added to the last one.
+                let is_last = batch.rows - start <= 2 * piece_rows;
+                let end = if is_last { batch.rows } else { start + piece_rows };
+                piece_rows = (2 * piece_rows).min(CHUNK_ROWS);
+                let mut piece = Piece::new(&stored, start..end, &layout, &computer);
+                let mut kept = Kept::All(end - start);
+                for step in &mut steps {
+                    if kept.len() == 0 {
+                        break;
+                    }
+                    step.run(&mut piece, &mut kept, &computer)?;
+                }
+                if let Some((first, var)) = &by {
+                    kept = before_bound(first, *var, &piece, kept, batch, context)?;
+                }
+                start = end;
+                if kept.len() == 0 {
+                    continue;
+                }
+                let found = output.of(&piece, &kept, batch, context)?;
+                wants_more = self.hand_on(last, found, context, out)?;
+                self.handed_on(mark.as_ref(), context, out);
+                if !wants_more {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
         };
-        path.scan_picked(
-            read,
-            range,
-            &columns(first),
-            &columns(rest),
-            &not_compared,
-            chunk_rows,
-            piece_rows,
-            interner,
-            &mut |found| early.pick(found),
-            &mut visit,
-        )?;
+        path.scan_batches(context.read, range, &wanted, chunk_rows, &mut visit)?;
         if let Some(clock) = &mut self.clock {
-            for (step, (batches, rows)) in (at + 1..).zip(early.taken) {
-                clock.note_fused(step, OperatorName::Filter, batches, rows);
+            for (step, done) in (at + 1..).zip(&steps[checks..]) {
+                let Physical::Fixed(name) = self.steps[step].planned.operator else { continue };
+                clock.note_fused(step, name, done.taken.0, done.taken.1);
             }
         }
         Ok(wants_more)
     }
 }
 
-/// The filters that are evaluated before the other columns are read.
-struct EarlyFilters<'f> {
-    late_materialization: &'f LateMaterialization,
-    /// The input row.
-    input: &'f Bindings,
-    filters: Vec<(Compiled, Span)>,
-    /// Variables that the filters read.
-    vars: Vec<Var>,
-    /// Batches and rows of each filter.
-    taken: Vec<(u64, u64)>,
-    computer: Computer<'f>,
-    limits: &'f QueryLimits<'f>,
+/// The rows that may be among the first ones in an order.
+fn before_bound(
+    first: &TopK,
+    var: Var,
+    piece: &Piece<'_>,
+    kept: Kept,
+    batch: &Batch,
+    context: &ExecContext<'_>,
+) -> Result<Kept> {
+    let Some(place) = piece.layout.places[var] else { return Ok(kept) };
+    let path = piece.layout.path;
+    let rows = kept.in_batch(piece.start);
+    let cells = path.cells(batch, &rows.picked(), &[place], &[], context.interner)?;
+    let Some(found) = first.kept(&cells.columns[0], context.interner) else { return Ok(kept) };
+    let selection = kept.selection();
+    let rows = found.iter().map(|&position| selection.row(position as usize));
+    Ok(Kept::of(rows.collect(), piece.rows))
 }
 
-impl EarlyFilters<'_> {
-    /// The rows that satisfy the filters, and their numbers, of rows with the first columns.
-    fn pick(&mut self, found: Columns) -> Result<(Columns, Vec<u32>)> {
-        let LateMaterialization { first, given, by, .. } = self.late_materialization;
-        let interner = self.computer.interner;
-        self.limits.check(interner.bytes())?;
-        let mut rows = self.input.gather(&vec![0; found.rows], given);
-        for ((_, var), column) in first.iter().zip(found.columns) {
-            rows.columns[*var] = column;
+/// Makes the live columns of rows that passed.
+struct OutputColumns<'o> {
+    input: &'o Bindings,
+    live: &'o [Var],
+    /// Stored columns that are live, by index in the path, with their variables.
+    stored: Vec<(usize, Var)>,
+    /// Columns of the relation that are not compared.
+    not_compared: Vec<usize>,
+    /// Variables that steps have bound and that are live, and whether they are compared.
+    computed: Vec<(Var, bool)>,
+    /// Whether rows without live columns are only counted.
+    is_weighed: bool,
+}
+
+impl<'o> OutputColumns<'o> {
+    fn new(pipeline: &Pipeline<'o>, at: usize, last: usize, layout: &Layout<'o>) -> Self {
+        let live = pipeline.steps[last].planned.live.as_slice();
+        let stored = live.iter().filter_map(|&var| Some((layout.places[var]?, var))).collect();
+        let computed = live.iter().filter(|var| layout.computed.contains(var));
+        let is_compared = |var: &Var| !pipeline.hints.not_compared.contains(var);
+        Self {
+            input: layout.input,
+            live,
+            stored,
+            not_compared: pipeline.not_compared_columns(at),
+            computed: computed.map(|var| (*var, is_compared(var))).collect(),
+            is_weighed: live.is_empty() && pipeline.duplicates == Duplicates::Weigh,
         }
-        let mut picked: Vec<u32> = (0..found.rows as u32).collect();
-        let mut keep = |rows: &mut Bindings, kept: &[u32]| {
-            if kept.len() < rows.rows {
-                picked = kept.iter().map(|&row| picked[row as usize]).collect();
-                *rows = rows.gather(kept, &self.vars);
+    }
+
+    fn of(
+        &self,
+        piece: &Piece<'_>,
+        kept: &Kept,
+        batch: &Batch,
+        context: &ExecContext<'_>,
+    ) -> Result<Bindings> {
+        if self.is_weighed {
+            let weight = self.input.weight(0).saturating_mul(kept.len() as u64);
+            return Ok(self.input.gather_weighted(&[0], vec![weight], self.live));
+        }
+        let rows = kept.in_batch(piece.start);
+        let places: Vec<usize> = self.stored.iter().map(|(place, _)| *place).collect();
+        let path = piece.layout.path;
+        let cells =
+            path.cells(batch, &rows.picked(), &places, &self.not_compared, context.interner)?;
+        let found = Columns { rows: kept.len(), ..cells };
+        let vars = self.stored.iter().map(|(_, var)| *var);
+        let mut output = self.input.with_found(vars, found, self.live);
+        for &(var, is_compared) in &self.computed {
+            output.columns[var] = piece.computed_cells(var, kept, is_compared).unwrap_or_default();
+        }
+        Ok(output)
+    }
+}
+
+/// Rows of a batch.
+pub(crate) enum BatchRows {
+    Range(std::ops::Range<usize>),
+    Some(Vec<u32>),
+}
+
+impl BatchRows {
+    fn picked(&self) -> Picked<'_> {
+        match self {
+            Self::Range(rows) => Picked::Range(rows.clone()),
+            Self::Some(rows) => Picked::Rows(rows),
+        }
+    }
+}
+
+impl Kept {
+    /// The rows, counted from the begin of the batch.
+    fn in_batch(&self, start: usize) -> BatchRows {
+        match self {
+            Self::All(rows) => BatchRows::Range(start..start + rows),
+            Self::Some(rows) => {
+                BatchRows::Some(rows.iter().map(|&row| row + start as u32).collect())
             }
-        };
-        for ((expr, span), (batches, all)) in self.filters.iter().zip(&mut self.taken) {
-            *batches += 1;
-            *all += rows.rows as u64;
-            let kept = self.computer.select(expr, &rows, *span)?;
-            keep(&mut rows, &kept);
         }
-        if let Some((first, var)) = by
-            && let Some(kept) = first.kept(&rows.columns[*var], interner)
-        {
-            keep(&mut rows, &kept);
-        }
-        let columns = first.iter().map(|(_, var)| std::mem::take(&mut rows.columns[*var]));
-        Ok((Columns { rows: picked.len(), columns: columns.collect() }, picked))
     }
 }

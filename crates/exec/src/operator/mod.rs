@@ -4,9 +4,10 @@
 //! operator for a batch and lets it push what it makes to the next step. Operators read the context
 //! and change only the state of their own step. `choose` picks one for each batch where the plan
 //! says that the step is adaptive; `row_step` evaluates what needs no relation, for operators and
-//! for fast paths.
+//! for fast paths, and `column_steps` the same on the columns of a scan.
 
 pub(crate) mod choose;
+pub(crate) mod column_steps;
 pub(crate) mod filter;
 pub(crate) mod hash_join;
 pub(crate) mod index_join;

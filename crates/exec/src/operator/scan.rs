@@ -98,10 +98,11 @@ impl Pipeline<'_> {
         if is_covered
             && input.rows == 1
             && !once
-            && let Some(late_materialization) = self.late_materialization(at, path)
+            && let Some(late_materialization) =
+                self.late_materialization(at, path, &input, &context.computer())
         {
             self.note_operator(at, OperatorName::LateMaterialize);
-            return self.scan_late_materialized(range, &late_materialization, context, out);
+            return self.scan_late_materialized(range, late_materialization, context, out);
         }
         let main = if is_covered { None } else { Some(&relation.paths[0]) };
         let (any, wants_more) = self.join_range(range, main, &wanted, context, out)?;

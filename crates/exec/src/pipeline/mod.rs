@@ -36,6 +36,7 @@ use crate::sink::top_k::TopK;
 use crate::storage::access_path::StoredPath;
 use crate::table::Table;
 use crate::value::cell::{Cell, Interner};
+use crate::vector::node::ListSets;
 use base::KeyRange;
 use model::Value;
 use plan::{Duplicates, OperatorName, PipelinePlan, PlannedStep, RangeHint, Step, Var};
@@ -98,6 +99,8 @@ pub(crate) struct Pipeline<'p> {
     pub(crate) hints: OutputHints,
     /// Result rows that are wanted, where a step reads in order.
     pub(crate) first_rows: usize,
+    /// Sets of constant lists, for scans that evaluate conditions on columns.
+    pub(crate) list_sets: ListSets,
 }
 
 pub(crate) struct PreparedStep<'p> {
@@ -213,6 +216,7 @@ impl<'p> Pipeline<'p> {
             rows_left: None,
             hints: OutputHints::default(),
             first_rows: usize::MAX,
+            list_sets: ListSets::default(),
         })
     }
 

@@ -266,51 +266,24 @@ impl StoredPath {
         self.batches(read, range, &places, chunk_rows, visit)
     }
 
-    /// As [`StoredPath::scan`], in two steps. `pick` gets the columns `first` of some rows and
-    /// returns which of the rows are wanted; `visit` gets the columns `first` and `rest` of these.
-    /// So strings of other rows are not interned. Values of the columns `not_compared` are never
-    /// compared. The first chunk has `piece_rows` rows, and each later one twice as many.
+    /// As [`StoredPath::scan`], with the batches as the store decodes them.
     ///
     /// # Errors
-    /// Those of the store, of `pick` and of `visit`.
-    #[expect(clippy::too_many_arguments, reason = "a scan, and what is picked of it")]
-    pub(crate) fn scan_picked<E: From<Error>>(
+    /// Those of the store and of `visit`.
+    pub(crate) fn scan_batches<E: From<Error>>(
         &self,
         read: &dyn Read,
         range: KeyRange,
-        first: &[usize],
-        rest: &[usize],
-        not_compared: &[usize],
+        wanted: &[usize],
         chunk_rows: usize,
-        piece_rows: usize,
-        interner: &Interner,
-        pick: &mut dyn FnMut(Columns) -> std::result::Result<(Columns, Vec<u32>), E>,
-        visit: &mut dyn FnMut(Columns) -> std::result::Result<bool, E>,
+        visit: &mut dyn FnMut(&Batch) -> std::result::Result<bool, E>,
     ) -> std::result::Result<(), E> {
-        let (first, rest) = (self.places(first), self.places(rest));
-        let places = [first.as_slice(), &rest].concat();
-        let mut piece = piece_rows.max(1);
-        let visit = &mut |batch: &Batch| {
-            let mut start = 0;
-            while start < batch.rows {
-                // A rest of less than a chunk is added to the last one.
-                let end = if batch.rows - start > 2 * piece { start + piece } else { batch.rows };
-                piece = (2 * piece).min(CHUNK_ROWS);
-                let looked_at =
-                    self.cells(batch, &Picked::Range(start..end), &first, &[], interner)?;
-                let (mut found, mut picked) = pick(looked_at)?;
-                picked.iter_mut().for_each(|row| *row += start as u32);
-                let more =
-                    self.cells(batch, &Picked::Rows(&picked), &rest, not_compared, interner)?;
-                found.columns.extend(more.columns);
-                if !visit(found)? {
-                    return Ok(false);
-                }
-                start = end;
-            }
-            Ok(true)
-        };
-        self.batches(read, range, &places, chunk_rows, visit)
+        self.batches(read, range, &self.places(wanted), chunk_rows, visit)
+    }
+
+    /// The index in this path of a column of the relation.
+    pub(crate) fn place(&self, column: usize) -> Option<usize> {
+        self.columns.iter().position(|own| *own == column)
     }
 
     /// Passes the rows of a range, with the columns at these indexes of the path, to `visit` in

@@ -1,5 +1,6 @@
 //! Decodes rows of the store into cells, for `access_path.rs`.
 
+use crate::expr::Made;
 use crate::storage::access_path::StoredPath;
 use crate::value::cell::{Cell, Interner, push_small_ints};
 use crate::value::columns::Columns;
@@ -239,52 +240,26 @@ impl StoredPath {
         i: usize,
         interner: &Interner,
     ) -> Result<Cell> {
-        let of = &self.schema.values[value];
         match column {
-            Column::Words(words) => match words.get(i) {
-                Some(word) => {
-                    let is_past = of.merge.is_some_and(|merge| merge.is_past(word));
-                    if is_past {
-                        let what = format!(
-                            "a sum in column {:?} of relation {:?} is past the range of Int",
-                            of.name, self.schema.name
-                        );
-                        return Err(Error::new(ErrorKind::Limit, what));
-                    }
-                    self.word_cell(&of.column_type, word, interner)
-                }
-                None => Ok(Cell::NULL),
-            },
-            Column::Bytes(bytes) => {
-                if !bytes.validity.is_valid(i) {
-                    if self.kept_elsewhere == Some(value) {
-                        let what = format!(
-                            "a value of {:?} is too long for scripts\nhint: read it by its key as a blob",
-                            self.schema.name
-                        );
-                        return Err(Error::new(ErrorKind::Limit, what));
-                    }
-                    return Ok(Cell::NULL);
-                }
-                let stored = bytes.get(i);
-                Ok(match of.column_type {
-                    Type::String => interner.text(self.text(stored)?),
-                    Type::Bytes => interner.take(Value::Bytes(stored.to_vec())),
-                    _ => {
-                        let mut rest = stored;
-                        let value = model::decode_value(&mut rest);
-                        interner.take(value.map_err(|error| self.wrong(&error.to_string()))?)
-                    }
-                })
+            // Only a new string is copied.
+            Column::Bytes(bytes)
+                if self.schema.values[value].column_type == Type::String
+                    && bytes.validity.is_valid(i) =>
+            {
+                Ok(interner.text(self.text(bytes.get(i))?))
             }
+            _ => Ok(match self.value_made(column, value, i)? {
+                Made::Cell(cell) => cell,
+                Made::Value(value) => interner.take(value),
+            }),
         }
     }
 
-    fn text<'s>(&self, stored: &'s [u8]) -> Result<&'s str> {
+    pub(crate) fn text<'s>(&self, stored: &'s [u8]) -> Result<&'s str> {
         std::str::from_utf8(stored).map_err(|_| self.wrong("it is not UTF-8"))
     }
 
-    fn wrong(&self, why: &str) -> Error {
+    pub(crate) fn wrong(&self, why: &str) -> Error {
         let what =
             format!("relation {:?} holds a row that does not fit it: {why}", self.schema.name);
         Error::new(ErrorKind::Corruption, what)

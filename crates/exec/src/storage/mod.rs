@@ -6,3 +6,4 @@ pub(crate) mod ordered_rows;
 pub(crate) mod probe_keys;
 pub mod relation_source;
 pub mod statistics;
+pub(crate) mod stored_columns;
