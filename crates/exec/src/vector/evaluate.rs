@@ -128,7 +128,7 @@ impl<'e> Evaluator<'e> {
         self.computer.make(expr, self.rows, row as usize).ok()
     }
 
-    /// `if` and `cond`: each value is computed for the rows whose condition is the first that holds.
+    /// `if` and `cond`: each value is computed for the rows whose first true condition it follows.
     fn choose(
         &self,
         pairs: &'e [(Node, Node)],
@@ -194,7 +194,7 @@ impl<'e> Evaluator<'e> {
     }
 }
 
-/// One column of the values of parts, of which later ones win.
+/// One column of the values of parts. A later part replaces the values of earlier ones.
 fn assembled<'v>(
     parts: &[(Vec<u32>, TypedColumn<'_>)],
     rows: &Selection<'_>,

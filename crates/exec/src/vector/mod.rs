@@ -14,13 +14,13 @@
 //! [`evaluate::Evaluator`] computes a node for a selection of rows.
 //!
 //! # Invariants
-//! 1. The column way returns what the row way returns, or nothing. Where a kernel meets what it does
-//!    not handle (an overflow, a null in a sum, a mistake in an argument), the caller evaluates the
+//! 1. The column way returns what the row way returns, or nothing. If a kernel does not handle
+//!    something (an overflow, a null in a sum, a mistake in an argument), the caller evaluates the
 //!    expression again row by row, which gives the value, or the error of the first row.
 //! 2. What the row way does not evaluate, such as the other branch of `if`, is not evaluated:
 //!    arguments are computed for the rows that need them.
-//! 3. A column of values is bounded by its batch: parts whose values may be long, such as lists, are
-//!    evaluated and consumed row by row.
+//! 3. A column of values is bounded by its batch: parts whose values may be long, such as lists,
+//!    are evaluated and consumed row by row.
 
 pub(crate) mod arithmetic;
 pub(crate) mod column;

@@ -3,7 +3,7 @@
 /// Rows of a batch, ascending.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Selection<'s> {
-    /// The first so many rows.
+    /// This number of rows, from the first.
     All(usize),
     /// These rows.
     Some(&'s [u32]),
