@@ -44,8 +44,8 @@ const CYPHER: [&str; 6] = ["match", "optional", "merge", "unwind", "call", "retu
 fn foreign_language(word: &str) -> Option<&'static str> {
     let is = |known: &&str| word.eq_ignore_ascii_case(known);
     match () {
-        () if SQL.iter().any(|known| is(&known)) => Some("SQL"),
-        () if CYPHER.iter().any(|known| is(&known)) => Some("Cypher"),
+        () if SQL.iter().any(is) => Some("SQL"),
+        () if CYPHER.iter().any(is) => Some("Cypher"),
         () => None,
     }
 }
