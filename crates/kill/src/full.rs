@@ -247,11 +247,12 @@ impl Filler<'_> {
     }
 }
 
-/// Checks that the message names a file of the database, the system's error and, for a write to a
-/// full disk, the bytes that are needed and free.
+/// Checks that the message names a file of the database, the system's error or that the disk is
+/// full, and, for a write to a full disk, the bytes that are needed and free.
 fn check_message(message: &str, database: &Path) -> Outcome<()> {
     let full = "No space left on device";
-    let said = [full, "File too large"].iter().any(|s| message.contains(s));
+    // The last is said before a flush that might not fit.
+    let said = [full, "File too large", " is full: "].iter().any(|s| message.contains(s));
     let bytes = ["cannot write", "cannot reserve"].iter().any(|s| message.contains(s));
     let counted = message.contains("bytes were needed, ") && message.contains(" are free");
     if said
