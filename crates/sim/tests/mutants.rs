@@ -43,7 +43,7 @@ fn a_shared_file_removed_too_early_is_caught() {
 
 #[test]
 fn a_sync_of_the_newest_segment_alone_is_caught() {
-    is_caught(Switch::SyncNewestSegment);
+    is_caught_by(Switch::SyncNewestSegment, 1..3_000);
 }
 
 #[test]
