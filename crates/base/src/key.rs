@@ -28,6 +28,17 @@ pub enum Key {
     Bytes(Vec<u8>),
 }
 
+impl KeyRef<'_> {
+    /// The smallest key larger than this one, which is whole; `None` if there is none.
+    #[must_use]
+    pub fn successor(self) -> Option<Key> {
+        match self {
+            Self::Words(words) => next_words(words),
+            Self::Bytes(bytes) => Some(Key::Bytes([bytes, &[0]].concat())),
+        }
+    }
+}
+
 impl Key {
     /// A key of up to [`WORDS_MAX`] words.
     ///
@@ -108,6 +119,12 @@ impl KeyRange {
     #[must_use]
     pub fn prefix_words(prefix: &[u64]) -> Self {
         Self { lower: Key::words(prefix), upper: next_words(prefix) }
+    }
+
+    /// This whole key alone.
+    #[must_use]
+    pub fn of_key(key: KeyRef<'_>) -> Self {
+        Self { lower: Key::from(key), upper: key.successor() }
     }
 
     /// All keys that start with these bytes.

@@ -246,18 +246,6 @@ impl KvTransaction {
     }
 }
 
-/// The range that holds exactly this key.
-fn exactly(key: KeyRef<'_>) -> KeyRange {
-    match key {
-        KeyRef::Words(words) => KeyRange::prefix_words(words),
-        KeyRef::Bytes(bytes) => {
-            let mut upper = bytes.to_vec();
-            upper.push(0);
-            KeyRange { lower: base::Key::bytes(bytes), upper: Some(base::Key::Bytes(upper)) }
-        }
-    }
-}
-
 /// Reads that are not recorded for validation.
 struct Unrecorded<'a>(&'a KvTransaction);
 
@@ -276,7 +264,7 @@ impl Read for KvTransaction {
         projection: Projection,
         out: &mut Batch,
     ) -> Result<bool> {
-        self.note(keyspace, || exactly(key));
+        self.note(keyspace, || KeyRange::of_key(key));
         Unrecorded(self).get(keyspace, key, projection, out)
     }
 
@@ -289,7 +277,7 @@ impl Read for KvTransaction {
         out: &mut Batch,
     ) -> Result<()> {
         for i in 0..if self.isolation == Isolation::Serializable { keys.len() } else { 0 } {
-            self.note(keyspace, || exactly(keys.get(i).as_ref()));
+            self.note(keyspace, || KeyRange::of_key(keys.get(i).as_ref()));
         }
         Unrecorded(self).get_many(keyspace, keys, projection, present, out)
     }

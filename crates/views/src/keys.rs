@@ -207,15 +207,7 @@ pub(crate) fn range_of(
 /// The range of keys up to and including `last`; `None` is no bound.
 pub(crate) fn range_through(of: KeyType, last: Option<KeyOf<'_>>) -> Result<KeyRange> {
     let mut range = range_of(of, None, last)?;
-    range.upper = match range.upper {
-        // The smallest key above `last`.
-        Some(Key::Words { words, .. }) => words[0].checked_add(1).map(|next| Key::words(&[next])),
-        Some(Key::Bytes(mut bytes)) => {
-            bytes.push(0);
-            Some(Key::Bytes(bytes))
-        }
-        None => None,
-    };
+    range.upper = range.upper.and_then(|last| last.as_ref().successor());
     Ok(range)
 }
 

@@ -9,7 +9,7 @@ use crate::batch_size::CHUNK_ROWS;
 use crate::storage::decode::Picked;
 use crate::value::cell::{Cell, Interner};
 use crate::value::columns::Columns;
-use base::{Batch, Key, KeyRange, KeyShape, Keys, KeyspaceId, Projection, Shape};
+use base::{Batch, Key, KeyRange, KeyRef, KeyShape, Keys, KeyspaceId, Projection, Shape};
 use model::{Type, Value, encode_value};
 use relation::Schema;
 use std::hash::BuildHasher;
@@ -595,8 +595,7 @@ fn word_of(of: &Type, cell: Cell, interner: &Interner) -> Option<u64> {
 /// The range of a string's key, where keys are raw strings.
 fn raw_key(value: &Value) -> Option<KeyRange> {
     let Value::Str(text) = value else { return None };
-    let after = [text.as_bytes(), &[0]].concat();
-    Some(KeyRange { lower: Key::bytes(text.as_bytes()), upper: Some(Key::Bytes(after)) })
+    Some(KeyRange::of_key(KeyRef::Bytes(text.as_bytes())))
 }
 
 fn number(value: &Value) -> Option<f64> {

@@ -16,7 +16,7 @@ use crate::storage::access_path::{SHORT_BYTES, StoredPath};
 use crate::storage::decode::Picked;
 use crate::value::cell::{Cell, Interner};
 use crate::value::columns::Columns;
-use base::{Batch, Key, KeyRange, Projection};
+use base::{Batch, KeyRange, Projection};
 use model::Value;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -275,7 +275,7 @@ impl StoredPath {
         };
         if let Some(last) = batch.rows.checked_sub(1) {
             let last = batch.keys.get(last);
-            match (backwards, key_after(&last)) {
+            match (backwards, last.as_ref().successor()) {
                 (true, _) => range.upper = Some(last),
                 (false, Some(after)) => range.lower = after,
                 (false, None) => *is_read = true,
@@ -287,13 +287,5 @@ impl StoredPath {
         cursor.found = self.cells(&batch, &rows, &places, &[], interner)?;
         cursor.next = 0;
         Ok(batch.rows)
-    }
-}
-
-/// The least key after a whole key; `None` if there is none.
-fn key_after(key: &Key) -> Option<Key> {
-    match key {
-        Key::Words { words, len } => base::next_words(&words[..usize::from(*len)]),
-        Key::Bytes(bytes) => Some(Key::Bytes([bytes, &[0][..]].concat())),
     }
 }

@@ -108,17 +108,9 @@ fn cut_key(ranges: &mut Vec<DeletedRange>, key: KeyRef<'_>) {
     };
     let cut = ranges.remove(at);
     let before = KeyRange { lower: cut.range.lower, upper: Some(Key::from(key)) };
-    let after = key_after(key).map(|lower| KeyRange { lower, upper: cut.range.upper });
+    let after = key.successor().map(|lower| KeyRange { lower, upper: cut.range.upper });
     let rest = [Some(before), after].into_iter().flatten().filter(|range| !range.is_empty());
     ranges.splice(at..at, rest.map(|range| DeletedRange { range, seq: cut.seq }));
-}
-
-/// The smallest key larger than `key`, which is not a prefix.
-fn key_after(key: KeyRef<'_>) -> Option<Key> {
-    match key {
-        KeyRef::Words(words) => base::next_words(words),
-        KeyRef::Bytes(bytes) => Some(Key::Bytes([bytes, &[0]].concat())),
-    }
 }
 
 impl Memtable {
@@ -147,7 +139,7 @@ impl Memtable {
             cursor.skip_key();
         }
         let end = end?;
-        let upper = key_after(end.as_ref());
+        let upper = end.as_ref().successor();
         self.deleted.add(DeletedRange { range: KeyRange { lower: first, upper }, seq });
         // The next piece starts with this one's last key, so that the two touch.
         (keys == CHECKED_KEYS_MAX && end < *last).then_some(end)
