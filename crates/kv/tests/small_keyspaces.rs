@@ -7,8 +7,10 @@ use base::{KeyspaceId, Kind};
 use common::{create, dump, options, table};
 use env::{Env, MemoryEnv};
 use lsm::context::TreeOptions;
-use quipu_kv::{BackupOptions, Kv, KvOptions, RestoreOptions, check_folder, restore, salvage};
-use std::path::Path;
+use quipu_kv::{
+    BackupOptions, Kv, KvOptions, RestoreOptions, Salvaged, check_folder, restore, salvage,
+};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Durability, Store, WriteBatch};
 
@@ -36,6 +38,23 @@ fn write(kv: &Kv, ids: &[KeyspaceId], edge: u64) {
     let edges = |at: usize| [(edge, at as u64, at as i64 + 1)];
     let tables = ids.iter().enumerate().map(|(at, id)| table(*id, Kind::Put, &edges(at)));
     kv.write(&WriteBatch { tables: tables.collect() }, None).unwrap();
+}
+
+/// A closed database whose keyspaces have an edge each, in one file, whose path is returned.
+fn one_file(env: &Arc<dyn Env>) -> PathBuf {
+    let kv = open(env, false);
+    let ids = keyspaces(&kv);
+    write(&kv, &ids, 1);
+    kv.flush().unwrap();
+    kv.close().unwrap();
+    let folder = Path::new("/db/tables");
+    let names = env.list(folder).unwrap();
+    assert_eq!(names.len(), 1);
+    folder.join(&names[0])
+}
+
+fn repaired(env: &Arc<dyn Env>) -> Salvaged {
+    salvage(env, Path::new("/db"), Path::new("/saved"), 1 << 20, &|_, _| true).unwrap()
 }
 
 fn files(env: &Arc<dyn Env>, folder: &str) -> usize {
@@ -111,8 +130,8 @@ fn a_shared_file_goes_when_its_keyspaces_do_and_shrinks_before() {
     kv.drop_keyspaces(&ids[..COUNT / 2 - 10]).unwrap();
     kv.close().unwrap();
     drop(kv);
-    // More than half of it is in use, then much less.
-    let kv = open(&env, true);
+    // More than half of it is in use, then much less. No job holds what is dropped.
+    let kv = open(&env, false);
     assert_eq!(files(&env, "/db"), 1);
     let file_bytes = |env: &Arc<dyn Env>| {
         let folder = Path::new("/db/tables");
@@ -172,7 +191,7 @@ fn backups_restores_and_repairs_of_shared_files_are_whole() {
         let kv = Kv::open(Arc::clone(&env), Path::new(&target), KvOptions::default()).unwrap();
         assert_eq!(&dump(&kv).unwrap(), want, "{backup}");
     }
-    salvage(&env, Path::new("/db"), Path::new("/saved"), 1 << 20, &all).unwrap();
+    repaired(&env);
     let kv = Kv::open(Arc::clone(&env), Path::new("/saved"), KvOptions::default()).unwrap();
     assert_eq!(dump(&kv).unwrap(), third);
 }
@@ -181,14 +200,7 @@ fn backups_restores_and_repairs_of_shared_files_are_whole() {
 #[test]
 fn a_damaged_table_in_a_shared_file_is_reported_and_the_others_are_repaired() {
     let env = env();
-    let kv = open(&env, false);
-    let ids = keyspaces(&kv);
-    write(&kv, &ids, 1);
-    kv.flush().unwrap();
-    kv.close().unwrap();
-    drop(kv);
-    let folder = Path::new("/db/tables");
-    let path = folder.join(&env.list(folder).unwrap()[0]);
+    let path = one_file(&env);
     let mut bytes = env.read_file(&path).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 4;
@@ -201,8 +213,7 @@ fn a_damaged_table_in_a_shared_file_is_reported_and_the_others_are_repaired() {
     assert_eq!(report.problems.len(), 1, "{:?}", report.problems);
     let found = &report.problems[0];
     assert!(found.file == path && found.offset.abs_diff(middle as u64) < 1000, "{found}");
-    let all = &|_, _| true;
-    let saved = salvage(&env, Path::new("/db"), Path::new("/saved"), 1 << 20, all).unwrap();
+    let saved = repaired(&env);
     let lost: u64 = saved.keyspaces.iter().map(|keyspace| keyspace.rows_lost).sum();
     assert!(lost <= 1, "{lost}");
     let kv = Kv::open(Arc::clone(&env), Path::new("/saved"), KvOptions::default()).unwrap();
@@ -213,17 +224,9 @@ fn a_damaged_table_in_a_shared_file_is_reported_and_the_others_are_repaired() {
 #[test]
 fn a_shared_file_that_is_missing_is_named_once() {
     let env = env();
-    let kv = open(&env, false);
-    let ids = keyspaces(&kv);
-    write(&kv, &ids, 1);
-    kv.flush().unwrap();
-    kv.close().unwrap();
-    drop(kv);
-    let folder = Path::new("/db/tables");
-    let path = folder.join(&env.list(folder).unwrap()[0]);
+    let path = one_file(&env);
     env.remove(&path).unwrap();
-    let saved =
-        salvage(&env, Path::new("/db"), Path::new("/saved"), 1 << 20, &|_, _| true).unwrap();
+    let saved = repaired(&env);
     assert_eq!((&saved.files_skipped, saved.damages.len()), (&vec![path], 1));
     assert!(saved.keyspaces.iter().all(|keyspace| keyspace.rows_lost == 1));
 }
