@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::expr::Made;
 use crate::value::cell::Cell;
-use crate::value::columns::Columns;
+use crate::value::columns::{Columns, gather};
 use std::ops::Range;
 
 /// Bindings of variables: one column each, empty where the variable is not bound or not live.
@@ -37,12 +37,12 @@ impl Bindings {
         for &var in live {
             let column = &self.columns[var];
             if !column.is_empty() {
-                columns[var] = rows.iter().map(|&row| column[row as usize]).collect();
+                columns[var] = gather(column, rows);
             }
         }
         let weights = match self.weights.is_empty() {
             true => Vec::new(),
-            false => rows.iter().map(|&row| self.weights[row as usize]).collect(),
+            false => gather(&self.weights, rows),
         };
         Self { rows: rows.len(), columns, weights }
     }

@@ -160,6 +160,14 @@ pub enum Made {
 }
 
 impl Made {
+    /// Its cell; interns the value where needed.
+    pub(crate) fn into_cell(self, interner: &Interner) -> Cell {
+        match self {
+            Self::Cell(cell) => cell,
+            Self::Value(value) => interner.take(value),
+        }
+    }
+
     /// A value, as a cell if it fits one.
     pub(crate) fn of(value: Value) -> Self {
         match crate::value::cell::inline(&value) {
@@ -503,9 +511,14 @@ impl<'a> Computer<'a> {
 
     /// Interns a part's value where needed, and returns its cell.
     pub(crate) fn cell_of(&self, made: Made) -> Cell {
+        made.into_cell(self.interner)
+    }
+
+    /// The value of a part.
+    pub(crate) fn value_of(&self, made: Made) -> Value {
         match made {
-            Made::Cell(cell) => cell,
-            Made::Value(value) => self.interner.take(value),
+            Made::Cell(cell) => self.interner.value(cell),
+            Made::Value(value) => value,
         }
     }
 }
@@ -613,14 +626,7 @@ fn compare(comparison: Comparison, a: Cell, b: Cell) -> Option<bool> {
         (Some(a), Some(b)) => a.cmp(&b),
         _ => a.as_plain_float()?.partial_cmp(&b.as_plain_float()?)?,
     };
-    Some(match comparison {
-        Comparison::Eq => order.is_eq(),
-        Comparison::Neq => order.is_ne(),
-        Comparison::Lt => order.is_lt(),
-        Comparison::Le => order.is_le(),
-        Comparison::Gt => order.is_gt(),
-        Comparison::Ge => order.is_ge(),
-    })
+    Some(comparison.of(order))
 }
 
 fn kind_of(name: &str) -> Kind {

@@ -31,7 +31,7 @@ use crate::storage::relation_source::Readable;
 use crate::table::Table;
 use crate::table::derived::Marks;
 use crate::value::cell::Cell;
-use crate::value::columns::Columns;
+use crate::value::columns::{Columns, gather};
 use hashbrown::HashMap;
 use model::Value;
 use plan::{AggregateUse, Alternative, GroupPlan, PipelinePlan, PredicateKind, Step, Var};
@@ -199,7 +199,7 @@ impl<'a> Fixpoint<'a> {
         let by: Vec<(&[Cell], bool)> = columns.iter().map(|one| (one.as_slice(), false)).collect();
         let order =
             crate::value::sort::order(&by, rows, self.context.interner, &|| self.context.check(0))?;
-        let sorted = |column: &Vec<Cell>| order.iter().map(|&row| column[row as usize]).collect();
+        let sorted = |column: &Vec<Cell>| gather(column, &order);
         let sorted: Vec<Vec<Cell>> = columns.iter().map(sorted).collect();
         let table = Table::set(sorted.len()).with_rows(&sorted, rows, &|| self.context.check(0))?;
         self.context.check_rows(&table)?;

@@ -56,7 +56,7 @@ pub(crate) struct Layout<'l> {
 }
 
 impl Layout<'_> {
-    /// The variable that stands for the column at an index of the path, beside the real ones.
+    /// A number past those of the variables, for the column at an index of the path.
     fn slot(&self, place: usize) -> Var {
         self.places.len() + place
     }
@@ -214,11 +214,7 @@ impl ColumnStep {
 
     /// Whether a row is kept, by the row way.
     fn keeps(&self, piece: &Piece<'_>, row: usize, computer: &Computer<'_>) -> Result<bool> {
-        let value = |made| match made {
-            Made::Cell(cell) => computer.interner.value(cell),
-            Made::Value(value) => value,
-        };
-        let is_same = |a: Made, b: Made| value(a) == value(b);
+        let is_same = |a: Made, b: Made| computer.value_of(a) == computer.value_of(b);
         match &self.action {
             Action::Check(place, var) => {
                 let stored = piece.stored.made(*place, piece.start + row)?;
@@ -240,8 +236,9 @@ impl ColumnStep {
 /// The rows of a piece that are still there.
 #[derive(Clone)]
 pub(crate) enum Kept {
-    /// So many: all.
+    /// All of this number of rows.
     All(usize),
+    /// These rows.
     Some(Rc<[u32]>),
 }
 

@@ -239,7 +239,7 @@ impl BatchRows {
 }
 
 impl Kept {
-    /// The rows, counted from the begin of the batch.
+    /// The rows, as positions in the batch.
     fn in_batch(&self, start: usize) -> BatchRows {
         match self {
             Self::All(rows) => BatchRows::Range(start..start + rows),

@@ -23,6 +23,7 @@ use crate::storage::access_path::StoredPath;
 use crate::storage::ordered_rows::{OrderedRead, OrderedRows, Piece};
 use crate::storage::relation_source::StoredRelation;
 use crate::value::cell::Cell;
+use crate::value::columns::gather;
 use base::{Batch, KeyRange, Projection};
 use plan::{LOOK_UP_ROWS, OperatorName, RowOrder, SEEK_ROWS, Step, Ties, Var};
 
@@ -434,7 +435,7 @@ impl<'s> PassOn<'s> {
             if let (Some(expr), 1..) = (&ready.expr, all) {
                 let kept = computer.select(expr, &rows, ready.planned.span)?;
                 if kept.len() < rows.rows {
-                    picked = kept.iter().map(|&row| picked[row as usize]).collect();
+                    picked = gather(&picked, &kept);
                 }
                 rows = rows.gather(&kept, &ready.planned.live);
             }
@@ -466,12 +467,12 @@ impl<'s> PassOn<'s> {
             })
         };
         let picked: Vec<u32> = (0..found.rows as u32).filter(is_match).collect();
-        let of: Vec<u32> = picked.iter().map(|&row| ranges[row as usize]).collect();
+        let of = gather(ranges, &picked);
         let live = &pipeline.steps[*at].planned.live;
         let mut rows = input.gather(&of, live);
         for &(column, var) in &reads.bound {
             if live.contains(&var) {
-                rows.columns[var] = gathered(&found.columns[column], &picked);
+                rows.columns[var] = gather(&found.columns[column], &picked);
             }
         }
         (rows, picked)
@@ -488,11 +489,8 @@ impl<'s> PassOn<'s> {
     ) -> Result<Bindings> {
         let Self { at, input, relation, reads, .. } = self;
         let live = &pipeline.steps[at + reads.filters].planned.live;
-        let keys: Vec<Vec<Cell>> = reads
-            .key
-            .iter()
-            .map(|&column| gathered(&piece.found.columns[column], picked))
-            .collect();
+        let keys: Vec<Vec<Cell>> =
+            reads.key.iter().map(|&column| gather(&piece.found.columns[column], picked)).collect();
         let keys: Vec<&[Cell]> = keys.iter().map(Vec::as_slice).collect();
         let mut there = Vec::with_capacity(rows.rows);
         let main = &relation.paths[0];
@@ -505,16 +503,12 @@ impl<'s> PassOn<'s> {
             })
         };
         let kept: Vec<u32> = (0..found.rows).filter(is_match).map(|row| row as u32).collect();
-        rows = rows.gather(&gathered(&there, &kept), live);
+        rows = rows.gather(&gather(&there, &kept), live);
         for &(column, var) in &reads.fetched_bound {
             if live.contains(&var) {
-                rows.columns[var] = gathered(&found.columns[column], &kept);
+                rows.columns[var] = gather(&found.columns[column], &kept);
             }
         }
         Ok(rows)
     }
-}
-
-fn gathered<T: Copy>(column: &[T], rows: &[u32]) -> Vec<T> {
-    rows.iter().map(|&row| column[row as usize]).collect()
 }

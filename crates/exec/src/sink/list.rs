@@ -10,7 +10,7 @@ use crate::sink::top_k::TopK;
 use crate::sink::{Sink, head_columns};
 use crate::table::ROWS_MAX;
 use crate::value::cell::Cell;
-use crate::value::columns::Columns;
+use crate::value::columns::{Columns, gather};
 use crate::value::sort;
 use plan::Var;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl ListSink<'_> {
             first.note(self.list.columns[order[0].0][row as usize], context.interner);
         }
         for column in &mut self.list.columns {
-            *column = sorted.iter().map(|&row| column[row as usize]).collect();
+            *column = gather(column, &sorted);
         }
         self.list.rows = sorted.len();
         Ok(())

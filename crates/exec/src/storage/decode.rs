@@ -1,6 +1,5 @@
 //! Decodes rows of the store into cells, for `access_path.rs`.
 
-use crate::expr::Made;
 use crate::storage::access_path::StoredPath;
 use crate::value::cell::{Cell, Interner, push_small_ints};
 use crate::value::columns::Columns;
@@ -248,10 +247,7 @@ impl StoredPath {
             {
                 Ok(interner.text(self.text(bytes.get(i))?))
             }
-            _ => Ok(match self.value_made(column, value, i)? {
-                Made::Cell(cell) => cell,
-                Made::Value(value) => interner.take(value),
-            }),
+            _ => Ok(self.value_made(column, value, i)?.into_cell(interner)),
         }
     }
 

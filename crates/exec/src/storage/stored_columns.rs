@@ -21,6 +21,8 @@ pub(crate) struct StoredColumns<'b> {
     batch: &'b Batch,
     /// The heaps of value columns, once checked.
     heaps: Vec<OnceCell<Heap<'b>>>,
+    /// The heap of keys that are texts, once checked.
+    key_heap: OnceCell<Heap<'b>>,
     /// The key columns of encoded keys, once decoded; `None` if one does not fit.
     keys: OnceCell<Option<Vec<TypedColumn<'static>>>>,
 }
@@ -123,7 +125,7 @@ impl<'b> StoredColumns<'b> {
     /// The columns of a batch of this path.
     pub(crate) fn new(path: &'b StoredPath, batch: &'b Batch) -> Self {
         let heaps = batch.values.iter().map(|_| OnceCell::new()).collect();
-        Self { path, batch, heaps, keys: OnceCell::new() }
+        Self { path, batch, heaps, key_heap: OnceCell::new(), keys: OnceCell::new() }
     }
 
     /// The values of a column that [`StoredPath::is_typed`]. The rows are counted from `start` on.
@@ -183,7 +185,7 @@ impl<'b> StoredColumns<'b> {
         rows: &Selection<'_>,
     ) -> Option<TypedColumn<'_>> {
         if self.path.has_raw_keys {
-            let (heap, is_ascii) = checked_heap(keys)?;
+            let (heap, is_ascii) = (*self.key_heap.get_or_init(|| checked_heap(keys)))?;
             let spans = spans(keys, start, rows);
             let texts = Texts { heap: Cow::Borrowed(heap), spans, is_ascii };
             return Some(TypedColumn::of(Values::Texts(texts)));

@@ -55,3 +55,8 @@ impl Columns {
         self.columns.iter().map(|column| (column.capacity() * size_of::<Cell>()) as u64).sum()
     }
 }
+
+/// The values of some rows.
+pub(crate) fn gather<T: Copy>(all: &[T], rows: &[u32]) -> Vec<T> {
+    rows.iter().map(|&row| all[row as usize]).collect()
+}

@@ -3,7 +3,7 @@
 //! Integers are exact: where a result does not fit, the row way reports it. A null is a mistake in
 //! arithmetic, which the row way reports too.
 
-use super::column::{Known, TypedColumn, Values};
+use super::column::{TypedColumn, Values};
 use super::compare::{Side, floats, ints, zip};
 use crate::expr::one_nan;
 use std::borrow::Cow;
@@ -66,7 +66,6 @@ pub(crate) fn binary<'v>(
             .map(|ints| TypedColumn::of(Values::Ints(Cow::Owned(ints))));
     }
     let (a, b) = (as_floats(a)?, as_floats(b)?);
-    let (a, b) = (a.side(), b.side());
     let floats = match by {
         Binary::Add => zip(&a, &b, rows, |a, b| one_nan(a + b)),
         Binary::Sub => zip(&a, &b, rows, |a, b| one_nan(a - b)),
@@ -91,8 +90,7 @@ pub(crate) fn unary<'v>(by: Unary, a: &TypedColumn<'_>, rows: usize) -> Option<T
         };
         return ints.map(|ints| TypedColumn::of(Values::Ints(Cow::Owned(ints))));
     }
-    let a = as_floats(a)?;
-    let (a, none) = (a.side(), Side::Same(0.0));
+    let (a, none) = (as_floats(a)?, Side::Same(0.0));
     let floats = match by {
         Unary::Minus => zip(&a, &none, rows, |a, _| one_nan(-a)),
         Unary::Abs => zip(&a, &none, rows, |a, _| one_nan(a.abs())),
@@ -141,30 +139,9 @@ fn checked(
 }
 
 /// Numbers as floats.
-enum AsFloats<'s> {
-    Each(Cow<'s, [f64]>),
-    Same(f64),
-}
-
-impl AsFloats<'_> {
-    fn side(&self) -> Side<'_, f64> {
-        match self {
-            Self::Each(floats) => Side::Each(floats),
-            Self::Same(float) => Side::Same(*float),
-        }
+fn as_floats<'s>(column: &'s TypedColumn<'_>) -> Option<Side<'s, f64>> {
+    match ints(column) {
+        Some(ints) => Some(ints.map(|int| int as f64)),
+        None => floats(column),
     }
-}
-
-fn as_floats<'s>(column: &'s TypedColumn<'_>) -> Option<AsFloats<'s>> {
-    if let Values::Known(Known::Int(int)) = column.values {
-        return Some(AsFloats::Same(int as f64));
-    }
-    if let Values::Ints(ints) = &column.values {
-        let floats = ints.iter().map(|&int| int as f64).collect();
-        return Some(AsFloats::Each(Cow::Owned(floats)));
-    }
-    Some(match floats(column)? {
-        Side::Each(floats) => AsFloats::Each(Cow::Borrowed(floats)),
-        Side::Same(float) => AsFloats::Same(float),
-    })
 }

@@ -2,6 +2,7 @@
 
 use crate::expr::{Computer, Made};
 use crate::value::cell::{Cell, Interner};
+use crate::value::columns::gather;
 use model::Value;
 use std::borrow::Cow;
 
@@ -160,10 +161,7 @@ impl<'v> TypedColumn<'v> {
 
     /// The value of a row.
     pub(crate) fn value(&self, row: usize, computer: &Computer<'_>) -> Value {
-        match self.made(row) {
-            Made::Cell(cell) => computer.interner.value(cell),
-            Made::Value(value) => value,
-        }
+        computer.value_of(self.made(row))
     }
 
     /// The cells of all `rows` rows. If they are not compared, equal texts may get several cells.
@@ -176,23 +174,13 @@ impl<'v> TypedColumn<'v> {
         let Self { values, nulls } = self;
         let mut cells: Vec<Cell> = match values {
             Values::Known(known) => {
-                let cell = match known.made() {
-                    Made::Cell(cell) => cell,
-                    Made::Value(value) => interner.take(value),
-                };
-                vec![cell; rows]
+                vec![known.made().into_cell(interner); rows]
             }
             Values::Bools(bools) => bools.into_iter().map(Cell::bool).collect(),
             Values::Ints(ints) => ints.iter().map(|&int| interner.int(int)).collect(),
             Values::Floats(floats) => floats.iter().map(|&float| interner.float(float)).collect(),
             Values::Texts(texts) => text_cells(&texts, nulls.as_deref(), is_compared, interner),
-            Values::Mixed(made) => {
-                let cell = |made| match made {
-                    Made::Cell(cell) => cell,
-                    Made::Value(value) => interner.take(value),
-                };
-                made.into_iter().map(cell).collect()
-            }
+            Values::Mixed(made) => made.into_iter().map(|made| made.into_cell(interner)).collect(),
         };
         for (cell, _) in cells.iter_mut().zip(nulls.iter().flatten()).filter(|(_, null)| **null) {
             *cell = Cell::NULL;
@@ -262,11 +250,6 @@ impl<'v> TypedColumn<'v> {
         };
         TypedColumn { values, nulls: self.nulls.clone() }
     }
-}
-
-/// The elements of some rows.
-fn gather<T: Copy>(all: &[T], rows: &[u32]) -> Vec<T> {
-    rows.iter().map(|&row| all[row as usize]).collect()
 }
 
 /// The values of one kind; `None` if a value that is not null has another.

@@ -6,14 +6,34 @@
 
 use super::column::{Known, Texts, TypedColumn, Values};
 use crate::expr::{Comparison, Computer};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// One side of a kernel.
-pub(crate) enum Side<'s, T> {
+pub(crate) enum Side<'s, T: Copy> {
     /// A value for each row.
-    Each(&'s [T]),
+    Each(Cow<'s, [T]>),
     /// The same value for all rows.
     Same(T),
+}
+
+impl<T: Copy> Side<'_, T> {
+    /// The value of a row.
+    #[inline]
+    pub(crate) fn at(&self, row: usize) -> T {
+        match self {
+            Self::Each(values) => values[row],
+            Self::Same(value) => *value,
+        }
+    }
+
+    /// A side of other values.
+    pub(crate) fn map<R: Copy>(&self, of: impl Fn(T) -> R) -> Side<'static, R> {
+        match self {
+            Self::Each(values) => Side::Each(values.iter().map(|&value| of(value)).collect()),
+            Self::Same(value) => Side::Same(of(*value)),
+        }
+    }
 }
 
 /// Applies a function to each row of two sides.
@@ -25,7 +45,9 @@ pub(crate) fn zip<T: Copy, R>(
     apply: impl Fn(T, T) -> R,
 ) -> Vec<R> {
     match (a, b) {
-        (Side::Each(a), Side::Each(b)) => a.iter().zip(*b).map(|(&a, &b)| apply(a, b)).collect(),
+        (Side::Each(a), Side::Each(b)) => {
+            a.iter().zip(b.iter()).map(|(&a, &b)| apply(a, b)).collect()
+        }
         (Side::Each(a), &Side::Same(b)) => a.iter().map(|&a| apply(a, b)).collect(),
         (&Side::Same(a), Side::Each(b)) => b.iter().map(|&b| apply(a, b)).collect(),
         (&Side::Same(a), &Side::Same(b)) => (0..rows).map(|_| apply(a, b)).collect(),
@@ -79,8 +101,8 @@ fn values_hold(
     if let (Some(a), Some(b)) = (ints(a), ints(b)) {
         return Some(hold(by, &a, &b, rows));
     }
-    if let (Some(a), Some(b)) = (order_keys(a), order_keys(b)) {
-        return Some(hold(by, &a.side(), &b.side(), rows));
+    if let (Some(a), Some(b)) = (floats(a), floats(b)) {
+        return Some(hold(by, &a.map(order_key), &b.map(order_key), rows));
     }
     if let Some(holds) = ints_and_floats(by, a, b, rows) {
         return Some(holds);
@@ -110,7 +132,7 @@ fn hold<T: Copy + PartialOrd>(
 
 pub(crate) fn ints<'s>(column: &'s TypedColumn<'_>) -> Option<Side<'s, i64>> {
     match &column.values {
-        Values::Ints(ints) => Some(Side::Each(ints)),
+        Values::Ints(ints) => Some(Side::Each(Cow::Borrowed(ints))),
         Values::Known(Known::Int(int)) => Some(Side::Same(*int)),
         _ => None,
     }
@@ -118,42 +140,18 @@ pub(crate) fn ints<'s>(column: &'s TypedColumn<'_>) -> Option<Side<'s, i64>> {
 
 pub(crate) fn floats<'s>(column: &'s TypedColumn<'_>) -> Option<Side<'s, f64>> {
     match &column.values {
-        Values::Floats(floats) => Some(Side::Each(floats)),
+        Values::Floats(floats) => Some(Side::Each(Cow::Borrowed(floats))),
         Values::Known(Known::Float(float)) => Some(Side::Same(*float)),
         _ => None,
     }
 }
 
-fn bools<'s>(column: &'s TypedColumn<'_>) -> Option<Side<'s, bool>> {
+pub(crate) fn bools<'s>(column: &'s TypedColumn<'_>) -> Option<Side<'s, bool>> {
     match &column.values {
-        Values::Bools(bools) => Some(Side::Each(bools)),
+        Values::Bools(bools) => Some(Side::Each(Cow::Borrowed(bools))),
         Values::Known(Known::Bool(bool)) => Some(Side::Same(*bool)),
         _ => None,
     }
-}
-
-/// Floats as integers in the order of conditions.
-enum OrderKeys {
-    Each(Vec<i64>),
-    Same(i64),
-}
-
-impl OrderKeys {
-    fn side(&self) -> Side<'_, i64> {
-        match self {
-            Self::Each(keys) => Side::Each(keys),
-            Self::Same(key) => Side::Same(*key),
-        }
-    }
-}
-
-fn order_keys(column: &TypedColumn<'_>) -> Option<OrderKeys> {
-    Some(match floats(column)? {
-        Side::Each(floats) => {
-            OrderKeys::Each(floats.iter().map(|&float| order_key(float)).collect())
-        }
-        Side::Same(float) => OrderKeys::Same(order_key(float)),
-    })
 }
 
 /// An integer with the order that a float has in conditions.
@@ -181,16 +179,9 @@ fn ints_and_floats(
     {
         return Some(hold(by, &ints_of, &Side::Same(int), rows));
     }
-    let int = |row: usize| match &ints_of {
-        Side::Each(ints) => ints[row],
-        Side::Same(int) => *int,
-    };
-    let float = |row: usize| match &floats_of {
-        Side::Each(floats) => floats[row],
-        Side::Same(float) => *float,
-    };
     let holds = |row| {
-        let (int, float) = (model::Value::Int(int(row)), model::Value::Float(float(row)));
+        let (int, float) =
+            (model::Value::Int(ints_of.at(row)), model::Value::Float(floats_of.at(row)));
         // Numbers always have an order.
         function::compare(&int, &float).is_some_and(|order| by.of(order))
     };
@@ -256,16 +247,11 @@ pub(crate) fn same(
     rows: usize,
     computer: &Computer<'_>,
 ) -> Vec<bool> {
-    let bits = |floats: Side<'_, f64>| match floats {
-        Side::Each(floats) => {
-            OrderKeys::Each(floats.iter().map(|float| float.to_bits().cast_signed()).collect())
-        }
-        Side::Same(float) => OrderKeys::Same(float.to_bits().cast_signed()),
-    };
+    let bits = |float: f64| float.to_bits().cast_signed();
     let found = if let (Some(a), Some(b)) = (ints(a), ints(b)) {
         Some(hold(Comparison::Eq, &a, &b, rows))
     } else if let (Some(a), Some(b)) = (floats(a), floats(b)) {
-        Some(hold(Comparison::Eq, &bits(a).side(), &bits(b).side(), rows))
+        Some(hold(Comparison::Eq, &a.map(bits), &b.map(bits), rows))
     } else if let (Some(a), Some(b)) = (bools(a), bools(b)) {
         Some(hold(Comparison::Eq, &a, &b, rows))
     } else {

@@ -1,6 +1,7 @@
 //! Evaluates nodes for selected rows of a batch.
 
 use super::column::{Known, Texts, TypedColumn, Values};
+use super::compare::Side;
 use super::node::Node;
 use super::selection::{Selection, merged};
 use super::{arithmetic, compare, text};
@@ -224,31 +225,17 @@ fn values_of_one_kind<'v>(
     match first.map(|column| &column.values) {
         None => Some(Values::Known(Known::Null)),
         Some(Values::Ints(_) | Values::Known(Known::Int(_))) => {
-            let get = |column: &TypedColumn<'_>, row: usize| match &column.values {
-                Values::Ints(ints) => Some(ints[row]),
-                Values::Known(Known::Int(int)) => Some(*int),
-                Values::Known(Known::Null) => Some(0),
-                _ => None,
-            };
-            Some(Values::Ints(Cow::Owned(scattered(parts, rows, vec![0; count], get)?)))
+            let ints = scattered(parts, rows, vec![0; count], compare::ints)?;
+            Some(Values::Ints(Cow::Owned(ints)))
         }
         Some(Values::Floats(_) | Values::Known(Known::Float(_))) => {
-            let get = |column: &TypedColumn<'_>, row: usize| match &column.values {
-                Values::Floats(floats) => Some(floats[row]),
-                Values::Known(Known::Float(float)) => Some(*float),
-                Values::Known(Known::Null) => Some(0.0),
-                _ => None,
-            };
-            Some(Values::Floats(Cow::Owned(scattered(parts, rows, vec![0.0; count], get)?)))
+            let zeros = vec![0.0; count];
+            let floats = scattered(parts, rows, zeros, compare::floats)?;
+            Some(Values::Floats(Cow::Owned(floats)))
         }
         Some(Values::Bools(_) | Values::Known(Known::Bool(_))) => {
-            let get = |column: &TypedColumn<'_>, row: usize| match &column.values {
-                Values::Bools(bools) => Some(bools[row]),
-                Values::Known(Known::Bool(bool)) => Some(*bool),
-                Values::Known(Known::Null) => Some(false),
-                _ => None,
-            };
-            Some(Values::Bools(scattered(parts, rows, vec![false; count], get)?))
+            let bools = scattered(parts, rows, vec![false; count], compare::bools);
+            bools.map(Values::Bools)
         }
         Some(Values::Texts(_) | Values::Known(Known::Text(_))) => {
             scattered_texts(parts, rows, count).map(Values::Texts)
@@ -257,15 +244,21 @@ fn values_of_one_kind<'v>(
     }
 }
 
+/// The values that `side` reads of the parts, over fillers; `None` if it does not read a part that
+/// has values.
 fn scattered<T: Copy>(
     parts: &[(Vec<u32>, TypedColumn<'_>)],
     rows: &Selection<'_>,
     mut all: Vec<T>,
-    get: impl Fn(&TypedColumn<'_>, usize) -> Option<T>,
+    side: impl for<'s> Fn(&'s TypedColumn<'_>) -> Option<Side<'s, T>>,
 ) -> Option<Vec<T>> {
     for (part, column) in parts {
+        if matches!(column.values, Values::Known(Known::Null)) {
+            continue;
+        }
+        let side = side(column)?;
         for (row, position) in rows.positions(part).enumerate() {
-            all[position] = get(column, row)?;
+            all[position] = side.at(row);
         }
     }
     Some(all)
