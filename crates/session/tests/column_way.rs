@@ -50,10 +50,15 @@ impl Tables {
             ("zero".to_owned(), Value::Float(-0.0)),
         ]);
         let names = "i, j, f, g, b, c, s, t, a";
-        for (name, key) in [("words", "k: Int => n: String"), ("bytes", "n: String, k: Int =>")] {
-            let comma = if key.ends_with("=>") { "" } else { "," };
-            let script =
-                format!("?[k, n, {names}] <- $rows :create {name} {{{key}{comma} {COLUMNS}}}");
+        // No condition bounds the first key column: rows that a range skips do not fail.
+        for (name, key, first) in [
+            ("words", "z: Int, k: Int => n: String,", "0"),
+            ("bytes", "z: String, n: String, k: Int =>", "'z'"),
+        ] {
+            let script = format!(
+                "r[k, n, {names}] <- $rows ?[z, k, n, {names}] := r[k, n, {names}], z = {first} \
+                 :create {name} {{{key} {COLUMNS}}}"
+            );
             engine
                 .run(&script, &parameters)
                 .unwrap_or_else(|error| panic!("{}", error.render(&script)));
