@@ -122,7 +122,7 @@ fn of_array(array: &ArrayRef, name: &str, depth: usize) -> Result<Series> {
         }
         DataType::Timestamp(_, None) => {
             let what = format!("column `{name}` holds times without a time zone");
-            return Err(refused(format!("{what}\nhint: say of which zone they are, UTC say")));
+            return Err(refused(format!("{what}\nhint: give them a time zone, such as UTC")));
         }
         other => {
             let what = format!("column `{name}` is of the Arrow type {other}");
