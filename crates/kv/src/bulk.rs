@@ -55,9 +55,8 @@ impl KvBulk {
         }
         for (_, tables) in self.written.drain(..) {
             for table in tables {
-                inner.context.table_leaves(&table);
                 // Best effort: the next opening removes tables that the manifest does not name.
-                let _ = inner.context.remove_table(&table);
+                let _ = inner.context.discard_table(&table);
             }
         }
     }

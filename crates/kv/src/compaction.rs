@@ -102,12 +102,13 @@ impl Inner {
     ) -> Vec<Chosen<'a>> {
         let (mut chosen, mut bytes) = (Vec::new(), 0);
         for entry in trees {
-            let is_small = entry.tree.is_small();
+            let table_bytes = entry.tree.table_bytes();
+            let is_small = table_bytes <= self.context.options.shared_bytes_max;
             if !chosen.is_empty() && !is_small {
                 continue; // it has its own turn
             }
             let Some(announced) = self.announce(entry, || choose(&entry.tree)) else { continue };
-            bytes += entry.tree.table_bytes();
+            bytes += table_bytes;
             chosen.push(Chosen { entry, announced });
             if !is_small || bytes >= SMALL_BYTES_A_STEP || chosen.len() == TREES_A_STEP {
                 break;
@@ -124,7 +125,8 @@ impl Inner {
         let mut edits = Vec::with_capacity(chosen.len());
         if let Err(error) = self.write_chosen(chosen, &protected, &go_on, &mut edits) {
             let own = |edit: &TreeEdit| self.discard(edit, |meta| meta.shared.is_none());
-            edits.iter().try_for_each(|(_, edit)| own(edit))?;
+            // Best effort: the next opening removes what is left.
+            let _ = edits.iter().try_for_each(|(_, edit)| own(edit));
             return Err(tree_error(error));
         }
         let _guard = self.maintenance.lock();
@@ -180,8 +182,7 @@ impl Inner {
         let new = edit.added.iter().map(|added| &added.meta);
         // A table that only moves still belongs to its tree.
         for meta in new.filter(|meta| !edit.removed.contains(&meta.id) && which(meta)) {
-            self.context.table_leaves(meta);
-            self.context.remove_table(meta).map_err(env_error)?;
+            self.context.discard_table(meta).map_err(env_error)?;
         }
         Ok(())
     }

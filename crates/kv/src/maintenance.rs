@@ -212,8 +212,7 @@ impl Inner {
             // discarded, and written again when there are descriptors.
             let added = flushed.iter().flat_map(|(_, done)| &done.edit.added);
             for added in added.filter(|added| added.meta.shared.is_none()) {
-                self.context.table_leaves(&added.meta);
-                let _ = self.context.remove_table(&added.meta);
+                let _ = self.context.discard_table(&added.meta);
             }
             return Err(tree_error(error));
         }

@@ -20,7 +20,7 @@ const FILES_MAX: usize = 8;
 pub(crate) struct SharedWriters {
     context: Arc<Context>,
     writers: Vec<Arc<SharedWriter>>,
-    /// Keyspaces so far with each name before the colon.
+    /// How many names with a colon have begun with each name.
     seen: HashMap<String, usize>,
 }
 
@@ -33,12 +33,14 @@ impl SharedWriters {
     /// The file for the next keyspace, which has this name. A name
     /// without a colon has the first file to itself among those that belong together.
     pub(crate) fn of(&mut self, name: &str) -> &Arc<SharedWriter> {
-        let seen = self.seen.entry(name.split(':').next().unwrap_or(name).to_owned()).or_default();
-        let place = match name.contains(':') {
-            false => 0,
-            true => 1 + *seen % (FILES_MAX - 1),
+        let place = match name.split_once(':') {
+            None => 0,
+            Some((base, _)) => {
+                let seen = self.seen.entry(base.to_owned()).or_default();
+                *seen += 1;
+                1 + (*seen - 1) % (FILES_MAX - 1)
+            }
         };
-        *seen += usize::from(name.contains(':'));
         while self.writers.len() <= place {
             self.writers.push(SharedWriter::new(&self.context));
         }

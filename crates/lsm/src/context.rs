@@ -188,6 +188,15 @@ impl Context {
         }
     }
 
+    /// Gives up a table that no manifest names, with its file.
+    ///
+    /// # Errors
+    /// As [`Context::remove_table`].
+    pub fn discard_table(&self, table: &TableMeta) -> env::Result<()> {
+        self.table_leaves(table);
+        self.remove_table(table)
+    }
+
     /// Removes the file of a table that left and that nothing reads any more; a shared file with
     /// the last of its tables.
     ///

@@ -258,8 +258,7 @@ impl Drop for RunWriter {
         }
         // Best effort: opening the database removes what the manifest does not name.
         for meta in self.done.iter().filter(|meta| meta.shared.is_none()) {
-            self.context.table_leaves(meta);
-            let _ = self.context.env.remove(&self.context.path_of(meta));
+            let _ = self.context.discard_table(meta);
         }
         if let Some(Open { folder, at: At::Own(path), builder, .. }) = self.open.take() {
             self.context.table_written(folder, 0);

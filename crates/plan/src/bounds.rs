@@ -5,6 +5,7 @@
 //! conditions stay in the body and are checked for every row. A range only skips rows that would
 //! fail them.
 
+use crate::cost;
 use crate::ir::{Expr, Literal, Rule, Var};
 
 /// A range of column values, derived from conditions that are still checked later.
@@ -31,6 +32,18 @@ pub(crate) enum Selectivity {
     Stretch,
     /// A single value.
     Point,
+}
+
+impl Selectivity {
+    /// Estimated share of the rows that a range leaves. `point` is the share of a single value.
+    pub(crate) fn share(self, point: impl FnOnce() -> f64) -> f64 {
+        match self {
+            Self::Nothing => 1.0,
+            Self::OneSide => cost::HALF_RANGE_SHARE,
+            Self::Stretch => cost::RANGE_SHARE,
+            Self::Point => point(),
+        }
+    }
 }
 
 impl RangeHint {

@@ -1,5 +1,6 @@
 //! The interface through which planning reads the catalog.
 
+use crate::ir::Var;
 use function::UserAggregate;
 use model::Type;
 use std::sync::Arc;
@@ -60,6 +61,20 @@ pub struct AccessPath {
     /// Statistics of the prefixes of `keys`, as far as known. `prefixes[0]` is for the first
     /// column.
     pub prefixes: Vec<PrefixStatistics>,
+}
+
+impl AccessPath {
+    /// Whether the path contains all columns that an atom uses.
+    pub(crate) fn covers_atom(&self, args: &[Option<Var>]) -> bool {
+        let mut asked = args.iter().enumerate().filter(|(_, var)| var.is_some());
+        asked.all(|(column, _)| self.covers.contains(&column))
+    }
+
+    /// Estimated rows, of `rows`, whose keys begin with one prefix of this many columns, if there
+    /// are no statistics of the prefix.
+    pub(crate) fn rows_unknown(&self, rows: f64, prefix: usize) -> f64 {
+        rows.powf(1.0 - prefix as f64 / self.keys.len() as f64)
+    }
 }
 
 /// Statistics of the values of a key prefix.

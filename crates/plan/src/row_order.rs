@@ -387,9 +387,7 @@ impl<'a> Search<'a> {
 
     /// Rows that each row of a path counts as: a lookup, if the path lacks a column.
     fn row_cost(&self, atom: &Atom<'_>, path: usize) -> f64 {
-        let covers = &self.sizes.infos[atom.stored].paths[path].covers;
-        let mut asked = atom.args.iter().enumerate().filter(|(_, var)| var.is_some());
-        match asked.all(|(column, _)| covers.contains(&column)) {
+        match self.sizes.infos[atom.stored].paths[path].covers_atom(atom.args) {
             true => 1.0,
             false => 1.0 + cost::LOOK_UP_ROWS as f64,
         }
@@ -486,17 +484,12 @@ fn range_rows(info: &RelationInfo, path: usize, prefix: usize, selectivity: Sele
         0 => all,
         _ => match path.prefixes.get(prefix - 1) {
             Some(known) => all / known.values.max(1.0),
-            None => all.powf(1.0 - prefix as f64 / path.keys.len() as f64),
+            None => path.rows_unknown(all, prefix),
         },
     };
-    let share = match selectivity {
-        Selectivity::Nothing => 1.0,
-        Selectivity::OneSide => cost::HALF_RANGE_SHARE,
-        Selectivity::Stretch => cost::RANGE_SHARE,
-        Selectivity::Point => match path.prefixes.get(prefix) {
-            Some(known) => (all / known.values.max(1.0) / with_prefix).min(1.0),
-            None => cost::RANGE_SHARE,
-        },
+    let of_point = || match path.prefixes.get(prefix) {
+        Some(known) => (all / known.values.max(1.0) / with_prefix).min(1.0),
+        None => cost::RANGE_SHARE,
     };
-    with_prefix * share
+    with_prefix * selectivity.share(of_point)
 }

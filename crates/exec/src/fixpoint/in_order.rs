@@ -2,7 +2,7 @@
 //!
 //! If the trial gives up, the plan that sorts starts from the beginning.
 
-use super::Fixpoint;
+use super::{Fixpoint, Trial};
 use crate::batch_size::Wanted;
 use crate::context::ExecContext;
 use crate::error::{Error, Result};
@@ -89,29 +89,12 @@ impl Fixpoint<'_> {
         wanted: usize,
         out: &mut dyn RowOutput,
     ) -> Result<bool> {
-        let plan = &in_order.plan;
-        self.index_for(plan)?;
-        let variables = self.context.plan.program.rules[rule].variables.len();
-        let mut body = Pipeline::new(plan, variables, &self.context.computer())?;
-        body.clock = self.clock_of(plan);
-        body.first_rows = wanted;
-        body.try_with((sorting.cost as u64).max(ROWS_BEFORE));
-        let mark = self.context.interner.mark();
-        let has_failed = match body.run(&self.context, out) {
-            // The plan that sorts may read fewer or shorter values, and may not evaluate an
-            // expression for the row for which it fails.
-            Err(Error::Limit(_) | Error::Value(_)) => true,
-            other => {
-                other?;
-                false
-            }
-        };
-        self.record(plan, body.clock.take());
-        if has_failed || body.is_given_up() {
-            drop(body);
-            self.context.interner.sweep(&mark, &mut |_| {});
-            return Ok(false);
-        }
-        Ok(true)
+        let rows_max = (sorting.cost as u64).max(ROWS_BEFORE);
+        let trial = Trial { plan: &in_order.plan, rule, rows_max };
+        let set_up = |body: &mut Pipeline<'_>| body.first_rows = wanted;
+        // The plan that sorts may read fewer or shorter values, and may not evaluate an expression
+        // for the row for which it fails.
+        let abandons = |error: &Error| matches!(error, Error::Limit(_) | Error::Value(_));
+        Ok(self.run_trial(&trial, set_up, out, abandons)?.is_some())
     }
 }

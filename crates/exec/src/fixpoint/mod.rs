@@ -26,7 +26,7 @@ use crate::sink::list::ListSink;
 use crate::sink::meet::{MeetSink, join_best};
 use crate::sink::set::SetSink;
 use crate::sink::top_k::TopK;
-use crate::sink::{PendingRows, Serial, Sink, plain_columns};
+use crate::sink::{PendingRows, RowOutput, Serial, Sink, plain_columns};
 use crate::storage::relation_source::Readable;
 use crate::table::Table;
 use crate::table::derived::Marks;
@@ -68,6 +68,13 @@ pub struct Fixpoint<'a> {
     tried: HashMap<usize, u64>,
     /// Measurements, for `::explain analyze`.
     pub profile: Option<Profile>,
+}
+
+/// A plan of a rule that may be abandoned, and the rows that it may read.
+struct Trial<'p> {
+    plan: &'p PipelinePlan,
+    rule: usize,
+    rows_max: u64,
 }
 
 impl<'a> Fixpoint<'a> {
@@ -449,30 +456,19 @@ impl<'a> Fixpoint<'a> {
         if rows_max == 0 {
             return Ok(false);
         }
-        self.index_for(&tried.plan)?;
-        let variables = self.context.plan.program.rules[rule].variables.len();
-        let mut body = Pipeline::new(&tried.plan, variables, &self.context.computer())?;
-        body.clock = self.clock_of(&tried.plan);
-        body.set_enough(sink.enough());
-        body.set_hints(self.hints.clone());
-        body.try_with(rows_max);
+        let (enough, hints) = (sink.enough(), self.hints.clone());
+        let set_up = |body: &mut Pipeline<'_>| {
+            body.set_enough(enough);
+            body.set_hints(hints);
+        };
         // Rows of an abandoned order must not be seen: they would be counted twice.
         let mut waiting = PendingRows::default();
-        let mark = self.context.interner.mark();
-        let is_over_limit = match body.run(&self.context, &mut waiting) {
-            // The other order may read fewer or shorter values.
-            Err(Error::Limit(_)) => true,
-            other => {
-                other?;
-                false
-            }
-        };
-        self.record(&tried.plan, body.clock.take());
-        let is_given_up = is_over_limit || body.is_given_up();
-        self.tried.insert(key, if is_given_up { 0 } else { body.rows_left() });
-        if is_given_up {
-            drop((body, waiting));
-            self.context.interner.sweep(&mark, &mut |_| {});
+        // The other order may read fewer or shorter values.
+        let abandons = |error: &Error| matches!(error, Error::Limit(_));
+        let trial = Trial { plan: &tried.plan, rule, rows_max };
+        let rows_left = self.run_trial(&trial, set_up, &mut waiting, abandons)?;
+        self.tried.insert(key, rows_left.unwrap_or(0));
+        if rows_left.is_none() {
             return Ok(false);
         }
         for rows in waiting.found {
@@ -481,6 +477,43 @@ impl<'a> Fixpoint<'a> {
             }
         }
         Ok(true)
+    }
+
+    /// Runs a plan that may be abandoned: it has read too many rows, or an error that `abandons`
+    /// says came up. Returns the rows that it might still have read; `None` if it was abandoned.
+    /// Then `out` must be dropped, since what was interned is forgotten.
+    ///
+    /// # Errors
+    /// What stops the query.
+    fn run_trial(
+        &mut self,
+        trial: &Trial<'_>,
+        set_up: impl FnOnce(&mut Pipeline<'_>),
+        out: &mut dyn RowOutput,
+        abandons: impl FnOnce(&Error) -> bool,
+    ) -> Result<Option<u64>> {
+        let plan = trial.plan;
+        self.index_for(plan)?;
+        let variables = self.context.plan.program.rules[trial.rule].variables.len();
+        let mut body = Pipeline::new(plan, variables, &self.context.computer())?;
+        body.clock = self.clock_of(plan);
+        set_up(&mut body);
+        body.try_with(trial.rows_max);
+        let mark = self.context.interner.mark();
+        let has_failed = match body.run(&self.context, out) {
+            Err(error) if abandons(&error) => true,
+            other => {
+                other?;
+                false
+            }
+        };
+        self.record(plan, body.clock.take());
+        if has_failed || body.is_given_up() {
+            drop(body);
+            self.context.interner.sweep(&mark, &mut |_| {});
+            return Ok(None);
+        }
+        Ok(Some(body.rows_left()))
     }
 
     /// Builds the indexes that a body's joins need.

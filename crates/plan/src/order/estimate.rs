@@ -97,7 +97,7 @@ impl Orderer<'_> {
                 _ if prefix > best_value.0 => true,
                 0 => selectivity > best_value.1,
                 _ if best_value.1 > Selectivity::Nothing => false,
-                _ if self.covers(path, args) => selectivity > Selectivity::Nothing,
+                _ if path.covers_atom(args) => selectivity > Selectivity::Nothing,
                 _ => {
                     selectivity == Selectivity::Point
                         && self.values(stored, path, prefix) >= cost::LOOK_UP_ROWS as f64
@@ -108,12 +108,6 @@ impl Orderer<'_> {
             }
         }
         best
-    }
-
-    /// Whether the path contains all columns that an atom uses.
-    fn covers(&self, path: &AccessPath, args: &[Option<Var>]) -> bool {
-        let mut asked = args.iter().enumerate().filter(|(_, var)| var.is_some());
-        asked.all(|(column, _)| path.covers.contains(&column))
     }
 
     pub(super) fn stored_fanout(
@@ -132,7 +126,7 @@ impl Orderer<'_> {
             _ if prefix >= path.keys.len() => 1.0,
             _ => match path.prefixes.get(prefix - 1) {
                 Some(known) => self.found(stored, &path.keys[..prefix], args, known),
-                None => rows.powf(1.0 - prefix as f64 / path.keys.len() as f64),
+                None => path.rows_unknown(rows, prefix),
             },
         };
         let bound = args.iter().enumerate().filter(|(column, var)| {
@@ -182,12 +176,8 @@ impl Orderer<'_> {
     fn share(&self, stored: usize, path: usize, prefix: usize, args: &[Option<Var>]) -> f64 {
         let path = &self.sizes.infos[stored].paths[path];
         let hint = self.range(path.keys.get(prefix).copied(), args);
-        match hint.map_or(Selectivity::Nothing, |hint| hint.selectivity()) {
-            Selectivity::Nothing => 1.0,
-            Selectivity::OneSide => cost::HALF_RANGE_SHARE,
-            Selectivity::Stretch => cost::RANGE_SHARE,
-            Selectivity::Point => 1.0 / self.values(stored, path, prefix),
-        }
+        let selectivity = hint.map_or(Selectivity::Nothing, |hint| hint.selectivity());
+        selectivity.share(|| 1.0 / self.values(stored, path, prefix))
     }
 
     /// Estimated number of distinct values of the key column after a prefix, for one value of the
