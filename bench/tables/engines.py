@@ -1,0 +1,198 @@
+"""The engines: each loads the tables with the same indexes, and answers a question."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from questions import QUARTER, Question
+
+COLUMNS = {
+    "posts": ("id", "author, ts, lang, score, body"),
+    "users": ("id", "name, city"),
+    "tags": ("post, tag", ""),
+    "follows": ("src, dst", ""),
+    "spare": ("id", "author, ts, lang, score, body"),
+}
+"""Key and value columns of each table."""
+
+INDEXES = [("posts", "author, ts"), ("posts", "ts"), ("users", "city"), ("tags", "tag"), ("posts", "author")]
+"""The last is for SQL only: `author, ts` covers it in Datalog."""
+
+KINDS = {"name": "text", "city": "text", "lang": "text", "body": "text", "tag": "text", "score": "double"}
+
+
+def kind(column: str) -> str:
+    """The SQL type of a column."""
+    return KINDS.get(column, "bigint")
+
+
+def batches(folder: Path, name: str) -> Iterator[pa.Table]:
+    """The rows of a table, at most a million at a time."""
+    if name == "spare":
+        rows = pq.ParquetFile(folder / "posts.parquet").metadata.num_rows // QUARTER
+        left = rows
+        for part in batches(folder, "posts"):
+            if left > 0:
+                yield part.slice(0, left)
+            left -= part.num_rows
+        return
+    file = pq.ParquetFile(folder / f"{name}.parquet")
+    for batch in file.iter_batches(1_000_000):
+        yield pa.Table.from_batches([batch])
+
+
+class Engine(ABC):
+    """An engine with the tables in memory, or in a folder."""
+
+    @abstractmethod
+    def __init__(self, folder: Path | None, memory: str) -> None:
+        """Opens or creates the database. `memory` is such as "1GB"."""
+
+    @abstractmethod
+    def load(self, data: Path) -> None:
+        """Creates all tables and indexes."""
+
+    @abstractmethod
+    def ask(self, question: Question) -> Any:
+        """Rows, or an Arrow table."""
+
+    @abstractmethod
+    def undo(self, question: Question) -> None:
+        """Takes back what a change changed."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Closes the database."""
+
+
+class Quipu(Engine):
+    """Quipu."""
+
+    def __init__(self, folder: Path | None, memory: str) -> None:
+        import quipu
+
+        settings = {"cache": memory, "memory_limit": memory}
+        self.database = quipu.open(folder, **settings) if folder else quipu.open(**settings)
+
+    def load(self, data: Path) -> None:
+        kinds = {"text": "String", "double": "Float", "bigint": "Int"}
+        for name, (key, values) in COLUMNS.items():
+            typed = [
+                ", ".join(f"{column}: {kinds[kind(column)]}" for column in part.split(", ") if column)
+                for part in (key, values)
+            ]
+            self.database.run(f":create {name} {{{typed[0]}{' => ' if values else ''}{typed[1]}}}")
+            for batch in batches(data, name):
+                self.database.import_relations({name: batch})
+        for name, columns in INDEXES[:-1]:
+            self.database.run(f"::index create {name}:by_{columns.split(',')[0]} {{{columns}}}")
+
+    def ask(self, question: Question) -> Any:
+        result = self.database.run(question.script, question.params)
+        return pa.table(result) if question.as_arrow else result.rows()
+
+    def undo(self, question: Question) -> None:
+        assert question.undo is not None
+        self.database.run(question.undo[0])
+
+    def close(self) -> None:
+        self.database.close()
+
+
+class DuckDB(Engine):
+    """DuckDB, with two threads."""
+
+    def __init__(self, folder: Path | None, memory: str) -> None:
+        import duckdb
+
+        self.connection = duckdb.connect(str(folder / "tables.duckdb") if folder else ":memory:")
+        self.connection.execute("set threads to 2")
+        self.connection.execute(f"set memory_limit = '{memory}'")
+
+    def load(self, data: Path) -> None:
+        for name, (key, values) in COLUMNS.items():
+            columns = ", ".join(f"{column} {kind(column)}" for column in f"{key}, {values}".split(", ") if column)
+            self.connection.execute(f"create table {name} ({columns}, primary key ({key}))")
+            for batch in batches(data, name):
+                self.connection.register("batch", batch)
+                self.connection.execute(f"insert into {name} select * from batch")
+        for number, (name, columns) in enumerate(INDEXES):
+            self.connection.execute(f"create index index_{number} on {name} ({columns})")
+
+    def ask(self, question: Question) -> Any:
+        if question.as_arrow:
+            return self.connection.sql(question.sql).to_arrow_table()
+        used = {name: value for name, value in question.params.items() if f":{name}" in question.sql}
+        sql = re.sub(r":(\w+)", r"$\1", question.sql).replace("matches(", "regexp_matches(")
+        return self.connection.execute(sql, used or None).fetchall()
+
+    def undo(self, question: Question) -> None:
+        assert question.undo is not None
+        self.connection.execute(question.undo[1])
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+class SQLite(Engine):
+    """SQLite of Python's standard library, with a log and without syncing each commit."""
+
+    def __init__(self, folder: Path | None, memory: str) -> None:
+        self.connection = sqlite3.connect(folder / "tables.sqlite" if folder else ":memory:", isolation_level=None)
+        self.connection.execute("pragma journal_mode = wal")
+        self.connection.execute("pragma synchronous = normal")
+        size, unit = re.fullmatch(r"(\d+)([MG])B", memory).groups()  # type: ignore[union-attr]
+        kib = int(size) * (1 << 10 if unit == "M" else 1 << 20)
+        self.connection.execute(f"pragma cache_size = -{kib}")
+        patterns: dict[str, re.Pattern[str]] = {}
+
+        def matches(text: str, pattern: str) -> bool:
+            found = patterns.get(pattern) or patterns.setdefault(pattern, re.compile(pattern))
+            return found.search(text) is not None
+
+        self.connection.create_function("matches", 2, matches, deterministic=True)
+
+    def load(self, data: Path) -> None:
+        for name, (key, values) in COLUMNS.items():
+            columns = ", ".join(f"{column} {kind(column)}" for column in f"{key}, {values}".split(", ") if column)
+            if key == "id":
+                columns = columns.replace("id bigint", "id integer primary key")
+            else:
+                columns += f", primary key ({key})"
+            self.connection.execute(f"create table {name} ({columns}){'' if key == 'id' else ' without rowid'}")
+            for batch in batches(data, name):
+                self.connection.execute("begin")
+                places = ", ".join("?" * batch.num_columns)
+                for part in batch.to_batches(100_000):
+                    rows = zip(*(column.to_pylist() for column in part.columns), strict=True)
+                    self.connection.executemany(f"insert into {name} values ({places})", rows)
+                self.connection.execute("commit")
+        for number, (name, columns) in enumerate(INDEXES):
+            self.connection.execute(f"create index index_{number} on {name} ({columns})")
+        self.connection.execute("analyze")
+
+    def ask(self, question: Question) -> Any:
+        used = {name: value for name, value in question.params.items() if f":{name}" in question.sql}
+        found = self.connection.execute(question.sql, used)
+        rows = found.fetchall()
+        if not question.as_arrow:
+            return rows
+        names = [column[0] for column in found.description]
+        return pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)))
+
+    def undo(self, question: Question) -> None:
+        assert question.undo is not None
+        self.connection.execute(question.undo[1])
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+ENGINES: dict[str, Callable[[Path | None, str], Engine]] = {"quipu": Quipu, "duckdb": DuckDB, "sqlite": SQLite}
