@@ -34,7 +34,7 @@ MEMORY ?= 512MB
 MEMORY_DATA ?= 544MB
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady differ differ-times fuzz flips props sim isolation kill kill-fork kill-exit kill-python full-disk memory models miri tsan clean module module-release test-rust test-python
+.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-tables differ differ-times differ-tables fuzz flips props sim isolation kill kill-fork kill-exit kill-python full-disk memory models miri tsan clean module module-release test-rust test-python
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -134,6 +134,19 @@ differ-times: ## times and results against Cozo and DuckDB, on random graphs; SE
 	cargo build --locked --release -p quipu-session --example times
 	$(PEERS) fuzz/datalog/times.py --quipu target/release/examples/times --cozo $(PEERS) --duckdb $(PEERS) --out $(TIMES) --seeds $(SEED):1000000 --seconds $(SECONDS_MAX)
 	$(PEERS) fuzz/datalog/times.py --out $(TIMES) --report $(TIMES:.jsonl=.md)
+
+TABLES ?= tables.jsonl
+differ-tables: ## results and times against DuckDB and SQLite, on random questions to random tables; SEED, SECONDS_MAX, TABLES
+	$(MAKE) module-release
+	$(VENV)/bin/pip install --quiet -r fuzz/tables/requirements.txt
+	$(PY) fuzz/tables/differ.py --out $(TABLES) --seeds $(SEED):1000000 --seconds-max $(SECONDS_MAX)
+	$(PY) fuzz/tables/differ.py --out $(TABLES) --report $(TABLES:.jsonl=.md)
+
+POSTS ?= 200000
+bench-tables: ## everyday questions to tables, against DuckDB and SQLite; POSTS, BENCH_ARGS such as "--on disk"
+	$(MAKE) module-release
+	$(VENV)/bin/pip install --quiet -r bench/tables/requirements.txt
+	$(PY) bench/tables/run.py --posts $(POSTS) $(BENCH_ARGS)
 
 props: ## property tests of encodings, parsers, engine and graph with many seeds; SEED, SECONDS_MAX, CASES
 	$(call by_seed,-p quipu-base -p quipu-model -p quipu-ingest -p quipu-lsm -p quipu-kv -p quipu-views)

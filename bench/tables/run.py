@@ -11,7 +11,7 @@ system stays warm).
 
 The peak is what the process of the engine took in addition while it answered, by the kernel.
 
-This interpreter needs Quipu, DuckDB, NumPy and pyarrow (bench/requirements.txt).
+This interpreter needs Quipu and its peers (`pip install -r bench/tables/requirements.txt`).
 """
 
 from __future__ import annotations
