@@ -61,6 +61,7 @@ def open(
     table_folders: Sequence[_Path] | None = None,
     direct_io: bool = False,
     files: Literal["none", "any"] | _Path | None = None,
+    on_slow_query: float | tuple[float, Callable[[str, float], object]] | None = None,
 ) -> Database:
     """Open the database in the folder ``path``, and create it if the folder is empty or missing.
 
@@ -87,6 +88,10 @@ def open(
             no files, for untrusted scripts. The path of a folder: files below it, after links are
             resolved. Scripts never write files. Calls with a path, such as ``import_csv``, are not
             restricted.
+        on_slow_query: Seconds from which on a script is logged as a warning to the logger
+            ``quipu`` of :mod:`logging`. Or a pair of seconds and a callable, which gets the script
+            and its seconds after it has ended; its exceptions go to ``sys.unraisablehook``. The
+            time of a stream includes what its reader took. Default: nothing is logged.
 
     Returns:
         The open database. :meth:`Database.close`, the end of ``with`` or its last reference closes
@@ -563,13 +568,17 @@ class Database:
     def refresh(self) -> None:
         """Move a read-only database to the writer's newest commit; do nothing in others."""
     def stats(self) -> dict[str, Any]:
-        """Return figures of the database and of each graph, blobs and counters.
+        """Return figures of the database and of each graph, relation, index, blobs and counters.
 
         Returns:
             ``disk_bytes``, ``log_bytes``, ``cache_bytes``, ``commits``, and ``graphs``: for each a
             dict of ``name``, ``edges``, ``vertices``, ``disk_bytes``, ``memory_bytes`` and
-            ``tables``. ``blobs`` and ``counters``: for each a dict of ``name``, ``rows``,
-            ``disk_bytes``, ``memory_bytes`` and ``tables``. ``written``: bytes written since
+            ``tables``. ``relations``, ``indexes`` (by ``relation:index``), ``blobs`` and
+            ``counters``: for each a dict of ``name``, ``rows``, ``disk_bytes``, ``memory_bytes`` and
+            ``tables``. ``activity`` since opening: ``flushes``, ``compactions``, ``stalls``
+            (commits that waited for a flush) and ``stalled_s``, how many seconds they waited,
+            ``cache_misses`` (blocks that were read) and ``compaction_error``, which is ``None``
+            unless compaction stopped. ``written``: bytes written since
             opening: to the ``log``, and to tables by flushes (``flushed``), bulk loads (``loaded``)
             and compactions (``merged``). The write amplification is the sum of all four divided by
             ``flushed`` plus ``loaded``.

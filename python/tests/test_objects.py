@@ -143,7 +143,10 @@ def test_stats_and_check_count(db: quipu.Database, g: quipu.Graph) -> None:
         "written",
         "cache_bytes",
         "commits",
+        "activity",
         "graphs",
+        "relations",
+        "indexes",
         "blobs",
         "counters",
     }
@@ -289,3 +292,87 @@ def test_objects_can_be_referred_to_weakly(db: quipu.Database) -> None:
     del graph
     gc.collect()
     assert len(caches) == 0
+
+
+def test_stats_list_relations_and_indexes(db: quipu.Database) -> None:
+    db.run("?[a, b] <- [[1, 'x'], [2, 'y'], [3, 'y']] :create t {a: Int => b: String}")
+    db.run("::index create t:by_b {b}")
+    stats = db.stats()
+    assert [(row["name"], row["rows"]) for row in stats["relations"]] == [("t", 3)]
+    assert [(row["name"], row["rows"]) for row in stats["indexes"]] == [("t:by_b", 3)]
+    assert stats["relations"][0]["memory_bytes"] > 0
+    shown = db.run("::relations").to_dicts()[0]
+    assert (shown["name"], shown["estimated_rows"]) == ("t", 3)
+    assert shown["estimated_bytes"] > 0
+
+
+def test_stats_count_background_jobs(folder: Path) -> None:
+    with quipu.open(folder) as db:
+        db.run("?[a] := a in int_range(1000) :create t {a: Int}")
+        before = db.stats()["activity"]
+        assert before.keys() == {
+            "flushes",
+            "compactions",
+            "stalls",
+            "stalled_s",
+            "cache_misses",
+            "compaction_error",
+        }
+        db.flush()
+        db.run("?[a] := a in int_range(500) :rm t {a}")
+        db.flush()
+        db.compact()
+        after = db.stats()["activity"]
+        assert after["flushes"] == before["flushes"] + 2
+        assert after["compactions"] > before["compactions"]
+        assert after["compaction_error"] is None
+    with quipu.open(folder) as db:
+        assert len(db.run("?[a] := *t{a}")) == 500
+        assert db.stats()["activity"]["cache_misses"] > 0
+
+
+def test_slow_queries_are_reported() -> None:
+    told: list[tuple[str, float]] = []
+    with quipu.open(on_slow_query=(0.0, lambda script, seconds: told.append((script, seconds)))) as db:
+        script = "?[count(a)] := a in int_range(100000)"
+        assert db.run(script).rows() == [(100_000,)]
+        assert [one[0] for one in told] == [script]
+        assert 0.0 < told[0][1] < 60.0
+        with pytest.raises(quipu.InvalidInputError):
+            db.run("?[a] := b")
+        assert told[1][0] == "?[a] := b", "also one that fails"
+        with db.transaction() as tx:
+            tx.run(script)
+        assert len(told) == 3
+        assert sum(len(part) for part in db.stream(script)) == 1
+        assert len(told) == 4
+    with quipu.open(on_slow_query=(3600.0, lambda script, seconds: told.append((script, seconds)))) as db:
+        db.run("?[a] := a in int_range(1000)")
+    assert len(told) == 4, "not slow"
+
+
+def test_the_report_of_a_slow_query_may_use_the_database() -> None:
+    told: list[int] = []
+
+    def report(script: str, seconds: float) -> None:
+        if "nested" not in script:
+            told.append(len(db.run("?[nested] <- [[1], [2]]")))
+
+    with quipu.open(on_slow_query=(0, report)) as db:
+        db.run("?[a] <- [[1]] :create t {a: Int}")
+    assert told == [2]
+
+
+def test_slow_queries_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with quipu.open(on_slow_query=0.0) as db:
+        db.run("?[a] := a in int_range(3) :sort a")
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("quipu", "WARNING")
+    assert record.message.startswith("slow query: 0.")
+    assert record.message.endswith(" s: ?[a] := a in int_range(3) :sort a")
+
+
+@pytest.mark.parametrize("wrong", ["soon", -1.0, float("nan"), (1.0,), (1.0, 2.0), (print, 1.0)])
+def test_wrong_on_slow_query_is_refused(wrong: object) -> None:
+    with pytest.raises(quipu.InvalidInputError, match="on_slow_query is a number of seconds"):
+        quipu.open(on_slow_query=wrong)  # type: ignore[arg-type]

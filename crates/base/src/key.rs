@@ -1,5 +1,6 @@
 //! Keys, borrowed or owned, and half-open ranges of keys.
 
+use crate::KeyShape;
 use std::cmp::Ordering;
 
 /// Maximum number of words in a key.
@@ -103,6 +104,15 @@ pub struct KeyRange {
 }
 
 impl KeyRange {
+    /// All keys of a keyspace with keys of this shape.
+    #[must_use]
+    pub fn all(shape: &KeyShape) -> Self {
+        match shape {
+            KeyShape::Words(_) => Self::all_words(),
+            KeyShape::Bytes => Self::all_bytes(),
+        }
+    }
+
     /// All keys of a keyspace with keys of words.
     #[must_use]
     pub fn all_words() -> Self {

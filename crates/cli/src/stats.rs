@@ -1,5 +1,5 @@
-//! `quipu stats`: prints the graphs, blobs, counters and combined values of a database, and the
-//! space that they take.
+//! `quipu stats`: prints the graphs, relations, indexes, blobs, counters and combined values of a
+//! database, and the space that they take.
 
 use crate::args::Stats;
 use crate::failure::Failure;
@@ -39,7 +39,17 @@ fn as_json(stats: &DatabaseStats) -> Value {
         "disk_bytes": stats.disk_bytes,
         "log_bytes": stats.log_bytes,
         "commits": stats.commits,
+        "activity": {
+            "flushes": stats.activity.flushes,
+            "compactions": stats.activity.compactions,
+            "stalls": stats.activity.stalls,
+            "stalled_us": stats.activity.stalled_us,
+            "cache_misses": stats.activity.cache_misses,
+            "compaction_error": stats.activity.compaction_error,
+        },
         "graphs": stats.graphs.iter().map(graph).collect::<Vec<_>>(),
+        "relations": stats.relations.iter().map(relation).collect::<Vec<_>>(),
+        "indexes": stats.indexes.iter().map(relation).collect::<Vec<_>>(),
         "blobs": stats.blobs.iter().map(relation).collect::<Vec<_>>(),
         "counters": stats.counters.iter().map(relation).collect::<Vec<_>>(),
         "combined": stats.combined.iter().map(relation).collect::<Vec<_>>(),
@@ -53,13 +63,18 @@ fn as_text(stats: &DatabaseStats) -> String {
         bytes(stats.log_bytes),
         plural(stats.commits, "commit", "commits"),
     );
-    let kinds =
-        [("blobs", &stats.blobs), ("counters", &stats.counters), ("combined", &stats.combined)];
-    for (kind, of_kind) in kinds {
+    let kinds = [
+        ("relation", "rows", &stats.relations),
+        ("index", "rows", &stats.indexes),
+        ("blobs", "keys", &stats.blobs),
+        ("counters", "keys", &stats.counters),
+        ("combined", "keys", &stats.combined),
+    ];
+    for (kind, unit, of_kind) in kinds {
         if of_kind.is_empty() {
             continue;
         }
-        let mut rows = vec![[kind, "keys", "in tables", "in memory"].map(str::to_owned).to_vec()];
+        let mut rows = vec![[kind, unit, "in tables", "in memory"].map(str::to_owned).to_vec()];
         for relation in of_kind {
             rows.push(vec![
                 relation.name.clone(),
@@ -72,7 +87,7 @@ fn as_text(stats: &DatabaseStats) -> String {
         text.push_str(&table(&rows));
     }
     if stats.graphs.is_empty() {
-        let nothing_else = kinds.iter().all(|(_, of_kind)| of_kind.is_empty());
+        let nothing_else = kinds.iter().all(|(.., of_kind)| of_kind.is_empty());
         return text + if nothing_else { "nothing in it yet\n" } else { "" };
     }
     let heads = ["graph", "vertices", "edges", "vertex", "weight", "in tables", "bytes an edge"];

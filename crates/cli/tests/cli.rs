@@ -104,6 +104,25 @@ fn what_was_imported_is_found_by_stats_neighbors_and_check() {
 }
 
 #[test]
+fn stats_lists_relations_and_their_indexes() {
+    let place = with_roads();
+    place.ok(&[
+        "run",
+        "db",
+        "-e",
+        "?[a, b] <- [[1, 'x'], [2, 'y']] :create t {a: Int => b: String}",
+    ]);
+    place.ok(&["run", "db", "-e", "::index create t:by_b {b}"]);
+    let text = place.ok(&["stats", "db"]);
+    assert!(text.contains("relation") && text.contains("t:by_b"), "{text}");
+    let stats = json(&place.ok(&["stats", "db", "--json"]));
+    assert_eq!(stats["relations"][0]["name"], "t");
+    assert_eq!(stats["relations"][0]["rows"], 2);
+    assert_eq!(stats["indexes"][0]["name"], "t:by_b");
+    assert_eq!(stats["activity"]["stalls"], 0);
+}
+
+#[test]
 fn the_report_of_an_import_counts_edges_and_duplicates() {
     let place = Place::new();
     place.file("a.tsv", "1\t2\n1\t2\n3\t4\n");
@@ -403,7 +422,7 @@ fn ctrl_c_stops_an_import_and_leaves_the_database_as_it_was() {
         if next == 0 {
             // The shell's builtin `kill`: not every machine has the program.
             let kill =
-                Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status();
+                Command::new("sh").args(["-e", &format!("kill -INT {}", child.id())]).status();
             assert!(kill.unwrap().success());
         }
         next += ROWS_A_WRITE;

@@ -276,6 +276,17 @@ impl Inner {
     /// memtable budget is unflushed.
     pub(crate) fn wait_for_room(self: &Arc<Self>) -> Result<()> {
         let delay_us = self.throttle.due_us();
+        if delay_us == 0 && self.has_room() {
+            return Ok(());
+        }
+        let start_us = self.env.monotonic_us();
+        let waited = self.wait_for_flush(delay_us);
+        self.activity.count_stall(self.env.monotonic_us().saturating_sub(start_us));
+        waited
+    }
+
+    /// Waits off a delay, then for room.
+    fn wait_for_flush(self: &Arc<Self>, delay_us: u64) -> Result<()> {
         if delay_us > 0 {
             hit(Mark::WriterPaced);
             self.progress.wait_until_timeout(delay_us, &mut || {

@@ -152,6 +152,7 @@ impl Inner {
         for (entry, edit) in done {
             entry.tree.install(&edit, &[], newest).map_err(|error| self.poisoned_by(error))?;
         }
+        self.activity.count_compaction();
         self.after_install();
         // A compaction's memory was in its thread's arena and stayed resident: 30 MiB with a limit
         // of 64 MiB.

@@ -100,6 +100,8 @@ pub(crate) struct Inner {
     /// Write throttle: the delay owed by writers that are faster than the flush of the sealed
     /// generation.
     pub(crate) throttle: WriteThrottle,
+    /// Counters for statistics.
+    pub(crate) activity: crate::activity::ActivityCounters,
     /// Memory of the process, in bytes, at which freed memory is next returned to the system.
     pub(crate) released_at: AtomicU64,
     /// Why compaction stopped, if it did. Writes are still accepted.

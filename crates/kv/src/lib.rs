@@ -8,6 +8,7 @@
 //! 3. Types, graphs and queries are unknown here and in the crates below.
 //! 4. Files, threads, clocks and randomness are reached through [`env::Env`] alone.
 
+mod activity;
 mod backup;
 mod bulk;
 mod check;
@@ -342,6 +343,10 @@ impl Store for Kv {
                 merged: tables.merged.load(Ordering::Relaxed),
             },
             cache_bytes: inner.context.cache.used_bytes(),
+            activity: inner.activity.activity(
+                inner.context.cache.misses(),
+                inner.compaction_error.lock().as_ref().map(ToString::to_string),
+            ),
             seq: SeqNo(inner.snapshots.visible()),
         }
     }

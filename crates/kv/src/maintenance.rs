@@ -226,6 +226,7 @@ impl Inner {
                 .install(&done.edit, &done.memtables, newest)
                 .map_err(|error| self.poisoned_by(error))?;
         }
+        self.activity.count_flush();
         self.sealed.store(false, Ordering::Release);
         *self.flush_waits.lock() = None;
         self.throttle.forgive();

@@ -395,6 +395,7 @@ pub(crate) fn assemble(
         closing: Arc::new(false.into()),
         active_bytes: 0.into(),
         throttle: crate::throttle::WriteThrottle::default(),
+        activity: crate::activity::ActivityCounters::default(),
         released_at: 0.into(),
         compaction_error: Mutex::new(None),
         flush_waits: Mutex::new(None),

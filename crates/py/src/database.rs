@@ -38,7 +38,8 @@ impl Database {
 #[guarded]
 #[pyfunction]
 #[pyo3(signature = (path=None, *, durability="sync", cache=None, memory_limit=None, threads=0,
-                    read_only=false, create=true, table_folders=None, direct_io=false, files=None))]
+                    read_only=false, create=true, table_folders=None, direct_io=false, files=None,
+                    on_slow_query=None))]
 #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
 pub(crate) fn open(
     py: Python<'_>,
@@ -52,6 +53,7 @@ pub(crate) fn open(
     table_folders: Option<Vec<PathBuf>>,
     direct_io: bool,
     files: Option<&Bound<'_, PyAny>>,
+    on_slow_query: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Database> {
     let mut options = Options {
         durability: match durability {
@@ -70,6 +72,7 @@ pub(crate) fn open(
         table_folders: table_folders.unwrap_or_default(),
         direct_io,
         files: files_of(files)?.unwrap_or_default(),
+        on_slow_query: crate::slow_query::slow_queries(on_slow_query)?,
         ..Options::default()
     };
     if let Some(cache) = cache {
@@ -425,6 +428,14 @@ impl Database {
         written.set_item("merged", stats.written.merged)?;
         out.set_item("written", written)?;
         out.set_item("cache_bytes", stats.cache_bytes)?;
+        let activity = PyDict::new(py);
+        activity.set_item("flushes", stats.activity.flushes)?;
+        activity.set_item("compactions", stats.activity.compactions)?;
+        activity.set_item("stalls", stats.activity.stalls)?;
+        activity.set_item("stalled_s", stats.activity.stalled_us as f64 / 1e6)?;
+        activity.set_item("cache_misses", stats.activity.cache_misses)?;
+        activity.set_item("compaction_error", stats.activity.compaction_error)?;
+        out.set_item("activity", activity)?;
         out.set_item("commits", stats.commits)?;
         let graphs = PyList::empty(py);
         for graph in stats.graphs {
@@ -438,7 +449,13 @@ impl Database {
             graphs.append(row)?;
         }
         out.set_item("graphs", graphs)?;
-        for (kind, of_kind) in [("blobs", stats.blobs), ("counters", stats.counters)] {
+        let kinds = [
+            ("relations", stats.relations),
+            ("indexes", stats.indexes),
+            ("blobs", stats.blobs),
+            ("counters", stats.counters),
+        ];
+        for (kind, of_kind) in kinds {
             let list = PyList::empty(py);
             for relation in of_kind {
                 let row = PyDict::new(py);

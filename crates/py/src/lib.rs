@@ -39,6 +39,7 @@ mod relations;
 mod repair;
 mod result;
 mod result_stream;
+mod slow_query;
 mod table;
 mod transaction;
 mod user_defined;

@@ -13,7 +13,8 @@ use session::{Files, Host};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{
-    Durability, Error, ErrorKind, Isolation, KeyspaceStats, Result, Store, StoreStats, WrittenBytes,
+    Activity, Durability, Error, ErrorKind, Isolation, KeyspaceStats, Result, Store, StoreStats,
+    WrittenBytes,
 };
 use views::blobs::{Blobs, remove_unfinished};
 use views::combined::{Combined, CombinedDef, Combiner};
@@ -518,7 +519,8 @@ impl Database {
         Ok(())
     }
 
-    /// Statistics of the database and of each graph, blobs, counters and combined values.
+    /// Statistics of the database and of each graph, relation, index, blobs, counters and combined
+    /// values.
     ///
     /// # Errors
     /// Counting reads; see [`Graph::number_of_edges`].
@@ -529,6 +531,7 @@ impl Database {
         let graphs = self.graphs()?.into_iter().map(|def| self.graph_stats(def, &store));
         let graphs = graphs.collect::<Result<_>>()?;
         let (mut blobs, mut counters, mut combined) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut relations, mut indexes) = (Vec::new(), Vec::new());
         for entry in self.list()? {
             let into = match &entry {
                 Entry::Blobs(..) => &mut blobs,
@@ -538,11 +541,15 @@ impl Database {
                 Entry::Relation(schema, _) if CombinedDef::of_schema(schema).is_some() => {
                     &mut combined
                 }
-                Entry::Relation(..) | Entry::Graph(..) => continue,
+                Entry::Relation(schema, _) if schema.name.contains(':') => &mut indexes,
+                Entry::Relation(..) => &mut relations,
+                Entry::Graph(..) => continue,
             };
             into.push(self.relation_stats(&entry, &store)?);
         }
         Ok(DatabaseStats {
+            relations,
+            indexes,
             blobs,
             counters,
             combined,
@@ -550,6 +557,7 @@ impl Database {
             log_bytes: store.log_bytes,
             written: store.written,
             cache_bytes: store.cache_bytes,
+            activity: store.activity,
             commits: store.seq.0,
             graphs,
         })
@@ -614,10 +622,16 @@ pub struct DatabaseStats {
     pub written: WrittenBytes,
     /// Bytes of cached blocks, filters and indexes.
     pub cache_bytes: u64,
+    /// Background jobs and waits since it was opened.
+    pub activity: Activity,
     /// Sequence number of the newest commit.
     pub commits: u64,
     /// Graphs, ordered by name.
     pub graphs: Vec<GraphStats>,
+    /// Relations, ordered by name.
+    pub relations: Vec<RelationStats>,
+    /// Indexes of relations, ordered by name; a name is `relation:index`.
+    pub indexes: Vec<RelationStats>,
     /// Blobs, ordered by name.
     pub blobs: Vec<RelationStats>,
     /// Counters, ordered by name.
@@ -629,9 +643,9 @@ pub struct DatabaseStats {
 /// Statistics of blobs, counters or combined values.
 #[derive(Clone, Debug)]
 pub struct RelationStats {
-    /// Name of the set.
+    /// Its name.
     pub name: String,
-    /// Number of keys.
+    /// Number of rows, or of keys.
     pub rows: u64,
     /// Bytes of its tables, long values included.
     pub disk_bytes: u64,

@@ -38,6 +38,7 @@ mod repair;
 mod script;
 mod series_arrow;
 mod size;
+mod slow_query;
 mod stream;
 mod user_defined;
 
@@ -67,7 +68,10 @@ pub use session::{
     may_change, words,
 };
 pub use size::parse_bytes;
-pub use store::{BulkWritten, Durability, Error, ErrorKind, Isolation, Result, WrittenBytes};
+pub use slow_query::{SlowQueries, SlowQuery};
+pub use store::{
+    Activity, BulkWritten, Durability, Error, ErrorKind, Isolation, Result, WrittenBytes,
+};
 pub use syntax::is_unfinished;
 pub use syntax::words::quote_name;
 pub use views::blobs::{

@@ -1,5 +1,6 @@
 //! Options of databases, graphs, blobs, counters and combined values.
 
+use crate::slow_query::SlowQueries;
 use session::Files;
 use std::path::PathBuf;
 use store::Durability;
@@ -38,6 +39,9 @@ pub struct Options {
     /// program may usually read what the program may. Use [`Files::None`] or a folder if you run
     /// scripts of others.
     pub files: Files,
+    /// Reports scripts that take long. Default: none. Scripts of
+    /// [`try_run`](crate::Database::try_run) are not timed: they take microseconds.
+    pub on_slow_query: Option<SlowQueries>,
 }
 
 impl Default for Options {
@@ -52,6 +56,7 @@ impl Default for Options {
             table_folders: Vec::new(),
             direct_io: false,
             files: Files::Any,
+            on_slow_query: None,
         }
     }
 }

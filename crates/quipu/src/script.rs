@@ -157,9 +157,11 @@ impl Database {
         parameters: &Parameters,
         options: &RunOptions<'_>,
     ) -> Result<Answer> {
-        with_debug(run_of(parameters, options), options, |run| {
-            let output = self.engine()?.run_with(script, run);
-            output.map(Answer::new).map_err(|error| to_store_error(error, Some(script)))
+        self.timed(script, || {
+            with_debug(run_of(parameters, options), options, |run| {
+                let output = self.engine()?.run_with(script, run);
+                output.map(Answer::new).map_err(|error| to_store_error(error, Some(script)))
+            })
         })
     }
 }
@@ -187,10 +189,12 @@ impl Tx {
         options: &RunOptions<'_>,
     ) -> Result<Answer> {
         let engine = self.database().engine()?;
-        with_debug(run_of(parameters, options), options, |run| {
-            self.with_state(|transaction, state| {
-                let output = engine.run_in(transaction, script, run, state);
-                output.map(Answer::new).map_err(|error| to_store_error(error, Some(script)))
+        self.database().timed(script, || {
+            with_debug(run_of(parameters, options), options, |run| {
+                self.with_state(|transaction, state| {
+                    let output = engine.run_in(transaction, script, run, state);
+                    output.map(Answer::new).map_err(|error| to_store_error(error, Some(script)))
+                })
             })
         })
     }

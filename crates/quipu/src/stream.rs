@@ -56,10 +56,12 @@ impl Database {
         // Parts come one at a time, but from different threads.
         let typed = Mutex::new(TypedParts { take, kinds: None });
         let each = |part: Part<'_>| Ok(typed.lock().take(part)?);
-        with_debug(run_of(parameters, options), options, |run| {
-            self.engine()?
-                .stream(script, run, &each)
-                .map_err(|error| to_store_error(error, Some(script)))
+        self.timed(script, || {
+            with_debug(run_of(parameters, options), options, |run| {
+                self.engine()?
+                    .stream(script, run, &each)
+                    .map_err(|error| to_store_error(error, Some(script)))
+            })
         })
     }
 }

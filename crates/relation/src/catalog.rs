@@ -5,7 +5,7 @@ use crate::definition::{Definition, check_name, invalid};
 use crate::{
     BlobsDef, BlobsPart, GraphDef, GraphPart, KeyColumn, NameOverlay, Schema, Settings, VertexType,
 };
-use base::{Batch, KeyRef, KeyspaceId, Kind, Projection};
+use base::{Batch, KeyRange, KeyRef, KeyspaceId, Kind, Projection};
 use model::{Type, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -67,6 +67,12 @@ impl Entry {
             schema.keys.iter_mut().for_each(|key| key.column_type = Type::String);
         }
         schema
+    }
+
+    /// The range of all its keys.
+    #[must_use]
+    pub fn all_rows(&self) -> KeyRange {
+        KeyRange::all(&self.schema().shape().key)
     }
 
     /// The keyspace that stores the rows of [`Entry::schema`].

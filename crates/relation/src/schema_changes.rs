@@ -21,7 +21,7 @@ use crate::definition::{check_name, invalid};
 use crate::name_overlay::{Name, NameOverlay};
 use crate::settings::Settings;
 use crate::{KeyColumn, Schema, ValueColumn};
-use base::{Batch, KeyRange, KeyShape, KeyspaceId, Kind, Projection};
+use base::{Batch, KeyRange, KeyspaceId, Kind, Projection};
 use model::{Type, Value};
 use std::collections::BTreeSet;
 use store::{
@@ -451,10 +451,7 @@ fn part_of<'i>(keyspace: &'i str, relation: &str) -> Option<&'i str> {
 
 /// The write that deletes all rows of a keyspace.
 fn emptied(info: &KeyspaceInfo) -> TableWrites {
-    let all = match info.shape.key {
-        KeyShape::Words(_) => KeyRange::all_words(),
-        KeyShape::Bytes => KeyRange::all_bytes(),
-    };
+    let all = KeyRange::all(&info.shape.key);
     TableWrites {
         keyspace: info.id,
         kinds: Kinds::Uniform(Kind::Delete),

@@ -221,12 +221,16 @@ fn relations(catalog: &Catalog, names: &NameOverlay, read: &dyn Read) -> Result<
         "n_rm_triggers",
         "n_replace_triggers",
         "description",
+        "estimated_rows",
+        "estimated_bytes",
     ];
     let int = |n: usize| Value::Int(n as i64);
     let mut rows = Vec::new();
     for (name, entry) in catalog.list_in(names)? {
         let schema = entry.schema();
         let settings = catalog.settings(read, &name)?;
+        // Counting exactly would read what was written since the last compaction.
+        let size = read.estimate(entry.keyspace(), &entry.all_rows())?;
         let text = |text: &str| Value::Str(text.to_owned());
         rows.push(vec![
             text(&name),
@@ -238,6 +242,8 @@ fn relations(catalog: &Catalog, names: &NameOverlay, read: &dyn Read) -> Result<
             int(settings.on_rm.len()),
             int(settings.on_replace.len()),
             text(&settings.description),
+            Value::Int(size.rows as i64),
+            Value::Int(size.bytes as i64),
         ]);
     }
     Ok(Output::of_values(&headers, rows))

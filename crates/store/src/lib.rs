@@ -363,6 +363,23 @@ pub struct WrittenBytes {
     pub merged: u64,
 }
 
+/// What a store has done since it was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// Flushes of memtables.
+    pub flushes: u64,
+    /// Compactions.
+    pub compactions: u64,
+    /// Commits that had to wait for a flush.
+    pub stalls: u64,
+    /// How long they waited, in microseconds.
+    pub stalled_us: u64,
+    /// Blocks that were read because they were not in the cache. Hits are not counted.
+    pub cache_misses: u64,
+    /// Why compaction stopped, if it did. Reads and writes continue.
+    pub compaction_error: Option<String>,
+}
+
 /// Storage figures of a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreStats {
@@ -374,6 +391,8 @@ pub struct StoreStats {
     pub written: WrittenBytes,
     /// Bytes of blocks, indexes and filters in memory.
     pub cache_bytes: u64,
+    /// Background jobs and waits since the store was opened.
+    pub activity: Activity,
     /// Sequence number of the newest commit.
     pub seq: SeqNo,
 }

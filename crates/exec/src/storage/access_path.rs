@@ -102,10 +102,7 @@ impl StoredPath {
 
     /// The range of all keys.
     pub fn all(&self) -> KeyRange {
-        match self.shape.key {
-            KeyShape::Words(_) => KeyRange::all_words(),
-            KeyShape::Bytes => KeyRange::all_bytes(),
-        }
+        KeyRange::all(&self.shape.key)
     }
 
     /// The range of keys that start with these cells; `None` where no stored row can have them.
