@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
 from questions import QUARTER, Question
 
 COLUMNS = {

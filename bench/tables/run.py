@@ -31,9 +31,8 @@ from pathlib import Path
 from typing import Any
 
 import data
-from questions import TARGETS, Question, all_questions
-
 from engines import ENGINES, Engine
+from questions import TARGETS, Question, all_questions
 
 HERE = Path(__file__).parent
 

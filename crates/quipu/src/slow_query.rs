@@ -3,7 +3,7 @@
 use crate::Database;
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use store::{Error, Result};
 
 /// A script that took at least as long as [`SlowQueries::threshold`].
@@ -37,16 +37,16 @@ impl Database {
     pub(crate) fn timed<T>(&self, script: &str, call: impl FnOnce() -> Result<T>) -> Result<T> {
         #[cfg(feature = "tracing")]
         let _span = tracing::debug_span!(target: "quipu", "script", text = script).entered();
-        let slow = self.options().on_slow_query.as_ref();
-        let start = slow.map(|_| Instant::now());
+        let Some(slow) = &self.options().on_slow_query else { return call() };
+        let env = Arc::clone(self.env());
+        let start_us = env.monotonic_us();
         let result = call();
-        if let (Some(slow), Some(start)) = (slow, start) {
-            let (elapsed, error) = (start.elapsed(), result.as_ref().err());
-            if elapsed >= slow.threshold {
-                #[cfg(feature = "tracing")]
-                tracing::warn!(target: "quipu", ?elapsed, script, error = ?error, "slow query");
-                (slow.report)(&SlowQuery { script, elapsed, error });
-            }
+        let elapsed = Duration::from_micros(env.monotonic_us().saturating_sub(start_us));
+        if elapsed >= slow.threshold {
+            let error = result.as_ref().err();
+            #[cfg(feature = "tracing")]
+            tracing::warn!(target: "quipu", ?elapsed, script, error = ?error, "slow query");
+            (slow.report)(&SlowQuery { script, elapsed, error });
         }
         result
     }
