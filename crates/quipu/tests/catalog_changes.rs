@@ -499,3 +499,104 @@ fn opening_what_others_drop_and_create_never_reports_corruption() {
         opened.unwrap();
     });
 }
+
+/// A relation of `rows` rows with an index.
+fn with_rows(db: &Database, rows: usize) {
+    let script = format!(
+        "?[k, a, b] := k in int_range({rows}), a = k % 7, b = to_string(k) \
+         :create t {{k: Int => a: Int, b: String}}"
+    );
+    ask(db, &script).unwrap();
+    ask(db, "::index create t:by_a {a}").unwrap();
+}
+
+#[test]
+fn columns_that_are_added_renamed_and_dropped_stay_so_after_reopening() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Database::open(folder.path(), options()).unwrap();
+    let db = open();
+    with_rows(&db, 100_000);
+    ask(&db, "::column add t {c: Int default 5, d: String?}").unwrap();
+    ask(&db, "?[k, c] <- [[3, 7]] :update t {k => c}").unwrap();
+    ask(&db, "::column rename t {a -> rest, c -> b2}").unwrap();
+    ask(&db, "::column drop t {b}").unwrap();
+    assert_eq!(keyspaces(&db), ["t", "t:by_a"]);
+    let check = |db: &Database| {
+        let sums = "?[count(k), sum(rest), sum(b2), count_unique(d)] := *t{k, rest, b2, d}";
+        assert_eq!(ask(db, sums).unwrap(), ["[100000, 299995.0, 500002.0, 1]"]);
+        let found = ask(db, "?[count(k)] := *t:by_a{rest: 3, k}").unwrap();
+        assert_eq!(found, ["[14286]"]);
+        let checked = db.check(&|_, _| true).unwrap();
+        assert!(checked.problems().is_empty(), "{:?}", checked.problems());
+    };
+    check(&db);
+    db.close().unwrap();
+    check(&open());
+}
+
+#[test]
+fn a_transaction_that_began_before_columns_changed_has_to_be_run_again() {
+    for change in ["::column add t {c: Int?}", "::column rename t {a -> z}", "::column drop t {b}"]
+    {
+        let db = memory();
+        with_rows(&db, 10);
+        let tx = begin(&db);
+        ask_in(&tx, "?[k, a, b] <- [[100, 1, 'x']] :put t {k => a, b}").unwrap();
+        ask(&db, change).unwrap();
+        assert_eq!(tx.commit().unwrap_err().kind(), ErrorKind::Conflict, "{change}");
+        assert_eq!(ask(&db, "?[count(k)] := *t{k}").unwrap(), ["[10]"]);
+        let inside = begin(&db);
+        let refused = ask_in(&inside, change).unwrap_err();
+        assert!(refused.contains("outside of transactions"), "{refused}");
+    }
+}
+
+#[test]
+fn readers_see_the_columns_of_their_snapshot() {
+    let db = memory();
+    with_rows(&db, 10);
+    let tx = begin(&db);
+    assert_eq!(ask_in(&tx, "?[sum(a)] := *t{k, a}").unwrap(), ["[24.0]"]);
+    ask(&db, "::column drop t {b}").unwrap();
+    let after = ask_in(&tx, "?[b] := *t{k: 1, b}");
+    // Names are those of the newest commit, so the column is gone for everybody.
+    assert!(after.is_err(), "{after:?}");
+}
+
+#[test]
+fn a_change_of_columns_that_fails_leaves_the_relation_and_no_keyspace() {
+    let db = memory();
+    with_rows(&db, 10);
+    for wrong in [
+        "::column add t {c: Int}",
+        "::column add t {c: Int default 'x'}",
+        "::column add t {c: Int default 1, a: Int?}",
+        "::column drop t {a}",
+        "::column drop t {b, none}",
+        "::column rename t {a -> b}",
+        "::column rename t {a -> k}",
+        "::column rename none {a -> k}",
+    ] {
+        ask(&db, wrong).unwrap_err();
+        assert_eq!(keyspaces(&db), ["t", "t:by_a"], "{wrong}");
+        assert_eq!(ask(&db, "?[sum(a)] := *t{k, a, b}").unwrap(), ["[24.0]"], "{wrong}");
+    }
+    // Names may be exchanged.
+    ask(&db, "::column rename t {a -> k, k -> a}").unwrap();
+    assert_eq!(ask(&db, "?[k] := *t{a: 8, k}").unwrap(), ["[1]"]);
+}
+
+#[test]
+fn columns_of_graphs_and_counters_and_of_read_only_relations_are_fixed() {
+    let db = memory();
+    db.graph("g", GraphOptions::default()).unwrap();
+    db.counters("n", CounterOptions::default()).unwrap();
+    with_rows(&db, 3);
+    ask(&db, "::access_level protected t").unwrap();
+    for relation in ["g", "n", "t"] {
+        let refused = ask(&db, &format!("::column add {relation} {{x: Int?}}"));
+        refused.unwrap_err();
+    }
+    ask(&db, "::access_level normal t").unwrap();
+    ask(&db, "::column add t {x: Int?}").unwrap();
+}

@@ -6,6 +6,7 @@
 
 mod blobs_def;
 mod catalog;
+mod column_changes;
 mod combined_def;
 mod counters_def;
 mod definition;

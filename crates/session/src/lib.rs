@@ -18,8 +18,8 @@
 //!    `dml::change_feed`: changes of rows.
 //! 5. `dml`: the folder itself.
 //! 6. `plan_cache::cached_script`, `plan_cache`: plans and scripts by their text.
-//! 7. `admin`, `index`, `index_check`, `system`, `script`: system ops, and scripts of several
-//!    steps.
+//! 7. `admin`, `index`, `index_check`, `system`, `columns`, `script`: system ops, and scripts of
+//!    several steps.
 //! 8. `transaction_state`, `engine`: what outlives a script.
 //! 9. `user_defined`, `reentrancy`, `frames`, `query`: what an engine does without a transaction.
 //! 10. `session`, `ddl`, `dml::temp_relation`, `dml::change_rows`: a script in its transaction.
@@ -31,6 +31,7 @@ mod ambient;
 mod catalog_view;
 mod caught;
 mod cheap_plan;
+mod columns;
 mod ddl;
 mod dml;
 mod engine;

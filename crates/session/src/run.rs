@@ -12,12 +12,13 @@ use exec::output::Output;
 use exec::result_stream::Consumer;
 use exec::storage::relation_source::Relation;
 use exec::value::cell::Interner;
+use model::Value;
 use relation::NameOverlay;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use store::{ErrorKind, Read};
-use syntax::{Script, SystemOp};
+use syntax::{Script, SpecColumn, SystemOp};
 
 impl Engine {
     /// Runs a script in a new transaction.
@@ -76,8 +77,10 @@ impl Engine {
         if let Some(host) = &self.host {
             host.write_waiting(None)?;
         }
-        if let Script::System(op @ (SystemOp::IndexCreate(..) | SystemOp::IndexDrop(..))) = script {
-            return self.change_index(op, run, &cancelled);
+        if let Script::System(op) = script
+            && crate::script_kind::is_run_alone(op)
+        {
+            return self.change_paths(op, run, &cancelled);
         }
         self.in_transaction(Some(&parsed), run, &cancelled, |session| session.run(script))
     }
@@ -110,22 +113,48 @@ impl Engine {
         }
     }
 
-    /// Makes or drops an index. No script that changes rows runs meanwhile.
-    fn change_index(
+    /// Makes or drops an index, or changes columns. No script that changes rows runs meanwhile.
+    fn change_paths(
         &self,
         op: &SystemOp,
         run: &Run<'_>,
         cancelled: &Arc<AtomicBool>,
     ) -> Result<Output> {
         self.check_outside()?;
+        let defaults = self.defaults_of_new(op, run)?;
         let _alone = self.changing.write();
         let limits = self.limits(run, cancelled);
         // Of a large relation it takes as long as it takes.
         limits.set_timeout(0.0);
-        let output = crate::system::index(&self.admin(), op, &limits);
+        let output = match op {
+            SystemOp::IndexCreate(..) | SystemOp::IndexDrop(..) => {
+                crate::system::index(&self.admin(), op, &limits)
+            }
+            _ => crate::columns::change(&self.admin(), op, defaults, &limits),
+        };
         self.plan_cache.clear();
         self.schema_epoch.pass();
         output
+    }
+
+    /// The defaults of columns that a relation gets. Each is computed once, for all rows that are
+    /// there.
+    fn defaults_of_new(&self, op: &SystemOp, run: &Run<'_>) -> Result<Vec<Option<Value>>> {
+        let SystemOp::ColumnAdd(_, spec) = op else { return Ok(Vec::new()) };
+        let value = |column: &SpecColumn| {
+            let Some(default) = &column.default else { return Ok(None) };
+            let computed = Run { read_only: true, ..Run::new(run.parameters) };
+            let output = self.run_with(&format!("?[x] := x = ({default})"), &computed);
+            let output = output.map_err(|error| match error {
+                Error::Script(_) | Error::Value(_) => {
+                    let what = format!("the default of `{}` is no constant", column.name.text);
+                    Error::value(what, default.span())
+                }
+                other => other,
+            })?;
+            Ok((output.rows > 0).then(|| output.value(0, 0)))
+        };
+        spec.columns().map(value).collect()
     }
 
     /// PlanCache a query, keeps the plan and runs it; `None` where what names stand for has changed

@@ -62,6 +62,19 @@ pub(crate) fn is_system_change(op: &SystemOp) -> bool {
     )
 }
 
+/// Whether a system op is a script of its own, outside of transactions, while no script that
+/// changes rows runs.
+pub(crate) fn is_run_alone(op: &SystemOp) -> bool {
+    matches!(
+        op,
+        SystemOp::IndexCreate(..)
+            | SystemOp::IndexDrop(..)
+            | SystemOp::ColumnAdd(..)
+            | SystemOp::ColumnDrop(..)
+            | SystemOp::ColumnRename(..)
+    )
+}
+
 /// Message for a refused change.
 pub(crate) const READ_ONLY: &str = "the script is run for reading only";
 

@@ -171,10 +171,9 @@ impl Blocks for Session<'_> {
         if self.read_only {
             crate::script_kind::refuse_change(op)?;
         }
-        let is_outside =
-            matches!(op, SystemOp::IndexCreate(..) | SystemOp::IndexDrop(..) | SystemOp::Compact);
+        let is_outside = crate::script_kind::is_run_alone(op) || matches!(op, SystemOp::Compact);
         if self.is_callers && is_outside {
-            let what = "indexes are made and dropped, and files merged, outside of transactions";
+            let what = "columns and indexes are changed, and files merged, outside of transactions";
             return Err(Error::value(what, Span::default()));
         }
         match op {

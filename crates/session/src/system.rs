@@ -45,6 +45,12 @@ pub(crate) fn run(
             let what = "indexes are made and dropped by a script of their own";
             Err(Error::value(what, name.span))
         }
+        SystemOp::ColumnAdd(name, _)
+        | SystemOp::ColumnDrop(name, _)
+        | SystemOp::ColumnRename(name, _) => {
+            let what = "columns are added, dropped and renamed by a script of their own";
+            Err(Error::value(what, name.span))
+        }
         SystemOp::ShowTriggers(name) => {
             crate::access::find(catalog, names, name)?;
             Ok(triggers(catalog.settings(read, &name.text)?))
@@ -152,11 +158,11 @@ pub(crate) fn index(admin: &Admin<'_>, op: &SystemOp, limits: &QueryLimits<'_>) 
     }
 }
 
-/// The relation, if its indexes may be created and dropped.
+/// The relation, if its indexes and columns may be changed.
 ///
 /// # Errors
 /// There is no relation with this name, or its level forbids it.
-fn indexable(admin: &Admin<'_>, relation: &Ident) -> Result<Entry> {
+pub(crate) fn indexable(admin: &Admin<'_>, relation: &Ident) -> Result<Entry> {
     let entry = crate::access::find(admin.catalog, &NameOverlay::default(), relation)?;
     crate::access::check(admin.catalog, &**admin.store, &relation.text, Access::Protected)
         .map_err(|error| Error::refused(error, relation.span))?;

@@ -344,6 +344,12 @@ pub enum SystemOp {
     IndexCreate(Ident, Ident, Vec<Ident>),
     /// `::index drop r:i`
     IndexDrop(Ident, Ident),
+    /// `::column add r {column: Type default e, …}`
+    ColumnAdd(Ident, Spec),
+    /// `::column drop r {column, …}`
+    ColumnDrop(Ident, Vec<Ident>),
+    /// `::column rename r {column -> new, …}`
+    ColumnRename(Ident, Vec<(Ident, Ident)>),
     /// `::hnsw …`, `::fts …` or `::lsh …`: name and position of the operation. The arguments are
     /// not parsed, because running it is refused.
     SearchIndex(Ident, Span),

@@ -454,7 +454,7 @@ impl Parser<'_> {
     }
 
     /// `{k: T, … => v: T, …}`
-    fn spec(&mut self, relation: &Ident) -> Parse<Spec> {
+    pub(crate) fn spec(&mut self, relation: &Ident) -> Parse<Spec> {
         let open = self.bump();
         let (mut keys, mut values, mut in_values) = (Vec::new(), Vec::new(), false);
         let mut names = BTreeSet::new();

@@ -6,9 +6,10 @@ use crate::lexer::Kind;
 use crate::parser::{Parse, Parser};
 
 /// Names of the system operations, also used for hints and completion.
-pub(crate) const OPS: [&str; 18] = [
+pub(crate) const OPS: [&str; 19] = [
     "relations",
     "columns",
+    "column",
     "indices",
     "remove",
     "rename",
@@ -80,6 +81,7 @@ impl Parser<'_> {
                 if analyzes { SystemOp::Analyze(query) } else { SystemOp::Explain(query) }
             }
             "index" => self.index_op()?,
+            "column" => self.column_op()?,
             "set_triggers" => self.set_triggers()?,
             _ => self.search_index(op, start)?,
         })
@@ -150,6 +152,38 @@ impl Parser<'_> {
         let columns =
             self.items(Kind::RightBrace, &what, |parser| parser.plain_name("a column"))?;
         Ok(SystemOp::IndexCreate(relation, index, columns))
+    }
+
+    /// `add r {…}`, `drop r {…}` or `rename r {…}`.
+    fn column_op(&mut self) -> Parse<SystemOp> {
+        let does = self.word(self.token).to_owned();
+        if !["add", "drop", "rename"].contains(&does.as_str()) {
+            return Err(self.unexpected("`add`, `drop` or `rename`"));
+        }
+        self.bump();
+        let relation = self.dotted_name("a relation")?;
+        if !self.at(Kind::LeftBrace) {
+            return Err(self.unexpected("`{` and the columns"));
+        }
+        let what = format!("the columns of relation `{}`", relation.text);
+        let name = |parser: &mut Self| parser.plain_name("a column");
+        Ok(match does.as_str() {
+            "add" => {
+                let spec = self.spec(&relation)?;
+                SystemOp::ColumnAdd(relation, spec)
+            }
+            "drop" => SystemOp::ColumnDrop(relation, self.items(Kind::RightBrace, &what, name)?),
+            _ => {
+                let pair = |parser: &mut Self| {
+                    let from = parser.plain_name("a column")?;
+                    if !parser.eat(Kind::Arrow) {
+                        return Err(parser.unexpected("`->` and the new name"));
+                    }
+                    Ok((from, parser.plain_name("a column")?))
+                };
+                SystemOp::ColumnRename(relation, self.items(Kind::RightBrace, &what, pair)?)
+            }
+        })
     }
 
     /// An operation on a search index. Its name and the index are checked, its settings are
