@@ -27,6 +27,8 @@ use crate::pipeline::{OutputHints, Pipeline};
 use crate::profile::Clock;
 use crate::sink::{RowOutput, Serial, Sink};
 use crate::value::cell::Cell;
+use crate::vector::evaluate::TypedRows;
+use crate::vector::selection::Selection;
 use base::KeyRange;
 use plan::PipelinePlan;
 use std::sync::Arc;
@@ -305,6 +307,19 @@ impl<'a, 'p, 's, S: Sink> ParallelPipeline<'a, 'p, 's, S> {
 impl<S: Sink> RowOutput for ParallelPipeline<'_, '_, '_, S> {
     fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
         self.sink.take(context, found)
+    }
+
+    fn takes_columns(&self) -> bool {
+        self.sink.takes_columns()
+    }
+
+    fn take_columns(
+        &mut self,
+        context: &ExecContext<'_>,
+        columns: &dyn TypedRows,
+        rows: &Selection<'_>,
+    ) -> Result<Option<Wanted>> {
+        self.sink.take_columns(context, columns, rows)
     }
 
     fn run_in_parallel(

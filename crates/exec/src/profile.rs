@@ -25,6 +25,8 @@ pub(crate) struct StepFigures {
     pub us: u64,
     /// Batches that each operator took, in the order of [`OperatorName::ALL`].
     pub operators: [u64; OperatorName::ALL.len()],
+    /// Batches that came in typed columns.
+    pub column_batches: u64,
 }
 
 impl StepFigures {
@@ -32,6 +34,7 @@ impl StepFigures {
         self.batches += more.batches;
         self.rows += more.rows;
         self.us += more.us;
+        self.column_batches += more.column_batches;
         for (all, more) in self.operators.iter_mut().zip(more.operators) {
             *all += more;
         }
@@ -143,10 +146,26 @@ impl Clock {
         }
     }
 
+    /// The last batch that entered a step had this many rows, in typed columns.
+    pub(crate) fn note_columns(&mut self, step: usize, rows: u64) {
+        if let Some(figures) = self.steps.get_mut(step) {
+            figures.batches += 1;
+            figures.rows += rows;
+            figures.column_batches += 1;
+        }
+    }
+
     /// No step is busy on this thread: others run. What is returned is for [`Clock::leave`].
     pub(crate) fn pause(&mut self, now_us: u64) -> Option<usize> {
         let before = self.current;
         self.leave(None, now_us);
+        before
+    }
+
+    /// Time counts for a step from now on. What is returned is for [`Clock::leave`].
+    pub(crate) fn turn_to(&mut self, step: usize, now_us: u64) -> Option<usize> {
+        let before = self.current;
+        self.leave(Some(step), now_us);
         before
     }
 
@@ -156,9 +175,7 @@ impl Clock {
             figures.batches += 1;
             figures.rows += rows as u64;
         }
-        let before = self.current;
-        self.leave(Some(step), now_us);
-        before
+        self.turn_to(step, now_us)
     }
 
     /// Counts time for step `to` from now on.

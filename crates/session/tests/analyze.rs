@@ -226,3 +226,23 @@ fn rows_that_several_threads_stream_are_counted() {
     assert!(engine.times_parallel() > before, "threads take part");
     assert_eq!(rows_of_query(&output), "500");
 }
+
+#[test]
+fn a_head_says_whether_its_rows_came_in_columns() {
+    let create = "?[a, b, c] := a in int_range(50), b = to_string(a % 3), c = [a] \
+                  :create mixed {a: Int => b: String, c: Any}";
+    let engine = engine(&[create, CHAIN]);
+    let ran = |query: &str| {
+        let output = analyzed(&engine, &format!("::explain analyze {{ {query} }}"));
+        let (ops, ran) = (column(&output, "op"), column(&output, "ran"));
+        ran[ops.iter().position(|op| op == "head").unwrap()].clone()
+    };
+    assert_eq!(ran("?[b, count(a), sum(a)] := *mixed{a, b}"), "columns");
+    assert_eq!(
+        ran("?[day, count_unique(b)] := *mixed{a, b}, day = floor(a / 7), a > 3"),
+        "columns"
+    );
+    for by_cells in ["?[c, sum(a)] := *mixed{a, c}", "?[a, count(c)] := *way[a, b], *way[b, c]"] {
+        assert_ne!(ran(by_cells), "columns", "{by_cells}");
+    }
+}

@@ -2,183 +2,11 @@
 //! row by row. Both ways give the same values and the same errors.
 
 mod common;
+#[path = "common/tables.rs"]
+mod tables;
 
-use common::engine_of;
-use model::Value;
 use proptest::prelude::*;
-use quipu_session::{Engine, Parameters};
-
-/// The columns: of each typed kind, some nullable, and of any kind.
-const COLUMNS: &str =
-    "i: Int?, j: Int, f: Float?, g: Float, b: Bool, c: Bool?, s: String?, t: String, a: Any?";
-const NAMES: &[&str] = &["i", "j", "f", "g", "b", "c", "s", "t", "a", "k"];
-
-/// One table, stored with a key of words and with a key of bytes.
-struct Tables {
-    engine: Engine,
-    parameters: Parameters,
-}
-
-impl Tables {
-    fn new(rows: Vec<Vec<Value>>) -> Self {
-        let engine = engine_of(1, 1 << 30);
-        let rows: Vec<Value> = rows
-            .into_iter()
-            .zip(0_i64..)
-            .map(|(row, k)| {
-                let name = Value::Str(format!("key {k:04}"));
-                Value::List([Value::Int(k), name].into_iter().chain(row).collect())
-            })
-            .collect();
-        let list = vec![
-            Value::Int(3),
-            Value::Null,
-            Value::Float(-0.0),
-            Value::Str("abc".to_owned()),
-            Value::Str("a text that is long".to_owned()),
-            Value::Bool(true),
-            Value::Int(i64::MAX),
-            Value::Float(f64::NAN),
-        ];
-        let many = (0..40).map(|i| Value::Int(i * i)).collect();
-        let parameters = Parameters::from([
-            ("rows".to_owned(), Value::List(rows)),
-            ("list".to_owned(), Value::List(list)),
-            ("many".to_owned(), Value::List(many)),
-            ("text".to_owned(), Value::Str("x".repeat(300))),
-            ("nan".to_owned(), Value::Float(f64::NAN)),
-            ("zero".to_owned(), Value::Float(-0.0)),
-        ]);
-        let names = "i, j, f, g, b, c, s, t, a";
-        // No condition bounds the first key column: rows that a range skips do not fail.
-        for (name, key, first) in [
-            ("words", "z: Int, k: Int => n: String,", "0"),
-            ("bytes", "z: String, n: String, k: Int =>", "'z'"),
-        ] {
-            let script = format!(
-                "r[k, n, {names}] <- $rows ?[z, k, n, {names}] := r[k, n, {names}], z = {first} \
-                 :create {name} {{{key} {COLUMNS}}}"
-            );
-            engine
-                .run(&script, &parameters)
-                .unwrap_or_else(|error| panic!("{}", error.render(&script)));
-        }
-        Self { engine, parameters }
-    }
-
-    /// The rows of a rule, or its error without its place.
-    fn answer(&self, relation: &str, body: &str) -> Result<Vec<Vec<Value>>, String> {
-        let row = "k, n, i, j, f, g, b, c, s, t, a";
-        let script = match relation {
-            // Two rules make a table, whose rows are cells.
-            "rows" => format!(
-                "r[{row}] := *words{{{row}}} r[{row}] := *bytes{{{row}}} ?[k, x] := r[{row}], {body} \
-                 :disable_magic_rewrite true"
-            ),
-            stored => format!("?[k, x] := *{stored}{{{row}}}, {body}"),
-        };
-        match self.engine.run(&script, &self.parameters) {
-            Ok(output) => Ok((0..output.rows).map(|row| output.row(row)).collect()),
-            Err(error) => Err(error.to_string()),
-        }
-    }
-
-    fn check(&self, body: &str) -> Result<(), TestCaseError> {
-        let expected = self.answer("rows", body);
-        for relation in ["words", "bytes"] {
-            let found = self.answer(relation, body);
-            match (&found, &expected) {
-                (Err(found), Err(expected)) => {
-                    prop_assert_eq!(without_place(found), without_place(expected), "{}", body);
-                }
-                _ => prop_assert_eq!(&found, &expected, "{} of {}", body, relation),
-            }
-        }
-        Ok(())
-    }
-}
-
-/// An error without what says where it is.
-fn without_place(error: &str) -> String {
-    error.lines().next().unwrap_or_default().to_owned()
-}
-
-fn int() -> impl Strategy<Value = Value> {
-    let edge = [i64::MIN, i64::MAX, i64::MIN + 1, 1 << 53, (1 << 53) + 1, -1, 0, 1, 3, 1 << 49];
-    prop_oneof![
-        prop::sample::select(edge.to_vec()).prop_map(Value::Int),
-        (-9_i64..9).prop_map(Value::Int),
-        any::<i64>().prop_map(Value::Int),
-    ]
-}
-
-fn float() -> impl Strategy<Value = Value> {
-    let edge = [
-        0.0,
-        -0.0,
-        f64::NAN,
-        f64::INFINITY,
-        f64::NEG_INFINITY,
-        9_007_199_254_740_992.0,
-        9.3e18,
-        -9.3e18,
-        0.5,
-        -1.5,
-        3.0,
-        f64::MIN_POSITIVE,
-    ];
-    prop_oneof![
-        prop::sample::select(edge.to_vec()).prop_map(Value::Float),
-        (-9_i32..9).prop_map(|int| Value::Float(f64::from(int) / 2.0)),
-        any::<f64>().prop_map(Value::Float),
-    ]
-}
-
-fn text() -> impl Strategy<Value = Value> {
-    let edge = [
-        "",
-        "abc",
-        "a\0b",
-        "\0",
-        "é",
-        "straße ",
-        " ab ",
-        "a text that is long",
-        "\u{3000}x",
-        "ABC",
-        "12",
-    ];
-    prop_oneof![
-        prop::sample::select(edge.to_vec()).prop_map(|text| Value::Str(text.to_owned())),
-        "[abA ]{0,9}".prop_map(Value::Str),
-        "[aé\\x00\u{20ac}]{0,6}".prop_map(Value::Str),
-    ]
-}
-
-fn any_value() -> impl Strategy<Value = Value> {
-    prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::Bool),
-        int(),
-        float(),
-        text(),
-        Just(Value::id(u64::MAX)),
-        prop::collection::vec(0_u8..9, 0..9).prop_map(Value::Bytes),
-        prop::collection::vec((0_i64..3).prop_map(Value::Int), 0..3).prop_map(Value::List),
-    ]
-}
-
-/// A value, or rarely null.
-fn maybe(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
-    prop_oneof![6 => value, 1 => Just(Value::Null)]
-}
-
-fn row() -> impl Strategy<Value = Vec<Value>> {
-    let bool = || any::<bool>().prop_map(Value::Bool);
-    let numbers = (maybe(int()), int(), maybe(float()), float());
-    let others = (bool(), maybe(bool()), maybe(text()), text(), any_value());
-    (numbers, others).prop_map(|((i, j, f, g), (b, c, s, t, a))| vec![i, j, f, g, b, c, s, t, a])
-}
+use tables::{NAMES, Tables, row};
 
 /// Expressions of a truth value.
 fn condition() -> impl Strategy<Value = String> {
@@ -257,6 +85,11 @@ fn anything() -> impl Strategy<Value = String> {
     ]
 }
 
+/// Compares the values that a body gives `x` in each row.
+fn check(tables: &Tables, body: &str) -> Result<(), TestCaseError> {
+    tables.check_rule("?[k, x]", body)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
@@ -270,22 +103,22 @@ proptest! {
     ) {
         let tables = Tables::new(rows);
         for condition in &conditions {
-            tables.check(&format!("x = 0, {condition}"))?;
-            tables.check(&format!("x = {condition}"))?;
+            check(&tables, &format!("x = 0, {condition}"))?;
+            check(&tables, &format!("x = {condition}"))?;
         }
         for pair in conditions.chunks(2) {
             // What one keeps is what the next one sees.
-            tables.check(&format!("x = 0, {}", pair.join(", ")))?;
+            check(&tables, &format!("x = 0, {}", pair.join(", ")))?;
         }
         for value in numbers.iter().chain(&strings) {
-            tables.check(&format!("x = {value}"))?;
-            tables.check(&format!("b, y = {value}, x = if(is_null(y), 1, y)"))?;
+            check(&tables, &format!("x = {value}"))?;
+            check(&tables, &format!("b, y = {value}, x = if(is_null(y), 1, y)"))?;
         }
         for literal in literals {
             let literal = literal.get(&["1", "1.0", "0.0", "'abc'", "null", "true", "-0.0", "$nan", "$text"]).to_owned();
             for name in NAMES {
-                tables.check(&format!("x = 0, {name} = {literal}"))?;
-                tables.check(&format!("x = {literal}, {name} = x"))?;
+                check(&tables, &format!("x = 0, {name} = {literal}"))?;
+                check(&tables, &format!("x = {literal}, {name} = x"))?;
             }
         }
     }
@@ -304,7 +137,7 @@ proptest! {
                         (0..count).map(|i| args[(first + i * by) % args.len()]).collect::<Vec<_>>().join(", ")
                     };
                     for by in [0, 1, 4] {
-                        tables.check(&format!("x = {}({})", function.name, turned(by)))?;
+                        check(&tables, &format!("x = {}({})", function.name, turned(by)))?;
                         if count < 2 {
                             break;
                         }

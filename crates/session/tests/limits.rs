@@ -174,6 +174,30 @@ fn stored_texts_are_measured_in_less_memory_than_they_take() {
 }
 
 #[test]
+fn few_groups_of_many_long_texts_take_the_memory_of_the_groups() {
+    let _alone = alone();
+    for threads in [1, 2] {
+        let (engine, store) = engine(threads);
+        engine.set_parallel_rows(16);
+        engine.run(":create texts {k: Int => v: String, w: String}", &Parameters::new()).unwrap();
+        for first in (0..6000).step_by(100) {
+            let value = |k: i64, of: i64| Value::Str(text((k % of) as u64, 10_000));
+            let row = |k| Value::List(vec![Value::Int(k), value(k, 3), value(k, 5)]);
+            let data = (first..first + 100).map(row).collect();
+            let parameters = Parameters::from([("rows".to_owned(), Value::List(data))]);
+            engine.run("?[k, v, w] <- $rows :put texts {k => v, w}", &parameters).unwrap();
+        }
+        store.compact().unwrap();
+        let none = Parameters::new();
+        check(&engine, "g[v, count(k)] := *texts{k, v} ?[max(n)] := g[v, n]", &none, 2000);
+        check(&engine, "g[v, w, count(k)] := *texts{k, v, w} ?[max(n)] := g[v, w, n]", &none, 400);
+        check(&engine, "?[count_unique(w)] := *texts{w}", &none, 5);
+        let script = "?[count(k), min(v), max(w)] := *texts{k, v, w}";
+        check(&engine, script, &none, 6000);
+    }
+}
+
+#[test]
 fn a_walk_without_end_is_a_limit() {
     let _alone = alone();
     let (engine, _) = engine(1);

@@ -148,7 +148,7 @@ fn steps(
             head[3] = int(place as u64 + 1);
             head.extend([text("head"), text(""), text(""), text(""), Value::Null, Value::Null]);
             head.extend([int(given.rows), int(given.batches), int(did.runs), ms(given.us)]);
-            head.extend([Value::Null, Value::Null]);
+            head.extend([Value::Null, columns(&given)]);
             lines.push(head);
         }
     });
@@ -163,6 +163,16 @@ fn ran(figures: &StepFigures) -> String {
             let each = ran.iter().map(|(name, batches)| format!("{} {batches}", name.as_str()));
             each.collect::<Vec<_>>().join(", ")
         }
+    }
+}
+
+/// How the rows came to a head: those of a scan may come in typed columns.
+fn columns(figures: &StepFigures) -> Value {
+    let StepFigures { batches, column_batches, .. } = *figures;
+    match batches - column_batches {
+        _ if column_batches == 0 => Value::Null,
+        0 => Value::Str("columns".to_owned()),
+        cells => Value::Str(format!("columns {column_batches}, cells {cells}")),
     }
 }
 

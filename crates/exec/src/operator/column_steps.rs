@@ -339,6 +339,7 @@ impl Rows for Piece<'_> {
 impl TypedRows for Piece<'_> {
     fn column(&self, var: Var, rows: &Selection<'_>) -> Option<TypedColumn<'_>> {
         match self.layout.place(var) {
+            Some(place) if !self.layout.path.is_typed(place) => None,
             Some(place) => self.stored.column(place, self.start, rows),
             None => self.computed_column(var, rows),
         }

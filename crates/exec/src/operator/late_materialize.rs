@@ -18,8 +18,8 @@ use crate::operator::column_steps::{ColumnStep, Kept, Layout, Piece};
 use crate::operator::row_step;
 use crate::operator::scan::ScannedRange;
 use crate::pipeline::Pipeline;
-use crate::sink::Out;
 use crate::sink::top_k::TopK;
+use crate::sink::{Out, RowOutput};
 use crate::storage::access_path::StoredPath;
 use crate::storage::decode::Picked;
 use crate::storage::stored_columns::StoredColumns;
@@ -37,6 +37,8 @@ pub(crate) struct LateMaterialization<'l> {
     layout: Layout<'l>,
     /// For a top-k query: the variable that its order begins with.
     by: Option<(Arc<TopK>, Var)>,
+    /// Whether the output takes the rows in columns.
+    to_output: bool,
 }
 
 impl Pipeline<'_> {
@@ -47,6 +49,7 @@ impl Pipeline<'_> {
         path: &'l StoredPath,
         input: &'l Bindings,
         computer: &Computer<'_>,
+        out: &dyn RowOutput,
     ) -> Option<LateMaterialization<'l>> {
         let Step::Stored { outputs, checks, .. } = &self.steps[at].planned.step else {
             return None;
@@ -77,8 +80,20 @@ impl Pipeline<'_> {
                 None => break,
             }
         }
-        let is_empty = steps.is_empty() && by.is_none();
-        (!is_empty).then_some(LateMaterialization { steps, checks, layout, by })
+        let last = at + steps.len() - checks;
+        let to_output = self.may_output_columns(last, input) && out.takes_columns();
+        let is_empty = steps.is_empty() && by.is_none() && !to_output;
+        (!is_empty).then_some(LateMaterialization { steps, checks, layout, by, to_output })
+    }
+
+    /// Whether the rows of a step are those of the output, each once.
+    fn may_output_columns(&self, last: usize, input: &Bindings) -> bool {
+        let ready = &self.steps[last];
+        last + 1 == self.steps.len()
+            && ready.seen.is_none()
+            && ready.pre_aggregation.is_none()
+            && input.weights.is_empty()
+            && !ready.planned.live.is_empty()
     }
 
     /// Passes on the rows of a scan that its steps on columns keep, for a single input row.
@@ -90,7 +105,7 @@ impl Pipeline<'_> {
         out: Out<'_>,
     ) -> Result<Wanted> {
         let ScannedRange { at, path, range, chunk_rows, .. } = scan;
-        let LateMaterialization { mut steps, checks, layout, by } = late_materialization;
+        let LateMaterialization { mut steps, checks, layout, by, to_output } = late_materialization;
         let last = at + steps.len() - checks;
         let computer = context.computer();
         let wanted: Vec<usize> = match &self.steps[at].planned.step {
@@ -128,8 +143,17 @@ impl Pipeline<'_> {
                 if kept.len() == 0 {
                     continue;
                 }
-                let found = output.of(&piece, &kept, batch, context)?;
-                wants_more = self.hand_on(last, found, context, out)?;
+                let taken = match to_output {
+                    true => self.output_columns(&piece, &kept, context, out)?,
+                    false => None,
+                };
+                wants_more = match taken {
+                    Some(wanted) => wanted,
+                    None => {
+                        let found = output.of(&piece, &kept, batch, context)?;
+                        self.hand_on(last, found, context, out)?
+                    }
+                };
                 self.handed_on(mark.as_ref(), context, out);
                 if !wants_more {
                     return Ok(false);
@@ -145,6 +169,29 @@ impl Pipeline<'_> {
             }
         }
         Ok(wants_more)
+    }
+}
+
+impl Pipeline<'_> {
+    /// Passes rows of a scan to the output in columns; `None` where it takes them only as cells.
+    fn output_columns(
+        &mut self,
+        piece: &Piece<'_>,
+        kept: &Kept,
+        context: &ExecContext<'_>,
+        out: Out<'_>,
+    ) -> Result<Option<Wanted>> {
+        let now_us = || context.limits.now_us();
+        let head = self.steps.len();
+        let before = self.clock.as_mut().map(|clock| clock.turn_to(head, now_us()));
+        let taken = out.take_columns(context, piece, &kept.selection());
+        if let (Some(clock), Some(before)) = (&mut self.clock, before) {
+            clock.leave(before, now_us());
+            if let Ok(Some(_)) = taken {
+                clock.note_columns(head, kept.len() as u64);
+            }
+        }
+        taken
     }
 }
 

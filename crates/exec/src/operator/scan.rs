@@ -99,7 +99,7 @@ impl Pipeline<'_> {
             && input.rows == 1
             && !once
             && let Some(late_materialization) =
-                self.late_materialization(at, path, &input, &context.computer())
+                self.late_materialization(at, path, &input, &context.computer(), &*out)
         {
             self.note_operator(at, OperatorName::LateMaterialize);
             return self.scan_late_materialized(range, late_materialization, context, out);

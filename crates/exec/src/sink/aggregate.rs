@@ -7,6 +7,8 @@ use crate::expr::batch::Bindings;
 use crate::sink::groups::Groups;
 use crate::sink::{Sink, head_columns};
 use crate::value::cell::Cell;
+use crate::vector::evaluate::TypedRows;
+use crate::vector::selection::Selection;
 use plan::Var;
 
 /// Aggregates the groups of the rows it receives.
@@ -24,6 +26,24 @@ impl Sink for AggregateSink<'_> {
         self.groups.add(&columns, found.rows, &found.weights, context.interner, &check)?;
         context.check(self.groups.bytes())?;
         Ok(true)
+    }
+
+    fn takes_columns(&self) -> bool {
+        true
+    }
+
+    fn take_columns(
+        &mut self,
+        context: &ExecContext<'_>,
+        columns: &dyn TypedRows,
+        rows: &Selection<'_>,
+    ) -> Result<Option<Wanted>> {
+        let check = |more| context.check(more);
+        if !self.groups.add_columns(self.head, columns, rows, context.interner, &check)? {
+            return Ok(None);
+        }
+        context.check(self.groups.bytes())?;
+        Ok(Some(true))
     }
 
     fn is_joinable(&self) -> bool {

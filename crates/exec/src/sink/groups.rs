@@ -8,8 +8,10 @@
 use crate::error::{Error, Result};
 use crate::expr::one_nan;
 use crate::limits::Check;
+use crate::sink::unique_values::UniqueValues;
 use crate::table::Table;
 use crate::value::cell::{Cell, Interner, bytes_of, small_range, small_sum};
+use crate::vector::text_cells::TextCells;
 use base::STEPS;
 use function::Accumulate;
 use model::Value;
@@ -32,40 +34,43 @@ const REMEMBERED: usize = 512;
 /// Groups of a rule's head with their aggregates.
 pub(crate) struct Groups {
     /// The plain columns, one row per group.
-    keys: Table,
+    pub(super) keys: Table,
     /// Indexes of the plain columns in the head.
-    plain: Vec<usize>,
+    pub(super) plain: Vec<usize>,
     /// Index of each aggregate in the head, and its states.
-    aggregates: Vec<(usize, States)>,
+    pub(super) aggregates: Vec<(usize, States)>,
     /// Cache of recent groups, if there is a single plain column.
     remembered: Vec<(Cell, u32)>,
     /// Group of each row in the current batch.
-    numbers: Vec<u32>,
-    arity: usize,
+    pub(super) numbers: Vec<u32>,
+    /// Cells of the strings of each plain column, where columns are typed.
+    pub(super) texts: Vec<TextCells>,
+    pub(super) arity: usize,
     /// Place of the rule.
     span: Span,
     /// Place of each aggregate.
-    spans: Vec<Span>,
+    pub(super) spans: Vec<Span>,
     /// Seed for aggregates that are random.
     seed: u64,
 }
 
 /// The states of an aggregate, one per group.
-enum States {
+pub(super) enum States {
     Count(Vec<u64>),
     Sum(Vec<Sum>),
     Mean(Vec<Sum>),
     Least(Vec<Cell>),
     Greatest(Vec<Cell>),
+    Unique(UniqueValues),
     Other { used: AggregateUse, args: Vec<Value>, states: Vec<Box<dyn Accumulate>> },
 }
 
 /// A column of a batch, with the group of each row.
-struct GroupedCells<'c> {
-    cells: &'c [Cell],
-    groups: &'c [u32],
+pub(super) struct GroupedCells<'c> {
+    pub cells: &'c [Cell],
+    pub groups: &'c [u32],
     /// Multiplicity of each row; empty if each row counts once.
-    weights: &'c [u64],
+    pub weights: &'c [u64],
 }
 
 /// Bytes that states have grown by through long values within a batch.
@@ -103,11 +108,11 @@ impl Grown {
 
 /// A sum, with integers exact and floats separate.
 #[derive(Clone, Copy, Default)]
-struct Sum {
+pub(super) struct Sum {
     ints: i128,
-    floats: f64,
-    has_floats: bool,
-    rows: u64,
+    pub floats: f64,
+    pub has_floats: bool,
+    pub rows: u64,
 }
 
 impl Groups {
@@ -128,6 +133,7 @@ impl Groups {
                 "mean" => States::Mean(Vec::new()),
                 "min" => States::Least(Vec::new()),
                 "max" => States::Greatest(Vec::new()),
+                "count_unique" => States::Unique(UniqueValues::new(!plain.is_empty())),
                 _ => States::Other { used: used.clone(), args, states: Vec::new() },
             };
             (i, states)
@@ -137,6 +143,7 @@ impl Groups {
             aggregates: states.collect(),
             remembered: vec![(Cell::NULL, u32::MAX); REMEMBERED],
             numbers: Vec::new(),
+            texts: plain.iter().map(|_| TextCells::default()).collect(),
             arity: aggregates.len(),
             plain,
             span,
@@ -189,7 +196,7 @@ impl Groups {
     }
 
     /// Writes the group of each row into `numbers`.
-    fn find(&mut self, columns: &[&[Cell]], rows: usize) {
+    pub(super) fn find(&mut self, columns: &[&[Cell]], rows: usize) {
         let Self { keys, plain, remembered, numbers, .. } = self;
         match plain.as_slice() {
             [] => {
@@ -227,7 +234,7 @@ impl Groups {
     }
 
     /// Starts the states of new groups.
-    fn begin(&mut self) -> Result<()> {
+    pub(super) fn begin(&mut self) -> Result<()> {
         let groups = self.keys.rows();
         let several = self.aggregates.len() as u64;
         let spans = self.spans.iter();
@@ -236,6 +243,7 @@ impl Groups {
                 States::Count(counts) => counts.resize(groups, 0),
                 States::Sum(sums) | States::Mean(sums) => sums.resize(groups, Sum::default()),
                 States::Least(cells) | States::Greatest(cells) => cells.resize(groups, Cell::NULL),
+                States::Unique(unique) => unique.groups = groups,
                 States::Other { used, args, states } => {
                     while states.len() < groups {
                         let started = match &used.own {
@@ -258,15 +266,20 @@ impl Groups {
     /// Approximate size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let states: u64 = self.aggregates.iter().map(|(_, states)| states.bytes()).sum();
-        self.keys.bytes() + states
+        let texts: usize = self.texts.iter().map(TextCells::bytes).sum();
+        self.keys.bytes() + states + texts as u64
     }
 
     /// Calls `visit` with each cell held.
     pub(crate) fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
         crate::sink::each_cell_of(&self.keys.columns(), visit);
         for (_, states) in &self.aggregates {
-            if let States::Least(cells) | States::Greatest(cells) = states {
-                cells.iter().for_each(|&cell| visit(cell));
+            match states {
+                States::Least(cells) | States::Greatest(cells) => {
+                    cells.iter().for_each(|&cell| visit(cell));
+                }
+                States::Unique(unique) => unique.each_cell(visit),
+                _ => {}
             }
         }
     }
@@ -284,6 +297,7 @@ impl Groups {
             States::Mean(_) => States::Mean(Vec::new()),
             States::Least(_) => States::Least(Vec::new()),
             States::Greatest(_) => States::Greatest(Vec::new()),
+            States::Unique(_) => States::Unique(UniqueValues::new(!self.plain.is_empty())),
             States::Other { used, args, .. } => {
                 States::Other { used: used.clone(), args: args.clone(), states: Vec::new() }
             }
@@ -294,6 +308,7 @@ impl Groups {
             aggregates: self.aggregates.iter().map(|(place, of)| (*place, states(of))).collect(),
             remembered: vec![(Cell::NULL, u32::MAX); REMEMBERED],
             numbers: Vec::new(),
+            texts: self.plain.iter().map(|_| TextCells::default()).collect(),
             spans: self.spans.clone(),
             ..*self
         }
@@ -336,6 +351,9 @@ impl Groups {
                     groups.zip(others).for_each(|(group, other)| {
                         keep_better(&mut greatest[group], other, interner, Ordering::Greater);
                     });
+                }
+                (States::Unique(unique), States::Unique(others)) => {
+                    unique.join(&others, groups.map(|group| group as u32).collect());
                 }
                 _ => unreachable!("a fork has the same aggregates, none of them a function's"),
             }
@@ -395,7 +413,7 @@ fn add_values(
 impl States {
     /// Adds each row to the state of its group. `check` is called with the bytes that states have
     /// grown by, where values are long.
-    fn add_each(
+    pub(super) fn add_each(
         &mut self,
         batch: &GroupedCells<'_>,
         interner: &Interner,
@@ -437,6 +455,7 @@ impl States {
                     keep_better(&mut greatest[group], cells[row], interner, Ordering::Greater);
                 }
             }
+            Self::Unique(unique) => unique.add(cells, groups),
             Self::Other { states, .. } => add_values(states, batch, interner, span, check)?,
         }
         Ok(())
@@ -469,7 +488,7 @@ impl States {
             Self::Greatest(best) => {
                 keep(&mut best[0], range().map(|range| range.1), Ordering::Greater)
             }
-            Self::Count(_) | Self::Other { .. } => false,
+            Self::Count(_) | Self::Unique(_) | Self::Other { .. } => false,
         })
     }
 
@@ -478,6 +497,7 @@ impl States {
             Self::Count(counts) => 8 * counts.len() as u64,
             Self::Sum(sums) | Self::Mean(sums) => (size_of::<Sum>() * sums.len()) as u64,
             Self::Least(cells) | Self::Greatest(cells) => 8 * cells.len() as u64,
+            Self::Unique(unique) => unique.bytes(),
             Self::Other { states, .. } => {
                 // With very many groups, a sample of some thousand states is taken, because this is
                 // called for each batch.
@@ -504,6 +524,7 @@ impl States {
                 .map(|sum| interner.float(function::mean(sum.ints, sum.floats, sum.rows)))
                 .collect(),
             Self::Least(cells) | Self::Greatest(cells) => cells,
+            Self::Unique(unique) => unique.counts().into_iter().map(|n| interner.int(n)).collect(),
             Self::Other { states, .. } => {
                 let cell = |mut state: Box<dyn Accumulate>| match state.finish() {
                     Ok(Value::Float(float)) => Ok(interner.float(one_nan(float))),
@@ -548,7 +569,7 @@ impl Sum {
     }
 
     #[inline]
-    fn add_ints(&mut self, int: i128, weight: u64, of: &str, span: Span) -> Result<()> {
+    pub(super) fn add_ints(&mut self, int: i128, weight: u64, of: &str, span: Span) -> Result<()> {
         // A checked product of 128 bits is a function call.
         let more = if weight == 1 { Some(int) } else { int.checked_mul(i128::from(weight)) };
         match more.and_then(|more| self.ints.checked_add(more)) {

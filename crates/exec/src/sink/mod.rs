@@ -6,18 +6,22 @@
 //! they are merged into one.
 
 pub(crate) mod aggregate;
+pub(crate) mod column_groups;
 pub(crate) mod groups;
 pub(crate) mod list;
 pub(crate) mod meet;
 pub(crate) mod set;
 pub(crate) mod stream;
 pub mod top_k;
+pub(crate) mod unique_values;
 
 use crate::batch_size::Wanted;
 use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
 use crate::value::cell::Cell;
+use crate::vector::evaluate::TypedRows;
+use crate::vector::selection::Selection;
 use plan::{AggregateUse, Var};
 
 /// Receives the rows that a pipeline finds.
@@ -27,6 +31,25 @@ pub(crate) trait Sink: Send + Sized {
     /// # Errors
     /// Values that an aggregate does not accept, and what stops the query.
     fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted>;
+
+    /// Whether it may take rows of a scan in typed columns.
+    fn takes_columns(&self) -> bool {
+        false
+    }
+
+    /// Adds some rows of a scan, each once, in typed columns; `None` where they have to come as
+    /// cells.
+    ///
+    /// # Errors
+    /// See [`Sink::take`].
+    fn take_columns(
+        &mut self,
+        _context: &ExecContext<'_>,
+        _columns: &dyn TypedRows,
+        _rows: &Selection<'_>,
+    ) -> Result<Option<Wanted>> {
+        Ok(None)
+    }
 
     /// Number of rows that are enough.
     fn enough(&self) -> usize {
@@ -73,6 +96,24 @@ pub(crate) trait RowOutput {
     /// See [`Sink::take`].
     fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted>;
 
+    /// Whether it may take rows in typed columns, as [`Sink::takes_columns`] says.
+    fn takes_columns(&self) -> bool {
+        false
+    }
+
+    /// Receives rows in typed columns, as [`Sink::take_columns`] says.
+    ///
+    /// # Errors
+    /// See [`Sink::take`].
+    fn take_columns(
+        &mut self,
+        _context: &ExecContext<'_>,
+        _columns: &dyn TypedRows,
+        _rows: &Selection<'_>,
+    ) -> Result<Option<Wanted>> {
+        Ok(None)
+    }
+
     /// Number of rows that it has, for a step that reads in order: distinct ones, where rows are a
     /// set. The default never has enough.
     fn rows(&self) -> usize {
@@ -106,6 +147,19 @@ pub(crate) struct Serial<'s, S>(pub &'s mut S);
 impl<S: Sink> RowOutput for Serial<'_, S> {
     fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
         self.0.take(context, found)
+    }
+
+    fn takes_columns(&self) -> bool {
+        self.0.takes_columns()
+    }
+
+    fn take_columns(
+        &mut self,
+        context: &ExecContext<'_>,
+        columns: &dyn TypedRows,
+        rows: &Selection<'_>,
+    ) -> Result<Option<Wanted>> {
+        self.0.take_columns(context, columns, rows)
     }
 
     fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {

@@ -30,3 +30,4 @@ pub(crate) mod list_set;
 pub(crate) mod node;
 pub(crate) mod selection;
 pub(crate) mod text;
+pub(crate) mod text_cells;
