@@ -14,7 +14,7 @@
 //! 2. `limits`: deadline, cancellation and memory of a query.
 //! 3. `value`: cells, columns of them, their order.
 //! 4. `expr`, `vector`: expressions over rows of cells, and over typed columns.
-//! 5. `table`, `output`, `result_stream`: rows in memory, and how they leave.
+//! 5. `table`, `column_list`, `output`, `result_stream`: rows in memory, and how they leave.
 //! 6. `snapshot_cache`, `trie`, `storage`, `host`: rows of the store.
 //! 7. `context`: the execution context of a query.
 //! 8. `sink`: where the rows of a pipeline go.
@@ -29,6 +29,7 @@
 
 pub mod batch_size;
 pub mod bounded_map;
+pub mod column_list;
 pub mod context;
 pub mod error;
 pub mod explain;

@@ -1,10 +1,11 @@
 //! The result of a script.
 
+use crate::column_list::ColumnList;
 use crate::table::owned::OwnedCells;
 use crate::value::cell::{Cell, Interner};
-use model::{Type, Value};
+use model::{Series, Type, Value};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Rows in columns, with names.
 #[derive(Clone, Debug)]
@@ -15,7 +16,10 @@ pub struct Output {
     pub rows: usize,
     /// The known types of the columns, if there are no rows; otherwise empty.
     pub types: Vec<Option<Type>>,
-    cells: OwnedCells,
+    /// Made of the list when they are first asked for.
+    cells: OnceLock<OwnedCells>,
+    /// The rows in typed columns, if they came so.
+    list: Option<Arc<ColumnList>>,
 }
 
 impl Output {
@@ -26,7 +30,14 @@ impl Output {
         rows: usize,
         interner: Arc<Interner>,
     ) -> Self {
-        Self { headers, rows, types: Vec::new(), cells: OwnedCells::new(columns, interner) }
+        let cells = OnceLock::from(OwnedCells::new(columns, interner));
+        Self { headers, rows, types: Vec::new(), cells, list: None }
+    }
+
+    /// A result with the rows of a list.
+    pub fn of_list(headers: Vec<String>, list: ColumnList) -> Self {
+        let (rows, list) = (list.rows(), Some(Arc::new(list)));
+        Self { headers, rows, types: Vec::new(), cells: OnceLock::new(), list }
     }
 
     /// Adds the types of the columns, if there are no rows.
@@ -61,19 +72,36 @@ impl Output {
     #[must_use]
     #[inline]
     pub fn column(&self, column: usize) -> &[Cell] {
-        &self.cells.columns()[column]
+        &self.cells().columns()[column]
     }
 
     /// The interner of the cells. No other interner can interpret them.
     #[must_use]
     #[inline]
     pub fn interner(&self) -> &Interner {
-        self.cells.interner()
+        self.cells().interner()
     }
 
     /// The cells with their interner.
     pub fn cells(&self) -> &OwnedCells {
-        &self.cells
+        self.cells.get_or_init(|| {
+            let interner = Arc::new(Interner::default());
+            let list = self.list.as_deref().cloned().unwrap_or_default();
+            let mut columns = list.into_cells(&[], &interner).columns;
+            columns.resize(self.headers.len(), Vec::new());
+            OwnedCells::new(columns, interner)
+        })
+    }
+
+    /// The rows in typed columns, if no cells were made of them.
+    pub fn list(&self) -> Option<&ColumnList> {
+        self.list.as_deref().filter(|_| self.cells.get().is_none())
+    }
+
+    /// The values of a column, if they are in a typed column of one kind.
+    #[must_use]
+    pub fn series(&self, column: usize) -> Option<Series> {
+        self.list.as_ref()?.series(column)
     }
 
     /// A range of rows.
@@ -84,7 +112,13 @@ impl Output {
     pub fn slice(&self, rows: Range<usize>) -> Self {
         let count = rows.len();
         let (headers, types) = (self.headers.clone(), self.types.clone());
-        Self { headers, rows: count, types, cells: self.cells.slice(rows) }
+        match self.list() {
+            Some(list) => Self { types, ..Self::of_list(headers, list.slice(rows)) },
+            None => {
+                let cells = OnceLock::from(self.cells().slice(rows));
+                Self { headers, rows: count, types, cells, list: None }
+            }
+        }
     }
 
     /// The value in a row and a column.
@@ -93,7 +127,10 @@ impl Output {
     /// If the row or column does not exist.
     #[must_use]
     pub fn value(&self, row: usize, column: usize) -> Value {
-        self.interner().value(self.column(column)[row])
+        match self.list() {
+            Some(list) => list.value(row, column),
+            None => self.interner().value(self.column(column)[row]),
+        }
     }
 
     /// The values of a row.
@@ -102,7 +139,6 @@ impl Output {
     /// If the row does not exist.
     #[must_use]
     pub fn row(&self, row: usize) -> Vec<Value> {
-        let columns = self.cells.columns().iter();
-        columns.map(|column| self.interner().value(column[row])).collect()
+        (0..self.headers.len()).map(|column| self.value(row, column)).collect()
     }
 }

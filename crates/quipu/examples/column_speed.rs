@@ -2,12 +2,13 @@
 //! groups, and results as Arrow.
 //!
 //! ```text
-//! cargo run --release -p quipu --example column_speed -- FOLDER [ROWS] [ROUNDS]
+//! cargo run --release -p quipu --example column_speed -- FOLDER [ROWS] [ROUNDS] [QUESTION]
 //! ```
 //!
-//! `FOLDER` is made with `ROWS` posts if it is missing, and kept. Each line has the median, least
-//! and most milliseconds of the rounds, and the first value of the answer. For two versions to be
-//! compared, run their binaries on one folder in turn.
+//! `FOLDER` is made with `ROWS` posts if it is missing, and kept. With `QUESTION`, only questions
+//! with this in their name are asked. Each line has the median, least and most milliseconds of the
+//! rounds, and the first value of the answer. For two versions to be compared, run their binaries on
+//! one folder in turn.
 #![allow(clippy::disallowed_methods)] // an example of the outside: clocks and threads are its own
 
 use quipu::{Database, Durability, Options, Parameters, Value};
@@ -46,6 +47,9 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("count_unique", "?[count_unique(author)] := *posts{author}"),
     ("three columns to Arrow", "?[id, ts, score] := *posts{id, ts, score}"),
     ("id and body to Arrow", "?[id, body] := *posts{id, body}"),
+    ("sorted by text, first ten", "?[body, id] := *posts{id, body} :order body :limit 10"),
+    ("group by lang and city", "?[lang, city, count(id)] := *posts{id, lang, city}"),
+    ("group by author", "?[author, count(id), max(ts)] := *posts{id, author, ts}"),
 ];
 
 /// A small random number generator with a fixed seed: xorshift64*.
@@ -65,6 +69,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = arguments.next().ok_or("a folder for the database")?;
     let rows = arguments.next().map_or(Ok(500_000), |text| text.parse())?;
     let rounds = arguments.next().map_or(Ok(5), |text| text.parse())?;
+    let asked = arguments.next().unwrap_or_default();
     let is_new = !Path::new(&folder).exists();
     let db = Database::open(&folder, Options { durability: Durability::Os, ..Options::default() })?;
     if is_new {
@@ -72,7 +77,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let fifty = (0..50).map(|i| Value::Int(i * 37)).collect();
     let parameters = Parameters::from([("fifty".to_owned(), Value::List(fifty))]);
-    for (name, script) in QUESTIONS {
+    for (name, script) in QUESTIONS.iter().filter(|(name, _)| name.contains(&asked)) {
         let (mut times, mut first) = (Vec::new(), String::new());
         for round in 0..=rounds {
             let start = Instant::now();

@@ -110,6 +110,12 @@ impl Answer {
 
     fn seen(&self, column: usize) -> Seen {
         let mut seen = Seen::default();
+        if let Some(list) = self.output.list() {
+            let interner = Interner::default();
+            let examples = list.examples(column);
+            examples.iter().for_each(|value| seen.look(interner.cell(value), &interner));
+            return seen;
+        }
         let (cells, interner) = (self.output.column(column), self.output.interner());
         cells.iter().for_each(|&cell| seen.look(cell, interner));
         seen
@@ -150,7 +156,13 @@ impl Answer {
     #[must_use]
     #[inline]
     pub fn small_int(&self, row: usize, column: usize) -> Option<i64> {
-        self.output.column(column)[row].as_small_int()
+        match self.output.list() {
+            Some(list) => match list.value(row, column) {
+                Value::Int(int) => Some(int),
+                _ => None,
+            },
+            None => self.output.column(column)[row].as_small_int(),
+        }
     }
 
     /// The string in a row and a column, if it is stored inline (a few bytes); `None` for other
@@ -180,7 +192,10 @@ impl Answer {
     /// # Panics
     /// If the row or the column is out of bounds.
     pub fn with_value<T>(&self, row: usize, column: usize, with: impl FnOnce(&Value) -> T) -> T {
-        self.output.interner().with(self.output.column(column)[row], with)
+        match self.output.list() {
+            Some(list) => with(&list.value(row, column)),
+            None => self.output.interner().with(self.output.column(column)[row], with),
+        }
     }
 
     /// The values of a row, one for each column.
@@ -203,6 +218,9 @@ impl Answer {
     /// If the column is out of bounds.
     #[must_use]
     pub fn column(&self, column: usize) -> AnswerColumn {
+        if let Some(typed) = self.typed_column(column) {
+            return typed;
+        }
         let (cells, interner) = (self.output.column(column), self.output.interner());
         match &self.kinds {
             Some(kinds) => column_of(cells, interner, kinds[column], cells.contains(&Cell::NULL)),
@@ -211,6 +229,26 @@ impl Answer {
                 column_of(cells, interner, self.kind(column, &seen), seen.null)
             }
         }
+    }
+}
+
+impl Answer {
+    /// A column whose rows are typed, if they have the kind that it is to have.
+    fn typed_column(&self, column: usize) -> Option<AnswerColumn> {
+        let seen = self.seen(column);
+        let kind = match &self.kinds {
+            Some(kinds) => kinds[column],
+            None => self.kind(column, &seen),
+        };
+        let Series { values, valid } = self.output.series(column)?;
+        let values = match (values, kind) {
+            (Values::Bool(values), Kind::Bool) => AnswerValues::Bool(values),
+            (Values::Int(values), Kind::Int) => AnswerValues::Int(values),
+            (Values::Float(values), Kind::Float) => AnswerValues::Float(values),
+            (Values::Str(values), Kind::Str) => AnswerValues::Str(values),
+            _ => return None,
+        };
+        Some(AnswerColumn { values, valid })
     }
 }
 

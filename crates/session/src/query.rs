@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::query_options::{Options, cells_of};
 use crate::run_options::Parameters;
 use env::sync::Mutex;
+use exec::column_list::ColumnList;
 use exec::context::ExecContext;
 use exec::error::{Error, Result};
 use exec::explain::Analysis;
@@ -99,6 +100,8 @@ struct Found {
     profile: Option<Profile>,
     /// Whether the rows went to the consumer.
     has_streamed: bool,
+    /// The rows in typed columns and in order; then there are no others.
+    columns: Option<ColumnList>,
 }
 
 impl RunningQuery<'_> {
@@ -122,7 +125,11 @@ impl RunningQuery<'_> {
         let Self { query, options, plan, interner, limits, .. } = *self;
         let Found { rows: Columns { rows, columns }, keys, fast_path, profile, .. } = found;
         let headers = headers_of(plan, columns.len());
-        let order = order(query, &headers, &columns[..], rows, keys, interner, limits)?;
+        let rows = found.columns.as_ref().map_or(rows, ColumnList::rows);
+        let order = match found.columns {
+            Some(_) => None,
+            None => order(query, &headers, &columns[..], rows, keys, interner, limits)?,
+        };
         let from = options.offset.min(rows);
         let to = options.limit.map_or(rows, |limit| from.saturating_add(limit).min(rows));
         check_assertion(query, rows)?;
@@ -132,6 +139,10 @@ impl RunningQuery<'_> {
                 (None, Some(profile)) => analysis.end(&profile, plan, to - from, limits),
                 (None, None) => {}
             }
+        }
+        if let Some(list) = found.columns {
+            let list = if (from, to) == (0, rows) { list } else { list.slice(from..to) };
+            return Ok(Output::of_list(headers, list).with_types(|| plan::entry_types(plan)));
         }
         let columns = picked(columns, rows, order.as_deref(), from..to, limits)?;
         let output = Output::new(headers, columns, to - from, Arc::clone(interner));
@@ -191,7 +202,8 @@ impl Engine {
         let found = match fast {
             Some((name, rows)) => {
                 let keys = rows.columns.len();
-                Found { rows, keys, fast_path: Some(name), profile: None, has_streamed: false }
+                let (fast_path, has_streamed) = (Some(name), false);
+                Found { rows, keys, fast_path, profile: None, has_streamed, columns: None }
             }
             None => {
                 limits.check_may_block()?;
@@ -229,15 +241,17 @@ impl Engine {
         fixpoint.worker_pool = Some(&self.worker_pool);
         let order = order_of(query, plan);
         fixpoint.streamable = streamable.then(|| order.iter().map(|(column, _)| *column).collect());
+        fixpoint.takes_columns = streamable && query.options.order.is_empty();
         if let Some(rows) = wanted.rows.filter(|_| !order.is_empty()) {
             fixpoint.first = Some(Arc::new(TopK { order, rows, last: Mutex::default() }));
         }
         fixpoint.stream = stream.as_ref();
         fixpoint.run(wanted.enough)?;
+        let columns = fixpoint.take_columns();
         let (rows, keys) = fixpoint.take_result();
         let has_streamed = stream.as_ref().is_some_and(ResultStream::has_begun);
         let profile = fixpoint.profile.take();
-        Ok(Found { rows, keys, fast_path: None, profile, has_streamed })
+        Ok(Found { rows, keys, fast_path: None, profile, has_streamed, columns })
     }
 
     /// A result stream for the rows within limit and offset.

@@ -7,6 +7,7 @@ mod tables;
 
 use common::engine_of;
 use proptest::prelude::*;
+use quipu_session::Parameters;
 use tables::{NAMES, Tables, row};
 
 const AGGREGATES: &[&str] =
@@ -76,5 +77,32 @@ proptest! {
         for (head, body) in &rules {
             tables.check_rule(head, body)?;
         }
+    }
+}
+
+/// Rows of a relation that all threads read come in the order of their keys.
+#[test]
+fn rows_that_threads_read_in_columns_are_in_order() {
+    let engine = engine_of(3, 1 << 30);
+    engine.set_parallel_rows(64);
+    let none = Parameters::new();
+    let create = "?[k, v, t] := k in int_range(-5000, 5000), v = k * 7 % 100, t = to_string(v) \
+                  :create wide {k: Int => v: Int, t: String}";
+    engine.run(create, &none).unwrap();
+    for (script, rows) in [
+        ("?[k, t] := *wide{k, v, t}", 10_000),
+        ("?[k, v, t] := *wide{k, v, t}, v < 30", 6500),
+        ("?[k, v] := *wide{k, v, t}, length(t) < 3 :offset 10", 0),
+    ] {
+        let output = engine.run(script, &none).unwrap();
+        if rows > 0 {
+            assert_eq!(output.rows, rows, "{script}");
+        }
+        assert!(output.list().is_some(), "{script}");
+        let keys: Vec<_> = (0..output.rows).map(|row| output.value(row, 0)).collect();
+        assert!(keys.is_sorted(), "{script}");
+        let cells: Vec<_> = (0..output.rows).map(|row| output.row(row)).collect();
+        assert!(output.column(0).len() == output.rows && output.list().is_none());
+        assert_eq!(cells, (0..output.rows).map(|row| output.row(row)).collect::<Vec<_>>());
     }
 }

@@ -13,6 +13,7 @@
 //! 1. While pipelines run, the tables that they read do not change: new rows are collected in
 //!    separate tables until the round is over.
 
+use crate::column_list::ColumnList;
 use crate::context::ExecContext;
 use crate::error::{Error, Result};
 use crate::limits::Check;
@@ -55,6 +56,10 @@ pub struct Fixpoint<'a> {
     pub first: Option<Arc<TopK>>,
     /// Set if rows of the entry rule may go directly to the consumer: the columns in `:order`.
     pub streamable: Option<Vec<usize>>,
+    /// Whether the rows of the entry rule may leave in typed columns, in the order of their keys.
+    pub takes_columns: bool,
+    /// Rows that left so.
+    columns: Option<ColumnList>,
     /// What is known about the rows of the running entry pipeline.
     hints: OutputHints,
     /// Consumer of the entry rule's rows as they are found, if there is one.
@@ -86,6 +91,8 @@ impl<'a> Fixpoint<'a> {
             enough: usize::MAX,
             first: None,
             streamable: None,
+            takes_columns: false,
+            columns: None,
             hints: OutputHints::default(),
             stream: None,
             listed: None,
@@ -124,6 +131,12 @@ impl<'a> Fixpoint<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The rows of the entry rule, if they are in typed columns, in the order of their keys. They
+    /// are let go.
+    pub fn take_columns(&mut self) -> Option<ColumnList> {
+        self.columns.take()
     }
 
     /// The rows of the entry rule, and how many of their first columns tell them apart. They are
@@ -264,10 +277,16 @@ impl<'a> Fixpoint<'a> {
                 (first, var)
             });
             let list = Columns::of(aggregates.len());
-            let mut sink = ListSink { list, head, told, enough, first };
+            let takes_columns = self.takes_columns && first.is_none() && enough == usize::MAX;
+            let columns = takes_columns.then(ColumnList::default);
+            let is_loose = |&place: &usize| self.hints.not_compared.contains(&head[place]);
+            let not_compared = (0..head.len()).filter(is_loose).collect();
+            let mut sink = ListSink { list, head, told, enough, first, columns, not_compared };
             self.run_body(body, rule.rule, &mut sink)?;
+            sink.finish(&self.context)?;
             self.hints = OutputHints::default();
-            self.passed_on = sink.list.rows;
+            self.passed_on = sink.list.rows + sink.columns.as_ref().map_or(0, ColumnList::rows);
+            self.columns = sink.columns;
             self.listed = Some((sink.list, told));
             return Ok(());
         }

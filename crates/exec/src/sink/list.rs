@@ -3,6 +3,7 @@
 //! For a top-k query it drops the other rows from time to time.
 
 use crate::batch_size::Wanted;
+use crate::column_list::{ColumnList, owned};
 use crate::context::ExecContext;
 use crate::error::{Error, Result};
 use crate::expr::batch::Bindings;
@@ -12,11 +13,16 @@ use crate::table::ROWS_MAX;
 use crate::value::cell::Cell;
 use crate::value::columns::{Columns, gather};
 use crate::value::sort;
+use crate::vector::evaluate::TypedRows;
+use crate::vector::selection::Selection;
 use plan::Var;
 use std::sync::Arc;
 
 /// Rows kept beyond those wanted, before the others are dropped.
 const SPARE_ROWS: usize = 8192;
+
+/// Least rows that leave in typed columns.
+const COLUMN_ROWS_MIN: usize = 1024;
 
 /// Rows that are provably distinct ([`plan::PipelinePlan::distinct_keys`]).
 pub(crate) struct ListSink<'q> {
@@ -31,9 +37,42 @@ pub(crate) struct ListSink<'q> {
     pub enough: usize,
     /// The top-k bound, if only the first rows in an order are wanted.
     pub first: Option<Arc<TopK>>,
+    /// Rows that came in typed columns, if they may; then there are no others.
+    pub columns: Option<ColumnList>,
+    /// Columns that are not compared.
+    pub not_compared: Vec<usize>,
 }
 
 impl ListSink<'_> {
+    /// Makes the rows that came in columns into cells. From then on all rows come as cells.
+    pub(crate) fn make_cells(&mut self, context: &ExecContext<'_>) -> Result<()> {
+        if let Some(list) = self.columns.take()
+            && list.rows() > 0
+        {
+            self.list.append(list.into_cells(&self.not_compared, context.interner));
+            context.check(self.bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Puts the rows that came in columns in the order of their keys, or makes cells of them: if
+    /// they are few, or have to be sorted.
+    pub(crate) fn finish(&mut self, context: &ExecContext<'_>) -> Result<()> {
+        let Some(list) = self.columns.take_if(|list| list.rows() >= COLUMN_ROWS_MIN) else {
+            return self.make_cells(context);
+        };
+        match list.in_order(self.told) {
+            Ok(list) => {
+                self.columns = Some(list);
+                Ok(())
+            }
+            Err(list) => {
+                self.columns = Some(list);
+                self.make_cells(context)
+            }
+        }
+    }
+
     /// Drops the rows that are not wanted, if there are many.
     fn prune(&mut self, spare: usize, context: &ExecContext<'_>) -> Result<()> {
         let Some(first) = &self.first else { return Ok(()) };
@@ -59,6 +98,7 @@ impl ListSink<'_> {
 
 impl Sink for ListSink<'_> {
     fn take(&mut self, context: &ExecContext<'_>, found: &Bindings) -> Result<Wanted> {
+        self.make_cells(context)?;
         let found_columns = head_columns(self.head, found);
         let first = self.first.as_ref();
         let kept =
@@ -83,6 +123,30 @@ impl Sink for ListSink<'_> {
         Ok(self.list.rows < self.enough)
     }
 
+    fn takes_columns(&self) -> bool {
+        self.columns.is_some()
+    }
+
+    fn take_columns(
+        &mut self,
+        context: &ExecContext<'_>,
+        columns: &dyn TypedRows,
+        rows: &Selection<'_>,
+    ) -> Result<Option<Wanted>> {
+        let Some(list) = &mut self.columns else { return Ok(None) };
+        let column = |var: &Var| owned(columns.column(*var, rows)?, rows.len());
+        let Some(taken) = self.head.iter().map(column).collect() else { return Ok(None) };
+        list.push(rows.len(), taken);
+        if list.rows() >= ROWS_MAX / 2 {
+            return Err(Error::Limit("a rule has more than 2 billion rows".to_owned()));
+        }
+        if !list.is_last_in_order(self.told) {
+            self.make_cells(context)?;
+        }
+        context.check(self.bytes())?;
+        Ok(Some(true))
+    }
+
     fn enough(&self) -> usize {
         self.enough
     }
@@ -93,17 +157,25 @@ impl Sink for ListSink<'_> {
 
     fn fork(&self) -> Self {
         let list = Columns::of(self.list.columns.len());
-        Self { list, first: self.first.clone(), ..*self }
+        let columns = self.columns.is_some().then(ColumnList::default);
+        let not_compared = self.not_compared.clone();
+        Self { list, first: self.first.clone(), columns, not_compared, ..*self }
     }
 
-    fn join(&mut self, other: Self, context: &ExecContext<'_>) -> Result<()> {
+    fn join(&mut self, mut other: Self, context: &ExecContext<'_>) -> Result<()> {
+        if let (Some(list), Some(_)) = (&mut self.columns, &other.columns) {
+            list.append(other.columns.unwrap_or_default());
+            return context.check(self.bytes());
+        }
+        self.make_cells(context)?;
+        other.make_cells(context)?;
         self.list.append(other.list);
         self.prune(SPARE_ROWS, context)?;
         context.check(self.bytes())
     }
 
     fn bytes(&self) -> u64 {
-        self.list.bytes()
+        self.list.bytes() + self.columns.as_ref().map_or(0, ColumnList::bytes)
     }
 
     fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {

@@ -7,7 +7,7 @@ use model::Value;
 use std::borrow::Cow;
 
 /// Values of one column. A null row has a filler among the values.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TypedColumn<'v> {
     /// The values.
     pub values: Values<'v>,
@@ -16,7 +16,7 @@ pub(crate) struct TypedColumn<'v> {
 }
 
 /// The values of a column, by kind.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Values<'v> {
     /// The same for all rows.
     Known(Known<'v>),
