@@ -7,6 +7,7 @@
 //! them.
 
 use crate::batch_size::Wanted;
+use crate::column_list::ColumnList;
 use crate::error::Result;
 use crate::limits::QueryLimits;
 use crate::output::Output;
@@ -14,6 +15,7 @@ use crate::value::cell::Interner;
 use crate::value::columns::Columns;
 use env::sync::Mutex;
 use model::Type;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -97,6 +99,17 @@ impl ResultStream<'_> {
         self.has_begun() && self.left.lock().rows == 0
     }
 
+    /// As [`ResultStream::hand`], for rows in typed columns.
+    ///
+    /// # Errors
+    /// The consumer's.
+    pub(crate) fn hand_list(&self, list: ColumnList) -> Result<Wanted> {
+        self.hand_range(list.rows(), |range| {
+            let list = if range == (0..list.rows()) { list } else { list.slice(range) };
+            Output::of_list(self.headers.clone(), list)
+        })
+    }
+
     /// Passes rows to the consumer. Its time does not count for the query.
     ///
     /// # Errors
@@ -106,6 +119,21 @@ impl ResultStream<'_> {
         Columns { rows, mut columns }: Columns,
         interner: Interner,
     ) -> Result<Wanted> {
+        self.hand_range(rows, |range| {
+            let count = range.len();
+            if range != (0..rows) {
+                columns = columns.iter().map(|column| column[range.clone()].to_vec()).collect();
+            }
+            Output::new(self.headers.clone(), columns, count, Arc::new(interner))
+        })
+    }
+
+    /// Passes on those of `rows` rows that are neither skipped nor too many; `output` makes them.
+    fn hand_range(
+        &self,
+        rows: usize,
+        output: impl FnOnce(Range<usize>) -> Output,
+    ) -> Result<Wanted> {
         let mut left = self.left.lock();
         let has_begun = self.has_begun();
         if left.rows == 0 && has_begun {
@@ -113,16 +141,13 @@ impl ResultStream<'_> {
         }
         let from = left.skipped.min(rows);
         let to = from.saturating_add(left.rows).min(rows);
-        if (from, to) != (0, rows) {
-            columns = columns.iter().map(|column| column[from..to].to_vec()).collect();
-        }
         left.skipped -= from;
         if from == to && has_begun {
             return Ok(true);
         }
         // Nothing remains if the consumer fails.
         let rest = std::mem::take(&mut left.rows) - (to - from);
-        let output = Output::new(self.headers.clone(), columns, to - from, Arc::new(interner));
+        let output = output(from..to);
         let began_us = self.limits.now_us();
         let wanted = self.consumer.hand(Part { output, types: Some(&self.types) })?;
         self.limits.postpone(self.limits.now_us().saturating_sub(began_us));

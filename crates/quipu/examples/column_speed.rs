@@ -7,8 +7,8 @@
 //!
 //! `FOLDER` is made with `ROWS` posts if it is missing, and kept. With `QUESTION`, only questions
 //! with this in their name are asked. Each line has the median, least and most milliseconds of the
-//! rounds, and the first value of the answer. For two versions to be compared, run their binaries on
-//! one folder in turn.
+//! rounds, and the first value of the answer. For two versions to be compared, run their binaries
+//! on one folder in turn.
 #![allow(clippy::disallowed_methods)] // an example of the outside: clocks and threads are its own
 
 use quipu::{Database, Durability, Options, Parameters, Value};

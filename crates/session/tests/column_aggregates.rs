@@ -1,5 +1,5 @@
-//! Groups and aggregates over a stored relation take its columns, those over rows of the script take
-//! cells. Both ways give the same groups and values, bit for bit, and the same errors.
+//! Groups and aggregates over a stored relation take its columns, those over rows of the script
+//! take cells. Both ways give the same groups and values, bit for bit, and the same errors.
 
 mod common;
 #[path = "common/tables.rs"]

@@ -11,6 +11,7 @@
 //!    Tries move the mark when they grow.
 
 use crate::batch_size::Wanted;
+use crate::column_list::ColumnList;
 use crate::error::Result;
 use crate::fixpoint::Fixpoint;
 use crate::parallel::{ParallelPipeline, WorkerPool};
@@ -91,6 +92,7 @@ impl<'a> Fixpoint<'a> {
         let mut sink = StreamingSink {
             stream,
             list: Columns::of(head.len()),
+            columns: ColumnList::default(),
             head,
             enough,
             taken: 0,
@@ -210,10 +212,11 @@ impl<'a> Fixpoint<'a> {
     /// Passes the rows of a wave on, with the values that were interned after `mark`, which are
     /// released. Returns whether more rows are wanted.
     fn hand_on_releasing(&self, sink: &mut StreamingSink<'_>, mark: &Mark) -> Result<Wanted> {
+        let wants_more = sink.hand_on_columns()?;
         let mut list = sink.let_go();
         let interner = self.context.interner.split_off(mark, &mut list.columns);
         // A part without rows says nothing about its columns, so only the last part may be empty.
-        if list.rows > 0 && !sink.stream.hand(list, interner)? {
+        if !wants_more || list.rows > 0 && !sink.stream.hand(list, interner)? {
             return Ok(false);
         }
         sink.since_us = self.context.limits.now_us();

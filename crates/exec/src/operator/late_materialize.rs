@@ -24,6 +24,7 @@ use crate::storage::access_path::StoredPath;
 use crate::storage::decode::Picked;
 use crate::storage::stored_columns::StoredColumns;
 use crate::value::columns::Columns;
+use crate::vector::evaluate::TypedRows;
 use base::Batch;
 use plan::{Duplicates, Physical, Step, Var};
 use std::sync::Arc;
@@ -205,11 +206,21 @@ fn before_bound(
     context: &ExecContext<'_>,
 ) -> Result<Kept> {
     let Some(place) = piece.layout.places[var] else { return Ok(kept) };
-    let path = piece.layout.path;
-    let rows = kept.in_batch(piece.start);
-    let cells = path.cells(batch, &rows.picked(), &[place], &[], context.interner)?;
-    let Some(found) = first.kept(&cells.columns[0], context.interner) else { return Ok(kept) };
-    let selection = kept.selection();
+    if first.last.lock().is_none() {
+        return Ok(kept);
+    }
+    let (path, selection) = (piece.layout.path, kept.selection());
+    let typed = piece.column(var, &selection);
+    let typed = typed.and_then(|typed| first.kept_typed(&typed, kept.len(), context.interner));
+    let found = match typed {
+        Some(found) => Some(found),
+        None => {
+            let rows = kept.in_batch(piece.start);
+            let cells = path.cells(batch, &rows.picked(), &[place], &[], context.interner)?;
+            first.kept(&cells.columns[0], context.interner)
+        }
+    };
+    let Some(found) = found else { return Ok(kept) };
     let rows = found.iter().map(|&position| selection.row(position as usize));
     Ok(Kept::of(rows.collect(), piece.rows))
 }

@@ -39,7 +39,7 @@ pub(crate) struct Groups {
     pub(super) plain: Vec<usize>,
     /// Index of each aggregate in the head, and its states.
     pub(super) aggregates: Vec<(usize, States)>,
-    /// Cache of recent groups, if there is a single plain column.
+    /// Cache of recent groups: cells are stored with them if there is a single plain column.
     remembered: Vec<(Cell, u32)>,
     /// Group of each row in the current batch.
     pub(super) numbers: Vec<u32>,
@@ -219,15 +219,21 @@ impl Groups {
             }
             several => {
                 let key: Vec<&[Cell]> = several.iter().map(|&i| columns[i]).collect();
-                let mut last = 0;
                 numbers.clear();
                 for row in 0..rows {
-                    let is_same =
-                        row > 0 && key.iter().all(|column| column[row] == column[row - 1]);
-                    if !is_same {
-                        last = keys.find_or_insert(&key, row) as u32;
+                    let mixed = key.iter().fold(0_u64, |mixed, column| {
+                        let word = mixed.rotate_left(32) ^ column[row].word();
+                        word.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+                    });
+                    let (_, group) = &mut remembered[(mixed >> 32) as usize % REMEMBERED];
+                    let is_it = |number: usize| {
+                        let own = (0..key.len()).map(|i| keys.column(i)[number]);
+                        own.zip(&key).all(|(own, column)| own == column[row])
+                    };
+                    if *group == u32::MAX || !is_it(*group as usize) {
+                        *group = keys.find_or_insert(&key, row) as u32;
                     }
-                    numbers.push(last);
+                    numbers.push(*group);
                 }
             }
         }

@@ -4,6 +4,7 @@
 //! if a range makes many, or rows have waited for half a second.
 
 use crate::batch_size::Wanted;
+use crate::column_list::{ColumnList, owned};
 use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
@@ -11,6 +12,8 @@ use crate::result_stream::ResultStream;
 use crate::sink::{Sink, head_columns};
 use crate::value::cell::Cell;
 use crate::value::columns::Columns;
+use crate::vector::evaluate::TypedRows;
+use crate::vector::selection::Selection;
 use plan::Var;
 
 /// Rows found in the ranges of one wave may take the memory limit divided by this.
@@ -34,6 +37,8 @@ pub(crate) struct StreamingSink<'q> {
     pub stream: &'q ResultStream<'q>,
     /// Rows that were not passed on yet.
     pub list: Columns,
+    /// As `list`, those that came in typed columns.
+    pub columns: ColumnList,
     /// The variable of each column.
     pub head: &'q [Var],
     /// Number of rows that are enough.
@@ -54,16 +59,48 @@ impl StreamingSink<'_> {
     /// # Errors
     /// The consumer's.
     pub(crate) fn hand_on(&mut self, context: &ExecContext<'_>) -> Result<Wanted> {
+        let wants_more = self.hand_on_columns()?;
         let mut list = self.let_go();
+        if !wants_more {
+            return Ok(false);
+        }
         let interner = context.interner.copied(&mut list.columns);
         let wanted = self.stream.hand(list, interner);
         self.since_us = context.limits.now_us();
         wanted
     }
 
+    /// Passes on the rows that came in typed columns, if there are any.
+    ///
+    /// # Errors
+    /// The consumer's.
+    pub(crate) fn hand_on_columns(&mut self) -> Result<Wanted> {
+        match std::mem::take(&mut self.columns) {
+            list if list.rows() == 0 => Ok(true),
+            list => self.stream.hand_list(list),
+        }
+    }
+
+    /// Number of rows that were not passed on yet.
+    fn waiting_rows(&self) -> usize {
+        self.list.rows + self.columns.rows()
+    }
+
+    /// Notes rows that came; whether more are wanted.
+    fn took(&mut self, rows: usize, context: &ExecContext<'_>) -> Result<Wanted> {
+        self.taken = self.taken.saturating_add(rows);
+        context.check(self.bytes())?;
+        let is_much = self.waiting_rows() as u64 >= self.range_rows * MORE || self.is_late(context);
+        if is_much && !self.hand_on(context)? {
+            return Ok(false);
+        }
+        Ok(self.taken < self.enough)
+    }
+
     /// Whether rows have waited too long.
     fn is_late(&self, context: &ExecContext<'_>) -> bool {
-        self.list.rows > 0 && context.limits.now_us().saturating_sub(self.since_us) > PATIENCE_US
+        self.waiting_rows() > 0
+            && context.limits.now_us().saturating_sub(self.since_us) > PATIENCE_US
     }
 
     /// Removes and returns the rows.
@@ -80,13 +117,23 @@ impl Sink for StreamingSink<'_> {
             column.extend_from_slice(found);
         }
         self.list.rows += found.rows;
-        self.taken = self.taken.saturating_add(found.rows);
-        context.check(self.bytes())?;
-        let is_much = self.list.rows as u64 >= self.range_rows * MORE || self.is_late(context);
-        if is_much && !self.hand_on(context)? {
-            return Ok(false);
-        }
-        Ok(self.taken < self.enough)
+        self.took(found.rows, context)
+    }
+
+    fn takes_columns(&self) -> bool {
+        true
+    }
+
+    fn take_columns(
+        &mut self,
+        context: &ExecContext<'_>,
+        columns: &dyn TypedRows,
+        rows: &Selection<'_>,
+    ) -> Result<Option<Wanted>> {
+        let column = |var: &Var| owned(columns.column(*var, rows)?, rows.len());
+        let Some(taken) = self.head.iter().map(column).collect() else { return Ok(None) };
+        self.columns.push(rows.len(), taken);
+        self.took(rows.len(), context).map(Some)
     }
 
     fn enough(&self) -> usize {
@@ -103,7 +150,7 @@ impl Sink for StreamingSink<'_> {
             return true;
         }
         let values = VALUES_BYTES.min(context.limits.memory_bytes_max() / MEMORY_SHARE);
-        self.list.rows as u64 >= self.range_rows / FEWER
+        self.waiting_rows() as u64 >= self.range_rows / FEWER
             || context.interner.bytes() > self.lasting_bytes + values
     }
 
@@ -112,17 +159,19 @@ impl Sink for StreamingSink<'_> {
     }
 
     fn fork(&self) -> Self {
-        Self { list: Columns::of(self.list.columns.len()), taken: 0, ..*self }
+        let list = Columns::of(self.list.columns.len());
+        Self { list, columns: ColumnList::default(), taken: 0, ..*self }
     }
 
     fn join(&mut self, other: Self, context: &ExecContext<'_>) -> Result<()> {
         self.list.append(other.list);
+        self.columns.append(other.columns);
         self.taken = self.taken.saturating_add(other.taken);
         context.check(self.bytes())
     }
 
     fn bytes(&self) -> u64 {
-        self.list.bytes()
+        self.list.bytes() + self.columns.bytes()
     }
 
     fn each_cell(&self, visit: &mut dyn FnMut(Cell)) {
