@@ -27,6 +27,8 @@ pub struct ColumnList {
     /// The number of rows up to the end of each part.
     ends: Vec<usize>,
     bytes: u64,
+    /// Columns whose values are never compared.
+    not_compared: Vec<usize>,
 }
 
 /// Rows of one batch.
@@ -37,6 +39,16 @@ struct Part {
 }
 
 impl ColumnList {
+    /// A list without rows.
+    pub(crate) fn new(not_compared: Vec<usize>) -> Self {
+        Self { not_compared, ..Self::default() }
+    }
+
+    /// A list without rows for the same columns.
+    pub(crate) fn fork(&self) -> Self {
+        Self::new(self.not_compared.clone())
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)
@@ -71,6 +83,7 @@ impl ColumnList {
         if !self.are_comparable(keys) {
             return Err(self);
         }
+        let mut list = self.fork();
         let mut parts = self.parts;
         parts.sort_by(|a, b| compared((a, 0), (b, 0), keys).unwrap_or(Ordering::Equal));
         let is_before = |a: (&Part, usize), b: (&Part, usize)| {
@@ -78,7 +91,6 @@ impl ColumnList {
         };
         let is_sorted = parts.iter().all(|part| part.is_in_order(keys))
             && parts.windows(2).all(|two| is_before((&two[0], two[0].rows - 1), (&two[1], 0)));
-        let mut list = Self::default();
         parts.into_iter().for_each(|part| list.add(part));
         if is_sorted { Ok(list) } else { Err(list) }
     }
@@ -100,13 +112,13 @@ impl ColumnList {
         self.parts.last().is_none_or(|part| part.is_in_order(keys))
     }
 
-    /// The rows as cells. Equal strings of the columns in `not_compared` may get several cells.
-    pub(crate) fn into_cells(self, not_compared: &[usize], interner: &Interner) -> Columns {
+    /// The rows as cells.
+    pub(crate) fn into_cells(self, interner: &Interner) -> Columns {
         let width = self.parts.first().map_or(0, |part| part.columns.len());
         let mut cells = Columns::of(width);
         for part in self.parts {
             for (place, column) in part.columns.into_iter().enumerate() {
-                let is_compared = !not_compared.contains(&place);
+                let is_compared = !self.not_compared.contains(&place);
                 let column = column.into_cells(part.rows, is_compared, interner);
                 cells.columns[place].extend(column);
             }
@@ -117,7 +129,7 @@ impl ColumnList {
 
     /// The rows of a range.
     pub fn slice(&self, rows: Range<usize>) -> Self {
-        let mut list = Self::default();
+        let mut list = self.fork();
         for (part, &end) in self.parts.iter().zip(&self.ends) {
             let start = end - part.rows;
             let (from, to) = (rows.start.max(start), rows.end.min(end));
@@ -141,9 +153,29 @@ impl ColumnList {
     /// # Panics
     /// If the row or column does not exist.
     pub fn value(&self, row: usize, column: usize) -> Value {
+        let (column, row) = self.place(row, column);
+        column.plain_value(row)
+    }
+
+    /// The integer in a row and a column, if it is one.
+    ///
+    /// # Panics
+    /// As [`ColumnList::value`].
+    pub fn int(&self, row: usize, column: usize) -> Option<i64> {
+        match self.place(row, column) {
+            (TypedColumn { values: Values::Ints(ints), nulls }, row) => {
+                let is_null = nulls.as_ref().is_some_and(|nulls| nulls[row]);
+                (!is_null).then_some(ints[row])
+            }
+            _ => None,
+        }
+    }
+
+    /// The part of a column that has a row, and the row's place in it.
+    fn place(&self, row: usize, column: usize) -> (&TypedColumn<'static>, usize) {
         let part = self.ends.partition_point(|&end| end <= row);
         let of = &self.parts[part];
-        of.columns[column].plain_value(row - (self.ends[part] - of.rows))
+        (&of.columns[column], row - (self.ends[part] - of.rows))
     }
 
     /// A few values of a column: of each kind that it has, a negative number if it has one, and

@@ -87,7 +87,7 @@ impl Output {
         self.cells.get_or_init(|| {
             let interner = Arc::new(Interner::default());
             let list = self.list.as_deref().cloned().unwrap_or_default();
-            let mut columns = list.into_cells(&[], &interner).columns;
+            let mut columns = list.into_cells(&interner).columns;
             columns.resize(self.headers.len(), Vec::new());
             OwnedCells::new(columns, interner)
         })

@@ -157,10 +157,7 @@ impl Answer {
     #[inline]
     pub fn small_int(&self, row: usize, column: usize) -> Option<i64> {
         match self.output.list() {
-            Some(list) => match list.value(row, column) {
-                Value::Int(int) => Some(int),
-                _ => None,
-            },
+            Some(list) => list.int(row, column),
             None => self.output.column(column)[row].as_small_int(),
         }
     }

@@ -278,10 +278,8 @@ impl<'a> Fixpoint<'a> {
             });
             let list = Columns::of(aggregates.len());
             let takes_columns = self.takes_columns && first.is_none() && enough == usize::MAX;
-            let columns = takes_columns.then(ColumnList::default);
-            let is_loose = |&place: &usize| self.hints.not_compared.contains(&head[place]);
-            let not_compared = (0..head.len()).filter(is_loose).collect();
-            let mut sink = ListSink { list, head, told, enough, first, columns, not_compared };
+            let columns = takes_columns.then(|| self.hints.columns(head));
+            let mut sink = ListSink { list, head, told, enough, first, columns };
             self.run_body(body, rule.rule, &mut sink)?;
             sink.finish(&self.context)?;
             self.hints = OutputHints::default();

@@ -107,6 +107,7 @@ impl<'a> Fixpoint<'a> {
             return sink.hand_on(&self.context).map(drop);
         }
         self.hints.not_compared.clone_from(&plan.not_compared);
+        sink.columns = self.hints.columns(head);
         let threads = self.worker_pool.map_or(1, |worker_pool| worker_pool.free() + 1);
         let rows = self.fit_ranges(plan, threads, &mut sink)?;
         let ranges = rows.div_ceil(sink.range_rows).clamp(1, RANGES_MAX);

@@ -23,6 +23,7 @@ pub(crate) mod exchange;
 pub(crate) mod sweep;
 
 use crate::batch_size::{BATCH_ROWS, Wanted};
+use crate::column_list::ColumnList;
 use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
@@ -54,6 +55,14 @@ pub(crate) struct OutputHints {
     pub not_compared: Vec<Var>,
     /// The top-k bound, and the variable that its order begins with.
     pub top_k: Option<(Arc<TopK>, Var)>,
+}
+
+impl OutputHints {
+    /// An empty list for rows with these variables.
+    pub(crate) fn columns(&self, head: &[Var]) -> ColumnList {
+        let is_loose = |place: &usize| self.not_compared.contains(&head[*place]);
+        ColumnList::new((0..head.len()).filter(is_loose).collect())
+    }
 }
 
 /// A physical operator, made for one batch of a step.

@@ -39,8 +39,6 @@ pub(crate) struct ListSink<'q> {
     pub first: Option<Arc<TopK>>,
     /// Rows that came in typed columns, if they may; then there are no others.
     pub columns: Option<ColumnList>,
-    /// Columns that are not compared.
-    pub not_compared: Vec<usize>,
 }
 
 impl ListSink<'_> {
@@ -49,7 +47,7 @@ impl ListSink<'_> {
         if let Some(list) = self.columns.take()
             && list.rows() > 0
         {
-            self.list.append(list.into_cells(&self.not_compared, context.interner));
+            self.list.append(list.into_cells(context.interner));
             context.check(self.bytes())?;
         }
         Ok(())
@@ -157,9 +155,8 @@ impl Sink for ListSink<'_> {
 
     fn fork(&self) -> Self {
         let list = Columns::of(self.list.columns.len());
-        let columns = self.columns.is_some().then(ColumnList::default);
-        let not_compared = self.not_compared.clone();
-        Self { list, first: self.first.clone(), columns, not_compared, ..*self }
+        let columns = self.columns.as_ref().map(ColumnList::fork);
+        Self { list, first: self.first.clone(), columns, ..*self }
     }
 
     fn join(&mut self, mut other: Self, context: &ExecContext<'_>) -> Result<()> {

@@ -75,7 +75,8 @@ impl StreamingSink<'_> {
     /// # Errors
     /// The consumer's.
     pub(crate) fn hand_on_columns(&mut self) -> Result<Wanted> {
-        match std::mem::take(&mut self.columns) {
+        let none = self.columns.fork();
+        match std::mem::replace(&mut self.columns, none) {
             list if list.rows() == 0 => Ok(true),
             list => self.stream.hand_list(list),
         }
@@ -160,7 +161,7 @@ impl Sink for StreamingSink<'_> {
 
     fn fork(&self) -> Self {
         let list = Columns::of(self.list.columns.len());
-        Self { list, columns: ColumnList::default(), taken: 0, ..*self }
+        Self { list, columns: self.columns.fork(), taken: 0, ..*self }
     }
 
     fn join(&mut self, other: Self, context: &ExecContext<'_>) -> Result<()> {
