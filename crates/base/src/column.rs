@@ -64,6 +64,18 @@ impl Validity {
         }
     }
 
+    /// The validity of these rows, in this order.
+    #[must_use]
+    pub fn gather(&self, rows: &[u32]) -> Self {
+        let mut gathered = Self::default();
+        if self.0.is_some() {
+            for (i, &row) in rows.iter().enumerate() {
+                gathered.push(i, self.is_valid(row as usize));
+            }
+        }
+        gathered
+    }
+
     /// Appends the validity of row `i`, which must be the next row.
     pub fn push(&mut self, i: usize, valid: bool) {
         if valid && self.0.is_none() {
@@ -133,6 +145,29 @@ impl BytesColumn {
         self.validity.push(row, bytes.is_some());
         self.heap.extend_from_slice(bytes.unwrap_or_default());
         self.offsets.push(self.heap.len() as u64);
+    }
+
+    /// Appends all rows of another column.
+    pub fn append(&mut self, more: &Self) {
+        self.validity.extend(self.len(), more.len(), |i| more.validity.bits(i));
+        let before = self.heap.len() as u64;
+        self.offsets.extend(more.offsets[1..].iter().map(|end| before + end));
+        self.heap.extend_from_slice(&more.heap);
+    }
+
+    /// These rows, in this order.
+    #[must_use]
+    pub fn gather(&self, rows: &[u32]) -> Self {
+        let mut offsets = Vec::with_capacity(rows.len() + 1);
+        offsets.push(0);
+        let mut end = 0;
+        for &row in rows {
+            end += self.offsets[row as usize + 1] - self.offsets[row as usize];
+            offsets.push(end);
+        }
+        let mut heap = Vec::with_capacity(end as usize);
+        rows.iter().for_each(|&row| heap.extend_from_slice(self.get(row as usize)));
+        Self { offsets, heap, validity: self.validity.gather(rows) }
     }
 
     /// Removes all rows and keeps the allocated memory.
@@ -209,6 +244,18 @@ impl Column {
         }
     }
 
+    /// These rows, in this order.
+    #[must_use]
+    pub fn gather(&self, rows: &[u32]) -> Self {
+        match self {
+            Self::Words(column) => Self::Words(WordColumn {
+                words: gather_words(&column.words, rows),
+                validity: column.validity.gather(rows),
+            }),
+            Self::Bytes(column) => Self::Bytes(column.gather(rows)),
+        }
+    }
+
     /// Appends a null.
     pub fn push_null(&mut self) {
         match self {
@@ -241,6 +288,10 @@ impl Column {
             Self::Bytes(column) => column.clear(),
         }
     }
+}
+
+fn gather_words(words: &[u64], rows: &[u32]) -> Vec<u64> {
+    rows.iter().map(|&row| words[row as usize]).collect()
 }
 
 /// A column of keys.
@@ -290,6 +341,17 @@ impl Keys {
                 Key::Words { words, len: columns.len() as u8 }
             }
             Self::Bytes(column) => Key::bytes(column.get(i)),
+        }
+    }
+
+    /// These rows, in this order.
+    #[must_use]
+    pub fn gather(&self, rows: &[u32]) -> Self {
+        match self {
+            Self::Words(columns) => {
+                Self::Words(columns.iter().map(|words| gather_words(words, rows)).collect())
+            }
+            Self::Bytes(column) => Self::Bytes(column.gather(rows)),
         }
     }
 
@@ -386,6 +448,39 @@ impl Batch {
         self.values.iter_mut().for_each(Column::clear);
     }
 
+    /// Appends the rows of a batch of the same shape. Every column must be filled.
+    pub fn append(&mut self, more: &Self) {
+        match (&mut self.keys, &more.keys) {
+            (Keys::Words(columns), Keys::Words(more)) => {
+                columns.iter_mut().zip(more).for_each(|(column, more)| column.extend(more));
+            }
+            (Keys::Bytes(column), Keys::Bytes(more)) => column.append(more),
+            _ => unreachable!("batches of one shape"),
+        }
+        for (column, more) in self.values.iter_mut().zip(&more.values) {
+            match (column, more) {
+                (Column::Words(column), Column::Words(more)) => {
+                    let rows = column.words.len();
+                    column.validity.extend(rows, more.words.len(), |i| more.validity.bits(i));
+                    column.words.extend(&more.words);
+                }
+                (Column::Bytes(column), Column::Bytes(more)) => column.append(more),
+                _ => unreachable!("batches of one shape"),
+            }
+        }
+        self.rows += more.rows;
+    }
+
+    /// These rows, in this order. Every column must be filled.
+    #[must_use]
+    pub fn gather(&self, rows: &[u32]) -> Self {
+        Self {
+            rows: rows.len(),
+            keys: self.keys.gather(rows),
+            values: self.values.iter().map(|column| column.gather(rows)).collect(),
+        }
+    }
+
     /// Total length of the byte strings in keys and values, in bytes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
@@ -460,6 +555,46 @@ mod tests {
                     });
                 }
             }
+        }
+    }
+
+    #[test]
+    fn gathered_rows_are_those_pushed_one_by_one() {
+        let shape = Shape {
+            key: KeyShape::Words(2),
+            values: vec![ColumnShape::Word { merge: None }, ColumnShape::Bytes],
+        };
+        for has_nulls in [false, true] {
+            let mut all = Batch::new(&shape);
+            for i in 0..200_u64 {
+                let is_valid = !has_nulls || i % 3 > 0;
+                all.keys.push(KeyRef::Words(&[i, i * i]));
+                match &mut all.values[0] {
+                    Column::Words(words) => words.push(is_valid.then_some(i)),
+                    Column::Bytes(_) => {}
+                }
+                match &mut all.values[1] {
+                    Column::Bytes(texts) => {
+                        texts.push(is_valid.then_some(&[7; 300][..i as usize]));
+                    }
+                    Column::Words(_) => {}
+                }
+                all.rows += 1;
+            }
+            let picked = [199, 0, 5, 5, 66, 64, 63, 3];
+            let mut want = Batch::new(&shape);
+            for &row in &picked {
+                want.keys.push(all.keys.get(row as usize).as_ref());
+                let columns = want.values.iter_mut().zip(&all.values);
+                columns.for_each(|(to, from)| to.push_from(from, row as usize));
+                want.rows += 1;
+            }
+            assert_eq!(all.gather(&picked), want);
+            assert_eq!(all.gather(&[]).rows, 0);
+            let rows: Vec<u32> = (0..200).collect();
+            let mut joined = all.gather(&rows[..70]);
+            joined.append(&all.gather(&rows[70..]));
+            assert_eq!(joined, all);
         }
     }
 

@@ -11,6 +11,7 @@ pub mod corruption;
 pub mod fault_switch;
 pub mod ids;
 pub mod key;
+pub mod key_order;
 pub mod mark;
 pub mod prefetch;
 pub mod shape;

@@ -4,6 +4,7 @@
 //! The memtable takes a key once per commit, and sorted rows cost it and the log less. A commit of
 //! one row, or one already in order, passes without a copy.
 
+use base::key_order::{compare_rows, sort};
 use base::{Batch, Column, ColumnShape, Keys, Kind, Shape, Total};
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -14,28 +15,30 @@ use store::{Kinds, TableWrites};
 /// Where a key occurs several times, the later row wins and merges combine. Where a sum overflows a
 /// word, the result is one that [`base::Merge::is_past`] recognizes.
 pub(crate) fn normalise<'a>(table: &'a TableWrites, shape: &Shape) -> Cow<'a, TableWrites> {
+    let keys = &table.rows.keys;
     let rows = table.rows.rows;
-    let ascending = |i: usize| compare(&table.rows.keys, i - 1, i) == Ordering::Less;
-    if (1..rows).all(ascending) {
+    if (1..rows).all(|i| compare_rows(keys, i - 1, i) == Ordering::Less) {
         return Cow::Borrowed(table);
     }
+    // Equal keys keep the order of their writes.
     let mut order: Vec<u32> = (0..rows as u32).collect();
-    // A stable sort: equal keys keep the order of their writes.
-    match &table.rows.keys {
-        Keys::Words(columns) if columns.len() == 2 => {
-            let (a, b) = (&columns[0], &columns[1]);
-            order.sort_by_key(|&i| (a[i as usize], b[i as usize]));
-        }
-        keys => order.sort_by(|&i, &j| compare(keys, i as usize, j as usize)),
+    sort(keys, &mut order);
+    let are_equal =
+        |i: usize, j: usize| compare_rows(keys, order[i] as usize, order[j] as usize).is_eq();
+    if !(1..rows).any(|i| are_equal(i - 1, i)) {
+        return Cow::Owned(TableWrites {
+            keyspace: table.keyspace,
+            kinds: table.kinds.gather(&order),
+            rows: table.rows.gather(&order),
+            delete_ranges: table.delete_ranges.clone(),
+        });
     }
     let mut out = Batch::new(shape);
     let mut kinds = Vec::with_capacity(rows);
     let mut at = 0;
     while at < rows {
         let mut end = at + 1;
-        while end < rows
-            && compare(&table.rows.keys, order[at] as usize, order[end] as usize) == Ordering::Equal
-        {
+        while end < rows && are_equal(at, end) {
             end += 1;
         }
         kinds.push(push_folded(&mut out, table, shape, &order[at..end]));
@@ -93,17 +96,6 @@ fn push_folded(out: &mut Batch, table: &TableWrites, shape: &Shape, versions: &[
         }
     }
     kind
-}
-
-fn compare(keys: &Keys, i: usize, j: usize) -> Ordering {
-    match keys {
-        Keys::Words(columns) => columns
-            .iter()
-            .map(|column| column[i].cmp(&column[j]))
-            .find(|order| order.is_ne())
-            .unwrap_or(Ordering::Equal),
-        Keys::Bytes(column) => column.get(i).cmp(column.get(j)),
-    }
 }
 
 #[cfg(test)]

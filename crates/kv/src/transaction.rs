@@ -24,14 +24,18 @@ use store::{
     Error, Isolation, Kinds, Read, Result, Savepoint, Scan, TableWrites, Transaction, WriteBatch,
 };
 
-/// A first write of at most this many rows becomes a memtable only when it is read: most
-/// transactions write once and commit.
-const ONCE_ROWS_MAX: usize = 64;
+/// Rows from which later writes of a keyspace are worth keeping as they are.
+const UNREAD_ROWS_MIN: usize = 64;
+
+/// Most writes of one keyspace that are kept as they are.
+const UNREAD_MAX: usize = 64;
 
 /// Uncommitted writes of one keyspace.
 enum Overlay {
-    /// The only write so far, in key order, and its number. Nobody has read it.
-    Once(TableWrites, u64),
+    /// Writes that nobody has read, oldest first, each with its number. They become a memtable only
+    /// when they are read: most transactions write and commit. Where there are several, they have
+    /// neither merges nor deleted ranges, and so the last write of a key says it all.
+    Unread(Vec<(TableWrites, u64)>),
     /// Writes in a memtable, where reads find them.
     Read(Arc<Memtable>),
 }
@@ -73,15 +77,9 @@ impl Overlays {
         self.newest += 2;
         let number = self.newest;
         match self.place(table.keyspace) {
-            Ok(place) => add(self.of[place].1.readable(shape), table, number, shape),
+            Ok(place) => self.of[place].1.add(table, number, shape),
             Err(place) => {
-                let overlay = if table.rows.rows <= ONCE_ROWS_MAX {
-                    Overlay::Once(normalise(table, shape).into_owned(), number)
-                } else {
-                    let memtable = Arc::new(Memtable::new(shape));
-                    add(&memtable, table, number, shape);
-                    Overlay::Read(memtable)
-                };
+                let overlay = Overlay::Unread(vec![(table.clone(), number)]);
                 self.of.insert(place, (table.keyspace, overlay));
             }
         }
@@ -98,7 +96,10 @@ impl Overlays {
             self.writers.retain(|(before, _)| *before < number);
         }
         self.of.retain_mut(|(_, overlay)| match overlay {
-            Overlay::Once(_, written) => *written <= number,
+            Overlay::Unread(tables) => {
+                tables.retain(|(_, written)| *written <= number);
+                !tables.is_empty()
+            }
             Overlay::Read(memtable) => {
                 if memtable.seq_max() > number {
                     // Replaced, not changed: running reads still hold the old memtable.
@@ -123,31 +124,52 @@ fn add(memtable: &Memtable, table: &TableWrites, number: u64, shape: &Shape) {
     }
 }
 
+/// Whether the last write of a key in this table replaces those of earlier tables.
+fn replaces(table: &TableWrites) -> bool {
+    table.delete_ranges.is_empty() && !table.kinds.contains(Kind::Merge)
+}
+
 impl Overlay {
-    /// The writes as a memtable; a write that is not in one yet goes there now.
+    fn add(&mut self, table: &TableWrites, number: u64, shape: &Shape) {
+        match self {
+            Self::Unread(tables)
+                if table.rows.rows >= UNREAD_ROWS_MIN
+                    && tables.len() < UNREAD_MAX
+                    && replaces(table)
+                    && tables.iter().all(|(table, _)| replaces(table)) =>
+            {
+                tables.push((table.clone(), number));
+            }
+            _ => add(self.readable(shape), table, number, shape),
+        }
+    }
+
+    /// The writes as a memtable; writes that are not in one yet go there now.
     fn readable(&mut self, shape: &Shape) -> &Arc<Memtable> {
-        if let Self::Once(table, number) = self {
+        if let Self::Unread(tables) = self {
             let memtable = Arc::new(Memtable::new(shape));
-            add(&memtable, table, *number, shape);
+            tables.iter().for_each(|(table, number)| add(&memtable, table, *number, shape));
             *self = Self::Read(memtable);
         }
         match self {
             Self::Read(memtable) => memtable,
-            Self::Once(..) => unreachable!("the write was just put into a memtable"),
+            Self::Unread(..) => unreachable!("the writes were just put into a memtable"),
         }
     }
 
     fn bytes(&self) -> u64 {
         match self {
-            Self::Once(table, _) => crate::commit::bytes(table),
+            Self::Unread(tables) => {
+                tables.iter().map(|(table, _)| crate::commit::bytes(table)).sum()
+            }
             Self::Read(memtable) => memtable.bytes(),
         }
     }
 
     /// All writes, each key once, in key order.
-    fn into_writes(self, keyspace: KeyspaceId) -> TableWrites {
+    fn into_writes(self, keyspace: KeyspaceId, shape: &Shape) -> TableWrites {
         match self {
-            Self::Once(table, _) => table,
+            Self::Unread(tables) => in_key_order(joined(tables), shape),
             Self::Read(memtable) => {
                 let (rows, kinds) = memtable.fold();
                 let kinds = kinds.into_iter().filter_map(Kind::from_u8).collect();
@@ -156,6 +178,28 @@ impl Overlay {
             }
         }
     }
+}
+
+/// The writes of several tables as one, in their order. There is at least one.
+fn joined(tables: Vec<(TableWrites, u64)>) -> TableWrites {
+    let mut tables = tables.into_iter().map(|(table, _)| table);
+    let mut all = tables.next().expect("an overlay has writes");
+    for table in tables {
+        if all.kinds != table.kinds || matches!(all.kinds, Kinds::PerRow(_)) {
+            let kinds = (0..all.rows.rows).map(|row| all.kinds.get(row));
+            let more = (0..table.rows.rows).map(|row| table.kinds.get(row));
+            all.kinds = Kinds::PerRow(kinds.chain(more).collect());
+        }
+        all.rows.append(&table.rows);
+    }
+    all
+}
+
+fn in_key_order(table: TableWrites, shape: &Shape) -> TableWrites {
+    if let Cow::Owned(sorted) = normalise(&table, shape) {
+        return sorted;
+    }
+    table
 }
 
 /// A transaction of the native engine; the module's header says how it reads and commits.
@@ -235,11 +279,9 @@ impl KvTransaction {
         }
         let mut batch = WriteBatch { tables: Vec::with_capacity(overlays.len()) };
         for (keyspace, overlay) in overlays {
-            let table = overlay.into_writes(keyspace);
-            debug_assert!(matches!(
-                normalise(&table, &self.entry(keyspace)?.info.shape),
-                Cow::Borrowed(_)
-            ));
+            let shape = &self.entry(keyspace)?.info.shape;
+            let table = overlay.into_writes(keyspace, shape);
+            debug_assert!(matches!(normalise(&table, shape), Cow::Borrowed(_)));
             batch.tables.push(table);
         }
         Ok(batch)

@@ -21,6 +21,26 @@ impl Kinds {
             Self::PerRow(kinds) => kinds[i],
         }
     }
+
+    /// Kinds of these rows, in this order.
+    #[must_use]
+    pub fn gather(&self, rows: &[u32]) -> Self {
+        match self {
+            Self::Uniform(kind) => Self::Uniform(*kind),
+            Self::PerRow(kinds) => {
+                Self::PerRow(rows.iter().map(|&row| kinds[row as usize]).collect())
+            }
+        }
+    }
+
+    /// Whether a row has this kind.
+    #[must_use]
+    pub fn contains(&self, kind: Kind) -> bool {
+        match self {
+            Self::Uniform(one) => *one == kind,
+            Self::PerRow(kinds) => kinds.contains(&kind),
+        }
+    }
 }
 
 /// Writes to one keyspace. "Table" does not mean an SSTable here.

@@ -1,13 +1,15 @@
-//! Rows of a batch in the order of their keys.
+//! Rows of a batch in the order of their keys. Memtables, batched lookups, commits and changes of
+//! many rows sort by it.
 
-use base::Keys;
+use crate::Keys;
 use std::cmp::Ordering;
 
 /// Below this many rows, comparing alone is as fast.
 const SPREAD_MIN: usize = 64;
 
-/// Keys of two rows of one column compared.
-pub(crate) fn compare_rows(keys: &Keys, a: usize, b: usize) -> Ordering {
+/// Compares the keys of two rows.
+#[must_use]
+pub fn compare_rows(keys: &Keys, a: usize, b: usize) -> Ordering {
     match keys {
         Keys::Words(columns) => compare_words(columns, a, b),
         Keys::Bytes(column) => column.get(a).cmp(column.get(b)),
@@ -19,8 +21,9 @@ fn compare_words(columns: &[Vec<u64>], a: usize, b: usize) -> Ordering {
     columns.iter().map(compare).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
 }
 
-/// Whether the keys ascend.
-pub(crate) fn is_sorted(keys: &Keys) -> bool {
+/// Whether the keys ascend. Equal keys may follow each other.
+#[must_use]
+pub fn is_sorted(keys: &Keys) -> bool {
     match keys {
         Keys::Words(columns) if columns.len() == 1 => columns[0].is_sorted(),
         _ => (1..keys.len()).all(|i| compare_rows(keys, i - 1, i).is_le()),
@@ -28,7 +31,7 @@ pub(crate) fn is_sorted(keys: &Keys) -> bool {
 }
 
 /// Sorts row numbers by their keys; rows of one key keep their order.
-pub(crate) fn sort(keys: &Keys, rows: &mut [u32]) {
+pub fn sort(keys: &Keys, rows: &mut [u32]) {
     if let (Keys::Words(columns), SPREAD_MIN..) = (keys, rows.len())
         && let Some((first, rest)) = columns.split_first()
     {
