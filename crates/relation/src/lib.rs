@@ -12,6 +12,7 @@ mod counters_def;
 mod definition;
 mod dictionary;
 mod graph_def;
+mod index_rows;
 
 mod name_overlay;
 mod rows;

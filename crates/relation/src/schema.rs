@@ -262,7 +262,7 @@ pub(crate) fn push(of: &Type, value: &Value, nullable: bool, out: &mut Column) {
 }
 
 /// Value `i` of a stored column, or the reason why it cannot be decoded.
-fn pull(
+pub(crate) fn pull(
     of: &Type,
     nullable: bool,
     stored: &Column,

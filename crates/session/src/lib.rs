@@ -14,8 +14,8 @@
 //!    options.
 //! 3. `schema_epoch`, `running`, `catalog_view`: what scripts share.
 //! 4. `dml::changed_rows`, `dml::coerce`, `dml::dictionary_ids`, `dml::target`, `dml::encode`,
-//!    `dml::bulk_load`, `dml::spec`, `dml::sources`, `dml::writer`, `dml::trigger`,
-//!    `dml::change_feed`: changes of rows.
+//!    `dml::refusal`, `dml::bulk_change`, `dml::bulk_load`, `dml::spec`, `dml::sources`,
+//!    `dml::writer`, `dml::trigger`, `dml::change_feed`: changes of rows.
 //! 5. `dml`: the folder itself.
 //! 6. `plan_cache::cached_script`, `plan_cache`: plans and scripts by their text.
 //! 7. `admin`, `index`, `index_check`, `system`, `columns`, `script`: system ops, and scripts of

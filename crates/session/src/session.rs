@@ -481,7 +481,7 @@ impl Session<'_> {
     }
 
     /// The write target of the query at a place, from the cache if it is valid.
-    fn write_target(
+    pub(crate) fn write_target(
         &self,
         query: Span,
         mutation: &syntax::Mutation,

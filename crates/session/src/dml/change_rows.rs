@@ -1,23 +1,27 @@
 //! Changes stored relations by rows of the caller, without a script: imports, and puts of whole
 //! tables.
 //!
-//! # Two paths
-//! Rows that are put or removed regardless of existing ones, as in imports, are converted column by
-//! column to the store's words and byte strings. Where existing rows matter (an insertion, an index
-//! on values, a trigger), they take the path of a script's rows. Both process a limited number of
-//! rows at a time, so that memory does not grow with the import. Very many rows that are put are
-//! bulk-loaded (`bulk_load.rs`), because a transaction may only hold a share of the memory.
+//! # Three paths
+//! Rows are converted column by column to the store's words and byte strings. Rows that are put or
+//! removed regardless of existing ones, as in imports, are written as they are. Where existing rows
+//! matter (an insertion, an index on values), they are looked up (`bulk_change.rs`). Where changed
+//! rows are wanted (a trigger, a callback), they take the path of a script's rows. All process a
+//! limited number of rows at a time, so that memory does not grow with the import. Very many rows
+//! that are put are bulk-loaded (`bulk_load.rs`), because a transaction may only hold a share of
+//! the memory.
 
 use crate::ambient::EnvAmbient;
 use crate::catalog_view::columns_of;
+use crate::dml::bulk_change::{BULK_ROWS, BulkChange, Refused, takes_columns};
 use crate::dml::bulk_load::{LOADED_ROWS_MIN, Rows};
 use crate::dml::changed_rows::InputRows;
 use crate::dml::coerce::coerced;
 use crate::dml::encode;
 use crate::dml::encode::CHUNK_ROWS;
+use crate::dml::refusal::row_error;
 use crate::dml::target::Target;
 use crate::engine::Engine;
-use crate::plan_cache::cached_script::WriteTarget;
+use crate::plan_cache::cached_script::{CachedScript, WriteTarget};
 use crate::run_options::Run;
 use crate::script::Blocks;
 use crate::session::Session;
@@ -31,7 +35,7 @@ use relation::{ColumnError, Schema};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use store::{Transaction, WriteBatch};
-use syntax::{Ident, Mutation, MutationOp, Span};
+use syntax::{Ident, Mutation, MutationOp, Script, Span};
 
 /// What to do with rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +96,24 @@ impl Engine {
         }
         let cancelled = Arc::new(AtomicBool::new(false));
         let _running = self.register(&said(changes).into(), &cancelled);
-        self.in_transaction(None, run, &cancelled, |session| session.change_all(changes))
+        let parsed = changes.first().and_then(|change| self.equal_script(change));
+        self.in_transaction(parsed.as_deref(), run, &cancelled, |session| {
+            session.change_all(changes)
+        })
+    }
+
+    /// A script that makes such a change. Its cache has the target for the next rows of this
+    /// relation, as for a script that runs again: to find it takes longer than to write a row.
+    fn equal_script(&self, change: &Change<'_>) -> Option<Arc<CachedScript>> {
+        let op = match change.kind {
+            ChangeKind::Put => "put",
+            ChangeKind::Insert => "insert",
+            ChangeKind::Update => "update",
+            ChangeKind::Rm => "rm",
+            ChangeKind::Delete => "delete",
+        };
+        // A relation with a name that scripts cannot write has no such script.
+        self.plan_cache.parse(&format!("?[x] <- [] :{op} {}", change.relation)).ok()
     }
 
     /// Applies changes in the caller's transaction; see [`Engine::run_in`].
@@ -144,16 +165,26 @@ impl Source<'_> {
     }
 }
 
+/// How rows are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WritePath {
+    /// Column by column; existing rows do not matter.
+    Blind,
+    /// Column by column; existing rows are looked up.
+    Columns,
+    /// As the rows of a script, because changed rows are wanted or have dictionary ids.
+    Rows,
+}
+
 /// A change after its checks.
 struct Prepared<'f> {
     kind: ChangeKind,
     rows: usize,
     mutation: Mutation,
-    write_target: WriteTarget,
+    write_target: Arc<WriteTarget>,
     sources: Vec<Source<'f>>,
     triggers: Vec<String>,
-    /// Whether existing rows do not matter.
-    is_blind: bool,
+    path: WritePath,
     /// Whether its rows may be bulk-loaded.
     is_loadable: bool,
 }
@@ -162,7 +193,8 @@ impl Session<'_> {
     fn change_all(&mut self, changes: &[Change<'_>]) -> Result<()> {
         let prepared = changes.iter().filter(|change| !is_nothing(change.rows));
         let changes: Vec<Change<'_>> = prepared.copied().collect();
-        let prepared = changes.iter().map(|change| self.prepare(change));
+        let is_single = changes.len() == 1;
+        let prepared = changes.iter().map(|change| self.prepare(change, is_single));
         let prepared: Vec<Prepared<'_>> = prepared.collect::<Result<_>>()?;
         let rows: usize = changes.iter().map(|change| change.rows.len()).sum();
         let is_twice = |place: usize| {
@@ -178,7 +210,8 @@ impl Session<'_> {
         prepared.iter().try_for_each(|prepared| self.change(prepared))
     }
 
-    fn prepare<'f>(&self, change: &Change<'f>) -> Result<Prepared<'f>> {
+    /// Checks a change. The target of a single one may be cached.
+    fn prepare<'f>(&self, change: &Change<'f>, is_single: bool) -> Result<Prepared<'f>> {
         let engine = self.engine;
         if engine.store.is_read_only() {
             let what = "the database was opened read-only";
@@ -187,7 +220,14 @@ impl Session<'_> {
         let name = Ident { text: change.relation.to_owned(), span: Span::default() };
         crate::access::refuse_part(&name, "written by writing")?;
         let mutation = Mutation { op: change.kind.op(), relation: name, spec: None };
-        let write_target = self.find_write_target(&mutation)?;
+        let query = self.parsed.filter(|_| is_single).and_then(|parsed| match &parsed.script {
+            Script::Query(query) => Some(query.span),
+            _ => None,
+        });
+        let write_target = match query {
+            Some(query) => self.write_target(query, &mutation, false)?,
+            None => Arc::new(self.find_write_target(&mutation)?),
+        };
         let triggers = match change.is_import {
             true => Vec::new(),
             false => crate::dml::trigger::of(&write_target.settings, mutation.op).to_vec(),
@@ -195,32 +235,28 @@ impl Session<'_> {
         let target = &write_target.target;
         let schema = &target.schema;
         let sources = self.sources(change, &write_target)?;
+        let is_wanted = !triggers.is_empty() || engine.callbacks.wants(change.relation);
         let is_blind = matches!(change.kind, ChangeKind::Put | ChangeKind::Rm)
-            && triggers.is_empty()
-            && !engine.callbacks.wants(change.relation)
             && target.dictionary.is_none()
             && !target.has_value_index();
+        let path = match takes_columns(target, mutation.op) && !is_wanted {
+            true if is_blind => WritePath::Blind,
+            true => WritePath::Columns,
+            false => WritePath::Rows,
+        };
         // Columns with a merge operator are written by merging.
-        let is_loadable = is_blind
+        let is_loadable = path == WritePath::Blind
             && change.kind == ChangeKind::Put
             && schema.values.iter().all(|value| value.merge.is_none());
         let (kind, rows) = (change.kind, change.rows.len());
-        Ok(Prepared {
-            kind,
-            rows,
-            mutation,
-            write_target,
-            sources,
-            triggers,
-            is_blind,
-            is_loadable,
-        })
+        Ok(Prepared { kind, rows, mutation, write_target, sources, triggers, path, is_loadable })
     }
 
     /// Bulk-loads all changes.
     fn load(&self, all: &[Prepared<'_>]) -> Result<()> {
         let mut tables = Vec::new();
-        for Prepared { write_target: WriteTarget { target, .. }, sources, rows, .. } in all {
+        for Prepared { write_target, sources, rows, .. } in all {
+            let target = &write_target.target;
             for path in &target.paths {
                 self.check()?;
                 let columns: Vec<_> = sources.iter().map(Source::series).collect();
@@ -233,19 +269,26 @@ impl Session<'_> {
     }
 
     fn change(&mut self, prepared: &Prepared<'_>) -> Result<()> {
-        let Prepared { kind, rows, mutation, write_target, sources, triggers, is_blind, .. } =
-            prepared;
+        let Prepared { kind, rows, mutation, write_target, sources, triggers, path, .. } = prepared;
         let rows = *rows;
-        // A trigger sees all changed rows together.
-        let step = if triggers.is_empty() { CHUNK_ROWS } else { usize::MAX };
+        let step = match path {
+            WritePath::Columns => BULK_ROWS,
+            // A trigger sees all changed rows together.
+            WritePath::Rows if !triggers.is_empty() => usize::MAX,
+            _ => CHUNK_ROWS,
+        };
         let told = self.changed.len();
         let mut from = 0;
         while from < rows {
             let to = from.saturating_add(step).min(rows);
             self.check()?;
-            match is_blind {
-                true => self.write_columns(*kind, &write_target.target, sources, from..to)?,
-                false => self.write_rows(mutation, write_target, sources, triggers, from..to)?,
+            let target = &write_target.target;
+            match path {
+                WritePath::Blind => self.write_columns(*kind, target, sources, from..to)?,
+                WritePath::Columns => self.change_columns(mutation, target, sources, from..to)?,
+                WritePath::Rows => {
+                    self.write_rows(mutation, write_target, sources, triggers, from..to)?;
+                }
             }
             from = to;
         }
@@ -362,6 +405,33 @@ impl Session<'_> {
             .map_err(|refused| wrong(&target.schema, &refused))?;
         self.transaction.write(&WriteBatch { tables })?;
         Ok(())
+    }
+
+    /// Writes rows that may exist.
+    fn change_columns(
+        &self,
+        mutation: &Mutation,
+        target: &Target,
+        sources: &[Source<'_>],
+        rows: std::ops::Range<usize>,
+    ) -> Result<()> {
+        let (transaction, op, schema) = (self.transaction, mutation.op, &target.schema);
+        let ambient = EnvAmbient(&self.limits);
+        let columns: Vec<_> = sources.iter().map(Source::series).collect();
+        let change = BulkChange { transaction, target, op, ambient: &ambient };
+        change.write(&columns, &rows).map_err(|refused| match refused {
+            Refused::Column(refused) => wrong(schema, &refused),
+            Refused::Store(error) => error.into(),
+            Refused::Row(row, why) => {
+                let keys = columns.iter().take(schema.keys.len()).zip(&schema.keys);
+                let key = keys.map(|(series, key)| {
+                    let value = series.map_or(Value::Null, |series| series.value(row));
+                    let value = coerced(&key.column_type, value.clone(), &ambient).unwrap_or(value);
+                    value.to_string()
+                });
+                row_error(&schema.name, key, why, Span::default())
+            }
+        })
     }
 
     /// Writes rows as a script does.

@@ -27,7 +27,14 @@ pub(crate) fn series(of: &Type, cells: &[Cell], interner: &Interner) -> Series {
         return Values::Int(ints).into();
     }
     let mut series = Series::of_type(of);
-    cells.iter().for_each(|&cell| series.push(interner.value(cell)));
+    interner.each(cells, |value| match (&mut series, value) {
+        // Not by way of a string of its own.
+        (Series { values: Values::Str(texts), valid }, Value::Str(text)) => {
+            valid.push(texts.len(), true);
+            texts.push(Some(text.as_bytes()));
+        }
+        (series, value) => series.push(value.clone()),
+    });
     series
 }
 

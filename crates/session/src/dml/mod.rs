@@ -1,5 +1,6 @@
 //! Changes of rows of stored and temporary relations, and the change feed.
 
+pub(crate) mod bulk_change;
 pub(crate) mod bulk_load;
 pub(crate) mod change_feed;
 pub(crate) mod change_rows;
@@ -7,6 +8,7 @@ pub(crate) mod changed_rows;
 pub(crate) mod coerce;
 pub(crate) mod dictionary_ids;
 pub(crate) mod encode;
+pub(crate) mod refusal;
 pub(crate) mod sources;
 pub(crate) mod spec;
 pub(crate) mod target;

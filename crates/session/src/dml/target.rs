@@ -38,10 +38,12 @@ impl Target {
 
     /// Whether one of its orders starts with a value column: replaced rows must be removed there.
     pub(crate) fn has_value_index(&self) -> bool {
+        self.paths[1..].iter().any(|path| self.is_by_value(path))
+    }
+
+    /// Whether a row's key in this order depends on its values.
+    pub(crate) fn is_by_value(&self, path: &StoredPath) -> bool {
         let keys = self.schema.keys.len();
-        let is_by_value = |path: &StoredPath| {
-            path.columns[..path.schema.keys.len()].iter().any(|&column| column >= keys)
-        };
-        self.paths[1..].iter().any(is_by_value)
+        path.columns[..path.schema.keys.len()].iter().any(|&column| column >= keys)
     }
 }

@@ -6,11 +6,13 @@
 //! 2. A graph's two directions get the same rows.
 //! 3. Rows hold strings until they are encoded, also where a dictionary has ids for them.
 
+use crate::dml::bulk_change::{BULK_ROWS, BulkChange, Refused, table, takes_columns};
 use crate::dml::changed_rows::{InputRows, ReturnedRows};
 use crate::dml::coerce::coerced;
 use crate::dml::dictionary_ids::DictionaryIds;
 use crate::dml::encode;
 use crate::dml::encode::CHUNK_ROWS;
+use crate::dml::refusal::{refusal, row_error};
 use crate::dml::sources::{Source, Sources};
 use crate::dml::spec::find;
 use crate::dml::target::Target;
@@ -25,8 +27,9 @@ use model::{Series, Type, Value};
 use plan::ColumnInfo;
 use relation::{ColumnError, Schema, ValueColumn};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::OnceLock;
-use store::{Kinds, TableWrites, Transaction, WriteBatch};
+use store::{Kinds, Transaction, WriteBatch};
 use syntax::{Mutation, MutationOp, Span};
 
 /// Approximate size in bytes.
@@ -79,29 +82,6 @@ const CHUNK_SHARE: u64 = 16;
 /// Most rows at a time whose previous rows are interned with the query's values.
 const CELLS_KEPT_ROWS_MAX: usize = 1024;
 
-/// Why a row with this key is refused.
-pub(crate) fn row_error(
-    relation: &str,
-    key: impl Iterator<Item = String>,
-    why: &str,
-    span: Span,
-) -> Error {
-    let key = key.collect::<Vec<_>>().join(", ");
-    Error::value(format!("row [{key}] of relation `{relation}` {why}"), span)
-}
-
-/// Why an op refuses a row whose key is there or is not.
-pub(crate) fn refusal(op: MutationOp, is_there: bool) -> Option<&'static str> {
-    match (op, is_there) {
-        (MutationOp::Insert, true) => Some("is there already"),
-        (MutationOp::EnsureNot, true) => Some("is there"),
-        (MutationOp::Update | MutationOp::Delete | MutationOp::Ensure, false) => {
-            Some("is not there")
-        }
-        _ => None,
-    }
-}
-
 impl Writer<'_> {
     /// Applies a mutation; returns the rows for `:returning`.
     ///
@@ -114,8 +94,8 @@ impl Writer<'_> {
         let is_new = matches!(mutation.op, MutationOp::Create | MutationOp::Replace);
         let is_blind = is_new || matches!(mutation.op, MutationOp::Put | MutationOp::Rm);
         let looks = has_indexes || !is_blind || self.returning;
-        if !looks && self.target.dictionary.is_none() {
-            self.write_columns(mutation, &sources.of, given)?;
+        if !self.returning && takes_columns(self.target, mutation.op) {
+            self.write_columns(mutation, &sources.of, given, looks)?;
             return Ok(ReturnedRows::new());
         }
         let mut returned = ReturnedRows::new();
@@ -305,46 +285,115 @@ impl Writer<'_> {
         row_error(&schema.name, key.map(ToString::to_string), why, mutation.relation.span)
     }
 
-    /// Puts or deletes rows regardless of existing ones.
+    /// Writes rows column by column; existing rows matter if `looks`.
     fn write_columns(
         &self,
         mutation: &Mutation,
         sources: &[Source],
         given: &InputRows<'_>,
+        looks: bool,
     ) -> Result<()> {
-        let schema = &self.target.schema;
-        let types = schema.keys.iter().map(|key| &key.column_type);
-        let types = types.chain(schema.values.iter().map(|value| &value.column_type));
         let kind = if mutation.op == MutationOp::Rm { Kind::Delete } else { Kind::Put };
         let mut from = 0;
         while from < given.rows {
-            let to = from.saturating_add(CHUNK_ROWS).min(given.rows);
-            let column = |(source, of): (&Source, &Type)| -> Result<Option<Series>> {
-                self.ask()?;
-                Ok(match source {
-                    Source::Column(column) => {
-                        let cells = &given.cells.columns()[*column][from..to];
-                        Some(encode::series(of, cells, given.cells.interner()))
-                    }
-                    // Evaluated for each row: a default may be random.
-                    Source::Default(expr) => {
-                        let values = (from..to).map(|_| self.computer.known(expr));
-                        Some(values.collect::<Result<Vec<_>>>()?.into())
-                    }
-                    Source::Kept => None,
-                })
+            let to = match looks {
+                true => self.chunk_end(sources, given, from)?,
+                false => from.saturating_add(CHUNK_ROWS).min(given.rows),
             };
-            let columns = sources.iter().zip(types.clone()).map(column);
-            let columns: Vec<Option<Series>> = columns.collect::<Result<_>>()?;
+            let columns = self.columns(sources, given, from..to)?;
             let columns: Vec<Option<&Series>> = columns.iter().map(Option::as_ref).collect();
-            let rows = 0..to - from;
-            let ambient = self.computer.ambient;
-            let tables = encode::writes(self.target, kind, &columns, &rows, ambient)
-                .map_err(|refused| self.refused(mutation, &refused))?;
-            self.transaction.write(&WriteBatch { tables })?;
+            let (rows, ambient) = (0..to - from, self.computer.ambient);
+            if looks {
+                let Self { transaction, target, .. } = *self;
+                let change = BulkChange { transaction, target, op: mutation.op, ambient };
+                change.write(&columns, &rows).map_err(|refused| {
+                    self.refused_change(mutation, sources, given, from, refused)
+                })?;
+            } else {
+                let tables = encode::writes(self.target, kind, &columns, &rows, ambient)
+                    .map_err(|refused| self.refused(mutation, &refused))?;
+                self.transaction.write(&WriteBatch { tables })?;
+            }
             from = to;
         }
         Ok(())
+    }
+
+    /// The columns of some rows; `None` for those that get no values.
+    fn columns(
+        &self,
+        sources: &[Source],
+        given: &InputRows<'_>,
+        rows: Range<usize>,
+    ) -> Result<Vec<Option<Series>>> {
+        let schema = &self.target.schema;
+        let types = schema.keys.iter().map(|key| &key.column_type);
+        let types = types.chain(schema.values.iter().map(|value| &value.column_type));
+        let column = |(source, of): (&Source, &Type)| -> Result<Option<Series>> {
+            self.ask()?;
+            Ok(match source {
+                Source::Column(column) => {
+                    let cells = &given.cells.columns()[*column][rows.clone()];
+                    Some(encode::series(of, cells, given.cells.interner()))
+                }
+                // Evaluated for each row: a default may be random.
+                Source::Default(expr) => {
+                    let values = rows.clone().map(|_| self.computer.known(expr));
+                    Some(values.collect::<Result<Vec<_>>>()?.into())
+                }
+                Source::Kept => None,
+            })
+        };
+        sources.iter().zip(types).map(column).collect()
+    }
+
+    /// Where the rows end that are written together: as many as memory allows, at least one.
+    fn chunk_end(&self, sources: &[Source], given: &InputRows<'_>, from: usize) -> Result<usize> {
+        let to = from.saturating_add(BULK_ROWS).min(given.rows);
+        let bytes_max = self.memory_bytes_max / CHUNK_SHARE;
+        let given_columns = sources.iter().filter_map(|source| match source {
+            Source::Column(column) => Some(given.cells.columns()[*column].as_slice()),
+            _ => None,
+        });
+        let given_columns: Vec<&[Cell]> = given_columns.collect();
+        let interner = given.cells.interner();
+        let mut bytes = 0;
+        for row in from..to {
+            self.go_on(row)?;
+            bytes += 8 * sources.len() as u64;
+            let cells = given_columns.iter().map(|cells| cells[row]);
+            for cell in cells.filter(|cell| !cell.is_word()) {
+                bytes += interner.with(cell, exec::value::cell::bytes_of);
+            }
+            if bytes > bytes_max {
+                return Ok(row + 1);
+            }
+        }
+        Ok(to)
+    }
+
+    /// The error for rows from number `from` on that are not changed.
+    fn refused_change(
+        &self,
+        mutation: &Mutation,
+        sources: &[Source],
+        given: &InputRows<'_>,
+        from: usize,
+        refused: Refused,
+    ) -> Error {
+        match refused {
+            // Rows are checked one after the other: the first with a wrong value is reported, not
+            // the first column.
+            Refused::Column(refused) => match self.rows(mutation, sources, given, from) {
+                Err(error) => error,
+                Ok(_) => self.refused(mutation, &refused),
+            },
+            Refused::Row(row, why) => match self.row(mutation, sources, given, from + row) {
+                Err(error) => error,
+                Ok(row) => self.refused_row(mutation, &row, why),
+            },
+            Refused::Store(error) => error.into(),
+        }
     }
 
     /// Checks the memory limit for the returned rows.
@@ -388,24 +437,45 @@ impl Writer<'_> {
                 ids.hold_absent(self.transaction, absent.flat_map(|row| &row[..keys]))?;
             }
         }
-        let shape = &self.target.paths[0].shape;
-        let (mut puts, mut deletes) = (Batch::new(shape), Batch::new(shape));
-        let mut stale = Batch::new(shape);
+        let (main, others) = self.target.paths.split_first().expect("a relation is stored");
+        let (mut puts, mut deletes) = (Batch::new(&main.shape), Batch::new(&main.shape));
+        let other = |path: &StoredPath| (Vec::new(), Batch::new(&path.shape));
+        let mut in_others: Vec<(Vec<Kind>, Batch)> = others.iter().map(other).collect();
+        let refused = |error| Error::refused(error, mutation.relation.span);
         for (number, Change { old, new }) in changes.into_iter().enumerate() {
             self.go_on(number)?;
-            if has_indexes && let Some(old) = old {
-                self.append(old, ids.as_ref(), &mut stale, mutation)?;
+            let old = old.filter(|_| has_indexes).and_then(|row| with_ids(row, ids.as_ref(), keys));
+            let (is_put, new) = match new {
+                Ok(row) => (true, row),
+                Err(row) => (false, row),
+            };
+            // A row with a string without dictionary id does not exist. Rows that are put have got
+            // ids before.
+            let Some(new) = with_ids(new, ids.as_ref(), keys) else { continue };
+            for (path, out) in others.iter().zip(&mut in_others) {
+                let put = is_put.then_some(&new);
+                let deleted = match self.target.is_by_value(path) {
+                    true => old.as_ref(),
+                    false => Some(&new).filter(|_| !is_put),
+                };
+                change_other(path, deleted, put, out).map_err(refused)?;
             }
-            match new {
-                Ok(row) => self.append(row, ids.as_ref(), &mut puts, mutation)?,
-                Err(row) => self.append(row, ids.as_ref(), &mut deletes, mutation)?,
-            }
+            let out = if is_put { &mut puts } else { &mut deletes };
+            main.schema.append(new, out).map_err(refused)?;
+        }
+        let mut tables = Vec::with_capacity(1 + others.len());
+        for (path, (kinds, rows)) in others.iter().zip(in_others) {
+            tables.push(table(path, Kinds::PerRow(kinds), rows));
         }
         // A row that `:ensure` found is written unchanged, so that another commit that changes it
         // conflicts.
-        self.write(false, Kind::Delete, stale)?;
-        self.write(true, Kind::Put, puts)?;
-        self.write(true, Kind::Delete, deletes)
+        debug_assert!(puts.rows == 0 || deletes.rows == 0, "a mutation puts or deletes");
+        tables.push(match deletes.rows {
+            0 => table(main, Kinds::Uniform(Kind::Put), puts),
+            _ => table(main, Kinds::Uniform(Kind::Delete), deletes),
+        });
+        self.transaction.write(&WriteBatch { tables })?;
+        Ok(())
     }
 
     /// The sources of the columns, computed once for rows with the same headers.
@@ -488,24 +558,6 @@ impl Writer<'_> {
         Ok(keys.chain(schema.values.iter().map(filler)).collect())
     }
 
-    /// Encodes a row. A row with a string without dictionary id does not exist, and is left out;
-    /// rows that are put have got ids before.
-    fn append(
-        &self,
-        mut row: Vec<Value>,
-        ids: Option<&DictionaryIds>,
-        out: &mut Batch,
-        mutation: &Mutation,
-    ) -> Result<()> {
-        if let Some(ids) = ids {
-            let keys = self.target.schema.keys.len();
-            let Some(key) = ids.key(&row[..keys]) else { return Ok(()) };
-            row.splice(..keys, key);
-        }
-        let schema = &self.target.paths[0].schema;
-        schema.append(row, out).map_err(|error| Error::refused(error, mutation.relation.span))
-    }
-
     /// The existing rows with these keys.
     fn old_rows(
         &self,
@@ -547,29 +599,39 @@ impl Writer<'_> {
         }
         Ok(old)
     }
+}
 
-    /// Writes rows to the relation's other orders and, if `is_main`, to the relation itself.
-    fn write(&self, is_main: bool, kind: Kind, rows: Batch) -> Result<()> {
-        if rows.rows == 0 {
-            return Ok(());
-        }
-        let Target { paths, .. } = self.target;
-        let writes = |path: &StoredPath, rows| TableWrites {
-            keyspace: path.keyspace,
-            kinds: Kinds::Uniform(kind),
-            rows,
-            delete_ranges: Vec::new(),
-        };
-        let mut tables = Vec::with_capacity(paths.len());
-        for path in &paths[1..] {
-            tables.push(writes(path, index_rows(&paths[0].schema, &rows, path)?));
-        }
-        if is_main {
-            tables.push(writes(&paths[0], rows));
-        }
-        self.transaction.write(&WriteBatch { tables })?;
-        Ok(())
+/// A row with dictionary ids in place of the strings in its key; `None` where a string has none.
+fn with_ids(mut row: Vec<Value>, ids: Option<&DictionaryIds>, keys: usize) -> Option<Vec<Value>> {
+    if let Some(ids) = ids {
+        let key = ids.key(&row[..keys])?;
+        row.splice(..keys, key);
     }
+    Some(row)
+}
+
+/// Adds the writes to another order for a row that is deleted, put or replaced. A row that stays as
+/// it is there is not written.
+fn change_other(
+    path: &StoredPath,
+    deleted: Option<&Vec<Value>>,
+    put: Option<&Vec<Value>>,
+    (kinds, rows): &mut (Vec<Kind>, Batch),
+) -> store::Result<()> {
+    let in_order = |row: &Vec<Value>| -> Vec<Value> {
+        path.columns.iter().map(|&column| row[column].clone()).collect()
+    };
+    let (deleted, put) = (deleted.map(in_order), put.map(in_order));
+    if deleted == put {
+        return Ok(());
+    }
+    for (kind, row) in [(Kind::Delete, deleted), (Kind::Put, put)] {
+        if let Some(row) = row {
+            path.schema.append(row, rows)?;
+            kinds.push(kind);
+        }
+    }
+    Ok(())
 }
 
 /// The rows of another order, such as an index, for rows of a relation.

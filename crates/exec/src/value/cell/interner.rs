@@ -199,6 +199,17 @@ impl Interner {
         }
     }
 
+    /// Calls `visit` with the value of each cell, in order, without a copy.
+    pub fn each(&self, cells: &[Cell], mut visit: impl FnMut(&Value)) {
+        let inner = self.inner.read();
+        for &cell in cells {
+            match cell.is_interned() {
+                true => visit(inner.value(cell)),
+                false => visit(&plain(cell)),
+            }
+        }
+    }
+
     /// The order of two cells by their values.
     pub fn cmp(&self, a: Cell, b: Cell) -> Ordering {
         compare_words(a, b).unwrap_or_else(|| self.inner.read().cmp(a, b))

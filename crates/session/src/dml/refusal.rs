@@ -1,0 +1,27 @@
+//! Why a change refuses a row: its key exists and must not, or the other way round.
+
+use exec::error::Error;
+use syntax::{MutationOp, Span};
+
+/// Why a row with this key is refused.
+pub(crate) fn row_error(
+    relation: &str,
+    key: impl Iterator<Item = String>,
+    why: &str,
+    span: Span,
+) -> Error {
+    let key = key.collect::<Vec<_>>().join(", ");
+    Error::value(format!("row [{key}] of relation `{relation}` {why}"), span)
+}
+
+/// Why an op refuses a row whose key is there or is not.
+pub(crate) fn refusal(op: MutationOp, is_there: bool) -> Option<&'static str> {
+    match (op, is_there) {
+        (MutationOp::Insert, true) => Some("is there already"),
+        (MutationOp::EnsureNot, true) => Some("is there"),
+        (MutationOp::Update | MutationOp::Delete | MutationOp::Ensure, false) => {
+            Some("is not there")
+        }
+        _ => None,
+    }
+}
