@@ -5,6 +5,7 @@
 //! rows travel in columns from the API to the disk and back, so the column types are in the lowest
 //! crate. This crate does no I/O and contains nothing specific to graphs or Datalog.
 
+pub mod block_filter;
 pub mod checksum;
 pub mod column;
 pub mod corruption;
@@ -19,6 +20,7 @@ pub mod sort;
 pub mod total;
 pub mod varint;
 
+pub use block_filter::{BlockFilter, ColumnRanges, ColumnStatistics, word_of_bytes};
 pub use checksum::{Checksummer, checksum};
 pub use column::{Batch, BytesColumn, Column, Keys, Projection, Validity, WordColumn};
 pub use corruption::Corruption;

@@ -46,8 +46,8 @@ pub fn options() -> KvOptions {
 }
 
 /// Names of the frozen samples of `tests/formats`.
-pub const SAMPLES: [&str; 8] =
-    ["ordinary", "killed", "names", "merges", "damaged", "apart", "wide", "shared"];
+pub const SAMPLES: [&str; 9] =
+    ["ordinary", "killed", "names", "merges", "damaged", "apart", "wide", "shared", "statistics"];
 
 /// A database that is being filled.
 #[derive(Debug)]
@@ -451,6 +451,14 @@ impl Specimen {
                     self.store.flush()?;
                 }
                 self.remove()
+            }
+            // Tables of several blocks with values, some of them null, and changes over them.
+            "statistics" => {
+                self.texts(0)?;
+                self.write_weights(0)?;
+                self.store.flush()?;
+                self.store.compact()?;
+                self.texts(1)
             }
             other => panic!("no sample is named {other}"),
         }

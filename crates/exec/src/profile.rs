@@ -23,6 +23,8 @@ pub(crate) struct StepFigures {
     pub rows: u64,
     /// Microseconds in it and in no later step, of all threads.
     pub us: u64,
+    /// Blocks that a filter could exclude, and those of them that were read.
+    pub blocks: (u64, u64),
     /// Batches that each operator took, in the order of [`OperatorName::ALL`].
     pub operators: [u64; OperatorName::ALL.len()],
     /// Batches that came in typed columns.
@@ -35,6 +37,8 @@ impl StepFigures {
         self.rows += more.rows;
         self.us += more.us;
         self.column_batches += more.column_batches;
+        self.blocks.0 += more.blocks.0;
+        self.blocks.1 += more.blocks.1;
         for (all, more) in self.operators.iter_mut().zip(more.operators) {
             *all += more;
         }
@@ -134,6 +138,14 @@ impl Clock {
     pub(crate) fn note_operator(&mut self, step: usize, name: OperatorName) {
         if let Some(figures) = self.steps.get_mut(step) {
             figures.operators[name as usize] += 1;
+        }
+    }
+
+    /// A scan met blocks that its filter could exclude, and read some of them.
+    pub(crate) fn note_blocks(&mut self, step: usize, met: u64, read: u64) {
+        if let Some(figures) = self.steps.get_mut(step) {
+            figures.blocks.0 += met;
+            figures.blocks.1 += read;
         }
     }
 

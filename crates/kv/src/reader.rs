@@ -7,7 +7,7 @@ use crate::convert::{env_error, tree_error};
 use crate::inner::Inner;
 use crate::trees::{Entry, Trees};
 use base::fault_switch::{Switch, is_on};
-use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo};
+use base::{Batch, BlockFilter, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo};
 use env::Owner;
 use env::sync::atomic::Ordering;
 use lsm::memtable::Memtable;
@@ -131,10 +131,16 @@ impl At<'_> {
         self.view.prefix_many(first_words, self.read_at(), p, offsets, out).map_err(tree_error)
     }
 
-    pub(crate) fn scan(&self, range: KeyRange, p: Projection) -> Result<Box<dyn Scan>> {
+    pub(crate) fn scan(
+        &self,
+        range: KeyRange,
+        p: Projection,
+        filter: Option<&Arc<BlockFilter>>,
+    ) -> Result<Box<dyn Scan>> {
         self.inner.flush_if_passed_often(self.entry, self.view);
         let overlay = self.overlay.cloned();
-        let cursor = self.view.cursor(self.entry.tree.context(), range, self.seq, overlay, p);
+        let context = self.entry.tree.context();
+        let cursor = self.view.cursor(context, range, self.seq, overlay, p, filter);
         Ok(Box::new(Stream { owner: self.inner.owner, cursor }))
     }
 
@@ -293,7 +299,17 @@ macro_rules! read_through {
                 range: KeyRange,
                 projection: Projection,
             ) -> Result<Box<dyn Scan>> {
-                self.$with(keyspace, |at| at.scan(range, projection))
+                self.$with(keyspace, |at| at.scan(range, projection, None))
+            }
+
+            fn scan_filtered(
+                &self,
+                keyspace: KeyspaceId,
+                range: KeyRange,
+                projection: Projection,
+                filter: &Arc<base::BlockFilter>,
+            ) -> Result<Box<dyn Scan>> {
+                self.$with(keyspace, |at| at.scan(range, projection, Some(filter)))
             }
 
             fn count(&self, keyspace: KeyspaceId) -> Result<u64> {

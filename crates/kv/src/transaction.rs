@@ -385,6 +385,17 @@ impl Read for KvTransaction {
         Unrecorded(self).scan(keyspace, range, projection)
     }
 
+    fn scan_filtered(
+        &self,
+        keyspace: KeyspaceId,
+        range: KeyRange,
+        projection: Projection,
+        filter: &Arc<base::BlockFilter>,
+    ) -> Result<Box<dyn Scan>> {
+        self.note(keyspace, || range.clone());
+        Unrecorded(self).scan_filtered(keyspace, range, projection, filter)
+    }
+
     fn count(&self, keyspace: KeyspaceId) -> Result<u64> {
         let all = self.all(keyspace)?;
         self.note(keyspace, || all);

@@ -84,7 +84,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             for _ in 0..rounds {
                 let start = Instant::now();
                 let mut cursor =
-                    view.cursor(&context, KeyRange::all_words(), changed, None, projection);
+                    view.cursor(&context, KeyRange::all_words(), changed, None, projection, None);
                 let mut rows = 0;
                 loop {
                     out.clear();

@@ -195,7 +195,7 @@ fn measure(
     }
     ns("cursor over all, a row", edges.len(), || {
         let mut cursor =
-            view.cursor(context, KeyRange::all_words(), snapshot, None, Projection::ALL);
+            view.cursor(context, KeyRange::all_words(), snapshot, None, Projection::ALL, None);
         let mut rows = 0;
         loop {
             out.clear();

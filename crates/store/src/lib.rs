@@ -23,7 +23,7 @@ pub use check::{CheckFailed, CheckReport, PROBLEMS_MAX};
 pub use error::{Error, ErrorKind, Result};
 pub use write::{Kinds, TableWrites, WriteBatch};
 
-use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo, Shape};
+use base::{Batch, BlockFilter, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo, Shape};
 use std::sync::Arc;
 
 /// What an acknowledged commit survives.
@@ -177,6 +177,19 @@ pub trait Read: Send + Sync {
         range: KeyRange,
         projection: Projection,
     ) -> Result<Box<dyn Scan>>;
+
+    /// As [`Read::scan`], where rows that the filter excludes are not wanted. An engine may leave
+    /// them out, or return them. The default returns them.
+    fn scan_filtered(
+        &self,
+        keyspace: KeyspaceId,
+        range: KeyRange,
+        projection: Projection,
+        filter: &Arc<BlockFilter>,
+    ) -> Result<Box<dyn Scan>> {
+        let _ = filter;
+        self.scan(keyspace, range, projection)
+    }
 
     /// Exact number of rows. The cost grows with the writes since the last full compaction, not
     /// with the number of rows.

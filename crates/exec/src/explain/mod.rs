@@ -154,15 +154,20 @@ fn steps(
     });
 }
 
-/// The operators that ran: with the batches of each, where there are several.
+/// The operators that ran, with the batches of each where there are several, and the blocks that
+/// the statistics of blocks left to be read.
 fn ran(figures: &StepFigures) -> String {
     let ran: Vec<_> = figures.operators().collect();
-    match &ran[..] {
+    let operators = match &ran[..] {
         [(name, _)] => name.as_str().to_owned(),
         ran => {
             let each = ran.iter().map(|(name, batches)| format!("{} {batches}", name.as_str()));
             each.collect::<Vec<_>>().join(", ")
         }
+    };
+    match figures.blocks {
+        (0, _) => operators,
+        (met, read) => format!("{operators}, filter: {read} of {met} blocks read"),
     }
 }
 

@@ -98,6 +98,19 @@ pub enum Comparison {
     Ge,
 }
 
+impl Comparison {
+    /// The comparison that holds of the sides exchanged.
+    pub(crate) fn flipped(self) -> Self {
+        match self {
+            Self::Eq | Self::Neq => self,
+            Self::Lt => Self::Gt,
+            Self::Le => Self::Ge,
+            Self::Gt => Self::Lt,
+            Self::Ge => Self::Le,
+        }
+    }
+}
+
 /// The value of a call of `args` arguments that are evaluated as needed: by `arg`, or by `truth` as
 /// a truth value.
 #[inline]

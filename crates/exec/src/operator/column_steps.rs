@@ -62,7 +62,7 @@ impl Layout<'_> {
     }
 
     /// The index in the path of a variable's column.
-    fn place(&self, var: Var) -> Option<usize> {
+    pub(crate) fn place(&self, var: Var) -> Option<usize> {
         match var.checked_sub(self.places.len()) {
             Some(place) => Some(place),
             None => self.places[var],
@@ -75,6 +75,14 @@ impl Layout<'_> {
 }
 
 impl ColumnStep {
+    /// The condition that it evaluates on columns; `None` if it is another step.
+    pub(crate) fn condition(&self) -> Option<&Node> {
+        match self.action {
+            Action::Bind(..) => None,
+            _ => self.node.as_ref(),
+        }
+    }
+
     /// The check of a column that is bound before the scan.
     pub(crate) fn check(
         column: usize,

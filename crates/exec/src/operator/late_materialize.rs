@@ -14,6 +14,7 @@ use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::Computer;
 use crate::expr::batch::Bindings;
+use crate::operator::block_filter::block_filter;
 use crate::operator::column_steps::{ColumnStep, Kept, Layout, Piece};
 use crate::operator::row_step;
 use crate::operator::scan::ScannedRange;
@@ -25,7 +26,7 @@ use crate::storage::decode::Picked;
 use crate::storage::stored_columns::StoredColumns;
 use crate::value::columns::Columns;
 use crate::vector::evaluate::TypedRows;
-use base::Batch;
+use base::{Batch, BlockFilter};
 use plan::{Duplicates, Physical, Step, Var};
 use std::sync::Arc;
 
@@ -36,6 +37,8 @@ pub(crate) struct LateMaterialization<'l> {
     /// How many of them are checks.
     checks: usize,
     layout: Layout<'l>,
+    /// Blocks that the first steps exclude.
+    filter: Option<Arc<BlockFilter>>,
     /// For a top-k query: the variable that its order begins with.
     by: Option<(Arc<TopK>, Var)>,
     /// Whether the output takes the rows in columns.
@@ -84,7 +87,8 @@ impl Pipeline<'_> {
         let last = at + steps.len() - checks;
         let to_output = self.may_output_columns(last, input) && out.takes_columns();
         let is_empty = steps.is_empty() && by.is_none() && !to_output;
-        (!is_empty).then_some(LateMaterialization { steps, checks, layout, by, to_output })
+        let filter = block_filter(steps.iter().map_while(ColumnStep::condition), &layout);
+        (!is_empty).then_some(LateMaterialization { steps, checks, layout, filter, by, to_output })
     }
 
     /// Whether the rows of a step are those of the output, each once.
@@ -106,7 +110,8 @@ impl Pipeline<'_> {
         out: Out<'_>,
     ) -> Result<Wanted> {
         let ScannedRange { at, path, range, chunk_rows, .. } = scan;
-        let LateMaterialization { mut steps, checks, layout, by, to_output } = late_materialization;
+        let LateMaterialization { mut steps, checks, layout, filter, by, to_output } =
+            late_materialization;
         let last = at + steps.len() - checks;
         let computer = context.computer();
         let wanted: Vec<usize> = match &self.steps[at].planned.step {
@@ -162,8 +167,12 @@ impl Pipeline<'_> {
             }
             Ok(true)
         };
-        path.scan_batches(context.read, range, &wanted, chunk_rows, &mut visit)?;
+        let filter = filter.as_ref();
+        path.scan_batches(context.read, range, &wanted, chunk_rows, filter, &mut visit)?;
         if let Some(clock) = &mut self.clock {
+            if let Some((met, skipped)) = filter.map(|filter| filter.counted()) {
+                clock.note_blocks(at, met, met - skipped);
+            }
             for (step, done) in (at + 1..).zip(&steps[checks..]) {
                 let Physical::Fixed(name) = self.steps[step].planned.operator else { continue };
                 clock.note_fused(step, name, done.taken.0, done.taken.1);

@@ -6,6 +6,7 @@
 //! says that the step is adaptive; `row_step` evaluates what needs no relation, for operators and
 //! for fast paths, and `column_steps` the same on the columns of a scan.
 
+pub(crate) mod block_filter;
 pub(crate) mod choose;
 pub(crate) mod column_steps;
 pub(crate) mod filter;

@@ -9,10 +9,13 @@ use crate::batch_size::CHUNK_ROWS;
 use crate::storage::decode::Picked;
 use crate::value::cell::{Cell, Interner};
 use crate::value::columns::Columns;
-use base::{Batch, Key, KeyRange, KeyRef, KeyShape, Keys, KeyspaceId, Projection, Shape};
+use base::{
+    Batch, BlockFilter, Key, KeyRange, KeyRef, KeyShape, Keys, KeyspaceId, Projection, Shape,
+};
 use model::{Type, Value, encode_value};
 use relation::Schema;
 use std::hash::BuildHasher;
+use std::sync::Arc;
 use store::{Error, Read, Result};
 
 /// Bytes of strings that are read in one piece.
@@ -260,10 +263,11 @@ impl StoredPath {
                 interner,
             )?)
         };
-        self.batches(read, range, &places, chunk_rows, visit)
+        self.batches(read, range, &places, chunk_rows, None, visit)
     }
 
-    /// As [`StoredPath::scan`], with the batches as the store decodes them.
+    /// As [`StoredPath::scan`], with the batches as the store decodes them. Blocks that `filter`
+    /// excludes may be left out.
     ///
     /// # Errors
     /// Those of the store and of `visit`.
@@ -273,9 +277,10 @@ impl StoredPath {
         range: KeyRange,
         wanted: &[usize],
         chunk_rows: usize,
+        filter: Option<&Arc<BlockFilter>>,
         visit: &mut dyn FnMut(&Batch) -> std::result::Result<bool, E>,
     ) -> std::result::Result<(), E> {
-        self.batches(read, range, &self.places(wanted), chunk_rows, visit)
+        self.batches(read, range, &self.places(wanted), chunk_rows, filter, visit)
     }
 
     /// The index in this path of a column of the relation.
@@ -291,6 +296,7 @@ impl StoredPath {
         range: KeyRange,
         places: &[usize],
         chunk_rows: usize,
+        filter: Option<&Arc<BlockFilter>>,
         visit: &mut dyn FnMut(&Batch) -> std::result::Result<bool, E>,
     ) -> std::result::Result<(), E> {
         if range.is_empty() {
@@ -309,7 +315,10 @@ impl StoredPath {
             return Ok(());
         }
         batch.clear();
-        let mut scan = read.scan(self.keyspace, range, projection)?;
+        let mut scan = match filter {
+            Some(filter) => read.scan_filtered(self.keyspace, range, projection, filter)?,
+            None => read.scan(self.keyspace, range, projection)?,
+        };
         let mut chunk = chunk_rows.min(CHUNK_ROWS);
         let chunk_max = CHUNK_ROWS.min(64 * chunk);
         while scan.next_batch(chunk, &mut batch)? {
@@ -605,7 +614,7 @@ fn number(value: &Value) -> Option<f64> {
 }
 
 /// A bound such that no accepted value of this type is beyond its word.
-fn bound_word(of: &Type, value: &Value, up: bool) -> Option<u64> {
+pub(crate) fn bound_word(of: &Type, value: &Value, up: bool) -> Option<u64> {
     match (of, value) {
         (Type::Int | Type::Id | Type::Bool, Value::Int(_) | Value::Id(_) | Value::Bool(_)) => {
             match (of, value) {

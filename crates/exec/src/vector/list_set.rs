@@ -4,7 +4,7 @@
 
 use super::column::{Known, Texts, TypedColumn, Values};
 use hashbrown::HashSet;
-use model::Value;
+use model::{Type, Value};
 
 /// Strings that are compared one by one.
 const FEW: usize = 4;
@@ -50,6 +50,17 @@ impl IntSet {
             words[bit as usize / 64] |= 1 << (bit % 64);
         }
         Self::Bits(least, words)
+    }
+
+    fn items(&self) -> Vec<i64> {
+        match self {
+            Self::Bits(least, words) => {
+                let bits =
+                    (0..64 * words.len()).filter(|bit| words[bit / 64] >> (bit % 64) & 1 == 1);
+                bits.map(|bit| least.wrapping_add_unsigned(bit as u64)).collect()
+            }
+            Self::Hashed(ints) => ints.iter().copied().collect(),
+        }
     }
 
     #[inline]
@@ -105,6 +116,28 @@ impl ListSet {
             set.few_texts = set.texts.drain().collect();
         }
         set
+    }
+
+    /// The items that a column of this type may have, and whether null is one; `None` if it has
+    /// other kinds.
+    pub(crate) fn values(&self, of: &Type) -> Option<(Vec<Value>, bool)> {
+        let values = match of {
+            Type::Bool => [false, true]
+                .into_iter()
+                .filter(|&b| self.bools[usize::from(b)])
+                .map(Value::Bool)
+                .collect(),
+            Type::Int | Type::Id => self.ints.items().into_iter().map(Value::Int).collect(),
+            Type::Float => {
+                self.floats.iter().map(|&bits| Value::Float(f64::from_bits(bits))).collect()
+            }
+            Type::String => {
+                let texts = self.few_texts.iter().chain(&self.texts);
+                texts.map(|text| Value::Str(text.to_string())).collect()
+            }
+            _ => return None,
+        };
+        Some((values, self.has_null))
     }
 
     /// Whether the value of each row is an item; `None` if the row way has to tell.

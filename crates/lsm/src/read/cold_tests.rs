@@ -6,7 +6,7 @@ use crate::rows::Rows;
 use crate::run_writer::RunWriter;
 use crate::table::{BlockCache, Table, TableOptions};
 use crate::version::{Run, Version};
-use base::{Batch, Column, ColumnShape, KeyShape, Keys, Projection};
+use base::{Batch, BlockFilter, Column, ColumnRanges, ColumnShape, KeyShape, Keys, Projection};
 use env::{Env, MemoryEnv, ReadCounts};
 
 const ROWS: u64 = 16_000;
@@ -182,7 +182,7 @@ fn a_long_scan_reads_much_at_once_and_nothing_twice() {
     let blocks = ROWS / BLOCK_ROWS;
     let cold = Cold::new();
     let by_cursor = cold.counted(|view, _, out| {
-        let view = cold.view.cursor(&cold.context, view.all(), 1, None, Projection::ALL);
+        let view = cold.view.cursor(&cold.context, view.all(), 1, None, Projection::ALL, None);
         let mut cursor = view;
         while cursor.next_batch(100, out).unwrap() {}
         assert_eq!(out.rows as u64, ROWS);
@@ -251,7 +251,8 @@ fn scans_leave_the_cache_to_those_who_look_up() {
         view.scan_into(&view.all(), at, Projection::ALL, usize::MAX, out).unwrap();
         out.clear();
         view.scan_back_into(&view.all(), at, Projection::KEYS, usize::MAX, out).unwrap();
-        let mut cursor = cold.view.cursor(&cold.context, view.all(), 1, None, Projection::KEYS);
+        let mut cursor =
+            cold.view.cursor(&cold.context, view.all(), 1, None, Projection::KEYS, None);
         while cursor.next_batch(500, out).unwrap() {}
         view.first_words(at, &mut |_| ()).unwrap();
         assert_eq!(view.count_in(&view.all(), at).unwrap(), ROWS);
@@ -273,4 +274,27 @@ fn a_sample_waits_for_the_disk_a_few_times() {
         assert_eq!(out.rows, 100);
     });
     assert!(read.calls <= 2 && read.requests <= 280, "heads, then values: {read:?}");
+}
+
+#[test]
+fn a_scan_reads_only_blocks_that_may_have_wanted_rows() {
+    let cold = Cold::new();
+    let ranges = [7, 100].map(|byte| {
+        let word = base::word_of_bytes(&[byte; 8]);
+        (word, word)
+    });
+    let columns = vec![ColumnRanges { column: 0, ranges: ranges.to_vec(), wants_nulls: false }];
+    let filter = Arc::new(BlockFilter::new(columns));
+    let before = cold.env.reads();
+    let (all, p) = (KeyRange::all_words(), Projection::ALL);
+    let mut cursor = cold.view.cursor(&cold.context, all, 1, None, p, Some(&filter));
+    let mut out = Batch::new(cold.view.shape());
+    while cursor.next_batch(1000, &mut out).unwrap() {}
+    // A value comes back after 256 rows. The blocks that have it are read, and no others.
+    let (met, skipped) = filter.counted();
+    let wanted = (ROWS / 256 + 1) + (ROWS - 100).div_ceil(256);
+    assert!(met - skipped <= wanted, "{} of {met}", met - skipped);
+    assert_eq!((met, out.rows as u64), (ROWS / BLOCK_ROWS, (met - skipped) * BLOCK_ROWS));
+    let read_bytes = cold.env.reads().bytes - before.bytes;
+    assert!(read_bytes < ROWS * VALUE_BYTES as u64 / 12, "{read_bytes} bytes");
 }

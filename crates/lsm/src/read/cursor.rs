@@ -7,7 +7,7 @@ use crate::Result;
 use crate::context::Context;
 use crate::memtable::Memtable;
 use crate::table::Fill;
-use base::{Batch, KeyRange, Projection};
+use base::{Batch, BlockFilter, KeyRange, Projection};
 use std::sync::Arc;
 
 /// Bytes of byte strings in a batch, about: where rows are long a batch holds few.
@@ -34,6 +34,9 @@ impl std::fmt::Debug for Cursor {
 impl SuperVersion {
     /// A stream over the rows of `range`. It holds its memtables and tables; blocks it reads do not
     /// push others out of the cache. A failed first read is reported by the first batch.
+    ///
+    /// Blocks that `filter` excludes are not read where one run has all rows of the range, as after
+    /// a compaction. Otherwise a row of such a block may hide an older one in another run.
     #[must_use]
     pub fn cursor(
         self: &Arc<Self>,
@@ -42,6 +45,7 @@ impl SuperVersion {
         snapshot: u64,
         overlay: Option<Arc<Memtable>>,
         projection: Projection,
+        filter: Option<&Arc<BlockFilter>>,
     ) -> Cursor {
         let at = ReadAt { snapshot, overlay: overlay.as_deref() };
         let run = match self.plan(&range, at) {
@@ -52,7 +56,10 @@ impl SuperVersion {
         let state = match run {
             Some(tables) => {
                 let fill = Fill::Once;
-                let source = RunSource::projected(tables, range, projection, fill, usize::MAX);
+                let mut source = RunSource::projected(tables, range, projection, fill, usize::MAX);
+                if let Some(filter) = filter {
+                    source.skip_by(Arc::clone(filter));
+                }
                 State::Plain(Box::new(source), projection)
             }
             None => match self.shared_scan(&range, snapshot, overlay.as_ref(), projection) {

@@ -7,7 +7,7 @@ use crate::memtable::{
 use crate::rows::Rows;
 use crate::table::{Block, Fill, RangeTombstone, Table};
 use base::prefetch::prefetch_front;
-use base::{Column, Key, KeyRange, KeyRef, Kind, Projection};
+use base::{BlockFilter, Column, Key, KeyRange, KeyRef, Kind, Projection};
 use std::collections::VecDeque;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -259,6 +259,8 @@ pub struct RunSource {
     pub(crate) is_plain: bool,
     /// See [`RowSource::is_passing`].
     pub(crate) is_passing: bool,
+    /// Blocks that it excludes are not read.
+    filter: Option<Arc<BlockFilter>>,
 }
 
 impl RunSource {
@@ -291,7 +293,15 @@ impl RunSource {
             window_blocks: 1,
             is_plain: false,
             is_passing: false,
+            filter: None,
         }
+    }
+
+    /// Does not read blocks that this filter excludes. All rows of the range must be in this run,
+    /// each key once: a row that is not read must not be the newest version of a key whose older
+    /// version another source has.
+    pub(super) fn skip_by(&mut self, filter: Arc<BlockFilter>) {
+        self.filter = Some(filter);
     }
 
     /// So many rows will be wanted surely, so the first blocks are read at once.
@@ -320,21 +330,42 @@ impl RunSource {
 
     /// Reads the next blocks: few at first, for a scan may be short.
     fn read(&mut self) -> Result<bool> {
-        while self.blocks.is_empty() {
+        while self.blocks.is_empty() || !self.skip() {
             self.table += 1;
             let Some(table) = self.tables.get(self.table) else { return Ok(false) };
             self.blocks = table.blocks_overlapping(&self.range);
         }
         let table = &self.tables[self.table];
-        let end = self.blocks.end.min(self.blocks.start + self.window_blocks);
+        let mut end = self.blocks.end.min(self.blocks.start + self.window_blocks);
+        if let Some(filter) = &self.filter {
+            let mut wanted = self.blocks.start + 1..end;
+            end = wanted.find(|&i| !table.block_may_match(i, filter)).unwrap_or(end);
+        }
         let end = window(table, &(self.blocks.start..end), usize::MAX).end;
         // Of the first block of a short scan few rows may be wanted.
         let few = self.fill == Fill::Keep && end == self.blocks.start + 1;
         let blocks = self.blocks.start..end;
+        if let Some(filter) = &self.filter {
+            filter.count(blocks.len() as u64, 0);
+        }
         self.ready.extend(read_window(table, blocks, few, self.projection, self.fill)?);
         self.blocks.start = end;
         self.window_blocks = (self.window_blocks * 2).min(WINDOW_BLOCKS);
         Ok(true)
+    }
+
+    /// Goes past the next blocks of the current table that the filter excludes; returns whether any
+    /// block is left.
+    fn skip(&mut self) -> bool {
+        let (Some(filter), Some(table)) = (&self.filter, self.tables.get(self.table)) else {
+            return true;
+        };
+        let next = self.blocks.clone().find(|&i| table.block_may_match(i, filter));
+        let next = next.unwrap_or(self.blocks.end);
+        let skipped = (next - self.blocks.start) as u64;
+        filter.count(skipped, skipped);
+        self.blocks.start = next;
+        !self.blocks.is_empty()
     }
 }
 

@@ -6,7 +6,10 @@ use crate::memtable::Kinds;
 use crate::rows::Rows;
 use crate::table::{BlockCache, Table, TableBuilder, TableMeta, TableOptions};
 use crate::version::{Run, Version};
-use base::{Batch, Column, ColumnShape, Key, KeyShape, Keys, Kind, Merge, Projection};
+use base::{
+    Batch, BlockFilter, Column, ColumnRanges, ColumnShape, Key, KeyShape, Keys, Kind, Merge,
+    Projection,
+};
 use env::{Env, MemoryEnv};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -411,15 +414,18 @@ fn check(world: &World, own: &Own, with_own: bool, snapshot: u64) {
     }
 
     if !with_own {
-        let mut cursor = view.cursor(&world.context, world.all(), snapshot, None, Projection::ALL);
+        let mut cursor =
+            view.cursor(&world.context, world.all(), snapshot, None, Projection::ALL, None);
         let mut out = Batch::new(shape);
         while cursor.next_batch(3, &mut out).unwrap() {}
         assert_eq!(rows_of(&out), all, "cursor at {snapshot}");
-        let mut cursor = view.cursor(&world.context, world.all(), snapshot, None, Projection::KEYS);
+        let mut cursor =
+            view.cursor(&world.context, world.all(), snapshot, None, Projection::KEYS, None);
         let mut out = Batch::new(shape);
         while cursor.next_batch(1000, &mut out).unwrap() {}
         assert_eq!(out.rows, all.len());
         assert!(out.values.iter().all(Column::is_empty));
+        check_filtered(world, &view, snapshot, &all);
     }
 
     let mut out = Batch::new(shape);
@@ -723,5 +729,36 @@ proptest! {
         }
         check(&world, &own, false, 1);
         check(&world, &own, false, 2);
+    }
+}
+
+/// Cursors with a filter return every row that it wants, and no row that is not visible.
+fn check_filtered(world: &World, view: &Arc<SuperVersion>, snapshot: u64, all: &[(Key, Values)]) {
+    let word_of = |value: &[u8], column: usize| match world.shape.values[column] {
+        ColumnShape::Word { .. } => word(value),
+        ColumnShape::Bytes => base::word_of_bytes(value),
+    };
+    for column in 0..world.shape.values.len() {
+        let word_at = |values: &Values| Some(word_of(values[column].as_ref()?, column));
+        let words = all.iter().filter_map(|(_, values)| word_at(values));
+        let wanted: BTreeSet<u64> = words.step_by(3).take(2).collect();
+        for wants_nulls in [false, true] {
+            let ranges = wanted.iter().map(|&word| (word, word)).collect();
+            let columns = vec![ColumnRanges { column, ranges, wants_nulls }];
+            let filter = Arc::new(BlockFilter::new(columns));
+            let is_wanted = |row: &&(Key, Values)| match word_at(&row.1) {
+                Some(word) => wanted.contains(&word),
+                None => wants_nulls,
+            };
+            let (context, p) = (&world.context, Projection::ALL);
+            let mut cursor = view.cursor(context, world.all(), snapshot, None, p, Some(&filter));
+            let mut out = Batch::new(&world.shape);
+            while cursor.next_batch(5, &mut out).unwrap() {}
+            let found = rows_of(&out);
+            assert!(found.is_sorted_by(|a, b| a.0 < b.0), "in order at {snapshot}");
+            assert!(found.iter().all(|row| all.contains(row)), "visible at {snapshot}");
+            let missing = all.iter().filter(is_wanted).find(|row| !found.contains(row));
+            assert_eq!(missing, None, "column {column} at {snapshot}: {wanted:?}");
+        }
     }
 }

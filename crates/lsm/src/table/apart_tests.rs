@@ -114,7 +114,8 @@ fn long_values_stand_apart_in_large_blocks_and_text_that_shrinks_does_not() {
     let apart = (0..table.blocks()).filter(|&i| table.head(i, Fill::Keep).unwrap().is_head());
     assert_eq!(apart.count(), table.blocks());
     assert!(table.blocks() < 20, "{} blocks", table.blocks());
-    assert_eq!(version_of(&context, &meta), 2);
+    // With statistics of its blocks.
+    assert_eq!(version_of(&context, &meta), 3);
 
     let text = |key| Row {
         key: Key::words(&[key]),
@@ -127,7 +128,12 @@ fn long_values_stand_apart_in_large_blocks_and_text_that_shrinks_does_not() {
     let meta = build(&context, &shape, &rows, &how);
     let table = Table::open(&context, &meta, &shape).unwrap();
     assert!((0..table.blocks()).all(|i| !table.head(i, Fill::Keep).unwrap().is_head()));
-    assert_eq!(version_of(&context, &meta), 1);
+    assert_eq!(version_of(&context, &meta), 3);
+    // Tables of few blocks have none.
+    for (bytes, version) in [(100, 1), (900, 2)] {
+        let (_, meta) = noise_of(&context, KeyShape::Words(1), &[bytes; 3]);
+        assert_eq!(version_of(&context, &meta), version);
+    }
 }
 
 #[test]

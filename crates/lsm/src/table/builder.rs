@@ -17,6 +17,7 @@ use super::encode::{
 use super::index::Index;
 use super::layout::{Footer, Handle, Properties, encode_tombstones};
 use super::pending::append_rows;
+use super::statistics::StatisticsBuilder;
 use super::{RangeTombstone, TableOptions, TableSummary};
 use crate::codec::filter::{FilterBuilder, hash_bytes, hash_words};
 use crate::rows::Rows;
@@ -56,6 +57,7 @@ pub struct TableBuilder {
     /// may be as long as such blocks are.
     is_apart: bool,
     index: Index,
+    statistics: StatisticsBuilder,
     key_filter: Option<FilterBuilder>,
     first_word_filter: Option<FilterBuilder>,
     tombstones: Vec<RangeTombstone>,
@@ -95,6 +97,7 @@ impl TableBuilder {
             stubborn_blocks: 0,
             is_apart: false,
             index: Index::new(shape.key),
+            statistics: StatisticsBuilder::new(&shape),
             key_filter: (filters && !(bottom && words >= 2)).then(FilterBuilder::new),
             first_word_filter: (filters && words >= 2).then(FilterBuilder::new),
             tombstones: Vec::new(),
@@ -289,6 +292,7 @@ impl TableBuilder {
         }
         self.is_apart = is_apart && is_long;
         self.file.append(&self.block)?;
+        self.statistics.add(rows, range.clone());
         let first = rows.keys.get(range.start);
         let last = rows.keys.get(range.end - 1);
         // A header holds the checksum of each separated value.
@@ -386,6 +390,10 @@ impl TableBuilder {
             encode_tombstones(&self.tombstones, &mut tombstones);
         }
 
+        let mut statistics = Vec::new();
+        self.statistics.encode(&mut statistics);
+        self.index.statistics = append(&mut *self.file, &statistics)?;
+
         let properties = Properties {
             summary: self.summary(),
             key_filter: append(&mut *self.file, &key_filter)?,
@@ -397,7 +405,7 @@ impl TableBuilder {
         self.index.encode(&mut section);
         let handle = append(&mut *self.file, &section)?;
         let mut footer = Vec::new();
-        Footer::encode(handle, self.index.has_heads(), &mut footer);
+        Footer::encode(handle, self.index.version(), &mut footer);
         self.file.append(&footer)?;
         self.file.sync()?;
         Ok(TableSummary {

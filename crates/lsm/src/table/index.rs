@@ -10,7 +10,9 @@
 //! 3. A block with separated values begins with its header. Its length is stored here, and its
 //!    checksum covers the length.
 
-use super::layout::{take_bytes, take_u64, take_varint};
+use super::layout::{
+    FORMAT_VERSION, Handle, VERSION_PLAIN, VERSION_WITH_HEADS, take_bytes, take_u64, take_varint,
+};
 use super::sampled_words::SampledWords;
 use crate::codec::words::WordReader;
 use crate::codec::{Malformed, bytes, words};
@@ -29,6 +31,8 @@ pub(super) struct Index {
     /// Bytes of each block's header, 0 if the block has no separated values. Empty if no block has
     /// any.
     heads: Vec<u64>,
+    /// Where the statistics of blocks are, if there are any.
+    pub(super) statistics: Handle,
     first: Keys,
     last: Keys,
     /// Of the last keys, where they are byte strings and all are there.
@@ -42,6 +46,7 @@ impl Index {
             rows: Vec::new(),
             checksums: Vec::new(),
             heads: Vec::new(),
+            statistics: Handle::default(),
             first: Keys::new(shape),
             last: Keys::new(shape),
             last_words: OnceLock::new(),
@@ -101,6 +106,15 @@ impl Index {
     /// Whether any block has separated values.
     pub(super) fn has_heads(&self) -> bool {
         !self.heads.is_empty()
+    }
+
+    /// Version of the format that a table with these fences has.
+    pub(super) fn version(&self) -> u32 {
+        match (self.statistics.bytes > 0, self.has_heads()) {
+            (true, _) => FORMAT_VERSION,
+            (false, true) => VERSION_WITH_HEADS,
+            (false, false) => VERSION_PLAIN,
+        }
     }
 
     pub(super) fn rows(&self, i: usize) -> usize {
@@ -268,8 +282,14 @@ impl Index {
                 }
             }
         }
+        let has_statistics = self.statistics.bytes > 0;
         if self.has_heads() {
             put(&|out| words::encode(&self.heads, out));
+        } else if has_statistics {
+            put(&|_| {});
+        }
+        if has_statistics {
+            self.statistics.put(out);
         }
     }
 
@@ -296,7 +316,15 @@ impl Index {
         let checksums = (0..blocks).map(|_| take_u64(&mut sums)).collect::<Result<_, _>>()?;
         let first = take_keys(from, shape, blocks)?;
         let last = take_keys(from, shape, blocks)?;
-        let heads = if from.is_empty() { Vec::new() } else { take_words(from, blocks)? };
+        let heads = match from.first() {
+            None => Vec::new(),
+            Some(0) => {
+                take_bytes(from)?;
+                Vec::new()
+            }
+            Some(_) => take_words(from, blocks)?,
+        };
+        let statistics = if from.is_empty() { Handle::default() } else { Handle::take(from)? };
         if !from.is_empty() {
             return Err(Malformed("bytes after the fences"));
         }
@@ -304,7 +332,7 @@ impl Index {
             return Err(Malformed("a head longer than its block"));
         }
         let last_words = OnceLock::new();
-        Ok(Self { offsets, rows, checksums, heads, first, last, last_words })
+        Ok(Self { offsets, rows, checksums, heads, statistics, first, last, last_words })
     }
 }
 

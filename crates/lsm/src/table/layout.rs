@@ -15,10 +15,13 @@ use crate::codec::Malformed;
 use base::{ColumnShape, Key, KeyRange, KeyRef, KeyShape, Shape, WORDS_MAX, checksum, varint};
 
 /// Newest version of the format that this program writes and reads; it reads those before it too.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
-/// Version of a table without separated values. Such tables are written as before.
-const VERSION_WITHOUT_HEADS: u32 = 1;
+/// Version of a table without separated values and statistics. Such tables are written as before.
+pub(super) const VERSION_PLAIN: u32 = 1;
+
+/// Version of a table with separated values and without statistics.
+pub(super) const VERSION_WITH_HEADS: u32 = 2;
 
 /// Last bytes of every table.
 pub(super) const MAGIC: [u8; 8] = *b"QUIPUSST";
@@ -44,13 +47,13 @@ impl Handle {
         Self { offset, bytes: section.len() as u64, checksum: checksum(section) }
     }
 
-    fn put(self, out: &mut Vec<u8>) {
+    pub(super) fn put(self, out: &mut Vec<u8>) {
         for field in [self.offset, self.bytes, self.checksum] {
             out.extend_from_slice(&field.to_le_bytes());
         }
     }
 
-    fn take(bytes: &mut &[u8]) -> Result<Self, Malformed> {
+    pub(super) fn take(bytes: &mut &[u8]) -> Result<Self, Malformed> {
         Ok(Self { offset: take_u64(bytes)?, bytes: take_u64(bytes)?, checksum: take_u64(bytes)? })
     }
 
@@ -84,11 +87,10 @@ pub(super) enum Footer {
 }
 
 impl Footer {
-    /// Appends the footer of a table, with separated values if `has_heads`.
-    pub(super) fn encode(section: Handle, has_heads: bool, out: &mut Vec<u8>) {
+    /// Appends the footer of a table of this version.
+    pub(super) fn encode(section: Handle, version: u32, out: &mut Vec<u8>) {
         let start = out.len();
         section.put(out);
-        let version = if has_heads { FORMAT_VERSION } else { VERSION_WITHOUT_HEADS };
         out.extend_from_slice(&version.to_le_bytes());
         out.extend_from_slice(&[0; 4]);
         let sum = checksum(&out[start..]);
@@ -109,7 +111,7 @@ impl Footer {
         let section = Handle::take(&mut rest)?;
         let (version, _) = rest.split_first_chunk::<4>().ok_or(CUT)?;
         Ok(match u32::from_le_bytes(*version) {
-            VERSION_WITHOUT_HEADS | FORMAT_VERSION => Self::Known(section),
+            VERSION_PLAIN..=FORMAT_VERSION => Self::Known(section),
             other => Self::OtherVersion(other),
         })
     }
@@ -278,7 +280,7 @@ mod tests {
     fn a_footer_of_a_later_version_is_told_from_a_damaged_one() {
         let handle = Handle { offset: 5, bytes: 7, checksum: 9 };
         let mut bytes = Vec::new();
-        Footer::encode(handle, true, &mut bytes);
+        Footer::encode(handle, FORMAT_VERSION, &mut bytes);
         let mut footer: [u8; FOOTER_BYTES] = bytes.try_into().unwrap();
         assert_eq!(Footer::decode(&footer).unwrap(), Footer::Known(handle));
         footer[HANDLE_BYTES] = 7;

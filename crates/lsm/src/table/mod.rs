@@ -11,7 +11,8 @@
 //! `docs/formats/sstable.md` documents it. [`Table`] opens that again. It hands out [`Block`]s
 //! through the [`BlockCache`], whole or as headers whose long values are separated (`apart`;
 //! `guess` reads both together). `verify` reads a whole table, `salvage` what is left of a damaged
-//! one. `sampled_words` shortens the searches among strings, in fences and in blocks. `shared_file`
+//! one. `statistics` has bounds of the values in each block, by which scans skip blocks.
+//! `sampled_words` shortens the searches among strings, in fences and in blocks. `shared_file`
 //! has tables of several trees in one file.
 //!
 //! # Invariants
@@ -43,6 +44,7 @@ mod run_buffer;
 mod salvage;
 mod sampled_words;
 mod shared_file;
+mod statistics;
 mod verify;
 
 pub(crate) use apart::{Found, read_values};

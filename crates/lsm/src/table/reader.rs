@@ -14,13 +14,14 @@ use super::index::Index;
 use super::layout::{FOOTER_BYTES, FORMAT_VERSION, Footer, Handle, Properties, decode_tombstones};
 use super::run_buffer::KEPT_BYTES_MAX;
 use super::shared_file::{damaged_at, read_files};
+use super::statistics::Statistics;
 use super::{Block, BlockCache, Fill, RangeTombstone, TableMeta};
 use crate::codec::Malformed;
 use crate::codec::filter::{Filter, hash_bytes, hash_words};
 use crate::context::Context;
 use crate::{Error, Result};
 use base::fault_switch::{Switch, is_on};
-use base::{Corruption, KeyRange, KeyRef, Projection, Shape, checksum};
+use base::{BlockFilter, Corruption, KeyRange, KeyRef, Projection, Shape, checksum};
 use env::{EnvError, FileRead, RandomReadFile, ReadRequest};
 use std::ops::Range;
 use std::sync::Arc;
@@ -46,6 +47,7 @@ pub struct Table {
     key_filter: Option<Filter>,
     first_word_filter: Option<Filter>,
     tombstones: Vec<RangeTombstone>,
+    statistics: Option<Statistics>,
     first_word_rows_max: u64,
     _reserved: Vec<Reservation>,
 }
@@ -71,7 +73,8 @@ impl Table {
         index: Index,
         tombstones: Vec<RangeTombstone>,
     ) -> Arc<Self> {
-        let parts = Parts { index, tombstones, key_filter: None, first_word_filter: None };
+        let (key_filter, first_word_filter, statistics) = (None, None, None);
+        let parts = Parts { index, tombstones, key_filter, first_word_filter, statistics };
         Self::assemble(context, meta, shape, file, parts)
     }
 
@@ -82,9 +85,11 @@ impl Table {
         file: Arc<dyn RandomReadFile>,
         parts: Parts,
     ) -> Arc<Self> {
-        let Parts { index, tombstones, key_filter, first_word_filter } = parts;
+        let Parts { index, tombstones, key_filter, first_word_filter, statistics } = parts;
         let slots = context.cache.slots(index.blocks());
-        let mut reserved = vec![context.cache.reserve(index.memory_bytes() + slots.memory_bytes())];
+        let bytes = statistics.as_ref().map_or(0, Statistics::memory_bytes);
+        let bytes = bytes + index.memory_bytes() + slots.memory_bytes();
+        let mut reserved = vec![context.cache.reserve(bytes)];
         // Tables of the bottom level have none for whole keys of several words.
         let bottom = key_filter.is_none();
         let mut kept = |filter: Option<Filter>| {
@@ -106,6 +111,7 @@ impl Table {
             key_filter,
             first_word_filter,
             tombstones,
+            statistics,
             first_word_rows_max,
             _reserved: reserved,
         })
@@ -167,6 +173,17 @@ impl Table {
     #[must_use]
     pub fn block_keys(&self, i: usize) -> (base::Key, base::Key) {
         (self.index.first_key(i), self.index.last_key(i))
+    }
+
+    /// Whether a row of block `i` may be wanted, by its statistics.
+    #[must_use]
+    pub fn block_may_match(&self, i: usize, filter: &BlockFilter) -> bool {
+        self.statistics.as_ref().is_none_or(|statistics| statistics.may_match(i, filter))
+    }
+
+    /// The statistics of its blocks, if it has any.
+    pub(super) fn statistics(&self) -> Option<&Statistics> {
+        self.statistics.as_ref()
     }
 
     /// Blocks that can hold keys of `range`.
@@ -565,10 +582,11 @@ pub(super) struct Parts {
     tombstones: Vec<RangeTombstone>,
     key_filter: Option<Filter>,
     first_word_filter: Option<Filter>,
+    statistics: Option<Statistics>,
 }
 
 impl Parts {
-    /// Reads and checks footer, index, properties, range tombstones and filters.
+    /// Reads and checks footer, index, properties, range tombstones, filters and statistics.
     pub(super) fn read(file: &dyn RandomReadFile, meta: &TableMeta, shape: &Shape) -> Result<Self> {
         let tail = Tail::read(file)?;
         let handle = tail.footer(file)?;
@@ -585,12 +603,17 @@ impl Parts {
             let what = "the file is not the table that the manifest describes";
             return Err(malformed(Malformed(what)).into());
         }
-        let handles = [properties.key_filter, properties.first_word_filter, properties.tombstones];
+        let Properties { key_filter, first_word_filter, tombstones, .. } = properties;
+        let handles = [key_filter, first_word_filter, tombstones, index.statistics];
         if handles.iter().any(|part| !part.fits(handle.offset)) {
             return Err(malformed(Malformed("a section outside of the file")).into());
         }
 
         let mut parts = tail.sections(file, &handles)?;
+        let statistics = match parts.pop().unwrap_or_default() {
+            bytes if bytes.is_empty() => None,
+            bytes => Some(Statistics::parse(bytes, shape, index.blocks()).map_err(malformed)?),
+        };
         let tombstones = match parts.pop().unwrap_or_default() {
             bytes if bytes.is_empty() => Vec::new(),
             bytes => decode_tombstones(&bytes, shape.key).map_err(malformed)?,
@@ -604,7 +627,7 @@ impl Parts {
         };
         let first_word_filter = filter()?;
         let key_filter = filter()?;
-        Ok(Self { index, tombstones, key_filter, first_word_filter })
+        Ok(Self { index, tombstones, key_filter, first_word_filter, statistics })
     }
 }
 

@@ -76,9 +76,14 @@ impl Table {
                 properties.summary.range_tombstones
             }
         };
-        for part in [properties.key_filter, properties.first_word_filter] {
+        let parts = [
+            (properties.key_filter, "a filter is damaged"),
+            (properties.first_word_filter, "a filter is damaged"),
+            (index.statistics, "the statistics of blocks are damaged"),
+        ];
+        for (part, what) in parts {
             if part.bytes > 0 && read_part(&*file, part, handle.offset)?.is_none() {
-                damages.push(damaged_at(&*file, part.offset, "a filter is damaged"));
+                damages.push(damaged_at(&*file, part.offset, what));
             }
         }
         let tombstones = tombstones.unwrap_or_default();

@@ -237,6 +237,9 @@ impl Table {
         if (rows.keys.get(0), rows.keys.get(rows.len() - 1)) != self.block_keys(i) {
             return Err("the fences are not the block's first and last key".into());
         }
+        if self.statistics().is_some_and(|statistics| !statistics.describe(i, rows)) {
+            return Err("the statistics are not those of the block".into());
+        }
         Ok(())
     }
 
