@@ -140,12 +140,12 @@ fn equal(of: &Type, value: &Value) -> Option<(u64, u64)> {
 /// Ranges in order; the closest are joined where there are too many.
 fn joined(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     ranges.sort_unstable();
-    let at_once = ranges.len().div_ceil(RANGES_MAX).max(1);
+    let chunk_ranges = ranges.len().div_ceil(RANGES_MAX).max(1);
     let join = |some: &[(u64, u64)]| {
         let last = some.iter().map(|range| range.1).max().unwrap_or_default();
         (some[0].0, last)
     };
-    ranges.chunks(at_once).map(join).collect()
+    ranges.chunks(chunk_ranges).map(join).collect()
 }
 
 #[cfg(test)]
