@@ -9,7 +9,7 @@ use arrow_schema::Field;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use quipu::{Frame, FrameError, Series, Value, Values};
 
 /// The rows of a Python object. `columns` are the names of the relation's columns, for rows without
@@ -20,6 +20,11 @@ pub(crate) fn frame(data: &Bound<'_, PyAny>, columns: &[String]) -> PyResult<Fra
     }
     if let Ok(columns) = data.cast::<PyDict>() {
         return of_columns(columns);
+    }
+    // A list has none of the attributes asked for below, and finding that out costs more than to
+    // take a few rows.
+    if is_list(data) {
+        return of_rows(data, columns);
     }
     if is_pandas(data)? && data.py().import("pyarrow").is_err() {
         return of_pandas(data);
@@ -90,6 +95,9 @@ fn series(column: &Bound<'_, PyAny>, name: &str) -> PyResult<Series> {
         let what = format!("column `{name}` is a list of values, not one text");
         return Err(PyTypeError::new_err(what));
     }
+    if is_list(column) {
+        return listed(column, name);
+    }
     // A column of a pyarrow table is a chunked array.
     if column.hasattr("combine_chunks")? && !column.hasattr("__arrow_c_array__")? {
         let whole = column.call_method0("combine_chunks")?;
@@ -107,11 +115,20 @@ fn series(column: &Bound<'_, PyAny>, name: &str) -> PyResult<Series> {
     if let Ok(array) = column.cast::<PyArray1<f64>>() {
         return Ok(Values::Float(array.readonly().as_array().to_vec()).into());
     }
+    listed(column, name)
+}
+
+fn listed(column: &Bound<'_, PyAny>, name: &str) -> PyResult<Series> {
     let mut values = Vec::new();
     for item in column.try_iter()? {
         values.push(value(&item?, Called::Column(name), 0)?);
     }
     Ok(values.into())
+}
+
+/// Whether it is a list or a tuple, not of a class derived from these.
+fn is_list(data: &Bound<'_, PyAny>) -> bool {
+    data.is_exact_instance_of::<PyList>() || data.is_exact_instance_of::<PyTuple>()
 }
 
 fn of_rows(rows: &Bound<'_, PyAny>, columns: &[String]) -> PyResult<Frame> {
