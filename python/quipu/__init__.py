@@ -45,6 +45,7 @@ from .errors import (
     InvalidInputError,
     LimitError,
     LockedError,
+    MissingFileError,
     PoisonedError,
 )
 
@@ -87,6 +88,7 @@ __all__ = [
     "InvalidInputError",
     "LimitError",
     "LockedError",
+    "MissingFileError",
     "PoisonedError",
     "Relation",
     "RestoreReport",

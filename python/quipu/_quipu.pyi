@@ -36,6 +36,12 @@ class _ArrowStream(Protocol):
 class _ArrowSchema(Protocol):
     def __arrow_c_schema__(self) -> object: ...
 
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes | str: ...
+
+class _Lazy(Protocol):
+    def collect(self) -> Any: ...
+
 _Path: TypeAlias = str | PathLike[str]
 _Vertex: TypeAlias = int | str
 _Column: TypeAlias = npt.ArrayLike | _ArrowArray | _ArrowStream
@@ -45,6 +51,9 @@ _Weights: TypeAlias = npt.NDArray[Any]
 """``float64`` or ``int64``, by the type of the graph's weights; ``float64`` ones if it has none."""
 _Offsets: TypeAlias = npt.NDArray[np.int64]
 _Rows: TypeAlias = _ArrowArray | _ArrowStream | Mapping[str, Any] | Iterable[Sequence[Any] | Mapping[str, Any]]
+_File: TypeAlias = str | PathLike[str] | _Readable
+_Files: TypeAlias = _File | Sequence[_File]
+_Edges: TypeAlias = _ArrowArray | _ArrowStream | Mapping[str, Any] | Iterable[Any] | _Lazy
 _Progress: TypeAlias = bool | Callable[[dict[str, Any]], object] | None
 
 _BytesProgress: TypeAlias = bool | Callable[[int, int], object] | None
@@ -211,6 +220,59 @@ class Database:
         Raises:
             InvalidInputError: The graph exists with other types, the name is not valid, or the
                 database was opened read-only and has no such graph.
+        """
+    def import_graph(
+        self,
+        name: str,
+        source: _Files | _Edges,
+        *,
+        vertex: Literal["u64", "i64", "str"] | None = None,
+        weight: Literal["float64", "int64", "none"] | None = None,
+        columns: Sequence[int | str] | None = None,
+        delimiter: str | None = None,
+        header: bool | None = None,
+        on_error: Literal["fail", "skip"] = "fail",
+        missing: float | Literal["fail", "skip"] | None = None,
+        quote: Literal['"'] | None = '"',
+        skip_rows: int = 0,
+        comment: str | None = None,
+        decimal: Literal[".", ","] = ".",
+        null_values: Sequence[str] | None = None,
+        progress: _Progress = None,
+    ) -> ImportReport:
+        """Import edges from anything into a graph, which is created with the types that fit.
+
+        >>> db.import_graph("friends", {"source": ["Ann"], "target": ["Bob"]}).edges
+        1
+
+        Args:
+            name: Name of the graph. An existing one keeps its types.
+            source: Files as in :meth:`Graph.import_csv`, or a table as in :meth:`Graph.import_arrow`.
+            vertex: Type of the vertices of a new graph. ``None``: unsigned integers if all that are
+                looked at are, else signed ones, else text.
+            weight: Type of the weights of a new graph. ``None``: those of the weight's column if
+                there is one; floats for text.
+            columns: As in :meth:`Graph.import_csv`, as are the other arguments.
+            delimiter: Delimiter of text.
+            header: Whether text has a header.
+            on_error: Whether bad lines are skipped.
+            missing: What a missing weight means.
+            quote: ``None`` for text without quotes.
+            skip_rows: Lines of text to skip.
+            comment: The mark of comments.
+            decimal: The decimal mark.
+            null_values: Spellings of a missing weight.
+            progress: Whether and where progress is shown.
+
+        Returns:
+            Figures of the import.
+
+        Raises:
+            InvalidInputError: The input is not valid, or the types are not those of the graph.
+                Nothing was imported, and no graph was created.
+            MissingFileError: There is no such file.
+            LimitError: As in :meth:`Graph.import_csv`.
+            KeyboardInterrupt: Ctrl-C stopped it. Nothing was imported.
         """
     def blobs(self, name: str, *, key: Literal["u64", "i64", "str"] | None = None) -> Blobs:
         """Open or create the blobs with this name: byte strings by key.
@@ -1452,29 +1514,49 @@ class Graph:
         """Return all edges of the current snapshot, sorted by source and target."""
     def import_csv(
         self,
-        path: _Path,
+        path: _Files,
         *,
         columns: Sequence[int | str] | None = None,
         delimiter: str | None = None,
         header: bool | None = None,
         on_error: Literal["fail", "skip"] = "fail",
+        missing: float | Literal["fail", "skip"] | None = None,
+        quote: Literal['"'] | None = '"',
+        skip_rows: int = 0,
+        comment: str | None = None,
+        decimal: Literal[".", ","] = ".",
+        null_values: Sequence[str] | None = None,
         progress: _Progress = None,
     ) -> ImportReport:
-        """Import edges from a text file.
+        """Import edges from files of text, or of a format that is detected.
 
-        Fields are separated by commas, tabs, other delimiters or white space. The file is plain,
-        gzip or Zstandard.
+        Fields are separated by commas, tabs, other delimiters or white space. Matrix Market, KONECT,
+        GraphML, GEXF, GML, Pajek, DIMACS, METIS and NetworkX's edge lists are detected, as are
+        Parquet and Arrow files. Files are plain, or compressed with gzip, Zstandard, bzip2, xz, LZ4
+        or zip. :attr:`ImportReport.detected` says what was found.
 
         Existing edges get the new weights. The import becomes visible atomically and is durable
         when it returns, whatever the durability of commits.
 
         Args:
-            path: The file.
+            path: A path, a pattern such as ``"part-*.csv"``, a folder, a ``file://`` URL, a pipe, an
+                open file, or a list of these. Several files are one import.
             columns: Source, target and optionally weight: names in the header, or positions from 0.
-                ``None``: well-known names, else the first two or three in this order.
+                ``None``: well-known names, else the first two or three in this order, if no name
+                speaks against it.
             delimiter: One character; a space is any white space. ``None``: detected.
             header: Whether the first record has the column names. ``None``: detected.
             on_error: What a bad line does: fail the import, or be skipped and reported.
+            missing: What an edge without a weight (an empty field, a null, ``NA``, ``nan``) does:
+                get this weight, be left out with ``"skip"``, or fail the import with a count and the
+                first places. ``NaN`` in this spelling is a value.
+            quote: ``None``: a quote is an ordinary character. A quoted field reaches over at most
+                100 lines.
+            skip_rows: Lines at the start to skip, before anything is detected.
+            comment: The character that starts a comment. ``None``: ``#`` and ``%``; in graphs of
+                ``vertex="str"`` only before the first record.
+            decimal: The decimal mark of weights.
+            null_values: Further spellings of a missing weight.
             progress: ``True`` draws a line on the terminal. A callable is called a few times per
                 second with a dict of ``phase``, ``rows``, ``bytes_read``, ``bytes_total`` (or
                 ``None``), ``fraction`` and ``seconds``; an exception in it ends the import.
@@ -1485,15 +1567,25 @@ class Graph:
         Raises:
             InvalidInputError: The text is not valid; ``line`` and ``column`` say where. Nothing was
                 imported.
+            MissingFileError: There is no such file. It is a :class:`FileNotFoundError`, too.
             LimitError: The memory limit is too small and there is no disk to spill to. Nothing was
                 imported.
             KeyboardInterrupt: Ctrl-C stopped it. Nothing was imported.
         """
-    def import_parquet(self, path: _Path, *, progress: _Progress = None) -> ImportReport:
-        """Import a Parquet file with two or three columns, or with columns of well-known names.
+    def import_parquet(
+        self,
+        path: _Files,
+        *,
+        columns: Sequence[int | str] | None = None,
+        missing: float | Literal["fail", "skip"] | None = None,
+        progress: _Progress = None,
+    ) -> ImportReport:
+        """Import Parquet files.
 
         Args:
-            path: The file.
+            path: As in :meth:`import_csv`.
+            columns: As in :meth:`import_csv`. The index of a pandas frame is no column.
+            missing: As in :meth:`import_csv`, for nulls. NaN is a value.
             progress: As in :meth:`import_csv`.
 
         Returns:
@@ -1501,27 +1593,46 @@ class Graph:
 
         Raises:
             InvalidInputError: Columns are missing or have other types. Nothing was imported.
+            MissingFileError: There is no such file.
             LimitError: As in :meth:`import_csv`.
             KeyboardInterrupt: Ctrl-C stopped it. Nothing was imported.
         """
-    def import_arrow(self, table: _ArrowStream | _ArrowArray, *, progress: _Progress = None) -> ImportReport:
-        """Import an Arrow table or stream: pyarrow, Polars, pandas, DuckDB and others.
+    def import_arrow(
+        self,
+        table: _Edges,
+        *,
+        columns: Sequence[int | str] | None = None,
+        missing: float | Literal["fail", "skip"] | None = None,
+        progress: _Progress = None,
+    ) -> ImportReport:
+        """Import a table or stream: pyarrow, Polars, pandas, DuckDB, and other collections of edges.
 
         Args:
-            table: Two or three columns, or columns of well-known names.
+            table: An object with Arrow's PyCapsule interface, a LazyFrame, a dict of columns, a list
+                of pairs or triples, an array of two or three columns, a NetworkX graph, or a sparse
+                matrix of SciPy.
+            columns: As in :meth:`import_csv`.
+            missing: As in :meth:`import_csv`, for nulls, ``None``, and NaN in columns of NumPy and
+                pandas. NaN in Arrow is a value.
             progress: As in :meth:`import_csv`.
 
         Returns:
             Figures of the import.
 
         Raises:
-            InvalidInputError: The object has no Arrow interface, or columns are missing or have
-                other types. Nothing was imported.
+            InvalidInputError: The object is none of these, or columns are missing or have other
+                types. Nothing was imported.
             LimitError: As in :meth:`import_csv`.
             KeyboardInterrupt: Ctrl-C stopped it. Nothing was imported.
         """
     def import_arrays(
-        self, us: _Column, vs: _Column, ws: _Column | None = None, *, progress: _Progress = None
+        self,
+        us: _Column,
+        vs: _Column,
+        ws: _Column | None = None,
+        *,
+        missing: float | Literal["fail", "skip"] | None = None,
+        progress: _Progress = None,
     ) -> ImportReport:
         """Import edges from columns in memory.
 
@@ -1531,6 +1642,7 @@ class Graph:
             us: Sources.
             vs: Targets, one per source.
             ws: Weights, one per edge; ``None``: 1 each.
+            missing: As in :meth:`import_csv`, for weights that are NaN or masked.
             progress: As in :meth:`import_csv`.
 
         Returns:
@@ -1554,11 +1666,25 @@ class Graph:
                 backup.
         """
     def export_csv(self, path: _Path) -> int:
-        """Write all edges of the current snapshot to a CSV file with a header; return their number.
+        """Write all edges of the current snapshot as text with a header; return their number.
+
+        Fields are separated by commas; in files whose names end in ``.tsv`` by tabs, in ``.txt`` by
+        spaces. With ``.gz`` or ``.zst`` after it the text is compressed. :meth:`import_csv` reads back
+        the same edges.
 
         Args:
             path: The file. An existing file is replaced after everything is written, and keeps its
                 mode and owner. Links are followed. Named pipes and devices are written to directly.
+
+        Raises:
+            InvalidInputError: ``path`` is a folder, or lies in the folder of a database or a
+                backup.
+        """
+    def export_arrow(self, path: _Path) -> int:
+        """Write all edges of the current snapshot to an Arrow file (Feather); return their number.
+
+        Args:
+            path: The file, as in :meth:`export_csv`.
 
         Raises:
             InvalidInputError: ``path`` is a folder, or lies in the folder of a database or a
@@ -1877,6 +2003,19 @@ class ImportReport:
     @property
     def skipped_lines(self) -> list[str]:
         """The positions and errors of the first ten skipped rows."""
+    @property
+    def missing(self) -> int:
+        """Edges whose weight is missing: they got that of ``missing``, or were left out."""
+    @property
+    def detected(self) -> dict[str, str]:
+        """What was detected in the input; for several files, in the first.
+
+        ``format``, and as it applies ``compression``, ``delimiter``, ``header``, ``quotes``,
+        ``source``, ``target``, ``weight``, ``ignored`` columns and ``types``.
+        """
+    @property
+    def notes(self) -> list[str]:
+        """What the graph cannot hold of the input, such as labels or missing directions."""
     @property
     def seconds(self) -> float:
         """Duration."""

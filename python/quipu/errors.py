@@ -15,6 +15,7 @@ __all__ = [
     "InvalidInputError",
     "LimitError",
     "LockedError",
+    "MissingFileError",
     "PoisonedError",
 ]
 
@@ -61,6 +62,10 @@ class ForkedError(Error, RuntimeError):
     Nothing was done. Open the database again in this process: read-only, or after the parent has
     closed it.
     """
+
+
+class MissingFileError(Error, FileNotFoundError):
+    """A file that was named does not exist."""
 
 
 class LockedError(Error, BlockingIOError):

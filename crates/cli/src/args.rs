@@ -3,7 +3,7 @@
 
 use crate::paint::Color;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use quipu::ingest::{ColumnRef, Columns};
+use quipu::ingest::{ColumnRef, Columns, Missing};
 use quipu::{Durability, Files, VertexType, WeightType};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -45,21 +45,23 @@ pub(crate) enum Command {
 
 const IMPORT_EXAMPLES: &str = "\
 Examples:
-  quipu import db.quipu roads roads.csv.gz --weight float64
+  quipu import db.quipu roads roads.csv.gz
   quipu import db.quipu follows part-1.tsv part-2.tsv --on-error skip
   quipu import db.quipu links wiki.csv --vertex str --columns from_title,to_title
-  zcat edges.gz | quipu import db.quipu g -
+  quipu import db.quipu g matrix.mtx people.graphml
+  quipu import db.quipu g <(zcat edges.gz)
   quipu import db.quipu g edges.parquet --json
 
 The database and the graph are created if they do not exist. Each file is imported atomically.
 Ctrl-C stops and leaves the database as it was before the current file. An edge that exists gets
 the new weight; if a file has an edge several times, the last one counts.";
 
-/// Import edges from text (CSV, TSV, white space; plain, gzip, Zstandard) or Parquet.
+/// Import edges from text (CSV, TSV, white space), Parquet, Arrow, Matrix Market, GraphML, GEXF,
+/// GML, Pajek, DIMACS, METIS and others; plain or compressed.
 ///
-/// The delimiter and the header are detected. Without --columns, source, target and weight are the
-/// columns with well-known names in the header; if there are none, they are the first columns in
-/// this order.
+/// Format, delimiter, header and types are detected, and the report says what was. Without
+/// --columns, source, target and weight are the columns with well-known names in the header; if
+/// there are none, they are the first columns in this order.
 #[derive(Debug, Args)]
 #[command(after_help = IMPORT_EXAMPLES)]
 pub(crate) struct Import {
@@ -67,13 +69,14 @@ pub(crate) struct Import {
     pub(crate) db: PathBuf,
     /// Name of the graph
     pub(crate) graph: String,
-    /// Files to import; "-" reads text from standard input
+    /// Files to import: text, Parquet, Arrow, Matrix Market, GraphML and others, compressed or not;
+    /// pipes, folders; "-" reads standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Type of vertices; default: that of the graph, u64 for a new one
+    /// Type of vertices; default: that of the graph, for a new one what fits the files
     #[arg(long, value_enum, value_name = "TYPE")]
     pub(crate) vertex: Option<Vertex>,
-    /// Type of weights; default: that of the graph, none for a new one
+    /// Type of weights; default: that of the graph, for a new one what fits the files
     #[arg(long, value_enum, value_name = "TYPE")]
     pub(crate) weight: Option<Weight>,
     /// Columns of source, target and, if any, weight: names in the header, or positions from 0
@@ -91,6 +94,25 @@ pub(crate) struct Import {
     /// Whether a bad line fails the import, or is skipped and reported
     #[arg(long, value_enum, default_value_t = OnError::Fail, value_name = "WHAT")]
     pub(crate) on_error: OnError,
+    /// What a missing weight means: a number to use, or "skip" to leave such edges out; default:
+    /// the import fails and counts them
+    #[arg(long, value_parser = missing, value_name = "WHAT")]
+    pub(crate) missing: Option<Missing>,
+    /// Quotes are ordinary characters
+    #[arg(long)]
+    pub(crate) no_quotes: bool,
+    /// Lines at the start to skip
+    #[arg(long, default_value_t = 0, value_name = "COUNT")]
+    pub(crate) skip_rows: u64,
+    /// The character that starts a comment; default: "#" and "%"
+    #[arg(long, value_parser = delimiter, value_name = "CHAR")]
+    pub(crate) comment: Option<u8>,
+    /// The decimal mark of weights
+    #[arg(long, value_parser = ["." , ","], default_value = ".", value_name = "CHAR")]
+    pub(crate) decimal: String,
+    /// A further spelling of a missing weight; may be given several times
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) null_value: Vec<String>,
     /// What a commit survives; an import is durable when it ends, at every level
     #[arg(long, value_enum, default_value_t = Durable::Sync, value_name = "LEVEL")]
     pub(crate) durability: Durable,
@@ -463,6 +485,15 @@ fn columns(text: &str) -> Result<Columns, String> {
             weight: Some(column(weight)),
         }),
         _ => Err("two or three columns are needed: source, target and perhaps weight".to_owned()),
+    }
+}
+
+fn missing(text: &str) -> Result<Missing, String> {
+    match (text, text.parse()) {
+        ("skip", _) => Ok(Missing::Skip),
+        ("fail", _) => Ok(Missing::Fail),
+        (_, Ok(weight)) => Ok(Missing::Weight(weight)),
+        _ => Err("a number, \"skip\" or \"fail\" is needed".to_owned()),
     }
 }
 

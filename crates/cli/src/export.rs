@@ -43,14 +43,11 @@ pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
 }
 
 fn format_of(file: &Path) -> Result<ExportFormat, Failure> {
-    let ending = file.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
-    match ending.as_deref() {
-        Some("csv") => Ok(ExportFormat::Text(b',')),
-        Some("tsv") => Ok(ExportFormat::Text(b'\t')),
-        Some("parquet") => Ok(ExportFormat::Parquet),
-        _ => Err(Failure::Request(format!(
-            "the ending of {} says no format\nhint: .csv, .tsv and .parquet are known",
+    ExportFormat::of(file).ok_or_else(|| {
+        Failure::Request(format!(
+            "the ending of {} says no format\nhint: .csv, .tsv and .txt (also with .gz or .zst), \
+             .parquet and .arrow are known",
             file.display()
-        ))),
-    }
+        ))
+    })
 }

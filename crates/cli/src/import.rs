@@ -7,11 +7,13 @@ use crate::output::{bar, bytes, count, note, plural, print, print_json};
 use indicatif::ProgressBar;
 use quipu::ingest::TextOptions;
 use quipu::{
-    Database, Graph, GraphOptions, ImportOptions, ImportProgress, ImportReport, Options, Phase,
+    Database, Graph, GraphOptions, ImportFile, ImportOptions, ImportProgress, ImportReport,
+    OnlyVertices, Options, Phase,
 };
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
+use std::path::PathBuf;
 
 /// Steps of the progress bar: thousandths of the work.
 const STEPS: u64 = 1000;
@@ -45,23 +47,38 @@ fn import_all(
     database: &Database,
     imported: &mut usize,
 ) -> Result<(), Failure> {
+    let mut files = files(&arguments.files)?;
     let found = database.existing_graph(&arguments.graph)?;
-    let there = found.as_ref().map(|graph| (graph.def().vertex, graph.def().weight));
+    let is_new = found.is_none();
+    let given = (arguments.vertex.map(Into::into), arguments.weight.map(Into::into));
+    let wanted = match (&found, given) {
+        (Some(graph), _) => GraphOptions { vertex: graph.def().vertex, weight: graph.def().weight },
+        (None, (Some(vertex), Some(weight))) => GraphOptions { vertex, weight },
+        (None, _) => {
+            let text = text_options(arguments);
+            quipu::types_of_files(&mut files, &ImportOptions { text, ..ImportOptions::default() })?
+        }
+    };
     let options = GraphOptions {
-        vertex: arguments.vertex.map(Into::into).or(there.map(|types| types.0)).unwrap_or_default(),
-        weight: arguments.weight.map(Into::into).or(there.map(|types| types.1)).unwrap_or_default(),
+        vertex: given.0.unwrap_or(wanted.vertex),
+        weight: given.1.unwrap_or(wanted.weight),
     };
     let graph = database.graph(&arguments.graph, options)?;
-    for file in &arguments.files {
-        let name = file.display().to_string();
-        let result = import_one(arguments, database, &graph, file);
-        let report = match result {
+    let is_only = files.len() == 1;
+    for file in files {
+        let name = file.name().to_owned();
+        let report = match import_one(arguments, database, &graph, file) {
             Ok(report) => report,
-            Err(failure) => {
-                if there.is_none() && *imported == 0 {
+            // The table of vertices beside a table of edges.
+            Err(error) if !is_only && error.cause::<OnlyVertices>().is_some() => {
+                note(&format!("warning: {name} is a table of vertices, which has no edges"));
+                continue;
+            }
+            Err(error) => {
+                if is_new && *imported == 0 {
                     database.drop_graph(&arguments.graph)?;
                 }
-                return Err(failure);
+                return Err(error.into());
             }
         };
         *imported += 1;
@@ -70,6 +87,9 @@ fn import_all(
         }
         if report.skipped > report.skipped_lines.len() as u64 {
             note(&format!("warning: {} lines were skipped in all", count(report.skipped)));
+        }
+        for line in &report.notes {
+            note(&format!("note: {line}"));
         }
         if arguments.json {
             print_json(&as_json(&name, &report))?;
@@ -80,29 +100,33 @@ fn import_all(
     Ok(())
 }
 
+fn files(paths: &[PathBuf]) -> Result<Vec<ImportFile>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.as_os_str() == "-" {
+            files.push(ImportFile::stream(Box::new(io::stdin()), "standard input"));
+        } else {
+            files.extend(ImportFile::all_at(path)?);
+        }
+    }
+    Ok(files)
+}
+
 fn import_one(
     arguments: &Import,
     database: &Database,
     graph: &Graph,
-    file: &Path,
-) -> Result<ImportReport, Failure> {
+    file: ImportFile,
+) -> quipu::Result<ImportReport> {
     let options = ImportOptions { text: text_options(arguments), ..database.import_options() };
     let bar = bar(STEPS, TEMPLATE);
     let tell = |progress: &ImportProgress| {
         draw(&bar, progress);
         interrupt::go_on()
     };
-    let env = database.env();
-    let parquet = file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("parquet"));
-    let report = if file.as_os_str() == "-" {
-        graph.import_reader(env, Box::new(io::stdin()), "standard input", &options, &tell)
-    } else if parquet {
-        graph.import_parquet(env, file, &options, &tell)
-    } else {
-        graph.import_csv(env, file, &options, &tell)
-    };
+    let report = quipu::import_files(graph, database.env(), vec![file], &options, &tell);
     bar.finish_and_clear();
-    Ok(report?)
+    report
 }
 
 fn text_options(arguments: &Import) -> TextOptions {
@@ -120,6 +144,12 @@ fn text_options(arguments: &Import) -> TextOptions {
         ..TextOptions::default()
     };
     options.edges.columns.clone_from(&arguments.columns);
+    options.edges.missing = arguments.missing.unwrap_or_default();
+    options.quotes = !arguments.no_quotes;
+    options.skip_rows = arguments.skip_rows;
+    options.comment = arguments.comment;
+    options.decimal = arguments.decimal.bytes().next().unwrap_or(b'.');
+    options.null_values.clone_from(&arguments.null_value);
     options
 }
 
@@ -144,6 +174,9 @@ fn as_json(file: &str, report: &ImportReport) -> Value {
         "duplicates": report.duplicates,
         "skipped": report.skipped,
         "skipped_lines": report.skipped_lines.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "missing": report.missing,
+        "detected": report.detected.iter().cloned().collect::<BTreeMap<_, _>>(),
+        "notes": report.notes,
         "seconds": report.seconds,
         "bytes_read": report.bytes_read,
         "bytes_written": report.bytes_written,
@@ -158,6 +191,10 @@ fn as_text(file: &str, report: &ImportReport) -> String {
     if report.skipped > 0 {
         text.push_str(&format!(", {} skipped", count(report.skipped)));
     }
+    if report.missing > 0 {
+        let weights = plural(report.missing, "missing weight", "missing weights");
+        text.push_str(&format!(", {weights}"));
+    }
     text.push_str(&format!(
         " in {:.2} s ({:.1} M/s); {} read, {} written\n",
         report.seconds,
@@ -165,5 +202,10 @@ fn as_text(file: &str, report: &ImportReport) -> String {
         bytes(report.bytes_read),
         bytes(report.bytes_written),
     ));
+    let said = report.detected.iter().map(|(key, value)| format!("{key}: {value}"));
+    let said: Vec<_> = said.collect();
+    if !said.is_empty() {
+        text.push_str(&format!("  {}\n", said.join("; ")));
+    }
     text
 }

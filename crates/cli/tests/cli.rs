@@ -189,7 +189,7 @@ fn an_import_reads_standard_input() {
 fn a_bad_line_is_an_error_with_its_place_and_leaves_no_database_behind() {
     let place = Place::new();
     place.file("bad.csv", "1,2\n3,oops\n");
-    let message = place.fails(1, &["import", "db", "g", "bad.csv"]);
+    let message = place.fails(1, &["import", "db", "g", "bad.csv", "--vertex", "u64"]);
     assert!(message.starts_with("error: bad.csv line 2, column 2: expected "), "{message}");
     assert!(message.contains("\"oops\""), "{message}");
     assert!(!place.path("db").exists());
@@ -200,10 +200,24 @@ fn a_failed_import_leaves_what_was_there() {
     let place = with_roads();
     place.file("bad.csv", "7,8,1\n3,oops,1\n");
     place.fails(1, &["import", "db", "roads", "bad.csv"]);
-    place.fails(1, &["import", "db", "new", "bad.csv"]);
+    place.fails(1, &["import", "db", "new", "bad.csv", "--vertex", "u64"]);
     let stats = json(&place.ok(&["stats", "db", "--json"]));
     assert_eq!(stats["graphs"].as_array().unwrap().len(), 1);
     assert_eq!(stats["graphs"][0]["edges"], 5);
+}
+
+#[test]
+fn a_new_graph_gets_the_types_that_fit_the_file_and_the_report_says_so() {
+    let place = Place::new();
+    place.file("names.csv", "follower,followee,weight\nann,bob,0.5\nbob,carl,\n");
+    let message = place.fails(1, &["import", "db", "g", "names.csv"]);
+    assert!(message.contains("1 edge without one: line 3"), "{message}");
+    assert!(!place.path("db").exists());
+    let said = place.ok(&["import", "db", "g", "names.csv", "--missing", "2"]);
+    for part in ["2 edges", "1 missing weight", "header: yes", "types: str, str, float64"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(place.ok(&["neighbors", "db", "g", "bob"]), "ann\ncarl\n");
 }
 
 #[test]

@@ -214,16 +214,30 @@ pub fn text(data: &[u8]) {
             vertex: [VertexType::U64, VertexType::I64, VertexType::Str][usize::from(types % 3)],
             weight: [WeightType::None, WeightType::Float, WeightType::Int]
                 [usize::from(types / 3) % 3],
-            default_weight: 1.0,
+            ..EdgeOptions::default()
         },
         on_error: if types & 0x80 == 0 { OnError::Fail } else { OnError::Skip },
+        quotes: types & 0x40 == 0,
+        ..TextOptions::default()
     };
+    let _ = ingest::guess_types(bytes, "fuzz", &options);
     // A decompression bomb is truncated where the importer, too, would have parsed and freed what
     // it read before.
     let Ok((_, plain)) = decompressor(bytes) else { return };
     let mut splitter =
         Splitter::with_chunk_bytes(plain.take(1 << 20), "fuzz", 1 + usize::from(chunk_bytes) * 7);
     let Ok(head) = splitter.head() else { return };
+    if let Some(format) = ingest::GraphFormat::detect(head, "fuzz") {
+        let mut text = Vec::new();
+        let _ = splitter.into_reader().read_to_end(&mut text);
+        let text = std::io::Cursor::new(text);
+        let mut reader = ingest::GraphReader::new(format, text, "fuzz", &options);
+        let mut out = EdgeChunk::default();
+        while reader.next_chunk(&mut out).unwrap_or(false) {
+            assert_eq!(out.src.len(), out.dst.len());
+        }
+        return;
+    }
     let Ok(dialect) = sniff(head, "fuzz", &options) else { return };
     let mut out = EdgeChunk::default();
     while let Ok(Some(chunk)) = splitter.next(&dialect, Vec::new()) {

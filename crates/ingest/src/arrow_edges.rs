@@ -1,35 +1,36 @@
 //! Reads edges from Arrow record batches, and writes them as batches.
 //!
 //! Columns are found as in text (`columns.rs`): those that the caller names, else those with
-//! well-known names, else by position if there are no other columns. Types are never guessed.
-//! Integers of any width are accepted as integer vertices, strings of any layout as string
-//! vertices. Anything else is an error that says what to do.
+//! well-known names, else by position if there are no other columns. The index of a pandas frame is
+//! left out. Integers of any width are accepted as integer vertices, strings of any layout and
+//! UUIDs as string vertices; decimals and booleans are weights. Anything else is an error that says
+//! what to do.
 
 use std::{borrow::Cow, sync::Arc};
 
 use arrow_array::{
-    Array, ArrayRef, Float64Array, Int64Array, LargeStringArray, RecordBatch, UInt64Array,
-    cast::AsArray, types::*,
+    Array, ArrayRef, Float64Array, Int64Array, LargeStringArray, RecordBatch, StringArray,
+    UInt64Array, cast::AsArray, types::*,
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use crate::{
     EdgeChunk, InputError, StrColumn, Weights,
-    columns::{self, Positions},
+    columns::{self, ColumnInfo, Positions},
     error::{Place, show},
     i64_to_word,
-    options::{EdgeOptions, VertexType, WeightType},
+    options::{EdgeOptions, Missing, VertexType, WeightType},
     word_to_i64,
 };
 
 /// Reads the edges of a batch into `out`, which is emptied first.
 ///
-/// `file` and `first_row` (the number of rows before this batch) are for messages. A null weight
-/// becomes the default weight.
+/// `file` and `first_row` (the number of rows before this batch) are for messages. A null weight is
+/// a missing weight; NaN is a value.
 ///
 /// # Errors
-/// The columns cannot be found or have other types, or a row has a null or negative vertex, a
-/// weight that is not finite, or an integer out of range. The message names the row.
+/// The columns cannot be found or have other types, or a row has a null or negative vertex, or an
+/// integer out of range. The message names the row.
 pub fn read_batch(
     batch: &RecordBatch,
     file: &str,
@@ -49,8 +50,116 @@ pub(crate) fn positions(
     file: &str,
     options: &EdgeOptions,
 ) -> Result<Positions, InputError> {
-    let names: Vec<String> = schema.fields().iter().map(|f| f.name().clone()).collect();
-    columns::resolve(file, Some(&names), names.len(), options)
+    columns::resolve(file, &infos(schema), options)
+}
+
+/// What was detected in a schema, for the report: the columns of an edge and their types.
+///
+/// # Errors
+/// As [`read_batch`] for the schema.
+pub fn describe(
+    schema: &Schema,
+    file: &str,
+    options: &EdgeOptions,
+) -> Result<Vec<(&'static str, String)>, InputError> {
+    let infos = infos(schema);
+    let at = columns::resolve(file, &infos, options)?;
+    let mut said = columns::describe_choice(at, &infos);
+    let of = |index: usize| schema.field(index).data_type().to_string();
+    let mut types = format!("{}, {}", of(at.source), of(at.target));
+    if let Some(weight) = at.weight {
+        types.push_str(&format!(", {}", of(weight)));
+    }
+    said.push(("types", types));
+    Ok(said)
+}
+
+/// The types of vertices and weights that fit a schema, for a graph that does not exist yet. Signed
+/// integers fit both types of integer vertices; they are taken as signed.
+///
+/// # Errors
+/// The columns of an edge cannot be told apart, or have types that are those of no vertex.
+pub fn types_of(
+    schema: &Schema,
+    file: &str,
+    options: &EdgeOptions,
+) -> Result<(VertexType, WeightType), InputError> {
+    let options = EdgeOptions { weight: WeightType::Float, ..options.clone() };
+    let at = positions(schema, file, &options)?;
+    let of = |index: usize| match schema.field(index).data_type() {
+        DataType::Dictionary(_, values) => values.as_ref().clone(),
+        other => other.clone(),
+    };
+    let is_text = |kind: &DataType| kind.is_string() || *kind == DataType::FixedSizeBinary(16);
+    let (source, target) = (of(at.source), of(at.target));
+    let vertex = if is_text(&source) || is_text(&target) {
+        VertexType::Str
+    } else if source.is_unsigned_integer() && target.is_unsigned_integer() {
+        VertexType::U64
+    } else {
+        VertexType::I64
+    };
+    let weight = match at.weight.map(of) {
+        None => WeightType::None,
+        Some(kind) if kind.is_integer() || kind == DataType::Boolean => WeightType::Int,
+        Some(_) => WeightType::Float,
+    };
+    Ok((vertex, weight))
+}
+
+/// As [`types_of`]. Signed vertices are unsigned if none is negative.
+///
+/// # Errors
+/// As [`types_of`].
+pub fn types_of_batch(
+    batch: &RecordBatch,
+    file: &str,
+    options: &EdgeOptions,
+) -> Result<(VertexType, WeightType), InputError> {
+    let (vertex, weight) = types_of(batch.schema_ref(), file, options)?;
+    let weighted = EdgeOptions { weight: WeightType::Float, ..options.clone() };
+    let at = positions(batch.schema_ref(), file, &weighted)?;
+    let is_unsigned = |column: usize| {
+        let array = plain(batch.column(column).as_ref(), &DataType::Int64);
+        match integers(&array) {
+            Some(Integers::Signed(values)) => values.iter().all(|&value| value >= 0),
+            Some(Integers::Unsigned(_)) => true,
+            None => false,
+        }
+    };
+    match vertex {
+        VertexType::I64 if is_unsigned(at.source) && is_unsigned(at.target) => {
+            Ok((VertexType::U64, weight))
+        }
+        _ => Ok((vertex, weight)),
+    }
+}
+
+fn infos(schema: &Schema) -> Vec<ColumnInfo> {
+    let indexes = schema.metadata().get("pandas").map(|text| pandas_indexes(text));
+    let info = |field: &arrow_schema::FieldRef| {
+        let kind = match field.data_type() {
+            DataType::Dictionary(_, values) => values.as_ref(),
+            kind => kind,
+        };
+        let is_numeric = kind.is_numeric() || matches!(kind, DataType::Boolean | DataType::Null);
+        let is_index = indexes.as_ref().is_some_and(|names| names.contains(field.name()));
+        ColumnInfo { name: Some(field.name().clone()), is_numeric, is_index, ..Default::default() }
+    };
+    schema.fields().iter().map(info).collect()
+}
+
+/// The names of the columns that pandas marks as index. It writes
+/// `{"index_columns": ["__index_level_0__"], …}`; an index that is a range has no column.
+fn pandas_indexes(metadata: &str) -> Vec<String> {
+    let Some((_, rest)) = metadata.split_once("\"index_columns\":") else { return Vec::new() };
+    let Some(list) = rest.trim_start().strip_prefix('[').and_then(|l| l.split(']').next()) else {
+        return Vec::new();
+    };
+    if list.trim_start().starts_with('{') {
+        return Vec::new();
+    }
+    list.split(',').map(|name| name.trim().trim_matches('"').to_owned()).collect()
 }
 
 /// The rows of one batch, with what is needed for types and messages.
@@ -82,6 +191,13 @@ impl Rows<'_> {
             return Ok(());
         }
         let (from, to) = (self.at.source, self.at.target);
+        let kind = match self.options.vertex {
+            VertexType::U64 => DataType::UInt64,
+            VertexType::I64 => DataType::Int64,
+            VertexType::Str => DataType::Utf8,
+        };
+        let (source, target) = (plain(source, &kind), plain(target, &kind));
+        let (source, target) = (source.as_ref(), target.as_ref());
         if self.options.vertex == VertexType::Str {
             self.texts(source, from, &mut out.src_str)?;
             self.texts(target, to, &mut out.dst_str)?;
@@ -90,14 +206,35 @@ impl Rows<'_> {
             self.words(target, to, &mut out.dst)?;
         }
         if let (Some(weight), Some(column)) = (weight, self.at.weight) {
-            match &mut out.weights {
-                Weights::None => {}
-                Weights::Float(weights) => self.floats(weight, column, weights)?,
-                Weights::Int(weights) => self.ints(weight, column, weights)?,
+            let nulls = match &mut out.weights {
+                Weights::None => None,
+                Weights::Float(weights) => {
+                    let weight = plain(weight, &DataType::Float64);
+                    self.floats(&weight, column, weights)?;
+                    weight.logical_nulls()
+                }
+                Weights::Int(weights) => {
+                    let weight = plain(weight, &DataType::Int64);
+                    self.ints(&weight, column, weights)?;
+                    weight.logical_nulls()
+                }
+            };
+            if let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) {
+                let rows: Vec<_> = (0..nulls.len()).filter(|&i| nulls.is_null(i)).collect();
+                let (row, column) = (self.first_row, column_number(column));
+                out.note_missing(self.file, row, column, &rows, self.options.missing);
             }
         }
         out.fill_weights(self.options.default_weight);
         Ok(())
+    }
+
+    /// The value of a weight that is null. An edge that does not get one is left out afterwards.
+    fn weight_of_null(&self) -> f64 {
+        match self.options.missing {
+            Missing::Weight(weight) => weight,
+            Missing::Fail | Missing::Skip => self.options.default_weight,
+        }
     }
 
     fn words(
@@ -196,16 +333,8 @@ impl Rows<'_> {
             }
             _ => return Err(self.wrong_type("numbers", array, column)),
         }
-        fill_nulls(array, out, self.options.default_weight);
-        match out.iter().position(|weight| !weight.is_finite()) {
-            None => Ok(()),
-            Some(row) => {
-                let found = out[row].to_string();
-                Err(self
-                    .bad(row, column, "a finite number", found)
-                    .hint("make it null to give the edge the default weight"))
-            }
-        }
+        fill_nulls(array, out, self.weight_of_null());
+        Ok(())
     }
 
     fn ints(&self, array: &dyn Array, column: usize, out: &mut Vec<i64>) -> Result<(), InputError> {
@@ -226,7 +355,7 @@ impl Rows<'_> {
                 return Err(error.hint("for decimal weights use float weights"));
             }
         }
-        fill_nulls(array, out, self.options.default_weight as i64);
+        fill_nulls(array, out, self.weight_of_null() as i64);
         Ok(())
     }
 
@@ -262,6 +391,50 @@ impl Rows<'_> {
             _ => error,
         }
     }
+}
+
+/// The array in a layout that is read directly: decoded if it is a dictionary or runs, converted if
+/// it is all null, or decimals, booleans or UUIDs that are wanted as `to`. What cannot be converted
+/// stays as it is, and is then refused by its type.
+fn plain(array: &dyn Array, to: &DataType) -> ArrayRef {
+    let converted: Option<ArrayRef> = match (array.data_type(), to) {
+        (DataType::Null, _) => Some(arrow_array::new_null_array(to, array.len())),
+        (DataType::Dictionary(_, values), _) if !values.is_string() => {
+            arrow_cast::cast(array, values).ok().map(|array| plain(&array, to))
+        }
+        (DataType::RunEndEncoded(_, values), _) => {
+            let decoded = arrow_cast::cast(array, values.data_type()).ok();
+            decoded.map(|array| plain(&array, to))
+        }
+        (DataType::Boolean, DataType::Int64 | DataType::Float64) => {
+            arrow_cast::cast(array, to).ok()
+        }
+        (kind, DataType::Float64) if kind.is_decimal() => arrow_cast::cast(array, to).ok(),
+        (
+            DataType::Decimal32(_, 0)
+            | DataType::Decimal64(_, 0)
+            | DataType::Decimal128(_, 0)
+            | DataType::Decimal256(_, 0),
+            DataType::Int64 | DataType::UInt64,
+        ) => {
+            let exact = arrow_cast::CastOptions { safe: false, ..Default::default() };
+            arrow_cast::cast_with_options(array, to, &exact).ok()
+        }
+        (DataType::FixedSizeBinary(16), DataType::Utf8) => Some(Arc::new(uuids(array))),
+        _ => None,
+    };
+    converted.unwrap_or_else(|| array.slice(0, array.len()))
+}
+
+/// UUIDs as text.
+fn uuids(array: &dyn Array) -> StringArray {
+    let values = array.as_fixed_size_binary();
+    let text = |bytes: &[u8]| {
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let part = |range: std::ops::Range<usize>| hex.get(range).unwrap_or_default();
+        [part(0..8), part(8..12), part(12..16), part(16..20), part(20..32)].join("-")
+    };
+    values.iter().map(|bytes| bytes.map(text)).collect()
 }
 
 fn column_number(column: usize) -> u32 {
@@ -357,8 +530,8 @@ pub fn to_batch(
 #[cfg(test)]
 mod tests {
     use arrow_array::{
-        BooleanArray, DictionaryArray, Float32Array, Int8Array, Int32Array, StringArray,
-        StringViewArray, UInt16Array,
+        BooleanArray, DictionaryArray, Float32Array, Int8Array, Int32Array, StringViewArray,
+        UInt16Array,
     };
 
     use super::*;
@@ -378,7 +551,8 @@ mod tests {
             columns.into_iter().map(|(name, array)| (name, array, true)),
         )
         .unwrap();
-        let options = EdgeOptions { columns: picked, vertex, weight, default_weight: 9.0 };
+        let missing = Missing::Weight(9.0);
+        let options = EdgeOptions { columns: picked, vertex, weight, default_weight: 9.0, missing };
         let mut out = EdgeChunk::default();
         read_batch(&batch, "table", 100, &options, &mut out).map_err(|e| e.to_string())?;
         Ok((0..out.len()).map(|i| out.describe(i, vertex).unwrap()).collect())
@@ -444,21 +618,62 @@ mod tests {
         let nan: ArrayRef = Arc::new(Float64Array::from(vec![1.0, f64::NAN]));
         let nan =
             read(vec![("a", good()), ("b", good()), ("c", nan)], U64, WeightType::Float, None);
-        assert!(nan.unwrap_err().starts_with("table row 102, column 3: expected a finite number"));
+        assert_eq!(nan.unwrap(), ["1 1 1.0", "2 2 NaN"]);
     }
 
     #[test]
-    fn more_columns_than_an_edge_has_must_be_named() {
+    fn columns_are_found_among_more_by_name_and_refused_without() {
         let one = || -> ArrayRef { Arc::new(Int64Array::from(vec![1])) };
-        let columns = || vec![("src", one()), ("dst", one()), ("weight", one()), ("at", one())];
-        let error = read(columns(), U64, WeightType::Float, None).unwrap_err();
-        assert!(error.contains("found 4 columns: \"src\", \"dst\", \"weight\", \"at\""), "{error}");
-        let picked = Columns {
-            source: ColumnRef::Name("dst".to_owned()),
-            target: ColumnRef::Index(3),
+        let columns = |names: [&'static str; 4]| names.map(|name| (name, one())).to_vec();
+        let known = columns(["at", "dst", "weight", "src"]);
+        assert_eq!(read(known, U64, WeightType::Float, None).unwrap(), ["1 1 1.0"]);
+        let unknown = || columns(["p", "q", "r", "s"]);
+        let error = read(unknown(), U64, WeightType::Float, None).unwrap_err();
+        assert!(error.contains("found 4 columns: \"p\", \"q\", \"r\", \"s\""), "{error}");
+        let named = |name: &str, index: usize| Columns {
+            source: ColumnRef::Name(name.to_owned()),
+            target: ColumnRef::Index(index),
             weight: None,
         };
-        assert_eq!(read(columns(), U64, WeightType::Float, Some(picked)).unwrap(), ["1 1 9.0"]);
+        let picked = Some(named("q", 3));
+        assert_eq!(read(unknown(), U64, WeightType::Float, picked).unwrap(), ["1 1 9.0"]);
+        let error = read(unknown(), U64, WeightType::None, Some(named("q", 1))).unwrap_err();
+        assert!(error.contains("found column \"q\" twice"), "{error}");
+    }
+
+    #[test]
+    fn missing_weights_are_counted_with_their_places() {
+        let columns = |weights: ArrayRef| -> RecordBatch {
+            let ends = || -> ArrayRef { Arc::new(Int64Array::from(vec![1, 2, 3])) };
+            let columns = [("source", ends()), ("target", ends()), ("weight", weights)];
+            RecordBatch::try_from_iter_with_nullable(columns.map(|(n, a)| (n, a, true))).unwrap()
+        };
+        let weights: ArrayRef = Arc::new(Float64Array::from(vec![None, Some(2.0), None]));
+        for (missing, want) in [
+            (Missing::Fail, vec!["2 2 2.0"]),
+            (Missing::Skip, vec!["2 2 2.0"]),
+            (Missing::Weight(7.0), vec!["1 1 7.0", "2 2 2.0", "3 3 7.0"]),
+        ] {
+            let options =
+                EdgeOptions { weight: WeightType::Float, missing, ..EdgeOptions::default() };
+            let mut out = EdgeChunk::default();
+            read_batch(&columns(Arc::clone(&weights)), "t", 10, &options, &mut out).unwrap();
+            let edges: Vec<_> = (0..out.len()).map(|i| out.describe(i, U64).unwrap()).collect();
+            assert_eq!(
+                (edges, out.missing_count),
+                (want.iter().map(|w| (*w).to_owned()).collect(), 2)
+            );
+            let error = crate::missing_error(out.missing_count, &out.missing).to_string();
+            assert!(error.contains("2 edges without one: row 11, row 13"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_index_of_pandas_is_no_column_of_an_edge() {
+        let text = r#"{"index_columns": ["day", "b"], "columns": []}"#;
+        assert_eq!(pandas_indexes(text), ["day", "b"]);
+        let range = r#"{"index_columns": [{"kind": "range"}], "columns": []}"#;
+        assert!(pandas_indexes(range).is_empty());
     }
 
     #[test]

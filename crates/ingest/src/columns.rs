@@ -1,25 +1,17 @@
 //! Finds the columns of an edge: those that the caller names, else those with well-known names,
 //! else by position.
 //!
-//! With more columns than an edge has, nothing is guessed. A wrong guess would silently import
-//! nonsense, so this is an error that lists the columns.
+//! # Invariants
+//! 1. A position is used only where no name speaks against it: an index, an id, a date or a label
+//!    is neither a vertex nor a weight unless the caller says so.
+//! 2. Nothing is guessed among several candidates. A wrong guess would silently import nonsense,
+//!    so this is an error that lists the columns.
 
 use crate::{
     InputError,
+    known_names::{self, Role},
     options::{ColumnRef, EdgeOptions, WeightType},
 };
-
-/// Pairs of well-known names for source and target, in order of preference.
-const PAIRS: [(&str, &str); 8] = [
-    ("source", "target"),
-    ("src", "dst"),
-    ("from", "to"),
-    ("first", "second"),
-    ("u", "v"),
-    ("source", "destination"),
-    ("from_id", "to_id"),
-    ("source_id", "target_id"),
-];
 
 /// Positions of an edge's columns, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,73 +23,146 @@ pub(crate) struct Positions {
     pub(crate) exact: bool,
 }
 
-/// Finds the columns of an edge among `count` columns, with or without names.
+/// What is known of an input's column before its values are read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ColumnInfo {
+    /// Its name, if the input has names.
+    pub(crate) name: Option<String>,
+    /// Whether its values are numbers.
+    pub(crate) is_numeric: bool,
+    /// Whether its values look like times in seconds or milliseconds since 1970.
+    pub(crate) is_time: bool,
+    /// Whether the input marks it as an index of its rows, as pandas does.
+    pub(crate) is_index: bool,
+}
+
+impl ColumnInfo {
+    fn is_index(&self) -> bool {
+        self.is_index || self.name.as_deref().is_some_and(known_names::is_index)
+    }
+
+    fn role(&self) -> Role {
+        let unnamed = if self.is_time { Role::Time } else { Role::Unknown };
+        self.name.as_deref().map_or(unnamed, known_names::role)
+    }
+}
+
+/// Finds the columns of an edge among the columns of the input.
 ///
 /// # Errors
-/// A column that the caller names does not exist, or there are too many columns to guess.
+/// A column that the caller names does not exist or is named twice, or the columns cannot be told
+/// apart.
 pub(crate) fn resolve(
     file: &str,
-    names: Option<&[String]>,
-    count: usize,
+    columns: &[ColumnInfo],
     options: &EdgeOptions,
 ) -> Result<Positions, InputError> {
     check_default_weight(file, options)?;
-    if let Some(columns) = &options.columns {
-        let find = |column: &ColumnRef| position(file, column, names, count);
-        let weight = match (&columns.weight, options.weight) {
-            (None, _) => None,
-            (Some(column), WeightType::Float | WeightType::Int) => Some(find(column)?),
-            (Some(_), WeightType::None) => {
+    match &options.columns {
+        Some(chosen) => {
+            let find = |column: &ColumnRef| position(file, column, columns);
+            let (source, target) = (find(&chosen.source)?, find(&chosen.target)?);
+            let weight = chosen.weight.as_ref().map(find).transpose()?;
+            if weight.is_some() && options.weight == WeightType::None {
                 return Err(InputError::whole(file, "no weight column", "one in the options")
-                    .hint(
-                        "the graph has no weights; create it with weights or leave the column out",
-                    ));
+                    .hint(NO_WEIGHTS));
             }
-        };
-        let (source, target) = (find(&columns.source)?, find(&columns.target)?);
-        return Ok(Positions { source, target, weight, exact: false });
+            if source == target || weight.is_some_and(|w| w == source || w == target) {
+                let expected = "different columns for source, target and weight";
+                let found = format!("column {} twice", describe_one(source, columns));
+                return Err(InputError::whole(file, expected, found));
+            }
+            Ok(Positions { source, target, weight, exact: false })
+        }
+        None => guessed(file, columns, options),
     }
-    let most = if options.weight == WeightType::None { 2 } else { 3 };
-    if count < 2 || count > most {
-        let expected = if most == 2 { "two columns" } else { "two or three columns" };
-        let error = InputError::whole(file, expected, describe(names, count));
-        return Err(match count {
-            0 | 1 => error.hint("an edge needs a source and a target; check the delimiter"),
-            3 => error.hint(
-                "the graph has no weights; create it with weights, or name the columns to use",
-            ),
-            _ => error.hint("name the columns that hold source, target and weight"),
-        });
-    }
-    let (source, target) = names.and_then(known_pair).unwrap_or((0, 1));
-    let weight = (0..count).find(|&i| i != source && i != target);
-    Ok(Positions { source, target, weight, exact: true })
 }
 
-/// Positions of source and target, when both have well-known names of one pair.
-pub(crate) fn known_pair(names: &[String]) -> Option<(usize, usize)> {
-    let find = |name: &str| names.iter().position(|n| n.trim().eq_ignore_ascii_case(name));
-    PAIRS.iter().find_map(|(source, target)| Some((find(source)?, find(target)?)))
-}
+const NO_WEIGHTS: &str =
+    "the graph has no weights; create it with weights, or name the columns to use";
 
-fn position(
+fn guessed(
     file: &str,
-    column: &ColumnRef,
-    names: Option<&[String]>,
-    count: usize,
-) -> Result<usize, InputError> {
+    columns: &[ColumnInfo],
+    options: &EdgeOptions,
+) -> Result<Positions, InputError> {
+    let count = columns.len();
+    let weighted = options.weight != WeightType::None;
+    let names: Vec<_> = columns.iter().map(|c| c.name.as_deref().unwrap_or_default()).collect();
+    let fail = |hint: &str| {
+        let expected = if weighted { "two or three columns" } else { "two columns" };
+        Err(InputError::whole(file, expected, describe(columns)).hint(hint))
+    };
+    let named = known_names::pair(&names);
+    // Without known names the first two columns are taken that are not an index of the rows.
+    let rest: Vec<_> = (0..count).filter(|&i| !columns[i].is_index()).collect();
+    let (source, target) = match (named, &rest[..]) {
+        (Some(pair), _) => pair,
+        (None, [] | [_]) => {
+            return fail("an edge needs a source and a target; check the delimiter");
+        }
+        (None, [source, target] | [source, target, _]) => (*source, *target),
+        (None, _) => return fail("name the columns that hold source, target and weight"),
+    };
+    if named.is_none() && rest.len() == 3 {
+        let against = |i: usize| matches!(columns[i].role(), Role::Id | Role::Time | Role::Label);
+        if [source, target].into_iter().any(against) {
+            return fail("name the columns that hold source, target and weight");
+        }
+    }
+    let others: Vec<_> = rest.into_iter().filter(|&i| i != source && i != target).collect();
+    let weight = weight_of(columns, &others);
+    let is_nameless = columns.iter().all(|column| column.name.is_none());
+    if weighted && is_nameless && others.iter().any(|&i| columns[i].is_time) {
+        return fail(
+            "the third column looks like times: columns=[0, 1, 2] takes it as weight, \
+             columns=[0, 1] leaves it out",
+        );
+    }
+    match weight {
+        Some(_) if !weighted => fail(NO_WEIGHTS),
+        Some(_) => Ok(Positions { source, target, weight, exact: true }),
+        None => {
+            // A third column without a name is a weight; if its values are none, the error is that
+            // of its first value.
+            let third = match others[..] {
+                [third] if weighted && columns[third].role() == Role::Unknown => Some(third),
+                _ => None,
+            };
+            Ok(Positions { source, target, weight: third, exact: true })
+        }
+    }
+}
+
+/// The weight among the columns that are neither source nor target: by its name, or the only one
+/// that is numeric and has no name against it.
+fn weight_of(columns: &[ColumnInfo], others: &[usize]) -> Option<usize> {
+    let by_name = others.iter().copied().filter(|&i| columns[i].role() == Role::Weight);
+    let best = by_name.min_by_key(|&i| {
+        columns[i].name.as_deref().and_then(known_names::weight_rank).unwrap_or(usize::MAX)
+    });
+    let unknown = || match *others {
+        [only] if columns[only].is_numeric && columns[only].role() == Role::Unknown => Some(only),
+        _ => None,
+    };
+    best.or_else(unknown)
+}
+
+fn position(file: &str, column: &ColumnRef, columns: &[ColumnInfo]) -> Result<usize, InputError> {
     match column {
-        ColumnRef::Index(index) if *index < count => Ok(*index),
+        ColumnRef::Index(index) if *index < columns.len() => Ok(*index),
         ColumnRef::Index(index) => {
-            Err(InputError::whole(file, format!("a column {}", index + 1), describe(names, count)))
+            Err(InputError::whole(file, format!("a column {}", index + 1), describe(columns)))
         }
         ColumnRef::Name(name) => {
-            let names = names.unwrap_or_default();
-            let exact = names.iter().position(|n| n == name);
-            let close = || names.iter().position(|n| n.trim().eq_ignore_ascii_case(name.trim()));
+            let find = |same: &dyn Fn(&str) -> bool| {
+                columns.iter().position(|c| c.name.as_deref().is_some_and(same))
+            };
+            let exact = find(&|n: &str| n == name);
+            let close = || find(&|n: &str| n.trim().eq_ignore_ascii_case(name.trim()));
             exact.or_else(close).ok_or_else(|| {
-                let found = describe(Some(names), count);
-                InputError::whole(file, format!("a column named {name:?}"), found)
+                let expected = format!("a column named {name:?}");
+                InputError::whole(file, expected, describe(columns))
             })
         }
     }
@@ -106,29 +171,61 @@ fn position(
 /// Columns that a message lists at most.
 const DESCRIBED_MAX: usize = 12;
 
-fn describe(names: Option<&[String]>, count: usize) -> String {
-    let columns = if count == 1 { "1 column".to_owned() } else { format!("{count} columns") };
-    match names {
-        Some(names) if !names.is_empty() => {
-            let shown: Vec<_> = names
-                .iter()
-                .take(DESCRIBED_MAX)
-                .map(|n| crate::error::show(n.as_bytes()))
-                .collect();
-            let more = if names.len() > DESCRIBED_MAX { ", …" } else { "" };
-            format!("{columns}: {}{more}", shown.join(", "))
-        }
-        _ => columns,
+fn describe(columns: &[ColumnInfo]) -> String {
+    let count = columns.len();
+    let counted = if count == 1 { "1 column".to_owned() } else { format!("{count} columns") };
+    if columns.iter().all(|column| column.name.is_none()) {
+        return counted;
+    }
+    let shown: Vec<_> = columns
+        .iter()
+        .take(DESCRIBED_MAX)
+        .map(|c| crate::error::show(c.name.as_deref().unwrap_or_default().as_bytes()))
+        .collect();
+    let more = if count > DESCRIBED_MAX { ", …" } else { "" };
+    format!("{counted}: {}{more}", shown.join(", "))
+}
+
+/// A column for a message: its name, or its position from 1.
+pub(crate) fn describe_one(index: usize, columns: &[ColumnInfo]) -> String {
+    match columns.get(index).and_then(|column| column.name.as_deref()) {
+        Some("") => "\"\"".to_owned(),
+        Some(name) => crate::error::show(name.as_bytes()),
+        None => (index + 1).to_string(),
     }
 }
 
+/// The columns of an edge and what is left out, for the report.
+pub(crate) fn describe_choice(
+    at: Positions,
+    columns: &[ColumnInfo],
+) -> Vec<(&'static str, String)> {
+    let one = |index: usize| describe_one(index, columns);
+    let mut said = vec![("source", one(at.source)), ("target", one(at.target))];
+    said.push(("weight", at.weight.map_or_else(|| "none".to_owned(), one)));
+    let used = |i: &usize| *i == at.source || *i == at.target || Some(*i) == at.weight;
+    let ignored: Vec<_> = (0..columns.len()).filter(|i| !used(i)).take(DESCRIBED_MAX).collect();
+    if !ignored.is_empty() {
+        said.push(("ignored", ignored.into_iter().map(one).collect::<Vec<_>>().join(", ")));
+    }
+    said
+}
+
 fn check_default_weight(file: &str, options: &EdgeOptions) -> Result<(), InputError> {
-    let weight = options.default_weight;
-    let whole = weight.fract() == 0.0 && weight.abs() < 9.2e18;
-    let expected = match options.weight {
-        WeightType::Float if !weight.is_finite() => "a finite default weight",
-        WeightType::Int if !whole => "a whole number as default weight",
-        _ => return Ok(()),
+    let missing = match options.missing {
+        crate::Missing::Weight(weight) => weight,
+        crate::Missing::Fail | crate::Missing::Skip => options.default_weight,
     };
-    Err(InputError::whole(file, expected, weight.to_string()))
+    let is_whole = |weight: f64| weight.fract() == 0.0 && weight.abs() < 9.2e18;
+    match options.weight {
+        WeightType::Int if !is_whole(options.default_weight) => {
+            let found = options.default_weight.to_string();
+            Err(InputError::whole(file, "a whole number as default weight", found))
+        }
+        WeightType::Int if !is_whole(missing) => {
+            let expected = "a whole number for missing weights";
+            Err(InputError::whole(file, expected, missing.to_string()))
+        }
+        _ => Ok(()),
+    }
 }

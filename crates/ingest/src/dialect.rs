@@ -6,10 +6,12 @@
 
 use crate::{
     InputError,
-    columns::{self, Positions},
+    columns::{self, ColumnInfo, Positions},
     error::{Place, show},
+    foreign, header, known_names,
+    matrix_market::{self, Matrix},
     number,
-    options::{ColumnRef, OnError, TextOptions, VertexType, WeightType},
+    options::{ColumnRef, Missing, OnError, TextOptions, VertexType, WeightType, describe_types},
     scan::{self, Form, Stop},
 };
 
@@ -28,6 +30,21 @@ pub enum Delimiter {
     Whitespace,
 }
 
+impl Delimiter {
+    /// Its name for people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Byte(b'\t') => "tab",
+            Self::Byte(b',') => "comma",
+            Self::Byte(b';') => "semicolon",
+            Self::Byte(b'|') => "bar",
+            Self::Byte(_) => "as given",
+            Self::Whitespace => "white space",
+        }
+    }
+}
+
 /// Tried in this order; on a tie the first one wins. White space is last, because names contain
 /// spaces.
 const CANDIDATES: [Delimiter; 5] = [
@@ -38,13 +55,24 @@ const CANDIDATES: [Delimiter; 5] = [
     Delimiter::Whitespace,
 ];
 
+/// What ends fields, and what is neither field nor record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Syntax {
+    /// The separator of columns.
+    pub delimiter: Delimiter,
+    /// Whether a quote at the start of a field opens a quoted field.
+    pub quotes: bool,
+    /// The character that starts a comment; `None`: `#` and `%`.
+    pub comment: Option<u8>,
+}
+
 /// How to read a text file. [`sniff`] makes it; the splitter and the parser read it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dialect {
     /// The caller's name of the input, for messages.
     pub file: String,
-    /// The separator of columns.
-    pub delimiter: Delimiter,
+    /// Delimiter, quotes and comments.
+    pub syntax: Syntax,
     /// The names in the header, if there is one.
     pub names: Option<Vec<String>>,
     /// The number of columns of the first record.
@@ -61,8 +89,20 @@ pub struct Dialect {
     pub vertex: VertexType,
     /// The type of weights.
     pub weight_type: WeightType,
-    /// The weight of edges without one.
+    /// The weight of edges if there is no weight column.
     pub default_weight: f64,
+    /// What happens to an edge whose weight is missing.
+    pub missing: Missing,
+    /// The decimal mark of weights.
+    pub decimal: u8,
+    /// Spellings of a missing value, in addition to the usual ones.
+    pub null_values: Vec<String>,
+    /// Whether the text is a table of vertices, which has no edges.
+    pub is_of_vertices: bool,
+    /// The size and symmetry of a Matrix Market file.
+    pub matrix: Option<Matrix>,
+    /// What was detected, for the report.
+    pub detected: Vec<(&'static str, String)>,
     /// Whether a bad record fails the parse or is skipped.
     pub on_error: OnError,
     /// The byte at which the first edge may start: after byte-order mark, leading comments and
@@ -76,7 +116,7 @@ impl Dialect {
     /// Not for string vertices, where such a line may be an edge. Before the first record they are
     /// comments for all types.
     pub(crate) fn comments(&self) -> bool {
-        self.vertex != VertexType::Str
+        self.vertex != VertexType::Str || self.syntax.comment.is_some()
     }
 }
 
@@ -94,8 +134,16 @@ impl Dialect {
 /// The options contradict each other or the text, columns are missing or too many to guess, or the
 /// file is not a text of edges (an archive, UTF-16, ...).
 pub fn sniff(head: &[u8], file: &str, options: &TextOptions) -> Result<Dialect, InputError> {
-    foreign(head, file)?;
-    let bom = if head.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    foreign::refuse(head, file)?;
+    if matrix_market::is_one(head) {
+        return matrix_market::dialect(head, file, options);
+    }
+    let konect = konect(head).filter(|_| options.edges.columns.is_none());
+    let options = &match konect {
+        Some(konect) => konect.options(options),
+        None => options.clone(),
+    };
+    let first = first_byte(head, file, options)?;
     let candidates: &[Delimiter] = match options.delimiter {
         None => &CANDIDATES,
         Some(b' ') => &[Delimiter::Whitespace],
@@ -103,29 +151,90 @@ pub fn sniff(head: &[u8], file: &str, options: &TextOptions) -> Result<Dialect, 
     };
     let mut best: Option<Candidate> = None;
     for &delimiter in candidates {
-        let candidate = Candidate::new(head, bom, delimiter, file, options);
+        let candidate = Candidate::new(head, first, delimiter, file, options);
         if best.as_ref().is_none_or(|best| candidate.score > best.score) {
             best = Some(candidate);
         }
     }
     // There is at least one candidate.
     let Some(candidate) = best else { return Err(InputError::whole(file, "a delimiter", "none")) };
-    candidate.dialect(file, options)
+    let mut dialect = candidate.dialect(file, options)?;
+    if let Some(konect) = konect {
+        konect.describe(&mut dialect.detected);
+    }
+    Ok(dialect)
+}
+
+/// What the first line of a file of the KONECT collection says: `% asym posweighted`.
+#[derive(Clone, Copy)]
+struct Konect {
+    is_weighted: bool,
+    is_bipartite: bool,
+    is_directed: bool,
+}
+
+fn konect(head: &[u8]) -> Option<Konect> {
+    let line = String::from_utf8_lossy(&head[..scan::next_line(head, 0).min(200)]).into_owned();
+    let words: Vec<_> = line.strip_prefix('%')?.split_whitespace().collect();
+    let [form, weights] = words[..] else { return None };
+    if !matches!(form, "sym" | "asym" | "bip") {
+        return None;
+    }
+    let is_weighted = !matches!(weights, "unweighted" | "positive");
+    Some(Konect { is_weighted, is_bipartite: form == "bip", is_directed: form == "asym" })
+}
+
+impl Konect {
+    /// Source and target, a weight if there is one, and perhaps a time.
+    fn options(self, options: &TextOptions) -> TextOptions {
+        let column = ColumnRef::Index;
+        let weight = self.is_weighted.then_some(column(2));
+        let columns = crate::Columns { source: column(0), target: column(1), weight };
+        let edges = crate::EdgeOptions { columns: Some(columns), ..options.edges.clone() };
+        let header = options.header.or(Some(false));
+        TextOptions { edges, header, delimiter: Some(b' '), ..options.clone() }
+    }
+
+    fn describe(self, detected: &mut Vec<(&'static str, String)>) {
+        if let Some(format) = detected.first_mut() {
+            format.1 = "KONECT".to_owned();
+        }
+        let mut note = |text: &str| detected.push(("note", text.to_owned()));
+        if self.is_bipartite {
+            note("the file is bipartite: its two kinds of vertices share the numbers from 1 on");
+        } else if !self.is_directed {
+            note("edges without direction are imported as they are written, from source to target");
+        }
+    }
+}
+
+/// The byte at which reading begins: after a byte-order mark and the lines that the caller skips.
+fn first_byte(head: &[u8], file: &str, options: &TextOptions) -> Result<usize, InputError> {
+    let mut at = if head.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    for skipped in 0..options.skip_rows {
+        if at >= head.len() {
+            let expected = format!("{} lines to skip near the start", options.skip_rows);
+            return Err(InputError::whole(file, expected, format!("{skipped} lines")));
+        }
+        at = scan::next_line(head, at);
+    }
+    Ok(at)
 }
 
 /// A delimiter, and the dialect that it would give.
 struct Candidate {
-    delimiter: Delimiter,
+    syntax: Syntax,
     rows: Vec<Row>,
     names: Option<Vec<String>>,
+    columns: Vec<ColumnInfo>,
     positions: Result<Positions, InputError>,
     /// The byte after leading comments and blank lines.
     start: usize,
     /// The line of the first record, from 1.
     line: u64,
-    /// Larger is more likely: edges in the sample, whether the columns were found, whether there is
-    /// more than one column.
-    score: (usize, bool, bool),
+    /// Larger is more likely: whether the header has well-known names, edges in the sample, whether
+    /// the columns were found, whether there is more than one column.
+    score: (bool, usize, bool, bool),
 }
 
 struct Row {
@@ -139,28 +248,32 @@ struct Row {
 impl Candidate {
     fn new(
         head: &[u8],
-        bom: usize,
+        first: usize,
         delimiter: Delimiter,
         file: &str,
         options: &TextOptions,
     ) -> Self {
-        let start = leading(head, bom, delimiter);
+        let syntax = Syntax { delimiter, quotes: options.quotes, comment: options.comment };
+        let start = leading(head, first, syntax);
         let line = 1 + memchr::memchr_iter(b'\n', &head[..start]).count() as u64;
-        let rows = sample(head, start, delimiter);
-        let named = has_header(&rows, options);
+        let rows = sample(head, start, syntax);
+        let fields: Vec<_> = rows.iter().map(|row| row.fields.as_slice()).collect();
+        let named = header::has_header(&fields, options);
         let texts = |row: &Row| -> Vec<String> {
             row.fields.iter().map(|f| String::from_utf8_lossy(f).trim().to_owned()).collect()
         };
         let names = if named { rows.first().map(texts) } else { None };
         let count = rows.first().map_or(0, |row| row.fields.len());
-        let positions = columns::resolve(file, names.as_deref(), count, &options.edges);
         let data = rows.get(usize::from(named)..).unwrap_or_default();
+        let columns = columns_of(count, names.as_deref(), data, options);
+        let positions = columns::resolve(file, &columns, &options.edges);
         let edges = match &positions {
             Ok(p) => data.iter().filter(|row| is_edge(row, count, p, options)).count(),
             Err(_) => 0,
         };
-        let score = (edges, positions.is_ok(), count > 1);
-        Self { delimiter, rows, names, positions, start, line, score }
+        let is_known = names.as_ref().is_some_and(|names| known_names::pair(names).is_some());
+        let score = (is_known, edges, positions.is_ok(), count > 1);
+        Self { syntax, rows, names, columns, positions, start, line, score }
     }
 
     fn dialect(self, file: &str, options: &TextOptions) -> Result<Dialect, InputError> {
@@ -173,6 +286,15 @@ impl Candidate {
             let hint =
                 "the first bytes hold no end of a record: an open quote, or no text of edges";
             return Err(error.at(Place::Line(self.line), 0).hint(hint));
+        }
+        let is_of_vertices = edges.columns.is_none()
+            && self.names.as_ref().is_some_and(|names| known_names::are_of_vertices(names));
+        if is_of_vertices {
+            let dialect = self.empty(file, options)?;
+            let said = format!("{file} is a table of vertices, which has no edges: it is left out");
+            let detected = vec![("format", "table of vertices".to_owned()), ("note", said)];
+            let data_start = usize::MAX;
+            return Ok(Dialect { is_of_vertices, data_start, detected, ..dialect });
         }
         let positions = self.positions.map_err(|error| {
             let looks = |expected: &str| {
@@ -187,12 +309,23 @@ impl Candidate {
             error.at(Place::Line(self.line), 0)
         })?;
         let data_start = if self.names.is_some() { first.next } else { self.start };
-        Ok(Dialect {
-            columns: first.fields.len(),
-            names: self.names,
-            data_start,
-            ..blank(file, self.delimiter, options, positions)
-        })
+        let mut dialect = blank(file, self.syntax, options, positions);
+        dialect.detected = vec![
+            ("format", "text".to_owned()),
+            ("delimiter", self.syntax.delimiter.name().to_owned()),
+            (
+                "header",
+                match &self.names {
+                    Some(names) => format!("yes: {}", show(names.join(", ").as_bytes())),
+                    None => "no".to_owned(),
+                },
+            ),
+            ("quotes", if self.syntax.quotes { "\"" } else { "none" }.to_owned()),
+        ];
+        dialect.detected.extend(columns::describe_choice(positions, &self.columns));
+        let weight = positions.weight.map_or(WeightType::None, |_| edges.weight);
+        dialect.detected.push(("types", describe_types(edges.vertex, weight)));
+        Ok(Dialect { columns: first.fields.len(), names: self.names, data_start, ..dialect })
     }
 
     /// The dialect of a text without records, which has no edges in any dialect.
@@ -208,15 +341,17 @@ impl Candidate {
         let weight = (options.edges.weight != WeightType::None).then_some(2);
         let positions = Positions { source: 0, target: 1, weight, exact: true };
         let columns = if weight.is_some() { 3 } else { 2 };
-        let dialect = blank(file, self.delimiter, options, positions);
-        Ok(Dialect { columns, data_start: self.start, ..dialect })
+        let dialect = blank(file, self.syntax, options, positions);
+        let detected = vec![("format", "text without records".to_owned())];
+        Ok(Dialect { columns, data_start: self.start, detected, ..dialect })
     }
 }
 
-fn blank(file: &str, delimiter: Delimiter, options: &TextOptions, at: Positions) -> Dialect {
+/// A dialect without records.
+pub(crate) fn blank(file: &str, syntax: Syntax, options: &TextOptions, at: Positions) -> Dialect {
     Dialect {
         file: file.to_owned(),
-        delimiter,
+        syntax,
         names: None,
         columns: 0,
         source: at.source,
@@ -226,33 +361,39 @@ fn blank(file: &str, delimiter: Delimiter, options: &TextOptions, at: Positions)
         vertex: options.edges.vertex,
         weight_type: options.edges.weight,
         default_weight: options.edges.default_weight,
+        missing: options.edges.missing,
+        decimal: options.decimal,
+        null_values: options.null_values.clone(),
+        is_of_vertices: false,
+        matrix: None,
+        detected: Vec::new(),
         on_error: options.on_error,
         data_start: 0,
     }
 }
 
 /// The byte of the first record, after comments and blank lines.
-fn leading(head: &[u8], mut at: usize, delimiter: Delimiter) -> usize {
+fn leading(head: &[u8], mut at: usize, syntax: Syntax) -> usize {
     while at < head.len()
-        && (scan::is_comment(head, at) || scan::is_blank_line(head, at, delimiter))
+        && (scan::is_comment(head, at, syntax) || scan::is_blank_line(head, at, syntax))
     {
         at = scan::next_line(head, at);
     }
     at
 }
 
-fn sample(head: &[u8], start: usize, delimiter: Delimiter) -> Vec<Row> {
+fn sample(head: &[u8], start: usize, syntax: Syntax) -> Vec<Row> {
     // Only records that start before this are sampled; the last one may end after it, as may a long
     // header.
     let until = head.len().min(start + SNIFF_BYTES);
     let mut rows = Vec::new();
     let mut at = start;
     while at < until && rows.len() < SAMPLE_RECORDS_MAX {
-        if scan::is_blank_line(head, at, delimiter) {
+        if scan::is_blank_line(head, at, syntax) {
             at = scan::next_line(head, at);
             continue;
         }
-        let row = read_row(head, at, delimiter);
+        let row = read_row(head, at, syntax);
         // The last record may be cut off by the end of the sample.
         if row.cut && !rows.is_empty() {
             break;
@@ -263,11 +404,12 @@ fn sample(head: &[u8], start: usize, delimiter: Delimiter) -> Vec<Row> {
     rows
 }
 
-fn read_row(head: &[u8], at: usize, delimiter: Delimiter) -> Row {
-    let mut at = if delimiter == Delimiter::Whitespace { scan::skip_blanks(head, at) } else { at };
+fn read_row(head: &[u8], at: usize, syntax: Syntax) -> Row {
+    let blanks = syntax.delimiter == Delimiter::Whitespace;
+    let mut at = if blanks { scan::skip_blanks(head, at) } else { at };
     let mut fields = Vec::new();
     loop {
-        let field = scan::field(head, at, delimiter);
+        let field = scan::field(head, at, syntax);
         fields.push(scan::unquote(head, &field).into_owned());
         if field.stop != Stop::Delimiter {
             let cut = field.stop == Stop::Input || field.form == Form::Open;
@@ -277,40 +419,36 @@ fn read_row(head: &[u8], at: usize, delimiter: Delimiter) -> Row {
     }
 }
 
-fn is_number(field: &[u8]) -> bool {
-    number::parse_f64(field).is_ok()
+/// What is known of the columns from their names and a sample of their values.
+fn columns_of(
+    count: usize,
+    names: Option<&[String]>,
+    data: &[Row],
+    options: &TextOptions,
+) -> Vec<ColumnInfo> {
+    let column = |i: usize| {
+        let values = data.iter().filter_map(|row| row.fields.get(i));
+        let (mut numbers, mut times, mut all) = (0, 0, 0);
+        for value in values.filter(|value| !number::is_null(value, &options.null_values)) {
+            all += 1;
+            numbers += usize::from(is_weight(value, options));
+            times += usize::from(is_time(value));
+        }
+        let name = names.and_then(|names| names.get(i)).cloned();
+        let (is_numeric, is_time) = (numbers > 0 && 2 * numbers >= all, all > 0 && times == all);
+        ColumnInfo { name, is_numeric, is_time, is_index: false }
+    };
+    (0..count).map(column).collect()
 }
 
-fn has_header(rows: &[Row], options: &TextOptions) -> bool {
-    let Some(first) = rows.first() else { return false };
-    let columns = options.edges.columns.as_ref();
-    let by_name = columns.is_some_and(|c| {
-        let all = [Some(&c.source), Some(&c.target), c.weight.as_ref()];
-        all.into_iter().flatten().any(|column| matches!(column, ColumnRef::Name(_)))
-    });
-    if by_name {
-        return true;
-    }
-    if let Some(header) = options.header {
-        return header;
-    }
-    if options.edges.vertex != VertexType::Str {
-        return first.fields.iter().all(|f| !f.trim_ascii().is_empty() && !is_number(f));
-    }
-    let names: Vec<_> =
-        first.fields.iter().map(|f| String::from_utf8_lossy(f).into_owned()).collect();
-    if columns::known_pair(&names).is_some() {
-        return true;
-    }
-    let weight = match columns.map(|c| &c.weight) {
-        Some(Some(ColumnRef::Index(index))) => *index,
-        Some(_) => return false,
-        None => 2,
-    };
-    let numeric = |row: Option<&Row>| row.and_then(|r| r.fields.get(weight)).map(|f| is_number(f));
-    options.edges.weight != WeightType::None
-        && numeric(Some(first)) == Some(false)
-        && numeric(rows.get(1)) == Some(true)
+/// Whether a number is that of a time since 1985, in seconds or milliseconds.
+fn is_time(text: &[u8]) -> bool {
+    let seconds = 500_000_000..5_000_000_000;
+    number::parse_u64(text).is_ok_and(|n| seconds.contains(&n) || seconds.contains(&(n / 1000)))
+}
+
+fn is_weight(text: &[u8], options: &TextOptions) -> bool {
+    number::parse_weight(text, options.decimal).is_ok()
 }
 
 fn is_edge(row: &Row, count: usize, at: &Positions, options: &TextOptions) -> bool {
@@ -323,7 +461,10 @@ fn is_edge(row: &Row, count: usize, at: &Positions, options: &TextOptions) -> bo
         (Some(text), VertexType::I64) => number::parse_i64(text, false).is_ok(),
         (Some(text), VertexType::Str) => !text.is_empty(),
     };
-    let weight = |index: usize| row.fields.get(index).is_some_and(|f| is_number(f));
+    let weight = |index: usize| {
+        let field = row.fields.get(index);
+        field.is_some_and(|f| is_weight(f, options) || number::is_null(f, &options.null_values))
+    };
     vertex(at.source) && vertex(at.target) && at.weight.is_none_or(weight)
 }
 
@@ -334,27 +475,4 @@ fn check_delimiter(byte: u8, file: &str) -> Result<Delimiter, InputError> {
         return Err(InputError::whole(file, expected, show(&[byte])));
     }
     Ok(Delimiter::Byte(byte))
-}
-
-/// Rejects files that are certainly not a text of edges, with a better message than a parse would
-/// give.
-fn foreign(head: &[u8], file: &str) -> Result<(), InputError> {
-    let kinds: [(&[u8], &str, &str); 9] = [
-        (b"PAR1", "a Parquet file", "import it as Parquet"),
-        (b"PK\x03\x04", "a zip archive", "unpack it first"),
-        (b"BZh", "bzip2 data", "decompress it first; gzip and zstd are read directly"),
-        (b"\xfd7zXZ", "xz data", "decompress it first; gzip and zstd are read directly"),
-        (b"ARROW1", "an Arrow file", "read it with Arrow and import the table"),
-        (b"\xff\xfe", "UTF-16 text", "convert it to UTF-8"),
-        (b"\xfe\xff", "UTF-16 text", "convert it to UTF-8"),
-        (b"SQLite format 3\0", "an SQLite database", "export the edges as CSV"),
-        // Its size line would be read as an edge.
-        (b"%%MatrixMarket", "a Matrix Market file", "remove everything up to the size line"),
-    ];
-    for (magic, found, hint) in kinds {
-        if head.starts_with(magic) {
-            return Err(InputError::whole(file, "a text of edges", found).hint(hint));
-        }
-    }
-    Ok(())
 }

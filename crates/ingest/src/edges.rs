@@ -6,7 +6,8 @@
 
 use crate::{
     InputError,
-    options::{VertexType, WeightType},
+    error::Place,
+    options::{Missing, VertexType, WeightType},
 };
 
 /// Maximum number of messages about skipped records that a chunk keeps.
@@ -57,6 +58,12 @@ impl StrColumn {
     pub fn push(&mut self, text: &str) {
         self.heap.push_str(text);
         self.ends.push(self.heap.len());
+    }
+
+    /// Leaves out the strings for which `keep` is false.
+    fn retain(&mut self, keep: impl Fn(usize) -> bool) {
+        let all = std::mem::take(self);
+        all.iter().enumerate().filter(|(i, _)| keep(*i)).for_each(|(_, text)| self.push(text));
     }
 
     /// Removes all strings and keeps the memory.
@@ -114,6 +121,13 @@ pub struct EdgeChunk {
     pub skipped: Vec<InputError>,
     /// The number of bad records that were skipped, including those in `skipped`.
     pub skipped_count: u64,
+    /// The first [`SKIPPED_KEPT_MAX`] edges without a weight, in input order.
+    pub missing: Vec<InputError>,
+    /// The number of edges whose weight is missing. They are in the columns only if the options
+    /// give them a weight.
+    pub missing_count: u64,
+    /// Records of the input, if their number is to be compared with what its head says.
+    pub records: u64,
 }
 
 impl EdgeChunk {
@@ -135,6 +149,9 @@ impl EdgeChunk {
         self.dst_str.clear();
         self.skipped.clear();
         self.skipped_count = 0;
+        self.missing.clear();
+        self.missing_count = 0;
+        self.records = 0;
         match (&mut self.weights, weight) {
             (Weights::Float(weights), WeightType::Float) => weights.clear(),
             (Weights::Int(weights), WeightType::Int) => weights.clear(),
@@ -164,6 +181,49 @@ impl EdgeChunk {
         }
     }
 
+    /// Leaves out the edges for which `keep` is false.
+    pub(crate) fn retain(&mut self, keep: impl Fn(usize) -> bool) {
+        retain(&mut self.src, &keep);
+        retain(&mut self.dst, &keep);
+        self.src_str.retain(&keep);
+        self.dst_str.retain(&keep);
+        match &mut self.weights {
+            Weights::None => {}
+            Weights::Float(weights) => retain(weights, &keep),
+            Weights::Int(weights) => retain(weights, &keep),
+        }
+    }
+
+    /// Handles NaN among float weights as missing, as NumPy writes it. `first_row` is the number of
+    /// rows before this chunk.
+    pub fn take_nan_as_missing(&mut self, file: &str, first_row: u64, missing: Missing) {
+        let Weights::Float(weights) = &mut self.weights else { return };
+        let nan: Vec<_> = (0..weights.len()).filter(|&i| weights[i].is_nan()).collect();
+        if let Missing::Weight(weight) = missing {
+            nan.iter().for_each(|&i| weights[i] = weight);
+        }
+        self.note_missing(file, first_row, 3, &nan, missing);
+    }
+
+    /// Counts rows without a weight, and leaves them out unless they get one.
+    pub(crate) fn note_missing(
+        &mut self,
+        file: &str,
+        first_row: u64,
+        column: u32,
+        rows: &[usize],
+        missing: Missing,
+    ) {
+        self.missing_count += rows.len() as u64;
+        for &row in rows.iter().take(SKIPPED_KEPT_MAX.saturating_sub(self.missing.len())) {
+            let place = Place::Row(first_row + row as u64 + 1);
+            self.missing.push(InputError::whole(file, "a weight", "nothing").at(place, column));
+        }
+        if !rows.is_empty() && !matches!(missing, Missing::Weight(_)) {
+            self.retain(|row| rows.binary_search(&row).is_err());
+        }
+    }
+
     /// Edge `index` as text, for messages and tests: `source target weight`.
     pub fn describe(&self, index: usize, vertex: VertexType) -> Option<String> {
         let name = |words: &[u64], texts: &StrColumn| match vertex {
@@ -180,4 +240,12 @@ impl EdgeChunk {
         }
         Some(line)
     }
+}
+
+fn retain<T>(values: &mut Vec<T>, keep: impl Fn(usize) -> bool) {
+    let mut at = 0;
+    values.retain(|_| {
+        at += 1;
+        keep(at - 1)
+    });
 }

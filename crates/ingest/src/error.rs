@@ -63,13 +63,21 @@ impl InputError {
     }
 }
 
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole => f.write_str("the whole"),
+            Self::Line(line) => write!(f, "line {line}"),
+            Self::Row(row) => write!(f, "row {row}"),
+        }
+    }
+}
+
 impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
-        match self.place {
-            Place::Whole => {}
-            Place::Line(line) => write!(f, " line {line}")?,
-            Place::Row(row) => write!(f, " row {row}")?,
+        if self.place != Place::Whole {
+            write!(f, " {}", self.place)?;
         }
         if self.column > 0 {
             let comma = if self.place == Place::Whole { "" } else { "," };
@@ -84,6 +92,22 @@ impl fmt::Display for InputError {
 }
 
 impl std::error::Error for InputError {}
+
+/// The error for edges without a weight: how many, and the first places.
+#[must_use]
+pub fn missing_error(count: u64, first: &[InputError]) -> InputError {
+    let file = first.first().map_or("", |error| error.file.as_str());
+    let places: Vec<_> = first.iter().map(|error| error.place.to_string()).collect();
+    let more = if count > first.len() as u64 { ", …" } else { "" };
+    let edges = if count == 1 { "1 edge".to_owned() } else { format!("{count} edges") };
+    let found = format!("{edges} without one: {}{more}", places.join(", "));
+    let error = InputError::whole(file, "a weight for each edge", found);
+    let (place, column) = first.first().map_or((Place::Whole, 0), |e| (e.place, e.column));
+    error.at(place, column).hint(
+        "missing=1.0 gives such edges this weight, missing=\"skip\" leaves them out; in a shell \
+         --missing 1.0 or --missing skip",
+    )
+}
 
 /// Why reading stopped.
 #[derive(Debug)]

@@ -26,7 +26,9 @@ pub(crate) fn applies(dialect: &Dialect, quotes: bool) -> bool {
     // If more columns are allowed, the loop skips the rest of a line. With quotes in the chunk, the
     // newline that it finds may be inside of a quoted field.
     let rest = dialect.exact || !quotes;
-    dialect.vertex != VertexType::Str && first_two && third && rest
+    // A number with a decimal point would be read, though it is none with a decimal comma.
+    let points = dialect.decimal == b'.' || dialect.weight_type != WeightType::Float;
+    dialect.vertex != VertexType::Str && first_two && third && rest && points
 }
 
 /// Parses `bytes` from `at` to the end.
@@ -62,7 +64,7 @@ fn run<const SIGNED: bool, const WEIGHT: u8>(
     full_parser: &FullParser<'_>,
     out: &mut EdgeChunk,
 ) -> Result<(), InputError> {
-    match dialect.delimiter {
+    match dialect.syntax.delimiter {
         Delimiter::Byte(byte) => {
             let shape = Shape::<false> { byte, exact: dialect.exact };
             while at < bytes.len() {

@@ -11,7 +11,7 @@ use crate::{
     edges::SKIPPED_KEPT_MAX,
     error::{Place, show},
     number::{self, NumberError},
-    options::{OnError, VertexType, WeightType},
+    options::{Missing, OnError, VertexType, WeightType},
     scan::{self, Field, Form, Stop},
 };
 
@@ -53,6 +53,14 @@ struct Edge {
     weight: Option<Field>,
 }
 
+/// What became of a record.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pushed {
+    Edge,
+    /// Its weight is missing; it is appended only if the options give it a weight.
+    MissingWeight,
+}
+
 /// A weight of either type.
 #[derive(Clone, Copy)]
 enum Weight {
@@ -72,15 +80,16 @@ impl<'a> FullParser<'a> {
     /// # Errors
     /// The record is bad and [`OnError::Fail`] is set.
     pub(crate) fn record(&self, at: usize, out: &mut EdgeChunk) -> Result<usize, InputError> {
-        let delimiter = self.dialect.delimiter;
-        if (self.dialect.comments() && scan::is_comment(self.bytes, at))
-            || scan::is_blank_line(self.bytes, at, delimiter)
+        let syntax = self.dialect.syntax;
+        if (self.dialect.comments() && scan::is_comment(self.bytes, at, syntax))
+            || scan::is_blank_line(self.bytes, at, syntax)
         {
             return Ok(scan::next_line(self.bytes, at));
         }
         let (edge, next) = self.fields(at);
         match edge.and_then(|edge| self.push(&edge, out)) {
-            Ok(()) => Ok(next),
+            Ok(Pushed::Edge) => Ok(next),
+            Ok(Pushed::MissingWeight) => self.missing(at, out).map(|()| next),
             Err(bad) => self.fail(at, bad, out).map(|()| next),
         }
     }
@@ -88,13 +97,13 @@ impl<'a> FullParser<'a> {
     /// The fields of the edge in the record at `at`, and where the next record starts.
     fn fields(&self, at: usize) -> (Result<Edge, RecordError>, usize) {
         let dialect = self.dialect;
-        let blanks = dialect.delimiter == Delimiter::Whitespace;
+        let blanks = dialect.syntax.delimiter == Delimiter::Whitespace;
         let mut at = if blanks { scan::skip_blanks(self.bytes, at) } else { at };
         let (mut source, mut target, mut weight) = (None, None, None);
         let mut bad = None;
         let mut count = 0;
         loop {
-            let field = scan::field(self.bytes, at, dialect.delimiter);
+            let field = scan::field(self.bytes, at, dialect.syntax);
             if bad.is_none() {
                 bad = self.malformed(&field, count);
             }
@@ -137,7 +146,12 @@ impl<'a> FullParser<'a> {
                 text(),
                 "a quote inside quotes is written twice",
             ),
-            Form::Open => ("a closing quote", "the end of the file".to_owned(), "it opens here"),
+            Form::Open => (
+                "a closing quote",
+                "none".to_owned(),
+                "it opens here, and may reach over at most 100 lines; without quotes \
+                 (quote=None) it is an ordinary character",
+            ),
         };
         let (expected, hint) = (expected.to_owned(), Some(hint.to_owned()));
         Some(RecordError { column: Some(column), expected, found, hint })
@@ -152,25 +166,34 @@ impl<'a> FullParser<'a> {
 
     /// Converts the values and appends the edge. All are converted before any is appended, so that
     /// a bad record leaves nothing behind.
-    fn push(&self, edge: &Edge, out: &mut EdgeChunk) -> Result<(), RecordError> {
+    fn push(&self, edge: &Edge, out: &mut EdgeChunk) -> Result<Pushed, RecordError> {
         if self.dialect.vertex == VertexType::Str {
             let source = scan::unquote(self.bytes, &edge.source);
             let target = scan::unquote(self.bytes, &edge.target);
             let source = self.text(self.dialect.source, edge.source.form, &source)?;
             let target = self.text(self.dialect.target, edge.target.form, &target)?;
-            let weight = self.weight(edge)?;
-            out.src_str.push(source);
-            out.dst_str.push(target);
-            push_weight(weight, out);
-            return Ok(());
+            let (weight, pushed) = self.weight(edge)?;
+            if pushed == Pushed::Edge || self.keeps_missing() {
+                out.src_str.push(source);
+                out.dst_str.push(target);
+                push_weight(weight, out);
+            }
+            return Ok(pushed);
         }
         let source = self.word(self.dialect.source, &edge.source)?;
         let target = self.word(self.dialect.target, &edge.target)?;
-        let weight = self.weight(edge)?;
-        out.src.push(source);
-        out.dst.push(target);
-        push_weight(weight, out);
-        Ok(())
+        let (weight, pushed) = self.weight(edge)?;
+        if pushed == Pushed::Edge || self.keeps_missing() {
+            out.src.push(source);
+            out.dst.push(target);
+            push_weight(weight, out);
+        }
+        Ok(pushed)
+    }
+
+    /// Whether an edge without a weight gets one.
+    fn keeps_missing(&self) -> bool {
+        matches!(self.dialect.missing, Missing::Weight(_))
     }
 
     fn word(&self, column: usize, field: &Field) -> Result<u64, RecordError> {
@@ -197,17 +220,61 @@ impl<'a> FullParser<'a> {
         })
     }
 
-    fn weight(&self, edge: &Edge) -> Result<Weight, RecordError> {
+    fn weight(&self, edge: &Edge) -> Result<(Weight, Pushed), RecordError> {
         let (Some(field), Some(column)) = (edge.weight, self.dialect.weight) else {
-            return Ok(Weight::None);
+            return Ok((Weight::None, Pushed::Edge));
         };
         let text = scan::unquote(self.bytes, &field);
+        if number::is_null(&text, &self.dialect.null_values) {
+            let given = match self.dialect.missing {
+                Missing::Weight(weight) => weight,
+                Missing::Fail | Missing::Skip => self.dialect.default_weight,
+            };
+            let weight = match self.dialect.weight_type {
+                WeightType::None => return Ok((Weight::None, Pushed::Edge)),
+                WeightType::Float => Weight::Float(given),
+                // It was checked to be a whole number together with the options.
+                WeightType::Int => Weight::Int(given as i64),
+            };
+            return Ok((weight, Pushed::MissingWeight));
+        }
         let weight = match self.dialect.weight_type {
-            WeightType::None => return Ok(Weight::None),
-            WeightType::Float => number::parse_f64(&text).map(Weight::Float),
+            WeightType::None => return Ok((Weight::None, Pushed::Edge)),
+            WeightType::Float => {
+                number::parse_weight(&text, self.dialect.decimal).map(Weight::Float)
+            }
             WeightType::Int => number::parse_i64(&text, true).map(Weight::Int),
         };
-        weight.map_err(|wrong| RecordError::field(column, wrong, &text))
+        match weight {
+            Ok(weight) => Ok((weight, Pushed::Edge)),
+            Err(wrong) => Err(RecordError::field(column, wrong, &text)),
+        }
+    }
+
+    /// Counts an edge whose weight is missing. If bad records are skipped, it is one of them unless
+    /// the options say what happens to it.
+    fn missing(&self, at: usize, out: &mut EdgeChunk) -> Result<(), InputError> {
+        if self.dialect.missing == Missing::Fail && self.dialect.on_error == OnError::Skip {
+            let wrong = NumberError { expected: "a weight", hint: None };
+            return self.fail(
+                at,
+                RecordError::field(self.dialect.weight.unwrap_or(0), wrong, b""),
+                out,
+            );
+        }
+        out.missing_count += 1;
+        if out.missing.len() < SKIPPED_KEPT_MAX {
+            let column =
+                self.dialect.weight.map_or(0, |c| u32::try_from(c + 1).unwrap_or(u32::MAX));
+            let error = InputError::whole(&self.dialect.file, "a weight", "nothing");
+            out.missing.push(error.at(Place::Line(self.line_of(at)), column));
+        }
+        Ok(())
+    }
+
+    /// The number of the line at `at`. Reading good records needs no line numbers.
+    fn line_of(&self, at: usize) -> u64 {
+        self.first_line + memchr_iter(b'\n', &self.bytes[..at]).count() as u64
     }
 
     /// Counts the bad record as skipped, or fails with its error.
@@ -217,8 +284,7 @@ impl<'a> FullParser<'a> {
         if !keep {
             return Ok(());
         }
-        // Lines are counted only here: reading good records needs no line numbers.
-        let line = self.first_line + memchr_iter(b'\n', &self.bytes[..at]).count() as u64;
+        let line = self.line_of(at);
         let column = bad.column.map_or(0, |c| u32::try_from(c + 1).unwrap_or(u32::MAX));
         let error = InputError::whole(&self.dialect.file, bad.expected, bad.found);
         let error = InputError { hint: bad.hint, ..error.at(Place::Line(line), column) };

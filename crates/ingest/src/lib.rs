@@ -37,13 +37,20 @@
 
 #[cfg(feature = "arrow")]
 pub mod arrow_edges;
+mod bzip2;
 mod columns;
 mod decompress;
 mod dialect;
 mod edges;
 mod error;
 mod fast_path;
+mod foreign;
+mod formats;
 mod full_parser;
+mod guess;
+mod header;
+mod known_names;
+mod matrix_market;
 mod number;
 mod options;
 #[cfg(feature = "parquet")]
@@ -56,13 +63,19 @@ mod parse;
 mod scan;
 mod splitter;
 mod write;
+mod zip;
 
 pub use decompress::{Compression, decompressor};
-pub use dialect::{Delimiter, Dialect, SNIFF_BYTES, sniff};
+pub use dialect::{Delimiter, Dialect, SNIFF_BYTES, Syntax, sniff};
 pub use edges::{EdgeChunk, SKIPPED_KEPT_MAX, StrColumn, Weights};
-pub use error::{Error, InputError, Place};
+pub use error::{Error, InputError, Place, missing_error};
+pub use formats::{GraphFormat, GraphReader};
+pub use guess::guess_types;
+pub use matrix_market::Matrix;
 pub use number::{i64_to_word, word_to_i64};
-pub use options::{ColumnRef, Columns, EdgeOptions, OnError, TextOptions, VertexType, WeightType};
+pub use options::{
+    ColumnRef, Columns, EdgeOptions, Missing, OnError, TextOptions, VertexType, WeightType,
+};
 pub use parse::parse_chunk;
 pub use splitter::{CHUNK_BYTES, Chunk, RECORD_BYTES_MAX, Splitter};
 pub use write::TextEdgeWriter;

@@ -195,6 +195,51 @@ pub(crate) fn parse_f64(text: &[u8]) -> Result<f64, NumberError> {
     Ok(value)
 }
 
+/// Parses the weight of an edge: a finite float, an infinity, or `NaN` in this spelling, which
+/// writers that can write null use for the value. Other spellings of NaN are those of a missing
+/// value, see [`is_null`].
+pub(crate) fn parse_weight(text: &[u8], decimal: u8) -> Result<f64, NumberError> {
+    let text = text.trim_ascii();
+    let finite = match decimal {
+        b'.' => parse_f64(text),
+        mark => parse_f64(&with_point(text, mark)),
+    };
+    finite.or_else(|wrong| {
+        let (sign, name) = match text.first() {
+            Some(b'-') => (-1.0, &text[1..]),
+            Some(b'+') => (1.0, &text[1..]),
+            _ => (1.0, text),
+        };
+        match name {
+            b"NaN" => Ok(f64::NAN),
+            _ if name.eq_ignore_ascii_case(b"inf") => Ok(sign * f64::INFINITY),
+            _ if name.eq_ignore_ascii_case(b"infinity") => Ok(sign * f64::INFINITY),
+            _ => Err(wrong),
+        }
+    })
+}
+
+/// The number with a point as decimal mark. A point in it makes it invalid.
+fn with_point(text: &[u8], mark: u8) -> Vec<u8> {
+    let exchange = |&byte: &u8| match byte {
+        b'.' => b'x',
+        _ if byte == mark => b'.',
+        _ => byte,
+    };
+    text.iter().map(exchange).collect()
+}
+
+/// Spellings of a missing value, in lower case. `NaN` in exactly this case is a value.
+const NULLS: [&str; 10] = ["", "na", "n/a", "#n/a", "<na>", "null", "none", "nan", "-nan", "\\n"];
+
+/// Whether a field is a spelling of a missing value.
+pub(crate) fn is_null(text: &[u8], more: &[String]) -> bool {
+    let text = text.trim_ascii();
+    let short = text.len() <= 5 && text != b"NaN";
+    (short && NULLS.iter().any(|null| text.eq_ignore_ascii_case(null.as_bytes())))
+        || more.iter().any(|null| null.as_bytes() == text)
+}
+
 /// `None`: there are other bytes than digits. `Some(None)`: the number exceeds 2^64 - 1.
 fn all_digits(text: &[u8]) -> Option<Option<u64>> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {

@@ -24,6 +24,20 @@ pub enum WeightType {
     Int,
 }
 
+/// The types of an edge's columns for the report: `u64, u64, float64`.
+pub(crate) fn describe_types(vertex: VertexType, weight: WeightType) -> String {
+    let vertex = match vertex {
+        VertexType::U64 => "u64",
+        VertexType::I64 => "i64",
+        VertexType::Str => "str",
+    };
+    match weight {
+        WeightType::None => format!("{vertex}, {vertex}"),
+        WeightType::Float => format!("{vertex}, {vertex}, float64"),
+        WeightType::Int => format!("{vertex}, {vertex}, int64"),
+    }
+}
+
 /// Whether a bad record fails the parse or is skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnError {
@@ -31,6 +45,18 @@ pub enum OnError {
     #[default]
     Fail,
     /// The record is counted and skipped; each chunk keeps the messages of its first few.
+    Skip,
+}
+
+/// What happens to an edge whose weight is missing: a null, an empty field, or a spelling of null.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Missing {
+    /// The import fails. Its error counts the missing weights and names the first places.
+    #[default]
+    Fail,
+    /// The edge gets this weight. For [`WeightType::Int`] it must be a whole number.
+    Weight(f64),
+    /// The edge is left out.
     Skip,
 }
 
@@ -64,9 +90,11 @@ pub struct EdgeOptions {
     pub vertex: VertexType,
     /// The type of the weight.
     pub weight: WeightType,
-    /// The weight of an edge whose input has no weight column, or a null in it. For
-    /// [`WeightType::Int`] it must be a whole number.
+    /// The weight of an edge whose input has no weight column. For [`WeightType::Int`] it must be a
+    /// whole number.
     pub default_weight: f64,
+    /// What happens to an edge whose weight is missing.
+    pub missing: Missing,
 }
 
 impl Default for EdgeOptions {
@@ -76,12 +104,13 @@ impl Default for EdgeOptions {
             vertex: VertexType::U64,
             weight: WeightType::None,
             default_weight: 1.0,
+            missing: Missing::Fail,
         }
     }
 }
 
 /// Options for text. The default detects everything.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TextOptions {
     /// The delimiter of columns; `None` detects a comma, tab, semicolon, bar or white space. A
     /// space means runs of spaces and tabs.
@@ -92,4 +121,32 @@ pub struct TextOptions {
     pub edges: EdgeOptions,
     /// Whether a bad record fails the parse or is skipped.
     pub on_error: OnError,
+    /// Whether `"` at the start of a field opens a quoted field. Without quotes it is an ordinary
+    /// character.
+    pub quotes: bool,
+    /// Lines at the start that are skipped, before anything is detected.
+    pub skip_rows: u64,
+    /// The character that starts a line of comment. `None`: `#` and `%`; for string vertices only
+    /// before the first record.
+    pub comment: Option<u8>,
+    /// The decimal mark of weights, `.` or `,`.
+    pub decimal: u8,
+    /// Spellings of a missing value, in addition to the usual ones.
+    pub null_values: Vec<String>,
+}
+
+impl Default for TextOptions {
+    fn default() -> Self {
+        Self {
+            delimiter: None,
+            header: None,
+            edges: EdgeOptions::default(),
+            on_error: OnError::Fail,
+            quotes: true,
+            skip_rows: 0,
+            comment: None,
+            decimal: b'.',
+            null_values: Vec::new(),
+        }
+    }
 }

@@ -10,6 +10,7 @@ use std::{
     sync::Arc,
 };
 
+use arrow_schema::Schema;
 use bytes::Bytes;
 use parquet::{
     arrow::{
@@ -25,6 +26,7 @@ use parquet::{
         metadata::ColumnChunkMetaData,
         properties::WriterProperties,
         reader::{ChunkReader, Length},
+        statistics::Statistics,
     },
     schema::types::ColumnPath,
 };
@@ -162,7 +164,8 @@ impl<R: ChunkReader + 'static> ParquetEdges<R> {
             ArrowReaderMetadata::load(&Shared(Arc::clone(&reader)), arrow)
                 .map_err(|error| wrong(file, error))
         })?;
-        let at = positions(metadata.schema(), file, options)?;
+        let schema = with_pandas(&metadata);
+        let at = positions(&schema, file, options)?;
         let mut wanted = vec![at.source, at.target];
         wanted.extend(at.weight);
         wanted.sort_unstable();
@@ -178,6 +181,14 @@ impl<R: ChunkReader + 'static> ParquetEdges<R> {
         }
         let (file, options) = (file.to_owned(), options.clone());
         Ok(Self { reader, file, metadata, options, at, mask, wanted, first_rows, rows })
+    }
+
+    /// What was detected, for the report.
+    ///
+    /// # Errors
+    /// None; the columns were found by [`ParquetEdges::open`].
+    pub fn describe(&self) -> Result<Vec<(&'static str, String)>, InputError> {
+        arrow_edges::describe(&with_pandas(&self.metadata), &self.file, &self.options)
     }
 
     /// The number of row groups.
@@ -247,6 +258,57 @@ impl<R: ChunkReader + 'static> ParquetEdges<R> {
                 .build()
                 .map_err(|error| wrong(&self.file, error))?;
         Ok(GroupReader { batches, first_row })
+    }
+}
+
+/// The types of vertices and weights of a Parquet file, for a graph that does not exist yet; see
+/// [`arrow_edges::types_of`]. Signed vertices are unsigned if the statistics say that none is
+/// negative.
+///
+/// # Errors
+/// As [`ParquetEdges::open`].
+pub fn types_of<R: ChunkReader + 'static>(
+    reader: R,
+    file: &str,
+    options: &EdgeOptions,
+) -> Result<(VertexType, WeightType), Error> {
+    let arrow = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let metadata = guard(file, || {
+        ArrowReaderMetadata::load(&reader, arrow).map_err(|error| wrong(file, error))
+    })?;
+    let schema = with_pandas(&metadata);
+    let (vertex, weight) = arrow_edges::types_of(&schema, file, options)?;
+    let weighted = EdgeOptions { weight: WeightType::Float, ..options.clone() };
+    let at = positions(&schema, file, &weighted)?;
+    let is_unsigned = |column: usize| {
+        metadata.metadata().row_groups().iter().all(|group| {
+            let leaf = group
+                .columns()
+                .get(column)
+                .filter(|_| group.columns().len() == schema.fields().len());
+            match leaf.and_then(|leaf| leaf.statistics()) {
+                Some(Statistics::Int64(of)) => of.min_opt().is_some_and(|&min| min >= 0),
+                Some(Statistics::Int32(of)) => of.min_opt().is_some_and(|&min| min >= 0),
+                _ => false,
+            }
+        })
+    };
+    match vertex {
+        VertexType::I64 if is_unsigned(at.source) && is_unsigned(at.target) => {
+            Ok((VertexType::U64, weight))
+        }
+        _ => Ok((vertex, weight)),
+    }
+}
+
+/// The schema, with what pandas says about its index.
+fn with_pandas(metadata: &ArrowReaderMetadata) -> Schema {
+    let schema = metadata.schema().as_ref().clone();
+    let pairs = metadata.metadata().file_metadata().key_value_metadata();
+    let pandas = pairs.and_then(|pairs| pairs.iter().find(|pair| pair.key == "pandas"));
+    match pandas.and_then(|pair| pair.value.clone()) {
+        Some(text) => schema.with_metadata([("pandas".to_owned(), text)]),
+        None => schema,
     }
 }
 

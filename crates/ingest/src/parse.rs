@@ -23,7 +23,7 @@ pub fn parse_chunk(
     let first_byte = usize::try_from(chunk.first_byte).unwrap_or(usize::MAX);
     let start = dialect.data_start.saturating_sub(first_byte).min(bytes.len());
     let full_parser = FullParser::new(dialect, bytes, chunk.first_line);
-    let quotes = memchr(b'"', bytes).is_some();
+    let quotes = dialect.syntax.quotes && memchr(b'"', bytes).is_some();
     reserve(dialect, bytes, out);
     if fast_path::applies(dialect, quotes) {
         fast_path::parse(dialect, bytes, start, &full_parser, out)?;
@@ -31,7 +31,10 @@ pub fn parse_chunk(
         parse_fully(bytes, start, &full_parser, out)?;
     }
     out.fill_weights(dialect.default_weight);
-    Ok(())
+    match &dialect.matrix {
+        Some(matrix) => matrix.complete(dialect, out),
+        None => Ok(()),
+    }
 }
 
 fn parse_fully(
@@ -62,7 +65,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Delimiter, OnError, VertexType, WeightType};
+    use crate::{Delimiter, Missing, OnError, Syntax, VertexType, WeightType};
 
     fn dialect(
         delimiter: Delimiter,
@@ -74,7 +77,7 @@ mod tests {
         let weight = (weight_type != WeightType::None).then_some(2);
         Dialect {
             file: "edges".to_owned(),
-            delimiter,
+            syntax: Syntax { delimiter, quotes: true, comment: None },
             names: None,
             columns: if weight.is_some() { 3 } else { 2 },
             source: usize::from(swapped),
@@ -84,6 +87,12 @@ mod tests {
             vertex,
             weight_type,
             default_weight: 1.0,
+            missing: Missing::Fail,
+            decimal: b'.',
+            null_values: Vec::new(),
+            is_of_vertices: false,
+            matrix: None,
+            detected: Vec::new(),
             on_error: OnError::Skip,
             data_start: 0,
         }

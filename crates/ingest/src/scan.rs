@@ -6,10 +6,16 @@
 //! 1. A quote opens only at the start of a field; elsewhere it is an ordinary character.
 //! 2. Inside quotes, two quotes are one character, and a single one closes.
 //! 3. Text between a closing quote and the delimiter is an error of this record, never of the next.
+//! 4. A quote that does not close within [`QUOTE_LINES_MAX`] lines, or closes on a later line
+//!    inside of a field, spoils only the line on which it opens.
 
-use memchr::{memchr, memchr3};
+use memchr::{memchr, memchr_iter, memchr3};
 
-use crate::dialect::Delimiter;
+use crate::dialect::{Delimiter, Syntax};
+
+/// Newlines that a quoted field may hold. Without a bound, one quote too many would take the rest
+/// of the file.
+pub(crate) const QUOTE_LINES_MAX: usize = 100;
 
 /// How a field is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +28,7 @@ pub(crate) enum Form {
     Escaped,
     /// There is text after the closing quote; the span is the whole field.
     Tail,
-    /// The quote does not close before the bytes end.
+    /// The quote does not close; the field is the rest of its line.
     Open,
 }
 
@@ -63,17 +69,21 @@ pub(crate) fn next_line(bytes: &[u8], at: usize) -> usize {
 }
 
 /// Whether the line at `at` is empty or holds only spaces.
-pub(crate) fn is_blank_line(bytes: &[u8], mut at: usize, delimiter: Delimiter) -> bool {
-    let tabs = delimiter != Delimiter::Byte(b'\t');
+pub(crate) fn is_blank_line(bytes: &[u8], mut at: usize, syntax: Syntax) -> bool {
+    let tabs = syntax.delimiter != Delimiter::Byte(b'\t');
     while bytes.get(at).is_some_and(|&b| b == b' ' || (tabs && b == b'\t')) {
         at += 1;
     }
     line_end(bytes, at).is_some()
 }
 
-/// Whether `#` or `%` is at `at`.
-pub(crate) fn is_comment(bytes: &[u8], at: usize) -> bool {
-    matches!(bytes.get(at), Some(b'#' | b'%'))
+/// Whether a comment starts at `at`.
+pub(crate) fn is_comment(bytes: &[u8], at: usize, syntax: Syntax) -> bool {
+    match (syntax.comment, bytes.get(at)) {
+        (None, Some(b'#' | b'%')) => true,
+        (Some(mark), Some(&found)) => mark == found,
+        _ => false,
+    }
 }
 
 /// Where the next line starts, if the line ends at `at`: at a newline, at a carriage return and
@@ -93,11 +103,14 @@ fn line_end(bytes: &[u8], at: usize) -> Option<(Stop, usize)> {
 
 /// The field that starts at `at`, which must not be past the end of `bytes`. For
 /// [`Delimiter::Whitespace`] the caller has skipped the blanks before it.
-pub(crate) fn field(bytes: &[u8], at: usize, delimiter: Delimiter) -> Field {
-    if bytes.get(at) == Some(&b'"') {
-        quoted(bytes, at, delimiter)
+///
+/// [`Form::Open`] with [`Stop::Input`]: the bytes end before it is certain that the quote does not
+/// close.
+pub(crate) fn field(bytes: &[u8], at: usize, syntax: Syntax) -> Field {
+    if syntax.quotes && bytes.get(at) == Some(&b'"') {
+        quoted(bytes, at, syntax.delimiter)
     } else {
-        bare(bytes, at, delimiter)
+        bare(bytes, at, syntax.delimiter)
     }
 }
 
@@ -121,12 +134,18 @@ fn quoted(bytes: &[u8], at: usize, delimiter: Delimiter) -> Field {
     let start = at + 1;
     let mut form = Form::Quoted;
     let mut end = start;
+    let mut lines = 0;
     loop {
-        let Some(n) = memchr(b'"', &bytes[end..]) else {
-            let end = bytes.len();
-            return Field { start, end, form: Form::Open, stop: Stop::Input, next: end };
-        };
-        end += n;
+        let found = memchr(b'"', &bytes[end..]);
+        let until = found.map_or(bytes.len(), |n| end + n);
+        lines += memchr_iter(b'\n', &bytes[end..until]).take(QUOTE_LINES_MAX + 1).count();
+        if lines > QUOTE_LINES_MAX {
+            return open(bytes, at, Stop::Newline);
+        }
+        if found.is_none() {
+            return open(bytes, at, Stop::Input);
+        }
+        end = until;
         if bytes.get(end + 1) != Some(&b'"') {
             break;
         }
@@ -139,12 +158,22 @@ fn quoted(bytes: &[u8], at: usize, delimiter: Delimiter) -> Field {
         (Some(&b), Delimiter::Whitespace) if is_blank(b) => true,
         _ => line_end(bytes, after).is_some(),
     };
+    if !delimited && lines > 0 {
+        return open(bytes, at, Stop::Newline);
+    }
     if !delimited {
         let tail = bare(bytes, after, delimiter);
         return Field { start: at, form: Form::Tail, ..tail };
     }
     let (stop, next) = after_field(bytes, after, delimiter);
     Field { start, end, form, stop, next }
+}
+
+/// A field whose quote does not close: the rest of its line.
+fn open(bytes: &[u8], start: usize, stop: Stop) -> Field {
+    let next = next_line(bytes, start);
+    let end = next - usize::from(next > start && bytes[next - 1] == b'\n');
+    Field { start, end, form: Form::Open, stop, next }
 }
 
 /// What ends the field before `at`, and where the next field or line starts.
@@ -160,18 +189,14 @@ fn after_field(bytes: &[u8], at: usize, delimiter: Delimiter) -> (Stop, usize) {
 }
 
 /// Where the record (or comment, or blank line) at `at` ends, or `None` where the bytes end first.
-pub(crate) fn record_end(
-    bytes: &[u8],
-    at: usize,
-    delimiter: Delimiter,
-    comments: bool,
-) -> Option<usize> {
-    if (comments && is_comment(bytes, at)) || is_blank_line(bytes, at, delimiter) {
+pub(crate) fn record_end(bytes: &[u8], at: usize, syntax: Syntax, comments: bool) -> Option<usize> {
+    if (comments && is_comment(bytes, at, syntax)) || is_blank_line(bytes, at, syntax) {
         return memchr(b'\n', &bytes[at..]).map(|n| at + n + 1);
     }
-    let mut at = if delimiter == Delimiter::Whitespace { skip_blanks(bytes, at) } else { at };
+    let blanks = syntax.delimiter == Delimiter::Whitespace;
+    let mut at = if blanks { skip_blanks(bytes, at) } else { at };
     loop {
-        let field = field(bytes, at, delimiter);
+        let field = field(bytes, at, syntax);
         match field.stop {
             Stop::Delimiter => at = field.next,
             Stop::Newline => return Some(field.next),
@@ -203,7 +228,7 @@ pub(crate) fn needs_quotes(text: &[u8], delimiter: u8) -> bool {
         || text.contains(&delimiter)
         // A space as delimiter means runs of spaces and tabs.
         || (delimiter == b' ' && text.contains(&b'\t'))
-        || is_comment(text, 0)
+        || matches!(text.first(), Some(b'#' | b'%'))
         || text.starts_with(b"\xef\xbb\xbf")
         || text.first().is_some_and(u8::is_ascii_whitespace)
         || text.last().is_some_and(u8::is_ascii_whitespace)

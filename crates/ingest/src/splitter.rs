@@ -11,7 +11,7 @@
 //! 3. A chunk is larger than requested only if its first record is. It is then less than twice as
 //!    large as this record.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use memchr::{memchr, memchr_iter, memrchr};
 
@@ -87,6 +87,11 @@ impl<R: Read> Splitter<R> {
         self.pending = pending;
         filled?;
         Ok(&self.pending)
+    }
+
+    /// The rest of the stream, from the bytes of [`Splitter::head`] on.
+    pub fn into_reader(self) -> impl Read {
+        io::Cursor::new(self.pending).chain(self.reader)
     }
 
     /// The next chunk, in `buffer`'s memory; `None` at the end of the stream.
@@ -170,6 +175,9 @@ impl<R: Read> Splitter<R> {
 /// The end of the last complete record in `bytes`, which start with a record; 0 if there is none.
 fn last_boundary(bytes: &[u8], dialect: &Dialect) -> usize {
     let mut at = 0;
+    if !dialect.syntax.quotes {
+        return memrchr(b'\n', bytes).map_or(0, |n| n + 1);
+    }
     loop {
         let line_after = |newline: Option<usize>| newline.map_or(at, |n| at + n + 1);
         let Some(quote) = memchr(b'"', &bytes[at..]) else {
@@ -177,7 +185,7 @@ fn last_boundary(bytes: &[u8], dialect: &Dialect) -> usize {
         };
         // Before the quote, every newline ends a record.
         let line = line_after(memrchr(b'\n', &bytes[at..at + quote]));
-        match scan::record_end(bytes, line, dialect.delimiter, dialect.comments()) {
+        match scan::record_end(bytes, line, dialect.syntax, dialect.comments()) {
             Some(end) => at = end,
             None => return line,
         }

@@ -4,6 +4,7 @@ use crate::blobs::Blobs;
 use crate::counters::Counters;
 use crate::error::{OrRaise, check_process, invalid};
 use crate::graph::Graph;
+use crate::import::{self, Arguments, ImportReport};
 use crate::relation::Relation;
 use crate::result::{QueryResult, run_options};
 use crate::result_stream::ResultStream;
@@ -179,6 +180,60 @@ impl Database {
             database.graph(name, options)
         });
         Ok(Graph::new(graph.or_raise()?, database.clone()))
+    }
+
+    #[pyo3(signature = (name, source, *, vertex=None, weight=None, columns=None, delimiter=None,
+                        header=None, on_error="fail", missing=None, quote="\"", skip_rows=0,
+                        comment=None, decimal=".", null_values=None, progress=None))]
+    #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
+    fn import_graph(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        source: &Bound<'_, PyAny>,
+        vertex: Option<&str>,
+        weight: Option<&str>,
+        columns: Option<&Bound<'_, PyAny>>,
+        delimiter: Option<&str>,
+        header: Option<bool>,
+        on_error: &str,
+        missing: Option<&Bound<'_, PyAny>>,
+        quote: Option<&str>,
+        skip_rows: u64,
+        comment: Option<&str>,
+        decimal: &str,
+        null_values: Option<Vec<String>>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<ImportReport> {
+        let database = self.db()?;
+        let weight = match weight {
+            None => None,
+            Some("none") => Some(WeightType::None),
+            Some("float64" | "float") => Some(WeightType::Float),
+            Some("int64" | "int") => Some(WeightType::Int),
+            Some(other) => {
+                let what = format!("weight is \"float64\", \"int64\" or \"none\", not {other:?}");
+                return Err(invalid(&what));
+            }
+        };
+        let types = (key_type("vertex", vertex)?, weight);
+        let (on_error, decimal) = (Some(on_error), Some(decimal));
+        let no_quotes = import::no_quotes(quote)?;
+        let options = Arguments {
+            columns,
+            delimiter,
+            header,
+            on_error,
+            missing,
+            no_quotes,
+            skip_rows,
+            comment,
+            decimal,
+            null_values,
+        };
+        let options = options.options()?;
+        let source = crate::edge_source::source(source)?;
+        import::into_graph(py, database, name, source, types, options, progress)
     }
 
     #[pyo3(signature = (name, *, key=None))]

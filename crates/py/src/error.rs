@@ -37,7 +37,9 @@ pub(crate) fn raise(error: Error) -> PyErr {
         let place = place.map(|input| (input.line(), input.column));
         let script = error.cause::<quipu::ScriptError>().and_then(quipu::ScriptError::place);
         let place = place.or(script.map(|(line, column)| (line.into(), column)));
-        let made = make(py, class_name(error.kind()), &error.to_string(), place);
+        let is_missing = error.cause::<env::EnvError>().is_some_and(env::EnvError::is_not_found);
+        let class = if is_missing { "MissingFileError" } else { class_name(error.kind()) };
+        let made = make(py, class, &error.to_string(), place);
         let made = made.and_then(|exception| {
             if let Some(check) = quipu::Check::of_error(&error) {
                 exception.value(py).setattr("problems", crate::repair::problems(py, check)?)?;

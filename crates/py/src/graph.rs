@@ -6,8 +6,10 @@
 //! (`gil.rs`). Every `_many` call, scan and import releases it.
 
 use crate::arrays::{self, EdgeArrays};
+use crate::edge_source;
 use crate::error::{OrRaise, check_process};
 use crate::gil;
+use crate::import::{self, Arguments, ImportReport};
 use crate::table::Table;
 use crate::vertices::{self, vertex};
 use env::Own;
@@ -472,53 +474,84 @@ impl Graph {
     // --- import and export ---------------------------------------------------------------------
 
     #[pyo3(signature = (path, *, columns=None, delimiter=None, header=None, on_error="fail",
-                        progress=None))]
+                        missing=None, quote="\"", skip_rows=0, comment=None, decimal=".",
+                        null_values=None, progress=None))]
     #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
     fn import_csv(
         &self,
         py: Python<'_>,
-        path: std::path::PathBuf,
+        path: &Bound<'_, PyAny>,
         columns: Option<&Bound<'_, PyAny>>,
         delimiter: Option<&str>,
         header: Option<bool>,
         on_error: &str,
+        missing: Option<&Bound<'_, PyAny>>,
+        quote: Option<&str>,
+        skip_rows: u64,
+        comment: Option<&str>,
+        decimal: &str,
+        null_values: Option<Vec<String>>,
         progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<crate::import::ImportReport> {
-        let graph = self.graph()?;
-        let options = crate::import::text_options(graph, columns, delimiter, header, on_error)?;
-        crate::import::csv(py, self, &path, options, progress)
+    ) -> PyResult<ImportReport> {
+        self.graph()?;
+        let (on_error, decimal) = (Some(on_error), Some(decimal));
+        let no_quotes = import::no_quotes(quote)?;
+        let options = Arguments {
+            columns,
+            delimiter,
+            header,
+            on_error,
+            missing,
+            no_quotes,
+            skip_rows,
+            comment,
+            decimal,
+            null_values,
+        };
+        let options = options.options()?;
+        import::from_source(py, self, edge_source::files_of(path)?, options, progress)
     }
 
-    #[pyo3(signature = (path, *, progress=None))]
+    #[pyo3(signature = (path, *, columns=None, missing=None, progress=None))]
     fn import_parquet(
         &self,
         py: Python<'_>,
-        path: std::path::PathBuf,
+        path: &Bound<'_, PyAny>,
+        columns: Option<&Bound<'_, PyAny>>,
+        missing: Option<&Bound<'_, PyAny>>,
         progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<crate::import::ImportReport> {
-        crate::import::parquet(py, self, &path, progress)
+    ) -> PyResult<ImportReport> {
+        self.graph()?;
+        let options = Arguments { columns, missing, ..Arguments::default() }.options()?;
+        import::from_source(py, self, edge_source::files_of(path)?, options, progress)
     }
 
-    #[pyo3(signature = (table, *, progress=None))]
+    #[pyo3(signature = (table, *, columns=None, missing=None, progress=None))]
     fn import_arrow(
         &self,
         py: Python<'_>,
         table: &Bound<'_, PyAny>,
+        columns: Option<&Bound<'_, PyAny>>,
+        missing: Option<&Bound<'_, PyAny>>,
         progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<crate::import::ImportReport> {
-        crate::import::arrow(py, self, table, progress)
+    ) -> PyResult<ImportReport> {
+        self.graph()?;
+        let options = Arguments { columns, missing, ..Arguments::default() }.options()?;
+        let table = edge_source::EdgeSource::Table(edge_source::table(table)?);
+        import::from_source(py, self, table, options, progress)
     }
 
-    #[pyo3(signature = (us, vs, ws=None, *, progress=None))]
+    #[pyo3(signature = (us, vs, ws=None, *, missing=None, progress=None))]
     fn import_arrays(
         &self,
         py: Python<'_>,
         us: &Bound<'_, PyAny>,
         vs: &Bound<'_, PyAny>,
         ws: Option<&Bound<'_, PyAny>>,
+        missing: Option<&Bound<'_, PyAny>>,
         progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<crate::import::ImportReport> {
-        crate::import::arrays(py, self, us, vs, ws, progress)
+    ) -> PyResult<ImportReport> {
+        import::arrays(py, self, us, vs, ws, missing, progress)
     }
 
     fn export_parquet(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<u64> {
@@ -530,8 +563,20 @@ impl Graph {
 
     fn export_csv(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<u64> {
         let graph = self.graph()?;
+        // The name chooses tabs, spaces or commas; text is what was asked for.
+        let format = match quipu::ExportFormat::of(&path) {
+            Some(format @ quipu::ExportFormat::Text(_)) => format,
+            _ => quipu::ExportFormat::Text(b','),
+        };
         crate::import::interruptible(py, |go_on| {
-            quipu::export_file(graph, &path, quipu::ExportFormat::Text(b','), &|_| go_on())
+            quipu::export_file(graph, &path, format, &|_| go_on())
+        })
+    }
+
+    fn export_arrow(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<u64> {
+        let graph = self.graph()?;
+        crate::import::interruptible(py, |go_on| {
+            quipu::export_file(graph, &path, quipu::ExportFormat::Arrow, &|_| go_on())
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Imports of edges into a graph: options, progress, Ctrl-C, and the report. `graph.rs` calls it.
 //! Other long calls use [`interruptible`] too.
 
+use crate::edge_source::{self, EdgeSource};
 use crate::error::{OrRaise, invalid};
 use crate::exits;
 use crate::graph::Graph;
@@ -10,10 +11,9 @@ use env::sync::Mutex;
 use py_guard::{documented, guarded};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use quipu::ingest::{ColumnRef, Columns, OnError, TextOptions};
-use quipu::{ErrorKind, ImportOptions, ImportProgress};
+use quipu::ingest::{ColumnRef, Columns, Missing, OnError, TextOptions};
+use quipu::{GraphOptions, ImportOptions, ImportProgress, VertexType, WeightType};
 use std::io::{IsTerminal, Write};
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -22,13 +22,16 @@ const STEP_MS: u64 = 100;
 
 /// Edges and lines that an import read, wrote and skipped.
 #[documented]
-#[pyclass(module = "quipu", frozen, weakref, get_all)]
+#[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct ImportReport {
     edges: u64,
     rows: u64,
     duplicates: u64,
     skipped: u64,
     skipped_lines: Vec<String>,
+    missing: u64,
+    detected: Vec<(&'static str, String)>,
+    notes: Vec<String>,
     seconds: f64,
     bytes_read: u64,
     bytes_written: u64,
@@ -38,16 +41,85 @@ pub(crate) struct ImportReport {
 #[guarded]
 #[pymethods]
 impl ImportReport {
+    #[getter]
+    fn edges(&self) -> u64 {
+        self.edges
+    }
+
+    #[getter]
+    fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    #[getter]
+    fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    #[getter]
+    fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    #[getter]
+    fn skipped_lines(&self) -> Vec<String> {
+        self.skipped_lines.clone()
+    }
+
+    #[getter]
+    fn missing(&self) -> u64 {
+        self.missing
+    }
+
+    #[getter]
+    fn detected<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let detected = PyDict::new(py);
+        for (key, value) in &self.detected {
+            detected.set_item(key, value)?;
+        }
+        Ok(detected)
+    }
+
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+
+    #[getter]
+    fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    #[getter]
+    fn bytes_read(&self) -> u64 {
+        self.bytes_read
+    }
+
+    #[getter]
+    fn bytes_written(&self) -> u64 {
+        self.bytes_written
+    }
+
     fn __repr__(&self) -> String {
-        format!(
-            "ImportReport(edges={}, duplicates={}, skipped={}, seconds={:.3}, bytes_read={}, bytes_written={})",
+        let mut text = format!(
+            "ImportReport(edges={}, duplicates={}, skipped={}, missing={}, seconds={:.3}, \
+             bytes_read={}, bytes_written={})",
             self.edges,
             self.duplicates,
             self.skipped,
+            self.missing,
             self.seconds,
             self.bytes_read,
             self.bytes_written
-        )
+        );
+        let said = self.detected.iter().map(|(key, value)| format!("{key}: {value}"));
+        let said: Vec<_> =
+            said.chain(self.notes.iter().map(|note| format!("note: {note}"))).collect();
+        for line in said {
+            text.push_str("\n  ");
+            text.push_str(&line);
+        }
+        text
     }
 }
 
@@ -59,6 +131,9 @@ impl From<quipu::ImportReport> for ImportReport {
             duplicates: report.duplicates,
             skipped: report.skipped,
             skipped_lines: report.skipped_lines.iter().map(ToString::to_string).collect(),
+            missing: report.missing,
+            detected: report.detected,
+            notes: report.notes,
             seconds: report.seconds,
             bytes_read: report.bytes_read,
             bytes_written: report.bytes_written,
@@ -66,40 +141,95 @@ impl From<quipu::ImportReport> for ImportReport {
     }
 }
 
-/// Options of a text import from keyword arguments.
-pub(crate) fn text_options(
-    _graph: &quipu::Graph,
-    columns: Option<&Bound<'_, PyAny>>,
-    delimiter: Option<&str>,
-    header: Option<bool>,
-    on_error: &str,
-) -> PyResult<TextOptions> {
-    let mut options = TextOptions { header, ..TextOptions::default() };
-    options.delimiter = match delimiter.map(str::as_bytes) {
-        None => None,
-        Some(&[byte]) => Some(byte),
-        Some(_) => return Err(invalid("a delimiter is one ASCII character")),
-    };
-    options.on_error = match on_error {
-        "fail" => OnError::Fail,
-        "skip" => OnError::Skip,
-        other => return Err(invalid(&format!("on_error is \"fail\" or \"skip\", not {other:?}"))),
-    };
-    if let Some(columns) = columns {
-        let columns: Vec<Bound<'_, PyAny>> = columns.extract()?;
-        let mut columns = columns.iter().map(|column| {
-            column
-                .extract::<usize>()
-                .map(ColumnRef::Index)
-                .or_else(|_| column.extract::<String>().map(ColumnRef::Name))
-        });
-        let (Some(source), Some(target)) = (columns.next(), columns.next()) else {
-            return Err(invalid("columns names the source, the target and perhaps the weight"));
+/// Keyword arguments of an import, as Python gives them.
+#[derive(Default)]
+pub(crate) struct Arguments<'a, 'py> {
+    pub(crate) columns: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) delimiter: Option<&'a str>,
+    pub(crate) header: Option<bool>,
+    pub(crate) on_error: Option<&'a str>,
+    pub(crate) missing: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) no_quotes: bool,
+    pub(crate) skip_rows: u64,
+    pub(crate) comment: Option<&'a str>,
+    pub(crate) decimal: Option<&'a str>,
+    pub(crate) null_values: Option<Vec<String>>,
+}
+
+impl Arguments<'_, '_> {
+    pub(crate) fn options(self) -> PyResult<ImportOptions> {
+        let mut text = TextOptions { header: self.header, ..TextOptions::default() };
+        text.delimiter = self.delimiter.map(|d| one_byte("a delimiter", d)).transpose()?;
+        text.on_error = match self.on_error {
+            None | Some("fail") => OnError::Fail,
+            Some("skip") => OnError::Skip,
+            Some(other) => {
+                let what = format!("on_error is \"fail\" or \"skip\", not {other:?}");
+                return Err(invalid(&what));
+            }
         };
-        let weight = columns.next().transpose()?;
-        options.edges.columns = Some(Columns { source: source?, target: target?, weight });
+        text.edges.columns = self.columns.map(columns).transpose()?;
+        text.edges.missing = missing(self.missing)?;
+        text.quotes = !self.no_quotes;
+        text.skip_rows = self.skip_rows;
+        text.comment = self.comment.map(|c| one_byte("a comment's mark", c)).transpose()?;
+        text.decimal = match self.decimal {
+            None | Some(".") => b'.',
+            Some(",") => b',',
+            Some(other) => {
+                return Err(invalid(&format!("decimal is \".\" or \",\", not {other:?}")));
+            }
+        };
+        text.null_values = self.null_values.unwrap_or_default();
+        Ok(ImportOptions { text, ..ImportOptions::default() })
     }
-    Ok(options)
+}
+
+/// Whether quotes are ordinary characters, by the argument `quote`.
+pub(crate) fn no_quotes(quote: Option<&str>) -> PyResult<bool> {
+    match quote {
+        None => Ok(true),
+        Some("\"") => Ok(false),
+        Some(other) => Err(invalid(&format!("quote is '\"' or None, not {other:?}"))),
+    }
+}
+
+fn one_byte(what: &str, text: &str) -> PyResult<u8> {
+    match text.as_bytes() {
+        &[byte] => Ok(byte),
+        _ => Err(invalid(&format!("{what} is one ASCII character"))),
+    }
+}
+
+fn missing(given: Option<&Bound<'_, PyAny>>) -> PyResult<Missing> {
+    let Some(given) = given.filter(|given| !given.is_none()) else { return Ok(Missing::Fail) };
+    if let Ok(text) = given.extract::<String>() {
+        return match text.as_str() {
+            "fail" => Ok(Missing::Fail),
+            "skip" => Ok(Missing::Skip),
+            other => Err(invalid(&format!("missing is a weight or \"skip\", not {other:?}"))),
+        };
+    }
+    Ok(Missing::Weight(given.extract()?))
+}
+
+fn columns(columns: &Bound<'_, PyAny>) -> PyResult<Columns> {
+    let columns: Vec<Bound<'_, PyAny>> = columns.extract()?;
+    let column = |column: &Bound<'_, PyAny>| {
+        let index = column.extract::<usize>().map(ColumnRef::Index);
+        index.or_else(|_| column.extract::<String>().map(ColumnRef::Name))
+    };
+    match &columns[..] {
+        [source, target] => {
+            Ok(Columns { source: column(source)?, target: column(target)?, weight: None })
+        }
+        [source, target, weight] => Ok(Columns {
+            source: column(source)?,
+            target: column(target)?,
+            weight: Some(column(weight)?),
+        }),
+        _ => Err(invalid("columns names the source, the target and perhaps the weight")),
+    }
 }
 
 /// Runs `work` without the GIL, so that Ctrl-C can stop it. `work` gets a function `go_on`, and
@@ -226,44 +356,92 @@ fn call(callable: &Py<PyAny>, progress: &ImportProgress) -> PyResult<()> {
     })
 }
 
-pub(crate) fn csv(
+/// Imports what an object means.
+pub(crate) fn from_source(
     py: Python<'_>,
     graph: &Graph,
-    path: &Path,
-    text: TextOptions,
+    source: EdgeSource,
+    options: ImportOptions,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ImportReport> {
     let target = graph.graph()?;
-    let options = ImportOptions { text, ..ImportOptions::default() };
-    run(py, graph, options, progress, |options, progress| {
-        target.import_csv(graph.database.env(), path, options, progress)
-    })
+    let env = graph.database.env();
+    match source {
+        EdgeSource::Files(files, raised) => {
+            let report = run(py, graph, options, progress, |options, progress| {
+                quipu::import_files(target, env, files, options, progress)
+            });
+            // The exception of a file object comes first: it is the reason of the error.
+            match raised.lock().take() {
+                Some(error) => Err(error),
+                None => report,
+            }
+        }
+        EdgeSource::Table(mut batches) => run(py, graph, options, progress, |options, progress| {
+            target.import_arrow(env, &mut batches, "the table", options, progress)
+        }),
+    }
 }
 
-pub(crate) fn parquet(
+/// Imports into a graph that may not exist yet, which then gets the types that fit.
+pub(crate) fn into_graph(
     py: Python<'_>,
-    graph: &Graph,
-    path: &Path,
+    database: &quipu::Database,
+    name: &str,
+    mut source: EdgeSource,
+    types: (Option<VertexType>, Option<WeightType>),
+    options: ImportOptions,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ImportReport> {
-    let target = graph.graph()?;
-    run(py, graph, ImportOptions::default(), progress, |options, progress| {
-        target.import_parquet(graph.database.env(), path, options, progress)
-    })
+    let found = py.detach(|| database.existing_graph(name)).or_raise()?;
+    let is_new = found.is_none();
+    let wanted = match &found {
+        Some(graph) => {
+            let def = graph.def();
+            GraphOptions {
+                vertex: types.0.unwrap_or(def.vertex),
+                weight: types.1.unwrap_or(def.weight),
+            }
+        }
+        None if types.0.is_some() && types.1.is_some() => GraphOptions::default(),
+        None => types_of(py, &mut source, &options)?,
+    };
+    let wanted = GraphOptions {
+        vertex: types.0.unwrap_or(wanted.vertex),
+        weight: types.1.unwrap_or(wanted.weight),
+    };
+    let graph = py.detach(|| database.graph(name, wanted)).or_raise()?;
+    let graph = Graph::new(graph, database.clone());
+    let report = from_source(py, &graph, source, options, progress);
+    if report.is_err() && is_new {
+        py.detach(|| database.drop_graph(name)).or_raise()?;
+    }
+    report
 }
 
-pub(crate) fn arrow(
+fn types_of(
     py: Python<'_>,
-    graph: &Graph,
-    table: &Bound<'_, PyAny>,
-    progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<ImportReport> {
-    let target = graph.graph()?;
-    let mut batches = crate::capsule::batches(table)?
-        .map(|batch| batch.map_err(|error| quipu::Error::caused(ErrorKind::InvalidInput, error)));
-    run(py, graph, ImportOptions::default(), progress, |options, progress| {
-        target.import_arrow(graph.database.env(), &mut batches, "the table", options, progress)
-    })
+    source: &mut EdgeSource,
+    options: &ImportOptions,
+) -> PyResult<GraphOptions> {
+    match source {
+        EdgeSource::Files(files, raised) => {
+            let found = py.detach(|| quipu::types_of_files(files, options));
+            match raised.lock().take() {
+                Some(error) => Err(error),
+                None => found.or_raise(),
+            }
+        }
+        EdgeSource::Table(batches) => {
+            let Some(first) = batches.next().transpose().or_raise()? else {
+                return Ok(GraphOptions::default());
+            };
+            let types = quipu::types_of_batch(&first, options).or_raise()?;
+            let rest = std::mem::replace(batches, Box::new(std::iter::empty()));
+            *batches = Box::new(std::iter::once(Ok(first)).chain(rest));
+            Ok(types)
+        }
+    }
 }
 
 pub(crate) fn arrays(
@@ -272,9 +450,22 @@ pub(crate) fn arrays(
     us: &Bound<'_, PyAny>,
     vs: &Bound<'_, PyAny>,
     ws: Option<&Bound<'_, PyAny>>,
+    missing: Option<&Bound<'_, PyAny>>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ImportReport> {
     let target = graph.graph()?;
+    let options = Arguments { missing, ..Arguments::default() }.options()?;
+    // A masked array has a mask; its data are no values where it is set.
+    let ws = ws.filter(|ws| !ws.is_none());
+    let is_masked = |column: &Bound<'_, PyAny>| column.hasattr("mask").unwrap_or(false);
+    if is_masked(us) || is_masked(vs) || ws.is_some_and(is_masked) {
+        let mut names = vec!["source".to_owned(), "target".to_owned()];
+        names.extend(ws.map(|_| "weight".to_owned()));
+        let columns: Vec<_> = [Some(us), Some(vs), ws].into_iter().flatten().cloned().collect();
+        let batch = edge_source::batch_of(names, &columns)?;
+        let batches = Box::new(std::iter::once(Ok(batch)));
+        return from_source(py, graph, EdgeSource::Table(batches), options, progress);
+    }
     let (us, vs) = (vertices::column(target, us)?, vertices::column(target, vs)?);
     if us.len() != vs.len() {
         return Err(invalid(&format!("{} sources, but {} targets", us.len(), vs.len())));
@@ -283,7 +474,7 @@ pub(crate) fn arrays(
     let ws = ws.as_ref().map(vertices::WeightColumn::as_ref).transpose()?;
     us.with_list(|us| {
         vs.with_list(|vs| {
-            run(py, graph, ImportOptions::default(), progress, |options, progress| {
+            run(py, graph, options, progress, |options, progress| {
                 target.import_columns(graph.database.env(), us, vs, ws, options, progress)
             })
         })

@@ -24,6 +24,7 @@ mod columns;
 mod command_line;
 mod counters;
 mod database;
+mod edge_source;
 mod error;
 mod exits;
 mod frames;

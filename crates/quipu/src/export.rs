@@ -1,7 +1,10 @@
 //! Exports a graph to a file that the user chooses.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // the user's files
 
+use arrow_ipc::writer::FileWriter;
+use arrow_schema::ArrowError;
 use env::{EnvError, Output};
+use flate2::{Compression, write::GzEncoder};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use store::{Error, ErrorKind, Result};
@@ -10,21 +13,52 @@ use views::graph::Graph;
 /// Format of an exported file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExportFormat {
-    /// Delimited text with a header and one line for each edge. The byte is the delimiter.
+    /// Delimited text with a header and one line for each edge. The byte is the delimiter. It is
+    /// compressed if the file's name ends in `.gz` or `.zst`.
     Text(u8),
     /// Parquet, compressed with Zstandard.
     Parquet,
+    /// An Arrow file, which is also called Feather.
+    Arrow,
 }
 
 impl ExportFormat {
-    /// The format for a file name: `.parquet`, `.tsv`, or comma-separated text for all others.
+    /// The format that a file's name says: `.csv`, `.tsv`, `.txt`, `.parquet`, `.arrow` or
+    /// `.feather`; for text with `.gz` or `.zst` after it.
     #[must_use]
-    pub fn of(path: &Path) -> Self {
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("parquet") => Self::Parquet,
-            Some("tsv") => Self::Text(b'\t'),
-            _ => Self::Text(b','),
+    pub fn of(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        let plain = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst"));
+        let (_, end) = plain.unwrap_or(&name).rsplit_once('.')?;
+        match (end, plain) {
+            ("csv", _) => Some(Self::Text(b',')),
+            ("tsv" | "tab", _) => Some(Self::Text(b'\t')),
+            ("txt" | "edges" | "el", _) => Some(Self::Text(b' ')),
+            ("parquet", None) => Some(Self::Parquet),
+            ("arrow" | "feather", None) => Some(Self::Arrow),
+            _ => None,
         }
+    }
+}
+
+/// How text is compressed, by the end of the file's name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Compressed {
+    No,
+    Gzip,
+    Zstd,
+}
+
+fn compressed(path: &Path) -> Result<Compressed> {
+    let end = path.extension().map(|end| end.to_string_lossy().to_ascii_lowercase());
+    match end.as_deref() {
+        Some("gz") => Ok(Compressed::Gzip),
+        Some("zst") => Ok(Compressed::Zstd),
+        Some(other @ ("bz2" | "xz" | "lz4" | "zip")) => Err(Error::new(
+            ErrorKind::InvalidInput,
+            format!("text is not written as .{other}\nhint: .gz and .zst are"),
+        )),
+        _ => Ok(Compressed::No),
     }
 }
 
@@ -112,10 +146,40 @@ fn write(
 ) -> Result<u64> {
     let mut out = BufWriter::with_capacity(1 << 20, file);
     let edges = match format {
-        ExportFormat::Text(delimiter) => graph.export_csv(&mut out, delimiter, progress)?,
+        ExportFormat::Text(delimiter) => match compressed(path)? {
+            Compressed::No => graph.export_csv(&mut out, delimiter, progress)?,
+            Compressed::Gzip => {
+                let mut packed = GzEncoder::new(&mut out, Compression::default());
+                let edges = graph.export_csv(&mut packed, delimiter, progress)?;
+                packed.finish().map_err(failed(path))?;
+                edges
+            }
+            Compressed::Zstd => {
+                let packed = zstd::stream::write::Encoder::new(&mut out, 0);
+                let mut packed = packed.map_err(failed(path))?;
+                let edges = graph.export_csv(&mut packed, delimiter, progress)?;
+                packed.finish().map_err(failed(path))?;
+                edges
+            }
+        },
         ExportFormat::Parquet => graph.export_parquet(&mut out, progress)?,
+        ExportFormat::Arrow => write_arrow(graph, &mut out, progress)?,
     };
     out.flush().map_err(failed(path))?;
+    Ok(edges)
+}
+
+fn write_arrow(graph: &Graph, out: impl Write, progress: &dyn Fn(u64) -> bool) -> Result<u64> {
+    let wrong = |error: ArrowError| Error::new(ErrorKind::Io, error.to_string());
+    let (vertex, weight) = graph.ingest_types();
+    let schema = ingest::arrow_edges::schema(vertex, weight);
+    let mut writer = FileWriter::try_new(out, &schema).map_err(wrong)?;
+    let edges = graph.export_chunks(progress, |chunk| {
+        let batch = ingest::arrow_edges::to_batch(chunk, vertex, weight)
+            .map_err(|error| Error::caused(ErrorKind::InvalidInput, error))?;
+        writer.write(&batch).map_err(wrong)
+    })?;
+    writer.finish().map_err(wrong)?;
     Ok(edges)
 }
 

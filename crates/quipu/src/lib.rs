@@ -32,6 +32,7 @@ mod check;
 mod database;
 mod export;
 mod export_import;
+mod import_file;
 mod options;
 mod relation;
 mod repair;
@@ -54,6 +55,7 @@ pub use check::{Check, Problem, check};
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
 pub use export::{ExportFormat, export_file, in_the_database, is_replaced, write_output};
 pub use function::{Accumulate, Cause, Failure};
+pub use import_file::{ImportFile, import_files, types_of_batch, types_of_files};
 pub use ingest;
 pub use model::{
     Frame, FrameError, Json, Series, Type, Validity, Value, Values, Vector, VectorKind,
@@ -90,5 +92,7 @@ pub use views::graph::{
     EdgeScan, Edges, Graph, GraphCheck, GraphDef, Reconciled, VertexColumn, VertexList, VertexType,
     Weight, WeightType, Weights, WeightsRef,
 };
-pub use views::import::{ImportOptions, ImportProgress, ImportReport, Phase};
+pub use views::import::{
+    ImportInput, ImportOptions, ImportProgress, ImportReport, OnlyVertices, Phase,
+};
 pub use views::keys::{KeyColumn, KeyList, KeyOf, KeyType};

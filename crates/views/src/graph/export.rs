@@ -55,6 +55,19 @@ impl Graph {
         Ok(edges)
     }
 
+    /// Passes all edges, by source and then target, to `write` in chunks. Returns their number.
+    /// `progress` gets the number of edges passed and returns false to stop.
+    ///
+    /// # Errors
+    /// Those of `write`, [`ErrorKind::Cancelled`] if `progress` returns false.
+    pub fn export_chunks(
+        &self,
+        progress: &dyn Fn(u64) -> bool,
+        write: impl FnMut(&EdgeChunk) -> Result<()>,
+    ) -> Result<u64> {
+        self.export(progress, write)
+    }
+
     fn export(
         &self,
         progress: &dyn Fn(u64) -> bool,
@@ -103,7 +116,8 @@ impl Graph {
     }
 
     /// The graph's types as types of `ingest`.
-    pub(crate) fn ingest_types(&self) -> (ingest::VertexType, ingest::WeightType) {
+    #[must_use]
+    pub fn ingest_types(&self) -> (ingest::VertexType, ingest::WeightType) {
         let vertex = match self.def().vertex {
             VertexType::U64 => ingest::VertexType::U64,
             VertexType::I64 => ingest::VertexType::I64,

@@ -1,8 +1,8 @@
 //! The import methods of [`Graph`].
 
 #[cfg(feature = "columnar")]
-use super::feed::{BatchFeed, ParquetFeed};
-use super::feed::{ColumnFeed, Feed, FileReader, TextFeed};
+use super::feed::{BatchFeed, ParquetFeed, StreamFeed};
+use super::feed::{ColumnFeed, Feed, FileReader, Opener, SeveralFeed, TextFeed};
 use super::progress::{ProgressFn, Reporter};
 use super::report::{ImportOptions, ImportReport};
 use super::run::Run;
@@ -16,12 +16,26 @@ use env::Env;
 use env::ReadOptions;
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 #[cfg(feature = "columnar")]
 #[allow(unused_imports, reason = "the docs below name the kinds of errors")]
 use store::ErrorKind;
 use store::Result;
+
+/// One of several inputs of an import.
+pub enum ImportInput {
+    /// A file of text, plain or compressed, or of a format that text is detected to have.
+    File(PathBuf),
+    /// As a file, from a stream, with a name for messages.
+    Stream(Box<dyn Read + Send>, String),
+    /// A Parquet file.
+    #[cfg(feature = "columnar")]
+    Parquet(PathBuf),
+    /// Arrow record batches, with a name for messages.
+    #[cfg(feature = "columnar")]
+    Batches(Box<dyn Iterator<Item = Result<RecordBatch>> + Send>, String),
+}
 
 /// # Imports
 ///
@@ -52,9 +66,8 @@ impl Graph {
         reporter.bytes_total = Some(file.bytes_total());
         let name = path.display().to_string();
         let (text, bytes) = (run.text_options(), run.chunk_bytes());
-        run.import(reporter, move || {
-            Ok(Feed::Text(TextFeed::open(Box::new(file), &name, &text, bytes)?))
-        })
+        let counters = Arc::clone(&reporter.counters);
+        run.import(reporter, move || TextFeed::open(Box::new(file), &name, &text, bytes, &counters))
     }
 
     /// As [`Graph::import_csv`], from a stream. `name` is for messages.
@@ -69,8 +82,64 @@ impl Graph {
         let reporter = Reporter::new(env, progress);
         let run = Run::new(self, env, options)?;
         let (text, bytes, name) = (run.text_options(), run.chunk_bytes(), name.to_owned());
-        let reader = super::feed::counted(reader, &reporter.counters);
-        run.import(reporter, move || Ok(Feed::Text(TextFeed::open(reader, &name, &text, bytes)?)))
+        let counters = Arc::clone(&reporter.counters);
+        let reader = super::feed::counted(reader, &counters);
+        run.import(reporter, move || TextFeed::open(reader, &name, &text, bytes, &counters))
+    }
+
+    /// Imports several inputs as one: all of their edges become visible in one step. Of a pair that
+    /// occurs in several, the last one wins.
+    pub fn import_inputs(
+        &self,
+        env: &Arc<dyn Env>,
+        inputs: Vec<ImportInput>,
+        options: &ImportOptions,
+        progress: ProgressFn<'_>,
+    ) -> Result<ImportReport> {
+        let mut reporter = Reporter::new(env, progress);
+        let run = Run::new(self, env, options)?;
+        let (text, bytes) = (run.text_options(), run.chunk_bytes());
+        let mut bytes_total = Some(0);
+        let mut openers: Vec<Opener> = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            let (text, counters) = (text.clone(), Arc::clone(&reporter.counters));
+            let mut total = None;
+            openers.push(match input {
+                ImportInput::File(path) => {
+                    let file = FileReader::open(env, &path, &counters)?;
+                    total = Some(file.bytes_total());
+                    drop(file);
+                    let env = Arc::clone(env);
+                    Box::new(move || {
+                        let file = FileReader::open(&env, &path, &counters)?;
+                        let name = path.display().to_string();
+                        TextFeed::open(Box::new(file), &name, &text, bytes, &counters)
+                    })
+                }
+                ImportInput::Stream(reader, name) => Box::new(move || {
+                    let reader = super::feed::counted(reader, &counters);
+                    TextFeed::open(reader, &name, &text, bytes, &counters)
+                }),
+                #[cfg(feature = "columnar")]
+                ImportInput::Parquet(path) => {
+                    let file = env.open_read(&path, ReadOptions::default()).map_err(io)?;
+                    let bytes = file.len_bytes().map_err(io)?;
+                    total = Some(bytes);
+                    Box::new(move || {
+                        let name = path.display().to_string();
+                        let feed = ParquetFeed::open(file, bytes, &name, &text.edges, &counters)?;
+                        Ok(Feed::Parquet(feed))
+                    })
+                }
+                #[cfg(feature = "columnar")]
+                ImportInput::Batches(batches, name) => Box::new(move || {
+                    Ok(Feed::Batches(StreamFeed::new(batches, &name, text.edges, &counters)))
+                }),
+            });
+            bytes_total = bytes_total.zip(total).map(|(sum, more)| sum + more);
+        }
+        reporter.bytes_total = bytes_total;
+        run.import(reporter, move || Ok(Feed::Several(SeveralFeed::new(openers))))
     }
 
     /// Imports a Parquet file with two or three columns, or with columns that have the names of
@@ -113,7 +182,7 @@ impl Graph {
     }
 
     /// Imports columns in memory: an edge from `src[i]` to `dst[i]` for each `i`. Without weights
-    /// each edge gets weight 1.
+    /// each edge gets weight 1. A weight that is NaN is missing.
     pub fn import_columns(
         &self,
         env: &Arc<dyn Env>,
@@ -125,7 +194,7 @@ impl Graph {
     ) -> Result<ImportReport> {
         let mut reporter = Reporter::new(env, progress);
         let run = Run::new(self, env, options)?;
-        let mut feed = ColumnFeed::new(self, src, dst, weights)?;
+        let mut feed = ColumnFeed::new(self, src, dst, weights, options.text.edges.missing)?;
         reporter.bytes_total = Some(feed.bytes_total());
         run.import_here(reporter, &mut feed)
     }

@@ -13,16 +13,17 @@ use env::{Env, RandomReadFile, ReadOptions};
 #[cfg(feature = "columnar")]
 use ingest::EdgeOptions;
 #[cfg(feature = "columnar")]
-use ingest::arrow_edges::read_batch;
+use ingest::arrow_edges::{describe, read_batch};
 #[cfg(feature = "columnar")]
 use ingest::parquet_edges::{ParquetEdges, ReadAt};
 use ingest::{
-    Chunk, Dialect, EdgeChunk, InputError, Splitter, TextOptions, Weights, decompressor,
-    i64_to_word, parse_chunk, sniff,
+    Chunk, Compression, Dialect, EdgeChunk, GraphFormat, GraphReader, InputError, Missing,
+    Splitter, TextOptions, Weights, decompressor, i64_to_word, parse_chunk, sniff,
 };
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use store::{Error, ErrorKind, Result};
 
 /// Rows of a piece from columns in memory.
@@ -61,8 +62,13 @@ pub(super) struct BatchPlace {
 /// Input that jobs read.
 pub(super) enum Feed {
     Text(TextFeed),
+    Graph(GraphFeed),
     #[cfg(feature = "columnar")]
     Parquet(ParquetFeed),
+    #[cfg(feature = "columnar")]
+    Batches(StreamFeed),
+    /// Several inputs, one after the other.
+    Several(SeveralFeed),
 }
 
 impl Feed {
@@ -70,9 +76,75 @@ impl Feed {
     pub(super) fn next(&mut self, buffer: Vec<u8>) -> Result<Option<Piece>> {
         match self {
             Self::Text(feed) => feed.next(buffer),
+            Self::Graph(feed) => feed.next(),
             #[cfg(feature = "columnar")]
             Self::Parquet(feed) => Ok(feed.next()),
+            #[cfg(feature = "columnar")]
+            Self::Batches(feed) => feed.next(),
+            Self::Several(feed) => feed.next(buffer),
         }
+    }
+}
+
+/// Opens an input when the inputs before it are read.
+pub(super) type Opener = Box<dyn FnOnce() -> Result<Feed> + Send>;
+
+/// Several inputs, one after the other.
+pub(super) struct SeveralFeed {
+    open: Option<Box<Feed>>,
+    rest: std::collections::VecDeque<Opener>,
+    /// The number of the next piece of all.
+    next: u64,
+}
+
+impl SeveralFeed {
+    pub(super) fn new(inputs: Vec<Opener>) -> Self {
+        Self { open: None, rest: inputs.into(), next: 0 }
+    }
+
+    fn next(&mut self, mut buffer: Vec<u8>) -> Result<Option<Piece>> {
+        loop {
+            if let Some(feed) = &mut self.open {
+                if let Some(piece) = feed.next(std::mem::take(&mut buffer))? {
+                    self.next += 1;
+                    return Ok(Some(Piece { number: self.next - 1, ..piece }));
+                }
+                self.open = None;
+            }
+            match self.rest.pop_front() {
+                Some(open) => self.open = Some(Box::new(open()?)),
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
+/// A format of graphs that is read edge by edge.
+pub(super) struct GraphFeed {
+    reader: Box<GraphReader>,
+    compression: Compression,
+    counters: Arc<Counters>,
+    next: u64,
+}
+
+impl GraphFeed {
+    fn next(&mut self) -> Result<Option<Piece>> {
+        let mut edges = EdgeChunk::default();
+        let is_more = self.reader.next_chunk(&mut edges).map_err(failed)?;
+        if !is_more {
+            let mut detected = self.reader.detected();
+            said_compression(&mut detected, self.compression);
+            self.counters.detected(&detected);
+            return Ok(None);
+        }
+        self.next += 1;
+        Ok(Some(Piece { number: self.next - 1, content: Content::Edges(edges) }))
+    }
+}
+
+fn said_compression(detected: &mut Vec<(&'static str, String)>, compression: Compression) {
+    if compression != Compression::Plain {
+        detected.insert(1, ("compression", compression.to_string()));
     }
 }
 
@@ -128,22 +200,40 @@ pub(super) struct TextFeed {
 }
 
 impl TextFeed {
-    /// Reads the first bytes and detects compression and dialect.
+    /// Reads the first bytes and detects compression, format and dialect.
     pub(super) fn open(
         reader: Box<dyn Read + Send>,
         name: &str,
         options: &TextOptions,
         chunk_bytes: usize,
-    ) -> Result<Self> {
-        let (_, plain) = decompressor(reader)
+        counters: &Arc<Counters>,
+    ) -> Result<Feed> {
+        let (compression, plain) = decompressor(reader)
             .map_err(|source| failed(ingest::Error::Io { file: name.to_owned(), source }))?;
         let mut splitter = Splitter::with_chunk_bytes(plain, name, chunk_bytes);
         let head = splitter.head().map_err(failed)?;
-        let dialect = Arc::new(sniff(head, name, options).map_err(wrong)?);
-        Ok(Self { splitter, dialect })
+        if let Some(format) = GraphFormat::detect(head, name) {
+            let reader = GraphReader::new(format, splitter.into_reader(), name, options);
+            let reader = Box::new(reader);
+            let counters = Arc::clone(counters);
+            return Ok(Feed::Graph(GraphFeed { reader, compression, counters, next: 0 }));
+        }
+        let mut dialect = sniff(head, name, options).map_err(wrong)?;
+        said_compression(&mut dialect.detected, compression);
+        counters.detected(&dialect.detected);
+        if dialect.is_of_vertices {
+            counters.only_vertices.store(true, Ordering::Relaxed);
+        }
+        if let Some(matrix) = &dialect.matrix {
+            Counters::add(&counters.records_promised, matrix.entries);
+        }
+        Ok(Feed::Text(Self { splitter, dialect: Arc::new(dialect) }))
     }
 
     fn next(&mut self, buffer: Vec<u8>) -> Result<Option<Piece>> {
+        if self.dialect.is_of_vertices {
+            return Ok(None);
+        }
         let chunk = self.splitter.next(&self.dialect, buffer).map_err(failed)?;
         Ok(chunk.map(|chunk| Piece {
             number: chunk.seq,
@@ -168,13 +258,16 @@ impl ParquetFeed {
         edges: &EdgeOptions,
         counters: &Arc<Counters>,
     ) -> Result<Self> {
-        let counters = Arc::clone(counters);
+        let (told, counters) = (counters, Arc::clone(counters));
         let read: ReadExactAt = Box::new(move |position, buffer| {
             file.read_at(buffer, position).map_err(std::io::Error::other)?;
             Counters::add(&counters.bytes_read, buffer.len() as u64);
             Ok(())
         });
         let file = ParquetEdges::open(ReadAt::new(bytes, read), name, edges).map_err(failed)?;
+        let mut detected = vec![("format", "Parquet".to_owned())];
+        detected.extend(file.describe().map_err(wrong)?);
+        told.detected(&detected);
         Ok(Self { file: Arc::new(file), next: 0 })
     }
 
@@ -189,6 +282,32 @@ impl ParquetFeed {
     }
 }
 
+/// Record batches that a job reads.
+#[cfg(feature = "columnar")]
+pub(super) struct StreamFeed {
+    batches: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>,
+    places: BatchPlaces,
+    counters: Arc<Counters>,
+}
+
+#[cfg(feature = "columnar")]
+impl StreamFeed {
+    pub(super) fn new(
+        batches: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>,
+        name: &str,
+        edges: EdgeOptions,
+        counters: &Arc<Counters>,
+    ) -> Self {
+        let places = BatchPlaces::new(name, edges);
+        Self { batches, places, counters: Arc::clone(counters) }
+    }
+
+    fn next(&mut self) -> Result<Option<Piece>> {
+        let Some(batch) = self.batches.next().transpose()? else { return Ok(None) };
+        Ok(Some(self.places.piece(batch, &self.counters)?))
+    }
+}
+
 /// Input that only the calling thread can read, because it borrows from the caller.
 pub(super) trait LocalFeed {
     fn next(&mut self, counters: &Counters) -> Result<Option<Piece>>;
@@ -198,10 +317,37 @@ pub(super) trait LocalFeed {
 #[cfg(feature = "columnar")]
 pub(super) struct BatchFeed<'a> {
     batches: &'a mut dyn Iterator<Item = Result<RecordBatch>>,
+    places: BatchPlaces,
+}
+
+/// Numbers record batches and their rows.
+#[cfg(feature = "columnar")]
+struct BatchPlaces {
     name: String,
     edges: EdgeOptions,
     next: u64,
     rows: u64,
+}
+
+#[cfg(feature = "columnar")]
+impl BatchPlaces {
+    fn new(name: &str, edges: EdgeOptions) -> Self {
+        Self { name: name.to_owned(), edges, next: 0, rows: 0 }
+    }
+
+    fn piece(&mut self, batch: RecordBatch, counters: &Counters) -> Result<Piece> {
+        Counters::add(&counters.bytes_read, batch.get_array_memory_size() as u64);
+        if self.next == 0 {
+            let mut detected = vec![("format", "Arrow".to_owned())];
+            detected.extend(describe(batch.schema_ref(), &self.name, &self.edges).map_err(wrong)?);
+            counters.detected(&detected);
+        }
+        let (name, edges) = (self.name.clone(), self.edges.clone());
+        let place = Arc::new(BatchPlace { name, first_row: self.rows, edges });
+        self.rows += batch.num_rows() as u64;
+        self.next += 1;
+        Ok(Piece { number: self.next - 1, content: Content::Batch(batch, place) })
+    }
 }
 
 #[cfg(feature = "columnar")]
@@ -211,7 +357,7 @@ impl<'a> BatchFeed<'a> {
         name: &str,
         edges: EdgeOptions,
     ) -> Self {
-        Self { batches, name: name.to_owned(), edges, next: 0, rows: 0 }
+        Self { batches, places: BatchPlaces::new(name, edges) }
     }
 }
 
@@ -219,13 +365,7 @@ impl<'a> BatchFeed<'a> {
 impl LocalFeed for BatchFeed<'_> {
     fn next(&mut self, counters: &Counters) -> Result<Option<Piece>> {
         let Some(batch) = self.batches.next().transpose()? else { return Ok(None) };
-        Counters::add(&counters.bytes_read, batch.get_array_memory_size() as u64);
-        let (name, edges) = (self.name.clone(), self.edges.clone());
-        let place = Arc::new(BatchPlace { name, first_row: self.rows, edges });
-        self.rows += batch.num_rows() as u64;
-        let piece = Piece { number: self.next, content: Content::Batch(batch, place) };
-        self.next += 1;
-        Ok(Some(piece))
+        Ok(Some(self.places.piece(batch, counters)?))
     }
 }
 
@@ -234,6 +374,7 @@ pub(super) struct ColumnFeed<'a> {
     src: VertexList<'a>,
     dst: VertexList<'a>,
     weights: ColumnWeights<'a>,
+    missing: Missing,
     at: usize,
     next: u64,
 }
@@ -255,6 +396,7 @@ impl<'a> ColumnFeed<'a> {
         src: VertexList<'a>,
         dst: VertexList<'a>,
         weights: Option<WeightsRef<'a>>,
+        missing: Missing,
     ) -> Result<Self> {
         graph.check_list(src)?;
         graph.check_list(dst)?;
@@ -278,7 +420,7 @@ impl<'a> ColumnFeed<'a> {
             (relation::WeightType::Float, None) => ColumnWeights::Ones { float: true },
             (relation::WeightType::Int, None) => ColumnWeights::Ones { float: false },
         };
-        Ok(Self { src, dst, weights, at: 0, next: 0 })
+        Ok(Self { src, dst, weights, missing, at: 0, next: 0 })
     }
 
     pub(super) fn bytes_total(&self) -> u64 {
@@ -304,6 +446,7 @@ impl LocalFeed for ColumnFeed<'_> {
             return Ok(None);
         }
         self.at = range.end;
+        let range_start = range.start as u64;
         let mut edges = EdgeChunk::default();
         for (list, words, texts) in [
             (self.src, &mut edges.src, &mut edges.src_str),
@@ -330,6 +473,8 @@ impl LocalFeed for ColumnFeed<'_> {
                 }
             }
         };
+        // NumPy has no null: it writes NaN for a missing number.
+        edges.take_nan_as_missing("the weights", range_start, self.missing);
         let piece = Piece { number: self.next, content: Content::Edges(edges) };
         self.next += 1;
         Ok(Some(piece))

@@ -31,8 +31,9 @@ mod sorter;
 mod spill;
 mod splitters;
 
+pub use entry::ImportInput;
 pub use progress::{ImportProgress, Phase, ProgressFn};
-pub use report::{ImportOptions, ImportReport};
+pub use report::{ImportOptions, ImportReport, OnlyVertices};
 pub use spill::remove_stale_runs;
 
 #[doc(hidden)]

@@ -62,6 +62,14 @@ pub(super) struct Counters {
     pub(super) rows_read: AtomicU64,
     /// Rows sorted in the current direction.
     pub(super) rows_sorted: AtomicU64,
+    /// Records read, and records that the heads of files promise, where they do.
+    pub(super) records: AtomicU64,
+    pub(super) records_promised: AtomicU64,
+    /// Whether a file was a table of vertices, without edges.
+    pub(super) only_vertices: AtomicBool,
+    /// What was detected in the first file, and what is worth knowing about all.
+    pub(super) detected: Mutex<Vec<(&'static str, String)>>,
+    pub(super) notes: Mutex<Vec<String>>,
     stop: AtomicBool,
 }
 
@@ -73,6 +81,24 @@ impl Counters {
             return Err(Error::new(ErrorKind::Cancelled, "the import was cancelled"));
         }
         Ok(())
+    }
+
+    /// Notes what was detected in a file.
+    pub(super) fn detected(&self, found: &[(&'static str, String)]) {
+        let notes = found.iter().filter(|(key, _)| *key == "note").map(|(_, said)| said);
+        let mut all = self.notes.lock();
+        for note in notes {
+            if !all.contains(note) {
+                all.push(note.clone());
+            }
+        }
+        drop(all);
+        let mut first = self.detected.lock();
+        let is_of_vertices = first.iter().any(|(_, said)| said == "table of vertices");
+        if first.is_empty() || is_of_vertices {
+            first.clear();
+            first.extend(found.iter().filter(|(key, _)| *key != "note").cloned());
+        }
     }
 
     pub(super) fn add(counter: &AtomicU64, more: u64) {

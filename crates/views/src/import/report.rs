@@ -44,6 +44,13 @@ pub struct ImportReport {
     pub skipped: u64,
     /// Errors of the first ten skipped rows.
     pub skipped_lines: Vec<InputError>,
+    /// Rows whose weight is missing: they got the weight of the options, or were left out.
+    pub missing: u64,
+    /// What was detected in the input: format, delimiter, header, columns and more, in this order.
+    /// For several files, that of the first.
+    pub detected: Vec<(&'static str, String)>,
+    /// What the graph cannot hold of the input, and other things worth knowing.
+    pub notes: Vec<String>,
     /// Duration in seconds.
     pub seconds: f64,
     /// Bytes of input as stored (compressed if the file is). For columns in memory: 8 bytes a word,
@@ -52,3 +59,18 @@ pub struct ImportReport {
     /// Bytes written: finished tables and spilled runs.
     pub bytes_written: u64,
 }
+
+/// The cause of the error of an import whose only file is a table of vertices.
+#[derive(Clone, Copy, Debug)]
+pub struct OnlyVertices;
+
+impl std::fmt::Display for OnlyVertices {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(
+            "the file is a table of vertices, and a graph holds edges alone\n\
+             hint: import the table of edges; columns=[...] says which columns are an edge",
+        )
+    }
+}
+
+impl std::error::Error for OnlyVertices {}

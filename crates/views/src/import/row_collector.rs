@@ -49,6 +49,9 @@ struct Held {
     /// Errors of skipped rows, with the number of their piece.
     skipped: Vec<(u64, InputError)>,
     skipped_count: u64,
+    /// Edges without a weight, as `skipped`.
+    missing: Vec<(u64, InputError)>,
+    missing_count: u64,
     /// The error of the first piece that failed.
     failed: Option<(u64, Error)>,
     /// Sorted runs, oldest first: by source and by target.
@@ -64,6 +67,8 @@ pub(super) struct Collected {
     pub(super) reverse_runs: Vec<Arc<RunFile>>,
     pub(super) skipped: Vec<InputError>,
     pub(super) skipped_count: u64,
+    pub(super) missing: Vec<InputError>,
+    pub(super) missing_count: u64,
     pub(super) spilled_bytes: u64,
     pub(super) repeated: u64,
 }
@@ -89,6 +94,8 @@ impl RowCollector {
                 spans: [Span::EMPTY; 2],
                 skipped: Vec::new(),
                 skipped_count: 0,
+                missing: Vec::new(),
+                missing_count: 0,
                 failed: None,
                 runs: [Vec::new(), Vec::new()],
                 spilled_bytes: 0,
@@ -251,16 +258,19 @@ impl RowCollector {
         held.rows.push((at, rows));
     }
 
+    /// Counts what is not among the rows.
     fn skip(&self, piece: u64, edges: &EdgeChunk) {
-        if edges.skipped_count == 0 {
+        if edges.records > 0 {
+            Counters::add(&self.counters.records, edges.records);
+        }
+        if edges.skipped_count == 0 && edges.missing_count == 0 {
             return;
         }
         let mut held = self.held.lock();
         held.skipped_count += edges.skipped_count;
-        held.skipped.extend(edges.skipped.iter().map(|error| (piece, error.clone())));
-        // The sort is stable, so errors of one piece stay in their order.
-        held.skipped.sort_by_key(|(piece, _)| *piece);
-        held.skipped.truncate(SKIPPED_KEPT_MAX);
+        held.missing_count += edges.missing_count;
+        keep_first(&mut held.skipped, piece, &edges.skipped);
+        keep_first(&mut held.missing, piece, &edges.missing);
     }
 
     /// Writes the rows in memory as two sorted runs, by source and by target.
@@ -337,15 +347,26 @@ impl RowCollector {
         let [runs, reverse_runs] = std::mem::take(&mut held.runs);
         let forward = Unscattered { runs, ..self.unscattered(pieces, held.spans) };
         let skipped = held.skipped.drain(..).map(|(_, error)| error).collect();
+        let missing = held.missing.drain(..).map(|(_, error)| error).collect();
         Collected {
             forward,
             reverse_runs,
             skipped,
             skipped_count: held.skipped_count,
+            missing,
+            missing_count: held.missing_count,
             spilled_bytes: held.spilled_bytes,
             repeated: held.repeated,
         }
     }
+}
+
+/// Adds errors of a piece, and keeps the first of all.
+fn keep_first(kept: &mut Vec<(u64, InputError)>, piece: u64, more: &[InputError]) {
+    kept.extend(more.iter().map(|error| (piece, error.clone())));
+    // The sort is stable, so errors of one piece stay in their order.
+    kept.sort_by_key(|(piece, _)| *piece);
+    kept.truncate(SKIPPED_KEPT_MAX);
 }
 
 fn in_order(mut rows: Vec<((u64, usize), Rows)>) -> Vec<Rows> {

@@ -3,13 +3,14 @@
 use super::feed::{Feed, LocalFeed};
 use super::names::Names;
 use super::progress::{Counters, Phase, Reporter};
-use super::report::{ImportOptions, ImportReport};
+use super::report::{ImportOptions, ImportReport, OnlyVertices};
 use super::row_collector::{Collected, RowCollector};
 use super::sorter::{Direction, Sorter, Unscattered};
 use super::spill::io;
 use crate::graph::{Graph, GraphPart, VertexType, WeightType};
 use base::{Batch, Key, KeyRange, Keys, KeyspaceId, Projection};
 use env::Env;
+use ingest::Missing;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -186,6 +187,32 @@ impl<'g> Run<'g> {
         })
     }
 
+    /// Refuses input that is known to be incomplete only after all of it is read.
+    fn check_collected(&self, reporter: &Reporter<'_>, collected: &Collected) -> Result<()> {
+        let input = |error| Error::caused(ErrorKind::InvalidInput, error);
+        if collected.missing_count > 0 && self.options.text.edges.missing == Missing::Fail {
+            let error = ingest::missing_error(collected.missing_count, &collected.missing);
+            return Err(input(error));
+        }
+        let counters = &reporter.counters;
+        let is_empty = counters.rows_read.load(Ordering::Relaxed) == 0;
+        if is_empty && counters.only_vertices.load(Ordering::Relaxed) {
+            return Err(Error::caused(ErrorKind::InvalidInput, OnlyVertices));
+        }
+        let promised = counters.records_promised.load(Ordering::Relaxed);
+        let records = counters.records.load(Ordering::Relaxed);
+        if promised != records {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!(
+                    "the head of the file promises {promised} entries, and {records} follow\n\
+                     hint: the file may have been cut off"
+                ),
+            ));
+        }
+        Ok(())
+    }
+
     fn write(
         &self,
         reporter: &Reporter<'_>,
@@ -193,13 +220,25 @@ impl<'g> Run<'g> {
         target: &Target,
         names: Option<&Arc<Names>>,
     ) -> Result<ImportReport> {
-        let Collected { forward, reverse_runs, skipped, skipped_count, spilled_bytes, repeated } =
-            collector.collect();
+        let collected = collector.collect();
+        self.check_collected(reporter, &collected)?;
+        let Collected {
+            forward,
+            reverse_runs,
+            skipped,
+            skipped_count,
+            spilled_bytes,
+            repeated,
+            ..
+        } = collected;
         let rows = reporter.counters.rows_read.load(Ordering::Relaxed);
         let mut report = ImportReport {
             rows,
             skipped: skipped_count,
             skipped_lines: skipped,
+            missing: collected.missing_count,
+            detected: reporter.counters.detected.lock().clone(),
+            notes: reporter.counters.notes.lock().clone(),
             bytes_read: reporter.counters.bytes_read.load(Ordering::Relaxed),
             bytes_written: spilled_bytes,
             ..ImportReport::default()

@@ -1,0 +1,296 @@
+//! Imports of files that a user names: regular files, pipes and devices, folders; and their
+//! formats.
+//!
+//! # Why the format is detected by content
+//! Endings are missing (`/dev/fd/63`) or wrong. Parquet and Arrow have a mark at their start; all
+//! else is text, whose compression and format `ingest` detects.
+//!
+//! # Invariants
+//! 1. What has no length is read as a stream: pipes, devices, and files of `/proc`, whose length
+//!    is 0.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // the user's files
+
+use crate::GraphOptions;
+use arrow_array::RecordBatch;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+use store::{Error, ErrorKind, Result};
+use views::graph::{Graph, VertexType, WeightType};
+use views::import::{ImportInput, ImportOptions, ImportReport, ProgressFn};
+
+/// Bytes of a file's start in which its types are looked for, as they are stored.
+const HEAD_BYTES: u64 = 256 << 10;
+
+/// A file, or a stream, that an import reads.
+pub struct ImportFile {
+    name: String,
+    source: Source,
+}
+
+enum Source {
+    Path(PathBuf),
+    /// A stream, and the bytes that were read from it to detect types.
+    Stream(Box<dyn Read + Send>, Vec<u8>),
+}
+
+impl ImportFile {
+    /// The file at a path: regular or a pipe, a device, a link to one.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        Self { name: path.display().to_string(), source: Source::Path(path.to_owned()) }
+    }
+
+    /// A stream, with a name for messages.
+    #[must_use]
+    pub fn stream(reader: Box<dyn Read + Send>, name: &str) -> Self {
+        Self { name: name.to_owned(), source: Source::Stream(reader, Vec::new()) }
+    }
+
+    /// The files that a path means: a folder means the files in it, by name, without hidden ones.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`]: there is no such file, or the folder cannot be listed.
+    /// [`ErrorKind::InvalidInput`]: the folder holds no file.
+    pub fn all_at(path: &Path) -> Result<Vec<Self>> {
+        let path = &from_url(path);
+        let about = std::fs::metadata(path).map_err(|error| unreadable(path, error))?;
+        if !about.is_dir() {
+            return Ok(vec![Self::at(path)]);
+        }
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(path).map_err(|error| unreadable(path, error))? {
+            let entry = entry.map_err(|error| unreadable(path, error))?;
+            let name = entry.file_name();
+            let is_hidden = name.as_encoded_bytes().first().is_some_and(|b| b"._".contains(b));
+            if !is_hidden && entry.path().is_file() {
+                files.push(entry.path());
+            }
+        }
+        files.sort();
+        if files.is_empty() {
+            let what = format!("the folder {} holds no file to import", path.display());
+            return Err(Error::new(ErrorKind::InvalidInput, what));
+        }
+        Ok(files.iter().map(|file| Self::at(file)).collect())
+    }
+
+    /// Its name in messages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The types of vertices and weights that fit the file, from its first bytes, for a graph that
+    /// does not exist yet. `None`: it is a table of vertices.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is none of edges.
+    fn types(
+        &mut self,
+        options: &ImportOptions,
+    ) -> Result<Option<(ingest::VertexType, ingest::WeightType)>> {
+        let found = match &mut self.source {
+            Source::Path(path) if is_regular(path)? => {
+                let mut file = File::open(&*path).map_err(|error| unreadable(path, error))?;
+                let mut head = Vec::new();
+                file.by_ref()
+                    .take(HEAD_BYTES)
+                    .read_to_end(&mut head)
+                    .map_err(|error| unreadable(path, error))?;
+                if head.starts_with(b"PAR1") {
+                    ingest::parquet_edges::types_of(file, &self.name, &options.text.edges).map(Some)
+                } else if head.starts_with(b"ARROW1") {
+                    let (schema, mut batches) = arrow_file(path)?;
+                    let first = batches.next().transpose()?;
+                    let first = first.unwrap_or_else(|| RecordBatch::new_empty(schema));
+                    ingest::arrow_edges::types_of_batch(&first, &self.name, &options.text.edges)
+                        .map(Some)
+                        .map_err(Into::into)
+                } else {
+                    let options = &options.text;
+                    ingest::guess_types(&head, &self.name, options).map_err(Into::into)
+                }
+            }
+            Source::Path(path) => {
+                let file = File::open(&*path).map_err(|error| unreadable(path, error))?;
+                self.source = Source::Stream(Box::new(file), Vec::new());
+                return self.types(options);
+            }
+            Source::Stream(reader, head) => {
+                let missing = HEAD_BYTES - (head.len() as u64).min(HEAD_BYTES);
+                reader
+                    .by_ref()
+                    .take(missing)
+                    .read_to_end(head)
+                    .map_err(|error| unreadable(Path::new(&self.name), error))?;
+                ingest::guess_types(head, &self.name, &options.text).map_err(Into::into)
+            }
+        };
+        found.map_err(failed)
+    }
+
+    fn open(self) -> Result<ImportInput> {
+        let path = match self.source {
+            Source::Path(path) => path,
+            Source::Stream(reader, head) => {
+                let whole = io::Cursor::new(head).chain(reader);
+                return Ok(ImportInput::Stream(Box::new(whole), self.name));
+            }
+        };
+        let mut file = File::open(&path).map_err(|error| unreadable(&path, error))?;
+        if !is_regular(&path)? {
+            return Ok(ImportInput::Stream(Box::new(file), self.name));
+        }
+        let mut mark = Vec::new();
+        file.by_ref().take(8).read_to_end(&mut mark).map_err(|error| unreadable(&path, error))?;
+        if mark.starts_with(b"PAR1") {
+            return Ok(ImportInput::Parquet(path));
+        }
+        if mark.starts_with(b"ARROW1") {
+            let (_, batches) = arrow_file(&path)?;
+            return Ok(ImportInput::Batches(batches, self.name));
+        }
+        Ok(ImportInput::File(path))
+    }
+}
+
+/// The types of vertices and weights that fit all files, for a graph that does not exist yet.
+///
+/// # Errors
+/// A file cannot be read, or holds no edges.
+pub fn types_of_files(files: &mut [ImportFile], options: &ImportOptions) -> Result<GraphOptions> {
+    let mut all = (ingest::VertexType::U64, ingest::WeightType::None);
+    for file in files {
+        if let Some((vertex, weight)) = file.types(options)? {
+            all = (wider_vertex(all.0, vertex), wider_weight(all.1, weight));
+        }
+    }
+    Ok(graph_options(all))
+}
+
+/// The types that fit a record batch. Signed vertices are unsigned if none is negative.
+///
+/// # Errors
+/// The columns of an edge cannot be told apart.
+pub fn types_of_batch(batch: &RecordBatch, options: &ImportOptions) -> Result<GraphOptions> {
+    let edges = &options.text.edges;
+    let types = ingest::arrow_edges::types_of_batch(batch, "the table", edges);
+    Ok(graph_options(types.map_err(|error| failed(error.into()))?))
+}
+
+fn wider_vertex(a: ingest::VertexType, b: ingest::VertexType) -> ingest::VertexType {
+    use ingest::VertexType::{I64, Str, U64};
+    match (a, b) {
+        (Str, _) | (_, Str) => Str,
+        (I64, _) | (_, I64) => I64,
+        (U64, U64) => U64,
+    }
+}
+
+fn wider_weight(a: ingest::WeightType, b: ingest::WeightType) -> ingest::WeightType {
+    use ingest::WeightType::{Float, Int, None};
+    match (a, b) {
+        (Float, _) | (_, Float) => Float,
+        (Int, _) | (_, Int) => Int,
+        (None, None) => None,
+    }
+}
+
+fn graph_options((vertex, weight): (ingest::VertexType, ingest::WeightType)) -> GraphOptions {
+    let vertex = match vertex {
+        ingest::VertexType::U64 => VertexType::U64,
+        ingest::VertexType::I64 => VertexType::I64,
+        ingest::VertexType::Str => VertexType::Str,
+    };
+    let weight = match weight {
+        ingest::WeightType::None => WeightType::None,
+        ingest::WeightType::Float => WeightType::Float,
+        ingest::WeightType::Int => WeightType::Int,
+    };
+    GraphOptions { vertex, weight }
+}
+
+/// Imports files as one: their edges become visible in one step. Of a pair that occurs in several,
+/// the last one wins. The options for text apply to files of text.
+///
+/// # Errors
+/// As [`Graph::import_csv`]; [`ErrorKind::Io`] if a file does not exist.
+pub fn import_files(
+    graph: &Graph,
+    env: &std::sync::Arc<dyn env::Env>,
+    files: Vec<ImportFile>,
+    options: &ImportOptions,
+    progress: ProgressFn<'_>,
+) -> Result<ImportReport> {
+    let inputs = files.into_iter().map(ImportFile::open).collect::<Result<_>>()?;
+    graph.import_inputs(env, inputs, options, progress)
+}
+
+/// The path of a `file://` URL, and of `~` the home folder.
+fn from_url(path: &Path) -> PathBuf {
+    let Some(text) = path.to_str() else { return path.to_owned() };
+    if let Some(rest) = text.strip_prefix("file://") {
+        return PathBuf::from(decoded(rest.strip_prefix("localhost").unwrap_or(rest)));
+    }
+    match (text.strip_prefix("~/"), std::env::home_dir()) {
+        (Some(rest), Some(home)) if !path.exists() => home.join(rest),
+        _ => path.to_owned(),
+    }
+}
+
+/// The text with `%20` and the like replaced.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let hex = after.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
+        let byte = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        match byte.filter(|_| first == b'%') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Whether a file has a length and can be read at any place.
+fn is_regular(path: &Path) -> Result<bool> {
+    let about = std::fs::metadata(path).map_err(|error| unreadable(path, error))?;
+    if about.is_dir() {
+        let what = format!("{} is a folder", path.display());
+        return Err(Error::new(ErrorKind::InvalidInput, what));
+    }
+    Ok(about.is_file() && about.len() > 0)
+}
+
+type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
+
+/// The schema and the batches of an Arrow file (Feather).
+fn arrow_file(path: &Path) -> Result<(arrow_schema::SchemaRef, Batches)> {
+    let damaged = |error: arrow_schema::ArrowError| {
+        Error::new(ErrorKind::InvalidInput, format!("expected a sound Arrow file, found {error}"))
+    };
+    let file = File::open(path).map_err(|error| unreadable(path, error))?;
+    let reader = arrow_ipc::reader::FileReader::try_new(BufReader::new(file), None);
+    let reader = reader.map_err(damaged)?;
+    let schema = reader.schema();
+    Ok((schema, Box::new(reader.map(move |batch| batch.map_err(damaged)))))
+}
+
+fn unreadable(path: &Path, error: io::Error) -> Error {
+    Error::caused(ErrorKind::Io, env::EnvError::io("open", path, error))
+}
+
+fn failed(error: ingest::Error) -> Error {
+    match error {
+        ingest::Error::Input(error) => Error::caused(ErrorKind::InvalidInput, error),
+        ingest::Error::Io { .. } => Error::caused(ErrorKind::Io, error),
+    }
+}
