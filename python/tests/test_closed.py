@@ -40,6 +40,7 @@ ONE = np.array([1], dtype=np.uint64)
 ARGUMENTS: dict[str, dict[str, tuple[Any, ...]]] = {
     "Database": {
         "graph": ("g",),
+        "import_graph": ("g", []),
         "blobs": ("b",),
         "counters": ("c",),
         "run": ("?[a] <- [[1]]",),
@@ -114,6 +115,7 @@ ARGUMENTS: dict[str, dict[str, tuple[Any, ...]]] = {
         "import_arrow": ("ARROW",),
         "import_arrays": (ONE, ONE),
         "export_parquet": ("OUT",),
+        "export_arrow": ("OUT",),
         "export_csv": ("OUT",),
     },
     "Relation": dict.fromkeys(("put", "insert", "update", "rm", "delete"), (ROWS,)),

@@ -137,6 +137,7 @@ ARGUMENTS: dict[str, Any] = {
     "path": "/nowhere/at/all",
     "relation": "r",
     "script": "?[a] <- [[1]]",
+    "source": [],
     "step": print,
     "table": [],
     "u": 1,
