@@ -55,6 +55,7 @@ impl StrColumn {
     }
 
     /// Appends a string.
+    #[inline]
     pub fn push(&mut self, text: &str) {
         self.heap.push_str(text);
         self.ends.push(self.heap.len());

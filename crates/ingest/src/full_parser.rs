@@ -220,11 +220,16 @@ impl<'a> FullParser<'a> {
         })
     }
 
+    #[inline]
     fn weight(&self, edge: &Edge) -> Result<(Weight, Pushed), RecordError> {
-        let (Some(field), Some(column)) = (edge.weight, self.dialect.weight) else {
-            return Ok((Weight::None, Pushed::Edge));
-        };
-        let text = scan::unquote(self.bytes, &field);
+        match (edge.weight, self.dialect.weight) {
+            (Some(field), Some(column)) => self.weight_in(&field, column),
+            _ => Ok((Weight::None, Pushed::Edge)),
+        }
+    }
+
+    fn weight_in(&self, field: &Field, column: usize) -> Result<(Weight, Pushed), RecordError> {
+        let text = scan::unquote(self.bytes, field);
         if number::is_null(&text, &self.dialect.null_values) {
             let given = match self.dialect.missing {
                 Missing::Weight(weight) => weight,

@@ -78,6 +78,7 @@ pub(crate) fn is_blank_line(bytes: &[u8], mut at: usize, syntax: Syntax) -> bool
 }
 
 /// Whether a comment starts at `at`.
+#[inline]
 pub(crate) fn is_comment(bytes: &[u8], at: usize, syntax: Syntax) -> bool {
     match (syntax.comment, bytes.get(at)) {
         (None, Some(b'#' | b'%')) => true,
@@ -106,6 +107,7 @@ fn line_end(bytes: &[u8], at: usize) -> Option<(Stop, usize)> {
 ///
 /// [`Form::Open`] with [`Stop::Input`]: the bytes end before it is certain that the quote does not
 /// close.
+#[inline]
 pub(crate) fn field(bytes: &[u8], at: usize, syntax: Syntax) -> Field {
     if syntax.quotes && bytes.get(at) == Some(&b'"') {
         quoted(bytes, at, syntax.delimiter)
