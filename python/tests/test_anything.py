@@ -108,6 +108,7 @@ def test_a_pipe_is_read_to_its_end(db: quipu.Database, folder: Path, tmp_path: P
         ("<graphml><graph><node id='a'/>", "GraphML"),
         ("Id,Label\n1,Ann\n", "table of vertices"),
         ("p,q,r,s\n1,2,3,4\n", "name the columns"),
+        ("1 2 {'weight': 1}\n2 3 {}\n", "1 edge without one: line 2"),
     ],
 )
 def test_what_is_no_whole_input_is_an_error_and_makes_no_graph(

@@ -155,6 +155,10 @@ impl GraphReader {
     /// The bytes cannot be read, or are not of this format.
     pub fn next_chunk(&mut self, out: &mut EdgeChunk) -> Result<bool, Error> {
         self.sink.begin(std::mem::take(out));
+        if self.ended {
+            *out = self.sink.take();
+            return Ok(false);
+        }
         while !self.ended && self.sink.edges() < CHUNK_EDGES {
             self.ended = !self.pass.step(&mut self.sink)?;
         }

@@ -55,7 +55,7 @@ impl Sink {
     pub(super) fn finish(&mut self) {
         let is_fail = self.options.edges.missing == Missing::Fail;
         if is_fail && self.with_weight > 0 && self.options.edges.weight != WeightType::None {
-            self.chunk.missing_count += self.without_weight;
+            self.chunk.missing_count += std::mem::take(&mut self.without_weight);
             self.chunk.missing.append(&mut self.first_without);
         }
     }

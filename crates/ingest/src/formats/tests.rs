@@ -33,11 +33,15 @@ fn read(
     let bytes = std::io::Cursor::new(text.as_bytes().to_vec());
     let mut reader = GraphReader::new(format, bytes, name, &options);
     let (mut out, mut all) = (EdgeChunk::default(), Vec::new());
+    let (mut missing, mut count) = (Vec::new(), 0);
+    // The reader ends, whatever it has found.
     while reader.next_chunk(&mut out).map_err(|error| error.to_string())? {
         all.extend((0..out.len()).filter_map(|i| out.describe(i, vertex)));
-        if out.missing_count > 0 {
-            return Err(crate::missing_error(out.missing_count, &out.missing).to_string());
-        }
+        missing.append(&mut out.missing);
+        count += out.missing_count;
+    }
+    if count > 0 {
+        return Err(crate::missing_error(count, &missing).to_string());
     }
     let notes = reader.detected().into_iter().filter(|(key, _)| *key == "note");
     Ok((all, notes.map(|(_, note)| note).collect()))
