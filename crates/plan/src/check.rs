@@ -156,7 +156,7 @@ mod tests {
     fn a_step_before_what_it_needs_is_found() {
         let resolved = resolved();
         let rule = &resolved.rules[0];
-        let sizes = Sizes { predicates: &[None, None], infos: &[] };
+        let sizes = Sizes { predicates: &[None, None], unchanged: &[], infos: &[] };
         let mut plan = order::order(&resolved, rule, &sizes, &|_| Version::Total).unwrap();
         plan.steps.reverse();
         plan.places.reverse();

@@ -207,12 +207,19 @@ fn plan_groups(
     let asked = |predicate: &Predicate| predicate.is_magic_set.then_some(cost::ROWS_MAGIC);
     let mut sizes: Vec<Option<f64>> = program.predicates.iter().map(asked).collect();
     let mut whole_rows = vec![None; program.predicates.len()];
+    let mut unchanged = vec![Vec::new(); program.predicates.len()];
     let mut planned = Vec::with_capacity(groups.len());
     let mut problems = Vec::new();
     let rules_of = program.rules_of();
     let first = FirstRows::of_query(query, program).filter(|_| rules_of[program.entry].len() == 1);
     let mut rows = vec![0.0; program.predicates.len()];
     for group in groups {
+        for &predicate in &group.predicates {
+            if group.is_recursive && program.predicates[predicate].is_magic_set {
+                let rules = rules_of[predicate].iter().map(|&rule| &program.rules[rule]);
+                unchanged[predicate] = magic::unchanged_columns(rules, &group);
+            }
+        }
         let mut rules = Vec::new();
         let mut numbers: Vec<usize> =
             group.predicates.iter().flat_map(|&one| &rules_of[one]).copied().collect();
@@ -220,7 +227,8 @@ fn plan_groups(
         numbers.sort_unstable();
         for number in numbers {
             let first = first.as_ref().filter(|_| program.rules[number].predicate == program.entry);
-            match plan_rule(program, number, &group, infos, &sizes, first) {
+            let sizes = Sizes { predicates: &sizes, unchanged: &unchanged, infos };
+            match plan_rule(program, number, &group, &sizes, first) {
                 Ok(plan) => {
                     let found = plan.first.iter().chain(&plan.rounds).map(|body| body.rows);
                     rows[program.rules[number].predicate] += found.fold(0.0, f64::max);
@@ -252,12 +260,10 @@ fn plan_rule(
     program: &Program,
     number: usize,
     group: &Group,
-    infos: &[RelationInfo],
-    sizes: &[Option<f64>],
+    sizes: &Sizes<'_>,
     first_rows: Option<&FirstRows>,
 ) -> Result<RulePlan, Diagnostic> {
     let rule = &program.rules[number];
-    let sizes = Sizes { predicates: sizes, infos };
     let is_own = |literal: &Literal| match literal {
         Literal::Atom { source: Source::Derived(read), .. } => {
             group.is_recursive && group.has(*read)
@@ -267,14 +273,14 @@ fn plan_rule(
     let own: Vec<usize> = (0..rule.body.len()).filter(|&i| is_own(&rule.body[i])).collect();
     let is_among_own = |place: &usize| own.binary_search(place).is_ok();
     if own.is_empty() {
-        let mut first = order::order(program, rule, &sizes, &|_| Version::Total)?;
+        let mut first = order::order(program, rule, sizes, &|_| Version::Total)?;
         if !group.is_recursive {
-            first.in_order = row_order::find(program, rule, &sizes, first_rows, &first);
+            first.in_order = row_order::find(program, rule, sizes, first_rows, &first);
         }
         return Ok(RulePlan { rule: number, first: Some(first), rounds: Vec::new() });
     }
     let rounds = own.iter().map(|&delta| {
-        order::order(program, rule, &sizes, &|place| match place {
+        order::order(program, rule, sizes, &|place| match place {
             place if place == delta => Version::Delta,
             // A combination of two new rows is found only once: by the plan of the first atom.
             place if place > delta && is_among_own(&place) => Version::Old,

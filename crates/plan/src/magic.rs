@@ -19,6 +19,7 @@ use crate::catalog::RelationInfo;
 use crate::cost;
 use crate::ir::{Expr, Literal, Predicate, PredicateKind, Program, Rule, Source, Var};
 use crate::order::{self, Orderer, Sizes, Version};
+use crate::stratify::Group;
 use hashbrown::{HashMap, HashSet};
 
 /// Maximum number of copies of rules. A query that needs more is not rewritten.
@@ -164,7 +165,7 @@ impl Rewriter<'_> {
 
     /// The rule with derived relations replaced by their copies, where columns are bound.
     fn restrict(&mut self, rule: Rule, of: usize, is_copy: bool) -> Option<Rule> {
-        let sizes = Sizes { predicates: &self.sizes, infos: self.infos };
+        let sizes = Sizes { predicates: &self.sizes, unchanged: &[], infos: self.infos };
         let (places, rows) = handed_on(&self.out, &rule, &sizes, is_copy)?;
         let mut bound = vec![false; rule.variables.len()];
         let mut body: Vec<Literal> = Vec::with_capacity(rule.body.len());
@@ -311,6 +312,30 @@ fn handed_on(
         None => plan,
     };
     Some((places, steps.iter().map(|planned| planned.rows).collect()))
+}
+
+/// For each column of a magic set of a recursive group, whether every rule that extends the set
+/// takes the column's value from the set itself. `rules` are those of the set.
+pub(crate) fn unchanged_columns<'r>(
+    rules: impl Iterator<Item = &'r Rule>,
+    group: &Group,
+) -> Vec<bool> {
+    let mut unchanged = Vec::new();
+    for rule in rules {
+        unchanged.resize(rule.head.len(), true);
+        for literal in &rule.body {
+            let Literal::Atom { source: Source::Derived(read), args, .. } = literal else {
+                continue;
+            };
+            if *read == rule.predicate {
+                let same = args.iter().zip(&rule.head).map(|(arg, head)| *arg == Some(*head));
+                unchanged.iter_mut().zip(same).for_each(|(unchanged, same)| *unchanged &= same);
+            } else if group.has(*read) {
+                unchanged.fill(false);
+            }
+        }
+    }
+    unchanged
 }
 
 /// For each predicate, the index of its strongly connected component.

@@ -203,6 +203,9 @@ pub struct Alternative {
 pub(crate) struct Sizes<'a> {
     /// Estimated rows of each predicate, if known.
     pub(crate) predicates: &'a [Option<f64>],
+    /// For each predicate that is a recursive magic set: whether its recursion hands on a column
+    /// unchanged. Empty for others.
+    pub(crate) unchanged: &'a [Vec<bool>],
     /// The stored relations.
     pub(crate) infos: &'a [RelationInfo],
 }
@@ -401,6 +404,8 @@ impl<'a> Orderer<'a> {
             let Some(mut cost) = self.cost(literal, version(place)) else { continue };
             if self.is_round && self.is_apart(literal) {
                 cost += cost::CROSS_PRODUCT_COST;
+            } else if self.is_round && self.is_unrestricted_magic(literal) {
+                cost += cost::UNRESTRICTED_MAGIC_COST;
             }
             if first == Some(place) {
                 return Some(i);
@@ -462,6 +467,19 @@ impl<'a> Orderer<'a> {
             Literal::Atom { args, .. } => !args.iter().flatten().any(|&var| self.bound[var]),
             _ => false,
         }
+    }
+
+    /// Whether an atom of a recursive magic set is bound only in columns that the recursion hands
+    /// on unchanged. All of its values may share those, as in a closure with both ends bound, which
+    /// asks for pairs of the one start with every vertex: it would be a cross product.
+    fn is_unrestricted_magic(&self, literal: &Literal) -> bool {
+        let Literal::Atom { source: Source::Derived(read), args, .. } = literal else {
+            return false;
+        };
+        let unchanged = self.sizes.unchanged.get(*read).map_or(&[][..], Vec::as_slice);
+        let is_bound = |var: &Option<Var>| var.is_some_and(|var| self.bound[var]);
+        let mut changed = args.iter().zip(unchanged).filter(|(_, unchanged)| !**unchanged);
+        changed.clone().next().is_some() && !changed.any(|(var, _)| is_bound(var))
     }
 
     /// Whether a literal costs almost nothing and adds no rows.

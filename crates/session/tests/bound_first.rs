@@ -129,6 +129,20 @@ fn a_question_that_goes_back_along_a_chain_takes_a_step_a_round() {
     assert!(rows < 30_000, "{rows} rows");
 }
 
+/// Each round joined its rows with all pairs that were asked for, since all have the one start.
+#[test]
+fn a_closure_with_both_ends_bound_reads_each_edge_a_few_times() {
+    let engine = engine(&[
+        "?[a, b] := a in int_range(2000), d in int_range(1, 5), b = (a * d + d) % 2000
+            :create e {a: Int, b: Int}",
+        "::index create e:rev {b, a}",
+    ]);
+    let query = "t[x, y] := *e[x, y]\nt[x, y] := t[x, z], *e[z, y]\n?[y] := x = 1, y = 10, t[x, y]";
+    assert_eq!(answer(&engine, query), [10]);
+    let rows = rows_made(&engine, query);
+    assert!(rows < 60_000, "{rows} rows");
+}
+
 /// The planner knew that equal rows are merged, so it expected few later rows, and therefore did
 /// not merge them.
 #[test]
