@@ -29,6 +29,10 @@ const COMMIT_BYTES_MAX: u64 = 1 << 30;
 /// value, or some thousand buffered increments.
 const FREE_BYTES: u64 = 1 << 20;
 
+/// Longest record whose memory the writer keeps for the next one. A longer one costs more to write
+/// than to allocate.
+const PAYLOAD_KEPT_BYTES_MAX: usize = 4 << 20;
+
 /// Attempts to take the writer's lock, some ten nanoseconds each. Most commits end within all of
 /// them together.
 const COMMIT_LOOKS: usize = 500;
@@ -163,21 +167,8 @@ impl Inner {
             self.snapshots.publish(seq);
             pause();
         }
-        if let Some(wal) = &mut writer.wal {
-            writer.payload.clear();
-            record::encode(tables, &mut writer.payload);
-            bytes = writer.payload.len() as u64;
-            if bytes > COMMIT_BYTES_MAX {
-                return Err(Error::new(
-                    ErrorKind::Limit,
-                    format!(
-                        "the commit takes {bytes} bytes, the limit is {COMMIT_BYTES_MAX}\n\
-                         hint: commit in smaller steps, or import in bulk"
-                    ),
-                ));
-            }
-            wal.append(&[&seq.to_le_bytes(), &writer.payload])
-                .map_err(|error| self.poisoned(error.into()))?;
+        if writer.wal.is_some() {
+            bytes = self.log(writer, tables, seq)?;
         }
         if is_on(Switch::HalfCommitVisible) {
             self.snapshots.publish(seq);
@@ -207,6 +198,29 @@ impl Inner {
             }
         }
         Ok(())
+    }
+
+    /// Appends a commit to the log, if there is one; returns the bytes of its record.
+    fn log(&self, writer: &mut Writer, tables: &[Cow<'_, TableWrites>], seq: u64) -> Result<u64> {
+        let Some(wal) = &mut writer.wal else { return Ok(0) };
+        writer.payload.clear();
+        record::encode(tables, &mut writer.payload);
+        let bytes = writer.payload.len() as u64;
+        if bytes > COMMIT_BYTES_MAX {
+            return Err(Error::new(
+                ErrorKind::Limit,
+                format!(
+                    "the commit takes {bytes} bytes, the limit is {COMMIT_BYTES_MAX}\n\
+                     hint: commit in smaller steps, or import in bulk"
+                ),
+            ));
+        }
+        wal.append(&[&seq.to_le_bytes(), &writer.payload])
+            .map_err(|error| self.poisoned(error.into()))?;
+        if writer.payload.capacity() > PAYLOAD_KEPT_BYTES_MAX {
+            writer.payload = Vec::new();
+        }
+        Ok(bytes)
     }
 
     /// Returns once the log is synced up to `seq` and published. A thread that waited for another's

@@ -85,6 +85,7 @@ mod tests {
             range_tombstones: 0,
             fingerprint: 0,
         };
+        let summary = summary.into();
         TableMeta { id: base::TableId(1), folder: 0, global_seq: 0, shared: None, summary }
     }
 

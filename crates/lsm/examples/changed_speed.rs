@@ -59,7 +59,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = context.options.table.clone();
     let mut builder = TableBuilder::new(context.env.create(&path)?, shape(), options, true);
     builder.add(&rows, 0..rows.len())?;
-    let meta = TableMeta { id, folder, global_seq: 0, shared: None, summary: builder.finish()? };
+    let meta =
+        TableMeta { id, folder, global_seq: 0, shared: None, summary: builder.finish()?.into() };
     let mut levels = vec![Run::default(); 6];
     levels[5].tables.push(Table::open(&context, &meta, &shape())?);
     let version = Arc::new(Version { level0: Vec::new(), levels });

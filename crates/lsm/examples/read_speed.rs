@@ -112,7 +112,8 @@ fn table(
     let options = context.options.table.clone();
     let mut builder = TableBuilder::new(context.env.create(&path)?, shape(), options, true);
     builder.add(&rows, 0..rows.len())?;
-    let meta = TableMeta { id, folder, global_seq: 0, shared: None, summary: builder.finish()? };
+    let meta =
+        TableMeta { id, folder, global_seq: 0, shared: None, summary: builder.finish()?.into() };
     Ok(Table::open(context, &meta, &shape())?)
 }
 

@@ -57,7 +57,7 @@ fn build(context: &Context, shape: &Shape, rows: &Rows, bottom: bool) -> TableMe
     let mut builder = TableBuilder::new(file, shape.clone(), TableOptions::default(), bottom);
     builder.add(rows, 0..rows.len()).expect("rows in order");
     let summary = builder.finish().expect("a finished table");
-    TableMeta { id, folder, global_seq: 0, shared: None, summary }
+    TableMeta { id, folder, global_seq: 0, shared: None, summary: summary.into() }
 }
 
 fn main() {

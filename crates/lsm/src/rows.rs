@@ -1,6 +1,9 @@
 //! Versions of rows in columns: what flush, compaction and merging carry.
 
-use base::{Batch, Column, Keys, Shape};
+use base::{Batch, Column, KeyRef, Keys, Shape, WORDS_MAX};
+
+/// Longest memory of a column's strings that [`Rows::release_long`] keeps.
+const KEPT_BYTES_MAX: usize = 8 << 20;
 
 /// Rows with their sequence numbers and kinds, in (key ascending, sequence number descending)
 /// order.
@@ -53,7 +56,7 @@ impl Rows {
     /// Appends row `i` of `other`, which has the same shape and all columns.
     pub fn push_from(&mut self, other: &Self, i: usize) {
         let rows = self.len();
-        self.keys.push(other.keys.get(i).as_ref());
+        self.keys.push(key_at(&other.keys, i, &mut [0; WORDS_MAX]));
         if !self.seqs.is_empty() || other.seq(i) != 0 {
             self.seqs.resize(rows, 0);
             self.seqs.push(other.seq(i));
@@ -67,11 +70,46 @@ impl Rows {
         }
     }
 
+    /// Forgets all rows, and releases the memory of strings that were long.
+    pub(crate) fn release_long(&mut self) {
+        self.clear();
+        let keys = match &mut self.keys {
+            Keys::Words(_) => None,
+            Keys::Bytes(column) => Some(column),
+        };
+        let values = self.values.iter_mut().filter_map(|column| match column {
+            Column::Words(_) => None,
+            Column::Bytes(column) => Some(column),
+        });
+        for column in keys.into_iter().chain(values) {
+            if column.heap.capacity() > KEPT_BYTES_MAX {
+                column.heap = Vec::new();
+            }
+        }
+    }
+
     /// Forgets all rows, keeps the memory.
     pub fn clear(&mut self) {
         self.keys.clear();
         self.seqs.clear();
         self.kinds.clear();
         self.values.iter_mut().for_each(Column::clear);
+    }
+}
+
+/// Key of row `i`; words go through `buffer`.
+#[inline]
+pub(crate) fn key_at<'a>(keys: &'a Keys, i: usize, buffer: &'a mut [u64; WORDS_MAX]) -> KeyRef<'a> {
+    match keys {
+        Keys::Words(columns) if columns.len() == 1 => {
+            KeyRef::Words(std::slice::from_ref(&columns[0][i]))
+        }
+        Keys::Words(columns) => {
+            for (word, column) in buffer.iter_mut().zip(columns) {
+                *word = column[i];
+            }
+            KeyRef::Words(&buffer[..columns.len()])
+        }
+        Keys::Bytes(column) => KeyRef::Bytes(column.get(i)),
     }
 }

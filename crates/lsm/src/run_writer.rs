@@ -123,6 +123,8 @@ impl RunWriter {
     /// # Errors
     /// A failed write or sync; no file is left then.
     pub fn finish(mut self) -> Result<Vec<TableMeta>> {
+        // Released before the table is closed, which needs memory for long keys.
+        self.last_key = None;
         if self.open.is_some() || !self.tombstones.is_empty() {
             self.builder()?;
             self.close(None)?;
@@ -234,6 +236,7 @@ impl RunWriter {
             }
             At::Shared(place) => Some(*place),
         };
+        let summary = Arc::new(summary);
         let meta = TableMeta { id, folder, global_seq: self.global_seq, shared, summary };
         match (is_empty, at) {
             (true, At::Own(path)) => self.context.env.remove(&path)?,

@@ -13,10 +13,10 @@
 use super::below::Stretch;
 use super::snapshots::Snapshots;
 use super::tombstones::Pieces;
-use crate::rows::Rows;
+use crate::rows::{Rows, key_at};
 use base::fault_switch::{Switch, is_on};
 use base::mark::{Mark, hit};
-use base::{Column, ColumnShape, KeyRef, Keys, Kind, Merge, Shape, WordColumn};
+use base::{Column, ColumnShape, KeyRef, Keys, Kind, Merge, Shape, WORDS_MAX, WordColumn};
 use std::ops::Range;
 
 /// Whether levels below the output may hold a key.
@@ -69,8 +69,11 @@ impl<'a> Keep<'a> {
         if range.is_empty() {
             return;
         }
-        let (first, last) = (rows.keys.get(range.start), rows.keys.get(range.end - 1));
-        let covered = self.tombstones.reach(first.as_ref(), last.as_ref());
+        let (mut first, mut last) = ([0; WORDS_MAX], [0; WORDS_MAX]);
+        let covered = self.tombstones.reach(
+            key_at(&rows.keys, range.start, &mut first),
+            key_at(&rows.keys, range.end - 1, &mut last),
+        );
         let plain = rows.kinds.is_empty() && !covered;
         let mut repeats = std::mem::take(&mut self.repeats);
         find_repeats(&rows.keys, range.clone(), &mut repeats);

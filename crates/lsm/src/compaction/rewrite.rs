@@ -66,6 +66,7 @@ pub(crate) fn rewrite(
             rest.push_from(&rows, row);
         }
         std::mem::swap(&mut rows, &mut rest);
+        rest.release_long();
     }
 }
 

@@ -375,7 +375,7 @@ fn take_table(input: &mut Input<'_>) -> Result<AddedTable, String> {
         first_key: take_key(input)?,
         last_key: take_key(input)?,
     };
-    let meta = TableMeta { id, folder, global_seq, shared: None, summary };
+    let meta = TableMeta { id, folder, global_seq, shared: None, summary: summary.into() };
     Ok(AddedTable { level, run, meta })
 }
 
@@ -487,7 +487,13 @@ pub(crate) mod tests {
         AddedTable {
             level,
             run,
-            meta: TableMeta { id: TableId(id), folder: 0, global_seq: 0, shared: None, summary },
+            meta: TableMeta {
+                id: TableId(id),
+                folder: 0,
+                global_seq: 0,
+                shared: None,
+                summary: summary.into(),
+            },
         }
     }
 
@@ -536,7 +542,8 @@ pub(crate) mod tests {
                 first_words: n[5], first_key, last_key, seq_min: n[6], seq_max: n[7],
                 range_tombstones: n[8], fingerprint: n[9],
             };
-            let meta = TableMeta { id: TableId(n[10]), folder, global_seq: n[11], shared, summary };
+            let (id, summary) = (TableId(n[10]), summary.into());
+            let meta = TableMeta { id, folder, global_seq: n[11], shared, summary };
             AddedTable { level, run: n[12], meta }
         }
     }

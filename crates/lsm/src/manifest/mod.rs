@@ -212,6 +212,7 @@ impl Manifest {
         let mut record = Vec::new();
         log::put_record(&mut record, at, &bytes)
             .ok_or_else(|| Error::Invalid("a version edit is longer than 4 GiB".into()))?;
+        drop(bytes);
         self.state.apply(edit).map_err(Error::Invalid)?;
         self.broken = true;
         self.file.append(&record)?;

@@ -13,7 +13,8 @@
 //! 3. They change under the writer's lock only. A writer removes its keys from the ranges before it
 //!    links their entries, and so before the entries' sequence number is published.
 
-use super::{EntryRef, Kinds, Memtable, Place, key_at};
+use super::{EntryRef, Kinds, Memtable, Place};
+use crate::rows::key_at;
 use base::{Batch, Key, KeyRange, KeyRef, Kind};
 use env::sync::ArcSwap;
 use env::sync::atomic::AtomicU64;

@@ -31,7 +31,7 @@ pub use entry::{EntryKey, EntryRef};
 pub(crate) use entry::{VERSIONS_MAX, Whole};
 
 use crate::codec::filter::{hash_bytes, hash_words};
-use crate::rows::Rows;
+use crate::rows::{Rows, key_at};
 use crate::table::RangeTombstone;
 use arena::{BytesArena, WordArena, load, store};
 pub(crate) use base::key_order::{compare_rows, is_sorted, sort};
@@ -676,27 +676,6 @@ pub(crate) fn push_seq_kind(out: &mut Rows, seq: u64, kind: u8) {
     if kind != Kind::Put as u8 || !out.kinds.is_empty() {
         out.kinds.resize(row, Kind::Put as u8);
         out.kinds.push(kind);
-    }
-}
-
-/// Key of row `i`; words go through `buffer`.
-#[inline]
-pub(crate) fn key_at<'a>(
-    keys: &'a Keys,
-    i: usize,
-    buffer: &'a mut [u64; base::WORDS_MAX],
-) -> KeyRef<'a> {
-    match keys {
-        Keys::Words(columns) if columns.len() == 1 => {
-            KeyRef::Words(std::slice::from_ref(&columns[0][i]))
-        }
-        Keys::Words(columns) => {
-            for (word, column) in buffer.iter_mut().zip(columns) {
-                *word = column[i];
-            }
-            KeyRef::Words(&buffer[..columns.len()])
-        }
-        Keys::Bytes(column) => KeyRef::Bytes(column.get(i)),
     }
 }
 

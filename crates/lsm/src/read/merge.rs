@@ -110,7 +110,7 @@ impl<'a> Head<'a> {
 
     /// Key of row `i`.
     pub(crate) fn key<'b>(&'b self, i: usize, buffer: &'b mut [u64; WORDS_MAX]) -> KeyRef<'b> {
-        crate::memtable::key_at(&self.rows.keys, i, buffer)
+        crate::rows::key_at(&self.rows.keys, i, buffer)
     }
 
     fn bytes(&self, i: usize) -> &[u8] {

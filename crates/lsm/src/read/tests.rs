@@ -229,6 +229,7 @@ impl World {
                 builder.add_range_tombstone(tombstone.clone()).unwrap();
             }
             let summary = builder.finish().unwrap();
+            let summary = summary.into();
             let meta = TableMeta { id, folder, global_seq: 0, shared: None, summary };
             run.tables.push(Table::open(&self.context, &meta, &self.shape).unwrap());
             start = end.max(1);

@@ -20,7 +20,7 @@ use super::pending::append_rows;
 use super::statistics::StatisticsBuilder;
 use super::{RangeTombstone, TableOptions, TableSummary};
 use crate::codec::filter::{FilterBuilder, hash_bytes, hash_words};
-use crate::rows::Rows;
+use crate::rows::{Rows, key_at};
 use crate::search::lower_bound;
 use crate::{Error, Result};
 use base::{Key, Keys, Kind, Shape, WORDS_MAX, checksum};
@@ -201,10 +201,14 @@ impl TableBuilder {
         counts.seq_min = Some(counts.seq_min.map_or(seq_min, |min| min.min(seq_min)));
         counts.seq_max = counts.seq_max.max(seq_max);
 
-        let first = rows.keys.get(range.start);
+        let mut buffer = [0; WORDS_MAX];
+        let first = key_at(&rows.keys, range.start, &mut buffer);
         let last_before = self.bounds.as_ref().map(|(_, last)| last);
-        debug_assert!(last_before.is_none_or(|last| *last <= first), "rows come in key order");
-        counts.repeats += u64::from(last_before == Some(&first));
+        debug_assert!(
+            last_before.is_none_or(|last| last.as_ref() <= first),
+            "rows come in key order"
+        );
+        counts.repeats += u64::from(last_before.is_some_and(|last| last.as_ref() == first));
         if seq_max > 0 {
             let inside = range.start + 1..range.end;
             counts.repeats += inside.filter(|&row| same_key(&rows.keys, row)).count() as u64;
@@ -244,7 +248,7 @@ impl TableBuilder {
         let last = rows.keys.get(range.end - 1);
         match &mut self.bounds {
             Some(bounds) => bounds.1 = last,
-            none => *none = Some((first, last)),
+            none => *none = Some((first.into(), last)),
         }
     }
 
@@ -293,8 +297,9 @@ impl TableBuilder {
         self.is_apart = is_apart && is_long;
         self.file.append(&self.block)?;
         self.statistics.add(rows, range.clone());
-        let first = rows.keys.get(range.start);
-        let last = rows.keys.get(range.end - 1);
+        let (mut buffer, mut last_buffer) = ([0; WORDS_MAX], [0; WORDS_MAX]);
+        let first = key_at(&rows.keys, range.start, &mut buffer);
+        let last = key_at(&rows.keys, range.end - 1, &mut last_buffer);
         // A header holds the checksum of each separated value.
         let checked = match encoded.head_bytes {
             0 => &self.block[..],
@@ -305,8 +310,8 @@ impl TableBuilder {
             encoded.head_bytes as u64,
             range.len() as u64,
             checksum(checked),
-            first.as_ref(),
-            last.as_ref(),
+            first,
+            last,
         );
         Ok(())
     }
@@ -375,6 +380,10 @@ impl TableBuilder {
     /// A failed write or sync; the file is then useless.
     pub fn finish(mut self) -> Result<TableSummary> {
         self.flush_pending()?;
+        // Released now: a key of many megabytes follows several times more, in the fences and the
+        // bounds.
+        self.pending = Rows::new(&self.shape);
+        self.block = Vec::new();
         let bits = usize::from(self.options.filter_bits);
         let filter = |filter: &Option<FilterBuilder>| {
             let mut section = Vec::new();
@@ -395,17 +404,22 @@ impl TableBuilder {
         self.index.statistics = append(&mut *self.file, &statistics)?;
 
         let properties = Properties {
-            summary: self.summary(),
+            summary: self.take_summary(),
             key_filter: append(&mut *self.file, &key_filter)?,
             first_word_filter: append(&mut *self.file, &first_word_filter)?,
             tombstones: append(&mut *self.file, &tombstones)?,
         };
-        let mut section = Vec::new();
+        // Reserved at once, with the bounds, which are keys of the index: growing would copy long
+        // keys.
+        let mut section = Vec::with_capacity(2 * self.index.memory_bytes() as usize);
         properties.encode(&self.shape, &mut section);
         self.index.encode(&mut section);
+        let version = self.index.version();
+        drop(self.index);
         let handle = append(&mut *self.file, &section)?;
+        drop(section);
         let mut footer = Vec::new();
-        Footer::encode(handle, self.index.version(), &mut footer);
+        Footer::encode(handle, version, &mut footer);
         self.file.append(&footer)?;
         self.file.sync()?;
         Ok(TableSummary {
@@ -415,9 +429,9 @@ impl TableBuilder {
         })
     }
 
-    /// The summary without the file's length and fingerprint.
-    fn summary(&self) -> TableSummary {
-        let mut bounds = self.bounds.clone();
+    /// The summary without the file's length and fingerprint. Takes the bounds.
+    fn take_summary(&mut self) -> TableSummary {
+        let mut bounds = self.bounds.take();
         for RangeTombstone { range, .. } in &self.tombstones {
             let lower = &range.lower;
             let upper = range.upper.clone().unwrap_or_else(|| match lower {

@@ -59,6 +59,7 @@ pub(crate) use shared_file::Section;
 pub use shared_file::{SharedFiles, SharedPlace, SharedWriter, whole_file};
 
 use base::{Key, TableId};
+use std::sync::Arc;
 
 /// Choices for writing a table.
 #[derive(Clone, Debug)]
@@ -145,8 +146,8 @@ pub struct TableMeta {
     pub global_seq: u64,
     /// Its place in a file with other tables; `None` if it has a file of its own.
     pub shared: Option<SharedPlace>,
-    /// What the builder counted.
-    pub summary: TableSummary,
+    /// What the builder counted. Shared by all copies: the keys in it may be long.
+    pub summary: Arc<TableSummary>,
 }
 
 impl TableMeta {

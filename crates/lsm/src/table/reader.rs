@@ -596,10 +596,11 @@ impl Parts {
         let mut rest = &*section;
         let properties = Properties::take(&mut rest, shape).map_err(malformed)?;
         let index = Index::decode(rest, shape.key, handle.offset).map_err(malformed)?;
+        drop(section);
 
-        let mut summary = properties.summary.clone();
+        let mut summary = properties.summary;
         (summary.bytes, summary.fingerprint) = (tail.file_bytes, handle.checksum);
-        if summary != meta.summary || index.rows_in_all() != summary.rows {
+        if summary != *meta.summary || index.rows_in_all() != summary.rows {
             let what = "the file is not the table that the manifest describes";
             return Err(malformed(Malformed(what)).into());
         }

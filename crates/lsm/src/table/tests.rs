@@ -109,7 +109,7 @@ pub(super) fn build(context: &Context, shape: &Shape, rows: &[Row], how: &How) -
     let estimate = builder.bytes_estimate();
     let summary = builder.finish().unwrap();
     assert!(estimate <= 3 * summary.bytes + 1000 && summary.bytes <= 3 * estimate + 1000);
-    TableMeta { id, folder, global_seq, shared: None, summary }
+    TableMeta { id, folder, global_seq, shared: None, summary: summary.into() }
 }
 
 /// Row `i` of `rows` as a model row.
