@@ -6,10 +6,11 @@
 
 use std::collections::BinaryHeap;
 
+use crate::csr::{Csr, NO_VERTEX};
 use crate::dijkstra::{Output, Path};
 use crate::dijkstra_search::{Reached, refuse_negative};
-use crate::limits::Ticker;
-use crate::{Csr, Error, Limits, NO_VERTEX, Stopped};
+use crate::error::{Error, Stopped};
+use crate::limits::{Limits, Ticker};
 
 /// Estimates the cost of the shortest path from a vertex to a goal. An error ends the search.
 pub type Estimate<'a> = dyn FnMut(u32, u32) -> Result<f64, Stopped> + 'a;

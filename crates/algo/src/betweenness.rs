@@ -9,9 +9,10 @@
 //! give no order in which to accumulate. So an edge counts only if the search settled its source
 //! before its target. Shortest paths over other edges of weight zero are not counted.
 
+use crate::csr::Csr;
 use crate::dijkstra_search::{Search, refuse_negative};
-use crate::limits::Ticker;
-use crate::{Csr, Error, Limits, Stopped};
+use crate::error::{Error, Stopped};
+use crate::limits::{Limits, Ticker};
 
 /// For each vertex, the sum over all ordered pairs of other vertices of the fraction of their
 /// shortest paths that go through it. Not normalized.

@@ -2,9 +2,10 @@
 //!
 //! The formula is that of Wasserman and Faust (1994) for disconnected graphs, as in CozoDB.
 
+use crate::csr::Csr;
 use crate::dijkstra_search::{Search, refuse_negative};
-use crate::limits::Ticker;
-use crate::{Csr, Error, Limits};
+use crate::error::Error;
+use crate::limits::{Limits, Ticker};
 
 /// The closeness of each vertex: `c² / (s · (n − 1))`. Here `c` is the number of vertices that it
 /// reaches, including itself, `s` the sum of the costs, and `n` the number of vertices.

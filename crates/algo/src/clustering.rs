@@ -5,8 +5,9 @@
 //! end of higher degree. So no list is longer than the square root of twice the number of edges,
 //! and each triangle is found once.
 
-use crate::limits::Ticker;
-use crate::{Csr, Limits, NO_VERTEX, Stopped};
+use crate::csr::{Csr, NO_VERTEX};
+use crate::error::Stopped;
+use crate::limits::{Limits, Ticker};
 
 /// Clustering of one vertex.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -4,8 +4,9 @@
 //! set union algorithms", 1984). It takes one pass over the rows and needs neither a reverse graph
 //! nor a queue.
 
-use crate::limits::{STRIDE, Ticker};
-use crate::{Csr, Limits, NO_VERTEX, Stopped};
+use crate::csr::{Csr, NO_VERTEX};
+use crate::error::Stopped;
+use crate::limits::{Limits, STRIDE, Ticker};
 
 /// The component of each vertex, numbered from 0.
 ///

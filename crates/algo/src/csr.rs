@@ -16,8 +16,11 @@
 
 use std::ops::Range;
 
-use crate::limits::{STRIDE, Ticker};
-use crate::{Error, Limits, NO_VERTEX, Stopped};
+use crate::error::{Error, Stopped};
+use crate::limits::{Limits, STRIDE, Ticker};
+
+/// Not a valid vertex. Means "none" in columns of vertices.
+pub const NO_VERTEX: u32 = u32::MAX;
 
 /// A directed graph, optionally weighted. May have parallel edges and self-loops.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,8 @@
 //! Degree centrality: the number of edges at a vertex. As in CozoDB, counts are not normalized.
 
-use crate::limits::{STRIDE, Ticker};
-use crate::{Csr, Limits, Stopped};
+use crate::csr::Csr;
+use crate::error::Stopped;
+use crate::limits::{Limits, STRIDE, Ticker};
 
 /// Numbers of edges at a vertex. A self-loop is in both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

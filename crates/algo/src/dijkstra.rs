@@ -5,9 +5,10 @@
 //! ends. Every path from the goal back to the start over tight edges is a shortest path. Edges of
 //! weight zero can form tight cycles, so no vertex is taken twice.
 
+use crate::csr::Csr;
 use crate::dijkstra_search::{Goals, Search, refuse_negative};
-use crate::limits::Ticker;
-use crate::{Csr, Error, Limits, Stopped};
+use crate::error::{Error, Stopped};
+use crate::limits::{Limits, Ticker};
 
 /// A path between two vertices.
 #[derive(Clone, Copy, Debug, PartialEq)]

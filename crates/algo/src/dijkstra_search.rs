@@ -9,8 +9,9 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use crate::csr::{Csr, NO_VERTEX};
+use crate::error::{Error, Stopped};
 use crate::limits::Ticker;
-use crate::{Csr, Error, NO_VERTEX, Stopped};
 
 /// A vertex reached at a cost. Greater means nearer; among equal costs, the smaller vertex is
 /// greater.

@@ -9,10 +9,11 @@ use std::collections::BTreeSet;
 
 use hashbrown::HashSet;
 
+use crate::csr::Csr;
 use crate::dijkstra::{Output, Path};
 use crate::dijkstra_search::{Search, refuse_negative};
-use crate::limits::Ticker;
-use crate::{Csr, Error, Limits, Stopped};
+use crate::error::{Error, Stopped};
+use crate::limits::{Limits, Ticker};
 
 /// Passes up to `k` paths from each of `starts` to each of `goals` to `output`, cheapest first.
 ///

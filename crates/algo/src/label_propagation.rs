@@ -9,8 +9,9 @@
 //! smallest: in the first round it belongs to a vertex that was not visited yet, while the smallest
 //! has already spread and would flood the graph over every bridge.
 
-use crate::limits::Ticker;
-use crate::{Csr, Limits, Stopped};
+use crate::csr::Csr;
+use crate::error::Stopped;
+use crate::limits::{Limits, Ticker};
 
 /// The label of each vertex, which is the number of some vertex in its community.
 ///

@@ -31,6 +31,19 @@
 //!
 //! Where an algorithm leaves a choice open (the numbers of components, the order of ties), it
 //! follows CozoDB if CozoDB is deterministic, so that existing scripts return the same rows.
+//!
+//! # Floors
+//! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
+//!
+//! 1. `error`: why an algorithm stops.
+//! 2. `limits`: how a caller stops it.
+//! 3. `csr`: the graph.
+//! 4. `dijkstra_search`, `testing`: a search that several algorithms share, and their tests' graphs.
+//! 5. `clustering`, `components`, `degree`, `label_propagation`, `pagerank`, `random_walk`,
+//!    `strong_components`, `top_sort`, `traverse`: algorithms of their own.
+//! 6. `betweenness`, `closeness`, `dijkstra`, `louvain`, `paths`, `spanning_forest`: those above a
+//!    search or components.
+//! 7. `astar`, `k_shortest_paths`, `spanning_tree`: those above another algorithm.
 
 pub mod astar;
 pub mod betweenness;
@@ -59,9 +72,6 @@ mod error;
 #[cfg(test)]
 mod testing;
 
-pub use csr::Csr;
+pub use csr::{Csr, NO_VERTEX};
 pub use error::{Error, Stopped};
 pub use limits::Limits;
-
-/// Not a valid vertex. Means "none" in columns of vertices.
-pub const NO_VERTEX: u32 = u32::MAX;

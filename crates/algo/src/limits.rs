@@ -1,6 +1,6 @@
 //! Cancellation and limits of algorithms.
 
-use crate::Stopped;
+use crate::error::Stopped;
 
 /// Decides whether an algorithm continues. It represents a deadline, a cancelled query or a memory
 /// limit; `exec` implements it for the limits of a query.

@@ -10,10 +10,10 @@
 //! sums of a community for each move. Here they are kept up to date, so a round is linear in the
 //! edges.
 
-use crate::csr::Rows;
+use crate::csr::{Csr, Rows};
 use crate::dijkstra_search::refuse_negative;
-use crate::limits::Ticker;
-use crate::{Csr, Error, Limits, Stopped};
+use crate::error::{Error, Stopped};
+use crate::limits::{Limits, Ticker};
 
 /// Parameters. The defaults are those of CozoDB.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -12,8 +12,9 @@
 
 use std::ops::Range;
 
-use crate::limits::{STRIDE, Ticker};
-use crate::{Csr, Limits, NO_VERTEX, Stopped};
+use crate::csr::{Csr, NO_VERTEX};
+use crate::error::Stopped;
+use crate::limits::{Limits, STRIDE, Ticker};
 
 /// Parameters. The defaults are those of CozoDB.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,9 +3,10 @@
 //! Moore, "The shortest path through a maze" (1959). Neighbors are visited in ascending order, and
 //! a vertex keeps its first parent. The paths are the same as those of CozoDB's `ShortestPathBFS`.
 
+use crate::csr::{Csr, NO_VERTEX};
 use crate::dijkstra_search::Goals;
-use crate::limits::Ticker;
-use crate::{Csr, Limits, NO_VERTEX, Stopped};
+use crate::error::Stopped;
+use crate::limits::{Limits, Ticker};
 
 /// The number of edges to an unreachable vertex.
 pub const UNREACHED: u32 = u32::MAX;

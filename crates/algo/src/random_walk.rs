@@ -2,8 +2,9 @@
 //!
 //! Random numbers come from the caller, so that a seed reproduces a walk.
 
-use crate::limits::Ticker;
-use crate::{Csr, Error, Limits, Stopped};
+use crate::csr::Csr;
+use crate::error::{Error, Stopped};
+use crate::limits::{Limits, Ticker};
 
 /// Number of vertices in a walk between two checks of the memory limit.
 const ASKED_VERTICES: usize = 1 << 12;

@@ -6,8 +6,9 @@
 //! cancelled at every step, and reads rows in order.
 
 use crate::components::Sets;
-use crate::limits::Ticker;
-use crate::{Csr, Limits, Stopped};
+use crate::csr::Csr;
+use crate::error::Stopped;
+use crate::limits::{Limits, Ticker};
 
 /// An edge of the tree or forest.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,9 +6,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::limits::Ticker;
+use crate::csr::Csr;
+use crate::error::Stopped;
+use crate::limits::{Limits, Ticker};
 use crate::spanning_forest::TreeEdge;
-use crate::{Csr, Limits, Stopped};
 
 /// The edges of the minimum spanning tree in the order in which it grows from `start`. Each edge
 /// points away from the start.

@@ -4,8 +4,9 @@
 //! Components are numbered by when the search first entered them, as in CozoDB; Tarjan's algorithm
 //! numbers them by when they were completed.
 
-use crate::limits::Ticker;
-use crate::{Csr, Limits, NO_VERTEX, Stopped};
+use crate::csr::{Csr, NO_VERTEX};
+use crate::error::Stopped;
+use crate::limits::{Limits, Ticker};
 
 /// The strongly connected component of each vertex, numbered from 0.
 ///

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 
-use crate::{Csr, Limits};
+use crate::csr::Csr;
+use crate::limits::Limits;
 
 /// Limits that never stop an algorithm.
 pub(crate) fn go() -> bool {

@@ -3,8 +3,9 @@
 //! Kahn, "Topological sorting of large networks" (1962). Among the vertices that may come next, the
 //! one that became available last is taken, as in CozoDB.
 
-use crate::limits::Ticker;
-use crate::{Csr, Limits, Stopped};
+use crate::csr::Csr;
+use crate::error::Stopped;
+use crate::limits::{Limits, Ticker};
 
 /// The vertices in topological order.
 ///

@@ -5,8 +5,9 @@
 //! the start. Depth-first search visits them in descending order and tests it. A vertex that was
 //! visited from one start is not visited again from a later one.
 
-use crate::limits::Ticker;
-use crate::{Csr, Limits, NO_VERTEX, Stopped};
+use crate::csr::{Csr, NO_VERTEX};
+use crate::error::Stopped;
+use crate::limits::{Limits, Ticker};
 
 /// Returns whether a vertex meets the condition. An error ends the search.
 pub type Condition<'a> = dyn FnMut(u32) -> Result<bool, Stopped> + 'a;

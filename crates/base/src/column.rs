@@ -1,7 +1,8 @@
 //! Columns of words and byte strings, and batches of rows in columns. All crates from the storage
 //! engine to the executor pass rows in this form.
 
-use crate::{ColumnShape, Key, KeyRef, KeyShape, Shape};
+use crate::key::{Key, KeyRef};
+use crate::shape::{ColumnShape, KeyShape, Shape};
 
 /// Which rows of a column hold a value. The other rows are null.
 ///
@@ -334,7 +335,7 @@ impl Keys {
     pub fn get(&self, i: usize) -> Key {
         match self {
             Self::Words(columns) => {
-                let mut words = [0; crate::WORDS_MAX];
+                let mut words = [0; crate::key::WORDS_MAX];
                 for (word, column) in words.iter_mut().zip(columns) {
                     *word = column[i];
                 }

@@ -87,7 +87,7 @@ impl Switch {
 
 #[cfg(not(feature = "fault-switches"))]
 mod switched {
-    use super::Switch;
+    use crate::fault_switch::Switch;
 
     /// Whether the switch is on. Always false without the feature `fault-switches`.
     #[inline(always)]
@@ -103,7 +103,7 @@ mod switched {
 
 #[cfg(feature = "fault-switches")]
 mod switched {
-    use super::Switch;
+    use crate::fault_switch::Switch;
     use std::sync::atomic::{AtomicU32, Ordering};
 
     /// The switch that a guard keeps on; 0 if there is no guard.

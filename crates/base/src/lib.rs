@@ -4,6 +4,14 @@
 //! The storage engine stores rows of *words* (`u64`) and *bytes* and knows no other types. These
 //! rows travel in columns from the API to the disk and back, so the column types are in the lowest
 //! crate. This crate does no I/O and contains nothing specific to graphs or Datalog.
+//!
+//! # Floors
+//! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
+//!
+//! 1. `checksum`, `corruption`, `ids`, `prefetch`, `sort`, `varint`: functions and small types.
+//! 2. `fault_switch`, `mark`: what tests switch on, and what they count.
+//! 3. `key`, `shape`: keys, and what rows are made of.
+//! 4. `column`, `total`: columns of rows, and sums of one key.
 
 pub mod block_filter;
 pub mod checksum;

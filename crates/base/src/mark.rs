@@ -123,7 +123,7 @@ marks! {
 
 #[cfg(feature = "marks")]
 mod counted {
-    use super::Mark;
+    use crate::mark::Mark;
     use std::sync::atomic::{AtomicU64, Ordering};
 
     static COUNTS: [AtomicU64; Mark::ALL.len()] = [const { AtomicU64::new(0) }; Mark::ALL.len()];
@@ -143,7 +143,7 @@ mod counted {
 
 #[cfg(not(feature = "marks"))]
 mod counted {
-    use super::Mark;
+    use crate::mark::Mark;
 
     /// Counts one visit of the branch. Does nothing without the feature `marks`.
     #[inline(always)]

@@ -6,8 +6,7 @@
 //! must not depend on which versions were already flushed. So readers add up operands in a type
 //! that holds every partial sum, and check only the range of the final sum.
 
-use crate::Merge;
-use crate::shape::{float_to_word, int_to_word, word_to_float, word_to_int};
+use crate::shape::{Merge, float_to_word, int_to_word, word_to_float, word_to_int};
 
 /// Scale at which sums of floats cannot overflow. A power of two, so it rounds only subnormal
 /// results.

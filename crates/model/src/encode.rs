@@ -17,7 +17,7 @@
 //! unsigned integer of the same order.
 
 use crate::number::{Number, from_key};
-use crate::{Json, Validity, Value, Vector};
+use crate::value::{Json, Validity, Value, Vector};
 use base::shape::{float_to_word, int_to_word, word_to_float, word_to_int};
 use std::fmt;
 

@@ -5,6 +5,14 @@
 //! 1. All values have one total order, across kinds. Values that compare equal are identical.
 //! 2. Encoded values compare bytewise as the values do; words compare as unsigned integers.
 //! 3. Decoding accepts any bytes: it returns the value that they encode, or an error.
+//!
+//! # Floors
+//! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
+//!
+//! 1. `number`: integers beside floats.
+//! 2. `value`: values and their order.
+//! 3. `encode`, `tree`, `types`: their bytes, their JSON, and the types of columns.
+//! 4. `series`, `words`: columns of values, and values as words.
 
 mod encode;
 mod number;

@@ -2,7 +2,8 @@
 //! gets from it, as through the Python module. A column whose values have one kind is a vector of
 //! that kind, not of [`Value`].
 
-use crate::{Type, Value};
+use crate::types::Type;
+use crate::value::Value;
 use base::{BytesColumn, Validity};
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! Values converted to JSON: for the type `Json` and for the JSON functions of `function`.
 
-use crate::{Json, Validity, Value, Vector};
+use crate::value::{Json, Validity, Value, Vector};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Tree;

@@ -1,6 +1,6 @@
 //! Column types, and the conversion of values to them.
 
-use crate::{Json, Value, Vector};
+use crate::value::{Json, Value, Vector};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::fmt;

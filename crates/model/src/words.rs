@@ -1,7 +1,8 @@
 //! Values of one-word types (Bool, Int, Id, Float) encoded as words that keep their order. Words
 //! are stored on disk and read by `relation` and `exec`, so the encoding is fixed.
 
-use crate::{Type, Value};
+use crate::types::Type;
+use crate::value::Value;
 use base::shape::{float_to_word, int_to_word, word_to_float, word_to_int};
 
 /// The word of a value that [`Type::coerce`] returned for a one-word type; `None` otherwise.

@@ -14,6 +14,11 @@
 //! 2. A write batch is atomic across keyspaces, on disk and to readers.
 //! 3. Two merges of one key never conflict; a merge and a plain write do.
 //! 4. After the first failed write or sync every write fails with [`ErrorKind::Poisoned`].
+//!
+//! # Floors
+//! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
+//!
+//! 1. `error`, `write`, `check`: types that the traits in this file use.
 
 mod check;
 mod error;

@@ -4,6 +4,15 @@
 //! 1. Any text results in a tree or at least one diagnostic, in time linear in its length.
 //! 2. Every span is inside the text and on character boundaries.
 //! 3. Trees are shallow enough for recursive functions.
+//!
+//! # Floors
+//! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
+//!
+//! 1. `ast`, `literal`: the tree, and the values of literals.
+//! 2. `diagnostic`, `lexer`, `parameters`: errors, tokens, and `$name` in trees.
+//! 3. `operator`, `parser`: operators, and the state that all parts of the grammar share.
+//! 4. `expression`, `imperative`, `query`, `system`, `types`, `body`, `words`: the grammar.
+//! 5. `display`: trees as text.
 
 mod ast;
 mod body;

@@ -206,7 +206,8 @@ fn without_tests_and_comments(text: &str) -> String {
         if line == "#[cfg(test)]" {
             // An item at the margin ends with its brace there, or is one line.
             for item in lines.by_ref() {
-                if item.ends_with(';') || item.starts_with('}') {
+                let is_at_margin = !item.starts_with(' ');
+                if is_at_margin && item.ends_with(';') || item.starts_with('}') {
                     break;
                 }
             }
@@ -275,7 +276,11 @@ mod tests {
     #[test]
     fn comments_and_tests_are_not_read() {
         check("cell", "/// See [`crate::table`].\nlet a = 1; // crate::table\n", &[]);
-        check("cell", "#[cfg(test)]\nmod tests {\n    use crate::table::Table;\n}\n", &[]);
+        check(
+            "cell",
+            "#[cfg(test)]\nmod tests {\n    use super::*;\n    use crate::table::T;\n}\n",
+            &[],
+        );
         let after = "#[cfg(test)]\nmod tests;\nuse crate::table::Table;\n";
         check("cell", after, &["`cell` imports upward: `table::Table`"]);
     }

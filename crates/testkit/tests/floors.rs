@@ -1,0 +1,13 @@
+//! The modules of crates that name their floors import downward only. Crates above `testkit` have
+//! this test among their own.
+
+use std::path::Path;
+
+#[test]
+fn no_module_imports_upward() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for name in ["algo", "base", "model", "store", "syntax"] {
+        let problems = quipu_testkit::floor_problems(&crates.join(name).join("src"));
+        assert_eq!(problems, Vec::<String>::new(), "{name}");
+    }
+}
