@@ -261,7 +261,7 @@ impl Parser<'_> {
             None => {
                 let message = match literal::odd_digit(written) {
                     Some((digit, kind)) => format!("`{digit}` is no {kind} digit"),
-                    None => format!("`{written}` does not fit into 64 bits"),
+                    None => format!("`{written}` is not a valid 64-bit integer"),
                 };
                 Err(self.report(span, message, None))
             }

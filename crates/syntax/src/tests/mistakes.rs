@@ -560,7 +560,7 @@ fn numbers_and_texts_have_their_forms() {
     check(
         "?[x] := x = 99999999999999999999",
         &[
-            "`99999999999999999999` does not fit into 64 bits",
+            "`99999999999999999999` is not a valid 64-bit integer",
             "--> line 1, column 13",
             "  ?[x] := x = 99999999999999999999",
             "              ^^^^^^^^^^^^^^^^^^^^",
