@@ -119,6 +119,19 @@ def test_what_is_no_whole_input_is_an_error_and_makes_no_graph(
     assert db.graphs() == []
 
 
+def test_a_damaged_arrow_file_is_an_error_or_edges(db: quipu.Database, tmp_path: Path) -> None:
+    (whole,) = [case.make(tmp_path).read_bytes() for case in CASES if case.name == "edges.feather"]
+    path = tmp_path / "damaged.feather"
+    for at in range(8, len(whole), 3):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        try:
+            db.import_graph(f"g{at}", path)
+        except quipu.InternalError:
+            raise
+        except quipu.Error:
+            continue
+
+
 def test_a_missing_file_is_a_file_not_found_error(db: quipu.Database, tmp_path: Path) -> None:
     g = db.graph("g")
     for call in [g.import_csv, g.import_parquet, lambda path: db.import_graph("h", path)]:
