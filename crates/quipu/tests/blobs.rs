@@ -9,7 +9,7 @@ use quipu::{
 };
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Minimum length of a long value; and the length of a chunk.
@@ -340,9 +340,10 @@ fn values_that_are_written_while_others_clear_are_whole_or_gone() {
         let db = Database::open(folder.path(), options).unwrap();
         let blobs = pages(&db);
         let done = AtomicBool::new(false);
+        let attempts = AtomicU64::new(0);
         let value = value_of(CHUNK + 1000, 7);
         std::thread::scope(|scope| {
-            let (blobs, done, value) = (&blobs, &done, &value);
+            let (blobs, done, value, attempts) = (&blobs, &done, &value, &attempts);
             // Ends the threads even if an assertion below fails.
             let end = SetWhenDropped(done);
             let until_done = |step: &'static (dyn Fn(&Blobs, &[u8], u64) + Sync)| {
@@ -357,9 +358,16 @@ fn values_that_are_written_while_others_clear_are_whole_or_gone() {
             until_done(&|blobs, value, n| {
                 unless_others_won(blobs.put(2000 + n % 3, &value[..LARGE]));
             });
-            until_done(&|blobs, _, _| {
-                blobs.clear().unwrap();
-                std::thread::sleep(Duration::from_millis(1));
+            // Of two values that are written in pieces, one is not disturbed.
+            scope.spawn(move || {
+                let mut next = 0;
+                while !done.load(Ordering::Relaxed) {
+                    if attempts.load(Ordering::Relaxed) >= next {
+                        blobs.clear().unwrap();
+                        next = attempts.load(Ordering::Relaxed) + 2;
+                    }
+                    std::thread::yield_now();
+                }
             });
             let mut finished = 0;
             for n in 0..60_u64 {
@@ -368,6 +376,7 @@ fn values_that_are_written_while_others_clear_are_whole_or_gone() {
                 std::thread::yield_now();
                 writer.write_all(&value[CHUNK..]).unwrap();
                 finished += u64::from(unless_others_won(writer.finish()));
+                attempts.fetch_add(1, Ordering::Relaxed);
                 let found = get(blobs, n % 5);
                 assert!(found.is_none_or(|found| found == *value), "value {n} is not whole");
             }
