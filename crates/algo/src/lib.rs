@@ -38,7 +38,7 @@
 //! 1. `error`: why an algorithm stops.
 //! 2. `limits`: how a caller stops it.
 //! 3. `csr`: the graph.
-//! 4. `dijkstra_search`, `testing`: a search that several algorithms share, and their tests' graphs.
+//! 4. `dijkstra_search`, `testing`: a search that several algorithms share; graphs of tests.
 //! 5. `clustering`, `components`, `degree`, `label_propagation`, `pagerank`, `random_walk`,
 //!    `strong_components`, `top_sort`, `traverse`: algorithms of their own.
 //! 6. `betweenness`, `closeness`, `dijkstra`, `louvain`, `paths`, `spanning_forest`: those above a

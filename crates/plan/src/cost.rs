@@ -67,8 +67,8 @@ pub(crate) const BETTER_SHARE: f64 = 0.9;
 /// Added to the cost of a cross product in a semi-naive round: it comes last.
 pub(crate) const CROSS_PRODUCT_COST: f64 = f64::MAX / 2.0;
 
-/// Added to the cost of a recursive magic set that is bound only in columns that its recursion hands
-/// on: it comes after all lookups, because all of its values may share those columns.
+/// Added to the cost of a recursive magic set that is bound only in columns that its recursion
+/// hands on: it comes after all lookups, because all of its values may share those columns.
 pub(crate) const UNRESTRICTED_MAGIC_COST: f64 = f64::MAX / 4.0;
 
 /// Least ratio between the rows of a rule and the values in its magic set.

@@ -1,4 +1,5 @@
-//! Memory of long keys, by the kernel's accounting. Alone in its process, whose peak it reads.
+//! Memory of long keys, by the kernel's accounting. The peak is the whole process's, so this file
+//! has one test.
 
 #![allow(clippy::disallowed_methods, reason = "reads the process's own memory from /proc")]
 
