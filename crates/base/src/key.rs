@@ -1,6 +1,6 @@
 //! Keys, borrowed or owned, and half-open ranges of keys.
 
-use crate::KeyShape;
+use crate::shape::KeyShape;
 use std::cmp::Ordering;
 
 /// Maximum number of words in a key.

@@ -1,7 +1,7 @@
 //! Rows of a batch in the order of their keys. Memtables, batched lookups, commits and changes of
 //! many rows sort by it.
 
-use crate::Keys;
+use crate::column::Keys;
 use std::cmp::Ordering;
 
 /// Below this many rows, comparing alone is as fast.

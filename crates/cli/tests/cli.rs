@@ -436,7 +436,7 @@ fn ctrl_c_stops_an_import_and_leaves_the_database_as_it_was() {
         if next == 0 {
             // The shell's builtin `kill`: not every machine has the program.
             let kill =
-                Command::new("sh").args(["-e", &format!("kill -INT {}", child.id())]).status();
+                Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status();
             assert!(kill.unwrap().success());
         }
         next += ROWS_A_WRITE;

@@ -344,9 +344,10 @@ fn a_relation_that_is_read_only_is_read_to_ensure_something_of_it() {
 #[test]
 fn an_index_among_the_relations_is_called_one() {
     check(
-        "?[a, b] <- [[1, 2]] :create r {a => b} --- ::index create r:i {b} --- ::relations",
-        "name arity access_level n_keys n_non_keys n_put_triggers n_rm_triggers n_replace_triggers description: \
-         \"r\" 2 \"normal\" 1 1 0 0 0 \"\", \"r:i\" 2 \"index\" 2 0 0 0 0 \"\"",
+        ":create r {a => b} --- ::index create r:i {b} --- ::relations",
+        "name arity access_level n_keys n_non_keys n_put_triggers n_rm_triggers n_replace_triggers description \
+         estimated_rows estimated_bytes: \
+         \"r\" 2 \"normal\" 1 1 0 0 0 \"\" 0 0, \"r:i\" 2 \"index\" 2 0 0 0 0 \"\" 0 0",
     );
 }
 
