@@ -11,7 +11,8 @@
 //! 1. `checksum`, `corruption`, `ids`, `prefetch`, `sort`, `varint`: functions and small types.
 //! 2. `fault_switch`, `mark`: what tests switch on, and what they count.
 //! 3. `shape`, `key`: what rows are made of, and keys.
-//! 4. `column`, `total`, `block_filter`: columns of rows, sums of one key, and conditions on columns.
+//! 4. `column`, `total`, `block_filter`: columns of rows, sums of one key, and conditions on
+//!    columns.
 //! 5. `key_order`: the order of many keys.
 
 pub mod block_filter;
