@@ -524,10 +524,13 @@ impl States {
                 };
                 counts.into_iter().map(cell).collect::<Result<_>>()?
             }
-            Self::Sum(sums) => sums.iter().map(|sum| interner.float(sum.whole())).collect(),
+            Self::Sum(sums) => {
+                sums.iter().map(|sum| interner.float(one_nan(sum.whole()))).collect()
+            }
             Self::Mean(sums) => sums
                 .iter()
-                .map(|sum| interner.float(function::mean(sum.ints, sum.floats, sum.rows)))
+                .map(|sum| function::mean(sum.ints, sum.floats, sum.rows))
+                .map(|mean| interner.float(one_nan(mean)))
                 .collect(),
             Self::Least(cells) | Self::Greatest(cells) => cells,
             Self::Unique(unique) => unique.counts().into_iter().map(|n| interner.int(n)).collect(),
