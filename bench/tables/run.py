@@ -5,7 +5,8 @@
 
 Each engine is a process of its own. All engines answer a question before the next one comes, each
 round in another order; a figure is the median of the rounds. Before a figure counts, the results
-are compared with Quipu's: floats by a relative error of 1e-9. On disk, all databases are
+are compared with Quipu's: floats by a relative error of 1e-9. A question of less than a
+millisecond is asked twenty times more by itself, and the median counts. On disk, all databases are
 opened again at the end, and the first call of each question is timed, too (the page cache of the
 system stays warm).
 
@@ -36,6 +37,9 @@ from questions import TARGETS, Question, all_questions
 
 HERE = Path(__file__).parent
 
+REPEATS = 20
+"""Further calls of a question that takes less than a millisecond."""
+
 
 # In the process of an engine.
 
@@ -65,8 +69,8 @@ def digest(question: Question, found: Any) -> list[Any]:
     return rows if question.is_ordered else sorted(rows, key=lambda row: [str(cell) for cell in row])
 
 
-def answer(engine: Engine, question: Question) -> dict[str, Any]:
-    """Asks once, and takes a change back."""
+def answer(engine: Engine, question: Question, repeats: bool) -> dict[str, Any]:
+    """Asks once, and takes a change back; `repeats`: a short question is asked more often."""
     Path("/proc/self/clear_refs").write_text("5")
     before = memory_kib("VmRSS")
     start = time.perf_counter()
@@ -76,6 +80,14 @@ def answer(engine: Engine, question: Question) -> dict[str, Any]:
     rows = digest(question, found)
     if question.undo:
         engine.undo(question)
+    elif repeats and spent < 1e-3:
+        # Otherwise the figure is that of caches which the other engines have filled.
+        times = [spent]
+        for _ in range(REPEATS):
+            start = time.perf_counter()
+            engine.ask(question)
+            times.append(time.perf_counter() - start)
+        spent = statistics.median(times)
     return {"ms": spent * 1e3, "peak_kib": peak, "rows": rows}
 
 
@@ -88,16 +100,18 @@ def serve(name: str) -> None:
     start = time.perf_counter()
     engine.load(Path(spec["data"]))
     print(json.dumps({"load_s": time.perf_counter() - start}), flush=True)
+    has_answered = True
     for line in sys.stdin:
         asked = json.loads(line)
         try:
             if asked == "reopen":
+                has_answered = False
                 engine.close()
                 start = time.perf_counter()
                 engine = ENGINES[name](folder, spec["memory"])
                 reply: dict[str, Any] = {"ms": (time.perf_counter() - start) * 1e3}
             else:
-                reply = answer(engine, questions[asked])
+                reply = answer(engine, questions[asked], has_answered)
         except Exception as error:  # noqa: BLE001 - the other process reports it
             reply = {"error": f"{type(error).__name__}: {str(error)[:300]}"}
         print(json.dumps(reply), flush=True)
