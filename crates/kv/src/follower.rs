@@ -89,6 +89,7 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
                     return Err(tree_error(gap.into()));
                 }
                 Followed::Gap(_) => *position = None,
+                Followed::Ahead => *position = None,
                 // The part of the log that was read is not at its place any more.
                 Followed::StartOver => {
                     base::mark::hit(base::mark::Mark::FollowerBeganAgain);
@@ -104,21 +105,26 @@ pub(crate) fn refresh(inner: &Arc<Inner>) -> Result<()> {
             }
             Ok(Rebuilt::Gap(_)) => {}
             Ok(Rebuilt::Whole(whole))
-                if whole.1.last_seq < inner.snapshots.visible() && is_current(inner, &state)? =>
+                if whole.position.last_seq < inner.snapshots.visible()
+                    && is_current(inner, &state)? =>
             {
                 // Readers saw commits of the log that cannot be read any more: it has been damaged
-                // since.
+                // since, or a failed sync has lost what they depend on.
                 let shown = inner.snapshots.visible();
-                let Position { log, last_seq, .. } = whole.1;
+                let Whole { position: Position { log, last_seq, .. }, is_ahead, .. } = *whole;
                 let what = format!("the log ends at commit {last_seq}, and {shown} was read");
+                if is_ahead {
+                    let why = "a failed sync has lost the keyspace of a later commit";
+                    return Err(Error::new(ErrorKind::Io, format!("{what}: {why}")));
+                }
                 let (file, offset) = gone.unwrap_or_else(|| (log.path(), log.position().offset));
                 return Err(tree_error(Corruption::new(&file, offset, what).into()));
             }
             Ok(Rebuilt::Whole(whole)) if is_current(inner, &state)? => {
-                let (trees, new) = *whole;
+                let Whole { trees, position: new, is_ahead } = *whole;
                 inner.snapshots.publish(new.last_seq);
                 inner.trees.store(Arc::new(trees));
-                *position = Some(new);
+                *position = (!is_ahead).then_some(new);
                 return Ok(());
             }
             Ok(Rebuilt::Whole(..)) => {}
@@ -192,6 +198,8 @@ fn is_current(inner: &Inner, state: &State) -> Result<bool> {
 
 enum Followed {
     UpToDate,
+    /// The next commit needs a keyspace that the manifest, as it was read, does not have.
+    Ahead,
     StartOver,
     /// A commit is missing before one that was read. It belongs to a manifest edit that was not
     /// read yet. If there is none, a damaged record was taken for the log's end until the log
@@ -199,8 +207,18 @@ enum Followed {
     Gap(Corruption),
 }
 
+/// What manifest and log hold.
+struct Whole {
+    trees: Trees,
+    position: Position,
+    /// Whether the log was read only up to a commit that needs a keyspace of a later manifest. If
+    /// there is no later manifest, a power cut or a failed sync has lost it, and the log ends here,
+    /// as in recovery: a keyspace is in the manifest before its first commit is logged.
+    is_ahead: bool,
+}
+
 enum Rebuilt {
-    Whole(Box<(Trees, Position)>),
+    Whole(Box<Whole>),
     /// A segment that the manifest names was missing.
     StartOver(PathBuf),
     Gap(Corruption),
@@ -219,11 +237,10 @@ fn follow(trees: &Trees, now: &mut Position, folder: &Path) -> Result<Followed> 
                         return Ok(Followed::Gap(damaged(what)));
                     }
                     Replayed::Seq(seq) => now.last_seq = now.last_seq.max(seq),
-                    // The keyspace was created after the manifest was read. Half a commit is never
-                    // shown.
+                    // Half a commit is never shown.
                     Replayed::Ahead => {
                         base::mark::hit(base::mark::Mark::FollowerAhead);
-                        return Ok(Followed::StartOver);
+                        return Ok(Followed::Ahead);
                     }
                 }
             }
@@ -244,7 +261,10 @@ fn rebuild(inner: &Arc<Inner>, state: State) -> lsm::Result<Rebuilt> {
     let last_seq = state.last_seq();
     let mut position = Position { state, log, last_seq };
     match follow(&trees, &mut position, &inner.folder) {
-        Ok(Followed::UpToDate) => Ok(Rebuilt::Whole(Box::new((trees, position)))),
+        Ok(found @ (Followed::UpToDate | Followed::Ahead)) => {
+            let is_ahead = matches!(found, Followed::Ahead);
+            Ok(Rebuilt::Whole(Box::new(Whole { trees, position, is_ahead })))
+        }
         Ok(Followed::StartOver) => Ok(Rebuilt::StartOver(position.log.path())),
         Ok(Followed::Gap(gap)) => Ok(Rebuilt::Gap(gap)),
         Err(error) => Err(as_tree_error(&error)),

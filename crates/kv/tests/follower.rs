@@ -193,3 +193,37 @@ fn a_missing_file_is_corruption_for_a_follower_too() {
         env.create(&path).unwrap().append(&bytes).unwrap();
     }
 }
+
+/// Found by simulation: the follower called a segment of the log damaged. Recovery ends the log
+/// there, too.
+#[test]
+fn for_a_follower_the_log_ends_before_a_keyspace_whose_creation_was_lost() {
+    let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
+    let folder = Path::new("/db");
+    let kv = writer(&env, folder);
+    let ids = create(&kv, &["out", "in"]).unwrap();
+    kv.write(&both(&ids, Kind::Put, &[(1, 2, 3)]), None).unwrap();
+    let manifest = env.list(folder).unwrap();
+    let manifest = manifest.into_iter().find(|name| name.starts_with("MANIFEST")).unwrap();
+    let manifest = folder.join(manifest);
+    let before = env.read_file(&manifest).unwrap();
+    let ahead = follower(&env, folder);
+    let late = create(&kv, &["late", "later"]).unwrap();
+    kv.write(&both(&late, Kind::Put, &[(4, 5, 6)]), None).unwrap();
+    kv.write(&both(&ids, Kind::Put, &[(7, 8, 9)]), None).unwrap();
+    ahead.refresh().unwrap();
+    assert_eq!(common::scan(&ahead, ids[0]).unwrap().len(), 2);
+
+    // A sync that fails may take the edit back: without `sync` nobody waited for it.
+    env.remove(&manifest).unwrap();
+    env.create(&manifest).unwrap().append(&before).unwrap();
+    let fresh = follower(&env, folder);
+    for _ in 0..2 {
+        assert_eq!(common::scan(&fresh, ids[0]).unwrap().len(), 1);
+        fresh.refresh().unwrap();
+    }
+    // One that has shown later commits says so, and keeps them.
+    let error = ahead.refresh().unwrap_err();
+    assert_eq!(error.kind(), store::ErrorKind::Io, "{error}");
+    assert_eq!(common::scan(&ahead, ids[0]).unwrap().len(), 2);
+}

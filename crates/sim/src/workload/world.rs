@@ -1,7 +1,6 @@
 //! State shared by the tasks of one life: the open database, the model, the counts, the first
 //! failure.
 
-use crate::SimEnv;
 use crate::workload::ledger::Ledger;
 use crate::workload::model::Model;
 use crate::workload::plan::{BlobsStep, CountersStep, GraphStep, Step, Swarm};
@@ -13,6 +12,7 @@ use crate::workload::spaces::{
 };
 use crate::workload::teller::{self, Means, Teller};
 use crate::workload::vault::Vault;
+use crate::{Fault, SimEnv};
 use base::{Corruption, KeyspaceId};
 use env::{Env, Signal};
 use kv::{Kv, KvOptions};
@@ -113,6 +113,8 @@ pub struct World {
     pub vault: Rc<RefCell<Vault>>,
     /// Counts.
     pub tally: Rc<RefCell<Tally>>,
+    /// Number of failed syncs before this life.
+    syncs_failed: u64,
     /// Number by which its stores find it.
     pub number: Cell<u64>,
     opened: RefCell<Option<Opened>>,
@@ -163,6 +165,7 @@ impl World {
     ) -> Rc<Self> {
         let signal = env.signal();
         let world = Rc::new(Self {
+            syncs_failed: env.counts().of(Fault::SyncFails),
             env,
             second,
             swarm,
@@ -312,6 +315,13 @@ impl World {
             Step::Pause => "pause",
         };
         *self.tally.borrow_mut().steps.entry(name).or_default() += 1;
+    }
+
+    /// Whether a sync that failed in this life may have lost unsynced writes, without a crash.
+    #[must_use]
+    pub fn may_lose_unsynced(&self) -> bool {
+        self.swarm.durability != Durability::Sync
+            && self.env.counts().of(Fault::SyncFails) > self.syncs_failed
     }
 
     /// Accepts an error of the engine that the machine or another task explains.

@@ -19,13 +19,18 @@ pub(super) struct Follower {
 impl Task {
     /// Opens or refreshes the follower, and compares everything that it sees with the model. It
     /// must not go back, and must see at least the commits that were acknowledged before the call;
-    /// under durability `none`, those that were flushed.
+    /// under durability `none`, or after a failed sync, those that were durable.
     pub(super) fn follow(&mut self) -> Outcome {
         let world = Rc::clone(&self.world);
         let none = world.swarm.durability == store::Durability::None;
         let (live, floor) = {
             let model = world.model.borrow();
-            (model.live.clone(), if none { model.durable } else { model.acknowledged })
+            match world.may_lose_unsynced() {
+                true => (BTreeMap::new(), model.durable),
+                false => {
+                    (model.live.clone(), if none { model.durable } else { model.acknowledged })
+                }
+            }
         };
         // Damage to the newest records looks like the end of the log.
         let (live, floor) =
