@@ -178,7 +178,9 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     // A panic of a task is a finding, which is printed with its seed.
-    std::panic::set_hook(Box::new(|_| {}));
+    if std::env::var_os("RUST_BACKTRACE").is_none() {
+        std::panic::set_hook(Box::new(|_| {}));
+    }
     if args.plan {
         let plan = workload::plan(args.seed);
         println!("{plan}");

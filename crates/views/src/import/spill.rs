@@ -4,9 +4,9 @@
 //! A run is a sequence of blocks of distinct pairs in ascending order. A block consists of: number
 //! of rows (u32); bits of a first end's delta, of a second end and of a weight (u8 each); a zero
 //! byte; the first end before the first row (u64); the smallest second end (u64); the smallest
-//! weight (u64); then deltas, second ends and weights, bit-packed; then the checksum of all that
-//! (u64). Integers are little-endian. The index of blocks stays in memory, since a run lives no
-//! longer than its import.
+//! weight (u64); then deltas, second ends and weights, bit-packed. Integers are little-endian. The
+//! index of blocks stays in memory, since a run lives no longer than its import. It also has their
+//! checksums: a block that the disk wrote to another place would fit a checksum beside it.
 //!
 //! # Why runs and not buckets
 //! Buckets would need splitters before everything is read, and ids often grow through a file. A run
@@ -26,7 +26,6 @@ use store::{Error, ErrorKind, Result};
 const BLOCK_ROWS: usize = 4096;
 
 const HEADER_BYTES: usize = 4 + 4 + 3 * 8;
-const CHECKSUM_BYTES: usize = 8;
 
 /// Prefix of the names of run files.
 const PREFIX: &str = "import-";
@@ -75,6 +74,7 @@ struct Block {
     offset: u64,
     bytes: u32,
     rows: u32,
+    checksum: u64,
 }
 
 /// Encoded blocks that are not in a file yet.
@@ -121,11 +121,14 @@ impl Blocks {
             }
         }
         packer.finish();
-        let checksum = base::checksum(&self.bytes[start..]);
-        self.bytes.extend_from_slice(&checksum.to_le_bytes());
-        let bytes = (self.bytes.len() - start) as u32;
-        let rows = first.len() as u32;
-        self.blocks.push(Block { first: (first[0], second[0]), offset: start as u64, bytes, rows });
+        let block = &self.bytes[start..];
+        self.blocks.push(Block {
+            first: (first[0], second[0]),
+            offset: start as u64,
+            bytes: block.len() as u32,
+            rows: first.len() as u32,
+            checksum: base::checksum(block),
+        });
     }
 }
 
@@ -208,7 +211,9 @@ impl RunFile {
         for block in inside {
             let from = (block.offset - first.offset) as usize;
             let block_bytes = &bytes[from..from + block.bytes as usize];
-            decode(block_bytes, bounds, weighted, out).ok_or_else(|| {
+            let is_whole = base::checksum(block_bytes) == block.checksum;
+            let decoded = is_whole.then(|| decode(block_bytes, bounds, weighted, out)).flatten();
+            decoded.ok_or_else(|| {
                 let what = "a block of sorted rows fails its checksum";
                 Error::from(Corruption::new(self.file.path(), block.offset, what))
             })?;
@@ -218,14 +223,10 @@ impl RunFile {
     }
 }
 
-/// Appends the rows of a block that are inside the bounds; `None` if the block is damaged.
+/// Appends the rows of a block, whose checksum matched, that are inside the bounds; `None` if it is
+/// shorter than a header.
 fn decode(block: &[u8], bounds: Bounds, weighted: bool, out: &mut RunRows) -> Option<()> {
-    let (body, checksum) = block.split_last_chunk::<CHECKSUM_BYTES>()?;
-    if base::checksum(body) != u64::from_le_bytes(*checksum) {
-        return None;
-    }
-    // The checksum matches, so this is what was written.
-    let (header, packed) = body.split_at_checked(HEADER_BYTES)?;
+    let (header, packed) = block.split_at_checked(HEADER_BYTES)?;
     let rows = u32::from_le_bytes(header.first_chunk().copied()?);
     let [step_bits, end_bits, weight_bits] = [4, 5, 6].map(|at| u32::from(header[at]));
     let word = |at: usize| -> Option<u64> {
@@ -298,5 +299,46 @@ impl<'a> Unpacker<'a> {
             }
         };
         (word >> shift) as u64 & mask(bits)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use base::{KeyRef, KeyShape, Shape};
+    use env::MemoryEnv;
+
+    fn run(env: &Arc<dyn Env>, from: u64) -> RunFile {
+        let shape = Shape { key: KeyShape::Words(2), values: Vec::new() };
+        let mut rows = Batch::new(&shape);
+        for i in 0..10 {
+            rows.keys.push(KeyRef::Words(&[from, i]));
+            rows.rows += 1;
+        }
+        let mut blocks = Blocks::default();
+        blocks.add(&rows);
+        let mut writer = RunWriter::create(env, Path::new("/runs")).unwrap();
+        writer.append(&blocks).unwrap();
+        writer.finish().unwrap()
+    }
+
+    /// Found by simulation: the block of another place was taken for the one that was asked for,
+    /// and its rows lay outside of the bounds of the import.
+    #[test]
+    fn a_block_that_was_written_to_another_place_is_corruption() {
+        let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
+        let (one, other) = (run(&env, 7), run(&env, 9));
+        let bounds = Bounds { lower: (0, 0), upper: None };
+        let mut rows = RunRows::default();
+        one.read(bounds, false, &mut rows).unwrap();
+        assert_eq!(rows.pairs.len(), 10);
+        let bytes = env.read_file(other.file.path()).unwrap();
+        env.remove(one.file.path()).unwrap();
+        env.create(one.file.path()).unwrap().append(&bytes).unwrap();
+        let file = env.open_read(one.file.path(), ReadOptions::default()).unwrap();
+        let misdirected = RunFile { file, ..one };
+        let error = misdirected.read(bounds, false, &mut rows).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption);
     }
 }
