@@ -1,14 +1,14 @@
-//! Conditions on value columns, as far as the statistics of a block can decide them.
+//! Conditions on value columns, in a form that the statistics of a block can be compared with.
 //!
 //! # Why words
-//! The store knows no types. A value stored as a word compares as its word does, and a byte string
-//! by its first eight bytes, as far as these differ. So a condition is a list of ranges of words,
-//! and a block is read if the words in it may lie in one.
+//! The store knows no types. Values that are stored as words compare as these words do. Byte
+//! strings compare by their first eight bytes ([`crate::leading_word`]), unless these are equal. So
+//! a condition is a list of ranges of words. A block is read if its words may lie in one of them.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What is known of a value column in a block.
+/// Statistics of a value column in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnStatistics {
     /// Rows without a value.
@@ -19,7 +19,7 @@ pub struct ColumnStatistics {
     pub high: u64,
 }
 
-/// The values that a condition accepts in one column, or more than those.
+/// Ranges that contain all values of one column that a condition accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnRanges {
     /// Number of the value column.
@@ -30,9 +30,9 @@ pub struct ColumnRanges {
     pub wants_nulls: bool,
 }
 
-/// Tells a scan which blocks it need not read: those without a null that some column wants, and
-/// with a column that has no value in its ranges. Rows that are not wanted may be returned all the
-/// same.
+/// Tells a scan which blocks it need not read. A scan skips a block if one of the columns has no
+/// value in its ranges, and no column has a null that is wanted. A scan may also return rows that
+/// the condition rejects.
 #[derive(Debug, Default)]
 pub struct BlockFilter {
     columns: Vec<ColumnRanges>,
@@ -47,8 +47,8 @@ impl BlockFilter {
         Self { columns, ..Self::default() }
     }
 
-    /// Whether a block may have a wanted row. `statistics` returns what is known of a column, or
-    /// `None`.
+    /// Whether a block may have a wanted row. `statistics` returns those of a column, or `None` if
+    /// the block has none.
     pub fn may_match(&self, statistics: impl Fn(usize) -> Option<ColumnStatistics>) -> bool {
         let mut may_match = true;
         for ColumnRanges { column, ranges, wants_nulls } in &self.columns {
@@ -61,46 +61,21 @@ impl BlockFilter {
         may_match
     }
 
-    /// Counts blocks of a scan, and those of them that it did not read.
+    /// Counts blocks of a scan, and how many of these it skipped.
     pub fn count(&self, blocks: u64, skipped: u64) {
         self.blocks.fetch_add(blocks, Relaxed);
         self.skipped.fetch_add(skipped, Relaxed);
     }
 
-    /// How many blocks scans have met that could be skipped, and how many they skipped.
+    /// The number of blocks that scans read or skipped, and the number they skipped.
     pub fn counted(&self) -> (u64, u64) {
         (self.blocks.load(Relaxed), self.skipped.load(Relaxed))
-    }
-}
-
-/// The word of a byte string: its first eight bytes, filled up with zeros. If one string is not
-/// less than another, its word is not less either.
-#[must_use]
-pub fn word_of_bytes(bytes: &[u8]) -> u64 {
-    match bytes.first_chunk::<8>() {
-        Some(bytes) => u64::from_be_bytes(*bytes),
-        None => {
-            let mut word = [0; 8];
-            word[..bytes.len()].copy_from_slice(bytes);
-            u64::from_be_bytes(word)
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn words_of_byte_strings_are_in_their_order(
-            a in prop::collection::vec(0..3_u8, 0..11),
-            b in prop::collection::vec(0..3_u8, 0..11),
-        ) {
-            prop_assert!(a > b || word_of_bytes(&a) <= word_of_bytes(&b));
-        }
-    }
 
     #[test]
     fn a_block_is_skipped_only_if_a_column_has_no_word_in_a_range() {

@@ -200,7 +200,7 @@ pub fn next_words(prefix: &[u64]) -> Option<Key> {
 }
 
 /// The first eight bytes as a big-endian word, padded with zeros. Words compare as the first eight
-/// bytes do.
+/// bytes do, so the word of a smaller string is never larger.
 #[must_use]
 pub fn leading_word(bytes: &[u8]) -> u64 {
     match bytes.first_chunk() {
@@ -216,6 +216,7 @@ pub fn leading_word(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_prefix_range_holds_its_extensions_and_nothing_else() {
@@ -230,5 +231,15 @@ mod tests {
         let bytes = KeyRange::prefix_bytes(b"a\xff");
         assert!(bytes.contains(KeyRef::Bytes(b"a\xff\xff\xff")));
         assert!(!bytes.contains(KeyRef::Bytes(b"b")));
+    }
+
+    proptest! {
+        #[test]
+        fn words_of_byte_strings_are_in_their_order(
+            a in prop::collection::vec(0..3_u8, 0..11),
+            b in prop::collection::vec(0..3_u8, 0..11),
+        ) {
+            prop_assert!(a > b || leading_word(&a) <= leading_word(&b));
+        }
     }
 }

@@ -30,7 +30,7 @@ pub mod sort;
 pub mod total;
 pub mod varint;
 
-pub use block_filter::{BlockFilter, ColumnRanges, ColumnStatistics, word_of_bytes};
+pub use block_filter::{BlockFilter, ColumnRanges, ColumnStatistics};
 pub use checksum::{Checksummer, checksum};
 pub use column::{Batch, BytesColumn, Column, Keys, Projection, Validity, WordColumn};
 pub use corruption::Corruption;

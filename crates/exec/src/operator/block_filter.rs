@@ -10,7 +10,7 @@ use crate::operator::column_steps::Layout;
 use crate::storage::access_path::{StoredPath, bound_word};
 use crate::vector::node::Node;
 use crate::vector::text::TextTest;
-use base::{BlockFilter, ColumnRanges, word_of_bytes};
+use base::{BlockFilter, ColumnRanges, leading_word};
 use model::{Type, Value};
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ fn ranges(condition: &Node, layout: &Layout<'_>) -> Option<ColumnRanges> {
             let mut last = [u8::MAX; 8];
             let len = part.len().min(8);
             last[..len].copy_from_slice(&part.as_bytes()[..len]);
-            let range = (word_of_bytes(part.as_bytes()), u64::from_be_bytes(last));
+            let range = (leading_word(part.as_bytes()), u64::from_be_bytes(last));
             // Of a null, the test fails.
             (*of == Type::String).then(|| ColumnRanges {
                 column,
@@ -125,7 +125,7 @@ fn compared(
 fn equal(of: &Type, value: &Value) -> Option<(u64, u64)> {
     match (of, value) {
         (Type::String, Value::Str(text)) => {
-            let word = word_of_bytes(text.as_bytes());
+            let word = leading_word(text.as_bytes());
             Some((word, word))
         }
         (Type::Bool, Value::Bool(_)) | (Type::Int | Type::Id | Type::Float, _) => {

@@ -280,7 +280,7 @@ fn a_sample_waits_for_the_disk_a_few_times() {
 fn a_scan_reads_only_blocks_that_may_have_wanted_rows() {
     let cold = Cold::new();
     let ranges = [7, 100].map(|byte| {
-        let word = base::word_of_bytes(&[byte; 8]);
+        let word = base::leading_word(&[byte; 8]);
         (word, word)
     });
     let columns = vec![ColumnRanges { column: 0, ranges: ranges.to_vec(), wants_nulls: false }];

@@ -737,7 +737,7 @@ proptest! {
 fn check_filtered(world: &World, view: &Arc<SuperVersion>, snapshot: u64, all: &[(Key, Values)]) {
     let word_of = |value: &[u8], column: usize| match world.shape.values[column] {
         ColumnShape::Word { .. } => word(value),
-        ColumnShape::Bytes => base::word_of_bytes(value),
+        ColumnShape::Bytes => base::leading_word(value),
     };
     for column in 0..world.shape.values.len() {
         let word_at = |values: &Values| Some(word_of(values[column].as_ref()?, column));

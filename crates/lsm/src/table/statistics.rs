@@ -1,19 +1,19 @@
-//! Statistics of the value columns of each block: how many rows have no value, the least and the
-//! greatest word. Scans with a condition skip blocks by them.
+//! Statistics of the value columns of each block: the number of rows without a value, the least and
+//! the greatest word. Scans with a condition skip blocks by them.
 //!
 //! # Why encoded in memory
-//! They are as many as blocks times columns. Packed they take a few bytes each, and any of them is
-//! found without decoding the others.
+//! Each block has them for each value column. Packed, they take a few bytes each, and each can be
+//! read without decoding the others.
 //!
 //! # Invariants
-//! 1. The word of each value of a block lies between the two. They may be farther apart, as where a
-//!    block has deleted rows.
+//! 1. The word of each value of a block lies between the least and the greatest word. These may be
+//!    farther apart than the values, as in a block of deleted rows.
 
 use super::layout::take_bytes;
 use crate::codec::words::WordReader;
 use crate::codec::{Malformed, words};
 use crate::rows::Rows;
-use base::{BlockFilter, Column, ColumnStatistics, Shape, varint, word_of_bytes};
+use base::{BlockFilter, Column, ColumnStatistics, Shape, leading_word, varint};
 use std::ops::Range;
 
 /// A table with fewer blocks has none.
@@ -43,8 +43,8 @@ impl StatisticsBuilder {
     pub(super) fn add(&mut self, rows: &Rows, range: Range<usize>) {
         for ([nulls, lows, highs], column) in self.columns.iter_mut().zip(&rows.values) {
             let (count, bounds) = of_rows(column, range.clone());
-            // A block without values says what the one before says: a bound of its own would only
-            // spoil the encoding.
+            // A block without values repeats the bounds of the block before. Other bounds would
+            // only make the encoding longer.
             let before = lows.last().copied().zip(highs.last().copied());
             let (low, high) = bounds.or(before).unwrap_or_default();
             nulls.push(count);
@@ -68,31 +68,27 @@ impl StatisticsBuilder {
     }
 }
 
-/// The rows without a value, and the least and greatest word of the others.
+/// The number of rows without a value, and the least and greatest word of the others.
 fn of_rows(column: &Column, range: Range<usize>) -> (u64, Option<(u64, u64)>) {
-    let mut bounds: Option<(u64, u64)> = None;
-    let mut add = |word: u64| {
-        let (low, high) = bounds.unwrap_or((word, word));
-        bounds = Some((low.min(word), high.max(word)));
+    let (mut nulls, mut bounds) = (0, None);
+    let mut add = |word: Option<u64>| match word {
+        None => nulls += 1,
+        Some(word) => {
+            let (low, high) = bounds.unwrap_or((word, word));
+            bounds = Some((word.min(low), word.max(high)));
+        }
     };
     match column {
         Column::Words(column) if column.validity.0.is_none() => {
             let words = &column.words[range];
-            return (0, words.iter().min().copied().zip(words.iter().max().copied()));
+            bounds = words.iter().min().copied().zip(words.iter().max().copied());
         }
-        Column::Words(column) => {
-            range.clone().filter_map(|row| column.get(row)).for_each(&mut add);
-        }
-        Column::Bytes(column) => {
-            let rows = range.clone().filter(|&row| column.validity.is_valid(row));
-            rows.for_each(|row| add(word_of_bytes(column.get(row))));
-        }
+        Column::Words(column) => range.for_each(|row| add(column.get(row))),
+        Column::Bytes(column) => range.for_each(|row| {
+            let is_valid = column.validity.is_valid(row);
+            add(is_valid.then(|| leading_word(column.get(row))));
+        }),
     }
-    let is_valid = |row: &usize| match column {
-        Column::Words(column) => column.validity.is_valid(*row),
-        Column::Bytes(column) => column.validity.is_valid(*row),
-    };
-    let nulls = range.filter(|row| !is_valid(row)).count() as u64;
     (nulls, bounds)
 }
 
@@ -126,7 +122,7 @@ impl Statistics {
         }
     }
 
-    /// What is known of a value column in a block.
+    /// Those of a value column in a block, if there are any.
     pub(super) fn column(&self, column: usize, block: usize) -> Option<ColumnStatistics> {
         let parts = self.columns.get(column)?;
         let word = |part: usize| {
