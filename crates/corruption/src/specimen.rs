@@ -505,7 +505,7 @@ pub fn content(store: &dyn Store) -> Result<String> {
             info.id.0, info.name, info.shape, info.definition
         );
         let mut rows = Batch::new(&info.shape);
-        let mut scan = store.scan(info.id, everything(&info.shape), Projection::ALL)?;
+        let mut scan = store.scan(info.id, KeyRange::all(&info.shape.key), Projection::ALL)?;
         while scan.next_batch(1000, &mut rows)? {}
         for i in 0..rows.rows {
             write_row(&rows, i, &mut text);
@@ -566,7 +566,7 @@ pub fn rows(store: &dyn Store) -> Result<Vec<(KeyspaceId, Batch)>> {
         let mut rows = Batch::new(&info.shape);
         store.scan_into(
             info.id,
-            &everything(&info.shape),
+            &KeyRange::all(&info.shape.key),
             Projection::ALL,
             usize::MAX,
             &mut rows,
@@ -574,13 +574,6 @@ pub fn rows(store: &dyn Store) -> Result<Vec<(KeyspaceId, Batch)>> {
         all.push((info.id, rows));
     }
     Ok(all)
-}
-
-fn everything(shape: &Shape) -> KeyRange {
-    match shape.key {
-        KeyShape::Words(_) => KeyRange::all_words(),
-        KeyShape::Bytes => KeyRange::all_bytes(),
-    }
 }
 
 fn write_row(rows: &Batch, i: usize, text: &mut String) {

@@ -262,10 +262,7 @@ impl KvTransaction {
     }
 
     fn all(&self, keyspace: KeyspaceId) -> Result<KeyRange> {
-        Ok(match self.entry(keyspace)?.info.shape.key {
-            base::KeyShape::Words(_) => KeyRange::all_words(),
-            base::KeyShape::Bytes => KeyRange::all_bytes(),
-        })
+        Ok(KeyRange::all(&self.entry(keyspace)?.info.shape.key))
     }
 
     /// Removes and returns all writes, each key once, in key order.

@@ -180,10 +180,7 @@ fn load(store: &dyn Store, ids: &[KeyspaceId], rows: &[Row]) -> store::Result<()
 fn everything(read: &dyn Read, ids: &[KeyspaceId]) -> String {
     let mut said = String::new();
     for (id, shape) in ids.iter().zip(shapes()) {
-        let all = match shape.key {
-            KeyShape::Words(_) => KeyRange::all_words(),
-            KeyShape::Bytes => KeyRange::all_bytes(),
-        };
+        let all = KeyRange::all(&shape.key);
         let mut scanned = Batch::new(&shape);
         read.scan_into(*id, &all, Projection::ALL, usize::MAX, &mut scanned).unwrap();
         said += &format!("scan {:?}\n", rows_of(&scanned, true));
@@ -247,10 +244,7 @@ fn everything(read: &dyn Read, ids: &[KeyspaceId]) -> String {
 
 /// A scan from the end is the scan from the front reversed, whatever the range and the limit.
 fn check_back(read: &dyn Read, id: KeyspaceId, shape: &Shape) {
-    let all = match shape.key {
-        KeyShape::Words(_) => KeyRange::all_words(),
-        KeyShape::Bytes => KeyRange::all_bytes(),
-    };
+    let all = KeyRange::all(&shape.key);
     let open = KeyRange { lower: key_of(shape, 9), upper: None };
     let ranges = [all, range_of(shape, 3, 17), open];
     for (range, projection) in ranges.into_iter().zip([3, 1, 0]) {

@@ -11,11 +11,11 @@
 //!    memtable.
 //! 2. Nothing is installed here.
 
+use crate::compaction::Output;
 use crate::compaction::below::Below;
 use crate::compaction::rewrite::{Rules, rewrite};
 use crate::compaction::snapshots::Snapshots;
 use crate::compaction::tombstones::Pieces;
-use crate::compaction::{Output, everything};
 use crate::context::count_written;
 use crate::error::Result;
 use crate::memtable::Memtable;
@@ -23,7 +23,7 @@ use crate::read::{MemSource, RowSource, VersionMerger};
 use crate::run_writer::RunWriter;
 use crate::table::RangeTombstone;
 use crate::version::{AddedTable, LEVEL_MAX, TreeEdit, Version};
-use base::{Key, Shape};
+use base::{Key, KeyRange, Shape};
 use std::sync::Arc;
 
 /// Writes `memtables`, newest first, as one run: number `run` if it becomes one of level 0.
@@ -54,7 +54,7 @@ pub(crate) fn flush(
         below: &below,
     };
     let sources = memtables.iter().map(|memtable| {
-        Box::new(MemSource::new(&**memtable, everything(shape))) as Box<dyn RowSource + '_>
+        Box::new(MemSource::new(&**memtable, KeyRange::all(&shape.key))) as Box<dyn RowSource + '_>
     });
     let mut versions = VersionMerger::new(shape, sources.collect())?;
     let mut writer = RunWriter::new(context, shape, level == LEVEL_MAX, 0).sharing(to.shared);

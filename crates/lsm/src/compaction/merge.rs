@@ -11,7 +11,7 @@ use crate::read::{RowSource, RunSource, VersionMerger};
 use crate::run_writer::RunWriter;
 use crate::table::{RangeTombstone, SharedWriter, Table, TableMeta};
 use crate::version::{AddedTable, LEVEL_MAX, TreeEdit, Version};
-use base::{KeyRange, KeyShape, Shape, TableId};
+use base::{KeyRange, Shape, TableId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ fn merge(
     let rules = Rules { shape, snapshots, tombstones: &Pieces::new(&tombstones), below: &below };
     let sources = inputs.chunk_by(|a, b| a.run == b.run).map(|run| {
         let tables = run.iter().map(|input| input.table.clone()).collect();
-        Box::new(RunSource::new(tables, everything(shape))) as Box<dyn RowSource>
+        Box::new(RunSource::new(tables, KeyRange::all(&shape.key))) as Box<dyn RowSource>
     });
     let mut versions = VersionMerger::new(shape, sources.collect())?;
     let mut writer = RunWriter::new(to.context, shape, into == LEVEL_MAX, 0).sharing(to.shared);
@@ -111,12 +111,4 @@ fn range_tombstones(table: &Table) -> impl Iterator<Item = RangeTombstone> {
         range: tombstone.range.clone(),
         seq: tombstone.seq.max(global),
     })
-}
-
-/// Every key there can be.
-pub(crate) fn everything(shape: &Shape) -> KeyRange {
-    match shape.key {
-        KeyShape::Words(_) => KeyRange::all_words(),
-        KeyShape::Bytes => KeyRange::all_bytes(),
-    }
 }

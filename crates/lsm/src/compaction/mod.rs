@@ -19,5 +19,5 @@ pub use choose::{
     Choice, DUE, Levels, TableInfo, choose, choose_all, choose_level0, compaction_score,
     rows_with_level0,
 };
-pub(crate) use merge::{Output, compact, everything};
+pub(crate) use merge::{Output, compact};
 pub(crate) use settled::Settled;

@@ -12,10 +12,7 @@ use base::{Batch, KeyRange, KeyShape, Keys, Projection};
 
 impl SuperVersion {
     pub(super) fn all(&self) -> KeyRange {
-        match self.shape().key {
-            KeyShape::Words(_) => KeyRange::all_words(),
-            KeyShape::Bytes => KeyRange::all_bytes(),
-        }
+        KeyRange::all(&self.shape().key)
     }
 
     /// Number of rows that the reader sees. Where the deepest run holds simply rows, the cost is

@@ -195,10 +195,7 @@ impl World {
     }
 
     fn all(&self) -> KeyRange {
-        match self.shape.key {
-            KeyShape::Words(_) => KeyRange::all_words(),
-            KeyShape::Bytes => KeyRange::all_bytes(),
-        }
+        KeyRange::all(&self.shape.key)
     }
 
     /// Merges sources into tables of about ten rows, all versions of a key in one table.

@@ -4,7 +4,7 @@ use super::*;
 use crate::context::TreeOptions;
 use crate::read::ReadAt;
 use crate::table::{BlockCache, TableOptions};
-use base::{Column, ColumnShape, KeyRef, KeyShape, Kind, Projection};
+use base::{Column, ColumnShape, KeyRange, KeyRef, KeyShape, Kind, Projection};
 use env::Env;
 use env::model::{ModelEnv, explore};
 use shuttle::thread;
@@ -57,7 +57,7 @@ fn check(tree: &Tree, published: u64) {
     files("before");
     let mut out = Batch::new(&shape());
     let at = ReadAt::snapshot(published);
-    let range = crate::compaction::everything(&shape());
+    let range = KeyRange::all(&shape().key);
     view.scan_into(&range, at, Projection::ALL, usize::MAX, &mut out).expect("a sound tree");
     let mut found: Vec<u64> = out.values[0].as_words().expect("words").words.clone();
     found.sort_unstable();

@@ -8,7 +8,7 @@ use crate::run_writer::RunWriter;
 use crate::table::{BlockCache, TableOptions};
 use crate::version::LEVEL_MAX;
 use base::shape::{int_to_word, word_to_int};
-use base::{Column, ColumnShape, Key, KeyRef, KeyShape, Kind, Merge, Projection};
+use base::{Column, ColumnShape, Key, KeyRange, KeyRef, KeyShape, Kind, Merge, Projection};
 use env::{Env, MemoryEnv};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -239,7 +239,7 @@ impl World {
     fn read(&self, snapshot: u64) -> Rowset {
         let view = self.tree.view();
         let mut out = Batch::new(&self.shape);
-        let range = crate::compaction::everything(&self.shape);
+        let range = KeyRange::all(&self.shape.key);
         view.scan_into(&range, ReadAt::snapshot(snapshot), Projection::ALL, usize::MAX, &mut out)
             .unwrap();
         rowset(&out)
