@@ -161,15 +161,12 @@ impl Inner {
             let what = "a file would have to be read, and was not to be waited for";
             return Err(Error::new(ErrorKind::Io, what));
         }
-        let mut bytes = 0;
         if is_on(Switch::PublishBeforeLog) {
             insert(trees, tables, seq)?;
             self.snapshots.publish(seq);
             pause();
         }
-        if writer.wal.is_some() {
-            bytes = self.log(writer, tables, seq)?;
-        }
+        let logged_bytes = self.log(writer, tables, seq)?;
         if is_on(Switch::HalfCommitVisible) {
             self.snapshots.publish(seq);
             insert_by_halves(trees, tables, seq)?;
@@ -179,13 +176,10 @@ impl Inner {
         if self.options.durability != Durability::Sync {
             self.snapshots.publish(seq);
         }
-        if writer.wal.is_none() {
-            bytes = value_bytes(tables);
-        }
         // An estimate: about a hundred bytes a row, plus the values, whose bytes are those of the
         // log's record where there is one. The exact sum is computed only when the estimate reaches
         // the limit.
-        let added = bytes + 128 * rows;
+        let added = logged_bytes.unwrap_or_else(|| value_bytes(tables)) + 128 * rows;
         let active = self.active_bytes.fetch_add(added, Ordering::Relaxed) + added;
         if self.sealed.load(Ordering::Acquire) {
             self.throttle.owe(added, active, self.options.memtable_bytes);
@@ -200,12 +194,18 @@ impl Inner {
         Ok(())
     }
 
-    /// Appends a commit to the log, if there is one; returns the bytes of its record.
-    fn log(&self, writer: &mut Writer, tables: &[Cow<'_, TableWrites>], seq: u64) -> Result<u64> {
-        let Some(wal) = &mut writer.wal else { return Ok(0) };
-        writer.payload.clear();
-        record::encode(tables, &mut writer.payload);
-        let bytes = writer.payload.len() as u64;
+    /// Appends a commit to the log and returns the bytes of its record; `None` if there is no log.
+    fn log(
+        &self,
+        writer: &mut Writer,
+        tables: &[Cow<'_, TableWrites>],
+        seq: u64,
+    ) -> Result<Option<u64>> {
+        let Some(wal) = &mut writer.wal else { return Ok(None) };
+        let mut payload = std::mem::take(&mut writer.payload);
+        payload.clear();
+        record::encode(tables, &mut payload);
+        let bytes = payload.len() as u64;
         if bytes > COMMIT_BYTES_MAX {
             return Err(Error::new(
                 ErrorKind::Limit,
@@ -215,12 +215,11 @@ impl Inner {
                 ),
             ));
         }
-        wal.append(&[&seq.to_le_bytes(), &writer.payload])
-            .map_err(|error| self.poisoned(error.into()))?;
-        if writer.payload.capacity() > PAYLOAD_KEPT_BYTES_MAX {
-            writer.payload = Vec::new();
+        wal.append(&[&seq.to_le_bytes(), &payload]).map_err(|error| self.poisoned(error.into()))?;
+        if payload.capacity() <= PAYLOAD_KEPT_BYTES_MAX {
+            writer.payload = payload;
         }
-        Ok(bytes)
+        Ok(Some(bytes))
     }
 
     /// Returns once the log is synced up to `seq` and published. A thread that waited for another's
@@ -299,7 +298,7 @@ impl Inner {
         waited
     }
 
-    /// Waits off a delay, then for room.
+    /// Waits as long as the throttle says, then until there is room.
     fn wait_for_flush(self: &Arc<Self>, delay_us: u64) -> Result<()> {
         if delay_us > 0 {
             hit(Mark::WriterPaced);
