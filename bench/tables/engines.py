@@ -65,8 +65,8 @@ class Engine(ABC):
         """Rows, or an Arrow table."""
 
     @abstractmethod
-    def undo(self, question: Question) -> None:
-        """Takes back what a change changed."""
+    def undo(self, undo: tuple[str, str]) -> None:
+        """Takes back a change, by `Question.undo`."""
 
     @abstractmethod
     def close(self) -> None:
@@ -99,15 +99,48 @@ class Quipu(Engine):
         result = self.database.run(question.script, question.params)
         return pa.table(result) if question.as_arrow else result.rows()
 
-    def undo(self, question: Question) -> None:
-        assert question.undo is not None
-        self.database.run(question.undo[0])
+    def undo(self, undo: tuple[str, str]) -> None:
+        self.database.run(undo[0])
 
     def close(self) -> None:
         self.database.close()
 
 
-class DuckDB(Engine):
+class SqlEngine(Engine):
+    """What the peers have in common."""
+
+    connection: Any
+
+    def load(self, data: Path) -> None:
+        for name, (key, values) in COLUMNS.items():
+            columns = ", ".join(f"{column} {kind(column)}" for column in f"{key}, {values}".split(", ") if column)
+            self.connection.execute(self.definition(name, key, columns))
+            for batch in batches(data, name):
+                self.insert(name, batch)
+        for number, (name, columns) in enumerate(INDEXES):
+            self.connection.execute(f"create index index_{number} on {name} ({columns})")
+
+    def definition(self, name: str, key: str, columns: str) -> str:
+        """The statement that creates a table."""
+        return f"create table {name} ({columns}, primary key ({key}))"
+
+    @abstractmethod
+    def insert(self, name: str, batch: pa.Table) -> None:
+        """Inserts rows."""
+
+    def undo(self, undo: tuple[str, str]) -> None:
+        self.connection.execute(undo[1])
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def used_params(question: Question) -> dict[str, Any]:
+    """The parameters that the SQL of a question uses."""
+    return {name: value for name, value in question.params.items() if f":{name}" in question.sql}
+
+
+class DuckDB(SqlEngine):
     """DuckDB, with two threads."""
 
     def __init__(self, folder: Path | None, memory: str) -> None:
@@ -117,32 +150,18 @@ class DuckDB(Engine):
         self.connection.execute("set threads to 2")
         self.connection.execute(f"set memory_limit = '{memory}'")
 
-    def load(self, data: Path) -> None:
-        for name, (key, values) in COLUMNS.items():
-            columns = ", ".join(f"{column} {kind(column)}" for column in f"{key}, {values}".split(", ") if column)
-            self.connection.execute(f"create table {name} ({columns}, primary key ({key}))")
-            for batch in batches(data, name):
-                self.connection.register("batch", batch)
-                self.connection.execute(f"insert into {name} select * from batch")
-        for number, (name, columns) in enumerate(INDEXES):
-            self.connection.execute(f"create index index_{number} on {name} ({columns})")
+    def insert(self, name: str, batch: pa.Table) -> None:
+        self.connection.register("batch", batch)
+        self.connection.execute(f"insert into {name} select * from batch")
 
     def ask(self, question: Question) -> Any:
         if question.as_arrow:
             return self.connection.sql(question.sql).to_arrow_table()
-        used = {name: value for name, value in question.params.items() if f":{name}" in question.sql}
         sql = re.sub(r":(\w+)", r"$\1", question.sql).replace("matches(", "regexp_matches(")
-        return self.connection.execute(sql, used or None).fetchall()
-
-    def undo(self, question: Question) -> None:
-        assert question.undo is not None
-        self.connection.execute(question.undo[1])
-
-    def close(self) -> None:
-        self.connection.close()
+        return self.connection.execute(sql, used_params(question) or None).fetchall()
 
 
-class SQLite(Engine):
+class SQLite(SqlEngine):
     """SQLite of Python's standard library, with a log and without syncing each commit."""
 
     def __init__(self, folder: Path | None, memory: str) -> None:
@@ -161,39 +180,29 @@ class SQLite(Engine):
         self.connection.create_function("matches", 2, matches, deterministic=True)
 
     def load(self, data: Path) -> None:
-        for name, (key, values) in COLUMNS.items():
-            columns = ", ".join(f"{column} {kind(column)}" for column in f"{key}, {values}".split(", ") if column)
-            if key == "id":
-                columns = columns.replace("id bigint", "id integer primary key")
-            else:
-                columns += f", primary key ({key})"
-            self.connection.execute(f"create table {name} ({columns}){'' if key == 'id' else ' without rowid'}")
-            for batch in batches(data, name):
-                self.connection.execute("begin")
-                places = ", ".join("?" * batch.num_columns)
-                for part in batch.to_batches(100_000):
-                    rows = zip(*(column.to_pylist() for column in part.columns), strict=True)
-                    self.connection.executemany(f"insert into {name} values ({places})", rows)
-                self.connection.execute("commit")
-        for number, (name, columns) in enumerate(INDEXES):
-            self.connection.execute(f"create index index_{number} on {name} ({columns})")
+        super().load(data)
         self.connection.execute("analyze")
 
+    def definition(self, name: str, key: str, columns: str) -> str:
+        if key == "id":
+            return f"create table {name} ({columns.replace('id bigint', 'id integer primary key')})"
+        return super().definition(name, key, columns) + " without rowid"
+
+    def insert(self, name: str, batch: pa.Table) -> None:
+        self.connection.execute("begin")
+        places = ", ".join("?" * batch.num_columns)
+        for part in batch.to_batches(100_000):
+            rows = zip(*(column.to_pylist() for column in part.columns), strict=True)
+            self.connection.executemany(f"insert into {name} values ({places})", rows)
+        self.connection.execute("commit")
+
     def ask(self, question: Question) -> Any:
-        used = {name: value for name, value in question.params.items() if f":{name}" in question.sql}
-        found = self.connection.execute(question.sql, used)
+        found = self.connection.execute(question.sql, used_params(question))
         rows = found.fetchall()
         if not question.as_arrow:
             return rows
         names = [column[0] for column in found.description]
         return pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)))
-
-    def undo(self, question: Question) -> None:
-        assert question.undo is not None
-        self.connection.execute(question.undo[1])
-
-    def close(self) -> None:
-        self.connection.close()
 
 
 ENGINES: dict[str, Callable[[Path | None, str], Engine]] = {"quipu": Quipu, "duckdb": DuckDB, "sqlite": SQLite}

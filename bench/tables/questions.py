@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from data import AUTHOR_OF_MANY, DAY, FIRST, authors
@@ -18,10 +19,10 @@ class Question:
     """A question."""
 
     name: str
-    group: str
-    """`sorted`, `change`, `scan` or `rest`: the target ratio depends on it."""
     script: str
     sql: str
+    group: str = "rest"
+    """`sorted`, `change`, `scan` or `rest`: the target ratio depends on it."""
     params: dict[str, Any] = field(default_factory=dict)
     is_ordered: bool = False
     as_arrow: bool = False
@@ -40,10 +41,7 @@ QUARTER = 4
 def sorted_access(posts: int) -> Iterator[Question]:
     """First rows in an order that an index or the key has."""
     middle = FIRST + posts // 2 * 3
-
-    def question(name: str, script: str, sql: str, **params: Any) -> Question:
-        return Question(name, "sorted", script, sql, params, is_ordered=True)
-
+    question = partial(Question, group="sorted", is_ordered=True)
     yield question(
         "newest 10 of the author of a third",
         f"?[id, ts, body] := *posts{{id, author: {AUTHOR_OF_MANY}, ts, body}} :order -ts :limit 10",
@@ -58,26 +56,25 @@ def sorted_access(posts: int) -> Iterator[Question]:
         "next 10 after a time, with bodies",
         "?[id, ts, body] := *posts{id, ts, body}, ts > $t :order ts :limit 10",
         "select id, ts, body from posts where ts > :t order by ts limit 10",
-        t=middle,
+        params={"t": middle},
     )
     yield question(
         "next 10 after a key",
         "?[id, ts] := *posts{id, ts}, id > $k :order id :limit 10",
         "select id, ts from posts where id > :k order by id limit 10",
-        k=posts // 2,
+        params={"k": posts // 2},
     )
     yield question(
         "10 before a key, backwards",
         "?[id, ts] := *posts{id, ts}, id < $k :order -id :limit 10",
         "select id, ts from posts where id < :k order by id desc limit 10",
-        k=posts // 2,
+        params={"k": posts // 2},
     )
     yield question(
         "a page, as keyset paging asks",
         "?[id, ts] := *posts{id, ts}, ts < $t || (ts == $t && id < $i) :order -ts, -id :limit 10",
         "select id, ts from posts where ts < :t or (ts = :t and id < :i) order by ts desc, id desc limit 10",
-        t=middle,
-        i=posts // 2,
+        params={"t": middle, "i": posts // 2},
     )
     yield question("max(ts)", "?[max(ts)] := *posts{ts}", "select max(ts) from posts")
     yield question("max(id)", "?[max(id)] := *posts{id}", "select max(id) from posts")
@@ -91,7 +88,7 @@ def sorted_access(posts: int) -> Iterator[Question]:
         "?[id, ts] := *follows{src: $u, dst: a}, *posts{id, author: a, ts} :order -ts :limit 20",
         "select p.id, p.ts from follows f join posts p on p.author = f.dst where f.src = :u "
         "order by p.ts desc limit 20",
-        u=7,
+        params={"u": 7},
     )
 
 
@@ -99,9 +96,7 @@ def scans(posts: int) -> Iterator[Question]:
     """Filters and expressions over all posts."""
     some = list(range(1, authors(posts), max(authors(posts) // 50, 1)))[:50]
     many = list(range(1, authors(posts), max(authors(posts) // 300, 1)))[:300]
-
-    def question(name: str, script: str, sql: str, **params: Any) -> Question:
-        return Question(name, "scan", script, sql, params)
+    question = partial(Question, group="scan")
 
     def count(name: str, condition: str, sql: str, **params: Any) -> Question:
         columns = ", ".join(c for c in ("author", "ts", "lang", "score", "body") if c in condition)
@@ -109,7 +104,7 @@ def scans(posts: int) -> Iterator[Question]:
             name,
             f"?[count(id)] := *posts{{id, {columns}}}, {condition}",
             f"select count(*) from posts where {sql}",
-            **params,
+            params=params,
         )
 
     yield question(
@@ -143,26 +138,22 @@ def scans(posts: int) -> Iterator[Question]:
 
 def groups(_: int) -> Iterator[Question]:
     """Aggregates by group."""
-
-    def question(name: str, script: str, sql: str) -> Question:
-        return Question(name, "rest", script, sql)
-
-    yield question(
+    yield Question(
         "group by lang, two aggregates",
         "?[lang, count(id), sum(score)] := *posts{id, lang, score}",
         "select lang, count(*), sum(score) from posts group by lang",
     )
-    yield question(
+    yield Question(
         "group by day",
         f"?[day, count(id)] := *posts{{id, ts}}, day = ts - (ts % {DAY})",
         f"select ts - ts % {DAY}, count(*) from posts group by 1",
     )
-    yield question(
+    yield Question(
         "count_unique(author)",
         "?[count_unique(author)] := *posts{author}",
         "select count(distinct author) from posts",
     )
-    yield question(
+    yield Question(
         "group by author, ten with most",
         "c[author, count(id)] := *posts{id, author} ?[n, author] := c[author, n] :order -n, author :limit 10",
         "select count(*), author from posts group by author order by 1 desc, 2 limit 10",
@@ -173,21 +164,18 @@ def outputs(_: int) -> Iterator[Question]:
     """Many rows."""
     yield Question(
         "three columns to Arrow",
-        "rest",
         "?[id, author, score] := *posts{id, author, score}",
         "select id, author, score from posts",
         as_arrow=True,
     )
     yield Question(
         "id and body to Arrow",
-        "rest",
         "?[id, body] := *posts{id, body}",
         "select id, body from posts",
         as_arrow=True,
     )
     yield Question(
         "sorted by text, first 10",
-        "rest",
         "?[body, id] := *posts{id, body} :order body, id :limit 10",
         "select body, id from posts order by body, id limit 10",
         is_ordered=True,
@@ -198,21 +186,18 @@ def joins(_: int) -> Iterator[Question]:
     """Joins of two and three tables."""
     yield Question(
         "a rare city, a common tag",
-        "rest",
         "?[p] := *users{id: a, city: 'city120'}, *posts{id: p, author: a}, *tags{post: p, tag: 'tag1'}",
         "select p.id from users u join posts p on p.author = u.id join tags t on t.post = p.id "
         "where u.city = 'city120' and t.tag = 'tag1'",
     )
     yield Question(
         "follows within a city",
-        "rest",
         "?[count(a)] := *follows{src: a, dst: b}, *users{id: a, city}, *users{id: b, city}",
         "select count(*) from follows f join users u on u.id = f.src join users v on v.id = f.dst "
         "where u.city = v.city",
     )
     yield Question(
         "posts by city of their authors",
-        "rest",
         "?[city, count(p)] := *posts{id: p, author: a}, *users{id: a, city}",
         "select u.city, count(*) from posts p join users u on u.id = p.author group by u.city",
     )
@@ -220,33 +205,27 @@ def joins(_: int) -> Iterator[Question]:
 
 def changes(posts: int) -> Iterator[Question]:
     """Changes of many rows, each one transaction."""
-    half, twentieth = posts // 2, posts // 40
-    quarter = posts // QUARTER
-    yield Question(
-        "update of half of the rows, in a column no index has",
-        "change",
-        f"?[id, score] := *posts{{id, score: s}}, id < {half}, score = s + 1.0 :update posts {{id => score}}",
-        f"update posts set score = score + 1.0 where id < {half}",
-        undo=(
-            f"?[id, score] := *posts{{id, score: s}}, id < {half}, score = s - 1.0 :update posts {{id => score}}",
-            f"update posts set score = score - 1.0 where id < {half}",
-        ),
-    )
-    yield Question(
+    half, quarter, fortieth = posts // 2, posts // QUARTER, posts // 40
+    question = partial(Question, group="change")
+
+    def update(name: str, condition: str, sql: str) -> Question:
+        def shift(sign: str) -> tuple[str, str]:
+            return (
+                f"?[id, score] := *posts{{id, score: s}}, {condition}, score = s {sign} 1.0 "
+                ":update posts {id => score}",
+                f"update posts set score = score {sign} 1.0 where {sql}",
+            )
+
+        return question(name, *shift("+"), undo=shift("-"))
+
+    yield update("update of half of the rows, in a column no index has", f"id < {half}", f"id < {half}")
+    yield update(
         "update of a range of keys, a 40th",
-        "change",
-        f"?[id, score] := *posts{{id, score: s}}, id >= {half}, id < {half + twentieth}, score = s + 1.0 "
-        ":update posts {id => score}",
-        f"update posts set score = score + 1.0 where id >= {half} and id < {half + twentieth}",
-        undo=(
-            f"?[id, score] := *posts{{id, score: s}}, id >= {half}, id < {half + twentieth}, score = s - 1.0 "
-            ":update posts {id => score}",
-            f"update posts set score = score - 1.0 where id >= {half} and id < {half + twentieth}",
-        ),
+        f"id >= {half}, id < {half + fortieth}",
+        f"id >= {half} and id < {half + fortieth}",
     )
-    yield Question(
+    yield question(
         "delete of a quarter of the rows",
-        "change",
         f"?[id] := *posts{{id}}, id < {quarter} :rm posts {{id}}",
         f"delete from posts where id < {quarter}",
         undo=(

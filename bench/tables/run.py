@@ -79,7 +79,7 @@ def answer(engine: Engine, question: Question, repeats: bool) -> dict[str, Any]:
     peak = memory_kib("VmHWM") - before
     rows = digest(question, found)
     if question.undo:
-        engine.undo(question)
+        engine.undo(question.undo)
     elif repeats and spent < 1e-3:
         # Otherwise the figure is that of caches which the other engines have filled.
         times = [spent]
