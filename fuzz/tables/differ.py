@@ -41,19 +41,17 @@ class TimeIsUpError(Exception):
     """An engine took too long."""
 
 
-def in_quipu(found: Sequence[Table], limit_s: float, folder: Path | None) -> Ask:
-    """Quipu in memory, or on disk."""
-    database = quipu.open(folder, cache="512MB", memory_limit="2GB")
+def in_quipu(found: Sequence[Table], limit_s: float) -> Ask:
+    """Quipu in memory."""
+    database = quipu.open(cache="512MB", memory_limit="2GB")
     for table in found:
         columns = [f"{c.name}: {c.kind}{'?' if c.is_nullable else ''}" for c in table.columns]
         keys, values = ", ".join(columns[: table.keys]), ", ".join(columns[table.keys :])
         database.run(f":create {table.name} {{{keys}{' => ' + values if values else ''}}}")
         headers = [column.name for column in table.columns]
         database.import_relations({table.name: {"headers": headers, "rows": [list(row) for row in table.rows]}})
-        for number, columns in enumerate(table.indexes):
-            database.run(f"::index create {table.name}:by_{number} {{{', '.join(columns)}}}")
-    if folder:
-        database.flush()
+        for number, names in enumerate(table.indexes):
+            database.run(f"::index create {table.name}:by_{number} {{{', '.join(names)}}}")
 
     def ask(question: Question) -> Any:
         try:
@@ -229,7 +227,7 @@ def run_seed(seed: int, questions: int, limit_s: float, only: int | None) -> lis
     draw = random.Random(seed)
     found = tables(draw)
     engines = {
-        "quipu": in_quipu(found, limit_s, None),
+        "quipu": in_quipu(found, limit_s),
         "sqlite": in_sqlite(found, limit_s),
         "duckdb": in_duckdb(found, limit_s),
     }

@@ -10,6 +10,7 @@ What the languages mean differently is written out:
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -247,11 +248,9 @@ class Questions:
             f"*{table.name}{{{', '.join(f'{column}: {variable}' for column, variable in taken.items())}}}"
             for table, taken in zip(self.atoms, self.taken, strict=True)
         ]
-        parts = [*atoms, *self.conditions]
         if self.draw.random() < 0.3:
             self.draw.shuffle(atoms)
-            parts = [*atoms, *self.conditions]
-        return ", ".join([*parts, *more])
+        return ", ".join([*atoms, *self.conditions, *more])
 
     def source(self) -> str:
         """What follows `from`."""
@@ -269,14 +268,12 @@ class Questions:
             script, sql = self.computed()
             more.append(f"made = {script}")
             variables.append("made")
-            names.append(f"{sql}")
+            names.append(sql)
         head, body = ", ".join(variables), self.body(more)
         script = f"?[{head}] := {body}"
         columns = ", ".join(f"{name} as o{number}" for number, name in enumerate(names))
         sql = f"select distinct {columns} from {self.source()}"
-        size = 1
-        for table in self.atoms:
-            size *= max(len(table.rows), 1)
+        size = math.prod(max(len(table.rows), 1) for table in self.atoms)
         if size <= 3_000 and draw.random() < 0.4:
             return Question(script, sql, is_ordered=False)
         leading = draw.randint(0, len(variables))
