@@ -24,7 +24,7 @@ use store::{
     Error, Isolation, Kinds, Read, Result, Savepoint, Scan, TableWrites, Transaction, WriteBatch,
 };
 
-/// Rows from which later writes of a keyspace are worth keeping as they are.
+/// Fewest rows of a later write to a keyspace that is kept as it is.
 const UNREAD_ROWS_MIN: usize = 64;
 
 /// Most writes of one keyspace that are kept as they are.
@@ -33,8 +33,8 @@ const UNREAD_MAX: usize = 64;
 /// Uncommitted writes of one keyspace.
 enum Overlay {
     /// Writes that nobody has read, oldest first, each with its number. They become a memtable only
-    /// when they are read: most transactions write and commit. Where there are several, they have
-    /// neither merges nor deleted ranges, and so the last write of a key says it all.
+    /// when they are read: most transactions write and commit. If there are several, they have
+    /// neither merges nor deleted ranges, so the last write of a key replaces the others.
     Unread(Vec<(TableWrites, u64)>),
     /// Writes in a memtable, where reads find them.
     Read(Arc<Memtable>),
@@ -136,7 +136,8 @@ impl Overlay {
                 if table.rows.rows >= UNREAD_ROWS_MIN
                     && tables.len() < UNREAD_MAX
                     && replaces(table)
-                    && tables.iter().all(|(table, _)| replaces(table)) =>
+                    // Of several, each replaces.
+                    && tables.first().is_some_and(|(table, _)| replaces(table)) =>
             {
                 tables.push((table.clone(), number));
             }
@@ -185,11 +186,7 @@ fn joined(tables: Vec<(TableWrites, u64)>) -> TableWrites {
     let mut tables = tables.into_iter().map(|(table, _)| table);
     let mut all = tables.next().expect("an overlay has writes");
     for table in tables {
-        if all.kinds != table.kinds || matches!(all.kinds, Kinds::PerRow(_)) {
-            let kinds = (0..all.rows.rows).map(|row| all.kinds.get(row));
-            let more = (0..table.rows.rows).map(|row| table.kinds.get(row));
-            all.kinds = Kinds::PerRow(kinds.chain(more).collect());
-        }
+        all.kinds.append(all.rows.rows, &table.kinds, table.rows.rows);
         all.rows.append(&table.rows);
     }
     all

@@ -33,6 +33,24 @@ impl Kinds {
         }
     }
 
+    /// Appends the kinds of `more_rows` rows to those of `rows` rows.
+    pub fn append(&mut self, rows: usize, more: &Self, more_rows: usize) {
+        if let (Self::Uniform(one), Self::Uniform(other)) = (&*self, more)
+            && one == other
+        {
+            return;
+        }
+        let mut kinds = match std::mem::replace(self, Self::PerRow(Vec::new())) {
+            Self::Uniform(kind) => vec![kind; rows],
+            Self::PerRow(kinds) => kinds,
+        };
+        match more {
+            Self::Uniform(kind) => kinds.resize(rows + more_rows, *kind),
+            Self::PerRow(more) => kinds.extend_from_slice(more),
+        }
+        *self = Self::PerRow(kinds);
+    }
+
     /// Whether a row has this kind.
     #[must_use]
     pub fn contains(&self, kind: Kind) -> bool {
@@ -69,5 +87,29 @@ impl WriteBatch {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tables.iter().all(|table| table.rows.rows == 0 && table.delete_ranges.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn appended_kinds_are_those_of_the_rows_one_by_one() {
+        let all = [
+            (Kinds::Uniform(Kind::Put), 2),
+            (Kinds::Uniform(Kind::Delete), 3),
+            (Kinds::PerRow(vec![Kind::Put, Kind::Delete]), 2),
+            (Kinds::PerRow(vec![]), 0),
+        ];
+        let listed = |kinds: &Kinds, rows| (0..rows).map(|i| kinds.get(i)).collect::<Vec<_>>();
+        for (one, rows) in &all {
+            for (more, more_rows) in &all {
+                let mut found = one.clone();
+                found.append(*rows, more, *more_rows);
+                let want = [listed(one, *rows), listed(more, *more_rows)].concat();
+                assert_eq!(listed(&found, rows + more_rows), want, "{one:?} {more:?}");
+            }
+        }
     }
 }
