@@ -28,15 +28,19 @@ impl ActivityCounters {
         self.stalled_us.fetch_add(us, Relaxed);
     }
 
-    /// The counters now, with what others count.
-    pub(crate) fn activity(&self, cache_misses: u64, problem: Option<String>) -> store::Activity {
+    /// The counters, together with two figures that are kept elsewhere.
+    pub(crate) fn activity(
+        &self,
+        cache_misses: u64,
+        compaction_error: Option<String>,
+    ) -> store::Activity {
         store::Activity {
             flushes: self.flushes.load(Relaxed),
             compactions: self.compactions.load(Relaxed),
             stalls: self.stalls.load(Relaxed),
             stalled_us: self.stalled_us.load(Relaxed),
             cache_misses,
-            compaction_error: problem,
+            compaction_error,
         }
     }
 }

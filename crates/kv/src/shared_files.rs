@@ -20,7 +20,7 @@ const FILES_MAX: usize = 8;
 pub(crate) struct SharedWriters {
     context: Arc<Context>,
     writers: Vec<Arc<SharedWriter>>,
-    /// How many names with a colon have begun with each name.
+    /// How many names there were with each part before the colon.
     seen: HashMap<String, usize>,
 }
 
@@ -30,15 +30,16 @@ impl SharedWriters {
         Self { context: Arc::clone(context), writers: Vec::new(), seen: HashMap::new() }
     }
 
-    /// The file for the next keyspace, which has this name. A name
-    /// without a colon has the first file to itself among those that belong together.
+    /// The file for the next keyspace, which has this name. A name without a colon gets the first
+    /// file. Names with the same part before the colon take turns in the others.
     pub(crate) fn of(&mut self, name: &str) -> &Arc<SharedWriter> {
         let place = match name.split_once(':') {
             None => 0,
             Some((base, _)) => {
                 let seen = self.seen.entry(base.to_owned()).or_default();
+                let place = 1 + *seen % (FILES_MAX - 1);
                 *seen += 1;
-                1 + (*seen - 1) % (FILES_MAX - 1)
+                place
             }
         };
         while self.writers.len() <= place {
