@@ -1,8 +1,8 @@
-//! Changes of the columns of a relation: renamed in place, or all rows written anew.
+//! Changes of the columns of a relation: columns are renamed in place, or all rows are rewritten.
 //!
 //! The caller keeps writers of the relation away meanwhile. Each change becomes visible in one
-//! durable step of the store. A relation that is written anew has a hidden name until then; if the
-//! process ends before, it is dropped when the database is opened again.
+//! durable step of the store. Until then, a rewritten relation has a hidden name. If the process
+//! ends before that step, its keyspace is dropped when the database is opened again.
 
 use crate::Schema;
 use crate::catalog::{Catalog, new_keyspace};
@@ -39,15 +39,14 @@ impl Catalog {
         self.store().change_keyspaces(&changes, &[])
     }
 
-    /// Creates the keyspace for a relation whose rows are written anew. Its definition has the
-    /// columns of `schema`.
+    /// Creates the keyspace for a relation whose rows are rewritten. Its definition has the columns
+    /// of `schema`.
     ///
     /// # Errors
     /// The columns cannot be stored ([`Schema::check`]).
     pub fn begin_rewrite(&self, schema: &Schema) -> Result<KeyspaceId> {
         schema.check()?;
-        let hidden = self.create_hidden(schema)?;
-        self.keyspace_named(&hidden).ok_or_else(|| invalid("the new keyspace is gone"))
+        Ok(self.create_hidden(schema)?.1)
     }
 
     /// Replaces a relation by the keyspace of [`Catalog::begin_rewrite`], with its rows. The

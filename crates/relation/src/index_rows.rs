@@ -1,9 +1,9 @@
 //! Makes rows of an index, or of another order of a relation, from stored rows of the relation.
 //!
-//! # Why not by way of values
-//! A row that becomes a list of values costs an allocation a text and a match a value. The stored
-//! words of a column are the words of an index's key, and most other values are copied as they are
-//! encoded.
+//! # Why without values
+//! A row decoded to a list of values costs an allocation for each string and a match for each
+//! value. The stored words of a column are the words of an index's key, and most other values are
+//! copied as they are encoded.
 
 use crate::Schema;
 use crate::schema::pull;
@@ -44,7 +44,7 @@ impl Schema {
                         Origin::KeyWords(_, words) => words,
                         Origin::Value(_, _, Column::Words(column)) => column.words.as_slice(),
                         Origin::KeyPart(_) | Origin::Value(..) => {
-                            return Err(self.is_no_row("a word of a key is stored as bytes"));
+                            return Err(self.corrupt_row("a word of a key is stored as bytes"));
                         }
                     };
                     words.extend(picked.iter().map(|&row| from[row as usize]));
@@ -56,7 +56,7 @@ impl Schema {
             match origin {
                 Origin::Value(_, _, from) => *column = from.gather(picked),
                 Origin::KeyWords(..) | Origin::KeyPart(_) => {
-                    return Err(self.is_no_row("a key column is no value of another order"));
+                    return Err(self.corrupt_row("a key column is not a value of another order"));
                 }
             }
         }
@@ -97,13 +97,13 @@ impl Schema {
                 match origin {
                     Origin::KeyWords(of, words) => {
                         let value = model::value_of_word(of, words[row]);
-                        let wrong = || self.is_no_row("not a word of its type");
+                        let wrong = || self.corrupt_row("not a word of its type");
                         encode_value(&value.ok_or_else(wrong)?, &mut encoded);
                     }
                     Origin::KeyPart(part) => encoded.extend_from_slice(parts[*part]),
                     Origin::Value(of, nullable, column) => {
                         encode_stored(of, *nullable, column, row, &mut encoded)
-                            .map_err(|why| self.is_no_row(&why))?;
+                            .map_err(|why| self.corrupt_row(&why))?;
                     }
                 }
             }
@@ -116,17 +116,17 @@ impl Schema {
     fn key_parts<'k>(&self, mut key: &'k [u8], parts: &mut Vec<&'k [u8]>) -> Result<()> {
         while !key.is_empty() {
             let rest = key;
-            decode_next(&mut key).map_err(|error| self.is_no_row(&error.to_string()))?;
+            decode_next(&mut key).map_err(|error| self.corrupt_row(&error.to_string()))?;
             parts.push(&rest[..rest.len() - key.len()]);
         }
         match parts.len() == self.keys.len() {
             true => Ok(()),
-            false => Err(self.is_no_row("the key has another number of columns")),
+            false => Err(self.corrupt_row("the key has another number of columns")),
         }
     }
 
-    fn is_no_row(&self, why: &str) -> Error {
-        let what = format!("stored bytes are no row of relation {:?}: {why}", self.name);
+    fn corrupt_row(&self, why: &str) -> Error {
+        let what = format!("stored bytes are not a row of relation {:?}: {why}", self.name);
         Error::new(ErrorKind::Corruption, what)
     }
 }

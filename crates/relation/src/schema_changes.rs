@@ -134,22 +134,26 @@ impl Catalog {
     ) -> Result<()> {
         check_name(&schema.name)?;
         schema.check()?;
-        let hidden = self.create_hidden(schema)?;
+        let (hidden, _) = self.create_hidden(schema)?;
         names.made.push(hidden.clone());
         names.set(&schema.name, there.map(Entry::keyspace), Some(hidden));
         Ok(())
     }
 
-    /// Creates a keyspace under a hidden name, and returns the name. If nobody gives it another
-    /// name, it is dropped when the database is opened again.
-    pub(crate) fn create_hidden(&self, schema: &Schema) -> Result<String> {
+    /// Creates a keyspace under a hidden name, and returns the name and its id. If it is not
+    /// renamed, it is dropped when the database is opened again.
+    pub(crate) fn create_hidden(&self, schema: &Schema) -> Result<(String, KeyspaceId)> {
         loop {
             let is_free = |name: &String| self.keyspace_named(name).is_none();
             let free = (0_u64..).map(|number| format!("{MADE}{number}")).find(is_free);
             let hidden = free.ok_or_else(|| invalid("too many relations are made at once"))?;
             let new = NewKeyspace { name: hidden.clone(), ..new_keyspace(schema) };
             match self.store().create_keyspaces(&[new]) {
-                Ok(_) => return Ok(hidden),
+                Ok(ids) => {
+                    let id = ids.first().copied();
+                    let id = id.ok_or_else(|| invalid("the store created nothing"))?;
+                    return Ok((hidden, id));
+                }
                 // Another transaction took the name in the meantime.
                 Err(_) if self.keyspace_named(&hidden).is_some() => {}
                 Err(error) => return Err(error),
