@@ -3,6 +3,7 @@
 
 use crate::key::{Key, KeyRef};
 use crate::shape::{ColumnShape, KeyShape, Shape};
+use std::ops::Range;
 
 /// Which rows of a column hold a value. The other rows are null.
 ///
@@ -148,12 +149,14 @@ impl BytesColumn {
         self.offsets.push(self.heap.len() as u64);
     }
 
-    /// Appends all rows of another column.
-    pub fn append(&mut self, more: &Self) {
-        self.validity.extend(self.len(), more.len(), |i| more.validity.bits(i));
+    /// Appends some successive rows of another column.
+    pub fn append(&mut self, more: &Self, rows: Range<usize>) {
+        self.validity.extend(self.len(), rows.len(), |i| more.validity.bits(rows.start + i));
         let before = self.heap.len() as u64;
-        self.offsets.extend(more.offsets[1..].iter().map(|end| before + end));
-        self.heap.extend_from_slice(&more.heap);
+        let offsets = &more.offsets[rows.start..=rows.end];
+        let (start, end) = (offsets[0], offsets[rows.len()]);
+        self.offsets.extend(offsets[1..].iter().map(|offset| offset - start + before));
+        self.heap.extend_from_slice(&more.heap[start as usize..end as usize]);
     }
 
     /// These rows, in this order.
@@ -455,7 +458,7 @@ impl Batch {
             (Keys::Words(columns), Keys::Words(more)) => {
                 columns.iter_mut().zip(more).for_each(|(column, more)| column.extend(more));
             }
-            (Keys::Bytes(column), Keys::Bytes(more)) => column.append(more),
+            (Keys::Bytes(column), Keys::Bytes(more)) => column.append(more, 0..more.len()),
             _ => unreachable!("batches of one shape"),
         }
         for (column, more) in self.values.iter_mut().zip(&more.values) {
@@ -465,7 +468,7 @@ impl Batch {
                     column.validity.extend(rows, more.words.len(), |i| more.validity.bits(i));
                     column.words.extend(&more.words);
                 }
-                (Column::Bytes(column), Column::Bytes(more)) => column.append(more),
+                (Column::Bytes(column), Column::Bytes(more)) => column.append(more, 0..more.len()),
                 _ => unreachable!("batches of one shape"),
             }
         }

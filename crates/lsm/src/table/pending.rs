@@ -1,7 +1,7 @@
 //! Appends rows of one input to other rows: for the part of a block that an input ends in.
 
 use crate::rows::Rows;
-use base::{BytesColumn, Column, Keys, Kind, Validity};
+use base::{Column, Keys, Kind, Validity};
 use std::ops::Range;
 
 /// Appends rows `range` of `from`, which has the same shape.
@@ -13,7 +13,7 @@ pub(super) fn append_rows(to: &mut Rows, from: &Rows, range: Range<usize>) {
                 to.extend_from_slice(&from[range.clone()]);
             }
         }
-        (Keys::Bytes(to), Keys::Bytes(from)) => append_bytes(to, from, range.clone()),
+        (Keys::Bytes(to), Keys::Bytes(from)) => to.append(from, range.clone()),
         _ => unreachable!("keys of one tree have one shape"),
     }
     append_or_default(&mut to.seqs, before, &from.seqs, range.clone(), 0);
@@ -27,7 +27,7 @@ pub(super) fn append_rows(to: &mut Rows, from: &Rows, range: Range<usize>) {
                     from.validity.bits(row)
                 });
             }
-            (Column::Bytes(to), Column::Bytes(from)) => append_bytes(to, from, range.clone()),
+            (Column::Bytes(to), Column::Bytes(from)) => to.append(from, range.clone()),
             _ => unreachable!("columns of one position have one shape"),
         }
     }
@@ -49,17 +49,6 @@ fn append_or_default<T: Copy + PartialEq>(
             to.extend_from_slice(part);
         }
     }
-}
-
-fn append_bytes(to: &mut BytesColumn, from: &BytesColumn, range: Range<usize>) {
-    let before = to.len();
-    let offsets = &from.offsets[range.start..=range.end];
-    let (first, last) = (offsets[0], offsets[range.len()]);
-    let base = to.heap.len() as u64;
-    to.heap.extend_from_slice(&from.heap[first as usize..last as usize]);
-    to.offsets.extend(offsets[1..].iter().map(|offset| offset - first + base));
-    let all = from.validity.0.is_none();
-    append_validity(&mut to.validity, before, range, all, |row| from.validity.bits(row));
 }
 
 /// Appends the validity of `rows` to that of the `before` rows of a column. `bits` says which of 64
