@@ -188,7 +188,7 @@ impl Context {
         }
     }
 
-    /// Gives up a table that no manifest names, with its file.
+    /// Removes a table that no manifest names, and its file.
     ///
     /// # Errors
     /// As [`Context::remove_table`].

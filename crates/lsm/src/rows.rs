@@ -2,7 +2,7 @@
 
 use base::{Batch, Column, KeyRef, Keys, Shape, WORDS_MAX};
 
-/// Longest memory of a column's strings that [`Rows::release_long`] keeps.
+/// Most bytes of a column's strings that [`Rows::release_long`] keeps allocated.
 const KEPT_BYTES_MAX: usize = 8 << 20;
 
 /// Rows with their sequence numbers and kinds, in (key ascending, sequence number descending)
@@ -70,7 +70,8 @@ impl Rows {
         }
     }
 
-    /// Forgets all rows, and releases the memory of strings that were long.
+    /// Removes all rows, and frees the memory of columns with more string bytes than
+    /// [`KEPT_BYTES_MAX`].
     pub(crate) fn release_long(&mut self) {
         self.clear();
         let keys = match &mut self.keys {

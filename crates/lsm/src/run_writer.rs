@@ -123,7 +123,7 @@ impl RunWriter {
     /// # Errors
     /// A failed write or sync; no file is left then.
     pub fn finish(mut self) -> Result<Vec<TableMeta>> {
-        // Released before the table is closed, which needs memory for long keys.
+        // Freed before the table is closed, because closing needs memory for long keys.
         self.last_key = None;
         if self.open.is_some() || !self.tombstones.is_empty() {
             self.builder()?;

@@ -259,7 +259,7 @@ pub struct RunSource {
     pub(crate) is_plain: bool,
     /// See [`RowSource::is_passing`].
     pub(crate) is_passing: bool,
-    /// Blocks that it excludes are not read.
+    /// Excludes blocks, which are then not read.
     filter: Option<Arc<BlockFilter>>,
 }
 
@@ -297,9 +297,9 @@ impl RunSource {
         }
     }
 
-    /// Does not read blocks that this filter excludes. All rows of the range must be in this run,
-    /// each key once: a row that is not read must not be the newest version of a key whose older
-    /// version another source has.
+    /// Skips blocks that this filter excludes. All rows of the range must be in this run, each key
+    /// once: otherwise a skipped row could be the newest version of a key, and another source
+    /// would return an older one.
     pub(super) fn skip_by(&mut self, filter: Arc<BlockFilter>) {
         self.filter = Some(filter);
     }
@@ -354,8 +354,8 @@ impl RunSource {
         Ok(true)
     }
 
-    /// Goes past the next blocks of the current table that the filter excludes; returns whether any
-    /// block is left.
+    /// Skips the next blocks of the current table that the filter excludes. Returns whether a block
+    /// is left.
     fn skip(&mut self) -> bool {
         let (Some(filter), Some(table)) = (&self.filter, self.tables.get(self.table)) else {
             return true;

@@ -380,8 +380,8 @@ impl TableBuilder {
     /// A failed write or sync; the file is then useless.
     pub fn finish(mut self) -> Result<TableSummary> {
         self.flush_pending()?;
-        // Released now: a key of many megabytes follows several times more, in the fences and the
-        // bounds.
+        // Freed here, because the fences and the bounds need memory for several copies of each long
+        // key.
         self.pending = Rows::new(&self.shape);
         self.block = Vec::new();
         let bits = usize::from(self.options.filter_bits);
@@ -409,8 +409,8 @@ impl TableBuilder {
             first_word_filter: append(&mut *self.file, &first_word_filter)?,
             tombstones: append(&mut *self.file, &tombstones)?,
         };
-        // Reserved at once, with the bounds, which are keys of the index: growing would copy long
-        // keys.
+        // Allocated once, with room for the bounds, which are keys of the index, too: a vector that
+        // grows would copy long keys.
         let mut section = Vec::with_capacity(2 * self.index.memory_bytes() as usize);
         properties.encode(&self.shape, &mut section);
         self.index.encode(&mut section);

@@ -11,7 +11,7 @@
 //! `docs/formats/sstable.md` documents it. [`Table`] opens that again. It hands out [`Block`]s
 //! through the [`BlockCache`], whole or as headers whose long values are separated (`apart`;
 //! `guess` reads both together). `verify` reads a whole table, `salvage` what is left of a damaged
-//! one. `statistics` has bounds of the values in each block, by which scans skip blocks.
+//! one. `statistics` has bounds of the values in each block. Scans skip blocks by them.
 //! `sampled_words` shortens the searches among strings, in fences and in blocks. `shared_file`
 //! has tables of several trees in one file.
 //!
