@@ -8,7 +8,6 @@
 
 use crate::admin::Admin;
 use crate::catalog_view::{columns_of, stored_paths};
-use crate::dml::writer::index_rows;
 use base::{Batch, Key, KeyspaceId, Kind, Projection};
 use exec::error::{Error, Result};
 use exec::limits::{Check, QueryLimits};
@@ -79,7 +78,8 @@ fn fill(
     let mut rows = Batch::new(&main.shape);
     let mut load = Load { admin, id: path.keyspace, limits, pieces: Vec::new(), bytes: 0 };
     while scan.next_batch(CHUNK_ROWS, &mut rows)? {
-        let more = index_rows(schema, &rows, path)?;
+        let all: Vec<u32> = (0..rows.rows as u32).collect();
+        let more = schema.other_order(&rows, &all, &path.columns, &path.schema)?;
         load.add((0..more.rows).map(|row| more.keys.get(row)).collect())?;
         rows.clear();
     }

@@ -8,12 +8,11 @@
 
 use crate::admin::Admin;
 use crate::catalog_view::stored_paths;
-use crate::dml::writer::index_rows;
 use base::{Batch, KeyRef, Keys, KeyspaceId, Projection};
 use exec::error::Error;
 use exec::limits::QueryLimits;
 use exec::storage::access_path::StoredPath;
-use relation::Entry;
+use relation::{Entry, Schema};
 use std::hash::{BuildHasher, Hasher};
 use store::{ErrorKind, Read, Result};
 use syntax::{Ident, Span};
@@ -119,7 +118,7 @@ impl Admin<'_> {
             indexes.iter().map(|path| (path.clone(), Sums::default(), Sums::default())).collect();
         each_batch(&*snapshot, *keyspace, &paths[0], &mut |rows| {
             for (path, wanted, _) in &mut all {
-                wanted.add(&index_rows(schema, rows, path).map_err(of_store)?);
+                wanted.add(&index_rows(schema, rows, path)?);
             }
             Ok(())
         })?;
@@ -131,6 +130,21 @@ impl Admin<'_> {
         }
         Ok(all)
     }
+}
+
+/// The rows that an index has for rows of its relation. It decodes each value, and so shares no code
+/// with the conversion of columns that fills and changes indexes ([`Schema::other_order`]).
+///
+/// # Errors
+/// Stored bytes that are not a row.
+fn index_rows(schema: &Schema, rows: &Batch, path: &StoredPath) -> Result<Batch> {
+    let mut other = Batch::new(&path.shape);
+    for row in 0..rows.rows {
+        let values = schema.row(rows, row)?;
+        let values = path.columns.iter().map(|&column| values[column].clone()).collect();
+        path.schema.append(values, &mut other)?;
+    }
+    Ok(other)
 }
 
 fn each_batch(

@@ -634,20 +634,6 @@ fn change_other(
     Ok(())
 }
 
-/// The rows of another order, such as an index, for rows of a relation.
-///
-/// # Errors
-/// Stored bytes that are not a row.
-pub(crate) fn index_rows(schema: &Schema, rows: &Batch, path: &StoredPath) -> Result<Batch> {
-    let mut other = Batch::new(&path.shape);
-    for row in 0..rows.rows {
-        let values = schema.row(rows, row)?;
-        let values = path.columns.iter().map(|&column| values[column].clone()).collect();
-        path.schema.append(values, &mut other)?;
-    }
-    Ok(other)
-}
-
 /// A valid value of a type.
 fn filler(of: &Type) -> Value {
     match of {
