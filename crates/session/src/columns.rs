@@ -6,12 +6,13 @@
 //! engine). A process that is killed in between leaves the relation as it was.
 
 use crate::admin::Admin;
+use crate::dml::spec::value_column;
 use base::{Batch, Column, Projection};
 use exec::error::{Error, Result};
 use exec::limits::QueryLimits;
 use exec::output::Output;
 use model::{Type, Value};
-use relation::{CombinedDef, CountersDef, Entry, KeyColumn, Schema, ValueColumn};
+use relation::{CombinedDef, CountersDef, Entry, KeyColumn, Schema};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -134,19 +135,16 @@ fn with_columns(
             let what = "a column that is added gets its default in all rows";
             return Err(Error::hinted(what, name.span, "say `default` for `=`"));
         }
-        let any = || Type::Nullable(Box::new(Type::Any));
-        let of = column.column_type.clone().unwrap_or_else(any);
-        let nullable = matches!(of, Type::Nullable(_));
-        if value.is_none() && !nullable && has_rows {
+        let new = value_column(column);
+        if value.is_none() && !new.nullable && has_rows {
             let what =
                 format!("relation `{}` has rows, and what is their `{}`?", schema.name, name.text);
-            let hint = format!("say `{0}: {of} default …`, or `{0}: {of}?` for null", name.text);
-            return Err(Error::hinted(what, name.span, hint));
+            let (name, of) = (&new.name, &new.column_type);
+            let hint = format!("say `{name}: {of} default …`, or `{name}: {of}?` for null");
+            return Err(Error::hinted(what, column.name.span, hint));
         }
-        let default = column.default.as_ref().map(ToString::to_string);
-        let plain = ValueColumn::new(&name.text, of.without_null().clone());
         values.push(value.unwrap_or(Value::Null));
-        added.push(ValueColumn { nullable, default, ..plain });
+        added.push(new);
     }
     let one = Schema {
         name: schema.name.clone(),

@@ -50,13 +50,12 @@ pub(crate) fn check_spec(
 /// Columns that cannot be stored.
 pub(crate) fn schema_of(mutation: &Mutation, headers: &[String]) -> Result<Schema> {
     let name = mutation.relation.text.clone();
-    let any = || Type::Nullable(Box::new(Type::Any));
     let (keys, values) = match &mutation.spec {
         None => {
             let key = |header: &String| {
                 let column = variable_of(header);
                 if is_column_name(column) {
-                    return Ok(KeyColumn::new(column, any()));
+                    return Ok(KeyColumn::new(column, any_type()));
                 }
                 let what = format!("`{column}` cannot be a column's name");
                 let hint = "name the columns in the head of the query: ?[a, b] …";
@@ -65,23 +64,34 @@ pub(crate) fn schema_of(mutation: &Mutation, headers: &[String]) -> Result<Schem
             (headers.iter().map(key).collect::<Result<_>>()?, Vec::new())
         }
         Some(spec) => {
-            let default = |column: &SpecColumn| column.default.as_ref().map(ToString::to_string);
             let keys = spec.keys.iter().map(|column| {
-                let of = column.column_type.clone().unwrap_or_else(any);
-                KeyColumn { default: default(column), ..KeyColumn::new(&column.name.text, of) }
+                let default = column.default.as_ref().map(ToString::to_string);
+                KeyColumn { default, ..KeyColumn::new(&column.name.text, type_of(column)) }
             });
-            let values = spec.values.iter().map(|column| {
-                let of = column.column_type.clone().unwrap_or_else(any);
-                let nullable = matches!(of, Type::Nullable(_));
-                let plain = ValueColumn::new(&column.name.text, of.without_null().clone());
-                ValueColumn { nullable, default: default(column), ..plain }
-            });
-            (keys.collect(), values.collect())
+            (keys.collect(), spec.values.iter().map(value_column).collect())
         }
     };
     let schema = Schema { name, keys, values };
     schema.check().map_err(|error| Error::refused(error, mutation.relation.span))?;
     Ok(schema)
+}
+
+/// The type of a column without a type.
+fn any_type() -> Type {
+    Type::Nullable(Box::new(Type::Any))
+}
+
+fn type_of(column: &SpecColumn) -> Type {
+    column.column_type.clone().unwrap_or_else(any_type)
+}
+
+/// The value column that a spec describes.
+pub(crate) fn value_column(column: &SpecColumn) -> ValueColumn {
+    let of = type_of(column);
+    let nullable = matches!(of, Type::Nullable(_));
+    let default = column.default.as_ref().map(ToString::to_string);
+    let plain = ValueColumn::new(&column.name.text, of.without_null().clone());
+    ValueColumn { nullable, default, ..plain }
 }
 
 /// Whether scripts can read a column of this name: not a wildcard, nor a number.
