@@ -23,7 +23,7 @@ use syntax::{Ident, Spec, SystemOp};
 const CHUNK_ROWS: usize = 16_384;
 
 /// Where the values of a column of the new relation come from.
-enum From {
+enum ColumnSource {
     /// A value column of the old relation.
     Old(usize),
     /// One value for all rows.
@@ -117,7 +117,7 @@ fn with_columns(
     entry: &Entry,
     spec: &Spec,
     defaults: Vec<Option<Value>>,
-) -> Result<(Schema, Vec<From>)> {
+) -> Result<(Schema, Vec<ColumnSource>)> {
     let mut schema = entry.schema();
     let has_rows = admin.store.count(entry.keyspace())? > 0;
     if !spec.values.is_empty() {
@@ -155,8 +155,8 @@ fn with_columns(
     if has_rows {
         one.append(values, &mut constants).map_err(|error| Error::refused(error, spec.span))?;
     }
-    let old = (0..schema.values.len()).map(From::Old);
-    let from = old.chain(constants.values.into_iter().map(From::Constant)).collect();
+    let old = (0..schema.values.len()).map(ColumnSource::Old);
+    let from = old.chain(constants.values.into_iter().map(ColumnSource::Constant)).collect();
     schema.values.extend(added);
     Ok((schema, from))
 }
@@ -166,7 +166,7 @@ fn without_columns(
     admin: &Admin<'_>,
     schema: &Schema,
     names: &[Ident],
-) -> Result<(Schema, Vec<From>)> {
+) -> Result<(Schema, Vec<ColumnSource>)> {
     let mut dropped = vec![false; schema.values.len()];
     for name in names {
         let Some(place) = find(schema, name)? else {
@@ -184,7 +184,7 @@ fn without_columns(
         }
     }
     let kept = (0..schema.values.len()).filter(|&place| !dropped[place]);
-    let from = kept.map(From::Old).collect();
+    let from = kept.map(ColumnSource::Old).collect();
     let mut places = dropped.iter();
     let mut schema = schema.clone();
     schema.values.retain(|_| places.next() == Some(&false));
@@ -196,7 +196,7 @@ fn rewrite(
     admin: &Admin<'_>,
     entry: &Entry,
     (schema, relation): (&Schema, &Ident),
-    from: Vec<From>,
+    from: Vec<ColumnSource>,
     limits: &QueryLimits<'_>,
 ) -> Result<()> {
     let new = admin.catalog.begin_rewrite(schema);
@@ -216,7 +216,7 @@ fn copy(
     admin: &Admin<'_>,
     entry: &Entry,
     new: base::KeyspaceId,
-    from: Vec<From>,
+    from: Vec<ColumnSource>,
     limits: &QueryLimits<'_>,
 ) -> Result<()> {
     let snapshot = admin.store.snapshot();
@@ -236,7 +236,7 @@ fn copy(
 struct Copied {
     scan: Box<dyn Scan>,
     input: Batch,
-    from: Vec<From>,
+    from: Vec<ColumnSource>,
     cancelled: Arc<AtomicBool>,
 }
 
@@ -257,8 +257,8 @@ impl SortedRows for Copied {
         for (out, from) in out.values.iter_mut().zip(&self.from) {
             for row in 0..rows {
                 match from {
-                    From::Old(place) => out.push_from(&self.input.values[*place], row),
-                    From::Constant(one) => out.push_from(one, 0),
+                    ColumnSource::Old(place) => out.push_from(&self.input.values[*place], row),
+                    ColumnSource::Constant(one) => out.push_from(one, 0),
                 }
             }
         }
