@@ -14,8 +14,11 @@
 use crate::value::cell::Interner;
 use crate::value::columns::Columns;
 use crate::vector::column::{Known, Texts, TypedColumn, Values};
+use crate::vector::evaluate::TypedRows;
+use crate::vector::selection::Selection;
 use base::{BytesColumn, Validity};
 use model::{Series, Value};
+use plan::Var;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -59,8 +62,23 @@ impl ColumnList {
         self.bytes
     }
 
+    /// Appends rows of a scan, whose head has these variables. Returns whether it did: not where a
+    /// column is of several kinds, all null, or only readable as cells.
+    pub(crate) fn take(
+        &mut self,
+        head: &[Var],
+        columns: &dyn TypedRows,
+        rows: &Selection<'_>,
+    ) -> bool {
+        let column = |var: &Var| owned(columns.column(*var, rows)?, rows.len());
+        let taken: Option<Vec<_>> = head.iter().map(column).collect();
+        let is_taken = taken.is_some();
+        taken.into_iter().for_each(|taken| self.push(rows.len(), taken));
+        is_taken
+    }
+
     /// Appends rows, whose columns [`owned`] made.
-    pub(crate) fn push(&mut self, rows: usize, columns: Vec<TypedColumn<'static>>) {
+    fn push(&mut self, rows: usize, columns: Vec<TypedColumn<'static>>) {
         self.add(Part { rows, columns });
     }
 
@@ -278,9 +296,9 @@ fn compared(a: (&Part, usize), b: (&Part, usize), keys: usize) -> Option<Orderin
     Some(Ordering::Equal)
 }
 
-/// The same values without what they borrow, and without the strings of other rows; `None` if they
-/// are of several kinds, or all null.
-pub(crate) fn owned(column: TypedColumn<'_>, rows: usize) -> Option<TypedColumn<'static>> {
+/// The same values in an owned form, without the strings of other rows; `None` if they are of
+/// several kinds or all null.
+fn owned(column: TypedColumn<'_>, rows: usize) -> Option<TypedColumn<'static>> {
     let values = match column.values {
         Values::Bools(bools) => Values::Bools(bools),
         Values::Ints(ints) => Values::Ints(Cow::Owned(ints.into_owned())),

@@ -3,7 +3,7 @@
 //! For a top-k query it drops the other rows from time to time.
 
 use crate::batch_size::Wanted;
-use crate::column_list::{ColumnList, owned};
+use crate::column_list::ColumnList;
 use crate::context::ExecContext;
 use crate::error::{Error, Result};
 use crate::expr::batch::Bindings;
@@ -132,9 +132,9 @@ impl Sink for ListSink<'_> {
         rows: &Selection<'_>,
     ) -> Result<Option<Wanted>> {
         let Some(list) = &mut self.columns else { return Ok(None) };
-        let column = |var: &Var| owned(columns.column(*var, rows)?, rows.len());
-        let Some(taken) = self.head.iter().map(column).collect() else { return Ok(None) };
-        list.push(rows.len(), taken);
+        if !list.take(self.head, columns, rows) {
+            return Ok(None);
+        }
         if list.rows() >= ROWS_MAX / 2 {
             return Err(Error::Limit("a rule has more than 2 billion rows".to_owned()));
         }

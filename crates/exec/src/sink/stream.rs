@@ -4,7 +4,7 @@
 //! if a range makes many, or rows have waited for half a second.
 
 use crate::batch_size::Wanted;
-use crate::column_list::{ColumnList, owned};
+use crate::column_list::ColumnList;
 use crate::context::ExecContext;
 use crate::error::Result;
 use crate::expr::batch::Bindings;
@@ -131,9 +131,9 @@ impl Sink for StreamingSink<'_> {
         columns: &dyn TypedRows,
         rows: &Selection<'_>,
     ) -> Result<Option<Wanted>> {
-        let column = |var: &Var| owned(columns.column(*var, rows)?, rows.len());
-        let Some(taken) = self.head.iter().map(column).collect() else { return Ok(None) };
-        self.columns.push(rows.len(), taken);
+        if !self.columns.take(self.head, columns, rows) {
+            return Ok(None);
+        }
         self.took(rows.len(), context).map(Some)
     }
 
