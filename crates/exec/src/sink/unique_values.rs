@@ -23,16 +23,13 @@ impl UniqueValues {
 
     /// Adds the value of each row to its group.
     pub(super) fn add(&mut self, cells: &[Cell], groups: &[u32]) {
-        if self.seen.arity() == 1 {
-            (0..groups.len()).for_each(|row| {
-                self.seen.insert(&[cells], row);
-            });
-            return;
+        match self.seen.arity() {
+            1 => self.seen.insert_rows(&[cells], groups.len()),
+            _ => {
+                let numbers = group_cells(groups.iter().copied());
+                self.seen.insert_rows(&[&numbers, cells], groups.len());
+            }
         }
-        let groups = group_cells(groups.iter().copied());
-        (0..groups.len()).for_each(|row| {
-            self.seen.insert(&[&groups, cells], row);
-        });
     }
 
     /// The cells of a typed column; `None` for kinds whose cells need no cache.
@@ -49,17 +46,11 @@ impl UniqueValues {
     pub(super) fn join(&mut self, other: &Self, groups: Vec<u32>) {
         let columns = other.seen.columns();
         match columns.as_slice() {
-            [values] => {
-                (0..other.seen.rows()).for_each(|row| {
-                    self.seen.insert(&[values], row);
-                });
-            }
+            [values] => self.seen.insert_rows(&[values], other.seen.rows()),
             [numbers, values] => {
                 let number = |cell: &Cell| cell.as_small_int().map_or(0, |number| number as usize);
                 let groups = group_cells(numbers.iter().map(|cell| groups[number(cell)]));
-                (0..groups.len()).for_each(|row| {
-                    self.seen.insert(&[&groups, values], row);
-                });
+                self.seen.insert_rows(&[&groups, values], groups.len());
             }
             _ => {}
         }
