@@ -1,4 +1,4 @@
-//! Rows of a result in typed columns, as a scan gave them. They leave for Arrow without becoming
+//! Rows of a result in the typed columns of a scan. They are exported to Arrow without becoming
 //! cells.
 //!
 //! A list sink fills it, and [`Output`](crate::output::Output) holds it.
@@ -368,7 +368,7 @@ fn joined_texts<'c>(
         let texts = texts(column)?;
         let first = heap.len() as u64;
         heap.extend_from_slice(texts.heap.as_bytes());
-        // The strings of a list stand one after the other.
+        // The strings of a list are contiguous.
         offsets.extend(texts.spans.iter().map(|&(_, end)| first + u64::from(end)));
     }
     Some(BytesColumn { offsets, heap, validity: Validity::default() })

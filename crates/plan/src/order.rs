@@ -203,8 +203,8 @@ pub struct Alternative {
 pub(crate) struct Sizes<'a> {
     /// Estimated rows of each predicate, if known.
     pub(crate) predicates: &'a [Option<f64>],
-    /// For each predicate that is a recursive magic set: whether its recursion hands on a column
-    /// unchanged. Empty for others.
+    /// For each recursive magic set, by predicate: the columns that its recursion passes on
+    /// unchanged. Empty for other predicates.
     pub(crate) unchanged: &'a [Vec<bool>],
     /// The stored relations.
     pub(crate) infos: &'a [RelationInfo],
@@ -469,9 +469,10 @@ impl<'a> Orderer<'a> {
         }
     }
 
-    /// Whether an atom of a recursive magic set is bound only in columns that the recursion hands
-    /// on unchanged. All of its values may share those, as in a closure with both ends bound, which
-    /// asks for pairs of the one start with every vertex: it would be a cross product.
+    /// Whether an atom of a recursive magic set is bound only in columns that the recursion passes
+    /// on unchanged. All rows of the set may have the same values there, so that the join would be a
+    /// cross product. An example is a closure with both ends bound: its magic set pairs the one
+    /// start with every vertex.
     fn is_unrestricted_magic(&self, literal: &Literal) -> bool {
         let Literal::Atom { source: Source::Derived(read), args, .. } = literal else {
             return false;

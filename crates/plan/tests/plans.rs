@@ -274,8 +274,8 @@ fn a_round_begins_with_what_is_new() {
     check(text, &want);
 }
 
-/// Regression: each new row met the whole magic set, whose pairs all have the one start. On a graph
-/// of 99,087 edges a round had 150 million rows.
+/// Regression: each new row was joined with the whole magic set, because all of its pairs have the
+/// same start. On a graph of 99,087 edges a round had 150 million rows.
 #[test]
 fn a_closure_with_both_ends_bound_follows_edges_before_it_meets_what_is_asked() {
     let text = "t[x, y] := *edge[x, y]\nt[x, y] := t[x, z], *edge[z, y]
@@ -290,7 +290,8 @@ fn a_closure_with_both_ends_bound_follows_edges_before_it_meets_what_is_asked() 
     check(text, &want);
 }
 
-/// A pair of children restricts both columns of what is asked, however many children there are.
+/// The recursion changes both columns of the magic set, so one bound column already selects few of
+/// its pairs: the set is joined before the second edge.
 #[test]
 fn what_is_asked_is_met_early_where_the_recursion_changes_what_is_bound() {
     let text = "sg[x, y] := *edge[x, a], *edge[y, a], x != y

@@ -124,7 +124,7 @@ impl Engine {
         let defaults = self.defaults_of_new(op, run)?;
         let _alone = self.changing.write();
         let limits = self.limits(run, cancelled);
-        // Of a large relation it takes as long as it takes.
+        // The timeout of queries does not apply: the work grows with the relation.
         limits.set_timeout(0.0);
         let output = match op {
             SystemOp::IndexCreate(..) | SystemOp::IndexDrop(..) => {
@@ -137,8 +137,8 @@ impl Engine {
         output
     }
 
-    /// The defaults of columns that a relation gets. Each is computed once, for all rows that are
-    /// there.
+    /// The defaults of the columns that a relation gets. Each is computed once, for all existing
+    /// rows.
     fn defaults_of_new(&self, op: &SystemOp, run: &Run<'_>) -> Result<Vec<Option<Value>>> {
         let SystemOp::ColumnAdd(_, spec) = op else { return Ok(Vec::new()) };
         let value = |column: &SpecColumn| {
@@ -157,7 +157,7 @@ impl Engine {
         spec.columns().map(value).collect()
     }
 
-    /// PlanCache a query, keeps the plan and runs it; `None` where what names stand for has changed
+    /// Plans a query, caches the plan and runs it; `None` if the meaning of names has changed
     /// meanwhile.
     fn ask_planned(
         &self,

@@ -154,8 +154,8 @@ fn steps(
     });
 }
 
-/// The operators that ran, with the batches of each where there are several, and the blocks that
-/// the statistics of blocks left to be read.
+/// The operators that ran, with the batches of each if there are several, and how many blocks were
+/// read despite the block filter.
 fn ran(figures: &StepFigures) -> String {
     let ran: Vec<_> = figures.operators().collect();
     let operators = match &ran[..] {
@@ -171,7 +171,7 @@ fn ran(figures: &StepFigures) -> String {
     }
 }
 
-/// How the rows came to a head: those of a scan may come in typed columns.
+/// Whether the rows of a head came in typed columns, as those of a scan may; null if none did.
 fn columns(figures: &StepFigures) -> Value {
     let StepFigures { batches, column_batches, .. } = *figures;
     match batches - column_batches {

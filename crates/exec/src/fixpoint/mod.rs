@@ -58,7 +58,7 @@ pub struct Fixpoint<'a> {
     pub streamable: Option<Vec<usize>>,
     /// Whether the rows of the entry rule may leave in typed columns, in the order of their keys.
     pub takes_columns: bool,
-    /// Rows that left so.
+    /// The rows of the entry rule, if they left in typed columns.
     columns: Option<ColumnList>,
     /// What is known about the rows of the running entry pipeline.
     hints: OutputHints,
@@ -133,8 +133,8 @@ impl<'a> Fixpoint<'a> {
         Ok(())
     }
 
-    /// The rows of the entry rule, if they are in typed columns, in the order of their keys. They
-    /// are let go.
+    /// Removes and returns the rows of the entry rule, if they are in typed columns. They are in the
+    /// order of their keys.
     pub fn take_columns(&mut self) -> Option<ColumnList> {
         self.columns.take()
     }
@@ -496,9 +496,10 @@ impl<'a> Fixpoint<'a> {
         Ok(true)
     }
 
-    /// Runs a plan that may be abandoned: it has read too many rows, or an error that `abandons`
-    /// says came up. Returns the rows that it might still have read; `None` if it was abandoned.
-    /// Then `out` must be dropped, since what was interned is forgotten.
+    /// Runs a plan, and abandons it if it reads too many rows or fails with an error for which
+    /// `abandons` is true. Returns the number of rows that it might still have read; `None` if it
+    /// was abandoned. Then `out` must be dropped, because the values interned by the plan are
+    /// released.
     ///
     /// # Errors
     /// What stops the query.

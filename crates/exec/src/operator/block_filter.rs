@@ -1,5 +1,5 @@
-//! Which blocks a scan need not read: those in which a condition on a value column holds for no
-//! row, as their statistics say.
+//! Finds the blocks that a scan can skip: their statistics show that a condition on a value column
+//! holds for none of their rows.
 //!
 //! # Invariants
 //! 1. A row is left out only if a condition is false for it, and no condition before that one fails
@@ -66,7 +66,7 @@ fn ranges(condition: &Node, layout: &Layout<'_>) -> Option<ColumnRanges> {
             let len = part.len().min(8);
             last[..len].copy_from_slice(&part.as_bytes()[..len]);
             let range = (leading_word(part.as_bytes()), u64::from_be_bytes(last));
-            // Of a null, the test fails.
+            // The test fails for a null.
             (*of == Type::String).then(|| ColumnRanges {
                 column,
                 ranges: vec![range],

@@ -1,9 +1,9 @@
 //! Adds rows in typed columns to groups, for `aggregate.rs`.
 //!
 //! # Why
-//! The groups of a scan are few, and its rows are many. No value of a row becomes a cell for being
-//! counted, summed or compared; only columns that rows are grouped by do, and of those each string
-//! is interned once, not once a row (`vector/text_cells.rs`).
+//! A scan usually has many rows and few groups. Values are counted, summed and compared without
+//! becoming cells. Only the columns that rows are grouped by become cells, and each of their strings
+//! is interned once instead of once per row (`vector/text_cells.rs`).
 //!
 //! # Invariants
 //! 1. The states are those of the same rows as cells, bit for bit: rows are added in their order,
@@ -20,8 +20,8 @@ use std::cmp::Ordering;
 use syntax::Span;
 
 impl Groups {
-    /// Adds some rows, each once, whose head has these variables. Returns whether it did: not where
-    /// a column has to be read one by one.
+    /// Adds some rows, each once, whose head has these variables. Returns whether it did: it does
+    /// not if a column can be read only as cells.
     ///
     /// # Errors
     /// As [`Groups::add`].
@@ -136,7 +136,7 @@ fn add_numbers(
 
 /// The exact sum.
 fn sum_of(ints: &[i64]) -> i128 {
-    // The halves are summed in words: a sum of 128 bits has a carry a row.
+    // The halves are summed in 64 bits, because a sum in 128 bits needs a carry for each row.
     let (mut high, mut low) = (0_i128, 0_i128);
     for piece in ints.chunks(1 << 16) {
         high += i128::from(piece.iter().map(|int| int >> 32).sum::<i64>());

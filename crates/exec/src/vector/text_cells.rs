@@ -1,12 +1,14 @@
 //! Cells of the strings of a column, for groups and sets: a cache in front of the interner.
 //!
 //! # Why
-//! A group of rows has few strings and many rows. Each string is looked up here by a hash of its
-//! bytes, without a lock; the interner is asked once a string, not once a row.
+//! Columns to group by usually have many rows and few distinct strings. Each string is looked up
+//! here by a hash of its bytes, without a lock, so the interner is asked once per string instead of
+//! once per row.
 //!
 //! # Invariants
 //! 1. The owner holds every cell that it got from here, so that a sweep of the interner keeps them.
-//! 2. The copies of strings take at most [`BYTES_MAX`]. Where most strings are new, none is kept.
+//! 2. The copies of strings take at most [`BYTES_MAX`]. If most lookups miss, the cache is no longer
+//!    used.
 
 use super::column::Texts;
 use crate::value::cell::{Cell, Interner};
@@ -16,7 +18,7 @@ use std::hash::BuildHasher;
 /// Most bytes of copied strings.
 const BYTES_MAX: usize = 1 << 20;
 
-/// Lookups after which the cache has to have found some.
+/// Lookups after which the cache is used only if at least half of them were hits.
 const TRIED: u64 = 16 << 10;
 
 /// Recently looked up strings with their cells.
