@@ -232,12 +232,12 @@ impl Answer {
 impl Answer {
     /// A column whose rows are typed, if they have the kind that it is to have.
     fn typed_column(&self, column: usize) -> Option<AnswerColumn> {
-        let seen = self.seen(column);
+        // First, because a result in cells has no series, and looking at all of them takes long.
+        let Series { values, valid } = self.output.series(column)?;
         let kind = match &self.kinds {
             Some(kinds) => kinds[column],
-            None => self.kind(column, &seen),
+            None => self.kind(column, &self.seen(column)),
         };
-        let Series { values, valid } = self.output.series(column)?;
         let values = match (values, kind) {
             (Values::Bool(values), Kind::Bool) => AnswerValues::Bool(values),
             (Values::Int(values), Kind::Int) => AnswerValues::Int(values),
