@@ -38,7 +38,7 @@ impl Database {
         #[cfg(feature = "tracing")]
         let _span = tracing::debug_span!(target: "quipu", "script", text = script).entered();
         let Some(slow) = &self.options().on_slow_query else { return call() };
-        let env = Arc::clone(self.env());
+        let env = self.env();
         let start_us = env.monotonic_us();
         let result = call();
         let elapsed = Duration::from_micros(env.monotonic_us().saturating_sub(start_us));
