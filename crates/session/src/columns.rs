@@ -54,8 +54,10 @@ pub(crate) fn change(
         return Err(Error::value(what, relation.span));
     };
     if CountersDef::of_schema(schema).is_some() || CombinedDef::of_schema(schema).is_some() {
-        let what =
-            format!("the columns of `{}` are fixed: it is counters or combined", schema.name);
+        let what = format!(
+            "the columns of `{}` are fixed: it has counters or combined values",
+            schema.name
+        );
         return Err(Error::value(what, relation.span));
     }
     match op {
@@ -121,26 +123,28 @@ fn with_columns(
     let mut schema = entry.schema();
     let has_rows = admin.store.count(entry.keyspace())? > 0;
     if !spec.values.is_empty() {
-        let what = "a column that is added is a value, so `=>` has no meaning here";
+        let what = "added columns are values, so `=>` is not allowed here";
         return Err(Error::value(what, spec.span));
     }
     let (mut added, mut values) = (Vec::new(), vec![Value::Int(0)]);
     for (column, value) in spec.keys.iter().zip(defaults) {
         let name = &column.name;
         if find(&schema, name).is_ok() {
-            let what = format!("relation `{}` has a column `{}` already", schema.name, name.text);
+            let what = format!("relation `{}` already has a column `{}`", schema.name, name.text);
             return Err(Error::value(what, name.span));
         }
         if column.binding.is_some() {
-            let what = "a column that is added gets its default in all rows";
-            return Err(Error::hinted(what, name.span, "say `default` for `=`"));
+            let what = "an added column gets its default in all rows";
+            return Err(Error::hinted(what, name.span, "write `default` instead of `=`"));
         }
         let new = value_column(column);
         if value.is_none() && !new.nullable && has_rows {
-            let what =
-                format!("relation `{}` has rows, and what is their `{}`?", schema.name, name.text);
+            let what = format!(
+                "relation `{}` has rows, so column `{}` needs a default or must allow null",
+                schema.name, name.text
+            );
             let (name, of) = (&new.name, &new.column_type);
-            let hint = format!("say `{name}: {of} default …`, or `{name}: {of}?` for null");
+            let hint = format!("write `{name}: {of} default …`, or `{name}: {of}?` for null");
             return Err(Error::hinted(what, column.name.span, hint));
         }
         values.push(value.unwrap_or(Value::Null));

@@ -147,7 +147,7 @@ impl Engine {
             let output = self.run_with(&format!("?[x] := x = ({default})"), &computed);
             let output = output.map_err(|error| match error {
                 Error::Script(_) | Error::Value(_) => {
-                    let what = format!("the default of `{}` is no constant", column.name.text);
+                    let what = format!("the default of `{}` is not a constant", column.name.text);
                     Error::value(what, default.span())
                 }
                 other => other,
