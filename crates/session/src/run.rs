@@ -143,7 +143,8 @@ impl Engine {
         let SystemOp::ColumnAdd(_, spec) = op else { return Ok(Vec::new()) };
         let value = |column: &SpecColumn| {
             let Some(default) = &column.default else { return Ok(None) };
-            let computed = Run { read_only: true, ..Run::new(run.parameters) };
+            let computed =
+                Run { read_only: true, debug: None, non_blocking: None, consumer: None, ..*run };
             let output = self.run_with(&format!("?[x] := x = ({default})"), &computed);
             let output = output.map_err(|error| match error {
                 Error::Script(_) | Error::Value(_) => {
