@@ -12,21 +12,11 @@ use quipu::Changed;
 pub(crate) fn told(callback: Py<PyAny>) -> impl Fn(&Changed) + Send + Sync {
     move |changed| {
         attached(|py| {
-            // Takes an exit of an earlier callback away for the time of this call, so that the
-            // calls that this function makes do not raise it.
-            let earlier = exits::take_pending();
             let callback = callback.bind(py);
-            let told = || {
+            exits::call_apart(py, Some(callback), || {
                 let (new, old) = (rows(py, &changed.new)?, rows(py, &changed.old)?);
-                callback.call1((changed.by.name(), new, old))
-            };
-            let raised = told().err();
-            earlier.into_iter().for_each(exits::set_pending);
-            match raised {
-                Some(error) if exits::is_exit(py, &error) => exits::set_pending(error),
-                Some(error) => error.write_unraisable(py, Some(callback)),
-                None => {}
-            }
+                callback.call1((changed.by.name(), new, old)).map(Bound::unbind)
+            });
         });
     }
 }

@@ -83,3 +83,22 @@ pub(crate) fn take_pending() -> Option<PyErr> {
 pub(crate) fn is_pending() -> bool {
     PENDING.with(|pending| pending.borrow().is_some())
 }
+
+/// Calls Python code whose result does not change that of the call which runs it. An exception goes
+/// to `sys.unraisablehook` with `context`, and an exit to the caller.
+pub(crate) fn call_apart(
+    py: Python<'_>,
+    context: Option<&Bound<'_, PyAny>>,
+    call: impl FnOnce() -> PyResult<Py<PyAny>>,
+) {
+    // Takes an exit of an earlier call away for the time of this one, so that the calls that the
+    // code makes do not raise it.
+    let earlier = take_pending();
+    let raised = call().err();
+    earlier.into_iter().for_each(set_pending);
+    match raised {
+        Some(error) if is_exit(py, &error) => set_pending(error),
+        Some(error) => error.write_unraisable(py, context),
+        None => {}
+    }
+}

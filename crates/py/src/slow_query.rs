@@ -32,21 +32,16 @@ pub(crate) fn slow_queries(argument: Option<&Bound<'_, PyAny>>) -> PyResult<Opti
 fn report(query: &SlowQuery<'_>, callable: Option<&Py<PyAny>>) {
     let seconds = query.elapsed.as_secs_f64();
     attached(|py| {
-        let earlier = exits::take_pending();
-        let told = || match callable {
-            Some(callable) => callable.bind(py).call1((query.script, seconds)),
-            None => {
-                let logger = py.import("logging")?.call_method1("getLogger", ("quipu",))?;
-                let text = "slow query: %.3f s: %s";
-                logger.call_method1("warning", (text, seconds, query.script))
-            }
-        };
-        let raised = told().err();
-        earlier.into_iter().for_each(exits::set_pending);
-        match raised {
-            Some(error) if exits::is_exit(py, &error) => exits::set_pending(error),
-            Some(error) => error.write_unraisable(py, callable.map(|one| one.bind(py).as_any())),
-            None => {}
-        }
+        exits::call_apart(py, callable.map(|callable| callable.bind(py).as_any()), || {
+            let result = match callable {
+                Some(callable) => callable.bind(py).call1((query.script, seconds)),
+                None => {
+                    let logger = py.import("logging")?.call_method1("getLogger", ("quipu",))?;
+                    let text = "slow query: %.3f s: %s";
+                    logger.call_method1("warning", (text, seconds, query.script))
+                }
+            };
+            result.map(Bound::unbind)
+        });
     });
 }
