@@ -11,7 +11,7 @@ use arrow_array::{
 };
 use arrow_schema::{Field, Schema};
 use env::sync::Mutex;
-use numpy::{PyArray1, PyArrayMethods};
+use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -52,7 +52,7 @@ pub(crate) fn files_of(object: &Bound<'_, PyAny>) -> PyResult<EdgeSource> {
     files(&python(object.py())?.call_method1("files", (object,))?)
 }
 
-/// The record batches of a table, or of what can become one.
+/// The record batches of a table, or of an object that converts to one.
 pub(crate) fn table(object: &Bound<'_, PyAny>) -> PyResult<Batches> {
     table_of(&python(object.py())?.call_method1("table", (object,))?)
 }
@@ -192,46 +192,13 @@ fn array_of(column: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     let data = if mask.is_some() { array.getattr("data")? } else { array };
     let kind: String = data.getattr("dtype")?.getattr("kind")?.extract()?;
     let is_null = |row: usize| mask.as_ref().is_some_and(|mask| mask[row]);
-    let cast = |to: &str| numpy.call_method1("ascontiguousarray", (&data, to));
     Ok(match kind.as_str() {
-        "i" => {
-            let values = cast("int64")?.cast_into::<PyArray1<i64>>()?.readonly();
-            let values = values.as_array();
-            Arc::new(
-                values
-                    .iter()
-                    .enumerate()
-                    .map(|(i, &v)| (!is_null(i)).then_some(v))
-                    .collect::<Int64Array>(),
-            )
-        }
-        "u" => {
-            let values = cast("uint64")?.cast_into::<PyArray1<u64>>()?.readonly();
-            let values = values.as_array();
-            Arc::new(
-                values
-                    .iter()
-                    .enumerate()
-                    .map(|(i, &v)| (!is_null(i)).then_some(v))
-                    .collect::<UInt64Array>(),
-            )
-        }
-        "b" => {
-            let values = cast("bool")?.cast_into::<PyArray1<bool>>()?.readonly();
-            let values = values.as_array();
-            Arc::new(
-                values
-                    .iter()
-                    .enumerate()
-                    .map(|(i, &v)| (!is_null(i)).then_some(v))
-                    .collect::<BooleanArray>(),
-            )
-        }
+        "i" => Arc::new(numbers::<i64, Int64Array>(&data, "int64", |i, _| is_null(i))?),
+        "u" => Arc::new(numbers::<u64, UInt64Array>(&data, "uint64", |i, _| is_null(i))?),
+        "b" => Arc::new(numbers::<bool, BooleanArray>(&data, "bool", |i, _| is_null(i))?),
         "f" => {
-            let values = cast("float64")?.cast_into::<PyArray1<f64>>()?.readonly();
-            let values = values.as_array();
-            let value = |(i, &v): (usize, &f64)| (!is_null(i) && !v.is_nan()).then_some(v);
-            Arc::new(values.iter().enumerate().map(value).collect::<Float64Array>())
+            let is_missing = |i, value: f64| is_null(i) || value.is_nan();
+            Arc::new(numbers::<f64, Float64Array>(&data, "float64", is_missing)?)
         }
         "U" | "O" | "S" => of_objects(&data.call_method0("tolist")?.cast_into()?, &is_null)?,
         _ => {
@@ -239,6 +206,20 @@ fn array_of(column: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
             return Err(PyTypeError::new_err(format!("{dtype} is no vertex and no weight")));
         }
     })
+}
+
+/// The values of a NumPy array, converted to `dtype`; null where `is_null` is true of the place and
+/// the value.
+fn numbers<T: Element + Copy, A: FromIterator<Option<T>>>(
+    data: &Bound<'_, PyAny>,
+    dtype: &str,
+    is_null: impl Fn(usize, T) -> bool,
+) -> PyResult<A> {
+    let numpy = data.py().import("numpy")?;
+    let values = numpy.call_method1("ascontiguousarray", (data, dtype))?;
+    let values = values.cast_into::<PyArray1<T>>()?.readonly();
+    let value = |(i, &value): (usize, &T)| (!is_null(i, value)).then_some(value);
+    Ok(values.as_array().iter().enumerate().map(value).collect())
 }
 
 /// A column of Python objects: integers, floats or decimals, or texts; `None` is null.
