@@ -55,7 +55,7 @@ impl ImportFile {
     /// [`ErrorKind::Io`]: there is no such file, or the folder cannot be listed.
     /// [`ErrorKind::InvalidInput`]: the folder holds no file.
     pub fn all_at(path: &Path) -> Result<Vec<Self>> {
-        let path = &from_url(path);
+        let path = &expanded(path);
         let about = std::fs::metadata(path).map_err(|error| unreadable(path, error))?;
         if !about.is_dir() {
             return Ok(vec![Self::at(path)]);
@@ -229,8 +229,8 @@ pub fn import_files(
     graph.import_inputs(env, inputs, options, progress)
 }
 
-/// The path of a `file://` URL, and of `~` the home folder.
-fn from_url(path: &Path) -> PathBuf {
+/// The path that a `file://` URL or a path with `~` stands for.
+fn expanded(path: &Path) -> PathBuf {
     let Some(text) = path.to_str() else { return path.to_owned() };
     if let Some(rest) = text.strip_prefix("file://") {
         return PathBuf::from(decoded(rest.strip_prefix("localhost").unwrap_or(rest)));
