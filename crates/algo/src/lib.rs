@@ -36,7 +36,7 @@
 //! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
 //!
 //! 1. `error`: why an algorithm stops.
-//! 2. `limits`: how a caller stops it.
+//! 2. `limits`, `workers`: how a caller stops it; the threads that the caller lends.
 //! 3. `csr`: the graph.
 //! 4. `dijkstra_search`, `testing`: a search that several algorithms share; graphs of tests.
 //! 5. `clustering`, `components`, `degree`, `label_propagation`, `pagerank`, `random_walk`,
@@ -65,6 +65,7 @@ pub mod spanning_tree;
 pub mod strong_components;
 pub mod top_sort;
 pub mod traverse;
+pub mod workers;
 
 mod dijkstra_search;
 mod error;
@@ -75,3 +76,4 @@ mod testing;
 pub use csr::{Csr, NO_VERTEX};
 pub use error::{Error, Stopped};
 pub use limits::Limits;
+pub use workers::{OneThread, Workers};
