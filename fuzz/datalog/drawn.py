@@ -30,7 +30,7 @@ from naive import (
 NAN = float("nan")
 INTS = [-1, 0, 1, 2, 3, 1 << 53, (1 << 53) + 1, 1 << 60]
 FLOATS = [-1.5, -0.0, 0.0, 1.0, 2.0, 0.5, 9007199254740992.0, NAN]
-TEXTS = ["", "a", "b", "ab", "a text that is no word", "a text that is none either", "é", "inserted"]
+TEXTS = ["", "a", "b", "ab", "a text of words", "a text of words as well", "é", "inserted"]
 LISTS: list[Value] = [(), (1,), (1.0,), (0.0,), (-0.0,), ("a", None)]
 KINDS: dict[str, list[Value]] = {
     "int": INTS,

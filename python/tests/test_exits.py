@@ -42,7 +42,7 @@ class Raiser:
 Act = Callable[[quipu.Database, Raiser, Path], Any]
 
 
-def at_once(db: quipu.Database, raiser: Raiser, _: Path) -> Any:
+def in_the_call(db: quipu.Database, raiser: Raiser, _: Path) -> Any:
     db.register_fixed_rule("Broken", 1, raiser.broken)
     return db.run("?[a] <~ Broken()")
 
@@ -113,7 +113,7 @@ def in_another_thread(db: quipu.Database, raiser: Raiser, _: Path) -> Any:
 
 
 OF_A_SCRIPT: list[Act] = [
-    at_once,
+    in_the_call,
     between_rows,
     in_a_later_step,
     in_an_aggregate_at_first,

@@ -120,10 +120,10 @@ def main() -> int:
     problems: list[str] = []
     kept: dict[str, dict[str, int]] = {}
     for kind, by_group in counts.items():
-        known: dict[str, int] = baseline.get(kind) or {}
+        known: dict[str, int] = baseline[kind]
         kept[kind] = {}
         for group in sorted(set(known) | set(by_group)):
-            allowed = known.get(group, 0 if known else by_group[group])
+            allowed = known.get(group, 0)
             if by_group[group] > allowed:
                 problems.append(f"{group}: {by_group[group]} {kind}, {allowed} allowed")
             if low := min(by_group[group], allowed):

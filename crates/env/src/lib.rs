@@ -23,12 +23,12 @@
 // replacement.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
-mod at_once;
 mod error;
 mod jobs;
 mod memory;
 #[cfg(feature = "shuttle")]
 pub mod model;
+mod non_blocking;
 mod owner;
 mod pauses;
 
@@ -40,10 +40,10 @@ pub mod sync;
 mod timer;
 mod whole;
 
-pub use at_once::{at_once, wait_from_here};
 pub use error::{EnvError, Result};
 pub use jobs::parallel;
 pub use memory::{MemoryEnv, ReadCounts};
+pub use non_blocking::{try_without_blocking, wait_from_here};
 pub use owner::{Own, Owner};
 pub use pauses::Pauses;
 #[cfg(unix)]
@@ -139,8 +139,8 @@ pub trait RandomReadFile: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// Checks whether a read would fail because it may not block ([`at_once`]). Callers use it
-    /// before they allocate memory for the read.
+    /// Checks whether a read would fail because it may not block ([`try_without_blocking`]).
+    /// Callers use it before they allocate memory for the read.
     ///
     /// # Errors
     /// `WouldBlock` if it would.

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Maximum number of calls in one pause.
 const PAUSE_MAX: u64 = 64;
 
-/// Decides when to skip non-blocking execution ([`at_once`](crate::at_once)). If data is rarely in
-/// the cache, most attempts would fail and their work would be wasted.
+/// Decides when to skip non-blocking execution
+/// ([`try_without_blocking`](crate::try_without_blocking)). If data is rarely in the cache, most
+/// attempts would fail and their work would be wasted.
 #[derive(Debug, Default)]
 pub struct Pauses {
     /// Calls that are still to be skipped.

@@ -9,10 +9,10 @@ pub trait Host: Send + Sync {
     ///
     /// # Errors
     /// Failed writes.
-    fn write_waiting(&self, keyspace: Option<KeyspaceId>) -> store::Result<()>;
+    fn flush_buffered(&self, keyspace: Option<KeyspaceId>) -> store::Result<()>;
 
     /// Whether one relation, or any, has buffered increments.
-    fn is_waiting(&self, keyspace: Option<KeyspaceId>) -> bool;
+    fn has_buffered(&self, keyspace: Option<KeyspaceId>) -> bool;
 
     /// Called after a keyspace was dropped: its write buffer must be emptied.
     fn dropped(&self, keyspace: KeyspaceId);

@@ -330,11 +330,11 @@ fn a_write_that_would_wait_for_a_file_is_not_done() {
     let kv = open();
     let mut existed = Vec::new();
     let delete = both(&ids, Kind::Delete, &edges[500..501]);
-    assert!(env::at_once(|| kv.write(&delete, Some(&mut existed)).is_ok()).is_none());
+    assert!(env::try_without_blocking(|| kv.write(&delete, Some(&mut existed)).is_ok()).is_none());
     // A failed read also stops later writes of the call, even if its error was ignored.
     let add = both(&ids, Kind::Merge, &edges[700..701]);
     let mut added = None;
-    let tried = env::at_once(|| {
+    let tried = env::try_without_blocking(|| {
         assert!(scan(&kv, ids[0]).is_err());
         added = Some(kv.write(&add, None).is_ok());
     });
@@ -343,7 +343,7 @@ fn a_write_that_would_wait_for_a_file_is_not_done() {
     // With its rows in memory the write is done, and later calls of the same closure may block.
     existed.clear();
     kv.write(&add, None).unwrap();
-    let done = env::at_once(|| {
+    let done = env::try_without_blocking(|| {
         kv.write(&add, None).unwrap();
         kv.write(&delete, Some(&mut existed)).unwrap();
     });

@@ -68,8 +68,8 @@ pub(crate) const BETTER_SHARE: f64 = 0.9;
 pub(crate) const CROSS_PRODUCT_COST: f64 = f64::MAX / 2.0;
 
 /// Added to the cost of a recursive magic set that is bound only in columns that its recursion
-/// passes on unchanged: it comes after all lookups, because all of its rows may have the same values
-/// there.
+/// passes on unchanged: it comes after all lookups, because all of its rows may have the same
+/// values there.
 pub(crate) const UNRESTRICTED_MAGIC_COST: f64 = f64::MAX / 4.0;
 
 /// Least ratio between the rows of a rule and the values in its magic set.

@@ -470,8 +470,8 @@ impl<'a> Orderer<'a> {
     }
 
     /// Whether an atom of a recursive magic set is bound only in columns that the recursion passes
-    /// on unchanged. All rows of the set may have the same values there, so that the join would be a
-    /// cross product. An example is a closure with both ends bound: its magic set pairs the one
+    /// on unchanged. All rows of the set may have the same values there, so that the join would be
+    /// a cross product. An example is a closure with both ends bound: its magic set pairs the one
     /// start with every vertex.
     fn is_unrestricted_magic(&self, literal: &Literal) -> bool {
         let Literal::Atom { source: Source::Derived(read), args, .. } = literal else {

@@ -61,7 +61,7 @@ pub(crate) fn try_with_gil<T>(work: impl FnOnce() -> T) -> Option<T> {
     if PAUSES.is_one() {
         return None;
     }
-    let done = env::at_once(work);
+    let done = env::try_without_blocking(work);
     PAUSES.note(done.is_some());
     done
 }
@@ -89,7 +89,7 @@ pub(crate) fn write<T: Send>(
     mut write: impl FnMut() -> quipu::Result<T> + Send,
 ) -> PyResult<T> {
     if database.commit_would_not_block() && !WRITES_PAUSES.is_one() {
-        let done = env::at_once(&mut write);
+        let done = env::try_without_blocking(&mut write);
         WRITES_PAUSES.note(done.is_some());
         if let Some(done) = done {
             return done.or_raise();

@@ -307,14 +307,14 @@ impl Host for ViewHost {
         self.store.compact_while(go_on)
     }
 
-    fn write_waiting(&self, keyspace: Option<KeyspaceId>) -> Result<()> {
+    fn flush_buffered(&self, keyspace: Option<KeyspaceId>) -> Result<()> {
         match keyspace {
             Some(keyspace) => self.buffers.flush_buffer_of(keyspace),
             None => self.buffers.flush_buffers(),
         }
     }
 
-    fn is_waiting(&self, keyspace: Option<KeyspaceId>) -> bool {
+    fn has_buffered(&self, keyspace: Option<KeyspaceId>) -> bool {
         self.buffers.has_buffered(keyspace)
     }
 

@@ -48,7 +48,7 @@ impl Engine {
     pub fn moment(&self) -> Result<Arc<dyn Snapshot>> {
         self.store.check_open()?;
         if let Some(host) = &self.host {
-            host.write_waiting(None)?;
+            host.flush_buffered(None)?;
         }
         Ok(self.store.snapshot())
     }

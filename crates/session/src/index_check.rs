@@ -132,8 +132,8 @@ impl Admin<'_> {
     }
 }
 
-/// The rows that an index has for rows of its relation. It decodes each value, and so shares no code
-/// with the conversion of columns that fills and changes indexes ([`Schema::other_order`]).
+/// The rows that an index has for rows of its relation. It decodes each value, and so shares no
+/// code with the conversion of columns that fills and changes indexes ([`Schema::other_order`]).
 ///
 /// # Errors
 /// Stored bytes that are not a row.

@@ -53,7 +53,7 @@ impl Engine {
             return Ok(None);
         }
         let run = Run { non_blocking: Some(non_blocking), ..*run };
-        let done = env::at_once(|| self.run_with(text, &run));
+        let done = env::try_without_blocking(|| self.run_with(text, &run));
         self.pauses.note(done.is_some());
         match done {
             None | Some(Err(Error::WouldBlock)) => Ok(None),
@@ -77,7 +77,7 @@ impl Engine {
     ) -> Result<Arc<CachedScript>> {
         let nothing_waits = || {
             let host = self.host.as_ref();
-            self.store.commit_would_not_block() && host.is_none_or(|host| !host.is_waiting(None))
+            self.store.commit_would_not_block() && host.is_none_or(|host| !host.has_buffered(None))
         };
         let parsed = match non_blocking {
             NonBlocking::Reading => None,

@@ -75,7 +75,7 @@ impl Engine {
             crate::script_kind::refuse_change(op)?;
         }
         if let Some(host) = &self.host {
-            host.write_waiting(None)?;
+            host.flush_buffered(None)?;
         }
         if let Script::System(op) = script
             && crate::script_kind::is_run_alone(op)
@@ -241,10 +241,10 @@ impl Engine {
         let CachedQuery { query, plan, relations, .. } = planned;
         if let Some(host) = &self.host {
             for keyspace in relations.iter().filter_map(Relation::keyspace) {
-                if run.non_blocking.is_some() && host.is_waiting(Some(keyspace)) {
+                if run.non_blocking.is_some() && host.has_buffered(Some(keyspace)) {
                     return Err(Error::WouldBlock);
                 }
-                host.write_waiting(Some(keyspace))?;
+                host.flush_buffered(Some(keyspace))?;
             }
         }
         let snapshot = self.store.snapshot();

@@ -59,10 +59,10 @@ fn text(seed: u64, bytes: usize) -> String {
 fn with_texts(threads: usize, rows: u64, bytes: usize) -> Engine {
     let (engine, store) = engine(threads);
     engine.run(":create texts {k: Int => v: String}", &Parameters::new()).unwrap();
-    let at_once = (4 << 20) / bytes as u64 + 1;
-    for first in (0..rows).step_by(at_once as usize) {
+    let per_call = (4 << 20) / bytes as u64 + 1;
+    for first in (0..rows).step_by(per_call as usize) {
         let row = |k: u64| Value::List(vec![Value::Int(k as i64), Value::Str(text(k, bytes))]);
-        let data = (first..rows.min(first + at_once)).map(row).collect();
+        let data = (first..rows.min(first + per_call)).map(row).collect();
         let parameters = Parameters::from([("rows".to_owned(), Value::List(data))]);
         engine.run("?[k, v] <- $rows :put texts {k => v}", &parameters).unwrap();
     }

@@ -124,9 +124,9 @@ impl<'a> Place<'a> {
     /// Opens the entry, which must be a regular file.
     pub(super) fn open(&self, operation: &'static str, flags: OFlags) -> Result<File> {
         // Neither waits for the other end of a pipe nor makes a terminal the controlling one.
-        let at_once = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let open_flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file =
-            openat(self.descriptor(), self.name, flags | at_once | self.follow(), Mode::empty())
+            openat(self.descriptor(), self.name, flags | open_flags | self.follow(), Mode::empty())
                 .map_err(|error| self.fail(operation, error))?;
         let fail = |error| EnvError::io(operation, self.path, error);
         let there = fstat(&file).map_err(|error| fail(error.into()))?;

@@ -26,7 +26,7 @@ use rustix::fs::OFlags;
 use super::place::{Place, direct};
 use super::sys;
 use super::uring::RingPool;
-use crate::at_once::may_read;
+use crate::non_blocking::may_read;
 use crate::{EnvError, FileRead, Own, RandomReadFile, ReadOptions, ReadRequest, Result};
 
 /// Alignment for direct I/O in bytes. Every common block device accepts it.

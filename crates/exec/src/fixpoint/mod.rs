@@ -133,8 +133,8 @@ impl<'a> Fixpoint<'a> {
         Ok(())
     }
 
-    /// Removes and returns the rows of the entry rule, if they are in typed columns. They are in the
-    /// order of their keys.
+    /// Removes and returns the rows of the entry rule, if they are in typed columns. They are in
+    /// the order of their keys.
     pub fn take_columns(&mut self) -> Option<ColumnList> {
         self.columns.take()
     }

@@ -2,8 +2,8 @@
 //!
 //! # Why
 //! A scan usually has many rows and few groups. Values are counted, summed and compared without
-//! becoming cells. Only the columns that rows are grouped by become cells, and each of their strings
-//! is interned once instead of once per row (`vector/text_cells.rs`).
+//! becoming cells. Only the columns that rows are grouped by become cells, and each of their
+//! strings is interned once instead of once per row (`vector/text_cells.rs`).
 //!
 //! # Invariants
 //! 1. The states are those of the same rows as cells, bit for bit: rows are added in their order,

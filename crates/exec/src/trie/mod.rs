@@ -589,7 +589,7 @@ mod tests {
                 (0_i64..15, prop::collection::vec((0_i64..9, 0_i64..3), 0..5)),
                 1..12,
             ),
-            at_once in 1_usize..4,
+            count in 1_usize..4,
             stretch in prop::sample::select(vec![1_i64, 1_000_000]),
         ) {
             let of = |rows: &[(i64, i64, i64)]| vec![
@@ -600,7 +600,7 @@ mod tests {
             let mut rows = rows;
             let mut patched = made(of(&rows));
             let first = patched.clone();
-            for changes in changes.chunks(at_once) {
+            for changes in changes.chunks(count) {
                 let (mut firsts, mut offsets) = (Vec::new(), vec![0]);
                 let mut anew: Vec<(i64, i64, i64)> = Vec::new();
                 for (value, group) in changes {

@@ -7,8 +7,8 @@
 //!
 //! # Invariants
 //! 1. The owner holds every cell that it got from here, so that a sweep of the interner keeps them.
-//! 2. The copies of strings take at most [`BYTES_MAX`]. If most lookups miss, the cache is no longer
-//!    used.
+//! 2. The copies of strings take at most [`BYTES_MAX`]. If most lookups miss, the cache is no
+//!    longer used.
 
 use super::column::Texts;
 use crate::value::cell::{Cell, Interner};

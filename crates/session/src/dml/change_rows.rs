@@ -92,7 +92,7 @@ impl Engine {
     pub fn change(&self, changes: &[Change<'_>], run: &Run<'_>) -> Result<()> {
         self.store.check_open()?;
         if let Some(host) = &self.host {
-            host.write_waiting(None)?;
+            host.flush_buffered(None)?;
         }
         let cancelled = Arc::new(AtomicBool::new(false));
         let _running = self.register(&said(changes).into(), &cancelled);

@@ -22,7 +22,7 @@ enum State {
 /// Runs `work` on this thread in non-blocking mode: each file read fails instead of waiting for the
 /// device or the kernel. Returns `None` if a read failed, even if `work` ignored the error. A
 /// nested call belongs to the outer one.
-pub fn at_once<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub fn try_without_blocking<T>(work: impl FnOnce() -> T) -> Option<T> {
     struct Patient;
     impl Drop for Patient {
         fn drop(&mut self) {
@@ -38,8 +38,9 @@ pub fn at_once<T>(work: impl FnOnce() -> T) -> Option<T> {
     (STATE.get() != State::Refused).then_some(done)
 }
 
-/// Allows blocking reads again until [`at_once`] returns. Call it before work that must not be
-/// repeated. Returns false if a read has already failed; then the work must not be started.
+/// Allows blocking reads again until [`try_without_blocking`] returns. Call it before work that
+/// must not be repeated. Returns false if a read has already failed; then the work must not be
+/// started.
 #[must_use]
 pub fn wait_from_here() -> bool {
     let is_whole = STATE.get() != State::Refused;
@@ -52,7 +53,7 @@ pub fn wait_from_here() -> bool {
 /// Checks whether this thread may block on a read. Call it before each file read.
 ///
 /// # Errors
-/// `WouldBlock` inside [`at_once`].
+/// `WouldBlock` inside [`try_without_blocking`].
 pub(crate) fn may_read(path: &Path) -> Result<()> {
     if STATE.get() == State::Patient {
         return Ok(());
@@ -68,19 +69,21 @@ mod tests {
     #[test]
     fn what_reads_is_not_done_at_once_and_reads_afterwards() {
         let path = Path::new("file");
-        assert_eq!(at_once(|| 7), Some(7));
-        assert_eq!(at_once(|| may_read(path).is_err()), None);
+        assert_eq!(try_without_blocking(|| 7), Some(7));
+        assert_eq!(try_without_blocking(|| may_read(path).is_err()), None);
         assert!(may_read(path).is_ok());
-        assert_eq!(at_once(|| wait_from_here() && may_read(path).is_ok()), Some(true));
-        assert_eq!(at_once(|| may_read(path).is_ok() || wait_from_here()), None);
-        assert_eq!(at_once(|| at_once(|| 7)), Some(Some(7)));
-        assert_eq!(at_once(|| at_once(|| may_read(path).is_ok())), None);
+        assert_eq!(try_without_blocking(|| wait_from_here() && may_read(path).is_ok()), Some(true));
+        assert_eq!(try_without_blocking(|| may_read(path).is_ok() || wait_from_here()), None);
+        assert_eq!(try_without_blocking(|| try_without_blocking(|| 7)), Some(Some(7)));
+        assert_eq!(try_without_blocking(|| try_without_blocking(|| may_read(path).is_ok())), None);
         assert_eq!(
-            at_once(|| (at_once(|| 7), may_read(path).is_ok())),
+            try_without_blocking(|| (try_without_blocking(|| 7), may_read(path).is_ok())),
             None,
             "goes on after a part"
         );
-        assert!(std::panic::catch_unwind(|| at_once(|| panic!("in the middle"))).is_err());
+        assert!(
+            std::panic::catch_unwind(|| try_without_blocking(|| panic!("in the middle"))).is_err()
+        );
         assert!(may_read(path).is_ok());
     }
 }
