@@ -10,6 +10,15 @@
 //! # Why a library
 //! The Python module starts the same command (`python -m quipu`), so a wheel has one binary instead
 //! of two with one engine each.
+//!
+//! # Floors
+//! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
+//!
+//! 1. `failure`, `interrupt`, `paint`: the exit status of a failure; Ctrl-C; colors.
+//! 2. `args`, `parameters`, `output`: what a command is told; where its output goes.
+//! 3. `rows`, `show`: rows as tables, and a graph as text.
+//! 4. `backup`, `check`, `export`, `import`, `neighbors`, `stats`: commands of their own.
+//! 5. `repair`, `run`, `shell`: those above another command.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // it uses files and streams
 
 mod args;

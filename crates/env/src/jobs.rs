@@ -19,7 +19,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::{Env, Job, JobKind, Owner, Signal};
+use crate::environment::{Env, Job, JobKind, Signal};
+use crate::owner::Owner;
 
 /// Takes a lock and ignores poisoning: no holder can leave the state half-changed.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -370,7 +371,7 @@ mod tests {
 
     #[test]
     fn what_the_work_holds_is_given_back_before_its_results_are() {
-        let env = crate::MemoryEnv::new(4);
+        let env = crate::memory::MemoryEnv::new(4);
         for _ in 0..2000 {
             let held = Arc::new(());
             let inside = Arc::clone(&held);

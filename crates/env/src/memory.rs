@@ -19,12 +19,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use crate::jobs::{JobPool, ThreadSignal, locked};
-use crate::timer::Timer;
-use crate::{
-    AppendFile, Env, EnvError, FileRead, FolderLock, Job, JobKind, LogFile, LogMode, LogSync,
-    Owner, RandomReadFile, ReadOptions, ReadRequest, Result, Signal,
+use crate::environment::{Env, Job, JobKind, Signal};
+use crate::error::{EnvError, Result};
+use crate::files::{
+    AppendFile, FileRead, FolderLock, LogFile, LogMode, LogSync, RandomReadFile, ReadOptions,
+    ReadRequest,
 };
+use crate::jobs::{JobPool, ThreadSignal, locked};
+use crate::owner::Owner;
+use crate::timer::Timer;
 
 /// Files in memory, with real threads and the real clock. Dropping it deletes all files.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Non-blocking execution: work that is abandoned if it would have to wait for file input.
 
-use crate::{EnvError, Result};
+use crate::error::{EnvError, Result};
 use std::cell::Cell;
 use std::io;
 use std::path::Path;

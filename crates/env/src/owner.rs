@@ -33,7 +33,7 @@ use std::mem::ManuallyDrop;
 use std::sync::Once;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
-use crate::{EnvError, Result};
+use crate::error::{EnvError, Result};
 
 /// This process: the number of forks since the first use in the upper half, the process id in the
 /// lower. 0 before the first use.

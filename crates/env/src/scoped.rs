@@ -1,6 +1,6 @@
 //! Parallel work on borrowed data.
 
-use crate::Env;
+use crate::environment::Env;
 use std::panic::resume_unwind;
 use std::thread;
 
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn items_run_at_once_on_what_is_borrowed_and_keep_their_order() {
-        let env = crate::MemoryEnv::new(1);
+        let env = crate::memory::MemoryEnv::new(1);
         let all_here = Barrier::new(3);
         let mut words = vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
         let lengths = scoped(&env, words.iter_mut().collect(), |word: &mut String| {
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "the second")]
     fn a_panic_goes_on_at_the_caller() {
-        let env = crate::MemoryEnv::new(1);
+        let env = crate::memory::MemoryEnv::new(1);
         scoped(&env, vec![1, 2], |item| assert!(item != 2, "the second"));
     }
 }

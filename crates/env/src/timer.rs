@@ -4,8 +4,9 @@
 //! It would occupy a worker that flushes and compactions need. Closing a database waits for all
 //! jobs, so it would wait for the sleep too.
 
+use crate::environment::Job;
 use crate::jobs::locked;
-use crate::{Job, Owner};
+use crate::owner::Owner;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};

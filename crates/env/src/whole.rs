@@ -1,6 +1,7 @@
 //! Sequential reading in environments where every file has a length.
 
-use crate::{RandomReadFile, Result, StreamFile};
+use crate::error::Result;
+use crate::files::{RandomReadFile, StreamFile};
 use std::sync::Arc;
 
 /// A file and the position up to which it was read.

@@ -203,7 +203,7 @@ fn without_tests_and_comments(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
-        if line == "#[cfg(test)]" {
+        if line == "#[cfg(test)]" || line.starts_with("#[cfg(all(test,") {
             // An item at the margin ends with its brace there, or is one line.
             for item in lines.by_ref() {
                 let is_at_margin = !item.starts_with(' ');

@@ -5,7 +5,8 @@
 //! arrived, then it marks those writes as durable. After a failed sync, the writes that it should
 //! have covered are lost, even if later syncs succeed, as on a kernel that drops dirty pages.
 
-use crate::{LogFile, LogSync, Result};
+use crate::error::Result;
+use crate::files::{LogFile, LogSync};
 use shuttle::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -77,7 +78,7 @@ impl LogDisk {
         self.step();
         if fails {
             let error = std::io::Error::other("a sync that the model makes fail");
-            return Err(crate::EnvError::io("sync", path, error));
+            return Err(crate::error::EnvError::io("sync", path, error));
         }
         Ok(())
     }

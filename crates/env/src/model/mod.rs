@@ -13,11 +13,11 @@
 
 mod log;
 
+use crate::environment::{Env, Job, JobKind, Signal};
+use crate::error::Result;
+use crate::files::{AppendFile, FolderLock, LogFile, LogMode, RandomReadFile, ReadOptions};
+use crate::memory::MemoryEnv;
 use crate::memory::since_epoch_us;
-use crate::{
-    AppendFile, Env, FolderLock, Job, JobKind, LogFile, LogMode, MemoryEnv, RandomReadFile,
-    ReadOptions, Result, Signal,
-};
 use log::{LogDisk, ModelLog};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::sync::{Condvar, Mutex};

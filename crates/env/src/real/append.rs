@@ -18,7 +18,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use super::place::Place;
-use crate::{AppendFile, EnvError, Own, Result};
+use crate::error::{EnvError, Result};
+use crate::files::AppendFile;
+use crate::owner::Own;
 
 /// Bytes collected before a write call. Larger pieces bypass the buffer.
 const BUFFER_BYTES: usize = 256 << 10;

@@ -34,7 +34,9 @@ use rustix::fs::{AtFlags, OFlags, unlinkat};
 use super::place::Place;
 use super::read::DIRECT_ALIGN;
 use super::uring::{RingPool, is_transient};
-use crate::{AppendFile, EnvError, Own, Result};
+use crate::error::{EnvError, Result};
+use crate::files::AppendFile;
+use crate::owner::Own;
 
 /// Length of a piece. Larger pieces were not faster; smaller ones cost more submissions.
 const PIECE_BYTES: usize = 1 << 20;

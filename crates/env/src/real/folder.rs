@@ -19,8 +19,10 @@ use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, openat, stat, statat};
 
 use super::lock::RealLock;
 use super::place::{Place, open_folder_flags};
+use crate::error::{EnvError, Result};
+use crate::files::{FolderLock, HeldFolder};
 use crate::jobs::locked;
-use crate::{EnvError, FolderLock, HeldFolder, Owner, Result};
+use crate::owner::Owner;
 
 /// How often a lock file may be replaced during locking before this is an error.
 const LOCK_ATTEMPTS: usize = 100;

@@ -20,8 +20,10 @@ use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
+use crate::error::{EnvError, Result};
+use crate::files::FolderLock;
 use crate::owner::ClosedInChildren;
-use crate::{EnvError, FolderLock, Own, Result};
+use crate::owner::Own;
 
 /// Holds the lock until it is dropped.
 #[derive(Debug)]

@@ -42,8 +42,10 @@ use rustix::fs::{AtFlags, OFlags, unlinkat};
 
 use super::place::Place;
 use super::sys;
+use crate::error::{EnvError, Result};
+use crate::files::{LogFile, LogMode, LogSync};
 use crate::jobs::JobPool;
-use crate::{EnvError, LogFile, LogMode, LogSync, Own, Owner, Result};
+use crate::owner::{Own, Owner};
 
 /// Creates a log file with its disk space reserved.
 pub(super) fn create(
@@ -151,7 +153,7 @@ mod mapped {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::JobKind;
+    use crate::environment::JobKind;
 
     /// Bytes that a job populates at once, and the distance to the writer at which it starts.
     ///

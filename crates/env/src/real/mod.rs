@@ -55,13 +55,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
+use crate::environment::{Env, Job, JobKind, Signal};
+use crate::error::{EnvError, Result};
+use crate::files::{
+    AppendFile, FolderLock, HeldFolder, LogFile, LogMode, RandomReadFile, ReadOptions, StreamFile,
+};
 use crate::jobs::{JobPool, ThreadSignal};
 use crate::memory::{since_epoch_us, splitmix};
+use crate::owner::Owner;
 use crate::timer::Timer;
-use crate::{
-    AppendFile, Env, EnvError, FolderLock, HeldFolder, Job, JobKind, LogFile, LogMode, Owner,
-    RandomReadFile, ReadOptions, Result, Signal, StreamFile,
-};
 use folder::Folders;
 pub use output::Output;
 use place::{FOLDER_MODE, PRIVATE_FOLDER_MODE};

@@ -28,7 +28,8 @@ use rustix::fs::{Gid, Mode, OFlags, Uid, fchmod, fchown, fcntl_setfl};
 use rustix::io::Errno;
 
 use super::sys;
-use crate::{EnvError, Own, Result};
+use crate::error::{EnvError, Result};
+use crate::owner::Own;
 
 /// Maximum number of symbolic links that are followed in one path, as on Linux.
 const LINKS_MAX: usize = 40;

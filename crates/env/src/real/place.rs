@@ -22,7 +22,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::folder::Folder;
-use crate::{EnvError, Result};
+use crate::error::{EnvError, Result};
 
 /// Modes of new files and folders, before the process's umask.
 const FILE_MODE: u32 = 0o666;

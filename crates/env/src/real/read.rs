@@ -26,8 +26,10 @@ use rustix::fs::OFlags;
 use super::place::{Place, direct};
 use super::sys;
 use super::uring::RingPool;
+use crate::error::{EnvError, Result};
+use crate::files::{FileRead, RandomReadFile, ReadOptions, ReadRequest};
 use crate::non_blocking::may_read;
-use crate::{EnvError, FileRead, Own, RandomReadFile, ReadOptions, ReadRequest, Result};
+use crate::owner::Own;
 
 /// Alignment for direct I/O in bytes. Every common block device accepts it.
 pub(super) const DIRECT_ALIGN: usize = 4096;

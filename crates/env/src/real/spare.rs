@@ -11,8 +11,9 @@ use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::error::Result;
+use crate::files::FolderLock;
 use crate::jobs::locked;
-use crate::{FolderLock, Result};
 
 /// Twice the number of files that a writer opens at the same time as others: a log segment, a
 /// manifest, a table and its folder.
@@ -85,7 +86,7 @@ impl<L: FolderLock> FolderLock for WithSpares<L> {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::EnvError;
+    use crate::error::EnvError;
     use std::cell::Cell;
     use std::io;
     use std::path::Path;

@@ -1,6 +1,6 @@
 //! Files that are read sequentially: regular files, pipes and virtual files.
 //!
-//! # Why not a [`crate::RandomReadFile`]
+//! # Why not a [`crate::files::RandomReadFile`]
 //! A pipe has no length and no offsets. A file in `/proc` reports a length of 0. Both may block
 //! their reader forever.
 //!
@@ -16,7 +16,8 @@
 //! The standard library cannot open a file relative to a folder's descriptor, and has no `poll`.
 #![allow(unsafe_code)]
 
-use crate::{EnvError, Result, StreamFile};
+use crate::error::{EnvError, Result};
+use crate::files::StreamFile;
 use std::ffi::CString;
 use std::fs::{self, File, FileType, OpenOptions};
 use std::io::{self, Read};

@@ -22,8 +22,8 @@ use std::sync::Mutex;
 use io_uring::{IoUring, opcode, types};
 
 use super::read::Span;
-use crate::Owner;
 use crate::jobs::locked;
+use crate::owner::Owner;
 
 /// Maximum number of requests in flight per ring.
 const RING_ENTRIES: u32 = 256;
