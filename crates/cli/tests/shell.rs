@@ -168,6 +168,28 @@ fn a_script_of_several_lines_runs_once_it_is_whole() {
 }
 
 #[test]
+fn several_scripts_that_are_pasted_run_one_by_one() {
+    let place = Place::new();
+    let mut shell = place.terminal(80, &["shell", "db"]);
+    let scripts =
+        "?[first] <- [['one']]\n\nr[a] <- [['two']]\n\n?[second] := r[second]\n\\p x 3\n\\p";
+    // As a terminal sends what is pasted.
+    shell.runs(&format!("\x1b[200~{scripts}\x1b[201~"));
+    shell.sees("first");
+    shell.sees("1 row");
+    shell.sees("second");
+    shell.sees("1 row");
+    shell.sees("$x = 3");
+    // The first failure ends the text.
+    shell.runs("\x1b[200~?[first] <- [['three']]\n\n?[] := broken\n\n?[never] <- [[4]]\x1b[201~");
+    shell.sees("three");
+    shell.sees("broken");
+    shell.runs("\\p");
+    shell.sees("$x = 3");
+    shell.leaves("\\q\r");
+}
+
+#[test]
 fn tab_completes_relations_and_columns() {
     let place = Place::new();
     let mut shell = place.terminal(80, &["shell", "db"]);

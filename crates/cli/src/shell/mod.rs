@@ -1,14 +1,15 @@
 //! `quipu shell`: runs scripts from a terminal or a pipe and prints their results.
 //!
 //! # Where input comes from
-//! On a terminal, input comes from a line editor. Otherwise lines are read as they come: a script
-//! ends at an empty line, before a command, or at the end of the input, and the first failure ends
-//! the shell.
+//! On a terminal, input comes from a line editor. Otherwise lines are read as they come, and the
+//! first failure ends the shell. A text of several lines, piped or pasted, is divided into scripts
+//! and commands in one way (`pieces`).
 
 mod command;
 mod complete;
 mod editor;
 mod help;
+mod pieces;
 mod scan;
 
 use crate::args::{RowFormat, Shell};
@@ -18,6 +19,7 @@ use crate::paint::Paint;
 use crate::show::{Screen, shown};
 use crate::{interrupt, parameters, rows};
 use command::Command;
+use pieces::{Piece, Pieces, pieces_of};
 use quipu::{Answer, Database, ErrorKind, Options, Parameters, RunOptions, Value};
 use rustyline::error::ReadlineError;
 use std::cell::RefCell;
@@ -157,7 +159,7 @@ impl Session {
                 // A history that cannot be written is no reason to stop.
                 let _ = lines.append_history(file);
             }
-            match self.step(&text) {
+            match self.typed(&text) {
                 Ok(Flow::On) => {}
                 Ok(Flow::Quit) => return Ok(()),
                 Err(Failure::OutputClosed) => return Ok(()),
@@ -172,37 +174,31 @@ impl Session {
     /// Runs scripts from input that is not a terminal.
     fn piped(mut self) -> Result<(), Failure> {
         interrupt::watch();
-        let mut script = String::new();
-        let mut lines_before = 0;
-        for (number, line) in io::stdin().lock().lines().enumerate() {
+        let mut pieces = Pieces::default();
+        for line in io::stdin().lock().lines() {
             let line = line.map_err(|error| Failure::File(INPUT.to_owned(), error))?;
-            let is_blank = line.trim().is_empty();
-            let is_between = script.is_empty() || !quipu::is_unfinished(&script);
-            let is_word = is_between && command::of_word(&line).is_some();
-            let is_command = line.starts_with('\\') || is_word;
-            if script.is_empty() {
-                lines_before = number;
-            } else if is_command || is_blank && !quipu::is_unfinished(&script) {
-                let text = std::mem::take(&mut script);
-                self.step(&text).map_err(|failure| failure.in_file(INPUT, lines_before))?;
-            }
-            if is_command {
-                let flow = self.step(&line).map_err(|failure| failure.in_file(INPUT, number))?;
-                if flow == Flow::Quit {
+            for piece in pieces.push(&line) {
+                if self.piece(&piece)? == Flow::Quit {
                     return Ok(());
                 }
-            } else if !(is_blank && script.is_empty()) {
-                script.push_str(&line);
-                script.push('\n');
             }
         }
-        match script.is_empty() {
-            true => Ok(()),
-            false => {
-                let done = self.step(&script).map(drop);
-                done.map_err(|failure| failure.in_file(INPUT, lines_before))
+        pieces.take().map_or(Ok(()), |piece| self.piece(&piece).map(drop))
+    }
+
+    /// Runs a piece of input that is not a terminal.
+    fn piece(&mut self, piece: &Piece) -> Result<Flow, Failure> {
+        self.step(&piece.text).map_err(|failure| failure.in_file(INPUT, piece.lines_before))
+    }
+
+    /// Runs what was typed or pasted at the prompt. The first failure ends it.
+    fn typed(&mut self, text: &str) -> Result<Flow, Failure> {
+        for piece in pieces_of(text) {
+            if self.step(&piece.text)? == Flow::Quit {
+                return Ok(Flow::Quit);
             }
         }
+        Ok(Flow::On)
     }
 
     /// Runs a script or a command.
