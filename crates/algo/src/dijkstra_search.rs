@@ -159,6 +159,13 @@ impl Search {
         self.cost.get(v as usize).copied().unwrap_or(f64::INFINITY)
     }
 
+    /// The vertex before `v` on the path that the last search found; `None` for the start and for
+    /// vertices that it did not reach.
+    pub(crate) fn parent(&self, v: u32) -> Option<u32> {
+        let parent = self.parent.get(v as usize).copied();
+        parent.filter(|&parent| parent != NO_VERTEX && parent != v)
+    }
+
     /// The vertices settled by the last search, nearest first.
     pub(crate) fn settled(&self) -> &[u32] {
         &self.settled

@@ -41,8 +41,8 @@
 //! 4. `dijkstra_search`, `testing`: a search that several algorithms share; graphs of tests.
 //! 5. `clustering`, `components`, `degree`, `label_propagation`, `pagerank`, `random_walk`,
 //!    `strong_components`, `top_sort`, `traverse`: algorithms of their own.
-//! 6. `betweenness`, `closeness`, `dijkstra`, `louvain`, `paths`, `spanning_forest`: those above a
-//!    search or components.
+//! 6. `betweenness`, `closeness`, `dijkstra`, `distances`, `louvain`, `paths`,
+//!    `spanning_forest`: those above a search or components.
 //! 7. `astar`, `k_shortest_paths`, `spanning_tree`: those above another algorithm.
 
 pub mod astar;
@@ -53,6 +53,7 @@ pub mod components;
 pub mod csr;
 pub mod degree;
 pub mod dijkstra;
+pub mod distances;
 pub mod k_shortest_paths;
 pub mod label_propagation;
 pub mod limits;

@@ -1,7 +1,7 @@
 //! Divides text of several lines into scripts and commands.
 //!
-//! A script ends at an empty line, before a command, or at the end of the text. An empty line inside
-//! of an unfinished script does not end it. A command is one line.
+//! A script ends at an empty line, before a command, or at the end of the text. An empty line
+//! inside of an unfinished script does not end it. A command is one line.
 
 use super::command;
 
@@ -23,7 +23,8 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// The pieces that end before or with this line, in their order: at most a script and a command.
+    /// The pieces that end before or with this line, in their order: at most a script and a
+    /// command.
     pub(super) fn push(&mut self, line: &str) -> impl Iterator<Item = Piece> + use<> {
         let number = self.lines;
         self.lines += 1;

@@ -96,6 +96,8 @@ const TABLE: &[Algorithm] = &[
     Algorithm { names: &["ParquetReader"], inputs: &[], inputs_min: 0, options: &["url", "columns", "types", "prepend_index"], arity: Arity::Indexed("columns"), run: parquet::read },
     Algorithm { names: &["RandomWalk"], inputs: &["edges", "nodes", "starts"], inputs_min: 3, options: &["steps", "weight", "iterations"], arity: Arity::Is(3), run: search::random_walk },
     Algorithm { names: &["ReorderSort"], inputs: &["rows"], inputs_min: 1, options: &["out", "sort_by", "descending", "break_ties", "skip", "take"], arity: Arity::Items("out", 1), run: utility::reorder_sort },
+    Algorithm { names: &["ShortestDistancesBFS"], inputs: &["edges", "starts"], inputs_min: 2, options: &["undirected", "limit"], arity: Arity::Is(4), run: paths::levels },
+    Algorithm { names: &["ShortestDistancesDijkstra"], inputs: &["edges", "starts"], inputs_min: 2, options: &["undirected", "limit"], arity: Arity::Is(4), run: paths::distances },
     Algorithm { names: &["ShortestPathAStar"], inputs: &["edges", "nodes", "starts", "goals"], inputs_min: 4, options: &["heuristic"], arity: Arity::Is(4), run: search::a_star },
     Algorithm { names: &["ShortestPathBFS"], inputs: &["edges", "starts", "goals"], inputs_min: 3, options: &[], arity: Arity::Is(3), run: paths::shortest },
     Algorithm { names: &["ShortestPathDijkstra"], inputs: &["edges", "starts", "goals"], inputs_min: 2, options: &["undirected", "keep_ties"], arity: Arity::Is(4), run: paths::dijkstra },

@@ -74,6 +74,45 @@ pub(super) fn yen(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     })
 }
 
+/// Returns rows `start, vertex, level, parent`, where the level is the number of edges.
+pub(super) fn levels(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    let limit = call.count("limit")?.map_or(f64::INFINITY, |limit| limit as f64);
+    reached(call, false, limit, |level| call.int(level as i64))
+}
+
+/// Returns rows `start, vertex, distance, parent`.
+pub(super) fn distances(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    let limit = call.size("limit", f64::INFINITY)?;
+    reached(call, true, limit, |distance| call.float(distance))
+}
+
+/// Collects the vertices within a distance of each start.
+fn reached(
+    call: &Call<'_, '_>,
+    is_weighted: bool,
+    distance_max: f64,
+    distance: impl Fn(f64) -> Cell,
+) -> Result<Vec<Vec<Cell>>> {
+    let projection = call.projection(is_weighted, &[])?;
+    let graph = maybe_undirected(call, &projection)?;
+    let starts = call.cells(1)?;
+    let mut answer = Answer::new(4);
+    // A vertex without edges reaches itself.
+    for &start in starts.iter().filter(|&&start| projection.number(start).is_none()) {
+        answer.push([start, start, distance(0.0), Cell::NULL]);
+    }
+    let numbers = projection.numbers(&starts);
+    call.guarded(&projection, |stopped_by| {
+        algo::distances::distances(&graph, &numbers, distance_max, call.limits(), &mut |row| {
+            let parent = row.parent.map_or(Cell::NULL, |parent| projection.cell(parent));
+            let (start, vertex) = (projection.cell(row.start), projection.cell(row.vertex));
+            answer.push([start, vertex, distance(row.distance), parent]);
+            keep(call.check(&mut answer), stopped_by)
+        })
+    })?;
+    Ok(answer.into_columns())
+}
+
 /// Collects the rows of paths with costs.
 pub(super) fn weighted(
     call: &Call<'_, '_>,
