@@ -337,9 +337,10 @@ class Database:
             script: One query, one system op that begins with ``::``, or a script of several in
                 braces.
             params: Values of the parameters, by their names after ``$``. ``None``, ``bool``,
-                ``int``, ``float``, ``str``, ``bytes``, ``list``, ``tuple`` and ``UUID`` keep their
-                types; a ``dict`` becomes Json; a ``datetime`` with a time zone becomes a string in
-                RFC 3339; NumPy scalars become numbers, NumPy arrays lists.
+                ``int``, ``float``, ``str``, ``bytes``, ``list``, ``tuple``, ``UUID``, ``date``,
+                ``datetime`` and ``timedelta`` keep their types; a ``datetime`` without a time zone
+                is in UTC; a ``dict`` becomes Json; NumPy scalars become numbers, dates, times or
+                durations, NumPy arrays lists.
             timeout: Timeout in seconds, which overrides that of the script; 0 is none. ``None``:
                 the ``:timeout`` of the script, else 300.
             memory_limit: Memory limit in bytes, or a string such as ``"64MB"``. The default and the
@@ -1868,8 +1869,8 @@ class Result:
     >>> result["year"]       # a list of the values of a column
 
     Rows contain plain Python values: ``None``, ``bool``, ``int``, ``float``, ``str``, ``bytes``,
-    ``list`` (for vectors too), ``UUID``, the output of :func:`json.loads` for Json, and
-    ``(microseconds, asserted)`` for a Validity. They are those of the snapshot at which the script
+    ``list`` (for vectors too), ``UUID``, ``date``, ``datetime`` in UTC, ``timedelta``, the output of
+    :func:`json.loads` for Json, and ``(microseconds, asserted)`` for a Validity. They are those of the snapshot at which the script
     ran.
 
     It has Arrow's PyCapsule interface, which pyarrow, Polars, pandas, DuckDB and others accept. The
@@ -1882,6 +1883,7 @@ class Result:
     - lists whose items are all booleans, numbers, strings, bytes or lists: a ``list``
     - Json: the extension type ``arrow.json``
     - Validity: a ``struct`` of ``microseconds`` and ``asserted``
+    - Date: ``date32``; Timestamp: ``timestamp[us, UTC]``; Duration: ``duration[us]``
     - only nulls: ``null``; any other column may contain nulls too
 
     ``put`` takes columns of these types back. Any other column, and one of several types, is
@@ -1921,7 +1923,8 @@ class Result:
         """Return a NumPy array for each column.
 
         A column without nulls of integers, floats or booleans becomes an array of its type, as in
-        Arrow; one of vectors of one length a two-dimensional array. Any other column becomes an
+        Arrow; dates become ``datetime64[D]``, timestamps ``datetime64[us]`` in UTC, durations
+        ``timedelta64[us]``; one of vectors of one length a two-dimensional array. Any other column becomes an
         object array of the values of :meth:`rows`.
 
         Raises:

@@ -183,6 +183,10 @@ fn json(value: &Value) -> serde_json::Value {
         Value::Vector(Vector::F64(items)) => json!(items),
         Value::Json(json) => serde_json::from_str(json.as_str()).unwrap_or_default(),
         Value::Validity(validity) => json!([validity.timestamp_us, validity.assert]),
-        Value::Bytes(_) | Value::Uuid(_) => json!(value.to_string()),
+        Value::Bytes(_)
+        | Value::Uuid(_)
+        | Value::Date(_)
+        | Value::Timestamp(_)
+        | Value::Duration(_) => json!(value.to_string()),
     }
 }

@@ -8,7 +8,7 @@ use env::Env;
 use kv::{Kv, KvOptions};
 use lsm::context::TreeOptions;
 use lsm::table::TableOptions;
-use model::Type;
+use model::{Type, Value};
 use relation::{Definition, KeyColumn, Schema, ValueColumn};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -46,8 +46,18 @@ pub fn options() -> KvOptions {
 }
 
 /// Names of the frozen samples of `tests/formats`.
-pub const SAMPLES: [&str; 9] =
-    ["ordinary", "killed", "names", "merges", "damaged", "apart", "wide", "shared", "statistics"];
+pub const SAMPLES: [&str; 10] = [
+    "ordinary",
+    "killed",
+    "names",
+    "merges",
+    "damaged",
+    "apart",
+    "wide",
+    "shared",
+    "statistics",
+    "dates",
+];
 
 /// A database that is being filled.
 #[derive(Debug)]
@@ -212,6 +222,33 @@ fn wide_rows(round: u64) -> Batch {
         rows.rows += 1;
     }
     rows
+}
+
+fn dates_schema() -> Schema {
+    let nullable = |name, of| ValueColumn { nullable: true, ..ValueColumn::new(name, of) };
+    Schema {
+        name: "dates".to_owned(),
+        keys: vec![KeyColumn::new("day", Type::Date), KeyColumn::new("at", Type::Timestamp)],
+        values: vec![nullable("took", Type::Duration), ValueColumn::new("any", Type::Any)],
+    }
+}
+
+/// Rows with dates before and after 1970; each round overwrites some.
+fn dates_rows(round: i64) -> Result<Batch> {
+    let schema = dates_schema();
+    let mut rows = Batch::new(&schema.shape());
+    for i in 0..6 {
+        let number = (round * 2 + i - 4) * 86_400_000_001;
+        let took = if i == round { Value::Null } else { Value::Duration(-number) };
+        let any = match i % 3 {
+            0 => Value::Date(number as i32),
+            1 => Value::Timestamp(number),
+            _ => Value::Duration(number),
+        };
+        let row = [Value::Date((round * 2 + i - 4) as i32), Value::Timestamp(number), took, any];
+        schema.append(row.to_vec(), &mut rows)?;
+    }
+    Ok(rows)
 }
 
 /// Incompressible bytes.
@@ -459,6 +496,18 @@ impl Specimen {
                 self.store.flush()?;
                 self.store.compact()?;
                 self.texts(1)
+            }
+            "dates" => {
+                let schema = dates_schema();
+                let keyspace = NewKeyspace {
+                    name: schema.name.clone(),
+                    shape: schema.shape(),
+                    definition: Definition::Relation(schema).encode(),
+                };
+                let dates = self.store.create_keyspaces(&[keyspace])?[0];
+                self.write(dates, dates_rows(0)?, Kind::Put, Vec::new())?;
+                self.store.flush()?;
+                self.write(dates, dates_rows(1)?, Kind::Put, Vec::new())
             }
             other => panic!("no sample is named {other}"),
         }

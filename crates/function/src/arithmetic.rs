@@ -7,11 +7,12 @@
 //! - If an operand is a float, the result is a float, as in `1 + 0.0` and `1.5 - 1.5`.
 //! - `div` and `pow` always return floats.
 //!
-//! All but `mod` and `signum` also work on vectors, elementwise.
+//! All but `mod` and `signum` also work on vectors, elementwise. `temporal.rs` has the arithmetic of
+//! dates, timestamps and durations.
 
 use crate::Failure;
 use crate::call::{Call, Number};
-use crate::vector;
+use crate::{temporal, vector};
 use model::Value;
 
 /// The implementations of an operator for integers and for floats.
@@ -21,19 +22,35 @@ struct Operator {
 }
 
 pub(crate) fn add(args: &[Value]) -> Result<Value, Failure> {
-    fold(Call::new("add", args), 0, &Operator { int: i128::checked_add, float: |a, b| a + b })
+    let call = Call::new("add", args);
+    if temporal::is_among(args) {
+        return temporal::fold(call, temporal::add);
+    }
+    fold(call, 0, &Operator { int: i128::checked_add, float: |a, b| a + b })
 }
 
 pub(crate) fn mul(args: &[Value]) -> Result<Value, Failure> {
-    fold(Call::new("mul", args), 1, &Operator { int: i128::checked_mul, float: |a, b| a * b })
+    let call = Call::new("mul", args);
+    if temporal::is_among(args) {
+        return temporal::fold(call, temporal::mul);
+    }
+    fold(call, 1, &Operator { int: i128::checked_mul, float: |a, b| a * b })
 }
 
 pub(crate) fn sub(args: &[Value]) -> Result<Value, Failure> {
-    fold(Call::new("sub", args), 0, &Operator { int: i128::checked_sub, float: |a, b| a - b })
+    let call = Call::new("sub", args);
+    if temporal::is_among(args) {
+        return temporal::fold(call, temporal::sub);
+    }
+    fold(call, 0, &Operator { int: i128::checked_sub, float: |a, b| a - b })
 }
 
 pub(crate) fn div(args: &[Value]) -> Result<Value, Failure> {
-    floats(Call::new("div", args), |a, b| a / b)
+    let call = Call::new("div", args);
+    if temporal::is_among(args) {
+        return temporal::div(call);
+    }
+    floats(call, |a, b| a / b)
 }
 
 pub(crate) fn pow(args: &[Value]) -> Result<Value, Failure> {
@@ -52,6 +69,9 @@ pub(crate) fn modulo(args: &[Value]) -> Result<Value, Failure> {
 
 pub(crate) fn minus(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("minus", args);
+    if temporal::is_among(args) {
+        return temporal::minus(call);
+    }
     if let Value::Vector(vector) = call.value(0) {
         return Ok(Value::Vector(vector::map(vector, |x| -x)));
     }
@@ -63,6 +83,9 @@ pub(crate) fn minus(args: &[Value]) -> Result<Value, Failure> {
 
 pub(crate) fn abs(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("abs", args);
+    if temporal::is_among(args) {
+        return temporal::abs(call);
+    }
     if let Value::Vector(vector) = call.value(0) {
         return Ok(Value::Vector(vector::map(vector, f64::abs)));
     }

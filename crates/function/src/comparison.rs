@@ -29,6 +29,9 @@ pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
         | (Value::Str(_), Value::Str(_))
         | (Value::Bytes(_), Value::Bytes(_))
         | (Value::Uuid(_), Value::Uuid(_))
+        | (Value::Date(_), Value::Date(_))
+        | (Value::Timestamp(_), Value::Timestamp(_))
+        | (Value::Duration(_), Value::Duration(_))
         | (Value::List(_), Value::List(_)) => Some(a.cmp(b)),
         _ => Some(order(Number::of(a)?, Number::of(b)?)),
     }

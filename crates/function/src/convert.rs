@@ -20,7 +20,8 @@ pub(crate) fn to_string(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::Str(text))
 }
 
-/// Rounds towards zero. Null and false are 0, true is 1, a validity is its microseconds.
+/// Rounds towards zero. Null and false are 0, true is 1, a validity, a timestamp and a duration
+/// are their microseconds, a date is its days since 1970-01-01.
 pub(crate) fn to_int(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("to_int", args);
     match call.value(0) {
@@ -36,16 +37,19 @@ pub(crate) fn to_int(args: &[Value]) -> Result<Value, Failure> {
             Err(_) => Err(call.refuse(0, "a string that is an integer")),
         },
         Value::Validity(validity) => Ok(Value::Int(validity.timestamp_us)),
+        Value::Date(days) => Ok(Value::Int(i64::from(*days))),
+        Value::Timestamp(us) | Value::Duration(us) => Ok(Value::Int(*us)),
         _ => Err(call.refuse(0, "a number, a string, true, false or null")),
     }
 }
 
-/// Also accepts the strings PI, E, INF, NEG_INF and NAN.
+/// Timestamps and durations are seconds. Also accepts the strings PI, E, INF, NEG_INF and NAN.
 pub(crate) fn to_float(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("to_float", args);
     let float = match call.value(0) {
         Value::Null => 0.0,
         Value::Bool(value) => f64::from(u8::from(*value)),
+        Value::Timestamp(us) | Value::Duration(us) => *us as f64 / 1e6,
         Value::Str(text) => match text.as_str() {
             "PI" => std::f64::consts::PI,
             "E" => std::f64::consts::E,
@@ -70,7 +74,7 @@ pub(crate) fn to_unity(args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::Int(i64::from(truth(Call::new("to_unity", args).value(0)))))
 }
 
-/// False for null, false, 0, empty values, the nil UUID, and retractions.
+/// False for null, false, 0, empty values, the nil UUID, retractions, and the duration 0.
 fn truth(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -85,6 +89,8 @@ fn truth(value: &Value) -> bool {
         Value::Vector(_) => true,
         Value::Json(json) => json_truth(json),
         Value::Validity(validity) => validity.assert,
+        Value::Date(_) | Value::Timestamp(_) => true,
+        Value::Duration(us) => *us != 0,
     }
 }
 

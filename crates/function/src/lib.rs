@@ -31,6 +31,7 @@ mod random;
 mod regexes;
 mod registry;
 mod string;
+mod temporal;
 mod time;
 mod vector;
 
@@ -48,6 +49,7 @@ pub use json::{json_of, scalar_of_json};
 pub use list::copied;
 pub use regexes::Pattern;
 pub use registry::{functions, lookup};
+pub use temporal::rounded_div;
 pub use time::parse_time_us;
 
 use model::Value;

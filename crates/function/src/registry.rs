@@ -3,9 +3,10 @@
 
 use crate::{
     Failure, Function, FunctionContext, MemoryEstimate, arithmetic, bits, comparison, control,
-    convert, json, kind, list, math, random, regexes, string, time, vector,
+    convert, json, kind, list, math, random, regexes, string, temporal, time, vector,
 };
 use model::Value;
+use model::calendar::SECOND_US;
 use std::cmp::Ordering;
 
 /// The function with this name.
@@ -79,6 +80,11 @@ const fn times(times: u64, function: Function) -> Function {
     estimated(MemoryEstimate::Times(times), function)
 }
 
+/// Microseconds of a minute.
+const MINUTE_US: i64 = 60 * SECOND_US;
+/// Microseconds of an hour.
+const HOUR_US: i64 = 60 * MINUTE_US;
+
 /// Sorted by name, for binary search.
 static FUNCTIONS: &[Function] = &[
     pure("abs", 1, 1, |args, _| arithmetic::abs(args)),
@@ -107,6 +113,11 @@ static FUNCTIONS: &[Function] = &[
     pure("cos", 1, 1, |args, _| math::float("cos", args, f64::cos)),
     little(pure("cos_dist", 2, 2, |args, _| vector::cos_dist(args))),
     pure("cosh", 1, 1, |args, _| math::float("cosh", args, f64::cosh)),
+    little(pure("date_trunc", 2, 2, |args, _| temporal::date_trunc(args))),
+    little(pure("day", 1, 1, |args, _| {
+        temporal::part_of_date("day", args, |date| i64::from(date.2))
+    })),
+    little(pure("day_of_week", 1, 1, |args, _| temporal::day_of_week(args))),
     times(1, pure("decode_base64", 1, 1, |args, _| bits::decode_base64(args))),
     pure("deg_to_rad", 1, 1, |args, _| math::float("deg_to_rad", args, math::deg_to_rad)),
     many("difference", 2, list::difference),
@@ -126,12 +137,19 @@ static FUNCTIONS: &[Function] = &[
     little(pure("gt", 2, 2, |args, _| comparison::ordered("gt", args, Ordering::is_gt))),
     little(pure("haversine", 4, 4, |args, _| math::haversine(args))),
     little(pure("haversine_deg_input", 4, 4, |args, _| math::haversine_deg_input(args))),
+    little(pure("hour", 1, 1, |args, _| temporal::part_of_time("hour", args, HOUR_US, 24))),
     times(1, pure("if", 2, 3, |args, _| control::choose(args))),
     asks(pure("int_range", 1, 3, list::int_range)),
     many("intersection", 1, list::intersection),
     little(pure("ip_dist", 2, 2, |args, _| vector::ip_dist(args))),
     little(pure("is_bytes", 1, 1, |args, _| {
         kind::is(args, |value| matches!(value, Value::Bytes(_)))
+    })),
+    little(pure("is_date", 1, 1, |args, _| {
+        kind::is(args, |value| matches!(value, Value::Date(_)))
+    })),
+    little(pure("is_duration", 1, 1, |args, _| {
+        kind::is(args, |value| matches!(value, Value::Duration(_)))
     })),
     little(pure("is_finite", 1, 1, |args, _| kind::is(args, kind::finite))),
     little(pure("is_float", 1, 1, |args, _| {
@@ -151,6 +169,9 @@ static FUNCTIONS: &[Function] = &[
     little(pure("is_num", 1, 1, |args, _| kind::is(args, kind::number))),
     little(pure("is_string", 1, 1, |args, _| {
         kind::is(args, |value| matches!(value, Value::Str(_)))
+    })),
+    little(pure("is_timestamp", 1, 1, |args, _| {
+        kind::is(args, |value| matches!(value, Value::Timestamp(_)))
     })),
     little(pure("is_uuid", 1, 1, |args, _| {
         kind::is(args, |value| matches!(value, Value::Uuid(_)))
@@ -179,7 +200,11 @@ static FUNCTIONS: &[Function] = &[
     part(pure("maybe_get", 2, 2, |args, _| json::maybe_get(args))),
     times(1, many("min", 1, |args, _| comparison::extreme("min", args, Ordering::Less))),
     pure("minus", 1, 1, |args, _| arithmetic::minus(args)),
+    little(pure("minute", 1, 1, |args, _| temporal::part_of_time("minute", args, MINUTE_US, 60))),
     pure("mod", 2, 2, |args, _| arithmetic::modulo(args)),
+    little(pure("month", 1, 1, |args, _| {
+        temporal::part_of_date("month", args, |date| i64::from(date.1))
+    })),
     many("mul", 0, |args, _| arithmetic::mul(args)),
     little(pure("negate", 1, 1, |args, _| control::negate(args))),
     little(pure("neq", 2, 2, |args, _| comparison::neq(args))),
@@ -206,6 +231,7 @@ static FUNCTIONS: &[Function] = &[
     tree(pure("remove_json_path", 2, 2, |args, _| json::remove_json_path(args))),
     times(1, pure("reverse", 1, 1, list::reverse)),
     pure("round", 1, 1, |args, _| arithmetic::rounded("round", args, f64::round)),
+    little(pure("second", 1, 1, |args, _| temporal::second(args))),
     tree(pure("set_json_path", 3, 3, json::set_json_path)),
     pure("signum", 1, 1, |args, _| arithmetic::signum(args)),
     pure("sin", 1, 1, |args, _| math::float("sin", args, f64::sin)),
@@ -221,9 +247,12 @@ static FUNCTIONS: &[Function] = &[
     pure("tan", 1, 1, |args, _| math::float("tan", args, f64::tan)),
     pure("tanh", 1, 1, |args, _| math::float("tanh", args, f64::tanh)),
     part(pure("to_bool", 1, 1, |args, _| convert::to_bool(args))),
+    little(pure("to_date", 1, 1, |args, _| temporal::to_date(args))),
+    little(pure("to_duration", 1, 1, |args, _| temporal::to_duration(args))),
     little(pure("to_float", 1, 1, |args, _| convert::to_float(args))),
     little(pure("to_int", 1, 1, |args, _| convert::to_int(args))),
     text(pure("to_string", 1, 1, |args, _| convert::to_string(args))),
+    little(pure("to_timestamp", 1, 1, |args, _| temporal::to_timestamp(args))),
     part(pure("to_unity", 1, 1, |args, _| convert::to_unity(args))),
     pure("to_uuid", 1, 1, |args, _| convert::to_uuid(args)),
     times(
@@ -253,6 +282,7 @@ static FUNCTIONS: &[Function] = &[
     little(pure("validity", 1, 2, |args, _| time::validity(args))),
     tree(pure("vec", 1, 2, |args, _| vector::vec(args))),
     asks(pure("windows", 2, 2, list::windows)),
+    little(pure("year", 1, 1, |args, _| temporal::part_of_date("year", args, |date| date.0))),
 ];
 
 #[cfg(test)]

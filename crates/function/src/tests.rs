@@ -26,6 +26,9 @@ fn any_value() -> impl Strategy<Value = Value> {
         text.prop_map(Value::Str),
         prop::collection::vec(any::<u8>(), 0..4).prop_map(Value::Bytes),
         any::<[u8; 16]>().prop_map(Value::Uuid),
+        prop_oneof![Just(i32::MIN), Just(i32::MAX), any::<i32>()].prop_map(Value::Date),
+        prop_oneof![Just(i64::MIN), Just(i64::MAX), any::<i64>()].prop_map(Value::Timestamp),
+        prop_oneof![Just(i64::MIN), Just(i64::MAX), any::<i64>()].prop_map(Value::Duration),
         prop::collection::vec(any::<f32>(), 0..3).prop_map(|v| Value::Vector(Vector::F32(v))),
         prop::collection::vec(any::<f64>(), 0..3).prop_map(|v| Value::Vector(Vector::F64(v))),
         prop_oneof![Just("{\"a\":[1]}"), Just("[1,{}]"), Just("null"), Just("-0.0")]

@@ -40,6 +40,9 @@ fn time_of(call: Call<'_>, text: &str) -> Result<Timestamp, Failure> {
 
 pub(crate) fn parse_timestamp(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("parse_timestamp", args);
+    if let Value::Timestamp(us) = call.value(0) {
+        return Ok(Value::Float(*us as f64 / 1e6));
+    }
     let time = time_of(call, call.text(0)?)?;
     Ok(Value::Float(time.as_second() as f64 + f64::from(time.subsec_nanosecond()) / 1e9))
 }
@@ -50,6 +53,8 @@ pub(crate) fn format_timestamp(args: &[Value]) -> Result<Value, Failure> {
     let outside = || call.refuse(0, "a time between the years -9999 and 9999");
     let ms = match call.value(0) {
         Value::Validity(validity) => validity.timestamp_us.div_euclid(1000),
+        Value::Timestamp(us) => us.div_euclid(1000),
+        Value::Date(days) => i64::from(*days) * (model::calendar::DAY_US / 1000),
         _ => {
             let seconds = call.float(0)?;
             // Larger values would be saturated by the cast.
@@ -92,7 +97,7 @@ fn zone(call: Call<'_>) -> Result<TimeZone, Failure> {
 pub(crate) fn validity(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("validity", args);
     let timestamp_us = match call.value(0) {
-        Value::Int(us) => *us,
+        Value::Int(us) | Value::Timestamp(us) => *us,
         // A float most likely comes from now() or parse_timestamp() and is in seconds.
         Value::Float(_) => {
             return Err(call

@@ -10,6 +10,7 @@
 //! 8 list     value* 0
 //! 9 vector   width:u8 (1 F32, 2 F64)  (1 image:u32be|u64be)*  0
 //! 11 validity  word:u64be (time, negated)  retract:u8
+//! 12 date  word:u32be     13 timestamp  word:u64be     14 duration  word:u64be
 //! escaped  := bytes with 0 written as 0 255, then 0 0
 //! tuple    := value*
 //! ```
@@ -32,6 +33,9 @@ const LIST: u8 = 8;
 const VECTOR: u8 = 9;
 const JSON: u8 = 10;
 const VALIDITY: u8 = 11;
+const DATE: u8 = 12;
+const TIMESTAMP: u8 = 13;
+const DURATION: u8 = 14;
 
 /// Maximum nesting of lists that decoding accepts. Encoding has no limit.
 const DEPTH_MAX: usize = 128;
@@ -82,6 +86,18 @@ pub fn encode_value(value: &Value, out: &mut Vec<u8>) {
             out.push(VALIDITY);
             out.extend_from_slice(&(!int_to_word(validity.timestamp_us)).to_be_bytes());
             out.push(u8::from(!validity.assert));
+        }
+        Value::Date(days) => {
+            out.push(DATE);
+            out.extend_from_slice(&(days.cast_unsigned() ^ 1 << 31).to_be_bytes());
+        }
+        Value::Timestamp(us) => {
+            out.push(TIMESTAMP);
+            out.extend_from_slice(&int_to_word(*us).to_be_bytes());
+        }
+        Value::Duration(us) => {
+            out.push(DURATION);
+            out.extend_from_slice(&int_to_word(*us).to_be_bytes());
         }
     }
 }
@@ -242,6 +258,9 @@ fn decode(bytes: &mut &[u8], depth: usize) -> Result<Value, DecodeError> {
                 _ => Err(wrong(bytes, "a flag is neither 0 nor 1")),
             }
         }
+        DATE => Ok(Value::Date((u32::from_be_bytes(take(bytes)?) ^ 1 << 31).cast_signed())),
+        TIMESTAMP => Ok(Value::Timestamp(word_to_int(u64::from_be_bytes(take(bytes)?)))),
+        DURATION => Ok(Value::Duration(word_to_int(u64::from_be_bytes(take(bytes)?)))),
         _ => Err(wrong(bytes, "an unknown tag")),
     }
 }
@@ -348,6 +367,9 @@ mod tests {
             text.prop_map(|chars| Value::Str(chars.into_iter().collect())),
             bytes().prop_map(Value::Bytes),
             any::<[u8; 16]>().prop_map(Value::Uuid),
+            any::<i32>().prop_map(Value::Date),
+            any::<i64>().prop_map(Value::Timestamp),
+            any::<i64>().prop_map(Value::Duration),
             proptest::collection::vec(any::<f32>(), 0..4)
                 .prop_map(|v| Value::Vector(Vector::F32(v))),
             proptest::collection::vec(any::<f64>(), 0..4)

@@ -10,10 +10,12 @@
 //! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
 //!
 //! 1. `number`: integers beside floats.
-//! 2. `value`: values and their order.
-//! 3. `encode`, `tree`, `types`: their bytes, their JSON, and the types of columns.
-//! 4. `series`, `words`: columns of values, and values as words.
+//! 2. `calendar`: dates, times and durations as text.
+//! 3. `value`: values and their order.
+//! 4. `encode`, `tree`, `types`: their bytes, their JSON, and the types of columns.
+//! 5. `series`, `words`: columns of values, and values as words.
 
+pub mod calendar;
 mod encode;
 mod number;
 mod series;

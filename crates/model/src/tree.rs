@@ -10,7 +10,8 @@ impl Json {
     /// depth.
     pub const DEPTH_MAX: usize = 120;
 
-    /// Converts a value to a JSON tree. Bytes become base64, a UUID its text, a vector a list of
+    /// Converts a value to a JSON tree. Bytes become base64, a UUID, a date, a time and a
+    /// duration their text, a vector a list of
     /// numbers and a validity `[microseconds, assert]`. Floats that are not finite become null.
     /// Returns `None` if lists nest deeper than [`Json::DEPTH_MAX`].
     #[must_use]
@@ -28,7 +29,9 @@ fn tree(value: &Value, depth: usize) -> Option<Tree> {
         Value::Float(value) => Tree::from(*value),
         Value::Str(text) => Tree::from(text.as_str()),
         Value::Bytes(bytes) => Tree::from(STANDARD.encode(bytes)),
-        Value::Uuid(_) => Tree::from(value.to_string()),
+        Value::Uuid(_) | Value::Date(_) | Value::Timestamp(_) | Value::Duration(_) => {
+            Tree::from(value.to_string())
+        }
         Value::List(items) => {
             let depth = depth.checked_sub(1)?;
             Tree::Array(items.iter().map(|item| tree(item, depth)).collect::<Option<_>>()?)

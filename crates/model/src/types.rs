@@ -1,5 +1,6 @@
 //! Column types, and the conversion of values to them.
 
+use crate::calendar;
 use crate::value::{Json, Value, Vector};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -37,6 +38,12 @@ pub enum Type {
     Json,
     /// A [`crate::Validity`]: a time and a flag.
     Validity,
+    /// A day.
+    Date,
+    /// An instant, in microseconds.
+    Timestamp,
+    /// A length of time, in microseconds.
+    Duration,
     /// A list of items of one type, of a fixed length if one is given.
     List(Box<Type>, Option<u64>),
     /// A list with one type for each position.
@@ -68,7 +75,13 @@ impl Type {
     /// Whether a value is stored in one word of 64 bits.
     #[must_use]
     pub fn is_word(&self) -> bool {
-        matches!(self, Self::Bool | Self::Int | Self::Id | Self::Float)
+        matches!(self, Self::Bool | Self::Int | Self::Id | Self::Float) || self.is_temporal()
+    }
+
+    /// Whether its values are dates, instants or durations.
+    #[must_use]
+    pub fn is_temporal(&self) -> bool {
+        matches!(self, Self::Date | Self::Timestamp | Self::Duration)
     }
 
     /// The type without its `?`.
@@ -84,7 +97,9 @@ impl Type {
     ///
     /// - an integer to a float, and a float without a fraction to an integer;
     /// - a list of numbers to a vector;
-    /// - a string to a UUID;
+    /// - a string to a UUID, a date, an instant or a duration, and a date, an instant or a duration
+    ///   to a string;
+    /// - a date to the instant at which it begins in UTC;
     /// - a base64 string to bytes, or to the vector whose floats it holds in little-endian order;
     /// - any value with only finite floats to JSON, see [`Json::tree_of`].
     ///
@@ -103,7 +118,10 @@ impl Type {
             | (Self::Bytes, value @ Value::Bytes(_))
             | (Self::Uuid, value @ Value::Uuid(_))
             | (Self::Json, value @ Value::Json(_))
-            | (Self::Validity, value @ Value::Validity(_)) => Ok(value),
+            | (Self::Validity, value @ Value::Validity(_))
+            | (Self::Date, value @ Value::Date(_))
+            | (Self::Timestamp, value @ Value::Timestamp(_))
+            | (Self::Duration, value @ Value::Duration(_)) => Ok(value),
             (Self::Id, Value::Int(int)) if int >= 0 => Ok(Value::Int(int)),
             (Self::Float, Value::Int(int)) => Ok(Value::Float(int as f64)),
             (Self::Float, Value::Id(id)) => Ok(Value::Float(id as f64)),
@@ -115,6 +133,17 @@ impl Type {
                 Some(uuid) => Ok(Value::Uuid(uuid)),
                 None => Err(self.refuse(&Value::Str(text))),
             },
+            (Self::Timestamp, Value::Date(days)) => {
+                let us = i64::from(days).checked_mul(calendar::DAY_US);
+                us.map(Value::Timestamp).ok_or_else(|| self.refuse(&Value::Date(days)))
+            }
+            (Self::Date | Self::Timestamp | Self::Duration, Value::Str(text)) => {
+                let found = self.parse_temporal(&text);
+                found.ok_or_else(|| self.refuse(&Value::Str(text)))
+            }
+            (Self::String, value @ (Value::Date(_) | Value::Timestamp(_) | Value::Duration(_))) => {
+                Ok(Value::Str(value.to_string()))
+            }
             (Self::Bytes, Value::Str(text)) => match STANDARD.decode(&text) {
                 Ok(bytes) => Ok(Value::Bytes(bytes)),
                 Err(_) => Err(self.refuse(&Value::Str(text))),
@@ -133,6 +162,14 @@ impl Type {
             }
             (Self::Vector(kind, len), value) => self.to_vector(*kind, *len, value),
             (_, value) => Err(self.refuse(&value)),
+        }
+    }
+
+    fn parse_temporal(&self, text: &str) -> Option<Value> {
+        match self {
+            Self::Date => calendar::parse_date(text).map(Value::Date),
+            Self::Timestamp => calendar::parse_timestamp(text).map(Value::Timestamp),
+            _ => calendar::parse_duration(text).map(Value::Duration),
         }
     }
 
@@ -235,6 +272,9 @@ impl fmt::Display for Type {
             Self::Uuid => f.write_str("Uuid"),
             Self::Json => f.write_str("Json"),
             Self::Validity => f.write_str("Validity"),
+            Self::Date => f.write_str("Date"),
+            Self::Timestamp => f.write_str("Timestamp"),
+            Self::Duration => f.write_str("Duration"),
             Self::List(item, None) => write!(f, "[{item}]"),
             Self::List(item, Some(len)) => write!(f, "[{item}; {len}]"),
             Self::Tuple(types) => {

@@ -1,5 +1,6 @@
 //! Values of every kind, and their total order.
 
+use crate::calendar::{write_date, write_duration, write_timestamp};
 use crate::number::{float_key, int_key};
 use std::cmp::{Ordering, Reverse};
 use std::fmt;
@@ -35,6 +36,12 @@ pub enum Value {
     Json(Json),
     /// A time from which a fact holds or no longer holds.
     Validity(Validity),
+    /// A day: days since 1970-01-01 in the Gregorian calendar.
+    Date(i32),
+    /// An instant: microseconds since 1970-01-01 UTC.
+    Timestamp(i64),
+    /// A length of time in microseconds.
+    Duration(i64),
 }
 
 /// A vector of floats. `F32` sorts before `F64`; vectors of one width sort as lists.
@@ -131,6 +138,9 @@ impl Value {
             Self::Vector(_) => "a vector",
             Self::Json(_) => "Json",
             Self::Validity(_) => "a Validity",
+            Self::Date(_) => "a Date",
+            Self::Timestamp(_) => "a Timestamp",
+            Self::Duration(_) => "a Duration",
         }
     }
 
@@ -146,6 +156,9 @@ impl Value {
             Self::Vector(_) => 7,
             Self::Json(_) => 8,
             Self::Validity(_) => 9,
+            Self::Date(_) => 10,
+            Self::Timestamp(_) => 11,
+            Self::Duration(_) => 12,
         }
     }
 
@@ -173,6 +186,10 @@ impl Ord for Value {
             (Self::Vector(a), Self::Vector(b)) => a.cmp(b),
             (Self::Json(a), Self::Json(b)) => a.cmp(b),
             (Self::Validity(a), Self::Validity(b)) => a.cmp(b),
+            (Self::Date(a), Self::Date(b)) => a.cmp(b),
+            (Self::Timestamp(a), Self::Timestamp(b)) | (Self::Duration(a), Self::Duration(b)) => {
+                a.cmp(b)
+            }
             (a, b) => (a.rank(), a.number_key()).cmp(&(b.rank(), b.number_key())),
         }
     }
@@ -252,6 +269,9 @@ impl fmt::Display for Value {
             Self::Validity(Validity { timestamp_us, assert }) => {
                 write!(f, "validity({timestamp_us}, {assert})")
             }
+            Self::Date(days) => write_date(f, i64::from(*days)),
+            Self::Timestamp(us) => write_timestamp(f, *us),
+            Self::Duration(us) => write_duration(f, *us),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Values of one-word types (Bool, Int, Id, Float) encoded as words that keep their order. Words
+//! Values of one-word types (Bool, Int, Id, Float, Date, Timestamp, Duration) encoded as words that keep their order. Words
 //! are stored on disk and read by `relation` and `exec`, so the encoding is fixed.
 
 use crate::types::Type;
@@ -14,6 +14,10 @@ pub fn word_of_value(of: &Type, value: &Value) -> Option<u64> {
         (Type::Id, Value::Int(value)) => u64::try_from(*value).ok(),
         (Type::Id, Value::Id(value)) => Some(*value),
         (Type::Float, Value::Float(value)) => Some(float_to_word(*value)),
+        (Type::Date, Value::Date(days)) => Some(int_to_word(i64::from(*days))),
+        (Type::Timestamp, Value::Timestamp(us)) | (Type::Duration, Value::Duration(us)) => {
+            Some(int_to_word(*us))
+        }
         _ => None,
     }
 }
@@ -26,6 +30,9 @@ pub fn value_of_word(of: &Type, word: u64) -> Option<Value> {
         (Type::Int, _) => Some(Value::Int(word_to_int(word))),
         (Type::Id, _) => Some(Value::id(word)),
         (Type::Float, _) => Some(Value::Float(word_to_float(word))),
+        (Type::Date, _) => i32::try_from(word_to_int(word)).ok().map(Value::Date),
+        (Type::Timestamp, _) => Some(Value::Timestamp(word_to_int(word))),
+        (Type::Duration, _) => Some(Value::Duration(word_to_int(word))),
         _ => None,
     }
 }
@@ -40,6 +47,17 @@ mod tests {
             any::<(bool, bool)>().prop_map(|(a, b)| (Type::Bool, Value::Bool(a), Value::Bool(b))),
             any::<(i64, i64)>().prop_map(|(a, b)| (Type::Int, Value::Int(a), Value::Int(b))),
             any::<(u64, u64)>().prop_map(|(a, b)| (Type::Id, Value::id(a), Value::id(b))),
+            any::<(i32, i32)>().prop_map(|(a, b)| (Type::Date, Value::Date(a), Value::Date(b))),
+            any::<(i64, i64)>().prop_map(|(a, b)| (
+                Type::Timestamp,
+                Value::Timestamp(a),
+                Value::Timestamp(b)
+            )),
+            any::<(i64, i64)>().prop_map(|(a, b)| (
+                Type::Duration,
+                Value::Duration(a),
+                Value::Duration(b)
+            )),
             any::<(f64, f64)>().prop_map(|(a, b)| (Type::Float, Value::Float(a), Value::Float(b))),
         ]
     }

@@ -381,7 +381,8 @@ impl<'a> Search<'a> {
     /// only in columns of integers.
     fn is_one_value(&self, info: &RelationInfo, column: usize, var: Var) -> bool {
         let of = info.columns[column].column_type.without_null();
-        matches!(of, Type::Int | Type::Id | Type::Bool | Type::String | Type::Uuid)
+        (matches!(of, Type::Int | Type::Id | Type::Bool | Type::String | Type::Uuid)
+            || of.is_temporal())
             && bounds::find(self.rule, var).is_some_and(|range| range.is_point)
     }
 

@@ -34,6 +34,7 @@ pub fn entry_types(plan: &Plan) -> Vec<Option<Type>> {
             let Some(used) = used else { continue };
             *of = match (used.aggregate.name, &used.own) {
                 ("count" | "count_unique", None) => Some(Type::Int),
+                ("sum" | "mean", None) if is_duration(of.as_ref()) => Some(Type::Duration),
                 ("sum" | "mean" | "product" | "variance" | "std_dev", None) => Some(Type::Float),
                 ("and" | "or", None) => Some(Type::Bool),
                 ("min" | "max" | "choice" | "choice_rand", None) => of.take(),
@@ -42,6 +43,10 @@ pub fn entry_types(plan: &Plan) -> Vec<Option<Type>> {
         }
     }
     types
+}
+
+fn is_duration(of: Option<&Type>) -> bool {
+    of.is_some_and(|of| *of.without_null() == Type::Duration)
 }
 
 /// Context of the inference.
@@ -96,6 +101,9 @@ impl Types<'_> {
                 Value::Float(_) => Type::Float,
                 Value::Str(_) => Type::String,
                 Value::Bytes(_) => Type::Bytes,
+                Value::Date(_) => Type::Date,
+                Value::Timestamp(_) => Type::Timestamp,
+                Value::Duration(_) => Type::Duration,
                 _ => return None,
             }),
             Expr::Var(var) => self.of_var(*var, known),
@@ -118,6 +126,9 @@ impl Types<'_> {
                     }
                     "to_float" => Some(Type::Float),
                     "to_string" => Some(Type::String),
+                    "to_date" => Some(Type::Date),
+                    "to_timestamp" => Some(Type::Timestamp),
+                    "to_duration" => Some(Type::Duration),
                     "if" => same(&mut args.iter().skip(1)),
                     "cond" => same(&mut args.iter().skip(1).step_by(2)),
                     "coalesce" => same(&mut args.iter()),

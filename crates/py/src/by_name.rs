@@ -1,6 +1,7 @@
 //! Rows by the names of their columns: one column, dicts, NumPy arrays.
 
 use crate::error::invalid;
+use crate::temporal;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyKeyError;
@@ -95,6 +96,11 @@ pub(crate) fn numbers<'py>(
         AnswerValues::Vector64(len, floats) => {
             PyArray1::from_vec(py, floats).reshape([rows, len])?.into_any()
         }
+        AnswerValues::Date(days) => {
+            temporal::array(py, days.into_iter().map(i64::from).collect(), "datetime64[D]")?
+        }
+        AnswerValues::Timestamp(us) => temporal::array(py, us, "datetime64[us]")?,
+        AnswerValues::Duration(us) => temporal::array(py, us, "timedelta64[us]")?,
         _ => return Ok(None),
     }))
 }

@@ -115,6 +115,9 @@ fn series(column: &Bound<'_, PyAny>, name: &str) -> PyResult<Series> {
     if let Ok(array) = column.cast::<PyArray1<f64>>() {
         return Ok(Values::Float(array.readonly().as_array().to_vec()).into());
     }
+    if let Some(series) = crate::temporal::series(column, Called::Column(name))? {
+        return Ok(series);
+    }
     listed(column, name)
 }
 

@@ -42,6 +42,7 @@ mod result;
 mod result_stream;
 mod slow_query;
 mod table;
+mod temporal;
 mod transaction;
 mod user_defined;
 mod values;

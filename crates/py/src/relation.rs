@@ -126,12 +126,10 @@ fn type_of(of: &DataType, name: &str) -> PyResult<Type> {
         DataType::Boolean => Type::Bool,
         of if of.is_integer() => Type::Int,
         of if of.is_floating() => Type::Float,
-        DataType::Utf8
-        | DataType::LargeUtf8
-        | DataType::Utf8View
-        | DataType::Date32
-        | DataType::Date64
-        | DataType::Timestamp(_, Some(_)) => Type::String,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Type::String,
+        DataType::Date32 | DataType::Date64 => Type::Date,
+        DataType::Timestamp(..) => Type::Timestamp,
+        DataType::Duration(_) => Type::Duration,
         DataType::Binary
         | DataType::LargeBinary
         | DataType::BinaryView
@@ -181,7 +179,7 @@ fn arrow_type(of: &Type) -> Option<DataType> {
             DataType::FixedSizeList(Arc::new(Field::new("item", float, true)), *len as i32)
         }
         // As in results of scripts.
-        Type::List(..) | Type::Validity => {
+        Type::List(..) | Type::Validity | Type::Date | Type::Timestamp | Type::Duration => {
             let none = Series::from(Vec::<Value>::new());
             let column = AnswerColumn::of(none, of).into_arrow(0);
             column.map_or(DataType::Utf8, |none| none.data_type().clone())

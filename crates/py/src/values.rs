@@ -2,6 +2,7 @@
 
 use crate::columns::explain;
 use crate::error::invalid;
+use crate::temporal;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -16,25 +17,24 @@ use std::fmt;
 const DEPTH_MAX: usize = 128;
 
 /// An attribute of a module, looked up once.
-struct Attribute {
+pub(crate) struct Attribute {
     module: &'static str,
     name: &'static str,
     found: PyOnceLock<Py<PyAny>>,
 }
 
 impl Attribute {
-    const fn new(module: &'static str, name: &'static str) -> Self {
+    pub(crate) const fn new(module: &'static str, name: &'static str) -> Self {
         Self { module, name, found: PyOnceLock::new() }
     }
 
-    fn get<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+    pub(crate) fn get<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
         let find = || Ok::<_, PyErr>(py.import(self.module)?.getattr(self.name)?.unbind());
         Ok(self.found.get_or_try_init(py, find)?.bind(py))
     }
 }
 
 static UUID: Attribute = Attribute::new("uuid", "UUID");
-static DATETIME: Attribute = Attribute::new("datetime", "datetime");
 static DUMPS: Attribute = Attribute::new("json", "dumps");
 static LOADS: Attribute = Attribute::new("json", "loads");
 
@@ -116,12 +116,8 @@ pub(crate) fn value(given: &Bound<'_, PyAny>, name: Called<'_>, depth: usize) ->
     if given.is_instance(UUID.get(py)?)? {
         return Ok(Value::Uuid(given.getattr("bytes")?.extract()?));
     }
-    if given.is_instance(DATETIME.get(py)?)? {
-        if given.call_method0("utcoffset")?.is_none() {
-            let what = format!("{name} is a time without a time zone");
-            return Err(invalid(&format!("{what}\nhint: datetime.now(timezone.utc) has one")));
-        }
-        return Ok(Value::Str(given.call_method0("isoformat")?.extract()?));
+    if let Some(value) = temporal::value(given, name)? {
+        return Ok(value);
     }
     // NumPy's scalars and arrays, and objects that look like them.
     if given.hasattr("dtype")? && given.hasattr("tolist")? {
@@ -131,8 +127,7 @@ pub(crate) fn value(given: &Bound<'_, PyAny>, name: Called<'_>, depth: usize) ->
         }
     }
     let what = format!("{name} cannot be a {}", given.get_type().name()?);
-    let hint =
-        "None, bool, int, float, str, bytes, list, tuple, dict, UUID, datetime and NumPy's can";
+    let hint = "None, bool, int, float, str, bytes, list, tuple, dict, UUID, date, datetime, timedelta and NumPy's can";
     Err(PyTypeError::new_err(format!("{what}\nhint: {hint}")))
 }
 
@@ -183,6 +178,9 @@ fn nested<'py>(py: Python<'py>, value: &Value, depth: usize) -> PyResult<Bound<'
         Value::Vector(Vector::F32(items)) => Ok(PyList::new(py, items)?.into_any()),
         Value::Vector(Vector::F64(items)) => Ok(PyList::new(py, items)?.into_any()),
         Value::Json(json) => LOADS.get(py)?.call1((json.as_str(),)),
+        Value::Date(days) => temporal::date(py, *days),
+        Value::Timestamp(us) => temporal::timestamp(py, *us),
+        Value::Duration(us) => temporal::duration(py, *us),
         Value::Validity(validity) => (validity.timestamp_us, validity.assert).into_bound_py_any(py),
     }
 }

@@ -62,6 +62,12 @@ pub enum AnswerValues {
     /// Validities: times in microseconds since 1970-01-01 UTC, and whether the row holds from then
     /// on.
     Validity(Vec<i64>, Vec<bool>),
+    /// Dates: days since 1970-01-01.
+    Date(Vec<i32>),
+    /// Timestamps: microseconds since 1970-01-01 UTC.
+    Timestamp(Vec<i64>),
+    /// Durations in microseconds.
+    Duration(Vec<i64>),
     /// Values of any other or of mixed types, as literals of the query language.
     Literal(BytesColumn),
 }
@@ -362,9 +368,13 @@ impl AnswerColumn {
                     (seen.kind(), seen.null)
                 } else {
                     let kind = match Kind::of(of) {
-                        kind @ (Kind::Vector(..) | Kind::List(_) | Kind::Json | Kind::Validity) => {
-                            kind
-                        }
+                        kind @ (Kind::Vector(..)
+                        | Kind::List(_)
+                        | Kind::Json
+                        | Kind::Validity
+                        | Kind::Date
+                        | Kind::Timestamp
+                        | Kind::Duration) => kind,
                         _ => Kind::Literal,
                     };
                     (kind, cells.contains(&Cell::NULL))
@@ -425,6 +435,11 @@ fn column_of(cells: &[Cell], interner: &Interner, kind: Kind, has_null: bool) ->
             let (times, asserted) = cells.iter().map(at).unzip();
             AnswerValues::Validity(times, asserted)
         }
+        Kind::Date => AnswerValues::Date(words(cells, |cell| {
+            interner.with(cell, |value| if let Value::Date(days) = value { *days } else { 0 })
+        })),
+        Kind::Timestamp => AnswerValues::Timestamp(words(cells, |cell| us(cell, interner))),
+        Kind::Duration => AnswerValues::Duration(words(cells, |cell| us(cell, interner))),
         Kind::Literal => AnswerValues::Literal(texts(cells, interner, false, |value| {
             Some(value.to_string().into_bytes().into())
         })),
@@ -442,6 +457,14 @@ fn int(cell: Cell, interner: &Interner) -> i64 {
             Value::Int(int) => *int,
             _ => 0,
         })
+    })
+}
+
+/// Microseconds of a timestamp or a duration.
+fn us(cell: Cell, interner: &Interner) -> i64 {
+    interner.with(cell, |value| match value {
+        Value::Timestamp(us) | Value::Duration(us) => *us,
+        _ => 0,
     })
 }
 

@@ -2,10 +2,10 @@
 
 use crate::answer::{Answer, AnswerColumn, AnswerValues};
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, FixedSizeListArray, Float32Array, Float64Array,
-    GenericBinaryArray, GenericStringArray, Int64Array, LargeBinaryArray, LargeListArray,
-    LargeStringArray, ListArray, NullArray, RecordBatch, RecordBatchOptions, StructArray,
-    UInt64Array,
+    Array, ArrayRef, BooleanArray, Date32Array, DurationMicrosecondArray, FixedSizeListArray,
+    Float32Array, Float64Array, GenericBinaryArray, GenericStringArray, Int64Array,
+    LargeBinaryArray, LargeListArray, LargeStringArray, ListArray, NullArray, RecordBatch,
+    RecordBatchOptions, StructArray, TimestampMicrosecondArray, UInt64Array,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_ipc::writer::FileWriter;
@@ -226,6 +226,11 @@ impl AnswerColumn {
                 let columns: Vec<ArrayRef> = vec![Arc::new(times), Arc::new(asserted)];
                 Arc::new(StructArray::try_new(validity_fields(), columns, valid)?)
             }
+            AnswerValues::Date(days) => Arc::new(Date32Array::new(days.into(), valid)),
+            AnswerValues::Timestamp(us) => {
+                Arc::new(TimestampMicrosecondArray::new(us.into(), valid).with_timezone(UTC))
+            }
+            AnswerValues::Duration(us) => Arc::new(DurationMicrosecondArray::new(us.into(), valid)),
         })
     }
 }
@@ -264,6 +269,9 @@ pub fn is_json_field(field: &Field) -> bool {
 }
 
 const JSON: &str = "arrow.json";
+
+/// The time zone of timestamps.
+const UTC: &str = "UTC";
 
 fn item_field(items: &ArrayRef) -> Arc<Field> {
     Arc::new(Field::new("item", items.data_type().clone(), true))

@@ -22,6 +22,9 @@ pub(crate) enum Kind {
     List(Item),
     Json,
     Validity,
+    Date,
+    Timestamp,
+    Duration,
     Literal,
 }
 
@@ -34,6 +37,9 @@ impl Kind {
             }
             Type::List(item, _) => Item::of(item).map_or(Self::Literal, Self::List),
             Type::Validity => Self::Validity,
+            Type::Date => Self::Date,
+            Type::Timestamp => Self::Timestamp,
+            Type::Duration => Self::Duration,
             Type::Bool => Self::Bool,
             Type::Int => Self::Int,
             Type::Id => Self::Id,
@@ -50,7 +56,13 @@ impl Kind {
         let Seen { bool, int, negative, id, float, str, bytes, other, shape, null: _ } = *seen;
         match self {
             Self::Literal => true,
-            Self::Vector(..) | Self::List(_) | Self::Json | Self::Validity => {
+            Self::Vector(..)
+            | Self::List(_)
+            | Self::Json
+            | Self::Validity
+            | Self::Date
+            | Self::Timestamp
+            | Self::Duration => {
                 let fits = shape.is_none_or(|shape| shape.join(self) == self);
                 !(bool || int || id || float || str || bytes) && fits
             }
@@ -78,6 +90,9 @@ impl Kind {
             Value::List(items) => Item::of_items(items).map_or(Self::Literal, Self::List),
             Value::Json(_) => Self::Json,
             Value::Validity(_) => Self::Validity,
+            Value::Date(_) => Self::Date,
+            Value::Timestamp(_) => Self::Timestamp,
+            Value::Duration(_) => Self::Duration,
             _ => Self::Literal,
         }
     }
@@ -209,6 +224,9 @@ impl fmt::Display for Kind {
             Self::List(_) => "lists",
             Self::Json => "Json",
             Self::Validity => "Validity",
+            Self::Date => "Date",
+            Self::Timestamp => "Timestamp",
+            Self::Duration => "Duration",
             Self::Literal => "several types",
         })
     }

@@ -2,9 +2,9 @@
 
 use crate::answer_arrow::{are_validity_fields, is_json_field};
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use arrow_array::types::{Date32Type, Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, OffsetSizeTrait};
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, TimeUnit};
 use base::{BytesColumn, Validity as ValidRows};
 use model::{Json, Series, Validity, Value, Values};
 use store::{Error, ErrorKind, Result};
@@ -13,7 +13,7 @@ use store::{Error, ErrorKind, Result};
 const DEPTH_MAX: usize = 128;
 
 /// Converts an Arrow array to a column of values: numbers of any width, strings and bytes to
-/// themselves; dates, and times with a zone, to strings; lists to lists; structs of `microseconds`
+/// themselves; dates, times and durations to theirs, where times without a zone are UTC; lists to lists; structs of `microseconds`
 /// and `asserted` to a validity; other structs, and Arrow's extension type `arrow.json`, to JSON.
 ///
 /// # Errors
@@ -68,8 +68,7 @@ fn cast_type(of: &DataType) -> Option<&DataType> {
         DataType::BinaryView | DataType::FixedSizeBinary(_) => &DataType::LargeBinary,
         DataType::Dictionary(_, of) => of,
         DataType::RunEndEncoded(_, of) => of.data_type(),
-        // Strings, as for dates and times in parameters.
-        DataType::Date32 | DataType::Date64 => &DataType::Utf8,
+        DataType::Date64 => &DataType::Date32,
         _ => return None,
     })
 }
@@ -104,12 +103,15 @@ fn of_array(array: &ArrayRef, name: &str, depth: usize) -> Result<Series> {
             let array = array.as_binary::<i64>();
             Values::Bytes(texts(array.value_offsets(), array.value_data(), valid.clone()))
         }
-        DataType::Timestamp(unit, Some(_)) => {
-            // Arrow stores times as UTC, whatever their zone.
-            let utc = DataType::Timestamp(*unit, Some("+00:00".into()));
-            let text = cast(&cast(&cast(array, &DataType::Int64)?, &utc)?, &DataType::Utf8)?;
-            return of_array(&text, name, depth + 1);
+        DataType::Date32 => {
+            let days = array.as_primitive::<Date32Type>().iter();
+            Values::Any(days.map(|days| days.map_or(Value::Null, Value::Date)).collect())
         }
+        // Arrow stores times with a zone as UTC.
+        DataType::Timestamp(unit, _) => {
+            Values::Any(microseconds(array, *unit, name, Value::Timestamp)?)
+        }
+        DataType::Duration(unit) => Values::Any(microseconds(array, *unit, name, Value::Duration)?),
         DataType::List(_)
         | DataType::LargeList(_)
         | DataType::FixedSizeList(..)
@@ -120,16 +122,35 @@ fn of_array(array: &ArrayRef, name: &str, depth: usize) -> Result<Series> {
                 (0..array.len()).map(|row| nested(array, row, name, depth)).collect::<Result<_>>();
             Values::Any(nested?)
         }
-        DataType::Timestamp(_, None) => {
-            let what = format!("column `{name}` holds times without a time zone");
-            return Err(refused(format!("{what}\nhint: give them a time zone, such as UTC")));
-        }
         other => {
             let what = format!("column `{name}` is of the Arrow type {other}");
             return Err(refused(format!("{what}\nhint: cast it to numbers or text")));
         }
     };
     Ok(Series { values, valid })
+}
+
+/// Times or durations of a unit as values. Nanoseconds are rounded down.
+fn microseconds(
+    array: &ArrayRef,
+    unit: TimeUnit,
+    name: &str,
+    make: fn(i64) -> Value,
+) -> Result<Vec<Value>> {
+    let counts = cast(array, &DataType::Int64)?;
+    let value = |(row, count): (usize, Option<i64>)| {
+        let Some(count) = count else { return Ok(Value::Null) };
+        let us = match unit {
+            TimeUnit::Second => count.checked_mul(1_000_000),
+            TimeUnit::Millisecond => count.checked_mul(1000),
+            TimeUnit::Microsecond => Some(count),
+            TimeUnit::Nanosecond => Some(count.div_euclid(1000)),
+        };
+        let what =
+            || refused(format!("column `{name}`, row {row}: microseconds need over 64 bits"));
+        us.map(make).ok_or_else(what)
+    };
+    counts.as_primitive::<Int64Type>().iter().enumerate().map(value).collect()
 }
 
 fn json(text: &str, name: &str, row: usize) -> Result<Value> {

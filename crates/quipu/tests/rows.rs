@@ -127,10 +127,10 @@ fn a_graph_gets_both_directions_and_counters_their_numbers() {
 #[test]
 fn what_is_exported_is_imported_as_it_was() {
     let db = memory();
-    let spec = "{a: Int, b: String => c: Bool, d: Float?, e: Bytes, f: [Int], g: Json, h: Uuid, i: <F32; 2>, j: Any?}";
-    let rows = "?[a, b, c, d, e, f, g, h, i, j] <- [
-        [1, 'x', true, null, decode_base64('AAE='), [1, 2], {'k': [null]}, '00112233-4455-6677-8899-aabbccddeeff', [1, 2], null],
-        [-5, \"a\\u0000\", false, 1.5, decode_base64(''), [], 3, '00112233-4455-6677-8899-aabbccddee00', [0, 0.5], [1, 'z']]]";
+    let spec = "{a: Int, b: String => c: Bool, d: Float?, e: Bytes, f: [Int], g: Json, h: Uuid, i: <F32; 2>, j: Any?, k: Date, l: Timestamp?, m: Duration}";
+    let rows = "?[a, b, c, d, e, f, g, h, i, j, k, l, m] <- [
+        [1, 'x', true, null, decode_base64('AAE='), [1, 2], {'k': [null]}, '00112233-4455-6677-8899-aabbccddeeff', [1, 2], null, '2026-01-31', null, 'PT1S'],
+        [-5, \"a\\u0000\", false, 1.5, decode_base64(''), [], 3, '00112233-4455-6677-8899-aabbccddee00', [0, 0.5], [1, 'z'], '-0001-01-31', '2026-01-31T12:00:00+01:00', '-P1D']]";
     run(&db, &format!("{rows} :create r {spec}"));
     run(&db, ":create h {k: Int, at: Validity => v: Int}");
     run(&db, "?[k, at, v] <- [[1, [5, true], 7], [1, [9, false], 7]] :put h {k, at => v}");

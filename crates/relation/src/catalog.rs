@@ -414,6 +414,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn definitions_with_dates_are_refused_by_their_version_and_others_are_not() {
+        for (of, version) in [
+            (Type::Timestamp, 2),
+            (Type::List(Box::new(Type::Tuple(vec![Type::Int, Type::Date])), None), 2),
+            (Type::Nullable(Box::new(Type::Duration)), 2),
+            (Type::List(Box::new(Type::Validity), None), 1),
+        ] {
+            let keys = vec![KeyColumn::new("k", Type::Int)];
+            let values = vec![ValueColumn::new("v", of)];
+            let schema = Schema { name: "r".into(), keys, values };
+            assert_eq!(Definition::Relation(schema.clone()).encode()[0], version);
+            let catalog = catalog();
+            let id = catalog.create(&schema).unwrap();
+            assert_eq!(catalog.find("r").unwrap(), Some(Entry::Relation(schema, id)));
+        }
+    }
+
     /// Renames in a transaction that does nothing else.
     fn rename(catalog: &Catalog, pairs: &[(&str, &str)]) -> Result<()> {
         let pairs: Vec<_> = pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();

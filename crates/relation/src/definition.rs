@@ -24,8 +24,12 @@ use model::{Type, VectorKind};
 use store::{Error, ErrorKind, KeyspaceInfo, Result};
 use unicode_ident::{is_xid_continue, is_xid_start};
 
-/// Format version. Only this version is written and read.
+/// Format version.
 const VERSION: u8 = 1;
+
+/// Format version of relations with dates, timestamps or durations: programs that do not know these
+/// types refuse it by its number.
+const VERSION_TEMPORAL: u8 = 2;
 
 /// Kind of a relation whose columns have defaults.
 const WITH_DEFAULTS: u8 = 7;
@@ -82,7 +86,8 @@ impl Definition {
         match self {
             Self::Relation(schema) => {
                 let has_defaults = schema.defaults().any(|default| default.is_some());
-                let mut out = vec![VERSION, if has_defaults { WITH_DEFAULTS } else { 0 }];
+                let version = if has_new_types(schema) { VERSION_TEMPORAL } else { VERSION };
+                let mut out = vec![version, if has_defaults { WITH_DEFAULTS } else { 0 }];
                 put_schema(schema, &mut out);
                 if has_defaults {
                     for default in schema.defaults() {
@@ -128,8 +133,9 @@ impl Definition {
             )
         };
         let (&version, rest) = info.definition.split_first().ok_or_else(|| wrong("is empty"))?;
-        if version != VERSION {
-            return Err(wrong(&format!("has version {version}, this program reads {VERSION}")));
+        if !(VERSION..=VERSION_TEMPORAL).contains(&version) {
+            let what = format!("has version {version}, this program reads {VERSION_TEMPORAL}");
+            return Err(wrong(&what));
         }
         if let Some((&kind @ (0 | WITH_DEFAULTS), body)) = rest.split_first() {
             let schema = take_schema(&info.name, body, kind == WITH_DEFAULTS);
@@ -194,6 +200,20 @@ fn vertex_of(number: u8) -> Option<VertexType> {
         1 => Some(VertexType::I64),
         2 => Some(VertexType::Str),
         _ => None,
+    }
+}
+
+/// Whether a column has a type that programs of [`VERSION`] do not know.
+fn has_new_types(schema: &Schema) -> bool {
+    let keys = schema.keys.iter().map(|column| &column.column_type);
+    keys.chain(schema.values.iter().map(|column| &column.column_type)).any(is_new)
+}
+
+fn is_new(of: &Type) -> bool {
+    match of {
+        Type::List(inner, _) | Type::Nullable(inner) => is_new(inner),
+        Type::Tuple(types) => types.iter().any(is_new),
+        of => of.is_temporal(),
     }
 }
 
@@ -277,6 +297,9 @@ fn put_type(of: &Type, out: &mut Vec<u8>) {
         Type::Vector(VectorKind::F32, _) => 13,
         Type::Vector(VectorKind::F64, _) => 14,
         Type::Nullable(_) => 15,
+        Type::Date => 16,
+        Type::Timestamp => 17,
+        Type::Duration => 18,
     };
     out.push(tag);
     match of {
@@ -325,6 +348,9 @@ fn take_type(bytes: &mut &[u8], depth: usize) -> Option<Type> {
         13 => Type::Vector(VectorKind::F32, varint::take(bytes)?),
         14 => Type::Vector(VectorKind::F64, varint::take(bytes)?),
         15 => Type::Nullable(inner(bytes)?),
+        16 => Type::Date,
+        17 => Type::Timestamp,
+        18 => Type::Duration,
         _ => return None,
     })
 }

@@ -202,7 +202,14 @@ fn of_words(of: &Type, words: Vec<u64>, valid: Validity) -> Option<Series> {
                 .map(|word| (word <= 1).then_some(word == 1))
                 .collect::<Option<_>>()?,
         ),
-        _ => return None,
+        _ => {
+            let value = |(row, word)| match valid.is_valid(row) {
+                true => model::value_of_word(of, word),
+                false => Some(Value::Null),
+            };
+            let values: Option<_> = words.into_iter().enumerate().map(value).collect();
+            return Some(Values::Any(values?).into());
+        }
     };
     Some(Series { values, valid })
 }

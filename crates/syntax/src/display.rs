@@ -218,6 +218,9 @@ fn literal(f: &mut Formatter<'_>, value: &Value) -> Result {
         Value::Vector(Vector::F32(_)) => write!(f, "vec({value})"),
         Value::Vector(Vector::F64(_)) => write!(f, "vec({value}, \"F64\")"),
         Value::Uuid(_) => write!(f, "to_uuid(\"{value}\")"),
+        Value::Date(_) => write!(f, "to_date(\"{value}\")"),
+        Value::Timestamp(_) => write!(f, "to_timestamp(\"{value}\")"),
+        Value::Duration(_) => write!(f, "to_duration(\"{value}\")"),
         Value::Json(json) => write!(f, "parse_json({})", Value::Str(json.as_str().to_owned())),
         Value::Validity(Validity { timestamp_us, assert }) => {
             write!(f, "validity({timestamp_us}, {assert})")

@@ -7,7 +7,7 @@ use crate::diagnostic::closest;
 use crate::lexer::Kind;
 use crate::parser::{Parse, Parser};
 
-const TYPES: [(&str, Type); 10] = [
+const TYPES: [(&str, Type); 13] = [
     ("Any", Type::Any),
     ("Bool", Type::Bool),
     ("Int", Type::Int),
@@ -18,6 +18,9 @@ const TYPES: [(&str, Type); 10] = [
     ("Uuid", Type::Uuid),
     ("Json", Type::Json),
     ("Validity", Type::Validity),
+    ("Date", Type::Date),
+    ("Timestamp", Type::Timestamp),
+    ("Duration", Type::Duration),
 ];
 
 impl Parser<'_> {

@@ -133,6 +133,9 @@ fn equal(of: &Type, value: &Value) -> Option<(u64, u64)> {
             let is_fitting = is_number && matches!(value, Value::Bool(_)) == (*of == Type::Bool);
             is_fitting.then(|| bound_word(of, value, false).zip(bound_word(of, value, true)))?
         }
+        (Type::Date | Type::Timestamp | Type::Duration, _) => {
+            model::word_of_value(of, value).map(|word| (word, word))
+        }
         _ => None,
     }
 }

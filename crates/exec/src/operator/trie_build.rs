@@ -24,7 +24,7 @@ use crate::storage::access_path::StoredPath;
 use crate::storage::relation_source::Readable;
 use crate::trie::cache::CachedTries;
 use crate::trie::{ROWS_MAX, Trie};
-use crate::value::cell::{Cell, Interner};
+use crate::value::cell::{Cell, Interner, fits_cells};
 use crate::value::columns::Columns;
 use base::{KeyShape, SeqNo};
 use model::Type;
@@ -343,7 +343,7 @@ impl ExecContext<'_> {
 
 /// Whether values of a type often fit a word; of strings, the short ones do.
 fn may_be_words(of: &Type) -> bool {
-    of.without_null().is_word() || is_text(of)
+    fits_cells(of.without_null()) || is_text(of)
 }
 
 fn is_text(of: &Type) -> bool {

@@ -10,7 +10,8 @@
 //!    and what has no loop here (nulls in sums, other kinds of values) is added as cells.
 
 use crate::error::Result;
-use crate::sink::groups::{GroupedCells, Groups, States, Sum};
+use crate::sink::groups::{GroupedCells, Groups, States};
+use crate::sink::sum::Sum;
 use crate::value::cell::{Cell, Interner};
 use crate::vector::column::{Texts, TypedColumn, Values};
 use crate::vector::evaluate::TypedRows;

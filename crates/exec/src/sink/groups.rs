@@ -8,6 +8,7 @@
 use crate::error::{Error, Result};
 use crate::expr::one_nan;
 use crate::limits::Check;
+use crate::sink::sum::Sum;
 use crate::sink::unique_values::UniqueValues;
 use crate::table::Table;
 use crate::value::cell::{Cell, Interner, bytes_of, small_range, small_sum};
@@ -104,15 +105,6 @@ impl Grown {
         }
         is_much
     }
-}
-
-/// A sum, with integers exact and floats separate.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Sum {
-    ints: i128,
-    pub floats: f64,
-    pub has_floats: bool,
-    pub rows: u64,
 }
 
 impl Groups {
@@ -525,13 +517,11 @@ impl States {
                 counts.into_iter().map(cell).collect::<Result<_>>()?
             }
             Self::Sum(sums) => {
-                sums.iter().map(|sum| interner.float(one_nan(sum.whole()))).collect()
+                sums.iter().map(|sum| sum.total(interner, span)).collect::<Result<_>>()?
             }
-            Self::Mean(sums) => sums
-                .iter()
-                .map(|sum| function::mean(sum.ints, sum.floats, sum.rows))
-                .map(|mean| interner.float(one_nan(mean)))
-                .collect(),
+            Self::Mean(sums) => {
+                sums.iter().map(|sum| sum.mean(interner, span)).collect::<Result<_>>()?
+            }
             Self::Least(cells) | Self::Greatest(cells) => cells,
             Self::Unique(unique) => unique.counts().into_iter().map(|n| interner.int(n)).collect(),
             Self::Other { states, .. } => {
@@ -553,58 +543,6 @@ impl States {
     }
 }
 
-impl Sum {
-    #[inline]
-    fn add(
-        &mut self,
-        cell: Cell,
-        weight: u64,
-        interner: &Interner,
-        of: &str,
-        span: Span,
-    ) -> Result<()> {
-        self.rows = self.rows.saturating_add(weight);
-        match cell.as_small_int() {
-            Some(int) => self.add_ints(i128::from(int), weight, of, span),
-            None => match number(cell, interner, of, span)? {
-                Number::Int(int) => self.add_ints(int, weight, of, span),
-                Number::Float(float) => {
-                    self.floats += float * weight as f64;
-                    self.has_floats = true;
-                    Ok(())
-                }
-            },
-        }
-    }
-
-    #[inline]
-    pub(super) fn add_ints(&mut self, int: i128, weight: u64, of: &str, span: Span) -> Result<()> {
-        // A checked product of 128 bits is a function call.
-        let more = if weight == 1 { Some(int) } else { int.checked_mul(i128::from(weight)) };
-        match more.and_then(|more| self.ints.checked_add(more)) {
-            Some(ints) => {
-                self.ints = ints;
-                Ok(())
-            }
-            None => Err(Error::value(format!("{of}: the sum leaves the range of 128 bits"), span)),
-        }
-    }
-
-    fn join(&mut self, other: Self, of: &str, span: Span) -> Result<()> {
-        self.rows = self.rows.saturating_add(other.rows);
-        if other.has_floats {
-            self.floats += other.floats;
-            self.has_floats = true;
-        }
-        self.add_ints(other.ints, 1, of, span)
-    }
-
-    fn whole(&self) -> f64 {
-        let whole = self.ints as f64;
-        if self.has_floats { whole + self.floats } else { whole }
-    }
-}
-
 /// Replaces the best cell by a better one; nulls never win.
 #[inline]
 fn keep_better(best: &mut Cell, cell: Cell, interner: &Interner, better: Ordering) {
@@ -614,26 +552,4 @@ fn keep_better(best: &mut Cell, cell: Cell, interner: &Interner, better: Orderin
     {
         *best = cell;
     }
-}
-
-enum Number {
-    Int(i128),
-    Float(f64),
-}
-
-fn number(cell: Cell, interner: &Interner, of: &str, span: Span) -> Result<Number> {
-    interner.with(cell, |value| match *value {
-        Value::Int(int) => Ok(Number::Int(i128::from(int))),
-        Value::Id(id) => Ok(Number::Int(i128::from(id))),
-        Value::Float(float) => Ok(Number::Float(float)),
-        ref other => Err(not_a_number(other, of, span)),
-    })
-}
-
-fn not_a_number(value: &Value, of: &str, span: Span) -> Error {
-    let found = match value {
-        Value::Null => "null".to_owned(),
-        other => format!("{} ({other})", other.kind()),
-    };
-    Error::value(format!("{of}: expected numbers, found {found}"), span)
 }

@@ -12,6 +12,7 @@ pub(crate) mod list;
 pub(crate) mod meet;
 pub(crate) mod set;
 pub(crate) mod stream;
+mod sum;
 pub mod top_k;
 pub(crate) mod unique_values;
 

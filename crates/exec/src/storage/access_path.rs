@@ -7,7 +7,7 @@
 
 use crate::batch_size::CHUNK_ROWS;
 use crate::storage::decode::Picked;
-use crate::value::cell::{Cell, Interner};
+use crate::value::cell::{Cell, Interner, fits_cells};
 use crate::value::columns::Columns;
 use base::{
     Batch, BlockFilter, Key, KeyRange, KeyRef, KeyShape, Keys, KeyspaceId, Projection, Shape,
@@ -71,7 +71,7 @@ impl StoredPath {
     /// Whether values of a column may need interning, because they do not always fit a word.
     pub(crate) fn is_costly(&self, column: usize) -> bool {
         let place = self.columns.iter().position(|own| *own == column);
-        place.is_some_and(|place| !self.column_type(place).without_null().is_word())
+        place.is_some_and(|place| !fits_cells(self.column_type(place).without_null()))
     }
 
     pub(crate) fn keys(&self) -> usize {
@@ -630,6 +630,7 @@ pub(crate) fn bound_word(of: &Type, value: &Value, up: bool) -> Option<u64> {
             };
             Some(word)
         }
+        (Type::Date | Type::Timestamp | Type::Duration, _) => model::word_of_value(of, value),
         (Type::Float, _) => {
             let float = number(value)?;
             // Integers above 2^53 are rounded; the neighboring floats are on the safe side, also

@@ -228,7 +228,10 @@ impl StoredPath {
             },
             Type::Float => interner.float(word_to_float(word)),
             Type::Bool if word <= 1 => Cell::bool(word == 1),
-            _ => return Err(self.wrong("not a word of its type")),
+            _ => match model::value_of_word(of, word) {
+                Some(value) if of.is_temporal() => interner.take(value),
+                _ => return Err(self.wrong("not a word of its type")),
+            },
         })
     }
 

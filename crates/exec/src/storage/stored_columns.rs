@@ -3,7 +3,7 @@
 use crate::error::Result as ExecResult;
 use crate::expr::Made;
 use crate::storage::access_path::StoredPath;
-use crate::value::cell::Cell;
+use crate::value::cell::{Cell, fits_cells};
 use crate::vector::column::{Texts, TypedColumn, Values};
 use crate::vector::selection::Selection;
 use base::{Batch, BytesColumn, Column, KeyShape, Keys, Validity, word_to_float, word_to_int};
@@ -33,12 +33,12 @@ impl StoredPath {
         match place.checked_sub(self.keys()) {
             None => {
                 let of = self.schema.keys[place].column_type.without_null();
-                of.is_word() && !(*of == Type::Id && self.shape.key == KeyShape::Bytes)
+                fits_cells(of) && !(*of == Type::Id && self.shape.key == KeyShape::Bytes)
                     || *of == Type::String
             }
             Some(value) => {
                 let of = &self.schema.values[value];
-                let is_typed = of.column_type.is_word() || of.column_type == Type::String;
+                let is_typed = fits_cells(&of.column_type) || of.column_type == Type::String;
                 is_typed && of.merge.is_none() && self.kept_elsewhere != Some(value)
             }
         }
@@ -51,7 +51,10 @@ impl StoredPath {
             Type::Id => Made::of(Value::id(word)),
             Type::Float => Made::of(Value::Float(word_to_float(word))),
             Type::Bool if word <= 1 => Made::Cell(Cell::bool(word == 1)),
-            _ => return Err(self.wrong("not a word of its type")),
+            _ => match model::value_of_word(of, word) {
+                Some(value) if of.is_temporal() => Made::of(value),
+                _ => return Err(self.wrong("not a word of its type")),
+            },
         })
     }
 

@@ -36,7 +36,7 @@ pub use interner::Interner;
 pub(crate) use interner::{EachCell, Mark, Sought};
 
 pub use function::bytes_of;
-use model::{Value, Vector};
+use model::{Type, Value, Vector};
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
@@ -178,6 +178,11 @@ pub(crate) fn inline(value: &Value) -> Option<Cell> {
     }
 }
 
+/// Whether most values of a type need no interning. Dates, times and durations do.
+pub(crate) fn fits_cells(of: &Type) -> bool {
+    of.is_word() && !of.is_temporal()
+}
+
 /// The order of two cells of one kind that hold their values.
 #[inline]
 fn compare_words(a: Cell, b: Cell) -> Option<Ordering> {
@@ -242,5 +247,7 @@ fn hash_value(value: &Value, state: &mut impl Hasher) {
         }
         Value::Json(value) => value.hash(state),
         Value::Validity(value) => value.hash(state),
+        Value::Date(days) => days.hash(state),
+        Value::Timestamp(us) | Value::Duration(us) => us.hash(state),
     }
 }

@@ -1,4 +1,5 @@
-//! sum, mean, product, variance and std_dev. The results are floats.
+//! sum, mean, product, variance and std_dev. The results are floats;
+//! sums and means of durations are durations.
 //!
 //! Integers are added and multiplied exactly, and converted to a float once, at the end: the sum of
 //! `2^53`, `1` and `-2^53` is 1.
@@ -6,6 +7,7 @@
 use super::Accumulate;
 use crate::Failure;
 use crate::call::{Call, Number};
+use crate::temporal::rounded_div;
 use model::Value;
 
 fn number(name: &'static str, value: &Value) -> Result<Number, Failure> {
@@ -31,11 +33,13 @@ pub(super) struct Sum {
     ints: i128,
     floats: f64,
     count: u64,
+    /// How many of the values are durations.
+    durations: u64,
 }
 
 impl Sum {
     pub(super) fn total() -> Self {
-        Self { name: "sum", ints: 0, floats: 0.0, count: 0 }
+        Self { name: "sum", ints: 0, floats: 0.0, count: 0, durations: 0 }
     }
 
     pub(super) fn mean() -> Self {
@@ -45,6 +49,12 @@ impl Sum {
 
 impl Accumulate for Sum {
     fn add(&mut self, value: &Value) -> Result<(), Failure> {
+        if let Value::Duration(us) = value {
+            self.ints += i128::from(*us);
+            self.count += 1;
+            self.durations += 1;
+            return Ok(());
+        }
         match number(self.name, value)? {
             // Cannot overflow: that would take 2^63 numbers of 64 bits.
             Number::Int(int) => self.ints += int,
@@ -56,6 +66,18 @@ impl Accumulate for Sum {
 
     /// Without rows the sum is 0 and the mean NaN.
     fn finish(&mut self) -> Result<Value, Failure> {
+        let call = Call::new(self.name, &[]);
+        if self.durations > 0 {
+            if self.durations < self.count {
+                return Err(call.fail("expected numbers or durations, not both"));
+            }
+            let us = match self.name {
+                "mean" => rounded_div(self.ints, self.count),
+                _ => self.ints,
+            };
+            let us = i64::try_from(us).map(Value::Duration);
+            return us.map_err(|_| call.fail("the sum does not fit a Duration"));
+        }
         Ok(Value::Float(match self.name {
             "mean" => mean(self.ints, self.floats, self.count),
             _ => self.ints as f64 + self.floats,

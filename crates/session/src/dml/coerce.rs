@@ -38,7 +38,8 @@ fn validity(value: &Value, ambient: &dyn function::FunctionContext) -> Result<Op
             [Value::Int(timestamp_us), Value::Bool(assert)] => make(*timestamp_us, *assert),
             _ => Ok(None),
         },
-        Value::Int(timestamp_us) => make(*timestamp_us, true),
+        Value::Int(timestamp_us) | Value::Timestamp(timestamp_us) => make(*timestamp_us, true),
+        Value::Date(days) => make(i64::from(*days) * model::calendar::DAY_US, true),
         _ => Ok(None),
     }
 }

@@ -648,6 +648,9 @@ fn filler(of: &Type) -> Value {
         Type::List(item, len) => Value::List(vec![filler(item); len.unwrap_or(0) as usize]),
         Type::Tuple(types) => Value::List(types.iter().map(filler).collect()),
         Type::Vector(_, len) => Value::List(vec![Value::Int(0); *len as usize]),
+        Type::Date => Value::Date(0),
+        Type::Timestamp => Value::Timestamp(0),
+        Type::Duration => Value::Duration(0),
         Type::Nullable(_) => Value::Null,
     }
 }

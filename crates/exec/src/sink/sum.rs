@@ -1,0 +1,138 @@
+//! Sums and means of numbers, and of durations.
+
+use crate::error::{Error, Result};
+use crate::expr::one_nan;
+use crate::value::cell::{Cell, Interner};
+use model::Value;
+use syntax::Span;
+
+/// A sum, with integers exact and floats separate. Durations are added as their microseconds.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sum {
+    ints: i128,
+    pub floats: f64,
+    pub has_floats: bool,
+    pub rows: u64,
+    /// How many of the rows are durations.
+    durations: u64,
+}
+
+impl Sum {
+    #[inline]
+    pub(super) fn add(
+        &mut self,
+        cell: Cell,
+        weight: u64,
+        interner: &Interner,
+        of: &str,
+        span: Span,
+    ) -> Result<()> {
+        self.rows = self.rows.saturating_add(weight);
+        match cell.as_small_int() {
+            Some(int) => self.add_ints(i128::from(int), weight, of, span),
+            None => match number(cell, interner, of, span)? {
+                Number::Int(int) => self.add_ints(int, weight, of, span),
+                Number::Float(float) => {
+                    self.floats += float * weight as f64;
+                    self.has_floats = true;
+                    Ok(())
+                }
+                Number::Duration(us) => {
+                    self.durations = self.durations.saturating_add(weight);
+                    self.add_ints(us, weight, of, span)
+                }
+            },
+        }
+    }
+
+    #[inline]
+    pub(super) fn add_ints(&mut self, int: i128, weight: u64, of: &str, span: Span) -> Result<()> {
+        // A checked product of 128 bits is a function call.
+        let more = if weight == 1 { Some(int) } else { int.checked_mul(i128::from(weight)) };
+        match more.and_then(|more| self.ints.checked_add(more)) {
+            Some(ints) => {
+                self.ints = ints;
+                Ok(())
+            }
+            None => Err(Error::value(format!("{of}: the sum leaves the range of 128 bits"), span)),
+        }
+    }
+
+    pub(super) fn join(&mut self, other: Self, of: &str, span: Span) -> Result<()> {
+        self.rows = self.rows.saturating_add(other.rows);
+        self.durations = self.durations.saturating_add(other.durations);
+        if other.has_floats {
+            self.floats += other.floats;
+            self.has_floats = true;
+        }
+        self.add_ints(other.ints, 1, of, span)
+    }
+
+    fn whole(&self) -> f64 {
+        let whole = self.ints as f64;
+        if self.has_floats { whole + self.floats } else { whole }
+    }
+
+    /// The cell of the sum.
+    ///
+    /// # Errors
+    /// Numbers beside durations, or a sum of durations that is too long.
+    pub(super) fn total(&self, interner: &Interner, span: Span) -> Result<Cell> {
+        match self.are_durations("sum", span)? {
+            true => duration(self.ints, "sum", interner, span),
+            false => Ok(interner.float(one_nan(self.whole()))),
+        }
+    }
+
+    /// The cell of the mean.
+    ///
+    /// # Errors
+    /// As [`Sum::total`].
+    pub(super) fn mean(&self, interner: &Interner, span: Span) -> Result<Cell> {
+        match self.are_durations("mean", span)? {
+            true => duration(function::rounded_div(self.ints, self.rows), "mean", interner, span),
+            false => Ok(interner.float(one_nan(function::mean(self.ints, self.floats, self.rows)))),
+        }
+    }
+
+    fn are_durations(&self, of: &str, span: Span) -> Result<bool> {
+        if self.durations > 0 && self.durations < self.rows {
+            return Err(Error::value(
+                format!("{of}: expected numbers or durations, not both"),
+                span,
+            ));
+        }
+        Ok(self.durations > 0)
+    }
+}
+
+fn duration(us: i128, of: &str, interner: &Interner, span: Span) -> Result<Cell> {
+    match i64::try_from(us) {
+        Ok(us) => Ok(interner.take(Value::Duration(us))),
+        Err(_) => Err(Error::value(format!("{of}: the sum does not fit a Duration"), span)),
+    }
+}
+
+enum Number {
+    Int(i128),
+    Float(f64),
+    Duration(i128),
+}
+
+fn number(cell: Cell, interner: &Interner, of: &str, span: Span) -> Result<Number> {
+    interner.with(cell, |value| match *value {
+        Value::Int(int) => Ok(Number::Int(i128::from(int))),
+        Value::Id(id) => Ok(Number::Int(i128::from(id))),
+        Value::Float(float) => Ok(Number::Float(float)),
+        Value::Duration(us) => Ok(Number::Duration(i128::from(us))),
+        ref other => Err(not_a_number(other, of, span)),
+    })
+}
+
+fn not_a_number(value: &Value, of: &str, span: Span) -> Error {
+    let found = match value {
+        Value::Null => "null".to_owned(),
+        other => format!("{} ({other})", other.kind()),
+    };
+    Error::value(format!("{of}: expected numbers, found {found}"), span)
+}
