@@ -1870,8 +1870,8 @@ class Result:
 
     Rows contain plain Python values: ``None``, ``bool``, ``int``, ``float``, ``str``, ``bytes``,
     ``list`` (for vectors too), ``UUID``, ``date``, ``datetime`` in UTC, ``timedelta``, the output of
-    :func:`json.loads` for Json, and ``(microseconds, asserted)`` for a Validity. They are those of the snapshot at which the script
-    ran.
+    :func:`json.loads` for Json, and ``(microseconds, asserted)`` for a Validity. They are those of
+    the snapshot at which the script ran.
 
     It has Arrow's PyCapsule interface, which pyarrow, Polars, pandas, DuckDB and others accept. The
     type of a column follows from its values:

@@ -11,7 +11,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-
 import quipu
 
 DAY = dt.date(2026, 1, 31)

@@ -31,8 +31,8 @@ pub fn date_of_days(days: i64) -> (i64, u8, u8) {
     let day = day - (365 * year + year / 4 - year / 100);
     let month = (5 * day + 2) / 153;
     let day_of_month = day - (153 * month + 2) / 5 + 1;
-    let (month, carried) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    (era * 400 + year + carried, month as u8, day_of_month as u8)
+    let (month, next_year) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    (era * 400 + year + next_year, month as u8, day_of_month as u8)
 }
 
 /// Days since 1970-01-01; `None` if there is no such date, or the result does not fit.
@@ -70,9 +70,10 @@ pub fn parse_date(text: &str) -> Option<i32> {
 #[must_use]
 pub fn parse_timestamp(text: &str) -> Option<i64> {
     let mut reader = Reader(text.as_bytes());
-    let midnight = i64::from(reader.date()?).checked_mul(DAY_US)?;
+    // The midnight before the first instant does not fit 64 bits.
+    let midnight = i128::from(reader.date()?) * i128::from(DAY_US);
     if reader.0.is_empty() {
-        return Some(midnight);
+        return i64::try_from(midnight).ok();
     }
     if !(reader.eat(b'T') || reader.eat(b't') || reader.eat(b' ')) {
         return None;
@@ -94,7 +95,7 @@ pub fn parse_timestamp(text: &str) -> Option<i64> {
         }
         _ => return None,
     };
-    midnight.checked_add(time - offset)
+    i64::try_from(midnight + i128::from(time - offset)).ok()
 }
 
 /// Parses a duration in ISO 8601, such as `P1DT2H30M0.5S` or `-PT1S`: weeks, days of 24 hours,
@@ -139,7 +140,7 @@ impl Reader<'_> {
         digits.iter().all(u8::is_ascii_digit).then(|| number(digits))
     }
 
-    /// The digits at the begin.
+    /// The leading digits.
     fn run(&mut self) -> &[u8] {
         let count = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (digits, rest) = self.0.split_at(count);
@@ -171,7 +172,7 @@ impl Reader<'_> {
         is_time.then_some(((hour * 60 + minute) * 60 + second) * SECOND_US + fraction)
     }
 
-    /// Microseconds of the digits after a point, of which there must be one.
+    /// Microseconds of the digits after a point; there must be at least one.
     fn fraction(&mut self) -> Option<i64> {
         let digits = self.run();
         let first = digits.get(..6).unwrap_or(digits);
@@ -329,7 +330,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(days in any::<i32>(), us in any::<i64>()) {
+        fn what_is_written_is_read(
+            days in prop_oneof![Just(i32::MIN), Just(i32::MAX), any::<i32>()],
+            us in prop_oneof![Just(i64::MIN), Just(i64::MAX), any::<i64>()],
+        ) {
             let read = |of: Type, value: Value| of.coerce(Value::Str(value.to_string()));
             let date = Value::Date(days);
             prop_assert_eq!(read(Type::Date, date.clone()), Ok(date));

@@ -39,7 +39,7 @@ pub(crate) fn time_of(value: &Value, ambient: &dyn FunctionContext) -> Result<i6
         Value::Int(us) => Ok(*us),
         Value::Validity(validity) => Ok(validity.timestamp_us),
         Value::Timestamp(us) => Ok(*us),
-        Value::Date(days) => Ok(i64::from(*days) * model::calendar::DAY_US),
+        Value::Date(days) => Ok(i64::from(*days).saturating_mul(model::calendar::DAY_US)),
         Value::Str(text) => match text.as_str() {
             "NOW" => Ok(ambient.statement_time_us()),
             "END" => Ok(i64::MAX),

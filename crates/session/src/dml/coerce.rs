@@ -39,7 +39,10 @@ fn validity(value: &Value, ambient: &dyn function::FunctionContext) -> Result<Op
             _ => Ok(None),
         },
         Value::Int(timestamp_us) | Value::Timestamp(timestamp_us) => make(*timestamp_us, true),
-        Value::Date(days) => make(i64::from(*days) * model::calendar::DAY_US, true),
+        Value::Date(days) => match i64::from(*days).checked_mul(model::calendar::DAY_US) {
+            Some(timestamp_us) => make(timestamp_us, true),
+            None => Ok(None),
+        },
         _ => Ok(None),
     }
 }
