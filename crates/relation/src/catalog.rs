@@ -419,7 +419,7 @@ mod tests {
         for (of, version) in [
             (Type::Timestamp, 2),
             (Type::List(Box::new(Type::Tuple(vec![Type::Int, Type::Date])), None), 2),
-            (Type::Nullable(Box::new(Type::Duration)), 2),
+            (Type::List(Box::new(Type::Nullable(Box::new(Type::Duration))), None), 2),
             (Type::List(Box::new(Type::Validity), None), 1),
         ] {
             let keys = vec![KeyColumn::new("k", Type::Int)];
