@@ -39,8 +39,9 @@
 //! 2. `limits`, `workers`: how a caller stops it; the threads that the caller lends.
 //! 3. `csr`: the graph.
 //! 4. `dijkstra_search`, `testing`: a search that several algorithms share; graphs of tests.
-//! 5. `clustering`, `components`, `degree`, `label_propagation`, `pagerank`, `random_walk`,
-//!    `strong_components`, `top_sort`, `traverse`: algorithms of their own.
+//! 5. `clustering`, `component_order`, `components`, `dag`, `degree`, `label_propagation`,
+//!    `pagerank`, `random_walk`, `strong_components`, `top_sort`, `traverse`, `weak_components`:
+//!    algorithms of their own.
 //! 6. `betweenness`, `closeness`, `dijkstra`, `distances`, `louvain`, `paths`,
 //!    `spanning_forest`: those above a search or components.
 //! 7. `astar`, `k_shortest_paths`, `spanning_tree`: those above another algorithm.
@@ -49,8 +50,10 @@ pub mod astar;
 pub mod betweenness;
 pub mod closeness;
 pub mod clustering;
+pub mod component_order;
 pub mod components;
 pub mod csr;
+pub mod dag;
 pub mod degree;
 pub mod dijkstra;
 pub mod distances;
@@ -66,6 +69,7 @@ pub mod spanning_tree;
 pub mod strong_components;
 pub mod top_sort;
 pub mod traverse;
+pub mod weak_components;
 pub mod workers;
 
 mod dijkstra_search;

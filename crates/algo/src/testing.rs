@@ -1,9 +1,49 @@
 //! Small graphs for the tests, and simple models to compare with.
 
+#![expect(clippy::disallowed_methods, reason = "tests bring threads of their own")]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use proptest::prelude::*;
 
 use crate::csr::Csr;
 use crate::limits::Limits;
+use crate::workers::Workers;
+
+/// This many threads of the operating system. Each takes the next part when it is free, so parts
+/// end in a different order at each call.
+pub(crate) struct Threads(pub(crate) usize);
+
+impl Workers for Threads {
+    fn threads(&self) -> usize {
+        self.0
+    }
+
+    fn each(&self, parts: usize, part: &(dyn Fn(usize) + Sync)) {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let parts_left = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&i| i < parts);
+            std::iter::from_fn(parts_left).for_each(part);
+        };
+        std::thread::scope(|scope| (0..self.0).for_each(|_| drop(scope.spawn(work))));
+    }
+}
+
+/// A graph with random edges of which half begin at one of a few vertices, the same for the same
+/// seed.
+pub(crate) fn random_graph(vertices: u32, edges: usize, seed: u64) -> Csr {
+    let mut state = seed;
+    let mut random = |below: u32| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) % u64::from(below)) as u32
+    };
+    let sources: Vec<u32> = (0..edges)
+        .map(|i| if i % 2 == 0 { random(vertices) } else { random(vertices.div_ceil(50)) })
+        .collect();
+    let targets: Vec<u32> = (0..edges).map(|_| random(vertices)).collect();
+    Csr::from_edges(vertices as usize, &sources, &targets, None, &go).unwrap()
+}
 
 /// Limits that never stop an algorithm.
 pub(crate) fn go() -> bool {
