@@ -39,9 +39,9 @@
 //! 2. `limits`, `workers`: how a caller stops it; the threads that the caller lends.
 //! 3. `csr`: the graph.
 //! 4. `dijkstra_search`, `testing`: a search that several algorithms share; graphs of tests.
-//! 5. `clustering`, `component_order`, `components`, `dag`, `degree`, `label_propagation`,
-//!    `pagerank`, `random_walk`, `strong_components`, `top_sort`, `traverse`, `weak_components`:
-//!    algorithms of their own.
+//! 5. `clustering`, `component_order`, `components`, `cores`, `dag`, `degree`,
+//!    `label_propagation`, `pagerank`, `random_walk`, `strong_components`, `top_sort`, `traverse`,
+//!    `triangles`, `weak_components`: algorithms of their own.
 //! 6. `betweenness`, `closeness`, `dijkstra`, `distances`, `louvain`, `paths`,
 //!    `spanning_forest`: those above a search or components.
 //! 7. `astar`, `k_shortest_paths`, `spanning_tree`: those above another algorithm.
@@ -52,6 +52,7 @@ pub mod closeness;
 pub mod clustering;
 pub mod component_order;
 pub mod components;
+pub mod cores;
 pub mod csr;
 pub mod dag;
 pub mod degree;
@@ -69,6 +70,7 @@ pub mod spanning_tree;
 pub mod strong_components;
 pub mod top_sort;
 pub mod traverse;
+pub mod triangles;
 pub mod weak_components;
 pub mod workers;
 

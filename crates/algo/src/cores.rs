@@ -1,0 +1,163 @@
+//! Core numbers: how deep each vertex lies in the dense parts of an undirected graph.
+//!
+//! Batagelj and Zaveršnik, "An O(m) algorithm for cores decomposition of networks" (2003): vertices
+//! are removed in the order of their degrees, which one counting sort keeps up to date.
+
+use crate::csr::Csr;
+use crate::error::{Error, Stopped};
+use crate::limits::{Limits, STRIDE, Ticker};
+
+/// The core number of each vertex: the largest `k` such that the vertex belongs to a subgraph in
+/// which every vertex has at least `k` neighbors.
+///
+/// `both` is a symmetric graph. Parallel edges count separately, so the [`Csr::symmetric`] of a
+/// directed graph gives NetworkX's core numbers of directed graphs (degree is in plus out).
+///
+/// # Errors
+/// [`Error::SelfLoop`], [`Error::Stopped`].
+pub fn core_numbers(both: &Csr, limits: &dyn Limits) -> Result<Vec<u32>, Error> {
+    let ticker = &mut Ticker::new(limits)?;
+    check_no_self_loop(both, ticker)?;
+    let mut queue = Queue::new(both, ticker)?;
+    for i in 0..queue.order.len() {
+        let v = queue.order[i];
+        for part in both.neighbors(v).chunks(STRIDE) {
+            for &to in part {
+                if queue.degrees[to as usize] > queue.degrees[v as usize] {
+                    queue.lower(to);
+                }
+            }
+            ticker.tick(part.len())?;
+        }
+        ticker.tick(1)?;
+    }
+    Ok(queue.degrees)
+}
+
+/// # Errors
+/// [`Error::SelfLoop`], [`Error::Stopped`].
+pub(crate) fn check_no_self_loop(graph: &Csr, ticker: &mut Ticker<'_>) -> Result<(), Error> {
+    for vertex in 0..graph.vertices() {
+        if graph.neighbors(vertex).binary_search(&vertex).is_ok() {
+            return Err(Error::SelfLoop { vertex });
+        }
+        ticker.tick(1)?;
+    }
+    Ok(())
+}
+
+/// The vertices in the order of their degrees.
+///
+/// # Invariants
+/// 1. `order[places[v]] == v`.
+/// 2. Vertices of degree `d` or more that were not removed yet are at `starts[d]` and later.
+struct Queue {
+    degrees: Vec<u32>,
+    order: Vec<u32>,
+    places: Vec<u32>,
+    starts: Vec<u32>,
+}
+
+impl Queue {
+    fn new(both: &Csr, ticker: &mut Ticker<'_>) -> Result<Self, Stopped> {
+        // Parallel edges could exceed `u32`; a vertex has at most that many neighbors otherwise.
+        let degree = |v| u32::try_from(both.degree(v)).unwrap_or(u32::MAX - 1);
+        let degrees: Vec<u32> = (0..both.vertices()).map(degree).collect();
+        let most = degrees.iter().max().map_or(0, |&most| most as usize);
+        let mut starts = vec![0; most + 2];
+        for part in degrees.chunks(STRIDE) {
+            part.iter().for_each(|&degree| starts[degree as usize + 1] += 1);
+            ticker.tick(part.len())?;
+        }
+        for degree in 1..starts.len() {
+            starts[degree] += starts[degree - 1];
+        }
+        let mut next = starts.clone();
+        let mut order = vec![0; degrees.len()];
+        let mut places = vec![0; degrees.len()];
+        for (v, &degree) in (0..).zip(&degrees) {
+            let place = &mut next[degree as usize];
+            order[*place as usize] = v;
+            places[v as usize] = *place;
+            *place += 1;
+            ticker.tick(1)?;
+        }
+        Ok(Self { degrees, order, places, starts })
+    }
+
+    /// Moves `v` to the vertices whose degree is smaller by one: it changes places with the first
+    /// vertex of its own degree.
+    fn lower(&mut self, v: u32) {
+        let degree = &mut self.degrees[v as usize];
+        let first_place = &mut self.starts[*degree as usize];
+        let first = self.order[*first_place as usize];
+        let place = std::mem::replace(&mut self.places[v as usize], *first_place);
+        self.order[place as usize] = first;
+        self.places[first as usize] = place;
+        // After the assignment above: `v` may be the first itself.
+        self.places[v as usize] = *first_place;
+        self.order[*first_place as usize] = v;
+        *first_place += 1;
+        *degree -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::{edges, go, graph, long_path, stop_after};
+
+    fn both(n: u32, text: &str) -> Csr {
+        graph(n, text).symmetric(&go).unwrap()
+    }
+
+    #[test]
+    fn a_triangle_with_a_tail_has_cores_two_and_one() {
+        let found = core_numbers(&both(5, "0-1 1-2 2-0 2-3"), &go).unwrap();
+        assert_eq!(found, [2, 2, 2, 1, 0]);
+        assert_eq!(core_numbers(&Csr::default(), &go), Ok(vec![]));
+    }
+
+    #[test]
+    fn a_self_loop_is_refused() {
+        let found = core_numbers(&both(3, "0-1 2-2"), &go);
+        assert_eq!(found, Err(Error::SelfLoop { vertex: 2 }));
+    }
+
+    #[test]
+    fn peeling_can_be_stopped() {
+        let both = long_path(300_000).symmetric(&go).unwrap();
+        assert_eq!(core_numbers(&both, &stop_after(2)), Err(Error::Stopped));
+    }
+
+    proptest! {
+        #[test]
+        fn cores_are_what_repeated_removal_leaves(mut edges in edges()) {
+            edges.list.retain(|e| e.0 != e.1);
+            let n = edges.vertices as usize;
+            let mut want = vec![0; n];
+            for k in 1..=2 * edges.list.len() as u32 {
+                let mut left = vec![true; n];
+                loop {
+                    let mut degrees = vec![0; n];
+                    for &(a, b, _) in &edges.list {
+                        if left[a as usize] && left[b as usize] {
+                            degrees[a as usize] += 1;
+                            degrees[b as usize] += 1;
+                        }
+                    }
+                    let weak = (0..n).filter(|&v| left[v] && degrees[v] < k).collect::<Vec<_>>();
+                    weak.iter().for_each(|&v| left[v] = false);
+                    if weak.is_empty() {
+                        break;
+                    }
+                }
+                (0..n).filter(|&v| left[v]).for_each(|v| want[v] = k);
+            }
+            let both = edges.unweighted().symmetric(&go).unwrap();
+            prop_assert_eq!(core_numbers(&both, &go).unwrap(), want);
+        }
+    }
+}
