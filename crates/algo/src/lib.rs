@@ -40,9 +40,10 @@
 //! 3. `csr`: the graph.
 //! 4. `dijkstra_search`, `testing`: a search that several algorithms share; graphs of tests.
 //! 5. `clustering`, `component_order`, `components`, `cores`, `dag`, `degree`,
-//!    `label_propagation`, `pagerank`, `random_walk`, `strong_components`, `top_sort`, `traverse`,
-//!    `triangles`, `weak_components`: algorithms of their own.
-//! 6. `betweenness`, `closeness`, `dijkstra`, `distances`, `louvain`, `paths`,
+//! 5. `clustering`, `component_order`, `components`, `cores`, `dag`, `degree`,
+//!    `label_propagation`, `pagerank`, `partition`, `random_walk`, `strong_components`, `top_sort`,
+//!    `traverse`, `triangles`, `weak_components`: algorithms of their own.
+//! 6. `betweenness`, `closeness`, `dijkstra`, `distances`, `leiden`, `louvain`, `paths`,
 //!    `spanning_forest`: those above a search or components.
 //! 7. `astar`, `k_shortest_paths`, `spanning_tree`: those above another algorithm.
 
@@ -60,9 +61,11 @@ pub mod dijkstra;
 pub mod distances;
 pub mod k_shortest_paths;
 pub mod label_propagation;
+pub mod leiden;
 pub mod limits;
 pub mod louvain;
 pub mod pagerank;
+pub mod partition;
 pub mod paths;
 pub mod random_walk;
 pub mod spanning_forest;

@@ -117,6 +117,16 @@ pub(crate) fn edges() -> impl Strategy<Value = Edges> {
     })
 }
 
+/// As [`edges`], with each edge in both directions and each self-loop once.
+pub(crate) fn undirected() -> impl Strategy<Value = Edges> {
+    edges().prop_map(|edges| {
+        let both = edges.both_ways().list;
+        let (there, back) = both.split_at(edges.list.len());
+        let back = back.iter().filter(|e| e.0 != e.1);
+        Edges { list: there.iter().chain(back).copied().collect(), ..edges }
+    })
+}
+
 /// A path from 0 through all `vertices`, which would overflow the stack of a recursive algorithm.
 pub(crate) fn long_path(vertices: u32) -> Csr {
     let sources: Vec<u32> = (0..vertices - 1).collect();
