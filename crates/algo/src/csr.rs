@@ -154,6 +154,28 @@ impl Csr {
     /// # Errors
     /// [`Stopped`].
     pub fn symmetric(&self, limits: &dyn Limits) -> Result<Self, Stopped> {
+        self.both_ways(true, limits)
+    }
+
+    /// As [`Csr::symmetric`], but self-loops occur once, as the neighborhoods of an undirected
+    /// graph have them.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    pub fn undirected(&self, limits: &dyn Limits) -> Result<Self, Stopped> {
+        self.both_ways(false, limits)
+    }
+
+    /// The distinct neighbors of each vertex in either direction, without itself and without
+    /// weights.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    pub fn simple_undirected(&self, limits: &dyn Limits) -> Result<Self, Stopped> {
+        self.symmetric(limits)?.simple(&mut Ticker::new(limits)?)
+    }
+
+    fn both_ways(&self, loops_twice: bool, limits: &dyn Limits) -> Result<Self, Stopped> {
         let ticker = &mut Ticker::new(limits)?;
         let back = self.transposed(None, ticker)?;
         let edges = self.targets.len() * 2;
@@ -168,11 +190,15 @@ impl Csr {
                 let from_self = here.is_empty()
                     || !there.is_empty() && self.targets[there.start] <= back.targets[here.start];
                 let (graph, row) = if from_self { (self, &mut there) } else { (&back, &mut here) };
-                targets.push(graph.targets[row.start]);
-                if let (Some(out), Some(all)) = (&mut weights, &graph.weights) {
-                    out.push(all[row.start]);
-                }
+                let (place, to) = (row.start, graph.targets[row.start]);
                 row.start += 1;
+                if !loops_twice && !from_self && to == v {
+                    continue;
+                }
+                targets.push(to);
+                if let (Some(out), Some(all)) = (&mut weights, &graph.weights) {
+                    out.push(all[place]);
+                }
             }
             offsets.push(targets.len() as u64);
         }
@@ -436,6 +462,20 @@ mod tests {
         (0..graph.vertices())
             .flat_map(|v| graph.weighted(v).map(move |(to, w)| (v, to, w)))
             .collect()
+    }
+
+    #[test]
+    fn an_undirected_graph_has_each_self_loop_once() {
+        let directed = crate::testing::graph(3, "0-0:2 0-1:3 1-0:4 1-2:5");
+        let both = directed.undirected(&go).unwrap();
+        assert_eq!(both.weighted(0).collect::<Vec<_>>(), [(0, 2.0), (1, 3.0), (1, 4.0)]);
+        assert_eq!(both.weighted(2).collect::<Vec<_>>(), [(1, 5.0)]);
+        assert_eq!(directed.symmetric(&go).unwrap().edges(), both.edges() + 1);
+        let simple = directed.simple_undirected(&go).unwrap();
+        assert_eq!(
+            (0..3).map(|v| simple.neighbors(v).to_vec()).collect::<Vec<_>>(),
+            [vec![1], vec![0, 2], vec![1]]
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Fixed rules for community detection: Louvain and label propagation.
+//! Fixed rules for community detection: Louvain, Leiden and label propagation.
 
 use super::call::{Answer, Call};
 use super::centrality::{by_vertex, maybe_undirected};
@@ -27,6 +27,23 @@ pub(super) fn louvain(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
         call.check(&mut answer)?;
     }
     Ok(answer.into_columns())
+}
+
+/// Returns rows `community, vertex`.
+pub(super) fn leiden(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    let options = algo::leiden::LeidenOptions {
+        resolution: call.size("resolution", 1.0)?,
+        seed: call.count("seed")?,
+        ..Default::default()
+    };
+    let projection = call.projection(true, &[])?;
+    let limits = call.limits();
+    let both = projection.graph().undirected(limits).map_err(|stopped| call.stopped(stopped))?;
+    let found = algo::leiden::leiden(&both, &options, limits)
+        .map_err(|error| call.failed(error, &projection))?;
+    let mut columns = by_vertex(&projection, |vertex| [call.int(found[vertex])]);
+    columns.reverse();
+    Ok(columns)
 }
 
 /// Returns rows `label, vertex`.

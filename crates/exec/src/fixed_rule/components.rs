@@ -1,4 +1,4 @@
-//! Fixed rules for connectivity: components, spanning forests and trees, topological order.
+//! Fixed rules for connectivity: components, cores, spanning forests and trees, topological order.
 
 use super::call::{Answer, Call};
 use super::centrality::{by_vertex, symmetric};
@@ -23,6 +23,17 @@ fn numbered(call: &Call<'_, '_>, components: Components) -> Result<Vec<Vec<Cell>
     let projection = call.projection(false, &[1])?;
     let found =
         components(projection.graph(), call.limits()).map_err(|stopped| call.stopped(stopped))?;
+    Ok(by_vertex(&projection, |vertex| [call.int(found[vertex])]))
+}
+
+/// Returns rows `vertex, core`.
+pub(super) fn cores(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    let projection = call.projection(false, &[1])?;
+    let limits = call.limits();
+    let both = projection.graph().simple_undirected(limits);
+    let both = both.map_err(|stopped| call.stopped(stopped))?;
+    let found = algo::cores::core_numbers(&both, limits)
+        .map_err(|error| call.failed(error, &projection))?;
     Ok(by_vertex(&projection, |vertex| [call.int(found[vertex])]))
 }
 
