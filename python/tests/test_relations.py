@@ -358,7 +358,7 @@ def test_a_relation_is_created_from_an_arrow_schema(db: quipu.Database) -> None:
         "f": ("Float?", False),
         "w": ("<F32; 3>?", False),
         "s": ("Json?", False),
-        "t": ("String?", False),
+        "t": ("Timestamp?", False),
     }
     frame = pd.DataFrame(FRAME)
     assert [column.type for column in db.relation("s", create=frame, keys=["name"]).columns] == [
