@@ -74,20 +74,6 @@ pub enum Error {
         /// The vertex.
         vertex: u32,
     },
-    /// The graph has no vertices, and the question has no answer for such a graph.
-    NullGraph,
-    /// The vertex is not in the graph.
-    NoSuchVertex {
-        /// The vertex.
-        vertex: u32,
-    },
-    /// The source and the target of a flow are the same vertex.
-    SourceIsTarget {
-        /// The vertex.
-        vertex: u32,
-    },
-    /// The vertices cannot be divided into two sides with all edges between the sides.
-    NotBipartite,
     /// A column has a length other than the number of vertices.
     WrongLength {
         /// Length of the column.
@@ -144,12 +130,6 @@ impl fmt::Display for Error {
             Self::SelfLoop { vertex } => {
                 write!(f, "vertex {vertex} has an edge to itself, which is not allowed here")
             }
-            Self::NullGraph => f.write_str("the graph has no vertices"),
-            Self::NoSuchVertex { vertex } => write!(f, "vertex {vertex} is not in the graph"),
-            Self::SourceIsTarget { vertex } => {
-                write!(f, "vertex {vertex} is both the source and the target")
-            }
-            Self::NotBipartite => f.write_str("the graph is not bipartite"),
             Self::WrongLength { len, vertices } => {
                 write!(f, "the column has {len} values, the graph has {vertices} vertices")
             }

@@ -29,8 +29,7 @@ impl Workers for Threads {
     }
 }
 
-/// A graph with random edges of which half begin at one of a few vertices, the same for the same
-/// seed.
+/// A random graph, the same for the same seed. Half of its edges start at a few hubs.
 pub(crate) fn random_graph(vertices: u32, edges: usize, seed: u64) -> Csr {
     let mut state = seed;
     let mut random = |below: u32| {

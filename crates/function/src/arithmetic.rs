@@ -7,8 +7,8 @@
 //! - If an operand is a float, the result is a float, as in `1 + 0.0` and `1.5 - 1.5`.
 //! - `div` and `pow` always return floats.
 //!
-//! All but `mod` and `signum` also work on vectors, elementwise. `temporal.rs` has the arithmetic of
-//! dates, timestamps and durations.
+//! All but `mod` and `signum` also work on vectors, elementwise. `temporal.rs` has the arithmetic
+//! of dates, timestamps and durations.
 
 use crate::Failure;
 use crate::call::{Call, Number};

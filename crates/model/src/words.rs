@@ -1,5 +1,6 @@
-//! Values of one-word types (Bool, Int, Id, Float, Date, Timestamp, Duration) encoded as words that keep their order. Words
-//! are stored on disk and read by `relation` and `exec`, so the encoding is fixed.
+//! Values of one-word types (Bool, Int, Id, Float, Date, Timestamp, Duration) encoded as words that
+//! keep their order. Words are stored on disk and read by `relation` and `exec`, so the encoding is
+//! fixed.
 
 use crate::types::Type;
 use crate::value::Value;

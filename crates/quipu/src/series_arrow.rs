@@ -13,8 +13,9 @@ use store::{Error, ErrorKind, Result};
 const DEPTH_MAX: usize = 128;
 
 /// Converts an Arrow array to a column of values: numbers of any width, strings and bytes to
-/// themselves; dates, times and durations to theirs, where times without a zone are UTC; lists to lists; structs of `microseconds`
-/// and `asserted` to a validity; other structs, and Arrow's extension type `arrow.json`, to JSON.
+/// themselves; dates, times and durations to theirs, where times without a zone are UTC; lists to
+/// lists; structs of `microseconds` and `asserted` to a validity; other structs, and Arrow's
+/// extension type `arrow.json`, to JSON.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`] for other types, and for invalid JSON in a JSON field.
