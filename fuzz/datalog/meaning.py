@@ -27,8 +27,8 @@ from drawn import Drawn, Script
 from naive import Atom, Const, Evaluator, Failed, Member, Program, Rule, TooMuch, Unify, Value, Var, same
 
 SHRINK_S = 20.0
-# Sums of the same floats in another order differ by less, relative to a sum without cancellation: each
-# of up to 90 additions rounds by at most 2 ** -53.
+# Sums of the same floats in another order differ by less, relative to a sum without cancellation:
+# each of up to 90 additions rounds by at most 2 ** -53.
 ROUNDING = 1e-14
 Rows = Counter[tuple[object, ...]]
 
