@@ -83,6 +83,15 @@ impl Csr {
         by_target.transposed(Some(count(n, sources, ticker)?), ticker)
     }
 
+    /// The caller is responsible for the invariants.
+    pub(crate) fn from_parts(
+        offsets: Vec<u64>,
+        targets: Vec<u32>,
+        weights: Option<Vec<f64>>,
+    ) -> Self {
+        Self { offsets, targets, weights }
+    }
+
     /// Number of vertices, including those without edges.
     pub fn vertices(&self) -> u32 {
         (self.offsets.len() - 1) as u32
@@ -442,7 +451,8 @@ fn count(vertices: usize, rows: &[u32], ticker: &mut Ticker<'_>) -> Result<Vec<u
     Ok(offsets)
 }
 
-fn sum_up(counts: &mut [u64]) {
+/// Replaces each count by the sum of all counts up to it.
+pub(crate) fn sum_up(counts: &mut [u64]) {
     let mut sum = 0;
     for count in counts {
         sum += *count;

@@ -48,6 +48,13 @@ pub enum Error {
         /// Number of vertices in the graph.
         vertices: usize,
     },
+    /// A source, a goal or another argument is not a vertex of the graph.
+    UnknownVertex {
+        /// The vertex.
+        vertex: u32,
+        /// Number of vertices in the graph.
+        vertices: u32,
+    },
     /// A weight is NaN or infinite.
     WeightNotFinite {
         /// Source of the edge.
@@ -88,6 +95,14 @@ pub enum Error {
     },
 }
 
+/// Fails if one of `vertices` is not among the first `count`.
+pub(crate) fn refuse_unknown(vertices: &[u32], count: u32) -> Result<(), Error> {
+    match vertices.iter().find(|&&vertex| vertex >= count) {
+        Some(&vertex) => Err(Error::UnknownVertex { vertex, vertices: count }),
+        None => Ok(()),
+    }
+}
+
 impl From<Stopped> for Error {
     fn from(_: Stopped) -> Self {
         Self::Stopped
@@ -113,6 +128,9 @@ impl fmt::Display for Error {
             }
             Self::VertexOutOfRange { row, vertex, vertices } => {
                 write!(f, "edge {row} names vertex {vertex}, the graph has {vertices}")
+            }
+            Self::UnknownVertex { vertex, vertices } => {
+                write!(f, "vertex {vertex} is not in the graph, which has {vertices}")
             }
             Self::WeightNotFinite { source, target, weight } => {
                 write!(

@@ -10,7 +10,8 @@
 //! 2. They do not recurse over the graph, so a path of a hundred million edges is not a problem.
 //! 3. Results are deterministic, bit for bit. Nothing depends on hashing or the clock, and random
 //!    numbers come from the caller.
-//! 4. An empty graph gives an empty result, and so does a vertex that is not in the graph.
+//! 4. An empty graph gives an empty result, and so does a vertex that is not in the graph, unless
+//!    an algorithm returns [`Error::UnknownVertex`].
 //! 5. Unless an algorithm says otherwise, parallel edges count separately, and a self-loop is an
 //!    ordinary edge.
 //!
@@ -38,9 +39,9 @@
 //! 1. `error`: why an algorithm stops.
 //! 2. `limits`, `workers`: how a caller stops it; the threads that the caller lends.
 //! 3. `csr`: the graph.
-//! 4. `dijkstra_search`, `testing`: a search that several algorithms share; graphs of tests.
-//! 5. `clustering`, `component_order`, `components`, `cores`, `dag`, `degree`,
-//! 5. `clustering`, `component_order`, `components`, `cores`, `dag`, `degree`,
+//! 4. `dijkstra_search`, `reverse`, `testing`: a search that several algorithms share; all edges
+//!    reversed; graphs of tests.
+//! 5. `bfs`, `clustering`, `component_order`, `components`, `cores`, `dag`, `degree`,
 //!    `label_propagation`, `pagerank`, `partition`, `random_walk`, `strong_components`, `top_sort`,
 //!    `traverse`, `triangles`, `weak_components`: algorithms of their own.
 //! 6. `betweenness`, `closeness`, `dijkstra`, `distances`, `leiden`, `louvain`, `paths`,
@@ -49,6 +50,7 @@
 
 pub mod astar;
 pub mod betweenness;
+pub mod bfs;
 pub mod closeness;
 pub mod clustering;
 pub mod component_order;
@@ -79,6 +81,7 @@ pub mod workers;
 
 mod dijkstra_search;
 mod error;
+mod reverse;
 
 #[cfg(test)]
 mod testing;

@@ -78,6 +78,33 @@ pub fn map_parts<R: Send>(
     results.into_iter().flatten().collect()
 }
 
+/// The results of `map` for all items, in their order. Each call gets one item, for example a part
+/// of a column to write to.
+pub fn map_items<T: Send, R: Send>(
+    workers: &dyn Workers,
+    items: Vec<T>,
+    map: &(dyn Fn(usize, T) -> R + Sync),
+) -> Vec<R> {
+    let items: Vec<_> = items.into_iter().map(|item| Mutex::new(Some(item))).collect();
+    let each = |i: usize| {
+        let item = items[i].lock().unwrap_or_else(PoisonError::into_inner).take();
+        item.map(|item| map(i, item))
+    };
+    map_parts(workers, items.len(), &each).into_iter().flatten().collect()
+}
+
+/// Divides `column` into consecutive parts of the lengths `lens`. Rows after the last part are left
+/// out.
+pub(crate) fn split<T>(mut column: &mut [T], lens: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
+    let mut parts = Vec::new();
+    for len in lens {
+        let (part, rest) = column.split_at_mut(len.min(column.len()));
+        parts.push(part);
+        column = rest;
+    }
+    parts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +121,10 @@ mod tests {
                 part.iter_mut().zip(rows).for_each(|(slot, row)| *slot = row);
             });
             assert_eq!(filled, all);
+
+            let halves = split(&mut filled, [rows / 2, rows].into_iter());
+            let lens = map_items(&OneThread, halves, &|i, half| (i, half.len()));
+            assert_eq!(lens, [(0, rows / 2), (1, rows - rows / 2)]);
         }
     }
 }
