@@ -74,6 +74,12 @@ pub enum Error {
         /// Its weight.
         weight: f64,
     },
+    /// A source reaches a cycle whose weights sum to less than zero, so some distances have no
+    /// minimum.
+    NegativeCycle {
+        /// A vertex on the cycle.
+        vertex: u32,
+    },
     /// The graph has a cycle, so its vertices have no topological order.
     HasCycle,
     /// An edge leads from a vertex to itself, which the algorithm does not allow.
@@ -143,6 +149,9 @@ impl fmt::Display for Error {
                     f,
                     "the edge from {source} to {target} has weight {weight}; here weights are not negative"
                 )
+            }
+            Self::NegativeCycle { vertex } => {
+                write!(f, "vertex {vertex} is on a cycle of negative weight")
             }
             Self::HasCycle => f.write_str("the graph has a cycle"),
             Self::SelfLoop { vertex } => {

@@ -39,18 +39,20 @@
 //! 1. `error`: why an algorithm stops.
 //! 2. `limits`, `workers`: how a caller stops it; the threads that the caller lends.
 //! 3. `csr`: the graph.
-//! 4. `dijkstra_search`, `reverse`, `testing`: a search that several algorithms share; all edges
-//!    reversed; graphs of tests.
+//! 4. `dijkstra_search`, `radix_heap`, `reverse`, `testing`: what several algorithms share; all
+//!    edges reversed; graphs of tests.
 //! 5. `bfs`, `clustering`, `component_order`, `components`, `cores`, `dag`, `degree`,
 //!    `label_propagation`, `pagerank`, `partition`, `random_walk`, `strong_components`, `top_sort`,
 //!    `traverse`, `triangles`, `weak_components`: algorithms of their own.
-//! 6. `betweenness`, `closeness`, `dijkstra`, `distances`, `leiden`, `louvain`, `paths`,
-//!    `spanning_forest`: those above a search or components.
-//! 7. `astar`, `k_shortest_paths`, `spanning_tree`: those above another algorithm.
+//! 6. `betweenness`, `bidirectional`, `closeness`, `dijkstra`, `distances`, `leiden`, `louvain`,
+//!    `paths`, `spanning_forest`, `sssp`: those above a search or components.
+//! 7. `astar`, `bellman_ford`, `k_shortest_paths`, `spanning_tree`: those above another algorithm.
 
 pub mod astar;
+pub mod bellman_ford;
 pub mod betweenness;
 pub mod bfs;
+pub mod bidirectional;
 pub mod closeness;
 pub mod clustering;
 pub mod component_order;
@@ -72,6 +74,7 @@ pub mod paths;
 pub mod random_walk;
 pub mod spanning_forest;
 pub mod spanning_tree;
+pub mod sssp;
 pub mod strong_components;
 pub mod top_sort;
 pub mod traverse;
@@ -81,6 +84,7 @@ pub mod workers;
 
 mod dijkstra_search;
 mod error;
+mod radix_heap;
 mod reverse;
 
 #[cfg(test)]
