@@ -80,6 +80,15 @@ pub enum Error {
         /// A vertex on the cycle.
         vertex: u32,
     },
+    /// The graph has no vertices, and the algorithm needs one.
+    NullGraph,
+    /// A column that is divided by its sum sums to zero.
+    ZeroSum,
+    /// The values still changed too much after the last round.
+    NoConvergence {
+        /// Number of rounds.
+        rounds: u32,
+    },
     /// The graph has a cycle, so its vertices have no topological order.
     HasCycle,
     /// An edge leads from a vertex to itself, which the algorithm does not allow.
@@ -152,6 +161,11 @@ impl fmt::Display for Error {
             }
             Self::NegativeCycle { vertex } => {
                 write!(f, "vertex {vertex} is on a cycle of negative weight")
+            }
+            Self::NullGraph => f.write_str("the graph has no vertices"),
+            Self::ZeroSum => f.write_str("the values sum to zero, so they have no shares"),
+            Self::NoConvergence { rounds } => {
+                write!(f, "the values do not converge within {rounds} rounds")
             }
             Self::HasCycle => f.write_str("the graph has a cycle"),
             Self::SelfLoop { vertex } => {

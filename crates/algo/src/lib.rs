@@ -45,8 +45,9 @@
 //!    `label_propagation`, `pagerank`, `partition`, `random_walk`, `strong_components`, `top_sort`,
 //!    `traverse`, `triangles`, `weak_components`: algorithms of their own.
 //! 6. `betweenness`, `bidirectional`, `closeness`, `dijkstra`, `distances`, `leiden`, `louvain`,
-//!    `paths`, `spanning_forest`, `sssp`: those above a search or components.
-//! 7. `astar`, `bellman_ford`, `k_shortest_paths`, `spanning_tree`: those above another algorithm.
+//!    `paths`, `pull`, `spanning_forest`, `sssp`: those above a search, a reverse or components.
+//! 7. `astar`, `bellman_ford`, `k_shortest_paths`, `pagerank_power`, `spanning_tree`, `spectral`:
+//!    those above another algorithm.
 
 pub mod astar;
 pub mod bellman_ford;
@@ -69,11 +70,13 @@ pub mod leiden;
 pub mod limits;
 pub mod louvain;
 pub mod pagerank;
+pub mod pagerank_power;
 pub mod partition;
 pub mod paths;
 pub mod random_walk;
 pub mod spanning_forest;
 pub mod spanning_tree;
+pub mod spectral;
 pub mod sssp;
 pub mod strong_components;
 pub mod top_sort;
@@ -84,6 +87,7 @@ pub mod workers;
 
 mod dijkstra_search;
 mod error;
+mod pull;
 mod radix_heap;
 mod reverse;
 
