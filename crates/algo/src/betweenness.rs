@@ -102,7 +102,7 @@ impl Sums {
 /// A number of paths that may exceed the range of `f64`: a chain of a thousand diamonds has 2^1000
 /// paths, and infinity divided by infinity would be NaN.
 #[derive(Clone, Copy, Debug)]
-struct Paths {
+pub(crate) struct Paths {
     /// Less than [`Paths::STEP`] after each addition.
     count: f64,
     /// Number of times that the count was divided by [`Paths::STEP`].
@@ -110,13 +110,13 @@ struct Paths {
 }
 
 impl Paths {
-    const NONE: Self = Self { count: 0.0, steps: 0 };
-    const ONE: Self = Self { count: 1.0, steps: 0 };
+    pub(crate) const NONE: Self = Self { count: 0.0, steps: 0 };
+    pub(crate) const ONE: Self = Self { count: 1.0, steps: 0 };
     /// A power of two, so that dividing by it is exact.
     const STEP: f64 = (1_u128 << 100) as f64;
 
     #[inline]
-    fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         let (big, small) = if self.steps >= other.steps { (*self, other) } else { (other, *self) };
         *self = Self { count: big.count + small.scaled(big.steps - small.steps), ..big };
         if self.count >= Self::STEP {
@@ -127,7 +127,7 @@ impl Paths {
 
     /// The fraction of `all` that these are.
     #[inline]
-    fn part_of(self, all: Self) -> f64 {
+    pub(crate) fn part_of(self, all: Self) -> f64 {
         self.scaled(all.steps.saturating_sub(self.steps)) / all.count
     }
 

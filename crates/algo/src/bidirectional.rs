@@ -100,7 +100,7 @@ fn joined(middle: u32, there: &HashMap<u32, u32>, back: &HashMap<u32, u32>) -> V
 /// through unsettled vertices can be better than the best that was found.
 ///
 /// # Errors
-/// [`Error::UnknownVertex`], [`Error::NegativeWeight`] for an edge that was met, [`Error::Stopped`].
+/// [`Error::UnknownVertex`], [`Error::NegativeWeight`] for an edge on the way, [`Error::Stopped`].
 pub fn least_weight(
     graph: &Csr,
     reverse: &Csr,

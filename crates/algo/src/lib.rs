@@ -46,7 +46,7 @@
 //!    `traverse`, `triangles`, `weak_components`: algorithms of their own.
 //! 6. `betweenness`, `bidirectional`, `closeness`, `dijkstra`, `distances`, `leiden`, `louvain`,
 //!    `paths`, `pull`, `spanning_forest`, `sssp`: those above a search, a reverse or components.
-//! 7. `astar`, `bellman_ford`, `k_shortest_paths`, `pagerank_power`, `spanning_tree`, `spectral`:
+//! 7. `astar`, `bellman_ford`, `brandes`, `k_shortest_paths`, `pagerank_power`, `spanning_tree`, `spectral`:
 //!    those above another algorithm.
 
 pub mod astar;
@@ -54,6 +54,7 @@ pub mod bellman_ford;
 pub mod betweenness;
 pub mod bfs;
 pub mod bidirectional;
+pub mod brandes;
 pub mod closeness;
 pub mod clustering;
 pub mod component_order;

@@ -143,7 +143,7 @@ pub fn katz_centrality(
 pub struct HitsOptions<'a> {
     /// The hubs before the first round. `None`: all alike.
     pub start: Option<&'a [f64]>,
-    /// Ends when the hubs, of which the largest is 1, change by less than this in sum.
+    /// Ends when the hubs, divided by the largest, change by less than this in sum.
     pub tolerance: f64,
     /// Maximum number of rounds.
     pub rounds_max: u32,

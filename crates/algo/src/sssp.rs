@@ -105,7 +105,7 @@ pub fn sssp(
 /// Fills `distances`, which are infinite before. `settle` is called once for each vertex in order
 /// of the distances, and returns the greatest distance that is wanted from then on.
 #[inline]
-fn search(
+pub(crate) fn search(
     graph: &Csr,
     sources: &[u32],
     distances: &mut [f64],
