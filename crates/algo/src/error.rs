@@ -80,6 +80,11 @@ pub enum Error {
         /// A vertex on the cycle.
         vertex: u32,
     },
+    /// A vertex does not reach all others, so its greatest distance is infinite.
+    Disconnected {
+        /// The vertex.
+        vertex: u32,
+    },
     /// The graph has no vertices, and the algorithm needs one.
     NullGraph,
     /// A column that is divided by its sum sums to zero.
@@ -161,6 +166,9 @@ impl fmt::Display for Error {
             }
             Self::NegativeCycle { vertex } => {
                 write!(f, "vertex {vertex} is on a cycle of negative weight")
+            }
+            Self::Disconnected { vertex } => {
+                write!(f, "vertex {vertex} does not reach all other vertices")
             }
             Self::NullGraph => f.write_str("the graph has no vertices"),
             Self::ZeroSum => f.write_str("the values sum to zero, so they have no shares"),

@@ -46,8 +46,9 @@
 //!    `traverse`, `triangles`, `weak_components`: algorithms of their own.
 //! 6. `betweenness`, `bidirectional`, `closeness`, `dijkstra`, `distances`, `leiden`, `louvain`,
 //!    `paths`, `pull`, `spanning_forest`, `sssp`: those above a search, a reverse or components.
-//! 7. `astar`, `bellman_ford`, `brandes`, `k_shortest_paths`, `pagerank_power`, `spanning_tree`, `spectral`:
-//!    those above another algorithm.
+//! 7. `astar`, `bellman_ford`, `brandes`, `distance_counts`, `k_shortest_paths`, `pagerank_power`,
+//!    `spanning_tree`, `spectral`: those above another algorithm.
+//! 8. `distance_centrality`, `eccentricity`: those above the distances of all vertices.
 
 pub mod astar;
 pub mod bellman_ford;
@@ -64,7 +65,9 @@ pub mod csr;
 pub mod dag;
 pub mod degree;
 pub mod dijkstra;
+pub mod distance_centrality;
 pub mod distances;
+pub mod eccentricity;
 pub mod k_shortest_paths;
 pub mod label_propagation;
 pub mod leiden;
@@ -87,6 +90,7 @@ pub mod weak_components;
 pub mod workers;
 
 mod dijkstra_search;
+mod distance_counts;
 mod error;
 mod pull;
 mod radix_heap;
