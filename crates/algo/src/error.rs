@@ -85,6 +85,11 @@ pub enum Error {
         /// The vertex.
         vertex: u32,
     },
+    /// A parameter must be a finite number more than zero.
+    NotPositive {
+        /// The value.
+        value: f64,
+    },
     /// The graph has no vertices, and the algorithm needs one.
     NullGraph,
     /// A column that is divided by its sum sums to zero.
@@ -169,6 +174,9 @@ impl fmt::Display for Error {
             }
             Self::Disconnected { vertex } => {
                 write!(f, "vertex {vertex} does not reach all other vertices")
+            }
+            Self::NotPositive { value } => {
+                write!(f, "a parameter is {value}, which is not a finite number more than zero")
             }
             Self::NullGraph => f.write_str("the graph has no vertices"),
             Self::ZeroSum => f.write_str("the values sum to zero, so they have no shares"),

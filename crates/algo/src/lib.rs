@@ -39,15 +39,16 @@
 //! 1. `error`: why an algorithm stops.
 //! 2. `limits`, `workers`: how a caller stops it; the threads that the caller lends.
 //! 3. `csr`: the graph.
-//! 4. `dijkstra_search`, `radix_heap`, `reverse`, `testing`: what several algorithms share; all
-//!    edges reversed; graphs of tests.
+//! 4. `dijkstra_search`, `radix_heap`, `random`, `reverse`, `testing`: what several algorithms share;
+//!    all edges reversed; graphs of tests.
 //! 5. `bfs`, `clustering`, `component_order`, `components`, `cores`, `dag`, `degree`,
-//!    `label_propagation`, `pagerank`, `partition`, `random_walk`, `strong_components`, `top_sort`,
-//!    `traverse`, `triangles`, `weak_components`: algorithms of their own.
+//!    `label_propagation`, `neighborhood`, `node2vec`, `pagerank`, `partition`, `random_walk`,
+//!    `strong_components`, `top_sort`, `traverse`, `triangles`, `weak_components`: algorithms of
+//!    their own.
 //! 6. `betweenness`, `bidirectional`, `closeness`, `dijkstra`, `distances`, `leiden`, `louvain`,
 //!    `paths`, `pull`, `spanning_forest`, `sssp`: those above a search, a reverse or components.
 //! 7. `astar`, `bellman_ford`, `brandes`, `distance_counts`, `k_shortest_paths`, `pagerank_power`,
-//!    `spanning_tree`, `spectral`: those above another algorithm.
+//!    `path_dag`, `spanning_tree`, `spectral`: those above another algorithm.
 //! 8. `distance_centrality`, `eccentricity`: those above the distances of all vertices.
 
 pub mod astar;
@@ -73,9 +74,12 @@ pub mod label_propagation;
 pub mod leiden;
 pub mod limits;
 pub mod louvain;
+pub mod neighborhood;
+pub mod node2vec;
 pub mod pagerank;
 pub mod pagerank_power;
 pub mod partition;
+pub mod path_dag;
 pub mod paths;
 pub mod random_walk;
 pub mod spanning_forest;
@@ -94,6 +98,7 @@ mod distance_counts;
 mod error;
 mod pull;
 mod radix_heap;
+mod random;
 mod reverse;
 
 #[cfg(test)]
