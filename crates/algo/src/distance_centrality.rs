@@ -109,6 +109,23 @@ mod tests {
         assert_eq!(harmonic_centrality(&reverse, &OneThread, &go).unwrap(), [0.0, 1.0, 1.5, 0.0]);
     }
 
+    /// NetworkX 3.6.1, closeness with `distance="weight", wf_improved=False`, harmonic with
+    /// `distance="weight"`.
+    #[test]
+    fn values_are_those_of_networkx() {
+        let graph = graph(6, "0-1:2 1-2:3 2-0:3 2-3:1 3-1:2 3-4:5 5-0:1");
+        let reverse = graph.reverse(&go).unwrap();
+        let plain = ClosenessOptions { wf_improved: false };
+        let closeness = closeness_centrality(&reverse, &plain, &OneThread, &go).unwrap();
+        let harmonic = harmonic_centrality(&reverse, &OneThread, &go).unwrap();
+        let (a, b, c) = (0.2222222222222222, 0.4, 0.21052631578947367);
+        let want = [a, b, c, 0.2222222222222222, 0.11627906976744186, 0.0];
+        assert!(closeness.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-12), "{closeness:?}");
+        let (a, b, c) = (1.625, 1.6666666666666665, 0.9);
+        let want = [a, b, c, 1.5595238095238093, 0.652020202020202, 0.0];
+        assert!(harmonic.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-12), "{harmonic:?}");
+    }
+
     #[test]
     fn a_graph_without_edges_has_zeros() {
         let options = ClosenessOptions::default();

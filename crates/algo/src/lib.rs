@@ -39,8 +39,8 @@
 //! 1. `error`: why an algorithm stops.
 //! 2. `limits`, `workers`: how a caller stops it; the threads that the caller lends.
 //! 3. `csr`: the graph.
-//! 4. `dijkstra_search`, `radix_heap`, `random`, `reverse`, `testing`: what several algorithms share;
-//!    all edges reversed; graphs of tests.
+//! 4. `dijkstra_search`, `radix_heap`, `random`, `reverse`, `testing`: what several algorithms
+//!    share; all edges reversed; graphs of tests.
 //! 5. `bfs`, `clustering`, `component_order`, `components`, `cores`, `dag`, `degree`,
 //!    `label_propagation`, `neighborhood`, `node2vec`, `pagerank`, `partition`, `random_walk`,
 //!    `strong_components`, `top_sort`, `traverse`, `triangles`, `weak_components`: algorithms of

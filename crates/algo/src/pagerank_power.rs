@@ -174,6 +174,36 @@ mod tests {
         }
     }
 
+    /// NetworkX 3.6.1, `nx.pagerank` of a `MultiDiGraph`.
+    #[test]
+    fn values_are_those_of_networkx() {
+        let graph = graph(6, "0-1:2 1-2:1 2-0:3 2-3:1 3-1:2 3-4:5 1-2:2 5-0:1");
+        let found = ranks(&graph, &PagerankOptions::default()).unwrap();
+        let want = [
+            0.24008597484338667,
+            0.2657336370049019,
+            0.2645051530950261,
+            0.09483670380216944,
+            0.09620888010519438,
+            0.038629651149321445,
+        ];
+        close(&found, &want);
+        let personal = PagerankOptions {
+            personalization: Some(&[1.0, 0.0, 0.0, 2.0, 0.0, 0.0]),
+            dangling: Some(&[0.0, 0.0, 1.0, 0.0, 0.0, 0.0]),
+            ..PagerankOptions::default()
+        };
+        let want = [
+            0.22904427713679998,
+            0.2334683123454977,
+            0.280856351686849,
+            0.15968142571226665,
+            0.09694963311858645,
+            0.0,
+        ];
+        close(&ranks(&graph, &personal).unwrap(), &want);
+    }
+
     #[test]
     fn a_personalization_without_weight_is_an_error() {
         let graph = graph(3, "0-1 1-2");

@@ -237,6 +237,32 @@ mod tests {
         sums
     }
 
+    fn close(found: &[f64], want: [f64; 6]) {
+        assert_eq!(found.len(), 6);
+        assert!(found.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-8), "{found:?} {want:?}");
+    }
+
+    /// NetworkX 3.6.1 with `weight="weight"`.
+    #[test]
+    fn values_are_those_of_networkx() {
+        let graph = graph(6, "0-1:2 1-2:1 2-0:3 2-3:1 3-1:2 3-4:5 1-2:2 5-0:1");
+        let reverse = graph.reverse(&go).unwrap();
+        let options = EigenvectorOptions { rounds_max: 1000, ..Default::default() };
+        let found = eigenvector_centrality(&reverse, &options, &OneThread, &go).unwrap();
+        let (a, b, c) = (0.5569216864511234, 0.5148655878709703, 0.5354809057930902);
+        close(&found, [a, b, c, 0.18564056215037403, 0.32179099241933684, 0.0]);
+
+        let betas = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        let options = KatzOptions { alpha: 0.05, betas: Some(&betas), ..Default::default() };
+        let found = katz_centrality(&reverse, &options, &OneThread, &go).unwrap();
+        let (a, b, c) = (0.17133919632144196, 0.24612444985263351, 0.3211496402852658);
+        close(&found, [a, b, c, 0.3950321245749656, 0.572476335144019, 0.5684619686374514]);
+
+        let found = hits(&graph, &reverse, &Default::default(), &OneThread, &go).unwrap();
+        close(&found.hubs, [0.13502381006373257, 0.0, 0.0, 0.8649761899362675, 0.0, 0.0]);
+        close(&found.authorities, [0.0, 0.316211485387842, 0.0, 0.0, 0.683788514612158, 0.0]);
+    }
+
     #[test]
     fn a_graph_without_vertices_has_no_eigenvector() {
         let null = Csr::default();
