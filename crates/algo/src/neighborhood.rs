@@ -18,7 +18,7 @@ pub struct Neighborhood {
     pub vertices: Vec<u32>,
     /// How many vertices are within each number of edges, from 0.
     pub level_ends: Vec<usize>,
-    /// Places of followed edges in [`Csr::targets`].
+    /// Indexes of the followed edges in [`Csr::targets`].
     pub edges: Vec<u64>,
     /// For each followed edge, the places of its source and its target in `vertices`.
     pub ends: Vec<(u32, u32)>,
