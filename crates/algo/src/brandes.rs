@@ -6,7 +6,7 @@
 //! parallel edges as separate paths.
 //!
 //! # Why the result does not depend on threads
-//! Sources are divided into parts of [`PART_SOURCES`]. Each part sums over its sources in order,
+//! Sources are divided into parts of sixteen. Each part sums over its sources in order,
 //! and the sums of the parts are added in order.
 
 use std::borrow::Cow;
