@@ -14,11 +14,11 @@
 //! # Floors
 //! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
 //!
-//! 1. `failure`, `interrupt`, `paint`: the exit status of a failure; Ctrl-C; colors.
-//! 2. `args`, `parameters`, `output`: what a command is told; where its output goes.
-//! 3. `rows`, `show`: rows as tables, and a graph as text.
-//! 4. `backup`, `check`, `export`, `import`, `neighbors`, `stats`: commands of their own.
-//! 5. `repair`, `run`, `shell`: those above another command.
+//! 1. `failure`, `interrupt`, `paint`: failures with their exit statuses; Ctrl-C; colors.
+//! 2. `args`, `parameters`, `output`: arguments, parameters of scripts, and the output streams.
+//! 3. `rows`, `show`: results as files and as tables.
+//! 4. `backup`, `check`, `export`, `import`, `neighbors`, `stats`: commands.
+//! 5. `repair`, `run`, `shell`: commands that use the modules of another command or of results.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // it uses files and streams
 
 mod args;

@@ -3,14 +3,14 @@
 //! # Where input comes from
 //! On a terminal, input comes from a line editor. Otherwise lines are read as they come, and the
 //! first failure ends the shell. A text of several lines, piped or pasted, is divided into scripts
-//! and commands in one way (`pieces`).
+//! and commands in one way (`splitter`).
 
 mod command;
 mod complete;
 mod editor;
 mod help;
-mod pieces;
 mod scan;
+mod splitter;
 
 use crate::args::{RowFormat, Shell};
 use crate::failure::Failure;
@@ -19,9 +19,9 @@ use crate::paint::Paint;
 use crate::show::{Screen, shown};
 use crate::{interrupt, parameters, rows};
 use command::Command;
-use pieces::{Piece, Pieces, pieces_of};
 use quipu::{Answer, Database, ErrorKind, Options, Parameters, RunOptions, Value};
 use rustyline::error::ReadlineError;
+use splitter::{Piece, Splitter, pieces_of};
 use std::cell::RefCell;
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -174,16 +174,16 @@ impl Session {
     /// Runs scripts from input that is not a terminal.
     fn piped(mut self) -> Result<(), Failure> {
         interrupt::watch();
-        let mut pieces = Pieces::default();
+        let mut splitter = Splitter::default();
         for line in io::stdin().lock().lines() {
             let line = line.map_err(|error| Failure::File(INPUT.to_owned(), error))?;
-            for piece in pieces.push(&line) {
+            for piece in splitter.push(&line) {
                 if self.piece(&piece)? == Flow::Quit {
                     return Ok(());
                 }
             }
         }
-        pieces.take().map_or(Ok(()), |piece| self.piece(&piece).map(drop))
+        splitter.take().map_or(Ok(()), |piece| self.piece(&piece).map(drop))
     }
 
     /// Runs a piece of input that is not a terminal.

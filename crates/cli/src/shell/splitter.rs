@@ -13,24 +13,27 @@ pub(super) struct Piece {
     pub text: String,
 }
 
-/// Receives lines and returns the pieces that they end.
+/// Receives lines and returns the scripts and commands that they complete.
 #[derive(Default)]
-pub(super) struct Pieces {
+pub(super) struct Splitter {
     script: String,
     /// Lines before the script.
     lines_before: usize,
     lines: usize,
 }
 
-impl Pieces {
-    /// The pieces that end before or with this line, in their order: at most a script and a
-    /// command.
+impl Splitter {
+    /// The pieces that end before or with this line, in their order: at most a script and then
+    /// a command.
     pub(super) fn push(&mut self, line: &str) -> impl Iterator<Item = Piece> + use<> {
         let number = self.lines;
         self.lines += 1;
         let is_blank = line.trim().is_empty();
-        let is_between = self.script.is_empty() || !quipu::is_unfinished(&self.script);
-        let is_command = line.starts_with('\\') || is_between && command::of_word(line).is_some();
+        let is_word = command::of_word(line).is_some();
+        // Parses the whole script, so only for lines that could end it.
+        let is_between = (is_blank || is_word)
+            && (self.script.is_empty() || !quipu::is_unfinished(&self.script));
+        let is_command = line.starts_with('\\') || is_word && is_between;
         let ends_script = is_command || is_blank && is_between;
         let script = if ends_script { self.take() } else { None };
         let command = is_command.then(|| Piece { lines_before: number, text: line.to_owned() });
@@ -53,9 +56,9 @@ impl Pieces {
 
 /// The pieces of a text.
 pub(super) fn pieces_of(text: &str) -> Vec<Piece> {
-    let mut pieces = Pieces::default();
-    let mut found: Vec<Piece> = text.lines().flat_map(|line| pieces.push(line)).collect();
-    found.extend(pieces.take());
+    let mut splitter = Splitter::default();
+    let mut found: Vec<Piece> = text.lines().flat_map(|line| splitter.push(line)).collect();
+    found.extend(splitter.take());
     found
 }
 
