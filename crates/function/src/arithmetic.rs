@@ -15,34 +15,30 @@ use crate::call::{Call, Number};
 use crate::{temporal, vector};
 use model::Value;
 
-/// The implementations of an operator for integers and for floats.
+/// The implementations of an operator for integers, for floats, and for dates, timestamps and
+/// durations.
 struct Operator {
     int: fn(i128, i128) -> Option<i128>,
     float: fn(f64, f64) -> f64,
+    temporal: temporal::Combine,
 }
 
 pub(crate) fn add(args: &[Value]) -> Result<Value, Failure> {
-    let call = Call::new("add", args);
-    if temporal::is_among(args) {
-        return temporal::fold(call, temporal::add);
-    }
-    fold(call, 0, &Operator { int: i128::checked_add, float: |a, b| a + b })
+    let operator =
+        Operator { int: i128::checked_add, float: |a, b| a + b, temporal: temporal::add };
+    fold(Call::new("add", args), 0, &operator)
 }
 
 pub(crate) fn mul(args: &[Value]) -> Result<Value, Failure> {
-    let call = Call::new("mul", args);
-    if temporal::is_among(args) {
-        return temporal::fold(call, temporal::mul);
-    }
-    fold(call, 1, &Operator { int: i128::checked_mul, float: |a, b| a * b })
+    let operator =
+        Operator { int: i128::checked_mul, float: |a, b| a * b, temporal: temporal::mul };
+    fold(Call::new("mul", args), 1, &operator)
 }
 
 pub(crate) fn sub(args: &[Value]) -> Result<Value, Failure> {
-    let call = Call::new("sub", args);
-    if temporal::is_among(args) {
-        return temporal::fold(call, temporal::sub);
-    }
-    fold(call, 0, &Operator { int: i128::checked_sub, float: |a, b| a - b })
+    let operator =
+        Operator { int: i128::checked_sub, float: |a, b| a - b, temporal: temporal::sub };
+    fold(Call::new("sub", args), 0, &operator)
 }
 
 pub(crate) fn div(args: &[Value]) -> Result<Value, Failure> {
@@ -124,6 +120,9 @@ pub(crate) fn rounded(
 /// Combines the operands from left to right; `unit` is the result without operands.
 fn fold(call: Call<'_>, unit: i128, operator: &Operator) -> Result<Value, Failure> {
     let args = call.args();
+    if temporal::is_among(args) {
+        return temporal::fold(call, operator.temporal);
+    }
     if args.iter().any(|value| matches!(value, Value::Vector(_))) {
         return vector::fold(call, operator.float);
     }

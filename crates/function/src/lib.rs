@@ -49,7 +49,7 @@ pub use json::{json_of, scalar_of_json};
 pub use list::copied;
 pub use regexes::Pattern;
 pub use registry::{functions, lookup};
-pub use temporal::rounded_div;
+pub use temporal::{duration_of_rows, rounded_div};
 pub use time::parse_time_us;
 
 use model::Value;

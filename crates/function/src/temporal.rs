@@ -18,7 +18,7 @@
 
 use crate::Failure;
 use crate::call::{Call, Number};
-use model::calendar::{DAY_US, SECOND_US, date_of_days, days_of_date};
+use model::calendar::{DAY_US, SECOND_US, date_of_days, days_of_date, midnight_us};
 use model::{Type, Value};
 
 /// Whether an argument is a date, a timestamp or a duration.
@@ -30,6 +30,26 @@ fn is_temporal(value: &Value) -> bool {
     matches!(value, Value::Date(_) | Value::Timestamp(_) | Value::Duration(_))
 }
 
+/// The duration of a sum or a mean of `rows` values, if all of these are durations; `None` if none
+/// is. `durations` is how many are, and `us` computes the microseconds.
+///
+/// # Errors
+/// What is wrong: some of the values are numbers, or the duration is too long.
+pub fn duration_of_rows(
+    durations: u64,
+    rows: u64,
+    us: impl FnOnce() -> i128,
+) -> Result<Option<Value>, &'static str> {
+    match durations {
+        0 => Ok(None),
+        _ if durations < rows => Err("expected numbers or durations, not both"),
+        _ => match i64::try_from(us()) {
+            Ok(us) => Ok(Some(Value::Duration(us))),
+            Err(_) => Err("the sum does not fit a Duration"),
+        },
+    }
+}
+
 /// The quotient, rounded to the nearest integer, halves away from zero; 0 for the divisor 0.
 #[must_use]
 pub fn rounded_div(value: i128, divisor: u64) -> i128 {
@@ -38,11 +58,11 @@ pub fn rounded_div(value: i128, divisor: u64) -> i128 {
     quotient + if rest.abs() * 2 >= divisor { value.signum() } else { 0 }
 }
 
+/// Combines two operands. The call is for messages.
+pub(crate) type Combine = fn(Call<'_>, &Value, &Value) -> Result<Value, Failure>;
+
 /// Combines the operands of `add`, `sub` or `mul` from left to right.
-pub(crate) fn fold(
-    call: Call<'_>,
-    combine: fn(Call<'_>, &Value, &Value) -> Result<Value, Failure>,
-) -> Result<Value, Failure> {
+pub(crate) fn fold(call: Call<'_>, combine: Combine) -> Result<Value, Failure> {
     let mut found = call.value(0).clone();
     for right in &call.args()[1..] {
         found = combine(call, &found, right)?;
@@ -56,7 +76,7 @@ pub(crate) fn add(call: Call<'_>, left: &Value, right: &Value) -> Result<Value, 
         (Value::Timestamp(us), Value::Duration(more))
         | (Value::Duration(more), Value::Timestamp(us)) => timestamp(call, us.checked_add(*more)),
         (Value::Date(days), Value::Duration(more)) | (Value::Duration(more), Value::Date(days)) => {
-            timestamp(call, midnight(*days).and_then(|us| us.checked_add(*more)))
+            timestamp(call, midnight_us(*days).and_then(|us| us.checked_add(*more)))
         }
         (Value::Date(days), Value::Int(more)) | (Value::Int(more), Value::Date(days)) => {
             date(call, i64::from(*days).checked_add(*more))
@@ -75,7 +95,7 @@ pub(crate) fn sub(call: Call<'_>, left: &Value, right: &Value) -> Result<Value, 
             duration(call, (i64::from(*a) - i64::from(*b)).checked_mul(DAY_US))
         }
         (Value::Date(days), Value::Duration(less)) => {
-            timestamp(call, midnight(*days).and_then(|us| us.checked_sub(*less)))
+            timestamp(call, midnight_us(*days).and_then(|us| us.checked_sub(*less)))
         }
         (Value::Date(days), Value::Int(less)) => date(call, i64::from(*days).checked_sub(*less)),
         _ => numbers(call, left, right, crate::arithmetic::sub),
@@ -146,10 +166,6 @@ fn plain(value: &Value) -> &'static str {
     kind.strip_prefix("a ").or(kind.strip_prefix("an ")).unwrap_or(kind)
 }
 
-fn midnight(days: i32) -> Option<i64> {
-    i64::from(days).checked_mul(DAY_US)
-}
-
 /// The nearest integer, halves away from zero; `None` if it does not fit.
 fn rounded(us: f64) -> Option<i64> {
     crate::call::whole(us.round())
@@ -203,7 +219,7 @@ pub(crate) fn to_timestamp(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("to_timestamp", args);
     match call.value(0) {
         value @ Value::Timestamp(_) => Ok(value.clone()),
-        Value::Date(days) => timestamp(call, midnight(*days)),
+        Value::Date(days) => timestamp(call, midnight_us(*days)),
         Value::Validity(validity) => Ok(Value::Timestamp(validity.timestamp_us)),
         Value::Str(text) => Type::Timestamp.coerce(Value::Str(text.clone())).map_err(|_| {
             call.refuse(0, "a time in RFC 3339")

@@ -57,6 +57,13 @@ pub fn days_of_date(year: i64, month: u8, day: u8) -> Option<i32> {
     i32::try_from(days).ok()
 }
 
+/// Microseconds from 1970-01-01 UTC to the midnight at which a date begins; `None` if they do not
+/// fit.
+#[must_use]
+pub fn midnight_us(days: i32) -> Option<i64> {
+    i64::from(days).checked_mul(DAY_US)
+}
+
 /// Parses a date such as `2026-01-31`; the year has at least four digits and may have a sign.
 #[must_use]
 pub fn parse_date(text: &str) -> Option<i32> {

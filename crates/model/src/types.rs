@@ -78,7 +78,7 @@ impl Type {
         matches!(self, Self::Bool | Self::Int | Self::Id | Self::Float) || self.is_temporal()
     }
 
-    /// Whether its values are dates, instants or durations.
+    /// Whether its values are dates, timestamps or durations.
     #[must_use]
     pub fn is_temporal(&self) -> bool {
         matches!(self, Self::Date | Self::Timestamp | Self::Duration)
@@ -97,9 +97,9 @@ impl Type {
     ///
     /// - an integer to a float, and a float without a fraction to an integer;
     /// - a list of numbers to a vector;
-    /// - a string to a UUID, a date, an instant or a duration, and a date, an instant or a duration
-    ///   to a string;
-    /// - a date to the instant at which it begins in UTC;
+    /// - a string to a UUID;
+    /// - a string to a date, a timestamp or a duration, and each of these to a string;
+    /// - a date to the timestamp at which it begins in UTC;
     /// - a base64 string to bytes, or to the vector whose floats it holds in little-endian order;
     /// - any value with only finite floats to JSON, see [`Json::tree_of`].
     ///
@@ -134,7 +134,7 @@ impl Type {
                 None => Err(self.refuse(&Value::Str(text))),
             },
             (Self::Timestamp, Value::Date(days)) => {
-                let us = i64::from(days).checked_mul(calendar::DAY_US);
+                let us = calendar::midnight_us(days);
                 us.map(Value::Timestamp).ok_or_else(|| self.refuse(&Value::Date(days)))
             }
             (Self::Date | Self::Timestamp | Self::Duration, Value::Str(text)) => {

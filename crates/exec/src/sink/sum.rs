@@ -78,10 +78,8 @@ impl Sum {
     /// # Errors
     /// Numbers beside durations, or a sum of durations that is too long.
     pub(super) fn total(&self, interner: &Interner, span: Span) -> Result<Cell> {
-        match self.are_durations("sum", span)? {
-            true => duration(self.ints, "sum", interner, span),
-            false => Ok(interner.float(one_nan(self.whole()))),
-        }
+        let us = || self.ints;
+        self.cell("sum", us, || self.whole(), interner, span)
     }
 
     /// The cell of the mean.
@@ -89,27 +87,25 @@ impl Sum {
     /// # Errors
     /// As [`Sum::total`].
     pub(super) fn mean(&self, interner: &Interner, span: Span) -> Result<Cell> {
-        match self.are_durations("mean", span)? {
-            true => duration(function::rounded_div(self.ints, self.rows), "mean", interner, span),
-            false => Ok(interner.float(one_nan(function::mean(self.ints, self.floats, self.rows)))),
-        }
+        let us = || function::rounded_div(self.ints, self.rows);
+        let float = || function::mean(self.ints, self.floats, self.rows);
+        self.cell("mean", us, float, interner, span)
     }
 
-    fn are_durations(&self, of: &str, span: Span) -> Result<bool> {
-        if self.durations > 0 && self.durations < self.rows {
-            return Err(Error::value(
-                format!("{of}: expected numbers or durations, not both"),
-                span,
-            ));
+    /// The cell of a result: a duration of `us` if the rows are durations, otherwise a float.
+    fn cell(
+        &self,
+        of: &str,
+        us: impl FnOnce() -> i128,
+        float: impl FnOnce() -> f64,
+        interner: &Interner,
+        span: Span,
+    ) -> Result<Cell> {
+        match function::duration_of_rows(self.durations, self.rows, us) {
+            Ok(Some(duration)) => Ok(interner.take(duration)),
+            Ok(None) => Ok(interner.float(one_nan(float()))),
+            Err(why) => Err(Error::value(format!("{of}: {why}"), span)),
         }
-        Ok(self.durations > 0)
-    }
-}
-
-fn duration(us: i128, of: &str, interner: &Interner, span: Span) -> Result<Cell> {
-    match i64::try_from(us) {
-        Ok(us) => Ok(interner.take(Value::Duration(us))),
-        Err(_) => Err(Error::value(format!("{of}: the sum does not fit a Duration"), span)),
     }
 }
 

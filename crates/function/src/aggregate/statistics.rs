@@ -1,5 +1,5 @@
-//! sum, mean, product, variance and std_dev. The results are floats;
-//! sums and means of durations are durations.
+//! sum, mean, product, variance and std_dev. The results are floats; sums and means of durations
+//! are durations.
 //!
 //! Integers are added and multiplied exactly, and converted to a float once, at the end: the sum of
 //! `2^53`, `1` and `-2^53` is 1.
@@ -7,7 +7,7 @@
 use super::Accumulate;
 use crate::Failure;
 use crate::call::{Call, Number};
-use crate::temporal::rounded_div;
+use crate::temporal::{duration_of_rows, rounded_div};
 use model::Value;
 
 fn number(name: &'static str, value: &Value) -> Result<Number, Failure> {
@@ -66,17 +66,13 @@ impl Accumulate for Sum {
 
     /// Without rows the sum is 0 and the mean NaN.
     fn finish(&mut self) -> Result<Value, Failure> {
-        let call = Call::new(self.name, &[]);
-        if self.durations > 0 {
-            if self.durations < self.count {
-                return Err(call.fail("expected numbers or durations, not both"));
-            }
-            let us = match self.name {
-                "mean" => rounded_div(self.ints, self.count),
-                _ => self.ints,
-            };
-            let us = i64::try_from(us).map(Value::Duration);
-            return us.map_err(|_| call.fail("the sum does not fit a Duration"));
+        let us = || match self.name {
+            "mean" => rounded_div(self.ints, self.count),
+            _ => self.ints,
+        };
+        let duration = duration_of_rows(self.durations, self.count, us);
+        if let Some(duration) = duration.map_err(|why| Call::new(self.name, &[]).fail(why))? {
+            return Ok(duration);
         }
         Ok(Value::Float(match self.name {
             "mean" => mean(self.ints, self.floats, self.count),

@@ -39,7 +39,7 @@ fn validity(value: &Value, ambient: &dyn function::FunctionContext) -> Result<Op
             _ => Ok(None),
         },
         Value::Int(timestamp_us) | Value::Timestamp(timestamp_us) => make(*timestamp_us, true),
-        Value::Date(days) => match i64::from(*days).checked_mul(model::calendar::DAY_US) {
+        Value::Date(days) => match model::calendar::midnight_us(*days) {
             Some(timestamp_us) => make(timestamp_us, true),
             None => Ok(None),
         },
