@@ -1922,10 +1922,14 @@ class Result:
     def to_numpy(self) -> dict[str, npt.NDArray[Any]]:
         """Return a NumPy array for each column.
 
-        A column without nulls of integers, floats or booleans becomes an array of its type, as in
-        Arrow; dates become ``datetime64[D]``, timestamps ``datetime64[us]`` in UTC, durations
-        ``timedelta64[us]``; one of vectors of one length a two-dimensional array. Any other column becomes an
-        object array of the values of :meth:`rows`.
+        The type of an array follows from the values of its column, if none is null:
+
+        - integers, floats, booleans: as in Arrow
+        - dates: ``datetime64[D]``; timestamps: ``datetime64[us]``, in UTC; durations:
+          ``timedelta64[us]``
+        - vectors of one length: a two-dimensional array
+
+        Any other column becomes an object array of the values of :meth:`rows`.
 
         Raises:
             InvalidInputError: Two columns have one name.

@@ -10,10 +10,10 @@ impl Json {
     /// depth.
     pub const DEPTH_MAX: usize = 120;
 
-    /// Converts a value to a JSON tree. Bytes become base64, a UUID, a date, a time and a
-    /// duration their text, a vector a list of
-    /// numbers and a validity `[microseconds, assert]`. Floats that are not finite become null.
-    /// Returns `None` if lists nest deeper than [`Json::DEPTH_MAX`].
+    /// Converts a value to a JSON tree. Bytes become base64; a UUID, a date, a timestamp and a
+    /// duration become their text; a vector becomes a list of numbers, and a validity
+    /// `[microseconds, assert]`. Floats that are not finite become null. Returns `None` if lists
+    /// nest deeper than [`Json::DEPTH_MAX`].
     #[must_use]
     pub fn tree_of(value: &Value) -> Option<Tree> {
         tree(value, Self::DEPTH_MAX)

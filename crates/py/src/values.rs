@@ -127,7 +127,8 @@ pub(crate) fn value(given: &Bound<'_, PyAny>, name: Called<'_>, depth: usize) ->
         }
     }
     let what = format!("{name} cannot be a {}", given.get_type().name()?);
-    let hint = "None, bool, int, float, str, bytes, list, tuple, dict, UUID, date, datetime, timedelta and NumPy's can";
+    let hint = "None, bool, int, float, str, bytes, list, tuple, dict, UUID, date, datetime, \
+                timedelta and NumPy's can";
     Err(PyTypeError::new_err(format!("{what}\nhint: {hint}")))
 }
 

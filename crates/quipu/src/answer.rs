@@ -368,14 +368,9 @@ impl AnswerColumn {
                     (seen.kind(), seen.null)
                 } else {
                     let kind = match Kind::of(of) {
-                        kind @ (Kind::Vector(..)
-                        | Kind::List(_)
-                        | Kind::Json
-                        | Kind::Validity
-                        | Kind::Date
-                        | Kind::Timestamp
-                        | Kind::Duration) => kind,
-                        _ => Kind::Literal,
+                        Kind::Null | Kind::Bool | Kind::Int | Kind::Id => Kind::Literal,
+                        Kind::Float | Kind::Str | Kind::Bytes => Kind::Literal,
+                        kind => kind,
                     };
                     (kind, cells.contains(&Cell::NULL))
                 };

@@ -2,7 +2,8 @@
 //! them with each keyspace, so the encoding is fixed.
 //!
 //! ```text
-//! definition := version:u8 (1)  kind:u8  body
+//! definition := version:u8  kind:u8  body
+//! version    := 1 | 2 (a relation with dates, timestamps or durations)
 //! kind 0     := a relation; body = n:varint key*  n:varint value*
 //! key        := name:bytes type        (bytes: a length as a varint, then that many bytes)
 //! value      := name:bytes type nullable:u8  merge:u8 (0 none 1 add int 2 add float 3 min 4 max)
