@@ -7,6 +7,7 @@
 
 use crate::Failure;
 use crate::call::{Call, Number, describe};
+use crate::temporal;
 use model::Value;
 use std::cmp::Ordering;
 
@@ -116,7 +117,11 @@ pub(crate) fn extreme(
 }
 
 fn incomparable(call: Call<'_>, a: &Value, b: &Value) -> Failure {
-    call.fail(format_args!("cannot compare {} with {}", describe(a), describe(b)))
+    let failure = call.fail(format_args!("cannot compare {} with {}", describe(a), describe(b)));
+    match temporal::conversion(a, b) {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
 }
 
 fn refuse_extreme(call: Call<'_>, value: &Value) -> Failure {

@@ -150,13 +150,31 @@ fn unfitting(call: Call<'_>, left: &Value, right: &Value) -> Failure {
     let kind = |value: &Value| if *value == Value::Null { "null" } else { value.kind() };
     let failure = call.fail(format_args!("takes no {} with {}", plain(left), kind(right)));
     match (left, right) {
+        (Value::Timestamp(_), right) if Number::of(right).is_some() => failure.hint(OF_NUMBER),
+        _ => match conversion(left, right) {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        },
+    }
+}
+
+const OF_NUMBER: &str = "to_duration(seconds) makes a duration of a number";
+
+/// How one of two values becomes one that fits a date, a timestamp or a duration beside it.
+pub(crate) fn conversion(left: &Value, right: &Value) -> Option<&'static str> {
+    let (temporal, other) = if is_temporal(left) { (left, right) } else { (right, left) };
+    match (temporal, other) {
         (Value::Date(_), Value::Timestamp(_)) | (Value::Timestamp(_), Value::Date(_)) => {
-            failure.hint("to_timestamp(date) is the midnight at which the date begins in UTC")
+            Some("to_timestamp(date) is the midnight at which the date begins in UTC")
         }
-        (Value::Timestamp(_), Value::Int(_) | Value::Float(_)) => {
-            failure.hint("to_duration(seconds) makes a duration of a number")
+        (Value::Date(_), Value::Str(_)) => Some("to_date(text) reads a date"),
+        (Value::Timestamp(_), Value::Str(_)) => Some("to_timestamp(text) reads a timestamp"),
+        (Value::Duration(_), Value::Str(_)) => Some("to_duration(text) reads a duration"),
+        (Value::Timestamp(_), other) if Number::of(other).is_some() => {
+            Some("to_timestamp(seconds) makes a timestamp of a number, such as now()")
         }
-        _ => failure,
+        (Value::Duration(_), other) if Number::of(other).is_some() => Some(OF_NUMBER),
+        _ => None,
     }
 }
 
