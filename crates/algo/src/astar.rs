@@ -11,6 +11,7 @@ use crate::dijkstra::{Output, Path};
 use crate::dijkstra_search::{Reached, refuse_negative};
 use crate::error::{Error, Stopped};
 use crate::limits::{Limits, Ticker};
+use crate::parents::write_path;
 
 /// Estimates the cost of the shortest path from a vertex to a goal. An error ends the search.
 pub type Estimate<'a> = dyn FnMut(u32, u32) -> Result<f64, Stopped> + 'a;
@@ -41,7 +42,7 @@ pub fn a_star(
         for &goal in goals {
             ticker.tick(1)?;
             let cost = search.run(graph, start, goal, estimate, ticker)?;
-            search.path(start, goal, cost, &mut path);
+            search.path(goal, cost, &mut path);
             ticker.tick(path.len())?;
             output(Path { start, goal, cost, vertices: &path })?;
         }
@@ -118,18 +119,11 @@ impl Search {
         Ok(f64::INFINITY)
     }
 
-    fn path(&self, start: u32, goal: u32, cost: f64, path: &mut Vec<u32>) {
+    fn path(&self, goal: u32, cost: f64, path: &mut Vec<u32>) {
         path.clear();
-        if cost.is_infinite() {
-            return;
+        if cost.is_finite() {
+            write_path(goal, |v| self.seen[v as usize].parent, path);
         }
-        let mut v = goal;
-        path.push(v);
-        while v != start {
-            v = self.seen[v as usize].parent;
-            path.push(v);
-        }
-        path.reverse();
     }
 }
 

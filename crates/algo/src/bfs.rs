@@ -12,6 +12,7 @@
 use crate::csr::{Csr, NO_VERTEX};
 use crate::error::{Error, Stopped, refuse_unknown};
 use crate::limits::{Limits, Ticker};
+use crate::parents::path_to;
 use crate::workers::{PART_VERTICES, Workers, fill, map_items};
 
 /// The level of a vertex that was not reached.
@@ -50,10 +51,7 @@ impl BfsTree {
         if self.levels.get(goal as usize).is_none_or(|&level| level == NO_LEVEL) {
             return Vec::new();
         }
-        let parent = |&v: &u32| Some(self.parents[v as usize]).filter(|&p| p != NO_VERTEX);
-        let mut path: Vec<u32> = std::iter::successors(Some(goal), parent).collect();
-        path.reverse();
-        path
+        path_to(goal, &self.parents)
     }
 }
 

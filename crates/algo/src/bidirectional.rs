@@ -11,6 +11,7 @@ use crate::csr::{Csr, NO_VERTEX};
 use crate::dijkstra_search::Reached;
 use crate::error::{Error, Stopped, refuse_unknown};
 use crate::limits::{Limits, Ticker};
+use crate::parents::write_path;
 
 /// A path with the fewest edges from `source` to `goal`, including both. `None` if there is none.
 ///
@@ -83,13 +84,10 @@ impl<'a> Hops<'a> {
 
 /// The path through `middle`, where two searches met.
 fn joined(middle: u32, there: &HashMap<u32, u32>, back: &HashMap<u32, u32>) -> Vec<u32> {
-    let follow = |parents: &HashMap<u32, u32>| -> Vec<u32> {
-        let parent = |v: &u32| parents.get(v).copied().filter(|&parent| parent != NO_VERTEX);
-        std::iter::successors(Some(middle), parent).collect()
-    };
-    let mut path = follow(there);
-    path.reverse();
-    path.extend_from_slice(&follow(back)[1..]);
+    let (mut path, mut rest) = (Vec::new(), Vec::new());
+    write_path(middle, |v| there[&v], &mut path);
+    write_path(middle, |v| back[&v], &mut rest);
+    path.extend(rest.iter().rev().skip(1));
     path
 }
 

@@ -12,6 +12,7 @@ use std::collections::BinaryHeap;
 use crate::csr::{Csr, NO_VERTEX};
 use crate::error::{Error, Stopped};
 use crate::limits::Ticker;
+use crate::parents::write_path;
 
 /// A vertex reached at a cost. Greater means nearer; among equal costs, the smaller vertex is
 /// greater.
@@ -179,16 +180,9 @@ impl Search {
     /// Writes the path from the start to `goal`, including both, to `path`. Empty if there is none.
     pub(crate) fn path(&self, goal: u32, path: &mut Vec<u32>) {
         path.clear();
-        let parent = |v: u32| self.parent.get(v as usize).copied().filter(|&p| p != NO_VERTEX);
-        let mut v = goal;
-        while let Some(from) = parent(v) {
-            path.push(v);
-            if from == v {
-                break;
-            }
-            v = from;
+        if self.parent.get(goal as usize).is_some_and(|&parent| parent != NO_VERTEX) {
+            write_path(goal, |v| self.parent[v as usize], path);
         }
-        path.reverse();
     }
 }
 

@@ -39,17 +39,18 @@
 //! 1. `error`: why an algorithm stops.
 //! 2. `limits`, `workers`: how a caller stops it; the threads that the caller lends.
 //! 3. `csr`: the graph.
-//! 4. `dijkstra_search`, `radix_heap`, `random`, `reverse`, `testing`: what several algorithms
+//! 4. `parents`: paths along parents.
+//! 5. `dijkstra_search`, `radix_heap`, `random`, `reverse`, `testing`: what several algorithms
 //!    share; all edges reversed; graphs of tests.
-//! 5. `bfs`, `clustering`, `component_order`, `components`, `cores`, `dag`, `degree`,
+//! 6. `bfs`, `clustering`, `component_order`, `components`, `cores`, `dag`, `degree`,
 //!    `label_propagation`, `neighborhood`, `node2vec`, `pagerank`, `partition`, `random_walk`,
 //!    `strong_components`, `top_sort`, `traverse`, `triangles`, `weak_components`: algorithms of
 //!    their own.
-//! 6. `betweenness`, `bidirectional`, `closeness`, `dijkstra`, `distances`, `leiden`, `louvain`,
+//! 7. `betweenness`, `bidirectional`, `closeness`, `dijkstra`, `distances`, `leiden`, `louvain`,
 //!    `paths`, `pull`, `spanning_forest`, `sssp`: those above a search, a reverse or components.
-//! 7. `astar`, `bellman_ford`, `brandes`, `distance_counts`, `k_shortest_paths`, `pagerank_power`,
+//! 8. `astar`, `bellman_ford`, `brandes`, `distance_counts`, `k_shortest_paths`, `pagerank_power`,
 //!    `path_dag`, `spanning_tree`, `spectral`: those above another algorithm.
-//! 8. `distance_centrality`, `eccentricity`: those above the distances of all vertices.
+//! 9. `distance_centrality`, `eccentricity`: those above the distances of all vertices.
 
 pub mod astar;
 pub mod bellman_ford;
@@ -96,6 +97,7 @@ pub mod workers;
 mod dijkstra_search;
 mod distance_counts;
 mod error;
+mod parents;
 mod pull;
 mod radix_heap;
 mod random;

@@ -7,6 +7,7 @@ use crate::csr::{Csr, NO_VERTEX};
 use crate::dijkstra_search::Goals;
 use crate::error::Stopped;
 use crate::limits::{Limits, Ticker};
+use crate::parents::write_path;
 
 /// The number of edges to an unreachable vertex.
 pub const UNREACHED: u32 = u32::MAX;
@@ -36,7 +37,7 @@ pub fn shortest_paths(
     for &start in starts {
         search.run(graph, start, ticker)?;
         for &goal in goals {
-            let found = start != goal && search.path(start, goal, &mut path);
+            let found = start != goal && search.path(goal, &mut path);
             ticker.tick(path.len() + 1)?;
             output(start, goal, found.then_some(&path))?;
         }
@@ -120,20 +121,14 @@ impl Search {
         Ok(())
     }
 
-    /// Writes the path from `start` to `goal` to `path`. Returns false and leaves it empty if there
-    /// is none.
-    fn path(&self, start: u32, goal: u32, path: &mut Vec<u32>) -> bool {
+    /// Writes the path from the start to `goal` to `path`. Returns false and leaves it empty if
+    /// there is none.
+    fn path(&self, goal: u32, path: &mut Vec<u32>) -> bool {
         path.clear();
-        let mut v = goal;
-        if self.parent.get(v as usize).is_none_or(|&parent| parent == NO_VERTEX) {
+        if self.parent.get(goal as usize).is_none_or(|&parent| parent == NO_VERTEX) {
             return false;
         }
-        path.push(v);
-        while v != start {
-            v = self.parent[v as usize];
-            path.push(v);
-        }
-        path.reverse();
+        write_path(goal, |v| self.parent[v as usize], path);
         true
     }
 }

@@ -6,6 +6,7 @@ use crate::csr::{Csr, NO_VERTEX};
 use crate::dijkstra_search::{Goals, refuse_negative};
 use crate::error::{Error, Stopped, refuse_unknown};
 use crate::limits::{Limits, Ticker};
+use crate::parents::path_to;
 use crate::radix_heap::RadixHeap;
 use crate::workers::{Workers, map_items};
 
@@ -48,10 +49,7 @@ impl ShortestTree {
         if !self.distances.get(goal as usize).is_some_and(|distance| distance.is_finite()) {
             return Vec::new();
         }
-        let parent = |&v: &u32| Some(self.parents[v as usize]).filter(|&p| p != NO_VERTEX);
-        let mut path: Vec<u32> = std::iter::successors(Some(goal), parent).collect();
-        path.reverse();
-        path
+        path_to(goal, &self.parents)
     }
 }
 

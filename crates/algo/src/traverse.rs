@@ -8,6 +8,7 @@
 use crate::csr::{Csr, NO_VERTEX};
 use crate::error::Stopped;
 use crate::limits::{Limits, Ticker};
+use crate::parents::write_path;
 
 /// Returns whether a vertex meets the condition. An error ends the search.
 pub type Condition<'a> = dyn FnMut(u32) -> Result<bool, Stopped> + 'a;
@@ -140,14 +141,7 @@ impl Visits {
         output: &mut Output<'_>,
     ) -> Result<(), Stopped> {
         self.left -= 1;
-        self.path.clear();
-        self.path.push(v);
-        let mut at = v;
-        while at != start {
-            at = self.parent[at as usize];
-            self.path.push(at);
-        }
-        self.path.reverse();
+        write_path(v, |v| self.parent[v as usize], &mut self.path);
         ticker.tick(self.path.len())?;
         output(start, v, &self.path)
     }
