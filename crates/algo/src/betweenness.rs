@@ -147,7 +147,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::testing::{Edges, edges, go, graph, long_path, stop_after};
+    use crate::testing::{Edges, diamonds, edges, go, graph, long_path, stop_after};
 
     #[test]
     fn ties_share_what_leads_through_them() {
@@ -167,16 +167,8 @@ mod tests {
 
     #[test]
     fn more_paths_than_a_float_can_tell_are_still_shared() {
-        // A chain of 1100 diamonds with one vertex between two of them: 2^1100 paths from end to
-        // end.
-        let count = 1100;
-        let diamonds: String = (0..count)
-            .map(|i| 3 * i)
-            .map(|v| {
-                format!("{v}-{} {v}-{} {}-{} {}-{} ", v + 1, v + 2, v + 1, v + 3, v + 2, v + 3)
-            })
-            .collect();
-        let graph = graph(3 * count + 1, &diamonds);
+        // 2^1100 paths from end to end.
+        let graph = diamonds(1100);
         let mut search = Search::new(&graph);
         let ticker = &mut Ticker::new(&go).unwrap();
         search.run(&graph, 0, |_, _| true, |_, _| false, ticker).unwrap();

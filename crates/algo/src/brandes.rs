@@ -436,7 +436,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::testing::{Edges, Threads, edges, go, graph, long_path, random_graph, stop_after};
+    use crate::testing::{
+        Edges, Threads, diamonds, edges, go, graph, long_path, random_graph, stop_after,
+    };
     use crate::workers::OneThread;
 
     fn of_vertices(graph: &Csr, options: &BetweennessOptions<'_>) -> Vec<f64> {
@@ -494,14 +496,7 @@ mod tests {
 
     #[test]
     fn more_paths_than_a_float_can_count_are_still_shared() {
-        let count = 1100;
-        let diamonds: String = (0..count)
-            .map(|i| 3 * i)
-            .map(|v| {
-                format!("{v}-{} {v}-{} {}-{} {}-{} ", v + 1, v + 2, v + 1, v + 3, v + 2, v + 3)
-            })
-            .collect();
-        let graph = graph(3 * count + 1, &diamonds);
+        let graph = diamonds(1100);
         let options =
             BetweennessOptions { sources: Some(&[0]), normalized: false, ..Default::default() };
         let ticker = &mut Ticker::new(&go).unwrap();

@@ -170,7 +170,7 @@ pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::testing::{Edges, edges, go, graph, long_path, stop_after};
+    use crate::testing::{Edges, diamonds, edges, go, graph, long_path, stop_after};
 
     pub(crate) type Found = (u32, u32, f64, Vec<u32>);
 
@@ -245,13 +245,7 @@ pub(crate) mod tests {
     #[test]
     fn ties_without_end_can_be_stopped() {
         // A chain of sixty diamonds has 2^60 shortest paths.
-        let diamonds: String = (0..60)
-            .map(|i| 3 * i)
-            .map(|v| {
-                format!("{v}-{} {v}-{} {}-{} {}-{} ", v + 1, v + 2, v + 1, v + 3, v + 2, v + 3)
-            })
-            .collect();
-        let graph = graph(181, &diamonds);
+        let graph = diamonds(60);
         let limits = stop_after(5);
         let result = dijkstra(&graph, &[0], Some(&[180]), Ties::All, &limits, &mut |_| Ok(()));
         assert_eq!(result, Err(Error::Stopped));

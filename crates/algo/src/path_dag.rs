@@ -137,7 +137,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::testing::{Edges, edges, go, graph, long_path, stop_after};
+    use crate::testing::{Edges, diamonds, edges, go, graph, long_path, stop_after};
 
     fn paths(graph: &Csr, source: u32, goal: u32) -> Vec<Vec<u32>> {
         path_dag(graph, source, goal, &go).unwrap().paths().collect()
@@ -157,13 +157,7 @@ mod tests {
 
     #[test]
     fn very_many_paths_are_not_stored() {
-        let diamonds: String = (0..64)
-            .map(|i| 3 * i)
-            .map(|v| {
-                format!("{v}-{} {v}-{} {}-{} {}-{} ", v + 1, v + 2, v + 1, v + 3, v + 2, v + 3)
-            })
-            .collect();
-        let dag = path_dag(&graph(193, &diamonds), 0, 192, &go).unwrap();
+        let dag = path_dag(&diamonds(64), 0, 192, &go).unwrap();
         assert_eq!((dag.distance, dag.parents.edges()), (128.0, 256));
         assert_eq!(dag.paths().take(1000).collect::<BTreeSet<_>>().len(), 1000);
     }

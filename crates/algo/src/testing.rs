@@ -133,6 +133,14 @@ pub(crate) fn long_path(vertices: u32) -> Csr {
     Csr::from_edges(vertices as usize, &sources, &targets, None, &go).unwrap()
 }
 
+/// A chain of diamonds, each with one vertex between it and the next: `2^count` shortest paths from
+/// 0 to the last of `3 * count + 1` vertices.
+pub(crate) fn diamonds(count: u32) -> Csr {
+    let diamond = |v| [(v, v + 1), (v, v + 2), (v + 1, v + 3), (v + 2, v + 3)];
+    let list = (0..count).flat_map(|i| diamond(3 * i)).map(|(from, to)| (from, to, 1.0)).collect();
+    Edges { vertices: 3 * count + 1, list }.graph()
+}
+
 /// Parses a graph such as "0-1 1-2:2.5": edges with optional weights.
 pub(crate) fn graph(vertices: u32, text: &str) -> Csr {
     let number = |text: &str| text.parse::<u32>().unwrap();
