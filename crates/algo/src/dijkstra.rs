@@ -1,14 +1,13 @@
 //! Shortest paths by weight: one for each pair of vertices, or all of equal cost.
 //!
-//! The search is in `dijkstra_search.rs`; it keeps one path to each vertex. All shortest paths are
-//! found with the *tight* edges: those whose weight equals the difference in cost between their
-//! ends. Every path from the goal back to the start over tight edges is a shortest path. Edges of
-//! weight zero can form tight cycles, so no vertex is taken twice.
+//! The search is in `dijkstra_search.rs`; it keeps one path to each vertex. All shortest paths
+//! follow from its costs in `parents.rs`.
 
 use crate::csr::Csr;
 use crate::dijkstra_search::{Goals, Search, refuse_negative};
 use crate::error::{Error, Stopped};
 use crate::limits::{Limits, Ticker};
+use crate::parents::{WaysBack, all_parents};
 
 /// A path between two vertices.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,94 +74,52 @@ pub fn dijkstra(
             missing == 0 && (ties == Ties::One || cost > last_cost)
         };
         search.run(graph, start, |_, _| true, enough, ticker)?;
-        let mut tight = match ties {
+        let parents = match ties {
             Ties::One => None,
-            Ties::All => Some(Tight::new(graph, &search, ticker)?),
+            Ties::All => {
+                let reached = search.touched().iter().copied();
+                Some(all_parents(graph, start, reached, |v| search.cost(v), ticker)?)
+            }
         };
+        let mut ways = WaysBack::new(start, parents.as_ref().map_or(0, Csr::vertices));
         let every = 0..if goals.is_none() { graph.vertices() } else { 0 };
         let wanted = goals.unwrap_or_default().iter().copied().filter(|&v| v < graph.vertices());
         for goal in wanted.chain(every) {
             ticker.tick(1)?;
             let cost = search.cost(goal);
-            match &mut tight {
-                Some(tight) if cost.is_finite() => {
-                    tight.walk_back(start, goal, cost, ticker, output)?
-                }
-                _ => {
-                    search.path(goal, &mut path);
-                    ticker.tick(path.len())?;
-                    output(Path { start, goal, cost, vertices: &path })?;
-                }
+            let ends = Path { start, goal, cost, vertices: &[] };
+            if let Some(parents) = parents.as_ref().filter(|_| cost.is_finite()) {
+                output_all(parents, &mut ways, ends, ticker, output)?;
+                continue;
             }
+            search.path(goal, &mut path);
+            ticker.tick(path.len())?;
+            output(Path { vertices: &path, ..ends })?;
         }
     }
     Ok(())
 }
 
-/// The tight edges of a search, reversed, and marks for the vertices of the current path.
-struct Tight {
-    back: Csr,
-    on_way: Vec<bool>,
-}
-
-impl Tight {
-    fn new(graph: &Csr, search: &Search, ticker: &mut Ticker<'_>) -> Result<Self, Stopped> {
-        let (mut sources, mut targets) = (Vec::new(), Vec::new());
-        for &v in search.touched() {
-            let cost = search.cost(v);
-            for (to, weight) in graph.weighted(v) {
-                ticker.tick(1)?;
-                // The same sum as in the search, so comparing for equality is exact.
-                let known = targets.last() == Some(&v) && sources.last() == Some(&to);
-                if to != v && !known && cost + weight == search.cost(to) {
-                    targets.push(v);
-                    sources.push(to);
-                }
-            }
+/// Passes every path between `ends` to `output`.
+fn output_all(
+    parents: &Csr,
+    ways: &mut WaysBack,
+    ends: Path<'_>,
+    ticker: &mut Ticker<'_>,
+    output: &mut Output<'_>,
+) -> Result<(), Stopped> {
+    let mut path = Vec::new();
+    ways.enter(ends.goal);
+    while let Some(is_path) = ways.step(parents) {
+        ticker.tick(1)?;
+        if is_path {
+            path.clear();
+            path.extend(ways.path());
+            ticker.tick(path.len())?;
+            output(Path { vertices: &path, ..ends })?;
         }
-        let back = Csr::from_columns(graph.vertices(), &sources, &targets, ticker)?;
-        Ok(Self { back, on_way: vec![false; graph.vertices() as usize] })
     }
-
-    /// Passes every path from `start` to `goal` over tight edges to `output`. Searches backwards
-    /// from `goal`.
-    fn walk_back(
-        &mut self,
-        start: u32,
-        goal: u32,
-        cost: f64,
-        ticker: &mut Ticker<'_>,
-        output: &mut Output<'_>,
-    ) -> Result<(), Stopped> {
-        let Self { back, on_way } = self;
-        let mut path = Vec::new();
-        let mut way = vec![(goal, 0)];
-        on_way[goal as usize] = true;
-        while let Some((v, next)) = way.last_mut() {
-            ticker.tick(1)?;
-            let before = if *v == start { None } else { back.neighbors(*v).get(*next) };
-            *next += 1;
-            match before {
-                Some(&before) if !on_way[before as usize] => {
-                    on_way[before as usize] = true;
-                    way.push((before, 0));
-                }
-                Some(_) => {}
-                None => {
-                    if *v == start {
-                        path.clear();
-                        path.extend(way.iter().rev().map(|&(v, _)| v));
-                        ticker.tick(path.len())?;
-                        output(Path { start, goal, cost, vertices: &path })?;
-                    }
-                    if let Some((v, _)) = way.pop() {
-                        on_way[v as usize] = false;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 #[cfg(test)]

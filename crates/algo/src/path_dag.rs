@@ -4,9 +4,9 @@
 //! parents back from the goal and yields one path at a time.
 
 use crate::csr::Csr;
-use crate::dijkstra_search::refuse_negative;
-use crate::error::{Error, Stopped, refuse_unknown};
+use crate::error::{Error, Stopped};
 use crate::limits::{Limits, Ticker};
+use crate::parents::{WaysBack, all_parents};
 use crate::sssp::{SsspOptions, sssp};
 
 /// The vertices and edges of all shortest paths of one pair.
@@ -35,27 +35,12 @@ pub fn path_dag(
     goal: u32,
     limits: &dyn Limits,
 ) -> Result<PathDag, Error> {
-    refuse_unknown(&[source, goal], graph.vertices())?;
-    let ticker = &mut Ticker::new(limits)?;
-    refuse_negative(graph, ticker)?;
     let options = SsspOptions { goals: Some(&[goal]), ..SsspOptions::default() };
     let distances = sssp(graph, &[source], &options, limits)?.distances;
     let distance = distances[goal as usize];
-    let (mut before, mut after) = (Vec::new(), Vec::new());
-    for v in (0..graph.vertices()).filter(|&v| distances[v as usize] <= distance) {
-        ticker.tick(1)?;
-        for (to, weight) in graph.weighted(v) {
-            ticker.tick(1)?;
-            let there = distances[to as usize];
-            let is_shortest = there.is_finite() && distances[v as usize] + weight == there;
-            let is_new = before.last() != Some(&v) || after.last() != Some(&to);
-            if is_shortest && is_new && v != to && to != source {
-                before.push(v);
-                after.push(to);
-            }
-        }
-    }
-    let all = Csr::from_columns(graph.vertices(), &after, &before, ticker)?;
+    let ticker = &mut Ticker::new(limits)?;
+    let near = (0..graph.vertices()).filter(|&v| distances[v as usize] <= distance);
+    let all = all_parents(graph, source, near, |v| distances[v as usize], ticker)?;
     let leads_to_goal = ancestors(&all, goal, ticker)?;
     let parents = all.filtered(|v, _| leads_to_goal[v as usize], ticker)?;
     Ok(PathDag { source, goal, distance, parents })
@@ -80,50 +65,28 @@ fn ancestors(parents: &Csr, goal: u32, ticker: &mut Ticker<'_>) -> Result<Vec<bo
 impl PathDag {
     /// The paths one by one, each from the source to the goal.
     pub fn paths(&self) -> DagPaths<'_> {
-        let is_on_path = vec![false; self.parents.vertices() as usize];
-        let mut paths = DagPaths { dag: self, stack: Vec::new(), is_on_path };
+        let mut ways = WaysBack::new(self.source, self.parents.vertices());
         if self.distance.is_finite() {
-            paths.enter(self.goal);
+            ways.enter(self.goal);
         }
-        paths
+        DagPaths { parents: &self.parents, ways }
     }
 }
 
 /// The iterator of [`PathDag::paths`]. Takes one byte per vertex of the graph.
 #[derive(Debug)]
 pub struct DagPaths<'a> {
-    dag: &'a PathDag,
-    /// The vertices from the goal to the current one, each with the number of parents that were
-    /// tried.
-    stack: Vec<(u32, usize)>,
-    is_on_path: Vec<bool>,
-}
-
-impl DagPaths<'_> {
-    fn enter(&mut self, v: u32) {
-        self.is_on_path[v as usize] = true;
-        self.stack.push((v, 0));
-    }
+    parents: &'a Csr,
+    ways: WaysBack,
 }
 
 impl Iterator for DagPaths<'_> {
     type Item = Vec<u32>;
 
     fn next(&mut self) -> Option<Vec<u32>> {
-        while let Some((v, tried)) = self.stack.last_mut() {
-            let v = *v;
-            let parent = self.dag.parents.neighbors(v).get(*tried).copied();
-            *tried += 1;
-            if v == self.dag.source && *tried == 1 {
-                return Some(self.stack.iter().rev().map(|entry| entry.0).collect());
-            }
-            match parent {
-                Some(parent) if !self.is_on_path[parent as usize] => self.enter(parent),
-                Some(_) => {}
-                None => {
-                    self.is_on_path[v as usize] = false;
-                    self.stack.pop();
-                }
+        while let Some(is_path) = self.ways.step(self.parents) {
+            if is_path {
+                return Some(self.ways.path().collect());
             }
         }
         None
