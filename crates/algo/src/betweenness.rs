@@ -1,18 +1,12 @@
-//! Betweenness centrality: the number of shortest paths through a vertex.
+//! Betweenness centrality: the number of shortest paths through a vertex, as in CozoDB.
 //!
-//! Brandes, "A faster algorithm for betweenness centrality" (2001): one search from each vertex,
-//! then dependencies are accumulated from the farthest vertices to the nearest, over the edges of
-//! shortest paths.
-//!
-//! # Edges of weight zero
-//! They connect vertices at equal cost and may form cycles. Then the edges of shortest paths alone
-//! give no order in which to accumulate. So an edge counts only if the search settled its source
-//! before its target. Shortest paths over other edges of weight zero are not counted.
+//! One search from each vertex; `path_counts.rs` accumulates over the paths that it found.
 
 use crate::csr::Csr;
 use crate::dijkstra_search::{Search, refuse_negative};
 use crate::error::{Error, Stopped};
 use crate::limits::{Limits, Ticker};
+use crate::path_counts::{Count, Paths, ShortestPaths};
 
 /// For each vertex, the sum over all ordered pairs of other vertices of the fraction of their
 /// shortest paths that go through it. Not normalized.
@@ -25,11 +19,9 @@ use crate::limits::{Limits, Ticker};
 pub fn betweenness(graph: &Csr, limits: &dyn Limits) -> Result<Vec<f64>, Error> {
     let ticker = &mut Ticker::new(limits)?;
     refuse_negative(graph, ticker)?;
-    let n = graph.vertices() as usize;
     let mut search = Search::new(graph);
-    let mut sums =
-        Sums { place: vec![u32::MAX; n], paths: vec![Paths::NONE; n], through: vec![0.0; n] };
-    let mut found = vec![0.0; n];
+    let mut sums = Sums::new(graph.vertices());
+    let mut found = vec![0.0; graph.vertices() as usize];
     for start in 0..graph.vertices() {
         search.run(graph, start, |_, _| true, |_, _| false, ticker)?;
         sums.add(graph, &search, &mut found, ticker)?;
@@ -48,6 +40,11 @@ struct Sums {
 }
 
 impl Sums {
+    fn new(vertices: u32) -> Self {
+        let n = vertices as usize;
+        Self { place: vec![u32::MAX; n], paths: vec![Paths::NONE; n], through: vec![0.0; n] }
+    }
+
     fn add(
         &mut self,
         graph: &Csr,
@@ -55,90 +52,24 @@ impl Sums {
         found: &mut [f64],
         ticker: &mut Ticker<'_>,
     ) -> Result<(), Stopped> {
-        for (place, &v) in (0..).zip(search.settled()) {
+        let order = search.settled();
+        for (place, &v) in (0..).zip(order) {
             self.place[v as usize] = place;
-            self.paths[v as usize] = Paths::NONE;
-            self.through[v as usize] = 0.0;
         }
-        let Some(&start) = search.settled().first() else { return Ok(()) };
-        self.paths[start as usize] = Paths::ONE;
-        for &v in search.settled() {
-            let paths = self.paths[v as usize];
-            for (to, weight) in graph.weighted(v) {
-                ticker.tick(1)?;
-                if self.leads(search, v, to, weight) {
-                    self.paths[to as usize].add(paths);
-                }
-            }
-        }
-        for &v in search.settled().iter().rev() {
-            let mut through = 0.0;
-            for (to, weight) in graph.weighted(v) {
-                ticker.tick(1)?;
-                if self.leads(search, v, to, weight) {
-                    let part = self.paths[v as usize].part_of(self.paths[to as usize]);
-                    through += part * (1.0 + self.through[to as usize]);
-                }
-            }
-            self.through[v as usize] = through;
-            if v != start {
-                found[v as usize] += through;
-            }
-        }
-        for &v in search.settled() {
+        let leads = |v: u32, to: u32, weight: f64| {
+            self.place[v as usize] < self.place[to as usize]
+                && search.cost(v) + weight == search.cost(to)
+        };
+        let shortest = ShortestPaths { graph, order, leads };
+        shortest.count(&mut self.paths, ticker)?;
+        shortest.depend(&self.paths, &mut self.through, |_, _| {}, ticker)?;
+        for &v in order {
             self.place[v as usize] = u32::MAX;
         }
+        for &v in order.iter().skip(1) {
+            found[v as usize] += self.through[v as usize];
+        }
         Ok(())
-    }
-
-    /// Whether the edge from `v` to `to` is on a shortest path that counts.
-    #[inline]
-    fn leads(&self, search: &Search, v: u32, to: u32, weight: f64) -> bool {
-        self.place[v as usize] < self.place[to as usize]
-            && search.cost(v) + weight == search.cost(to)
-    }
-}
-
-/// A number of paths that may exceed the range of `f64`: a chain of a thousand diamonds has 2^1000
-/// paths, and infinity divided by infinity would be NaN.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Paths {
-    /// Less than [`Paths::STEP`] after each addition.
-    count: f64,
-    /// Number of times that the count was divided by [`Paths::STEP`].
-    steps: u32,
-}
-
-impl Paths {
-    pub(crate) const NONE: Self = Self { count: 0.0, steps: 0 };
-    pub(crate) const ONE: Self = Self { count: 1.0, steps: 0 };
-    /// A power of two, so that dividing by it is exact.
-    const STEP: f64 = (1_u128 << 100) as f64;
-
-    #[inline]
-    pub(crate) fn add(&mut self, other: Self) {
-        let (big, small) = if self.steps >= other.steps { (*self, other) } else { (other, *self) };
-        *self = Self { count: big.count + small.scaled(big.steps - small.steps), ..big };
-        if self.count >= Self::STEP {
-            self.count /= Self::STEP;
-            self.steps += 1;
-        }
-    }
-
-    /// The fraction of `all` that these are.
-    #[inline]
-    pub(crate) fn part_of(self, all: Self) -> f64 {
-        self.scaled(all.steps.saturating_sub(self.steps)) / all.count
-    }
-
-    /// The count divided by `STEP` a number of times more.
-    #[inline]
-    fn scaled(self, steps: u32) -> f64 {
-        match steps {
-            0 => self.count,
-            1 => self.count / Self::STEP,
-            _ => 0.0,
-        }
     }
 }
 
@@ -174,8 +105,7 @@ mod tests {
         search.run(&graph, 0, |_, _| true, |_, _| false, ticker).unwrap();
         let n = graph.vertices() as usize;
         let mut found = vec![0.0; n];
-        let mut sums =
-            Sums { place: vec![u32::MAX; n], paths: vec![Paths::NONE; n], through: vec![0.0; n] };
+        let mut sums = Sums::new(graph.vertices());
         sums.add(&graph, &search, &mut found, ticker).unwrap();
         // Of the first diamond: it is on half of the paths to every later vertex.
         assert_eq!(found[1], (n - 3) as f64 / 2.0);

@@ -3,28 +3,27 @@
 //!
 //! Brandes, "On variants of shortest-path betweenness centrality" (2008). Sources are searched in
 //! parallel. [`crate::betweenness`] has the meaning of CozoDB, which is not normalized and counts
-//! parallel edges as separate paths.
+//! parallel edges as separate paths. It has a search of its own: it adds source by source, and ties
+//! over edges of weight zero follow the order of its heap, so these sums differ in their last bits.
 //!
 //! # Why the result does not depend on threads
-//! Sources are divided into parts of sixteen. Each part sums over its sources in order,
-//! and the sums of the parts are added in order.
+//! Sources are divided into parts of sixteen. Each part sums over its sources in order, and the
+//! sums of the parts are added in order.
 
 use std::borrow::Cow;
 
-use crate::betweenness::Paths;
+use crate::bfs::NO_LEVEL;
 use crate::csr::Csr;
 use crate::dijkstra_search::refuse_negative;
 use crate::error::{Error, Stopped, refuse_unknown};
 use crate::limits::{Limits, Ticker};
+use crate::path_counts::{Count, Paths, ShortestPaths};
 use crate::radix_heap::RadixHeap;
 use crate::sssp::search;
 use crate::workers::{Workers, map_parts, part_of, parts_of};
 
 /// Sources of a part.
 const PART_SOURCES: usize = 16;
-
-/// The level of a vertex that was not reached.
-const NO_LEVEL: u32 = u32::MAX;
 
 /// Options of [`betweenness_centrality`] and [`edge_betweenness_centrality`]. The defaults are
 /// those of NetworkX for directed graphs.
@@ -69,7 +68,11 @@ pub fn betweenness_centrality(
     refuse_negative(graph, ticker)?;
     let simple = Simple::new(graph, ticker)?;
     let n = graph.vertices() as usize;
-    let add = |search: &Search<'_>, sums: &mut [f64]| search.add_vertices(options.endpoints, sums);
+    let add = |search: &mut Search<'_>, source, sums: &mut [f64], ticker: &mut Ticker<'_>| {
+        search.run(source, |_, _| {}, ticker)?;
+        search.add_vertices(options.endpoints, sums);
+        Ok(())
+    };
     let mut sums = sum(&simple.graph, n, options, &add, workers, limits)?;
     let scales = Scales::new(n, options, options.endpoints);
     sums.iter_mut().for_each(|value| *value *= scales.other);
@@ -100,7 +103,9 @@ pub fn edge_betweenness_centrality(
     refuse_negative(graph, ticker)?;
     let simple = Simple::new(graph, ticker)?;
     let edges = simple.graph.targets().len();
-    let add = |search: &Search<'_>, sums: &mut [f64]| search.add_edges(sums);
+    let add = |search: &mut Search<'_>, source, sums: &mut [f64], ticker: &mut Ticker<'_>| {
+        search.run(source, |edge, part| sums[edge] += part, ticker)
+    };
     let sums = sum(&simple.graph, edges, options, &add, workers, limits)?;
     let scale = Scales::new(graph.vertices() as usize, options, true).other;
     let mut found = vec![0.0; graph.targets().len()];
@@ -196,8 +201,9 @@ impl<'a> Simple<'a> {
     }
 }
 
-/// Adds what a search found to the sums.
-type Add<'a> = dyn Fn(&Search<'_>, &mut [f64]) + Sync + 'a;
+/// Searches from a source and adds what it finds to the sums.
+type Add<'a> =
+    dyn Fn(&mut Search<'_>, u32, &mut [f64], &mut Ticker<'_>) -> Result<(), Stopped> + Sync + 'a;
 
 /// The sums of `add` over all sources, `len` numbers.
 fn sum(
@@ -219,8 +225,8 @@ fn sum(
             let mut sums = vec![0.0; len];
             let mut search = Search::new(graph);
             for place in part_of(first + i, count, PART_SOURCES) {
-                search.run(options.sources.map_or(place as u32, |all| all[place]), ticker)?;
-                add(&search, &mut sums);
+                let source = options.sources.map_or(place as u32, |all| all[place]);
+                add(&mut search, source, &mut sums, ticker)?;
                 ticker.ask()?;
             }
             Ok::<_, Stopped>(sums)
@@ -230,41 +236,6 @@ fn sum(
         }
     }
     Ok(sums)
-}
-
-/// A number of shortest paths.
-trait Count: Copy {
-    const NONE: Self;
-    const ONE: Self;
-    fn add(&mut self, other: Self);
-    /// The fraction of `all` that these are.
-    fn part_of(self, all: Self) -> f64;
-}
-
-impl Count for f64 {
-    const NONE: Self = 0.0;
-    const ONE: Self = 1.0;
-    #[inline]
-    fn add(&mut self, other: Self) {
-        *self += other;
-    }
-    #[inline]
-    fn part_of(self, all: Self) -> f64 {
-        self / all
-    }
-}
-
-impl Count for Paths {
-    const NONE: Self = Self::NONE;
-    const ONE: Self = Self::ONE;
-    #[inline]
-    fn add(&mut self, other: Self) {
-        Self::add(self, other);
-    }
-    #[inline]
-    fn part_of(self, all: Self) -> f64 {
-        Self::part_of(self, all)
-    }
 }
 
 /// A search from one source, with the dependency of the source on each vertex. Buffers are reused.
@@ -280,7 +251,6 @@ struct Search<'a> {
     counts: Vec<f64>,
     /// Numbers of paths beyond the range of floats. Empty until they are needed.
     large_counts: Vec<Paths>,
-    is_large: bool,
     dependencies: Vec<f64>,
 }
 
@@ -295,12 +265,18 @@ impl<'a> Search<'a> {
             heap: RadixHeap::new(),
             counts: vec![0.0; n],
             large_counts: Vec::new(),
-            is_large: false,
             dependencies: vec![0.0; n],
         }
     }
 
-    fn run(&mut self, source: u32, ticker: &mut Ticker<'_>) -> Result<(), Stopped> {
+    /// Passes the part of each edge to `output`, with its place in the columns of the graph.
+    #[inline]
+    fn run(
+        &mut self,
+        source: u32,
+        output: impl FnMut(usize, f64),
+        ticker: &mut Ticker<'_>,
+    ) -> Result<(), Stopped> {
         for &v in &self.order {
             self.levels[v as usize] = NO_LEVEL;
             if let Some(distance) = self.distances.get_mut(v as usize) {
@@ -313,20 +289,23 @@ impl<'a> Search<'a> {
         } else {
             self.reach(source, ticker)?;
         }
-        let mut counts = std::mem::take(&mut self.counts);
-        self.count(&mut counts, ticker)?;
-        self.is_large = self.order.iter().any(|&v| counts[v as usize].is_infinite());
-        if self.is_large {
-            let mut large = std::mem::take(&mut self.large_counts);
-            large.resize(counts.len(), Paths::NONE);
-            self.count(&mut large, ticker)?;
-            self.depend(&large, ticker)?;
-            self.large_counts = large;
-        } else {
-            self.depend(&counts, ticker)?;
+        let Self { graph, order, levels, distances, counts, large_counts, dependencies, .. } = self;
+        let (levels, distances) = (&levels[..], &distances[..]);
+        let leads = move |v: u32, to: u32, weight: f64| {
+            let (here, there) = (levels[v as usize], levels[to as usize]);
+            if distances.is_empty() {
+                return there == here + 1;
+            }
+            here < there && distances[v as usize] + weight == distances[to as usize]
+        };
+        let shortest = ShortestPaths { graph, order, leads };
+        shortest.count(counts, ticker)?;
+        if order.iter().all(|&v| counts[v as usize].is_finite()) {
+            return shortest.depend(counts, dependencies, output, ticker);
         }
-        self.counts = counts;
-        Ok(())
+        large_counts.resize(counts.len(), Paths::NONE);
+        shortest.count(large_counts, ticker)?;
+        shortest.depend(large_counts, dependencies, output, ticker)
     }
 
     /// The breadth-first order of an unweighted graph.
@@ -364,69 +343,12 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Whether the edge from `v` to `to` is on a shortest path. Of edges of weight zero only those
-    /// count whose source was settled first, so that they form no cycle.
-    #[inline]
-    fn leads(&self, v: u32, to: u32, weight: f64) -> bool {
-        let (here, there) = (self.levels[v as usize], self.levels[to as usize]);
-        if self.distances.is_empty() {
-            return there == here + 1;
-        }
-        here < there && self.distances[v as usize] + weight == self.distances[to as usize]
-    }
-
-    fn count<C: Count>(&self, counts: &mut [C], ticker: &mut Ticker<'_>) -> Result<(), Stopped> {
-        self.order.iter().for_each(|&v| counts[v as usize] = C::NONE);
-        self.order.iter().take(1).for_each(|&source| counts[source as usize] = C::ONE);
-        for &v in &self.order {
-            let count = counts[v as usize];
-            for (to, weight) in self.graph.weighted(v) {
-                ticker.tick(1)?;
-                if self.leads(v, to, weight) {
-                    counts[to as usize].add(count);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn depend<C: Count>(&mut self, counts: &[C], ticker: &mut Ticker<'_>) -> Result<(), Stopped> {
-        for &v in self.order.iter().rev() {
-            let mut sum = 0.0;
-            for (to, weight) in self.graph.weighted(v) {
-                ticker.tick(1)?;
-                if self.leads(v, to, weight) {
-                    let part = counts[v as usize].part_of(counts[to as usize]);
-                    sum += part * (1.0 + self.dependencies[to as usize]);
-                }
-            }
-            self.dependencies[v as usize] = sum;
-        }
-        Ok(())
-    }
-
     fn add_vertices(&self, endpoints: bool, sums: &mut [f64]) {
         let Some((&source, others)) = self.order.split_first() else { return };
         let end = f64::from(u8::from(endpoints));
         sums[source as usize] += end * others.len() as f64;
         for &v in others {
             sums[v as usize] += self.dependencies[v as usize] + end;
-        }
-    }
-
-    fn add_edges(&self, sums: &mut [f64]) {
-        for &v in &self.order {
-            for (i, (to, weight)) in self.graph.row(v).zip(self.graph.weighted(v)) {
-                if self.leads(v, to, weight) {
-                    let (v, to) = (v as usize, to as usize);
-                    let part = if self.is_large {
-                        self.large_counts[v].part_of(self.large_counts[to])
-                    } else {
-                        self.counts[v] / self.counts[to]
-                    };
-                    sums[i] += part * (1.0 + self.dependencies[to]);
-                }
-            }
         }
     }
 }
@@ -501,8 +423,8 @@ mod tests {
             BetweennessOptions { sources: Some(&[0]), normalized: false, ..Default::default() };
         let ticker = &mut Ticker::new(&go).unwrap();
         let mut search = Search::new(&graph);
-        search.run(0, ticker).unwrap();
-        assert!(search.is_large);
+        search.run(0, |_, _| {}, ticker).unwrap();
+        assert!(!search.large_counts.is_empty());
         // Of the first diamond: it is on half of the paths to every later vertex.
         assert_eq!(search.dependencies[1], (graph.vertices() - 3) as f64 / 2.0);
         assert!(of_edges(&graph, &options).iter().all(|value| value.is_finite()));

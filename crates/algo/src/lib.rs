@@ -40,8 +40,8 @@
 //! 2. `limits`, `workers`: how a caller stops it; the threads that the caller lends.
 //! 3. `csr`: the graph.
 //! 4. `parents`: paths along parents.
-//! 5. `dijkstra_search`, `radix_heap`, `random`, `reverse`, `testing`: what several algorithms
-//!    share; all edges reversed; graphs of tests.
+//! 5. `dijkstra_search`, `path_counts`, `radix_heap`, `random`, `reverse`, `testing`: what several
+//!    algorithms share; all edges reversed; graphs of tests.
 //! 6. `bfs`, `clustering`, `component_order`, `components`, `cores`, `dag`, `degree`,
 //!    `label_propagation`, `neighborhood`, `node2vec`, `pagerank`, `partition`, `random_walk`,
 //!    `strong_components`, `top_sort`, `traverse`, `triangles`, `weak_components`: algorithms of
@@ -98,6 +98,7 @@ mod dijkstra_search;
 mod distance_counts;
 mod error;
 mod parents;
+mod path_counts;
 mod pull;
 mod radix_heap;
 mod random;
