@@ -59,12 +59,9 @@ pub fn fill<T: Send>(
     part_rows: usize,
     fill: &(dyn Fn(Range<usize>, &mut [T]) + Sync),
 ) {
-    let rows = out.len();
-    let parts: Vec<_> = out.chunks_mut(part_rows.max(1)).map(Mutex::new).collect();
-    workers.each(parts.len(), &|i| {
-        let mut part = parts[i].lock().unwrap_or_else(PoisonError::into_inner);
-        fill(part_of(i, rows, part_rows.max(1)), &mut part);
-    });
+    let (rows, part_rows) = (out.len(), part_rows.max(1));
+    let parts: Vec<_> = out.chunks_mut(part_rows).collect();
+    map_items(workers, parts, &|i, part| fill(part_of(i, rows, part_rows), part));
 }
 
 /// The results of all parts, in their order.
@@ -73,9 +70,7 @@ pub fn map_parts<R: Send>(
     parts: usize,
     map: &(dyn Fn(usize) -> R + Sync),
 ) -> Vec<R> {
-    let mut results: Vec<Option<R>> = (0..parts).map(|_| None).collect();
-    fill(workers, &mut results, 1, &|rows, slot| slot[0] = Some(map(rows.start)));
-    results.into_iter().flatten().collect()
+    map_items(workers, vec![(); parts], &|i, ()| map(i))
 }
 
 /// The results of `map` for all items, in their order. Each call gets one item, for example a part
@@ -85,12 +80,14 @@ pub fn map_items<T: Send, R: Send>(
     items: Vec<T>,
     map: &(dyn Fn(usize, T) -> R + Sync),
 ) -> Vec<R> {
-    let items: Vec<_> = items.into_iter().map(|item| Mutex::new(Some(item))).collect();
-    let each = |i: usize| {
-        let item = items[i].lock().unwrap_or_else(PoisonError::into_inner).take();
-        item.map(|item| map(i, item))
-    };
-    map_parts(workers, items.len(), &each).into_iter().flatten().collect()
+    let slots: Vec<_> = items.into_iter().map(|item| Mutex::new((Some(item), None))).collect();
+    workers.each(slots.len(), &|i| {
+        let mut slot = slots[i].lock().unwrap_or_else(PoisonError::into_inner);
+        slot.1 = slot.0.take().map(|item| map(i, item));
+    });
+    let result =
+        |slot: Mutex<(_, Option<R>)>| slot.into_inner().unwrap_or_else(PoisonError::into_inner).1;
+    slots.into_iter().filter_map(result).collect()
 }
 
 /// Divides `column` into consecutive parts of the lengths `lens`. Rows after the last part are left
