@@ -10,7 +10,7 @@ use std::ops::Range;
 use crate::csr::{Csr, sum_up};
 use crate::error::Stopped;
 use crate::limits::{Limits, STRIDE, Ticker};
-use crate::workers::{Workers, fill, map_items, split};
+use crate::workers::{Workers, map_items, part_of, split};
 
 /// Edges for which another part pays.
 const PART_EDGES_MIN: usize = 1 << 18;
@@ -39,7 +39,7 @@ impl Csr {
         let scattered = map_items(workers, items, &|i, (targets, weights)| {
             self.scatter_rows(rows[i].clone(), &offsets, targets, weights, limits)
         });
-        scattered.into_iter().collect::<Result<(), _>>()?;
+        scattered.into_iter().collect::<Result<(), Stopped>>()?;
         Ok(Self::from_parts(offsets, targets, weights))
     }
 
@@ -51,17 +51,20 @@ impl Csr {
     ) -> Result<Vec<u64>, Stopped> {
         let n = self.vertices() as usize;
         let mut offsets = vec![0; n + 1];
-        fill(workers, &mut offsets[1..], n.div_ceil(parts), &|rows, counts| {
+        let part_rows = n.div_ceil(parts);
+        let counts = offsets[1..].chunks_mut(part_rows).collect();
+        let counted = map_items(workers, counts, &|i, counts| {
+            let ticker = &mut Ticker::new(limits)?;
+            let rows = part_of(i, n, part_rows);
             for part in self.targets().chunks(STRIDE) {
-                if !limits.go_on() {
-                    return;
-                }
                 for &to in part.iter().filter(|&&to| rows.contains(&(to as usize))) {
                     counts[to as usize - rows.start] += 1;
                 }
+                ticker.tick(part.len())?;
             }
+            Ok(())
         });
-        Ticker::new(limits)?;
+        counted.into_iter().collect::<Result<(), Stopped>>()?;
         sum_up(&mut offsets);
         Ok(offsets)
     }
