@@ -15,6 +15,7 @@ use crate::components::Sets;
 use crate::csr::{Csr, NO_VERTEX};
 use crate::error::{Error, Stopped};
 use crate::limits::{Limits, Ticker};
+use crate::random::Random;
 
 /// Rounds of moves on one level end when a round raises the modularity by less than this.
 const ROUND_GAIN_MIN: f64 = 1e-6;
@@ -339,17 +340,12 @@ impl Search {
     }
 }
 
-/// The numbers below `n` in an order that `seed` decides (Fisher and Yates, by SplitMix64).
+/// The numbers below `n` in an order that `seed` decides (Fisher and Yates).
 fn shuffled(n: usize, seed: u64) -> Vec<u32> {
     let mut order: Vec<u32> = (0..n as u32).collect();
-    let mut state = seed;
+    let mut random = Random::from_seed(seed);
     for i in (1..n).rev() {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let random = u128::from(mixed ^ (mixed >> 31));
-        order.swap(i, ((random * (i as u128 + 1)) >> 64) as usize);
+        order.swap(i, random.below(i + 1));
     }
     order
 }

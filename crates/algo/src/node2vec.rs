@@ -12,7 +12,7 @@ use crate::csr::{Csr, NO_VERTEX};
 use crate::dijkstra_search::refuse_negative;
 use crate::error::{Error, Stopped, refuse_unknown};
 use crate::limits::{Limits, Ticker};
-use crate::random::Random;
+use crate::random::{Random, weighted};
 use crate::workers::{PART_VERTICES, Workers, map_items, part_of, parts_of, split};
 
 /// Neighbors that are drawn before all of a row are compared: where a walk can only go back, and
@@ -168,17 +168,7 @@ impl<'a> Walker<'a> {
             ticker.tick(1)?;
             shares.push(weight * self.bias(biases, before, to));
         }
-        // As in an alias table, a sum of large weights could be infinite.
-        let largest = shares.iter().copied().fold(0.0, f64::max);
-        let sum: f64 = shares.iter().map(|share| share / largest).sum();
-        let mut left = random.unit() * sum;
-        let is_next = |(place, share): (usize, &f64)| {
-            left -= share / largest;
-            Some(place).filter(|_| left < 0.0)
-        };
-        let place = shares.iter().enumerate().find_map(is_next);
-        let last = || shares.iter().rposition(|&share| share > 0.0);
-        Ok(place.or_else(last).map(|place| self.graph.neighbors(v)[place]))
+        Ok(weighted(&shares, || random.bits()).map(|place| self.graph.neighbors(v)[place]))
     }
 
     fn bias(&self, biases: [f64; 3], before: u32, next: u32) -> f64 {

@@ -1,5 +1,7 @@
-//! Random numbers that depend on a seed and a number alone, so that each walk or vertex has its
-//! own, whichever thread computes it.
+//! Random numbers from a seed, and choices that are made with them.
+//!
+//! A stream depends on a seed and a number alone, so that each walk or vertex has its own, whichever
+//! thread computes it.
 
 /// SplitMix64 (Steele, Lea and Flood, 2014).
 #[derive(Clone, Debug)]
@@ -9,6 +11,11 @@ pub(crate) struct Random(u64);
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Random {
+    /// The numbers of `seed` itself.
+    pub(crate) fn from_seed(seed: u64) -> Self {
+        Self(seed)
+    }
+
     /// The numbers of stream `stream` of `seed`.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
         // Mixing the seed first keeps streams of neighboring seeds apart.
@@ -20,15 +27,47 @@ impl Random {
         mix(self.0)
     }
 
-    /// A number less than `bound`, which must not be 0. The bias is less than `bound / 2^64`.
+    /// See [`below`].
     pub(crate) fn below(&mut self, bound: usize) -> usize {
-        ((u128::from(self.bits()) * bound as u128) >> 64) as usize
+        below(self.bits(), bound)
     }
 
-    /// At least 0 and less than 1.
+    /// See [`unit`].
     pub(crate) fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+        unit(self.bits())
     }
+}
+
+/// A number less than `bound`, which must not be 0, from 64 random bits. The bias is less than
+/// `bound / 2^64`.
+pub(crate) fn below(bits: u64, bound: usize) -> usize {
+    ((u128::from(bits) * bound as u128) >> 64) as usize
+}
+
+/// A number from 0, less than 1, from 64 random bits.
+fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// An index chosen with probability proportional to its weight. `None` if all weights are zero;
+/// then `bits` is not called. It returns 64 random bits.
+pub(crate) fn weighted(weights: &[f64], bits: impl FnOnce() -> u64) -> Option<usize> {
+    let most = weights.iter().copied().fold(0.0, f64::max);
+    if most == 0.0 {
+        return None;
+    }
+    // Relative to the greatest weight, so that the sum of very large weights stays finite.
+    let total: f64 = weights.iter().map(|weight| weight / most).sum();
+    let mut rest = unit(bits()) * total;
+    let mut last = None;
+    for (place, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
+        last = Some(place);
+        rest -= weight / most;
+        if rest < 0.0 {
+            break;
+        }
+    }
+    last
 }
 
 fn mix(mut bits: u64) -> u64 {

@@ -5,6 +5,7 @@
 use crate::csr::Csr;
 use crate::error::{Error, Stopped};
 use crate::limits::{Limits, Ticker};
+use crate::random::{below, weighted};
 
 /// Number of vertices in a walk between two checks of the memory limit.
 const ASKED_VERTICES: usize = 1 << 12;
@@ -71,7 +72,7 @@ pub fn random_walks(
                             ticker.tick(1)?;
                             weights.push(checked(at, to, step_weight(at, to, edge)?)?);
                         }
-                        weighted(&weights, words)
+                        weighted(&weights, &mut *words)
                     }
                 };
                 let Some(&to) = step.and_then(|step| row.get(step)) else { break };
@@ -104,28 +105,7 @@ fn checked(source: u32, target: u32, weight: f64) -> Result<f64, Error> {
 
 /// A uniform index below `count`, as exactly as 64 bits allow. `None` if `count` is 0.
 fn even(count: usize, words: &mut Words<'_>) -> Option<usize> {
-    (count > 0).then(|| ((u128::from(words()) * count as u128) >> 64) as usize)
-}
-
-/// An index chosen with probability proportional to its weight. `None` if all weights are zero.
-fn weighted(weights: &[f64], words: &mut Words<'_>) -> Option<usize> {
-    let most = weights.iter().copied().fold(0.0, f64::max);
-    if most == 0.0 {
-        return None;
-    }
-    // Relative to the greatest weight, so that the sum of very large weights stays finite.
-    let total: f64 = weights.iter().map(|weight| weight / most).sum();
-    const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
-    let mut rest = (words() >> 11) as f64 * UNIT * total;
-    let mut last = None;
-    for (place, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
-        last = Some(place);
-        rest -= weight / most;
-        if rest < 0.0 {
-            break;
-        }
-    }
-    last
+    (count > 0).then(|| below(words(), count))
 }
 
 #[cfg(test)]
@@ -133,16 +113,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::random::Random;
     use crate::testing::{edges, go, graph, long_path, stop_after};
 
-    /// Pseudorandom numbers for tests (Steele, Lea, Flood: SplitMix, 2014).
-    fn words(mut state: u64) -> impl FnMut() -> u64 {
-        move || {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let word = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            word ^ (word >> 31)
-        }
+    fn words(seed: u64) -> impl FnMut() -> u64 {
+        let mut random = Random::from_seed(seed);
+        move || random.bits()
     }
 
     fn walks(
