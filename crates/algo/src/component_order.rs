@@ -4,7 +4,7 @@
 //! of Tarjan's algorithm with one number per vertex, and an explicit stack.
 
 use crate::csr::Csr;
-use crate::error::{Error, Stopped};
+use crate::error::{Error, Stopped, refuse_length};
 use crate::limits::{Limits, STRIDE, Ticker};
 
 /// The strongly connected component of each vertex, numbered from 0 in reverse topological order:
@@ -40,10 +40,7 @@ pub fn strong_components_in_order(graph: &Csr, limits: &dyn Limits) -> Result<Ve
 /// # Errors
 /// [`Error::WrongLength`], [`Error::Stopped`].
 pub fn condensation(graph: &Csr, components: &[u32], limits: &dyn Limits) -> Result<Csr, Error> {
-    let vertices = graph.vertices() as usize;
-    if components.len() != vertices {
-        return Err(Error::WrongLength { len: components.len(), vertices });
-    }
+    refuse_length(components.len(), graph.vertices())?;
     let ticker = &mut Ticker::new(limits)?;
     let (mut sources, mut targets) = (Vec::new(), Vec::new());
     for (v, &from) in (0..).zip(components) {

@@ -128,6 +128,12 @@ pub(crate) fn refuse_unknown(vertices: &[u32], count: u32) -> Result<(), Error> 
     }
 }
 
+/// Fails if a column of `len` values does not have one for each of `count` vertices.
+pub(crate) fn refuse_length(len: usize, count: u32) -> Result<(), Error> {
+    let vertices = count as usize;
+    if len == vertices { Ok(()) } else { Err(Error::WrongLength { len, vertices }) }
+}
+
 impl From<Stopped> for Error {
     fn from(_: Stopped) -> Self {
         Self::Stopped

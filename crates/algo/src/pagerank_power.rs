@@ -10,9 +10,9 @@
 //! threads.
 
 use crate::csr::Csr;
-use crate::error::{Error, Stopped};
+use crate::error::{Error, Stopped, refuse_length};
 use crate::limits::{Limits, STRIDE, Ticker};
-use crate::pull::{Pull, change, refuse_length, total};
+use crate::pull::{Pull, change, total};
 use crate::workers::{PART_VERTICES, Workers, fill};
 
 /// When the rounds of [`pagerank_power`] end.
@@ -74,7 +74,7 @@ pub fn pagerank_power(
     workers: &dyn Workers,
     limits: &dyn Limits,
 ) -> Result<Vec<f64>, Error> {
-    refuse_length(reverse.vertices() as usize, graph)?;
+    refuse_length(reverse.vertices() as usize, graph.vertices())?;
     let mut ranks = distribution(options.start, graph)?;
     let restart = options.personalization.map(|p| distribution(Some(p), graph)).transpose()?;
     let dangling = options.dangling.map(|d| distribution(Some(d), graph)).transpose()?;
@@ -129,7 +129,7 @@ pub fn pagerank_power(
 fn distribution(column: Option<&[f64]>, graph: &Csr) -> Result<Vec<f64>, Error> {
     let n = graph.vertices() as usize;
     let Some(column) = column else { return Ok(vec![1.0 / n as f64; n]) };
-    refuse_length(column.len(), graph)?;
+    refuse_length(column.len(), graph.vertices())?;
     let sum: f64 = column.iter().sum();
     if sum == 0.0 && n > 0 {
         return Err(Error::ZeroSum);

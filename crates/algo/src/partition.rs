@@ -4,7 +4,7 @@
 //! self-loop adds twice its weight to the degree of its vertex.
 
 use crate::csr::Csr;
-use crate::error::Error;
+use crate::error::{Error, refuse_length};
 use crate::limits::{Limits, Ticker};
 
 /// Options of [`modularity`].
@@ -71,10 +71,7 @@ struct Sums {
 
 impl Sums {
     fn new(both: &Csr, labels: &[u32], limits: &dyn Limits) -> Result<Self, Error> {
-        let vertices = both.vertices() as usize;
-        if labels.len() != vertices {
-            return Err(Error::WrongLength { len: labels.len(), vertices });
-        }
+        refuse_length(labels.len(), both.vertices())?;
         let ticker = &mut Ticker::new(limits)?;
         let count = labels.iter().max().map_or(0, |&last| last as usize + 1);
         let mut sums = Self { inside: vec![0.0; count], degrees: vec![0.0; count] };

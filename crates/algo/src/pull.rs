@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::csr::Csr;
-use crate::error::{Error, Stopped};
+use crate::error::Stopped;
 use crate::limits::{Limits, STRIDE, Ticker};
 use crate::reverse::balanced;
 use crate::workers::{Workers, map_items, split};
@@ -100,10 +100,4 @@ pub(crate) fn total(parts: &[f64]) -> f64 {
 /// The sum of the differences between two columns.
 pub(crate) fn change(new: &[f64], old: &[f64]) -> f64 {
     new.iter().zip(old).map(|(new, old)| (new - old).abs()).sum()
-}
-
-/// Fails if `column` does not have one number for each vertex.
-pub(crate) fn refuse_length(len: usize, graph: &Csr) -> Result<(), Error> {
-    let vertices = graph.vertices() as usize;
-    if len == vertices { Ok(()) } else { Err(Error::WrongLength { len, vertices }) }
 }

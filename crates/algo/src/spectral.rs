@@ -3,9 +3,9 @@
 //! All three are power iterations in the meaning of NetworkX. Weights of parallel edges add up.
 
 use crate::csr::Csr;
-use crate::error::Error;
+use crate::error::{Error, refuse_length};
 use crate::limits::Limits;
-use crate::pull::{Pull, change, refuse_length, total};
+use crate::pull::{Pull, change, total};
 use crate::workers::Workers;
 
 /// Options of [`eigenvector_centrality`]. The defaults are those of NetworkX.
@@ -180,7 +180,7 @@ pub fn hits(
     workers: &dyn Workers,
     limits: &dyn Limits,
 ) -> Result<Hits, Error> {
-    refuse_length(reverse.vertices() as usize, graph)?;
+    refuse_length(reverse.vertices() as usize, graph.vertices())?;
     let n = graph.vertices() as usize;
     let mut hubs = start_of(options.start, 1.0 / n as f64, graph)?;
     let mut authorities = vec![0.0; n];
@@ -210,7 +210,7 @@ pub fn hits(
 /// A given column, or one that has `value` everywhere.
 fn start_of(column: Option<&[f64]>, value: f64, graph: &Csr) -> Result<Vec<f64>, Error> {
     match column {
-        Some(column) => refuse_length(column.len(), graph).map(|()| column.to_vec()),
+        Some(column) => refuse_length(column.len(), graph.vertices()).map(|()| column.to_vec()),
         None => Ok(vec![value; graph.vertices() as usize]),
     }
 }
