@@ -1,6 +1,6 @@
 //! Cancellation and limits of algorithms.
 
-use crate::error::Stopped;
+use crate::error::{Error, Stopped};
 
 /// Decides whether an algorithm continues. It represents a deadline, a cancelled query or a memory
 /// limit; `exec` implements it for the limits of a query.
@@ -21,6 +21,11 @@ impl<F: Fn() -> bool + Sync> Limits for F {
     fn go_on(&self) -> bool {
         self()
     }
+}
+
+/// Fails if a result may not take `bytes`.
+pub(crate) fn refuse_large(bytes: u64, limits: &dyn Limits) -> Result<(), Error> {
+    if limits.may_hold(bytes) { Ok(()) } else { Err(Error::TooLarge { bytes }) }
 }
 
 /// Number of steps between two checks. A step is an edge or a vertex and takes a few nanoseconds,

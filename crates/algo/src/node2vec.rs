@@ -11,7 +11,7 @@
 use crate::csr::{Csr, NO_VERTEX};
 use crate::dijkstra_search::refuse_negative;
 use crate::error::{Error, Stopped, refuse_unknown};
-use crate::limits::{Limits, Ticker};
+use crate::limits::{Limits, Ticker, refuse_large};
 use crate::random::{Random, weighted};
 use crate::workers::{PART_VERTICES, Workers, map_items, part_of, parts_of, split};
 
@@ -70,10 +70,7 @@ pub fn node2vec_walks(
     }
     let walks = starts.len().saturating_mul(options.walks);
     let cells = walks.saturating_mul(options.vertices_max);
-    let bytes = (cells as u64).saturating_mul(4);
-    if !limits.may_hold(bytes) {
-        return Err(Error::TooLarge { bytes });
-    }
+    refuse_large((cells as u64).saturating_mul(4), limits)?;
     if cells == 0 {
         return Ok(Vec::new());
     }

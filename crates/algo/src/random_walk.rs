@@ -4,7 +4,7 @@
 
 use crate::csr::Csr;
 use crate::error::{Error, Stopped};
-use crate::limits::{Limits, Ticker};
+use crate::limits::{Limits, Ticker, refuse_large};
 use crate::random::{below, weighted};
 
 /// Number of vertices in a walk between two checks of the memory limit.
@@ -78,10 +78,7 @@ pub fn random_walks(
                 let Some(&to) = step.and_then(|step| row.get(step)) else { break };
                 walk.push(to);
                 if walk.len().is_multiple_of(ASKED_VERTICES) {
-                    let bytes = VERTEX_BYTES * walk.len() as u64;
-                    if !limits.may_hold(bytes) {
-                        return Err(Error::TooLarge { bytes });
-                    }
+                    refuse_large(VERTEX_BYTES * walk.len() as u64, limits)?;
                 }
                 at = to;
             }

@@ -5,7 +5,7 @@
 use crate::csr::{Csr, NO_VERTEX};
 use crate::dijkstra_search::{Goals, refuse_negative};
 use crate::error::{Error, Stopped, refuse_unknown};
-use crate::limits::{Limits, Ticker};
+use crate::limits::{Limits, Ticker, refuse_large};
 use crate::parents::path_to;
 use crate::radix_heap::RadixHeap;
 use crate::workers::{Workers, map_items};
@@ -156,10 +156,7 @@ pub fn all_pairs(
     limits: &dyn Limits,
 ) -> Result<Vec<f64>, Error> {
     let n = graph.vertices() as usize;
-    let bytes = (n as u64).saturating_mul(n as u64).saturating_mul(8);
-    if !limits.may_hold(bytes) {
-        return Err(Error::TooLarge { bytes });
-    }
+    refuse_large((n as u64).saturating_mul(n as u64).saturating_mul(8), limits)?;
     refuse_negative(graph, &mut Ticker::new(limits)?)?;
     let mut pairs = vec![f64::INFINITY; n * n];
     let parts: Vec<_> = pairs.chunks_mut((n * PART_SOURCES).max(1)).collect();
