@@ -139,6 +139,16 @@ impl Csr {
         self.neighbors(v).iter().enumerate().map(move |(i, &to)| (to, weight(i)))
     }
 
+    /// Number of incoming edges of each vertex.
+    pub(crate) fn in_degrees(&self, ticker: &mut Ticker<'_>) -> Result<Vec<u64>, Stopped> {
+        let mut degrees = vec![0; self.vertices() as usize];
+        for part in self.targets.chunks(STRIDE) {
+            part.iter().for_each(|&to| degrees[to as usize] += 1);
+            ticker.tick(part.len())?;
+        }
+        Ok(degrees)
+    }
+
     /// The range of `v`'s edges in the columns.
     #[inline]
     pub(crate) fn row(&self, v: u32) -> Range<usize> {

@@ -41,11 +41,7 @@ pub fn is_dag(graph: &Csr, limits: &dyn Limits) -> Result<bool, Error> {
 
 /// The generations of the vertices that are not behind a cycle.
 fn peel(graph: &Csr, ticker: &mut Ticker<'_>) -> Result<Generations, Stopped> {
-    let mut missing = vec![0_u64; graph.vertices() as usize];
-    for part in graph.targets().chunks(STRIDE) {
-        part.iter().for_each(|&to| missing[to as usize] += 1);
-        ticker.tick(part.len())?;
-    }
+    let mut missing = graph.in_degrees(ticker)?;
     let mut order: Vec<u32> = (0..).zip(&missing).filter(|v| *v.1 == 0).map(|v| v.0).collect();
     let mut starts = vec![0];
     let mut next = 0;

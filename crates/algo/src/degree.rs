@@ -2,7 +2,7 @@
 
 use crate::csr::Csr;
 use crate::error::Stopped;
-use crate::limits::{Limits, STRIDE, Ticker};
+use crate::limits::{Limits, Ticker};
 
 /// Numbers of edges at a vertex. A self-loop is in both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,14 +26,8 @@ impl Degree {
 /// [`Stopped`].
 pub fn degrees(graph: &Csr, limits: &dyn Limits) -> Result<Vec<Degree>, Stopped> {
     let ticker = &mut Ticker::new(limits)?;
-    let mut degrees: Vec<_> = (0..graph.vertices())
-        .map(|v| Degree { out_edges: graph.degree(v) as u64, in_edges: 0 })
-        .collect();
-    for part in graph.targets().chunks(STRIDE) {
-        part.iter().for_each(|&to| degrees[to as usize].in_edges += 1);
-        ticker.tick(part.len())?;
-    }
-    Ok(degrees)
+    let degree = |(v, in_edges)| Degree { out_edges: graph.degree(v) as u64, in_edges };
+    Ok((0..).zip(graph.in_degrees(ticker)?).map(degree).collect())
 }
 
 #[cfg(test)]

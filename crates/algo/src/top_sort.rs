@@ -18,11 +18,7 @@ pub fn topological_order(graph: &Csr, limits: &dyn Limits) -> Result<Vec<u32>, S
     let ticker = &mut Ticker::new(limits)?;
     let met = graph.scan_order(limits)?;
     let graph = graph.renumbered(&met, ticker)?;
-    let mut before = vec![0_u64; met.len()];
-    for &to in graph.targets() {
-        ticker.tick(1)?;
-        before[to as usize] += 1;
-    }
+    let mut before = graph.in_degrees(ticker)?;
     let mut free: Vec<u32> = (0..graph.vertices()).filter(|&v| before[v as usize] == 0).collect();
     let mut order = Vec::with_capacity(met.len());
     while let Some(v) = free.pop() {
