@@ -3,9 +3,10 @@
 //! The formula is that of Wasserman and Faust (1994) for disconnected graphs, as in CozoDB.
 
 use crate::csr::Csr;
-use crate::dijkstra_search::{Search, refuse_negative};
+use crate::distance_counts::{Sum, distance_counts};
 use crate::error::Error;
-use crate::limits::{Limits, Ticker};
+use crate::limits::Limits;
+use crate::workers::OneThread;
 
 /// The closeness of each vertex: `c² / (s · (n − 1))`. Here `c` is the number of vertices that it
 /// reaches, including itself, `s` the sum of the costs, and `n` the number of vertices.
@@ -16,18 +17,13 @@ use crate::limits::{Limits, Ticker};
 /// # Errors
 /// [`Error::NegativeWeight`], [`Error::Stopped`].
 pub fn closeness(graph: &Csr, limits: &dyn Limits) -> Result<Vec<f64>, Error> {
-    let ticker = &mut Ticker::new(limits)?;
-    refuse_negative(graph, ticker)?;
-    let mut search = Search::new(graph);
     let others = f64::from(graph.vertices()) - 1.0;
-    let mut found = Vec::with_capacity(graph.vertices() as usize);
-    for start in 0..graph.vertices() {
-        search.run(graph, start, |_, _| true, |_, _| false, ticker)?;
-        let sum: f64 = search.settled().iter().map(|&v| search.cost(v)).sum();
-        let reached = search.settled().len() as f64;
-        found.push(reached * reached / sum / others);
-    }
-    Ok(found)
+    let value = |sum: Sum| {
+        let reached = sum.reached as f64;
+        reached * reached / sum.distances / others
+    };
+    let sums = distance_counts(graph, &Sum::default(), &OneThread, limits)?;
+    Ok(sums.into_iter().map(value).collect())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! has the meaning of CozoDB, which takes outgoing ones.
 
 use crate::csr::Csr;
-use crate::distance_counts::{Summary, distance_counts};
+use crate::distance_counts::{Sum, Summary, distance_counts};
 use crate::error::Error;
 use crate::limits::Limits;
 use crate::workers::Workers;
@@ -47,19 +47,6 @@ pub fn closeness_centrality(
     };
     let sums = distance_counts(reverse, &Sum::default(), workers, limits)?;
     Ok(sums.into_iter().map(value).collect())
-}
-
-#[derive(Clone, Copy, Default)]
-struct Sum {
-    reached: u64,
-    distances: f64,
-}
-
-impl Summary for Sum {
-    fn add(&mut self, distance: f64, count: u64) {
-        self.reached += count;
-        self.distances += distance * count as f64;
-    }
 }
 
 /// The sum of `1 / distance` over all other vertices that reach a vertex. Vertices at distance zero

@@ -28,6 +28,20 @@ pub(crate) trait Summary: Clone + Send + Sync {
     fn add(&mut self, distance: f64, count: u64);
 }
 
+/// Number of reached vertices, the source among them, and the sum of their distances.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Sum {
+    pub(crate) reached: u64,
+    pub(crate) distances: f64,
+}
+
+impl Summary for Sum {
+    fn add(&mut self, distance: f64, count: u64) {
+        self.reached += count;
+        self.distances += distance * count as f64;
+    }
+}
+
 /// For each vertex, `empty` with the distances along outgoing edges added. Distances are weights if
 /// the graph has weights.
 ///

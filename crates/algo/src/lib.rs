@@ -46,11 +46,11 @@
 //!    `label_propagation`, `neighborhood`, `node2vec`, `pagerank`, `partition`, `random_walk`,
 //!    `strong_components`, `top_sort`, `traverse`, `triangles`, `weak_components`: algorithms of
 //!    their own.
-//! 7. `betweenness`, `bidirectional`, `closeness`, `dijkstra`, `distances`, `leiden`, `louvain`,
-//!    `paths`, `pull`, `spanning_forest`, `sssp`: those above a search, a reverse or components.
+//! 7. `betweenness`, `bidirectional`, `dijkstra`, `distances`, `leiden`, `louvain`, `paths`,
+//!    `pull`, `spanning_forest`, `sssp`: those above a search, a reverse or components.
 //! 8. `astar`, `bellman_ford`, `brandes`, `distance_counts`, `k_shortest_paths`, `pagerank_power`,
 //!    `path_dag`, `spanning_tree`, `spectral`: those above another algorithm.
-//! 9. `distance_centrality`, `eccentricity`: those above the distances of all vertices.
+//! 9. `closeness`, `distance_centrality`, `eccentricity`: those above the distances of all vertices.
 
 pub mod astar;
 pub mod bellman_ford;
