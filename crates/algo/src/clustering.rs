@@ -1,13 +1,12 @@
 //! Clustering coefficients: the share of a vertex's neighbors that are neighbors of each other.
 //!
-//! Watts and Strogatz (1998). Triangles are counted with the forward algorithm of Schank and Wagner
-//! ("Finding, counting and listing all triangles in large graphs", 2005): every edge points to its
-//! end of higher degree. So no list is longer than the square root of twice the number of edges,
-//! and each triangle is found once.
+//! Watts and Strogatz (1998). `triangles.rs` counts, and has the meanings of NetworkX and LDBC.
 
-use crate::csr::{Csr, NO_VERTEX};
+use crate::csr::Csr;
 use crate::error::Stopped;
 use crate::limits::{Limits, Ticker};
+use crate::triangles::{TriangleMeaning, count_triangles};
+use crate::workers::OneThread;
 
 /// Clustering of one vertex.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -32,9 +31,9 @@ pub fn clustering_coefficients(
     both: &Csr,
     limits: &dyn Limits,
 ) -> Result<Vec<Clustering>, Stopped> {
-    let ticker = &mut Ticker::new(limits)?;
-    let simple = both.simple(ticker)?;
-    let triangles = triangles(&simple, ticker)?;
+    let simple = both.simple(&mut Ticker::new(limits)?)?;
+    let triangles =
+        count_triangles(&simple, None, TriangleMeaning::Undirected, &OneThread, limits)?;
     let row = |(v, triangles): (u32, u64)| {
         let degree = simple.degree(v) as u64;
         let pairs = degree as f64 * degree.saturating_sub(1) as f64 / 2.0;
@@ -42,34 +41,6 @@ pub fn clustering_coefficients(
         Clustering { coefficient, triangles, degree }
     };
     Ok((0..).zip(triangles).map(row).collect())
-}
-
-/// Number of triangles at each vertex. The graph must have each edge once in each direction and no
-/// self-loops.
-fn triangles(simple: &Csr, ticker: &mut Ticker<'_>) -> Result<Vec<u64>, Stopped> {
-    let rank = |v: u32| (simple.degree(v), v);
-    let upward = simple.filtered(|v, to| rank(v) < rank(to), ticker)?;
-    let mut found = vec![0; simple.vertices() as usize];
-    // For each vertex, the last `v` that has it as a neighbor.
-    let mut marked_by = vec![NO_VERTEX; simple.vertices() as usize];
-    for v in 0..upward.vertices() {
-        let row = upward.neighbors(v);
-        for &to in row {
-            ticker.tick(1)?;
-            marked_by[to as usize] = v;
-        }
-        for &middle in row {
-            for &last in upward.neighbors(middle) {
-                ticker.tick(1)?;
-                if marked_by[last as usize] == v {
-                    for corner in [v, middle, last] {
-                        found[corner as usize] += 1;
-                    }
-                }
-            }
-        }
-    }
-    Ok(found)
 }
 
 #[cfg(test)]

@@ -42,11 +42,11 @@
 //! 4. `parents`: paths along parents.
 //! 5. `dijkstra_search`, `path_counts`, `radix_heap`, `random`, `reverse`, `testing`: what several
 //!    algorithms share; all edges reversed; graphs of tests.
-//! 6. `bfs`, `clustering`, `component_order`, `components`, `cores`, `dag`, `degree`,
+//! 6. `bfs`, `component_order`, `components`, `cores`, `dag`, `degree`,
 //!    `label_propagation`, `neighborhood`, `node2vec`, `pagerank`, `partition`, `random_walk`,
 //!    `strong_components`, `top_sort`, `traverse`, `triangles`, `weak_components`: algorithms of
 //!    their own.
-//! 7. `betweenness`, `bidirectional`, `dijkstra`, `distances`, `leiden`, `louvain`, `paths`,
+//! 7. `betweenness`, `bidirectional`, `clustering`, `dijkstra`, `distances`, `leiden`, `louvain`, `paths`,
 //!    `pull`, `spanning_forest`, `sssp`: those above a search, a reverse or components.
 //! 8. `astar`, `bellman_ford`, `brandes`, `distance_counts`, `k_shortest_paths`, `pagerank_power`,
 //!    `path_dag`, `spanning_tree`, `spectral`: those above another algorithm.

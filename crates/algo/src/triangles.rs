@@ -1,12 +1,13 @@
 //! Triangles in parallel, and the coefficients that are made of them.
 //!
 //! Every edge points to its end of higher degree (Schank and Wagner, "Finding, counting and listing
-//! all triangles in large graphs", 2005), so no row is longer than the square root of twice the
-//! number of edges. The row of a vertex becomes a bitmap, in which the rows of its neighbors are
+//! all triangles in large graphs", 2005). So no row is longer than the square root of twice the
+//! number of edges, and each triangle is found once. The row of a vertex becomes a bitmap, in which the rows of its neighbors are
 //! looked up; a row that is much longer is searched instead.
 //!
 //! Counts are whole numbers, so their sums do not depend on the order in which threads add.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::csr::Csr;
@@ -16,6 +17,9 @@ use crate::workers::{Workers, map_parts, part_of, parts_of};
 
 /// Vertices of one part. Hubs differ so much in work that parts are smaller than elsewhere.
 const PART_VERTICES: usize = 1 << 12;
+
+/// Maximum number of parts. Each clears a bitmap of all vertices.
+const PARTS_MAX: usize = 1024;
 
 /// A row that is this many times as long as another is searched for its members.
 const SEARCH_RATIO: usize = 32;
@@ -86,27 +90,15 @@ pub fn triangles(
     workers: &dyn Workers,
     limits: &dyn Limits,
 ) -> Result<Triangles, Error> {
-    let ticker = &mut Ticker::new(limits)?;
-    let directed = options.meaning != TriangleMeaning::Undirected;
-    let simple = graph.simple(ticker)?;
-    let (both, ways) = if directed { both_ways(&simple, limits)? } else { (simple, None) };
-    let rank = |v: u32| (both.degree(v), v);
-    let upward = both.filtered(|v, to| rank(v) < rank(to), ticker)?;
-    let up_ways = ways.as_ref().map(|ways| {
-        let kept = (0..both.vertices()).flat_map(|v| both.row(v).map(move |i| (v, i)));
-        let upward = kept.filter(|&(v, i)| rank(v) < rank(both.targets()[i]));
-        upward.map(|(_, i)| ways[i]).collect::<Vec<u8>>()
-    });
-    let count = Count {
-        upward: &upward,
-        ways: up_ways.as_deref(),
-        meaning: options.meaning,
-        sums: (0..both.vertices()).map(|_| AtomicU64::new(0)).collect(),
-        alone: workers.threads() == 1,
+    let simple = graph.simple(&mut Ticker::new(limits)?)?;
+    let (both, ways) = match options.meaning {
+        TriangleMeaning::Undirected => (simple, None),
+        TriangleMeaning::Fagiolo | TriangleMeaning::Ldbc => {
+            let (both, ways) = both_ways(&simple, limits)?;
+            (both, Some(ways))
+        }
     };
-    let n = count.sums.len();
-    let part = |i| count.part(part_of(i, n, PART_VERTICES), &mut Ticker::new(limits)?);
-    map_parts(workers, parts_of(n, PART_VERTICES), &part).into_iter().collect::<Result<(), _>>()?;
+    let counts = count_triangles(&both, ways.as_deref(), options.meaning, workers, limits)?;
     let possible = (0..both.vertices()).map(|v| {
         let degree = both.degree(v) as u64;
         let pairs = degree * degree.saturating_sub(1);
@@ -121,13 +113,12 @@ pub fn triangles(
             _ => pairs / 2,
         }
     });
-    let possible = possible.collect();
-    Ok(Triangles { counts: count.sums.into_iter().map(AtomicU64::into_inner).collect(), possible })
+    Ok(Triangles { counts, possible: possible.collect() })
 }
 
 /// The symmetric form of a simple directed graph, and for each of its edges the number of
 /// directions (1 or 2) in which the graph has it.
-fn both_ways(simple: &Csr, limits: &dyn Limits) -> Result<(Csr, Option<Vec<u8>>), Stopped> {
+fn both_ways(simple: &Csr, limits: &dyn Limits) -> Result<(Csr, Vec<u8>), Stopped> {
     let ticker = &mut Ticker::new(limits)?;
     let doubled = simple.symmetric(limits)?;
     let mut ways: Vec<u8> = Vec::with_capacity(doubled.targets().len());
@@ -138,7 +129,38 @@ fn both_ways(simple: &Csr, limits: &dyn Limits) -> Result<(Csr, Option<Vec<u8>>)
         }
         ticker.tick(1)?;
     }
-    Ok((doubled.simple(ticker)?, Some(ways)))
+    Ok((doubled.simple(ticker)?, ways))
+}
+
+/// The triangles of each vertex. `both` is symmetric, without parallel edges and self-loops; `ways`
+/// are the directions of its edges, if the meaning is directed.
+pub(crate) fn count_triangles(
+    both: &Csr,
+    ways: Option<&[u8]>,
+    meaning: TriangleMeaning,
+    workers: &dyn Workers,
+    limits: &dyn Limits,
+) -> Result<Vec<u64>, Stopped> {
+    let ticker = &mut Ticker::new(limits)?;
+    let rank = |v: u32| (both.degree(v), v);
+    let upward = both.filtered(|v, to| rank(v) < rank(to), ticker)?;
+    let up_ways = ways.map(|ways| {
+        let edges = (0..both.vertices()).flat_map(|v| both.row(v).map(move |i| (v, i)));
+        let upward = edges.filter(|&(v, i)| rank(v) < rank(both.targets()[i]));
+        upward.map(|(_, i)| ways[i]).collect::<Vec<u8>>()
+    });
+    let count = Count {
+        upward: &upward,
+        ways: up_ways.as_deref(),
+        meaning,
+        sums: (0..both.vertices()).map(|_| AtomicU64::new(0)).collect(),
+        is_serial: workers.threads() == 1,
+    };
+    let n = count.sums.len();
+    let rows = PART_VERTICES.max(n.div_ceil(PARTS_MAX));
+    let part = |i| count.part(part_of(i, n, rows), &mut Ticker::new(limits)?);
+    map_parts(workers, parts_of(n, rows), &part).into_iter().collect::<Result<(), Stopped>>()?;
+    Ok(count.sums.into_iter().map(AtomicU64::into_inner).collect())
 }
 
 /// What the parts of a count share.
@@ -147,15 +169,11 @@ struct Count<'a> {
     ways: Option<&'a [u8]>,
     meaning: TriangleMeaning,
     sums: Vec<AtomicU64>,
-    alone: bool,
+    is_serial: bool,
 }
 
 impl Count<'_> {
-    fn part(
-        &self,
-        vertices: std::ops::Range<usize>,
-        ticker: &mut Ticker<'_>,
-    ) -> Result<(), Stopped> {
+    fn part(&self, vertices: Range<usize>, ticker: &mut Ticker<'_>) -> Result<(), Stopped> {
         // For each vertex, one more than its place in the row of `v`. Without ways, only a bit.
         let n = self.sums.len();
         let mut bits = vec![0_u64; n.div_ceil(64)];
@@ -252,7 +270,7 @@ impl Count<'_> {
     #[inline]
     fn add(&self, v: u32, count: u64) {
         let sum = &self.sums[v as usize];
-        if self.alone {
+        if self.is_serial {
             // One thread needs no locked instruction, which would cost more than the search.
             sum.store(sum.load(Relaxed) + count, Relaxed);
         } else if count > 0 {
