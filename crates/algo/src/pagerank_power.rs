@@ -12,7 +12,7 @@
 use crate::csr::Csr;
 use crate::error::{Error, Stopped, refuse_length};
 use crate::limits::{Limits, STRIDE, Ticker};
-use crate::pull::{Pull, change, total};
+use crate::pull::{Pull, change, distribution};
 use crate::workers::{PART_VERTICES, Workers, fill};
 
 /// When the rounds of [`pagerank_power`] end.
@@ -114,8 +114,9 @@ pub fn pagerank_power(
         })?;
         std::mem::swap(&mut ranks, &mut next);
         let (changes, losts): (Vec<f64>, Vec<f64>) = sums.into_iter().unzip();
-        lost = total(&losts);
-        if tolerance.is_some_and(|tolerance| total(&changes) < n as f64 * tolerance) {
+        lost = losts.iter().sum();
+        let changed: f64 = changes.iter().sum();
+        if tolerance.is_some_and(|tolerance| changed < n as f64 * tolerance) {
             return Ok(ranks);
         }
     }
@@ -123,18 +124,6 @@ pub fn pagerank_power(
         Rounds::Until { rounds_max, .. } => Err(Error::NoConvergence { rounds: rounds_max }),
         Rounds::Fixed(_) => Ok(ranks),
     }
-}
-
-/// A column divided by its sum. `None`: all alike.
-fn distribution(column: Option<&[f64]>, graph: &Csr) -> Result<Vec<f64>, Error> {
-    let n = graph.vertices() as usize;
-    let Some(column) = column else { return Ok(vec![1.0 / n as f64; n]) };
-    refuse_length(column.len(), graph.vertices())?;
-    let sum: f64 = column.iter().sum();
-    if sum == 0.0 && n > 0 {
-        return Err(Error::ZeroSum);
-    }
-    Ok(column.iter().map(|value| value / sum).collect())
 }
 
 /// The sum of the weights of the outgoing edges of each vertex.

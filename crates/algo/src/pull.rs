@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::csr::Csr;
-use crate::error::Stopped;
+use crate::error::{Error, Stopped, refuse_length};
 use crate::limits::{Limits, STRIDE, Ticker};
 use crate::reverse::balanced;
 use crate::workers::{Workers, map_items, split};
@@ -92,9 +92,16 @@ fn sum_of(vertices: &[u32], values: &[f64]) -> f64 {
     (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
 }
 
-/// Sums of a round that decide whether it was the last: of the ranges, in order.
-pub(crate) fn total(parts: &[f64]) -> f64 {
-    parts.iter().sum()
+/// A column divided by its sum. `None`: the same for each vertex.
+pub(crate) fn distribution(column: Option<&[f64]>, graph: &Csr) -> Result<Vec<f64>, Error> {
+    let n = graph.vertices() as usize;
+    let Some(column) = column else { return Ok(vec![1.0 / n as f64; n]) };
+    refuse_length(column.len(), graph.vertices())?;
+    let sum: f64 = column.iter().sum();
+    if sum == 0.0 && n > 0 {
+        return Err(Error::ZeroSum);
+    }
+    Ok(column.iter().map(|value| value / sum).collect())
 }
 
 /// The sum of the differences between two columns.

@@ -5,7 +5,7 @@
 use crate::csr::Csr;
 use crate::error::{Error, refuse_length};
 use crate::limits::Limits;
-use crate::pull::{Pull, change, total};
+use crate::pull::{Pull, change, distribution};
 use crate::workers::Workers;
 
 /// Options of [`eigenvector_centrality`]. The defaults are those of NetworkX.
@@ -43,12 +43,7 @@ pub fn eigenvector_centrality(
     if n == 0 {
         return Err(Error::NullGraph);
     }
-    let mut values = start_of(options.start, 1.0, reverse)?;
-    let sum: f64 = values.iter().sum();
-    if sum == 0.0 {
-        return Err(Error::ZeroSum);
-    }
-    values.iter_mut().for_each(|value| *value /= sum);
+    let mut values = distribution(options.start, reverse)?;
     let pull = Pull::new(reverse, workers, limits);
     let mut next = vec![0.0; n];
     for _ in 0..options.rounds_max {
@@ -56,7 +51,7 @@ pub fn eigenvector_centrality(
             part.iter_mut().zip(&values[first..]).for_each(|(next, value)| *next += value);
             part.iter().map(|value| value * value).sum::<f64>()
         })?;
-        divide(&mut next, total(&squares).sqrt());
+        divide(&mut next, squares.iter().sum::<f64>().sqrt());
         std::mem::swap(&mut values, &mut next);
         if change(&values, &next) < n as f64 * options.tolerance {
             return Ok(values);
@@ -127,7 +122,7 @@ pub fn katz_centrality(
             change(part, &values[first..])
         })?;
         std::mem::swap(&mut values, &mut next);
-        if total(&changes) < n as f64 * options.tolerance {
+        if changes.iter().sum::<f64>() < n as f64 * options.tolerance {
             if options.normalized {
                 let length = values.iter().map(|value| value * value).sum::<f64>().sqrt();
                 divide(&mut values, length);
