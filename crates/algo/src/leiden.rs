@@ -220,16 +220,8 @@ impl Search {
                 }
                 let (degree, old) = (level.degrees[v], labels[v]);
                 sums[old as usize] -= degree;
-                let stay = self.table.get(old) - self.share * degree * sums[old as usize];
-                let (mut best, mut most) = (old, stay + MOVE_GAIN_MIN * self.total);
-                for &label in &self.table.touched {
-                    let gain = self.table.sums[label as usize]
-                        - self.share * degree * sums[label as usize];
-                    if gain > most {
-                        (best, most) = (label, gain);
-                    }
-                }
-                self.table.clear();
+                let stay = self.gain(old, degree, &sums);
+                let (best, most) = self.take_best((old, stay), degree, &sums);
                 sums[best as usize] += degree;
                 if best != old {
                     labels[v] = best;
@@ -243,6 +235,26 @@ impl Search {
                 return Ok(());
             }
         }
+    }
+
+    /// What a vertex of `degree` gains in the community `label`, up to a factor. The sum of degrees
+    /// of the community, in `sums`, does not include it.
+    fn gain(&self, label: u32, degree: f64, sums: &[f64]) -> f64 {
+        self.table.get(label) - self.share * degree * sums[label as usize]
+    }
+
+    /// The community with the greatest gain among those in the table, which is cleared, and that
+    /// gain. `home` if none gains more; its own gain is raised by [`MOVE_GAIN_MIN`].
+    fn take_best(&mut self, home: (u32, f64), degree: f64, sums: &[f64]) -> (u32, f64) {
+        let mut best = (home.0, home.1 + MOVE_GAIN_MIN * self.total);
+        for &label in &self.table.touched {
+            let gain = self.gain(label, degree, sums);
+            if gain > best.1 {
+                best = (label, gain);
+            }
+        }
+        self.table.clear();
+        best
     }
 
     /// Divides each community into connected parts: a vertex that is still alone joins the part of
@@ -270,15 +282,7 @@ impl Search {
                 }
             }
             let degree = level.degrees[v];
-            let (mut best, mut most) = (parts[v], MOVE_GAIN_MIN * self.total);
-            for &part in &self.table.touched {
-                let gain =
-                    self.table.sums[part as usize] - self.share * degree * sums[part as usize];
-                if gain > most {
-                    (best, most) = (part, gain);
-                }
-            }
-            self.table.clear();
+            let (best, _) = self.take_best((parts[v], 0.0), degree, &sums);
             if best as usize != v {
                 // The vertex that names the part is no longer alone either.
                 alone[v] = false;
