@@ -42,6 +42,21 @@ pub fn connected_components(graph: &Csr, limits: &dyn Limits) -> Result<Vec<u32>
     Ok(label)
 }
 
+/// Numbers sets from 0 by their smallest vertices. `roots` has the smallest vertex of the set of
+/// each vertex.
+pub(crate) fn numbered(roots: Vec<u32>, ticker: &mut Ticker<'_>) -> Result<Vec<u32>, Stopped> {
+    let mut numbers = roots;
+    let mut next = 0;
+    for v in 0..numbers.len() {
+        ticker.tick(1)?;
+        // A root comes before the other vertices of its set, so it has its number already.
+        let root = numbers[v] as usize;
+        numbers[v] = if root == v { next } else { numbers[root] };
+        next += u32::from(root == v);
+    }
+    Ok(numbers)
+}
+
 /// Disjoint sets of vertices. One member represents each set.
 pub(crate) struct Sets {
     parent: Vec<u32>,

@@ -11,7 +11,7 @@
 //! still take away a vertex that held a community together, so what falls apart is divided at the
 //! end, which never lowers the modularity.
 
-use crate::components::Sets;
+use crate::components::{Sets, numbered};
 use crate::csr::{Csr, NO_VERTEX};
 use crate::error::{Error, Stopped};
 use crate::limits::{Limits, Ticker};
@@ -98,16 +98,8 @@ fn connected_parts(
             }
         }
     }
-    let mut numbers = vec![0; labels.len()];
-    let mut next = 0;
-    for v in 0..both.vertices() {
-        ticker.tick(1)?;
-        // The root is the smallest vertex of its set.
-        let root = sets.root(v);
-        numbers[v as usize] = if root == v { next } else { numbers[root as usize] };
-        next += u32::from(root == v);
-    }
-    Ok(numbers)
+    let roots = (0..both.vertices()).map(|v| sets.root(v)).collect();
+    numbered(roots, ticker)
 }
 
 /// A graph whose vertices stand for sets of vertices of the level below.

@@ -44,10 +44,10 @@
 //!    algorithms share; all edges reversed; graphs of tests.
 //! 6. `bfs`, `component_order`, `components`, `cores`, `dag`, `degree`,
 //!    `label_propagation`, `neighborhood`, `node2vec`, `pagerank`, `partition`, `random_walk`,
-//!    `strong_components`, `top_sort`, `traverse`, `triangles`, `weak_components`: algorithms of
-//!    their own.
+//!    `strong_components`, `top_sort`, `traverse`, `triangles`: algorithms of their own.
 //! 7. `betweenness`, `bidirectional`, `clustering`, `dijkstra`, `distances`, `leiden`, `louvain`, `paths`,
-//!    `pull`, `spanning_forest`, `sssp`: those above a search, a reverse or components.
+//!    `pull`, `spanning_forest`, `sssp`, `weak_components`: those above a search, a reverse,
+//!    components or triangles.
 //! 8. `astar`, `bellman_ford`, `brandes`, `distance_counts`, `k_shortest_paths`, `pagerank_power`,
 //!    `path_dag`, `spanning_tree`, `spectral`: those above another algorithm.
 //! 9. `closeness`, `distance_centrality`, `eccentricity`: those above the distances of all vertices.

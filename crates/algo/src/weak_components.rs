@@ -11,6 +11,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use crate::components::numbered;
 use crate::csr::{Csr, NO_VERTEX};
 use crate::error::{Error, Stopped};
 use crate::limits::{Limits, STRIDE, Ticker};
@@ -46,7 +47,7 @@ pub fn weak_components(
     let forest = Forest::new(graph.vertices());
     forest.each(workers, limits, &|v, ticker| {
         let row = graph.neighbors(v);
-        forest.link_all(v, row.get(..row.len().min(SAMPLED_NEIGHBORS)), ticker)
+        forest.link_all(v, &row[..row.len().min(SAMPLED_NEIGHBORS)], ticker)
     })?;
     forest.compress(workers, limits)?;
     let skipped = options.reverse.map_or(NO_VERTEX, |_| forest.frequent_root());
@@ -54,11 +55,12 @@ pub fn weak_components(
         if forest.parent(v) == skipped {
             return Ok(());
         }
-        forest.link_all(v, Some(graph.neighbors(v)), ticker)?;
-        forest.link_all(v, options.reverse.map(|reverse| reverse.neighbors(v)), ticker)
+        forest.link_all(v, graph.neighbors(v), ticker)?;
+        options.reverse.map_or(Ok(()), |back| forest.link_all(v, back.neighbors(v), ticker))
     })?;
     forest.compress(workers, limits)?;
-    Ok(forest.numbered(&mut Ticker::new(limits)?)?)
+    let roots = forest.parents.into_iter().map(AtomicU32::into_inner).collect();
+    Ok(numbered(roots, &mut Ticker::new(limits)?)?)
 }
 
 /// Trees of vertices. The parent of a vertex never has a larger number.
@@ -93,13 +95,8 @@ impl Forest {
         map_parts(workers, parts_of(n, PART_VERTICES), &part).into_iter().collect()
     }
 
-    fn link_all(
-        &self,
-        v: u32,
-        row: Option<&[u32]>,
-        ticker: &mut Ticker<'_>,
-    ) -> Result<(), Stopped> {
-        for part in row.unwrap_or_default().chunks(STRIDE) {
+    fn link_all(&self, v: u32, row: &[u32], ticker: &mut Ticker<'_>) -> Result<(), Stopped> {
+        for part in row.chunks(STRIDE) {
             part.iter().for_each(|&to| self.link(v, to));
             ticker.tick(part.len())?;
         }
@@ -143,23 +140,6 @@ impl Forest {
         roots.sort_unstable();
         let runs = roots.chunk_by(|a, b| a == b);
         runs.max_by_key(|run| run.len()).map_or(NO_VERTEX, |run| run[0])
-    }
-
-    fn numbered(self, ticker: &mut Ticker<'_>) -> Result<Vec<u32>, Stopped> {
-        let mut numbers: Vec<u32> = self.parents.into_iter().map(AtomicU32::into_inner).collect();
-        let mut next = 0;
-        for v in 0..numbers.len() {
-            ticker.tick(1)?;
-            // A root is the smallest vertex of its component, so it has its number already.
-            let root = numbers[v] as usize;
-            numbers[v] = if root == v {
-                next += 1;
-                next - 1
-            } else {
-                numbers[root]
-            };
-        }
-        Ok(numbers)
     }
 }
 
