@@ -13,6 +13,7 @@
 
 use crate::components::{Sets, numbered};
 use crate::csr::{Csr, NO_VERTEX};
+use crate::dijkstra_search::refuse_negative;
 use crate::error::{Error, Stopped};
 use crate::limits::{Limits, Ticker};
 use crate::random::Random;
@@ -50,6 +51,7 @@ impl Default for LeidenOptions {
 /// [`Error::NegativeWeight`], [`Error::Stopped`].
 pub fn leiden(both: &Csr, options: &LeidenOptions, limits: &dyn Limits) -> Result<Vec<u32>, Error> {
     let ticker = &mut Ticker::new(limits)?;
+    refuse_negative(both, ticker)?;
     let mut level = Level::new(both, ticker)?;
     let total: f64 = level.degrees.iter().sum();
     let mut vertex_of: Vec<u32> = (0..both.vertices()).collect();
@@ -111,7 +113,7 @@ struct Level {
 }
 
 impl Level {
-    fn new(both: &Csr, ticker: &mut Ticker<'_>) -> Result<Self, Error> {
+    fn new(both: &Csr, ticker: &mut Ticker<'_>) -> Result<Self, Stopped> {
         let mut level = Self {
             offsets: vec![0],
             edges: Vec::with_capacity(both.targets().len()),
@@ -121,9 +123,6 @@ impl Level {
             let mut degree = 0.0;
             for (target, weight) in both.weighted(source) {
                 ticker.tick(1)?;
-                if weight < 0.0 {
-                    return Err(Error::NegativeWeight { source, target, weight });
-                }
                 if target == source {
                     degree += 2.0 * weight;
                 } else {
