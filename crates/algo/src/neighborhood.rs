@@ -37,7 +37,7 @@ pub fn neighborhood(
 ) -> Result<Neighborhood, Error> {
     let mut found = Finder::new(graph, starts, limits)?;
     for _ in 0..hops {
-        if !found.advance(usize::MAX, None)? {
+        if !found.advance(None)? {
             break;
         }
     }
@@ -60,7 +60,7 @@ pub fn sample_neighborhood(
 ) -> Result<Neighborhood, Error> {
     let mut found = Finder::new(graph, starts, limits)?;
     for &fan_out in fan_outs {
-        if !found.advance(fan_out, Some(seed))? {
+        if !found.advance(Some((fan_out, seed)))? {
             break;
         }
     }
@@ -98,8 +98,9 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Follows edges of the last level. Returns whether there is a new one.
-    fn advance(&mut self, fan_out: usize, seed: Option<u64>) -> Result<bool, Stopped> {
+    /// Follows the edges of the last level, or a sample by fan-out and seed. Returns whether it
+    /// found new vertices.
+    fn advance(&mut self, sample: Option<(usize, u64)>) -> Result<bool, Stopped> {
         let ends = &self.result.level_ends;
         let level = ends.len();
         let start = if level > 1 { ends[level - 2] } else { 0 };
@@ -108,8 +109,8 @@ impl<'a> Finder<'a> {
             let v = self.result.vertices[from];
             let row = self.graph.row(v);
             self.ticker.tick(1)?;
-            match seed.filter(|_| fan_out < row.len()) {
-                Some(seed) => {
+            match sample.filter(|&(fan_out, _)| fan_out < row.len()) {
+                Some((fan_out, seed)) => {
                     let random = &mut Random::new(seed ^ level as u64, u64::from(v));
                     for place in distinct(row.len(), fan_out, random) {
                         self.follow(from as u32, row.start + place)?;
