@@ -17,7 +17,7 @@ use crate::limits::{Limits, STRIDE, Ticker};
 /// [`Error::SelfLoop`], [`Error::Stopped`].
 pub fn core_numbers(both: &Csr, limits: &dyn Limits) -> Result<Vec<u32>, Error> {
     let ticker = &mut Ticker::new(limits)?;
-    check_no_self_loop(both, ticker)?;
+    refuse_self_loops(both, ticker)?;
     let mut queue = Queue::new(both, ticker)?;
     for i in 0..queue.order.len() {
         let v = queue.order[i];
@@ -34,9 +34,7 @@ pub fn core_numbers(both: &Csr, limits: &dyn Limits) -> Result<Vec<u32>, Error> 
     Ok(queue.degrees)
 }
 
-/// # Errors
-/// [`Error::SelfLoop`], [`Error::Stopped`].
-pub(crate) fn check_no_self_loop(graph: &Csr, ticker: &mut Ticker<'_>) -> Result<(), Error> {
+fn refuse_self_loops(graph: &Csr, ticker: &mut Ticker<'_>) -> Result<(), Error> {
     for vertex in 0..graph.vertices() {
         if graph.neighbors(vertex).binary_search(&vertex).is_ok() {
             return Err(Error::SelfLoop { vertex });
