@@ -7,7 +7,7 @@ use crate::csr::Csr;
 use crate::dijkstra_search::{Goals, Search, refuse_negative};
 use crate::error::{Error, Stopped};
 use crate::limits::{Limits, Ticker};
-use crate::parents::{WaysBack, all_parents};
+use crate::parents::{AllPaths, all_parents};
 
 /// A path between two vertices.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,7 +81,7 @@ pub fn dijkstra(
                 Some(all_parents(graph, start, reached, |v| search.cost(v), ticker)?)
             }
         };
-        let mut ways = WaysBack::new(start, parents.as_ref().map_or(0, Csr::vertices));
+        let mut all_paths = AllPaths::new(start, parents.as_ref().map_or(0, Csr::vertices));
         let every = 0..if goals.is_none() { graph.vertices() } else { 0 };
         let wanted = goals.unwrap_or_default().iter().copied().filter(|&v| v < graph.vertices());
         for goal in wanted.chain(every) {
@@ -89,7 +89,7 @@ pub fn dijkstra(
             let cost = search.cost(goal);
             let ends = Path { start, goal, cost, vertices: &[] };
             if let Some(parents) = parents.as_ref().filter(|_| cost.is_finite()) {
-                output_all(parents, &mut ways, ends, ticker, output)?;
+                output_all(parents, &mut all_paths, ends, ticker, output)?;
                 continue;
             }
             search.path(goal, &mut path);
@@ -103,18 +103,18 @@ pub fn dijkstra(
 /// Passes every path between `ends` to `output`.
 fn output_all(
     parents: &Csr,
-    ways: &mut WaysBack,
+    all_paths: &mut AllPaths,
     ends: Path<'_>,
     ticker: &mut Ticker<'_>,
     output: &mut Output<'_>,
 ) -> Result<(), Stopped> {
     let mut path = Vec::new();
-    ways.enter(ends.goal);
-    while let Some(is_path) = ways.step(parents) {
+    all_paths.enter(ends.goal);
+    while let Some(is_path) = all_paths.step(parents) {
         ticker.tick(1)?;
         if is_path {
             path.clear();
-            path.extend(ways.path());
+            path.extend(all_paths.path());
             ticker.tick(path.len())?;
             output(Path { vertices: &path, ..ends })?;
         }

@@ -52,11 +52,12 @@ pub(crate) fn all_parents(
     Csr::from_columns(graph.vertices(), &after, &before, ticker)
 }
 
-/// Goes back from goals to a start along all parents, one path after another.
+/// All paths from a start to goals, one after another: a depth-first search from the goal along
+/// parents.
 ///
 /// Edges of weight zero can form cycles of parents, so no path has a vertex twice.
 #[derive(Debug)]
-pub(crate) struct WaysBack {
+pub(crate) struct AllPaths {
     start: u32,
     /// The vertices from the goal to the current one, each with the number of parents that were
     /// tried.
@@ -64,7 +65,7 @@ pub(crate) struct WaysBack {
     is_on_path: Vec<bool>,
 }
 
-impl WaysBack {
+impl AllPaths {
     pub(crate) fn new(start: u32, vertices: u32) -> Self {
         Self { start, stack: Vec::new(), is_on_path: vec![false; vertices as usize] }
     }

@@ -6,7 +6,7 @@
 use crate::csr::Csr;
 use crate::error::{Error, Stopped};
 use crate::limits::{Limits, Ticker};
-use crate::parents::{WaysBack, all_parents};
+use crate::parents::{AllPaths, all_parents};
 use crate::sssp::{SsspOptions, sssp};
 
 /// The vertices and edges of all shortest paths of one pair.
@@ -65,11 +65,11 @@ fn ancestors(parents: &Csr, goal: u32, ticker: &mut Ticker<'_>) -> Result<Vec<bo
 impl PathDag {
     /// The paths one by one, each from the source to the goal.
     pub fn paths(&self) -> DagPaths<'_> {
-        let mut ways = WaysBack::new(self.source, self.parents.vertices());
+        let mut all_paths = AllPaths::new(self.source, self.parents.vertices());
         if self.distance.is_finite() {
-            ways.enter(self.goal);
+            all_paths.enter(self.goal);
         }
-        DagPaths { parents: &self.parents, ways }
+        DagPaths { parents: &self.parents, all_paths }
     }
 }
 
@@ -77,16 +77,16 @@ impl PathDag {
 #[derive(Debug)]
 pub struct DagPaths<'a> {
     parents: &'a Csr,
-    ways: WaysBack,
+    all_paths: AllPaths,
 }
 
 impl Iterator for DagPaths<'_> {
     type Item = Vec<u32>;
 
     fn next(&mut self) -> Option<Vec<u32>> {
-        while let Some(is_path) = self.ways.step(self.parents) {
+        while let Some(is_path) = self.all_paths.step(self.parents) {
             if is_path {
-                return Some(self.ways.path().collect());
+                return Some(self.all_paths.path().collect());
             }
         }
         None
