@@ -5,6 +5,9 @@
 //! edges, each vertex that is not reached yet looks for a neighbor in the frontier among its
 //! incoming edges and stops at the first (bottom-up), in parallel.
 //!
+//! [`crate::paths`] and [`crate::traverse`] have CozoDB's searches, in which the parent of a vertex
+//! is the one that reached it first.
+//!
 //! # Why the result does not depend on directions and threads
 //! The parent of a vertex is the smallest one that could be. Bottom-up finds it first, because rows
 //! are sorted; top-down replaces a larger one.

@@ -1,6 +1,7 @@
 //! Closeness centrality: how near a vertex is to those that it reaches.
 //!
 //! The formula is that of Wasserman and Faust (1994) for disconnected graphs, as in CozoDB.
+//! [`crate::distance_centrality`] has the meaning of NetworkX.
 
 use crate::csr::Csr;
 use crate::distance_counts::{Sum, distance_counts};

@@ -2,6 +2,9 @@
 //!
 //! Pearce, "A space-efficient algorithm for finding strongly connected components" (2016), a form
 //! of Tarjan's algorithm with one number per vertex, and an explicit stack.
+//!
+//! Components are numbered as they are completed, as in NetworkX. [`crate::strong_components`]
+//! numbers them as CozoDB does: as the search enters them.
 
 use crate::csr::Csr;
 use crate::error::{Error, Stopped, refuse_length};
@@ -11,8 +14,7 @@ use crate::limits::{Limits, STRIDE, Ticker};
 /// an edge between components leads to a smaller number.
 ///
 /// The numbers follow the order in which NetworkX returns components of a graph whose nodes and
-/// neighbors are in the order of their numbers. For CozoDB's numbering, see
-/// [`crate::strong_components`].
+/// neighbors are in the order of their numbers.
 ///
 /// # Errors
 /// [`Error::Stopped`].
@@ -78,7 +80,7 @@ struct Search<'a> {
     index: Vec<u32>,
     open: Vec<u32>,
     calls: Vec<Call>,
-    moment: u32,
+    time: u32,
     component: u32,
 }
 
@@ -90,16 +92,16 @@ impl<'a> Search<'a> {
             index: vec![0; n as usize],
             open: Vec::new(),
             calls: Vec::new(),
-            moment: 1,
+            time: 1,
             component: n,
         }
     }
 
     fn enter(&mut self, vertex: u32) {
-        self.index[vertex as usize] = self.moment;
+        self.index[vertex as usize] = self.time;
         let next = self.graph.row(vertex).start;
-        self.calls.push(Call { vertex, entered: self.moment, next });
-        self.moment += 1;
+        self.calls.push(Call { vertex, entered: self.time, next });
+        self.time += 1;
     }
 
     fn run(&mut self, root: u32, ticker: &mut Ticker<'_>) -> Result<(), Stopped> {
@@ -146,10 +148,10 @@ impl<'a> Search<'a> {
             }
             self.open.pop();
             self.index[member as usize] = self.component;
-            self.moment -= 1;
+            self.time -= 1;
         }
         self.index[vertex as usize] = self.component;
-        self.moment -= 1;
+        self.time -= 1;
         self.component -= 1;
     }
 }

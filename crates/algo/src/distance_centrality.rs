@@ -1,7 +1,7 @@
 //! Closeness and harmonic centrality in the meaning of NetworkX.
 //!
 //! Both take distances along incoming edges: from all vertices to this one. [`crate::closeness`]
-//! has the meaning of CozoDB, which takes outgoing ones.
+//! has the meaning of CozoDB, which takes outgoing ones and counts the vertex itself.
 
 use crate::csr::Csr;
 use crate::distance_counts::{Sum, Summary, distance_counts};

@@ -3,7 +3,8 @@
 //! Grover and Leskovec, "node2vec: scalable feature learning for networks" (2016). An alias table
 //! per vertex draws a neighbor by weight in constant time. The bias is applied by rejection: a
 //! drawn neighbor is kept with the probability of its bias divided by the largest one, so nothing
-//! is stored per pair of edges.
+//! is stored per pair of edges. [`crate::random_walk`] has the walks of CozoDB, whose random numbers
+//! and weights come from the caller.
 //!
 //! # Why the result does not depend on threads
 //! Each walk has random numbers of its own, which follow from the seed and the number of the walk.
@@ -15,8 +16,8 @@ use crate::limits::{Limits, Ticker, refuse_large};
 use crate::random::{Random, weighted};
 use crate::workers::{PART_VERTICES, Workers, map_items, part_of, parts_of, split};
 
-/// Neighbors that are drawn before all of a row are compared: where a walk can only go back, and
-/// seldom may, rejection alone would draw for very long.
+/// Rejected draws after which the whole row is weighed. If a walk can only go back, and the return
+/// parameter is large, rejection alone would draw for very long.
 const DRAWS_MAX: u32 = 64;
 
 /// Walks of a part.
@@ -32,8 +33,7 @@ pub struct WalkOptions {
     pub walks: usize,
     /// Return parameter `p`: the larger, the less often a walk goes back. More than 0.
     pub return_parameter: f64,
-    /// In-out parameter `q`: the larger, the nearer a walk stays to where it came from. More than
-    /// 0.
+    /// In-out parameter `q`: the larger, the closer a walk stays to the vertex before. More than 0.
     pub in_out_parameter: f64,
     /// The same seed gives the same walks.
     pub seed: u64,
@@ -92,10 +92,10 @@ pub fn node2vec_walks(
 
 struct Walker<'a> {
     graph: &'a Csr,
-    /// `None` if all edges are alike.
+    /// `None` in an unweighted graph.
     aliases: Option<Vec<Alias>>,
-    /// The biases divided by the largest of the three: of going back, of a neighbor of the vertex
-    /// before, of all others. `None` if they are equal.
+    /// The biases of going back, of a neighbor of the vertex before, and of all others, divided by
+    /// the largest of them. `None` if they are equal.
     biases: Option<[f64; 3]>,
 }
 
@@ -141,7 +141,7 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// The vertex after `v`, where the walk came to from `before`.
+    /// The vertex after `v`, which the walk reached from `before`.
     fn step(
         &self,
         before: u32,

@@ -1,7 +1,8 @@
 //! All shortest paths of one pair, as the graph that they form.
 //!
 //! There can be exponentially many paths, so they are not stored: [`PathDag::paths`] follows the
-//! parents back from the goal and yields one path at a time.
+//! parents back from the goal and yields one path at a time. [`crate::dijkstra`] passes the same
+//! paths to a callback, from several starts to several goals.
 
 use crate::csr::Csr;
 use crate::error::{Error, Stopped};

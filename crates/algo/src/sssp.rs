@@ -1,6 +1,8 @@
 //! Shortest distances from sources as columns by vertex, and between all pairs.
 //!
-//! Dijkstra's algorithm with a radix heap. Stale entries of the heap are skipped.
+//! Dijkstra's algorithm with a radix heap. Stale entries of the heap are skipped. The fixed rules
+//! search with `dijkstra_search.rs`, whose heap settles equal costs in the order of the vertices.
+//! This one does not, so of several parents it may return others.
 
 use crate::csr::{Csr, NO_VERTEX};
 use crate::dijkstra_search::{Goals, refuse_negative};
@@ -53,8 +55,8 @@ impl ShortestTree {
     }
 }
 
-/// Searches from all `sources` together, along outgoing edges. Of parallel edges the least counts,
-/// as in NetworkX.
+/// Searches from all `sources` together, along outgoing edges. Of parallel edges, the lightest
+/// counts, as in NetworkX.
 ///
 /// Memory: twelve bytes per vertex, and sixteen per entry of the heap, at most one per edge.
 ///

@@ -5,6 +5,8 @@
 //! number of edges, and each triangle is found once. The row of a vertex becomes a bitmap, in which the rows of its neighbors are
 //! looked up; a row that is much longer is searched instead.
 //!
+//! [`crate::clustering`] returns CozoDB's row for each vertex, from the same count.
+//!
 //! Counts are whole numbers, so their sums do not depend on the order in which threads add.
 
 use std::ops::Range;

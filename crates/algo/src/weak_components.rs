@@ -2,8 +2,11 @@
 //!
 //! Afforest (Sutton, Ben-Nun and Barak, "Optimizing parallel graph connectivity computation via
 //! subgraph sampling", 2018). The first two neighbors of every vertex join most of the graph into
-//! one component. After that, the vertices of this component need no further look: edges that
-//! leave it are found from their other ends.
+//! one component. After that, the vertices of this component are skipped: edges that leave it are
+//! found from their other ends.
+//!
+//! Components are numbered by their smallest vertices, as in NetworkX. [`crate::components`] numbers
+//! them as CozoDB does, on one thread.
 //!
 //! # Why the result does not depend on threads
 //! A tree of the forest is always linked below the root with the smaller number. So the root of a
@@ -17,10 +20,10 @@ use crate::error::{Error, Stopped};
 use crate::limits::{Limits, STRIDE, Ticker};
 use crate::workers::{PART_VERTICES, Workers, map_parts, part_of, parts_of};
 
-/// Neighbors of each vertex that are linked before the largest component is guessed.
+/// Neighbors of each vertex that are linked before the largest component is estimated.
 const SAMPLED_NEIGHBORS: usize = 2;
 
-/// Vertices whose components are compared to guess the largest one.
+/// Size of the sample of vertices from which the largest component is estimated.
 const SAMPLED_VERTICES: u32 = 1024;
 
 /// Options of [`weak_components`].
@@ -34,7 +37,7 @@ pub struct WeakComponentsOptions<'a> {
 /// The component of each vertex, numbered from 0 by the smallest vertices of the components.
 ///
 /// This is the order in which NetworkX returns components of a graph whose nodes are in the order
-/// of their numbers. For CozoDB's numbering, see [`crate::components`].
+/// of their numbers.
 ///
 /// # Errors
 /// [`Error::Stopped`].
