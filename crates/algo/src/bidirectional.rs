@@ -1,7 +1,7 @@
 //! A shortest path of one pair, searched from both ends.
 //!
-//! Memory and time depend on what the two searches meet, not on the graph: visited vertices are in
-//! hash tables, and nothing depends on the order of their entries.
+//! Memory and time depend on what the two searches visit, not on the size of the graph: visited
+//! vertices are in hash tables, and nothing depends on the order of their entries.
 
 use std::collections::BinaryHeap;
 
@@ -59,7 +59,7 @@ impl<'a> Hops<'a> {
         Self { graph, frontier: vec![start], parents: HashMap::from([(start, NO_VERTEX)]) }
     }
 
-    /// Searches one level. Returns the first vertex that the other side has met too.
+    /// Searches one level. Returns the first vertex that the other side has visited too.
     fn advance(
         &mut self,
         other: &HashMap<u32, u32>,
@@ -92,7 +92,7 @@ fn joined(middle: u32, there: &HashMap<u32, u32>, back: &HashMap<u32, u32>) -> V
 }
 
 /// A path of least weight from `source` to `goal`, including both, with its weight. `None` if there
-/// is none. Of several, an arbitrary one, but always the same.
+/// is none. Which of several is returned is arbitrary but deterministic.
 ///
 /// `reverse` is the [`Csr::reverse`] of `graph`. Dijkstra's search from both ends ends when no path
 /// through unsettled vertices can be better than the best that was found.

@@ -29,11 +29,11 @@ const PART_SOURCES: usize = 16;
 /// those of NetworkX for directed graphs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BetweennessOptions<'a> {
-    /// The sources of the paths, each once; the result is scaled up to all. `None`: all vertices.
+    /// The sources of the paths, each once; values are scaled up to all vertices. `None`: all.
     pub sources: Option<&'a [u32]>,
     /// Whether values are divided by the number of pairs, so that 1 is the largest possible.
     pub normalized: bool,
-    /// Whether the ends of a path count as on it. Not used for edges.
+    /// Whether a path also counts for its two ends. Ignored for edges.
     pub endpoints: bool,
     /// Whether the graph is undirected: its [`Csr::undirected`] or [`Csr::symmetric`] is passed,
     /// and each pair counts once.
@@ -49,7 +49,7 @@ impl Default for BetweennessOptions<'_> {
 /// The fraction of shortest paths that lead through each vertex. Shortest by weight if the graph
 /// has weights. Parallel edges count as one, the lightest.
 ///
-/// With `sources` and without `endpoints`, a source has one pair less than others. So if there is
+/// With `sources` and without `endpoints`, a source has one pair fewer than others. So if there is
 /// only one source, its own value is NaN, as in NetworkX.
 ///
 /// Memory: about forty bytes per vertex and thread; a copy of a graph that has parallel edges or

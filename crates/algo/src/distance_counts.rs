@@ -2,9 +2,8 @@
 //! centrality and eccentricity.
 //!
 //! Then et al., "The more the merrier: efficient multi-source graph traversal" (2014): in an
-//! unweighted graph, 64 searches run side by side, one in each bit of a word, so that an edge on
-//! the way of many of them is followed once. Weighted graphs are searched with Dijkstra's
-//! algorithm.
+//! unweighted graph, 64 searches run side by side, one in each bit of a word, so that an edge that
+//! many of them follow is read once. Weighted graphs are searched with Dijkstra's algorithm.
 
 use crate::csr::Csr;
 use crate::dijkstra_search::refuse_negative;
@@ -22,7 +21,7 @@ const WORDS_MAX: u32 = (1 << PLANES) - 1;
 
 const PLANES: usize = 16;
 
-/// Sees, for one source after another, its results in ascending order of distances.
+/// What is known of one source: an aggregate of its distances, which come in ascending order.
 pub(crate) trait Summary: Clone + Send + Sync {
     /// `count` more vertices, the source among them, are at `distance`.
     fn add(&mut self, distance: f64, count: u64);

@@ -3,13 +3,13 @@
 //! Traag, Waltman and van Eck, "From Louvain to Leiden: guaranteeing well-connected communities"
 //! (2019), with the data structures of GVE-Leiden (Sahu, 2023): vertices move between communities
 //! while this raises the modularity; a flat table sums the weights to the communities nearby; only
-//! vertices with a moved neighbor are looked at again. Then each community is refined into
+//! vertices with a moved neighbor are visited again. Then each community is refined into
 //! connected parts, and the parts become the vertices of the next level.
 //!
-//! # Why no community falls into parts
+//! # Why communities are connected
 //! A part grows by vertices that are alone and have an edge to it. Moves on the last level can
-//! still take away a vertex that held a community together, so what falls apart is divided at the
-//! end, which never lowers the modularity.
+//! still take away a vertex that held a community together. So communities are divided into their
+//! connected parts at the end, which never lowers the modularity.
 
 use crate::components::{Sets, numbered};
 use crate::csr::{Csr, NO_VERTEX};
@@ -58,7 +58,7 @@ pub fn leiden(both: &Csr, options: &LeidenOptions, limits: &dyn Limits) -> Resul
     let mut labels = vertex_of.clone();
     if total > 0.0 {
         let mut search =
-            Search { share: options.resolution / total, total, table: Table::new(both) };
+            Search { factor: options.resolution / total, total, table: Table::new(both) };
         for depth in 0..options.levels_max {
             let seed = options.seed.filter(|_| depth == 0);
             search.move_vertices(&level, &mut labels, seed, ticker)?;
@@ -104,10 +104,10 @@ fn connected_parts(
     numbered(roots, ticker)
 }
 
-/// A graph whose vertices stand for sets of vertices of the level below.
+/// A graph whose vertices represent sets of vertices of the level below.
 struct Level {
     offsets: Vec<usize>,
-    /// Edges to other vertices. Edges of a vertex to itself are in `degrees` alone.
+    /// Edges to other vertices. Edges of a vertex to itself count only in `degrees`.
     edges: Vec<(u32, f64)>,
     degrees: Vec<f64>,
 }
@@ -177,7 +177,7 @@ impl Table {
 
 struct Search {
     /// Resolution divided by the sum of all degrees.
-    share: f64,
+    factor: f64,
     total: f64,
     table: Table,
 }
@@ -196,13 +196,13 @@ impl Search {
         let mut sums = vec![0.0; n];
         labels.iter().zip(&level.degrees).for_each(|(&label, k)| sums[label as usize] += k);
         let order = seed.map(|seed| shuffled(n, seed));
-        let mut waits = vec![true; n];
+        let mut is_active = vec![true; n];
         loop {
             let mut gained = 0.0;
             for i in 0..n {
                 let v = order.as_ref().map_or(i, |order| order[i] as usize);
                 ticker.tick(1)?;
-                if !std::mem::replace(&mut waits[v], false) {
+                if !std::mem::replace(&mut is_active[v], false) {
                     continue;
                 }
                 for &(to, weight) in level.row(v) {
@@ -218,7 +218,7 @@ impl Search {
                     labels[v] = best;
                     gained += most - stay;
                     for &(to, _) in level.row(v) {
-                        waits[to as usize] |= labels[to as usize] != best;
+                        is_active[to as usize] |= labels[to as usize] != best;
                     }
                 }
             }
@@ -228,10 +228,10 @@ impl Search {
         }
     }
 
-    /// What a vertex of `degree` gains in the community `label`, up to a factor. The sum of degrees
-    /// of the community, in `sums`, does not include it.
+    /// Proportional to what a vertex of `degree` adds to the modularity in the community `label`,
+    /// whose sum of degrees in `sums` does not include it.
     fn gain(&self, label: u32, degree: f64, sums: &[f64]) -> f64 {
-        self.table.get(label) - self.share * degree * sums[label as usize]
+        self.table.get(label) - self.factor * degree * sums[label as usize]
     }
 
     /// The community with the greatest gain among those in the table, which is cleared, and that
@@ -260,10 +260,10 @@ impl Search {
         let n = labels.len();
         let mut parts: Vec<u32> = (0..n as u32).collect();
         let mut sums = level.degrees.clone();
-        let mut alone = vec![true; n];
+        let mut is_single = vec![true; n];
         for v in 0..n {
             ticker.tick(1)?;
-            if !alone[v] {
+            if !is_single[v] {
                 continue;
             }
             for &(to, weight) in level.row(v) {
@@ -276,8 +276,8 @@ impl Search {
             let (best, _) = self.take_best((parts[v], 0.0), degree, &sums);
             if best as usize != v {
                 // The vertex that names the part is no longer alone either.
-                alone[v] = false;
-                alone[best as usize] = false;
+                is_single[v] = false;
+                is_single[best as usize] = false;
                 parts[v] = best;
                 sums[v] = 0.0;
                 sums[best as usize] += degree;

@@ -41,13 +41,13 @@
 //! 3. `csr`: the graph.
 //! 4. `parents`: paths along parents.
 //! 5. `dijkstra_search`, `path_counts`, `radix_heap`, `random`, `reverse`, `testing`: what several
-//!    algorithms share; all edges reversed; graphs of tests.
-//! 6. `bfs`, `component_order`, `components`, `cores`, `dag`, `degree`,
-//!    `label_propagation`, `neighborhood`, `node2vec`, `pagerank`, `partition`, `random_walk`,
-//!    `strong_components`, `top_sort`, `traverse`, `triangles`: algorithms of their own.
-//! 7. `betweenness`, `bidirectional`, `clustering`, `dijkstra`, `distances`, `leiden`, `louvain`, `paths`,
-//!    `pull`, `spanning_forest`, `sssp`, `weak_components`: those above a search, a reverse,
-//!    components or triangles.
+//!    algorithms share; all edges reversed; graphs for tests.
+//! 6. `bfs`, `component_order`, `components`, `cores`, `dag`, `degree`, `label_propagation`,
+//!    `neighborhood`, `node2vec`, `pagerank`, `partition`, `random_walk`, `strong_components`,
+//!    `top_sort`, `traverse`, `triangles`: algorithms of their own.
+//! 7. `betweenness`, `bidirectional`, `clustering`, `dijkstra`, `distances`, `leiden`, `louvain`,
+//!    `paths`, `pull`, `spanning_forest`, `sssp`, `weak_components`: those above a search, a
+//!    reverse, components or triangles.
 //! 8. `astar`, `bellman_ford`, `brandes`, `distance_counts`, `k_shortest_paths`, `pagerank_power`,
 //!    `path_dag`, `spanning_tree`, `spectral`: those above another algorithm.
 //! 9. `closeness`, `distance_centrality`, `eccentricity`: those above the distances of all vertices.

@@ -1,4 +1,4 @@
-//! The surroundings of some vertices: everything within a number of edges, or a sample of it.
+//! The neighborhood of some vertices: everything within a number of edges, or a sample of it.
 //!
 //! Memory and time depend on what is found, not on the graph: vertices are numbered by a hash
 //! table, and nothing depends on the order of its entries.
@@ -20,7 +20,7 @@ pub struct Neighborhood {
     pub level_ends: Vec<usize>,
     /// Indexes of the followed edges in [`Csr::targets`].
     pub edges: Vec<u64>,
-    /// For each followed edge, the places of its source and its target in `vertices`.
+    /// For each followed edge, the indexes of its source and its target in `vertices`.
     pub ends: Vec<(u32, u32)>,
 }
 
@@ -45,7 +45,7 @@ pub fn neighborhood(
 }
 
 /// A sample for training: of the outgoing edges of each vertex found in level `i`, `fan_outs[i]`
-/// are followed, drawn without replacement and each alike. All are followed if there are no more.
+/// are followed, drawn uniformly without replacement. If it has no more than that, all are.
 ///
 /// The sample of a vertex follows from `seed`, the vertex and the level alone.
 ///

@@ -35,11 +35,12 @@ pub enum Rounds {
 pub struct PagerankOptions<'a> {
     /// Damping factor: the probability of following an edge, from 0 to 1.
     pub alpha: f64,
-    /// The probabilities of starting again at each vertex, up to a factor. `None`: all alike.
+    /// The probabilities of a restart at each vertex. They need not sum to 1. `None`: uniform.
     pub personalization: Option<&'a [f64]>,
-    /// Where dangling vertices pass their rank, up to a factor. `None`: as `personalization`.
+    /// How dangling vertices distribute their rank. The values need not sum to 1. `None`:
+    /// as `personalization`.
     pub dangling: Option<&'a [f64]>,
-    /// The ranks before the first round, up to a factor. `None`: all alike.
+    /// The ranks before the first round. They need not sum to 1. `None`: uniform.
     pub start: Option<&'a [f64]>,
     /// When to end.
     pub rounds: Rounds,
@@ -82,15 +83,15 @@ pub fn pagerank_power(
     if n == 0 {
         return Ok(ranks);
     }
-    let alike = 1.0 / n as f64;
-    let restart_at = |v: usize| restart.as_ref().map_or(alike, |restart| restart[v]);
+    let uniform = 1.0 / n as f64;
+    let restart_at = |v: usize| restart.as_ref().map_or(uniform, |restart| restart[v]);
     let dangling_at = |v: usize| dangling.as_ref().map_or_else(|| restart_at(v), |d| d[v]);
     let strengths = strengths(graph, &mut Ticker::new(limits)?)?;
     let pull = Pull::new(reverse, workers, limits);
     let mut contributions = vec![0.0; n];
     let mut next = vec![0.0; n];
     let is_dangling = |v: usize| strengths[v] == 0.0;
-    let mut lost: f64 = (0..n).filter(|&v| is_dangling(v)).map(|v| ranks[v]).sum();
+    let mut dangling_rank: f64 = (0..n).filter(|&v| is_dangling(v)).map(|v| ranks[v]).sum();
     let (rounds_max, tolerance) = match options.rounds {
         Rounds::Until { tolerance, rounds_max } => (rounds_max, Some(tolerance)),
         Rounds::Fixed(rounds) => (rounds, None),
@@ -104,17 +105,17 @@ pub fn pagerank_power(
             }
         });
         let sums = pull.round(&contributions, &mut next, &|first, part| {
-            let mut lost_here = 0.0;
+            let mut dangling_here = 0.0;
             for (v, rank) in (first..).zip(part.iter_mut()) {
-                *rank = options.alpha * (*rank + lost * dangling_at(v))
+                *rank = options.alpha * (*rank + dangling_rank * dangling_at(v))
                     + (1.0 - options.alpha) * restart_at(v);
-                lost_here += if is_dangling(v) { *rank } else { 0.0 };
+                dangling_here += if is_dangling(v) { *rank } else { 0.0 };
             }
-            (change(part, &ranks[first..]), lost_here)
+            (change(part, &ranks[first..]), dangling_here)
         })?;
         std::mem::swap(&mut ranks, &mut next);
-        let (changes, losts): (Vec<f64>, Vec<f64>) = sums.into_iter().unzip();
-        lost = losts.iter().sum();
+        let (changes, dangling_sums): (Vec<f64>, Vec<f64>) = sums.into_iter().unzip();
+        dangling_rank = dangling_sums.iter().sum();
         let changed: f64 = changes.iter().sum();
         if tolerance.is_some_and(|tolerance| changed < n as f64 * tolerance) {
             return Ok(ranks);

@@ -92,7 +92,7 @@ fn sum_of(vertices: &[u32], values: &[f64]) -> f64 {
     (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
 }
 
-/// A column divided by its sum. `None`: the same for each vertex.
+/// A column divided by its sum. `None`: uniform.
 pub(crate) fn distribution(column: Option<&[f64]>, graph: &Csr) -> Result<Vec<f64>, Error> {
     let n = graph.vertices() as usize;
     let Some(column) = column else { return Ok(vec![1.0 / n as f64; n]) };

@@ -12,7 +12,7 @@ use crate::error::Stopped;
 use crate::limits::{Limits, STRIDE, Ticker};
 use crate::workers::{Workers, map_items, part_of, split};
 
-/// Edges for which another part pays.
+/// Edges per part. With fewer, another thread does not pay.
 const PART_EDGES_MIN: usize = 1 << 18;
 
 impl Csr {

@@ -11,7 +11,7 @@ use crate::workers::Workers;
 /// Options of [`eigenvector_centrality`]. The defaults are those of NetworkX.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EigenvectorOptions<'a> {
-    /// The values before the first round, up to a factor. `None`: all alike.
+    /// The values before the first round. They need not sum to 1. `None`: uniform.
     pub start: Option<&'a [f64]>,
     /// Ends when the average change of a vertex is less than this.
     pub tolerance: f64,
@@ -136,7 +136,7 @@ pub fn katz_centrality(
 /// Options of [`hits`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HitsOptions<'a> {
-    /// The hubs before the first round. `None`: all alike.
+    /// The hubs before the first round. `None`: uniform.
     pub start: Option<&'a [f64]>,
     /// Ends when the hubs, divided by the largest, change by less than this in sum.
     pub tolerance: f64,
