@@ -50,7 +50,7 @@
 //!    reverse, components or triangles.
 //! 8. `astar`, `bellman_ford`, `brandes`, `distance_counts`, `k_shortest_paths`, `pagerank_power`,
 //!    `path_dag`, `spanning_tree`, `spectral`: those above another algorithm.
-//! 9. `closeness`, `distance_centrality`, `eccentricity`: those above the distances of all vertices.
+//! 9. `closeness`, `distance_centrality`, `eccentricity`: those above distances of all vertices.
 
 pub mod astar;
 pub mod bellman_ford;

@@ -3,8 +3,8 @@
 //! Grover and Leskovec, "node2vec: scalable feature learning for networks" (2016). An alias table
 //! per vertex draws a neighbor by weight in constant time. The bias is applied by rejection: a
 //! drawn neighbor is kept with the probability of its bias divided by the largest one, so nothing
-//! is stored per pair of edges. [`crate::random_walk`] has the walks of CozoDB, whose random numbers
-//! and weights come from the caller.
+//! is stored per pair of edges. [`crate::random_walk`] has the walks of CozoDB, whose random
+//! numbers and weights come from the caller.
 //!
 //! # Why the result does not depend on threads
 //! Each walk has random numbers of its own, which follow from the seed and the number of the walk.
@@ -16,8 +16,8 @@ use crate::limits::{Limits, Ticker, refuse_large};
 use crate::random::{Random, weighted};
 use crate::workers::{PART_VERTICES, Workers, map_items, part_of, parts_of, split};
 
-/// Rejected draws after which the whole row is weighed. If a walk can only go back, and the return
-/// parameter is large, rejection alone would draw for very long.
+/// Rejected draws after which all neighbors are compared. If a walk can only go back, and the
+/// return parameter is large, rejection alone would draw for very long.
 const DRAWS_MAX: u32 = 64;
 
 /// Walks of a part.

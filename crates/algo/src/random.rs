@@ -1,7 +1,7 @@
 //! Random numbers from a seed, and choices that are made with them.
 //!
-//! A stream depends on a seed and a number alone, so that each walk or vertex has its own, whichever
-//! thread computes it.
+//! A stream depends on a seed and a number alone, so that each walk or vertex has its own,
+//! whichever thread computes it.
 
 /// SplitMix64 (Steele, Lea and Flood, 2014).
 #[derive(Clone, Debug)]

@@ -2,10 +2,10 @@
 //!
 //! Every edge points to its end of higher degree (Schank and Wagner, "Finding, counting and listing
 //! all triangles in large graphs", 2005). So no row is longer than the square root of twice the
-//! number of edges, and each triangle is found once. The row of a vertex becomes a bitmap, in which the rows of its neighbors are
-//! looked up; a row that is much longer is searched instead.
+//! number of edges, and each triangle is found once. The row of a vertex becomes a bitmap, in which
+//! the rows of its neighbors are looked up; a row that is much longer is searched instead.
 //!
-//! [`crate::clustering`] returns CozoDB's row for each vertex, from the same count.
+//! [`crate::clustering`] has the columns of CozoDB's rule, from the same count.
 //!
 //! Counts are whole numbers, so their sums do not depend on the order in which threads add.
 

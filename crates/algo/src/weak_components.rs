@@ -5,8 +5,8 @@
 //! one component. After that, the vertices of this component are skipped: edges that leave it are
 //! found from their other ends.
 //!
-//! Components are numbered by their smallest vertices, as in NetworkX. [`crate::components`] numbers
-//! them as CozoDB does, on one thread.
+//! Components are numbered by their smallest vertices, as in NetworkX. [`crate::components`]
+//! numbers them as CozoDB does, on one thread.
 //!
 //! # Why the result does not depend on threads
 //! A tree of the forest is always linked below the root with the smaller number. So the root of a
