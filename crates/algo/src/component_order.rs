@@ -55,7 +55,7 @@ pub fn condensation(graph: &Csr, components: &[u32], limits: &dyn Limits) -> Res
         ticker.tick(1)?;
     }
     let count = components.iter().max().map_or(0, |&last| last + 1);
-    Ok(Csr::from_columns(count, &sources, &targets, ticker)?.simple(ticker)?)
+    Ok(Csr::from_columns(count as usize, &sources, &targets, None, ticker)?.simple(ticker)?)
 }
 
 /// A vertex of the current path.

@@ -61,26 +61,21 @@ impl Csr {
                 weights: weights.map(|weights| copy(weights, &mut ticker)).transpose()?,
             });
         }
-        let by_target = Self::scatter(
-            count(vertices, targets, &mut ticker)?,
-            targets.iter().copied().zip(sources.iter().copied()),
-            weights,
-            &mut ticker,
-        )?;
-        Ok(by_target.transposed(Some(count(vertices, sources, &mut ticker)?), &mut ticker)?)
+        Ok(Self::from_columns(vertices, sources, targets, weights, &mut ticker)?)
     }
 
-    /// As [`Csr::from_edges`] for unweighted columns that are known to be valid.
+    /// As [`Csr::from_edges`] for columns that are known to be valid.
     pub(crate) fn from_columns(
-        vertices: u32,
+        vertices: usize,
         sources: &[u32],
         targets: &[u32],
+        weights: Option<&[f64]>,
         ticker: &mut Ticker<'_>,
     ) -> Result<Self, Stopped> {
-        let n = vertices as usize;
         let turned = targets.iter().copied().zip(sources.iter().copied());
-        let by_target = Self::scatter(count(n, targets, ticker)?, turned, None, ticker)?;
-        by_target.transposed(Some(count(n, sources, ticker)?), ticker)
+        let offsets = count(vertices, targets, ticker)?;
+        let by_target = Self::scatter(offsets, turned, weights, ticker)?;
+        by_target.transposed(Some(count(vertices, sources, ticker)?), ticker)
     }
 
     /// The caller is responsible for the invariants.

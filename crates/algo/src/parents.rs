@@ -49,7 +49,7 @@ pub(crate) fn all_parents(
             }
         }
     }
-    Csr::from_columns(graph.vertices(), &after, &before, ticker)
+    Csr::from_columns(graph.vertices() as usize, &after, &before, None, ticker)
 }
 
 /// All paths from a start to goals, one after another: a depth-first search from the goal along
