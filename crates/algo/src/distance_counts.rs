@@ -107,6 +107,7 @@ fn by_hops<S: Summary>(
         found[i].add(0.0, 1);
     }
     let mut touched = Vec::new();
+    let mut counts = BitCounts::new();
     let mut distance = 0.0;
     while !active.is_empty() {
         distance += 1.0;
@@ -125,7 +126,6 @@ fn by_hops<S: Summary>(
             }
             ticker.tick(1)?;
         }
-        let mut counts = BitCounts::default();
         for &v in &touched {
             let word = std::mem::take(&mut next[v as usize]);
             seen[v as usize] |= word;
@@ -133,7 +133,7 @@ fn by_hops<S: Summary>(
             counts.add(word);
             ticker.tick(1)?;
         }
-        for (summary, count) in found.iter_mut().zip(counts.read()) {
+        for (summary, count) in found.iter_mut().zip(counts.take()) {
             if count > 0 {
                 summary.add(distance, count);
             }
@@ -146,14 +146,17 @@ fn by_hops<S: Summary>(
 
 /// Counts how often each bit is set in words. Plane `p` has bit `p` of all 64 counts, so adding a
 /// word takes two steps on average and not one for each bit.
-#[derive(Default)]
 struct BitCounts {
     planes: [u64; PLANES],
     words: u32,
-    totals: Vec<u64>,
+    totals: [u64; 64],
 }
 
 impl BitCounts {
+    fn new() -> Self {
+        Self { planes: [0; PLANES], words: 0, totals: [0; 64] }
+    }
+
     #[inline]
     fn add(&mut self, word: u64) {
         let mut carry = word;
@@ -172,20 +175,21 @@ impl BitCounts {
     }
 
     fn empty_planes(&mut self) {
-        self.totals.resize(64, 0);
         for (p, plane) in self.planes.iter_mut().enumerate() {
-            let plane = std::mem::take(plane);
-            for (bit, total) in self.totals.iter_mut().enumerate() {
-                *total += (plane >> bit & 1) << p;
+            // By the bits that are set: a level of a long path adds few words.
+            let mut left = std::mem::take(plane);
+            while left != 0 {
+                self.totals[left.trailing_zeros() as usize] += 1 << p;
+                left &= left - 1;
             }
         }
         self.words = 0;
     }
 
-    /// The count of each bit.
-    fn read(mut self) -> Vec<u64> {
+    /// The count of each bit. After this, all are zero.
+    fn take(&mut self) -> [u64; 64] {
         self.empty_planes();
-        self.totals
+        std::mem::replace(&mut self.totals, [0; 64])
     }
 }
 
@@ -195,11 +199,11 @@ mod tests {
 
     #[test]
     fn bits_are_counted_beyond_the_planes() {
-        let mut counts = BitCounts::default();
+        let mut counts = BitCounts::new();
         for i in 0..100_000_u64 {
             counts.add(1 | (i % 2) << 63);
         }
-        let read = counts.read();
+        let read = counts.take();
         assert_eq!((read[0], read[1], read[63]), (100_000, 0, 50_000));
     }
 }
