@@ -13,8 +13,11 @@ use crate::radix_heap::RadixHeap;
 use crate::sssp::search;
 use crate::workers::{Workers, map_parts, part_of, parts_of};
 
-/// Sources of a part: the bits of a word.
-const PART_SOURCES: usize = 64;
+/// Sources that are searched side by side: the bits of a word.
+const BATCH_SOURCES: usize = 64;
+
+/// Parts for each thread, so that threads end at about the same time.
+const THREAD_PARTS: usize = 8;
 
 /// Number of words that can be added to [`BitCounts`] before they are read.
 const WORDS_MAX: u32 = (1 << PLANES) - 1;
@@ -53,9 +56,14 @@ pub(crate) fn distance_counts<S: Summary>(
 ) -> Result<Vec<S>, Error> {
     refuse_negative(graph, &mut Ticker::new(limits)?)?;
     let n = graph.vertices() as usize;
-    let parts = map_parts(workers, parts_of(n, PART_SOURCES), &|i| {
+    // The result of a source does not depend on the others, so parts may depend on threads. Each
+    // takes memory for all vertices, of which a search in a small component needs little.
+    let threads = workers.threads();
+    let parts_max = if threads > 1 { threads * THREAD_PARTS } else { 1 };
+    let part_sources = n.div_ceil(parts_max).next_multiple_of(BATCH_SOURCES);
+    let parts = map_parts(workers, parts_of(n, part_sources), &|i| {
         let ticker = &mut Ticker::new(limits)?;
-        let sources = part_of(i, n, PART_SOURCES);
+        let sources = part_of(i, n, part_sources);
         let mut found = vec![empty.clone(); sources.len()];
         if graph.weights().is_some() {
             by_weight(graph, sources.start as u32, &mut found, ticker)?;
@@ -97,21 +105,74 @@ fn by_hops<S: Summary>(
     found: &mut [S],
     ticker: &mut Ticker<'_>,
 ) -> Result<(), Stopped> {
-    let n = graph.vertices() as usize;
-    // Bit `i` belongs to the search from vertex `first + i`.
-    let (mut seen, mut frontier, mut next) = (vec![0_u64; n], vec![0_u64; n], vec![0_u64; n]);
-    let mut active: Vec<u32> = (first..).take(found.len()).collect();
-    for (i, &source) in active.iter().enumerate() {
-        seen[source as usize] = 1 << i;
-        frontier[source as usize] = 1 << i;
-        found[i].add(0.0, 1);
+    let mut search = Batch::new(graph);
+    for (first, found) in (first..).step_by(BATCH_SOURCES).zip(found.chunks_mut(BATCH_SOURCES)) {
+        search.run(first, found, ticker)?;
     }
-    let mut touched = Vec::new();
-    let mut counts = BitCounts::new();
-    let mut distance = 0.0;
-    while !active.is_empty() {
-        distance += 1.0;
-        for &v in &active {
+    Ok(())
+}
+
+/// Searches side by side. Bit `i` of a word belongs to the search from vertex `first + i`.
+///
+/// # Invariant
+/// Between batches all words are zero.
+struct Batch<'a> {
+    graph: &'a Csr,
+    seen: Vec<u64>,
+    frontier: Vec<u64>,
+    next: Vec<u64>,
+    /// The vertices with a word in `seen`.
+    reached: Vec<u32>,
+    counts: BitCounts,
+}
+
+impl<'a> Batch<'a> {
+    fn new(graph: &'a Csr) -> Self {
+        let words = vec![0; graph.vertices() as usize];
+        let (seen, frontier, next) = (words.clone(), words.clone(), words);
+        Self { graph, seen, frontier, next, reached: Vec::new(), counts: BitCounts::new() }
+    }
+
+    fn run<S: Summary>(
+        &mut self,
+        first: u32,
+        found: &mut [S],
+        ticker: &mut Ticker<'_>,
+    ) -> Result<(), Stopped> {
+        let mut active: Vec<u32> = (first..).take(found.len()).collect();
+        for (i, &source) in active.iter().enumerate() {
+            self.seen[source as usize] = 1 << i;
+            self.frontier[source as usize] = 1 << i;
+            found[i].add(0.0, 1);
+        }
+        self.reached.extend_from_slice(&active);
+        let mut touched = Vec::new();
+        let mut distance = 0.0;
+        while !active.is_empty() {
+            distance += 1.0;
+            self.advance(&active, &mut touched, ticker)?;
+            for (summary, count) in found.iter_mut().zip(self.counts.take()) {
+                if count > 0 {
+                    summary.add(distance, count);
+                }
+            }
+            active.clear();
+            std::mem::swap(&mut active, &mut touched);
+        }
+        self.reached.drain(..).for_each(|v| self.seen[v as usize] = 0);
+        Ok(())
+    }
+
+    /// Searches one level from `active`. Adds the vertices of the next one to `touched`.
+    fn advance(
+        &mut self,
+        active: &[u32],
+        touched: &mut Vec<u32>,
+        ticker: &mut Ticker<'_>,
+    ) -> Result<(), Stopped> {
+        let Self { graph, seen, frontier, next, reached, counts } = self;
+        let (seen, frontier, next) = (&mut seen[..], &mut frontier[..], &mut next[..]);
+        for &v in active {
             let word = std::mem::take(&mut frontier[v as usize]);
             for &to in graph.neighbors(v) {
                 ticker.tick(1)?;
@@ -126,22 +187,19 @@ fn by_hops<S: Summary>(
             }
             ticker.tick(1)?;
         }
-        for &v in &touched {
+        for &v in &*touched {
             let word = std::mem::take(&mut next[v as usize]);
-            seen[v as usize] |= word;
+            let known = &mut seen[v as usize];
+            if *known == 0 {
+                reached.push(v);
+            }
+            *known |= word;
             frontier[v as usize] = word;
             counts.add(word);
             ticker.tick(1)?;
         }
-        for (summary, count) in found.iter_mut().zip(counts.take()) {
-            if count > 0 {
-                summary.add(distance, count);
-            }
-        }
-        active.clear();
-        std::mem::swap(&mut active, &mut touched);
+        Ok(())
     }
-    Ok(())
 }
 
 /// Counts how often each bit is set in words. Plane `p` has bit `p` of all 64 counts, so adding a
@@ -196,6 +254,31 @@ impl BitCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sssp::{SsspOptions, sssp};
+    use crate::testing::{Threads, go, random_graph};
+
+    #[test]
+    fn no_batch_sees_what_another_has_reached() {
+        // Sparse, so that every batch leaves some vertices to the others.
+        let graph = random_graph(500, 600, 3);
+        let weights = vec![1.0; graph.targets().len()];
+        let weighted =
+            Csr::from_parts(graph.offsets().to_vec(), graph.targets().to_vec(), Some(weights));
+        let sources = 0..graph.vertices();
+        let want = |source: u32| {
+            let found = sssp(&graph, &[source], &SsspOptions::default(), &go).unwrap().distances;
+            let near = found.iter().filter(|distance| distance.is_finite());
+            (near.clone().count() as u64, near.sum::<f64>())
+        };
+        for graph in [&graph, &weighted] {
+            for threads in [1, 3] {
+                let found =
+                    distance_counts(graph, &Sum::default(), &Threads(threads), &go).unwrap();
+                let found: Vec<_> = found.iter().map(|sum| (sum.reached, sum.distances)).collect();
+                assert_eq!(found, sources.clone().map(want).collect::<Vec<_>>());
+            }
+        }
+    }
 
     #[test]
     fn bits_are_counted_beyond_the_planes() {
