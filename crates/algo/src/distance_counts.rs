@@ -47,7 +47,7 @@ impl Summary for Sum {
 /// For each vertex, `empty` with the distances along outgoing edges added. Distances are weights if
 /// the graph has weights.
 ///
-/// Memory: twenty-eight bytes per vertex and thread.
+/// Memory: up to thirty-six bytes per vertex and thread.
 pub(crate) fn distance_counts<S: Summary>(
     graph: &Csr,
     empty: &S,
