@@ -56,8 +56,8 @@ pub(crate) fn distance_counts<S: Summary>(
 ) -> Result<Vec<S>, Error> {
     refuse_negative(graph, &mut Ticker::new(limits)?)?;
     let n = graph.vertices() as usize;
-    // The result of a source does not depend on the others, so parts may depend on threads. Each
-    // takes memory for all vertices, of which a search in a small component needs little.
+    // The result of a source does not depend on the others, so parts may depend on threads. There
+    // are few, because each clears memory for all vertices, even if its searches reach few of them.
     let threads = workers.threads();
     let parts_max = if threads > 1 { threads * THREAD_PARTS } else { 1 };
     let part_sources = n.div_ceil(parts_max).next_multiple_of(BATCH_SOURCES);
