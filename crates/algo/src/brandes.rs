@@ -104,7 +104,7 @@ pub fn edge_betweenness_centrality(
     let simple = Simple::new(graph, ticker)?;
     let edges = simple.graph.targets().len();
     let add = |search: &mut Search<'_>, source, sums: &mut [f64], ticker: &mut Ticker<'_>| {
-        search.run(source, |edge, part| sums[edge] += part, ticker)
+        search.run(source, |edge, dependency| sums[edge] += dependency, ticker)
     };
     let sums = sum(&simple.graph, edges, options, &add, workers, limits)?;
     let scale = Scales::new(graph.vertices() as usize, options, true).other;
@@ -269,7 +269,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Passes the part of each edge to `output`, with its place in the columns of the graph.
+    /// Passes the dependency on each edge to `output`, with its index in the columns of the graph.
     #[inline]
     fn run(
         &mut self,

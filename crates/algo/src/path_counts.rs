@@ -44,8 +44,8 @@ impl<L: Fn(u32, u32, f64) -> bool> ShortestPaths<'_, L> {
         Ok(())
     }
 
-    /// Writes the dependency on each reached vertex to `dependencies`. Passes the part of each edge
-    /// to `output`, with its place in the columns of the graph.
+    /// Writes the dependency on each reached vertex to `dependencies`. Passes that on each edge
+    /// to `output`, with its index in the columns of the graph.
     #[inline]
     pub(crate) fn depend<C: Count>(
         &self,
@@ -59,10 +59,10 @@ impl<L: Fn(u32, u32, f64) -> bool> ShortestPaths<'_, L> {
             for (edge, (to, weight)) in self.graph.row(v).zip(self.graph.weighted(v)) {
                 ticker.tick(1)?;
                 if (self.leads)(v, to, weight) {
-                    let fraction = counts[v as usize].part_of(counts[to as usize]);
-                    let part = fraction * (1.0 + dependencies[to as usize]);
-                    output(edge, part);
-                    sum += part;
+                    let fraction = counts[v as usize].fraction_of(counts[to as usize]);
+                    let dependency = fraction * (1.0 + dependencies[to as usize]);
+                    output(edge, dependency);
+                    sum += dependency;
                 }
             }
             dependencies[v as usize] = sum;
@@ -77,7 +77,7 @@ pub(crate) trait Count: Copy {
     const ONE: Self;
     fn add(&mut self, other: Self);
     /// The fraction of `all` that these are.
-    fn part_of(self, all: Self) -> f64;
+    fn fraction_of(self, all: Self) -> f64;
 }
 
 impl Count for f64 {
@@ -90,7 +90,7 @@ impl Count for f64 {
     }
 
     #[inline]
-    fn part_of(self, all: Self) -> f64 {
+    fn fraction_of(self, all: Self) -> f64 {
         self / all
     }
 }
@@ -135,7 +135,7 @@ impl Count for Paths {
     }
 
     #[inline]
-    fn part_of(self, all: Self) -> f64 {
+    fn fraction_of(self, all: Self) -> f64 {
         self.scaled(all.steps.saturating_sub(self.steps)) / all.count
     }
 }
