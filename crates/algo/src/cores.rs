@@ -1,11 +1,12 @@
 //! Core numbers: how deep each vertex lies in the dense parts of an undirected graph.
 //!
 //! Batagelj and Zaveršnik, "An O(m) algorithm for cores decomposition of networks" (2003): vertices
-//! are removed in the order of their degrees, which one counting sort keeps up to date.
+//! are removed in the order of their degrees, which one counting sort keeps up to date (`peel.rs`).
 
 use crate::csr::Csr;
-use crate::error::{Error, Stopped};
+use crate::error::Error;
 use crate::limits::{Limits, STRIDE, Ticker};
+use crate::peel::PeelQueue;
 
 /// The core number of each vertex: the largest `k` such that the vertex belongs to a subgraph in
 /// which every vertex has at least `k` neighbors.
@@ -18,12 +19,15 @@ use crate::limits::{Limits, STRIDE, Ticker};
 pub fn core_numbers(both: &Csr, limits: &dyn Limits) -> Result<Vec<u32>, Error> {
     let ticker = &mut Ticker::new(limits)?;
     refuse_self_loops(both, ticker)?;
-    let mut queue = Queue::new(both, ticker)?;
-    for i in 0..queue.order.len() {
-        let v = queue.order[i];
+    // Parallel edges could exceed `u32`; a vertex has at most that many neighbors otherwise.
+    let degree = |v| u32::try_from(both.degree(v)).unwrap_or(u32::MAX - 1);
+    let degrees = (0..both.vertices()).map(degree).collect();
+    let mut queue = PeelQueue::new(degrees, ticker)?;
+    for i in 0..both.vertices() as usize {
+        let v = queue.item(i);
         for part in both.neighbors(v).chunks(STRIDE) {
             for &to in part {
-                if queue.degrees[to as usize] > queue.degrees[v as usize] {
+                if queue.degree(to) > queue.degree(v) {
                     queue.lower(to);
                 }
             }
@@ -31,10 +35,10 @@ pub fn core_numbers(both: &Csr, limits: &dyn Limits) -> Result<Vec<u32>, Error> 
         }
         ticker.tick(1)?;
     }
-    Ok(queue.degrees)
+    Ok(queue.into_degrees())
 }
 
-fn refuse_self_loops(graph: &Csr, ticker: &mut Ticker<'_>) -> Result<(), Error> {
+pub(crate) fn refuse_self_loops(graph: &Csr, ticker: &mut Ticker<'_>) -> Result<(), Error> {
     for vertex in 0..graph.vertices() {
         if graph.neighbors(vertex).binary_search(&vertex).is_ok() {
             return Err(Error::SelfLoop { vertex });
@@ -42,62 +46,6 @@ fn refuse_self_loops(graph: &Csr, ticker: &mut Ticker<'_>) -> Result<(), Error> 
         ticker.tick(1)?;
     }
     Ok(())
-}
-
-/// The vertices in the order of their degrees.
-///
-/// # Invariants
-/// 1. `order[places[v]] == v`.
-/// 2. Vertices of degree `d` or more that were not removed yet are at `starts[d]` and later.
-struct Queue {
-    degrees: Vec<u32>,
-    order: Vec<u32>,
-    places: Vec<u32>,
-    starts: Vec<u32>,
-}
-
-impl Queue {
-    fn new(both: &Csr, ticker: &mut Ticker<'_>) -> Result<Self, Stopped> {
-        // Parallel edges could exceed `u32`; a vertex has at most that many neighbors otherwise.
-        let degree = |v| u32::try_from(both.degree(v)).unwrap_or(u32::MAX - 1);
-        let degrees: Vec<u32> = (0..both.vertices()).map(degree).collect();
-        let most = degrees.iter().max().map_or(0, |&most| most as usize);
-        let mut starts = vec![0; most + 2];
-        for part in degrees.chunks(STRIDE) {
-            part.iter().for_each(|&degree| starts[degree as usize + 1] += 1);
-            ticker.tick(part.len())?;
-        }
-        for degree in 1..starts.len() {
-            starts[degree] += starts[degree - 1];
-        }
-        let mut next = starts.clone();
-        let mut order = vec![0; degrees.len()];
-        let mut places = vec![0; degrees.len()];
-        for (v, &degree) in (0..).zip(&degrees) {
-            let place = &mut next[degree as usize];
-            order[*place as usize] = v;
-            places[v as usize] = *place;
-            *place += 1;
-            ticker.tick(1)?;
-        }
-        Ok(Self { degrees, order, places, starts })
-    }
-
-    /// Moves `v` to the vertices whose degree is smaller by one: it changes places with the first
-    /// vertex of its own degree.
-    fn lower(&mut self, v: u32) {
-        let degree = &mut self.degrees[v as usize];
-        let first_place = &mut self.starts[*degree as usize];
-        let first = self.order[*first_place as usize];
-        let place = std::mem::replace(&mut self.places[v as usize], *first_place);
-        self.order[place as usize] = first;
-        self.places[first as usize] = place;
-        // After the assignment above: `v` may be the first itself.
-        self.places[v as usize] = *first_place;
-        self.order[*first_place as usize] = v;
-        *first_place += 1;
-        *degree -= 1;
-    }
 }
 
 #[cfg(test)]

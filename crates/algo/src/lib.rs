@@ -40,14 +40,15 @@
 //! 2. `limits`, `workers`: how a caller stops it; the threads that the caller lends.
 //! 3. `csr`: the graph.
 //! 4. `parents`: paths along parents.
-//! 5. `dijkstra_search`, `path_counts`, `radix_heap`, `random`, `reverse`, `testing`: what several
-//!    algorithms share; all edges reversed; graphs for tests.
-//! 6. `bfs`, `component_order`, `components`, `cores`, `dag`, `degree`, `label_propagation`,
-//!    `neighborhood`, `node2vec`, `pagerank`, `partition`, `random_walk`, `strong_components`,
-//!    `top_sort`, `traverse`, `triangles`: algorithms of their own.
+//! 5. `dijkstra_search`, `intersection`, `path_counts`, `peel`, `radix_heap`, `random`, `reverse`,
+//!    `testing`: what several algorithms share; all edges reversed; graphs for tests.
+//! 6. `bfs`, `biconnected`, `cdlp`, `component_order`, `components`, `cores`, `dag`, `degree`,
+//!    `label_propagation`, `neighborhood`, `node2vec`, `pagerank`, `partition`, `random_walk`,
+//!    `similarity`, `strong_components`, `top_sort`, `traverse`, `triangles`: algorithms of their
+//!    own.
 //! 7. `betweenness`, `bidirectional`, `clustering`, `dijkstra`, `distances`, `leiden`, `louvain`,
-//!    `paths`, `pull`, `spanning_forest`, `sssp`, `weak_components`: those above a search, a
-//!    reverse, components or triangles.
+//!    `paths`, `pull`, `spanning_forest`, `sssp`, `truss`, `weak_components`,
+//!    `weighted_clustering`: those above a search, a reverse, components, cores or triangles.
 //! 8. `astar`, `bellman_ford`, `brandes`, `distance_counts`, `k_shortest_paths`, `pagerank_power`,
 //!    `path_dag`, `spanning_tree`, `spectral`: those above another algorithm.
 //! 9. `closeness`, `distance_centrality`, `eccentricity`: those above distances of all vertices.
@@ -56,8 +57,10 @@ pub mod astar;
 pub mod bellman_ford;
 pub mod betweenness;
 pub mod bfs;
+pub mod biconnected;
 pub mod bidirectional;
 pub mod brandes;
+pub mod cdlp;
 pub mod closeness;
 pub mod clustering;
 pub mod component_order;
@@ -83,6 +86,7 @@ pub mod partition;
 pub mod path_dag;
 pub mod paths;
 pub mod random_walk;
+pub mod similarity;
 pub mod spanning_forest;
 pub mod spanning_tree;
 pub mod spectral;
@@ -91,14 +95,18 @@ pub mod strong_components;
 pub mod top_sort;
 pub mod traverse;
 pub mod triangles;
+pub mod truss;
 pub mod weak_components;
+pub mod weighted_clustering;
 pub mod workers;
 
 mod dijkstra_search;
 mod distance_counts;
 mod error;
+mod intersection;
 mod parents;
 mod path_counts;
+mod peel;
 mod pull;
 mod radix_heap;
 mod random;

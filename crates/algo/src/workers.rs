@@ -90,6 +90,22 @@ pub fn map_items<T: Send, R: Send>(
     slots.into_iter().filter_map(result).collect()
 }
 
+/// The rows of all parts of `rows` rows, in their order, or the error of the first part that has
+/// one.
+pub(crate) fn gather<T: Send, E: Send>(
+    workers: &dyn Workers,
+    rows: usize,
+    part_rows: usize,
+    part: &(dyn Fn(Range<usize>) -> Result<Vec<T>, E> + Sync),
+) -> Result<Vec<T>, E> {
+    let mut all = Vec::with_capacity(rows);
+    let parts = parts_of(rows, part_rows);
+    for part in map_parts(workers, parts, &|i| part(part_of(i, rows, part_rows))) {
+        all.extend(part?);
+    }
+    Ok(all)
+}
+
 /// Divides `column` into consecutive parts of the lengths `lens`. Rows after the last part are left
 /// out.
 pub(crate) fn split<T>(mut column: &mut [T], lens: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
@@ -112,6 +128,8 @@ mod tests {
             let all: Vec<usize> = (0..rows).collect();
             let parts = map_parts(&OneThread, parts_of(rows, 10), &|i| part_of(i, rows, 10));
             assert_eq!(parts.into_iter().flatten().collect::<Vec<_>>(), all);
+            let gathered = gather(&OneThread, rows, 10, &|rows| Ok::<_, ()>(rows.collect()));
+            assert_eq!(gathered, Ok(all.clone()));
 
             let mut filled = vec![0; rows];
             fill(&OneThread, &mut filled, 10, &|rows, part| {
