@@ -1,0 +1,40 @@
+"""What NetworkX asks of the backend ``quipu`` inside ``import networkx``.
+
+It is a package of its own, because importing anything of ``quipu`` loads NumPy and the native module, and a program
+that only imports NetworkX should not pay for them. The backend itself is :mod:`quipu.nx`.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+#: Functions with a kernel of Quipu. A test compares them with the table in :mod:`quipu.nx`.
+NATIVE: tuple[str, ...] = ()
+
+#: If it is neither ``""`` nor ``"0"``, NetworkX uses the backend by itself.
+AUTOCONFIG = "QUIPU_NX_AUTOCONFIG"
+
+_GUIDE = "https://github.com/quipu-db/quipu/blob/main/docs/guides/networkx.md"
+
+
+def info() -> dict[str, Any]:
+    """Return what the entry point ``networkx.backend_info`` asks for, and apply :data:`AUTOCONFIG`."""
+    if os.environ.get(AUTOCONFIG, "") not in ("", "0"):
+        _configure()
+    return {
+        "backend_name": "quipu",
+        "project": "quipudb",
+        "package": "quipu.nx",
+        "url": "https://github.com/quipu-db/quipu",
+        "short_summary": "Graphs on disk, and kernels in Rust.",
+        "default_config": {},
+        "functions": {name: {"additional_docs": "A kernel in Rust.", "url": _GUIDE} for name in NATIVE},
+    }
+
+
+def _configure() -> None:
+    # NetworkX reads these right after it has called `info`.
+    for kind in ("ALGOS", "GENERATORS", "CLASSES"):
+        os.environ.setdefault(f"NETWORKX_BACKEND_PRIORITY_{kind}", "quipu")
+    os.environ.setdefault("NETWORKX_FALLBACK_TO_NX", "True")
