@@ -278,12 +278,12 @@ impl Snapshot for ModelTransaction {
     }
 
     /// Every commit counts as a change of every keyspace.
-    fn changed_at(&self, _: KeyspaceId) -> Result<SeqNo> {
-        Ok(Snapshot::seq(self))
+    fn changed_at(&self, keyspace: KeyspaceId) -> Result<SeqNo> {
+        self.with(keyspace, |_, seq, _| seq)
     }
 
-    fn changed_since(&self, _: KeyspaceId, since: SeqNo) -> Result<Option<Vec<u64>>> {
-        Ok((since == Snapshot::seq(self)).then(Vec::new))
+    fn changed_since(&self, keyspace: KeyspaceId, since: SeqNo) -> Result<Option<Vec<u64>>> {
+        self.with(keyspace, |_, seq, _| (since == seq).then(Vec::new))
     }
 }
 
