@@ -105,3 +105,25 @@ pub(super) fn clustering(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
         [call.float(one.coefficient), call.int(one.triangles), call.int(one.degree)]
     }))
 }
+
+/// Returns rows `vertex, coefficient`.
+pub(super) fn weighted_clustering(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    let undirected = call.flag("undirected")?;
+    let projection = call.projection(true, &[])?;
+    let limits = call.limits();
+    let graph = match undirected {
+        true => {
+            let both = projection.graph().undirected(limits);
+            Cow::Owned(both.map_err(|stopped| call.stopped(stopped))?)
+        }
+        false => Cow::Borrowed(projection.graph()),
+    };
+    let found = algo::weighted_clustering::weighted_clustering(
+        &graph,
+        !undirected,
+        &algo::OneThread,
+        limits,
+    );
+    let found = found.map_err(|error| call.failed(error, &projection))?;
+    Ok(by_vertex(&projection, |vertex| [call.float(found[vertex])]))
+}

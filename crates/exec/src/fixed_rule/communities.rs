@@ -1,7 +1,7 @@
 //! Fixed rules for community detection: Louvain, Leiden and label propagation.
 
 use super::call::{Answer, Call};
-use super::centrality::{by_vertex, maybe_undirected};
+use super::centrality::{by_vertex, maybe_undirected, symmetric};
 use super::options::rounds;
 use crate::error::Result;
 use crate::value::cell::Cell;
@@ -54,6 +54,18 @@ pub(super) fn label_propagation(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let labels = algo::label_propagation::label_propagation(&graph, rounds, call.limits())
         .map_err(|stopped| call.stopped(stopped))?;
     let mut columns = by_vertex(&projection, |vertex| [call.int(labels[vertex])]);
+    columns.reverse();
+    Ok(columns)
+}
+
+/// Returns rows `label, vertex`: synchronous label propagation. A label is a vertex.
+pub(super) fn synchronous(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    let rounds = rounds(call.positive("max_iter")?, 10);
+    let projection = call.projection(false, &[1])?;
+    let both = symmetric(call, &projection)?;
+    let labels = algo::cdlp::cdlp(&both, rounds, &algo::OneThread, call.limits())
+        .map_err(|stopped| call.stopped(stopped))?;
+    let mut columns = by_vertex(&projection, |vertex| [projection.cell(labels[vertex])]);
     columns.reverse();
     Ok(columns)
 }

@@ -10,6 +10,7 @@ pub mod registry;
 mod cache;
 mod call;
 mod centrality;
+mod cohesion;
 mod communities;
 mod components;
 mod file;
@@ -19,6 +20,7 @@ mod paths;
 mod projection;
 mod reader;
 mod search;
+mod similarity;
 mod utility;
 
 use crate::context::{Algorithms, ExecContext};
@@ -77,8 +79,11 @@ struct Algorithm {
 /// All built-in algorithms, by name.
 #[rustfmt::skip]
 const TABLE: &[Algorithm] = &[
+    Algorithm { names: &["ArticulationPoints"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(1), run: cohesion::articulation_points },
     Algorithm { names: &["BetweennessCentrality"], inputs: &["edges"], inputs_min: 1, options: &["undirected"], arity: Arity::Is(2), run: centrality::betweenness },
+    Algorithm { names: &["BiconnectedComponents"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: cohesion::biconnected_components },
     Algorithm { names: &["BreadthFirstSearch", "BFS"], inputs: &["edges", "nodes", "starts"], inputs_min: 2, options: &["condition", "limit"], arity: Arity::Is(3), run: search::breadth_first },
+    Algorithm { names: &["Bridges"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: cohesion::bridges },
     Algorithm { names: &["ClosenessCentrality"], inputs: &["edges"], inputs_min: 1, options: &["undirected"], arity: Arity::Is(2), run: centrality::closeness },
     Algorithm { names: &["ClusteringCoefficients"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(4), run: centrality::clustering },
     Algorithm { names: &["CommunityDetectionLeiden"], inputs: &["edges"], inputs_min: 1, options: &["resolution", "seed"], arity: Arity::Is(2), run: communities::leiden },
@@ -92,8 +97,11 @@ const TABLE: &[Algorithm] = &[
     Algorithm { names: &["JsonReader"], inputs: &[], inputs_min: 0, options: &["url", "fields", "json_lines", "null_if_absent", "prepend_index"], arity: Arity::Indexed("fields"), run: reader::json },
     Algorithm { names: &["KShortestPathYen"], inputs: &["edges", "starts", "goals"], inputs_min: 3, options: &["k", "undirected"], arity: Arity::Is(4), run: paths::yen },
     Algorithm { names: &["LabelPropagation"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "max_iter"], arity: Arity::Is(2), run: communities::label_propagation },
+    Algorithm { names: &["LabelPropagationSynchronous"], inputs: &["edges", "nodes"], inputs_min: 1, options: &["max_iter"], arity: Arity::Is(2), run: communities::synchronous },
     Algorithm { names: &["MinimumSpanningForestKruskal"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(3), run: components::forest },
     Algorithm { names: &["MinimumSpanningTreePrim"], inputs: &["edges", "start"], inputs_min: 1, options: &[], arity: Arity::Is(3), run: components::tree },
+    Algorithm { names: &["MostSimilar"], inputs: &["edges", "starts"], inputs_min: 2, options: &["measure", "k"], arity: Arity::Is(3), run: similarity::most_similar },
+    Algorithm { names: &["NeighborSimilarity"], inputs: &["edges", "pairs"], inputs_min: 2, options: &["measure"], arity: Arity::Is(3), run: similarity::of_pairs },
     Algorithm { names: &["PageRank"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "theta", "epsilon", "iterations"], arity: Arity::Is(2), run: centrality::pagerank },
     Algorithm { names: &["ParquetReader"], inputs: &[], inputs_min: 0, options: &["url", "columns", "types", "prepend_index"], arity: Arity::Indexed("columns"), run: parquet::read },
     Algorithm { names: &["RandomWalk"], inputs: &["edges", "nodes", "starts"], inputs_min: 3, options: &["steps", "weight", "iterations"], arity: Arity::Is(3), run: search::random_walk },
@@ -105,6 +113,8 @@ const TABLE: &[Algorithm] = &[
     Algorithm { names: &["ShortestPathDijkstra"], inputs: &["edges", "starts", "goals"], inputs_min: 2, options: &["undirected", "keep_ties"], arity: Arity::Is(4), run: paths::dijkstra },
     Algorithm { names: &["StronglyConnectedComponents", "SCC"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: components::strong },
     Algorithm { names: &["TopSort"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: components::top_sort },
+    Algorithm { names: &["TrussNumbers"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(3), run: cohesion::trusses },
+    Algorithm { names: &["WeightedClusteringCoefficients"], inputs: &["edges"], inputs_min: 1, options: &["undirected"], arity: Arity::Is(2), run: centrality::weighted_clustering },
 ];
 
 impl Algorithms for Library<'_> {
