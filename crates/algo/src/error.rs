@@ -113,6 +113,27 @@ pub enum Error {
         /// Number of vertices.
         vertices: usize,
     },
+    /// The source of a flow is also its sink.
+    SourceIsSink {
+        /// The vertex.
+        vertex: u32,
+    },
+    /// A flow has no greatest value, or one that its type cannot represent.
+    UnboundedFlow,
+    /// An edge has both ends on one side, so the graph is not bipartite.
+    NotBipartite {
+        /// Source of the edge.
+        source: u32,
+        /// Target of the edge.
+        target: u32,
+    },
+    /// Two vertices that should not be neighbors have an edge between them.
+    NotIndependent {
+        /// The first vertex.
+        source: u32,
+        /// The second vertex.
+        target: u32,
+    },
     /// An estimate of the remaining cost is NaN.
     EstimateNotANumber {
         /// The vertex of the estimate.
@@ -195,6 +216,19 @@ impl fmt::Display for Error {
             }
             Self::WrongLength { len, vertices } => {
                 write!(f, "the column has {len} values, the graph has {vertices} vertices")
+            }
+            Self::SourceIsSink { vertex } => {
+                write!(f, "vertex {vertex} is the source of the flow and its sink")
+            }
+            Self::UnboundedFlow => f.write_str("the flow has no limit, or one that is too large"),
+            Self::NotBipartite { source, target } => {
+                write!(f, "the edge from {source} to {target} has both ends on one side")
+            }
+            Self::NotIndependent { source, target } => {
+                write!(
+                    f,
+                    "there is an edge from {source} to {target}, which should not be neighbors"
+                )
             }
             Self::EstimateNotANumber { vertex } => {
                 write!(f, "the estimated cost from vertex {vertex} is not a number")

@@ -43,9 +43,9 @@
 //! 5. `dijkstra_search`, `intersection`, `path_counts`, `peel`, `radix_heap`, `random`, `reverse`,
 //!    `testing`: what several algorithms share; all edges reversed; graphs for tests.
 //! 6. `bfs`, `biconnected`, `cdlp`, `component_order`, `components`, `cores`, `dag`, `degree`,
-//!    `label_propagation`, `neighborhood`, `node2vec`, `pagerank`, `partition`, `random_walk`,
-//!    `similarity`, `strong_components`, `top_sort`, `traverse`, `triangles`: algorithms of their
-//!    own.
+//!    `label_propagation`, `max_flow`, `neighborhood`, `node2vec`, `pagerank`, `partition`,
+//!    `random_walk`, `similarity`, `strong_components`, `top_sort`, `traverse`, `triangles`:
+//!    algorithms of their own.
 //! 7. `betweenness`, `bidirectional`, `clustering`, `dijkstra`, `distances`, `leiden`, `louvain`,
 //!    `paths`, `pull`, `spanning_forest`, `sssp`, `truss`, `weak_components`,
 //!    `weighted_clustering`: those above a search, a reverse, components, cores or triangles.
@@ -78,6 +78,7 @@ pub mod label_propagation;
 pub mod leiden;
 pub mod limits;
 pub mod louvain;
+pub mod max_flow;
 pub mod neighborhood;
 pub mod node2vec;
 pub mod pagerank;
