@@ -38,7 +38,7 @@ pub fn options() -> KvOptions {
             level0_runs: 8,
             level1_bytes: 4000,
             level_factor: 4,
-            shared_bytes_max: 64 << 10,
+            ..TreeOptions::default()
         },
         auto_compaction: false,
         ..KvOptions::default()

@@ -8,6 +8,7 @@ use base::{
 };
 use env::MemoryEnv;
 use lsm::context::TreeOptions;
+use lsm::read::ReadThresholds;
 use lsm::table::TableOptions;
 use proptest::prelude::*;
 use quipu_kv::{Kv, KvOptions};
@@ -149,6 +150,7 @@ fn options(durability: Durability) -> KvOptions {
             level1_bytes: 1500,
             level_factor: 3,
             shared_bytes_max: 400,
+            read: ReadThresholds::TINY,
         },
         ..KvOptions::default()
     }

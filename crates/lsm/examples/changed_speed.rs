@@ -9,7 +9,7 @@ use base::{Batch, Column, ColumnShape, KeyRange, KeyRef, KeyShape, Kind, Project
 use env::{Env, MemoryEnv};
 use quipu_lsm::context::{Context, TreeOptions};
 use quipu_lsm::memtable::{Kinds, Memtable};
-use quipu_lsm::read::SuperVersion;
+use quipu_lsm::read::{ReadThresholds, SuperVersion};
 use quipu_lsm::rows::Rows;
 use quipu_lsm::table::{BlockCache, Table, TableBuilder, TableMeta};
 use quipu_lsm::version::{Run, Version};
@@ -73,7 +73,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             push_values(&mut batch.values, state);
             memtable.insert(&batch, Kinds::Uniform(Kind::Put), seq);
         }
-        let view = SuperVersion::new(memtable, Vec::new(), Arc::clone(&version), 0);
+        let view = SuperVersion::new(
+            memtable,
+            Vec::new(),
+            Arc::clone(&version),
+            0,
+            ReadThresholds::default(),
+        );
         let view = Arc::new(view);
         println!("{changed} of {users} users changed");
         for (what, keys, values) in

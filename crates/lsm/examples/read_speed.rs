@@ -8,7 +8,7 @@ use base::{Batch, Column, ColumnShape, KeyRange, KeyRef, KeyShape, Keys, Kind, P
 use env::{Env, MemoryEnv};
 use quipu_lsm::context::{Context, TreeOptions};
 use quipu_lsm::memtable::{Kinds, Memtable};
-use quipu_lsm::read::{ReadAt, SuperVersion};
+use quipu_lsm::read::{ReadAt, ReadThresholds, SuperVersion};
 use quipu_lsm::rows::Rows;
 use quipu_lsm::table::{BlockCache, Table, TableBuilder, TableMeta};
 use quipu_lsm::version::{Run, Version};
@@ -67,7 +67,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     for above in [0, 10_000] {
         let active = memtable(1..above + 1, state);
-        let view = Arc::new(SuperVersion::new(active, Vec::new(), Arc::clone(&version), 0));
+        let view = Arc::new(SuperVersion::new(
+            active,
+            Vec::new(),
+            Arc::clone(&version),
+            0,
+            ReadThresholds::default(),
+        ));
         println!("{above} edges in the active memtable");
         measure(&view, &context, &edges, above)?;
     }
@@ -85,7 +91,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let version = Arc::new(Version { level0: runs.map(run).into(), levels });
     let (active, sealed) = (memtable(100_001..200_001, state), memtable(1..100_001, state));
     println!("two memtables of 100 K edges over two runs of 100 K");
-    let view = Arc::new(SuperVersion::new(active, vec![sealed], version, 0));
+    let view =
+        Arc::new(SuperVersion::new(active, vec![sealed], version, 0, ReadThresholds::default()));
     measure(&view, &context, &edges, 200_000)?;
     Ok(())
 }

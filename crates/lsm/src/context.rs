@@ -1,5 +1,6 @@
 //! What all trees of a database share.
 
+use crate::read::ReadThresholds;
 use crate::table::{BlockCache, OpenFiles, Section, SharedFiles, TableMeta, TableOptions};
 use base::TableId;
 use env::sync::Mutex;
@@ -23,6 +24,8 @@ pub struct TreeOptions {
     pub level_factor: u64,
     /// Several trees that have at most this many bytes each to write share a file; 0: none does.
     pub shared_bytes_max: u64,
+    /// When a read takes which way.
+    pub read: ReadThresholds,
 }
 
 impl Default for TreeOptions {
@@ -34,6 +37,7 @@ impl Default for TreeOptions {
             level1_bytes: 128 << 20,
             level_factor: 10,
             shared_bytes_max: 64 << 10,
+            read: ReadThresholds::default(),
         }
     }
 }

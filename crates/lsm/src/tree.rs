@@ -121,7 +121,8 @@ impl Tree {
         tables.iter().for_each(|table| context.note_table(&table.meta));
         let next_run = version.next_run();
         let active = Arc::new(Memtable::new(&shape));
-        let state = SuperVersion::new(active, Vec::new(), Arc::new(version), 0);
+        let state =
+            SuperVersion::new(active, Vec::new(), Arc::new(version), 0, context.options.read);
         Ok(Self {
             context,
             keyspace,
@@ -252,6 +253,7 @@ impl Tree {
             sealed,
             now.version.clone(),
             now.oldest_readable,
+            self.context.options.read,
         )));
         Some(active)
     }
@@ -346,7 +348,13 @@ impl Tree {
             };
             let sealed = now.sealed.iter().filter(stays).cloned().collect();
             let oldest = now.oldest_readable.max(oldest_readable);
-            let next = SuperVersion::new(now.active.clone(), sealed, version.clone(), oldest);
+            let next = SuperVersion::new(
+                now.active.clone(),
+                sealed,
+                version.clone(),
+                oldest,
+                self.context.options.read,
+            );
             self.state.store(Arc::new(next));
         }
         let still: BTreeSet<TableId> = version.tables().map(|(_, _, t)| t.meta().id).collect();
@@ -503,7 +511,13 @@ impl Tree {
         let _swap = self.swap.lock();
         let now = self.state.load();
         let active = Arc::new(Memtable::new(&self.shape));
-        let next = SuperVersion::new(active, Vec::new(), now.version.clone(), now.oldest_readable);
+        let next = SuperVersion::new(
+            active,
+            Vec::new(),
+            now.version.clone(),
+            now.oldest_readable,
+            self.context.options.read,
+        );
         self.state.store(Arc::new(next));
     }
 

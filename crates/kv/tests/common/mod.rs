@@ -8,6 +8,7 @@ use base::{
     Batch, Column, ColumnShape, Key, KeyRange, KeyShape, KeyspaceId, Kind, Merge, Projection, Shape,
 };
 use lsm::context::TreeOptions;
+use lsm::read::ReadThresholds;
 use lsm::table::TableOptions;
 use quipu_kv::KvOptions;
 use store::{Durability, Kinds, NewKeyspace, Read, Result, Store, TableWrites, WriteBatch};
@@ -33,6 +34,7 @@ pub fn options(durability: Durability, memtable_bytes: u64) -> KvOptions {
             level1_bytes: 1500,
             level_factor: 3,
             shared_bytes_max: 64 << 10,
+            read: ReadThresholds::TINY,
         },
         ..KvOptions::default()
     }

@@ -63,7 +63,13 @@ impl Cold {
         let mut version = Version::empty();
         version.levels[5] = Run { tables };
         let active = Arc::new(Memtable::new(&shape));
-        let view = Arc::new(SuperVersion::new(active, Vec::new(), Arc::new(version), 0));
+        let view = Arc::new(SuperVersion::new(
+            active,
+            Vec::new(),
+            Arc::new(version),
+            0,
+            ReadThresholds::TINY,
+        ));
         Self { env, context, view, tables: count }
     }
 

@@ -63,7 +63,7 @@ impl SuperVersion {
             run.is_passing = number < self.level0_runs;
             sources.push(Source::Run(Box::new(run)));
         }
-        let mut scan = VisibleScan::new(self.shape(), sources, at.snapshot, Covers::default(), p)?;
+        let mut scan = VisibleScan::new(self, sources, at.snapshot, Covers::default(), p)?;
         scan.heads.add_scan_debt_to(&self.scan_debt);
         let mut count = base.rows;
         let mut keys = Keys::new(self.shape().key);
@@ -78,7 +78,7 @@ impl SuperVersion {
                 rows.push(outcome != Outcome::Absent);
             }
             if ended || rows.len() >= CHUNK_ROWS {
-                let below = holds_many(base, self.shape(), &keys, at.snapshot)?;
+                let below = holds_many(base, self.shape(), &keys, at.snapshot, self.thresholds)?;
                 for (is_row, was_row) in rows.iter().zip(below) {
                     match (is_row, was_row) {
                         (true, false) => count += 1,

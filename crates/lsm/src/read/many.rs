@@ -3,12 +3,13 @@
 //! # Invariants
 //! 1. Rows come out in the order of the keys as given. Sorted keys are processed piece by piece.
 //!    Others are all looked up first.
-//! 2. A batch holds [`HELD_BYTES_MAX`] of blocks and values that are not in the result yet, and
-//!    what one piece adds, however many keys it has. Past that, the rows found so far are copied.
+//! 2. A batch holds [`ReadThresholds::held_bytes_max`] of blocks and values that are not in the
+//!    result yet, and what one piece adds, however many keys it has. Past that, the rows found so
+//!    far are copied.
 
 use super::row_locations::{Place, RowLocations};
 use super::runs::RunView;
-use super::{ReadAt, SuperVersion};
+use super::{ReadAt, ReadThresholds, SuperVersion};
 use crate::Result;
 use crate::memtable::{Memtable, compare_rows, is_sorted, sort};
 use crate::rows::key_at;
@@ -18,10 +19,6 @@ use std::sync::Arc;
 
 /// Keys looked up together: bounds the blocks held at once.
 const CHUNK_KEYS: usize = 1024;
-
-/// Bytes of blocks that are held for rows to be copied from, without those of a piece. Most batches
-/// stay below it, and copy each row once.
-const HELD_BYTES_MAX: u64 = if cfg!(test) { 4 << 10 } else { 16 << 20 };
 
 impl SuperVersion {
     /// For each key appends to `out` a row with the key's values, or one without values where there
@@ -52,7 +49,9 @@ impl SuperVersion {
                 let rows = start..start + piece.len();
                 rows.for_each(|i| places.emit(keys, i, projection, present, out));
                 places.let_go();
-            } else if places.held_bytes() > HELD_BYTES_MAX && start + piece.len() < len {
+            } else if places.held_bytes() > self.thresholds.held_bytes_max
+                && start + piece.len() < len
+            {
                 places.settle(&order[settled..start + piece.len()], projection);
                 settled = start + piece.len();
             }
@@ -124,22 +123,22 @@ impl SuperVersion {
             if open.is_empty() {
                 break;
             }
-            locate_in_run(run, keys, &mut open, at.snapshot, places)?;
+            locate_in_run(run, keys, &mut open, at.snapshot, places, self.thresholds)?;
         }
         Ok(())
     }
 }
 
-/// One key in this many is checked against the filters before the others.
-const FILTER_STEP: usize = if cfg!(test) { 2 } else { 16 };
-
-/// With fewer keys than this, all of them are checked.
-const FILTER_SAMPLE_MIN: usize = if cfg!(test) { 4 } else { 256 };
-
 /// Whether to check keys against the tables' filters, given the numbers of their tables; the
 /// filters are then prefetched. They are not checked if all of a sample of the keys may be present:
 /// each check waits for a cache line, and hardly any would save a block search.
-fn asks_filters(run: &RunView, keys: &Keys, open: &[u32], numbers: &[usize]) -> bool {
+fn asks_filters(
+    run: &RunView,
+    keys: &Keys,
+    open: &[u32],
+    numbers: &[usize],
+    thresholds: ReadThresholds,
+) -> bool {
     let asked = |step| {
         let sample = open.iter().zip(numbers).step_by(step);
         sample.filter_map(|(&i, &number)| Some((i as usize, run.tables.get(number)?)))
@@ -152,9 +151,9 @@ fn asks_filters(run: &RunView, keys: &Keys, open: &[u32], numbers: &[usize]) -> 
     let may_be_there = |(i, table): (usize, &Arc<Table>)| {
         table.may_contain_key(key_at(keys, i, &mut [0; WORDS_MAX]))
     };
-    if open.len() >= FILTER_SAMPLE_MIN {
-        prefetch(FILTER_STEP);
-        if asked(FILTER_STEP).all(may_be_there) {
+    if open.len() >= thresholds.filter_sample_min {
+        prefetch(thresholds.filter_step);
+        if asked(thresholds.filter_step).all(may_be_there) {
             return false;
         }
     }
@@ -169,6 +168,7 @@ fn locate_in_run(
     open: &mut Vec<u32>,
     snapshot: u64,
     places: &mut RowLocations<'_>,
+    thresholds: ReadThresholds,
 ) -> Result<()> {
     let mut buffer = [0; WORDS_MAX];
     let mut wanted: Vec<(u32, u32)> = Vec::new();
@@ -177,7 +177,7 @@ fn locate_in_run(
     // Loops of their own here and below, in which cache misses pass beside each other.
     let table_of = |&i: &u32| run.table_for(key_at(keys, i as usize, &mut buffer));
     let numbers: Vec<usize> = open.iter().map(table_of).collect();
-    let asks_filters = asks_filters(run, keys, open, &numbers);
+    let asks_filters = asks_filters(run, keys, open, &numbers, thresholds);
     for (&i, number) in open.iter().zip(numbers) {
         let key = key_at(keys, i as usize, &mut buffer);
         match run.tables.get(number) {
@@ -251,9 +251,10 @@ pub(super) fn holds_many(
     shape: &Shape,
     keys: &Keys,
     snapshot: u64,
+    thresholds: ReadThresholds,
 ) -> Result<Vec<bool>> {
     let mut open: Vec<u32> = (0..keys.len() as u32).collect();
     let mut places = RowLocations::new(shape, keys.len());
-    locate_in_run(run, keys, &mut open, snapshot, &mut places)?;
+    locate_in_run(run, keys, &mut open, snapshot, &mut places, thresholds)?;
     Ok(places.of.iter().map(|place| !matches!(place, Place::Absent | Place::Open)).collect())
 }

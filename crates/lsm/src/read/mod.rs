@@ -31,6 +31,7 @@ mod runs;
 mod sample;
 mod scan;
 mod source;
+mod thresholds;
 
 pub(crate) use columns::push_absent;
 pub use cursor::Cursor;
@@ -40,6 +41,7 @@ pub use merge::VersionMerger;
 pub use scan::Most;
 pub(crate) use source::is_own_hidden;
 pub use source::{MemSource, RowSource, RunSource};
+pub use thresholds::ReadThresholds;
 
 use crate::memtable::Memtable;
 use crate::table::RangeTombstone;
@@ -69,6 +71,7 @@ pub struct SuperVersion {
     /// See [`SuperVersion::scan_debt`].
     scan_debt: Arc<AtomicU64>,
     scan_debt_due: AtomicU64,
+    thresholds: ReadThresholds,
 }
 
 /// Whose eyes a read has.
@@ -100,6 +103,7 @@ impl SuperVersion {
         sealed: Vec<Arc<Memtable>>,
         version: Arc<Version>,
         oldest_readable: u64,
+        thresholds: ReadThresholds,
     ) -> Self {
         let level0 = version.level0.iter().map(|(_, run)| run);
         let view = |run: &Run| (!run.tables.is_empty()).then(|| RunView::new(run));
@@ -128,6 +132,7 @@ impl SuperVersion {
             tombstones,
             scan_debt,
             scan_debt_due,
+            thresholds,
         }
     }
 

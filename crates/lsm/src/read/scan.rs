@@ -16,9 +16,6 @@ use base::{Batch, Key, KeyRange, KeyRef, Kind, Projection, Shape};
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// A piece of a block that is shorter goes through a chunk. (Tests have few rows.)
-const LONG_ROWS: usize = if cfg!(test) { 2 } else { 256 };
-
 /// Blocks read at once that a lookup may need, and that are kept at once.
 const KEPT_BLOCKS_MAX: usize = 4;
 
@@ -154,7 +151,7 @@ impl SuperVersion {
         };
         self.shared_sources(source, runs, &mut sources);
         let covers = self.covers(at, range);
-        let mut scan = VisibleScan::new(self.shape(), sources, at.snapshot, covers, projection)?;
+        let mut scan = VisibleScan::new(self, sources, at.snapshot, covers, projection)?;
         // Short ones would wait for each other at the number.
         if limit > CHUNK_ROWS {
             scan.heads.add_scan_debt_to(&self.scan_debt);
@@ -226,7 +223,7 @@ impl SuperVersion {
         self.run_sources(range, snapshot, projection, Fill::Once, CHUNK_ROWS, &mut runs);
         self.shared_sources(source, runs, &mut sources);
         let covers = self.covers(at, range);
-        let mut scan = VisibleScan::new(self.shape(), sources, snapshot, covers, projection)?;
+        let mut scan = VisibleScan::new(self, sources, snapshot, covers, projection)?;
         scan.heads.add_scan_debt_to(&self.scan_debt);
         Ok(scan)
     }
@@ -398,11 +395,13 @@ pub(super) struct VisibleScan<'a> {
     merge_order: MergeOrder,
     /// Bytes of byte strings after which [`VisibleScan::append`] returns.
     pub(super) bytes_max: usize,
+    /// See [`ReadThresholds::long_rows`](super::ReadThresholds::long_rows).
+    long_rows: usize,
 }
 
 impl<'a> VisibleScan<'a> {
     pub(super) fn new(
-        shape: &Shape,
+        version: &SuperVersion,
         sources: Vec<Source<'a>>,
         snapshot: u64,
         covers: Covers,
@@ -410,8 +409,8 @@ impl<'a> VisibleScan<'a> {
     ) -> Result<Self> {
         Ok(Self {
             // Under range tombstones a row that is seen may be deleted: then none decides.
-            heads: Heads::new(shape, sources, covers.is_empty().then_some(snapshot))?,
-            shape: shape.clone(),
+            heads: Heads::new(version.shape(), sources, covers.is_empty().then_some(snapshot))?,
+            shape: version.shape().clone(),
             snapshot,
             covers,
             projection,
@@ -419,6 +418,7 @@ impl<'a> VisibleScan<'a> {
             done: None,
             merge_order: MergeOrder::default(),
             bytes_max: usize::MAX,
+            long_rows: version.thresholds.long_rows,
         })
     }
 
@@ -498,7 +498,7 @@ impl<'a> VisibleScan<'a> {
             let before = upper.as_ref().map_or(rows.end, |upper| block.lower_bound(upper.as_ref()));
             let end = before.clamp(rows.start, rows.end).min(rows.start.saturating_add(left));
             let is_last = end < rows.end;
-            if is_last && end - rows.start < LONG_ROWS {
+            if is_last && end - rows.start < self.long_rows {
                 break;
             }
             block.append_read(rows.start..end, self.projection, out)?;
@@ -506,7 +506,7 @@ impl<'a> VisibleScan<'a> {
             rows.start = end;
             if is_last {
                 // The others come next, then perhaps another long piece.
-                run.chunk_rows = LONG_ROWS;
+                run.chunk_rows = self.long_rows;
                 break;
             }
         }

@@ -240,6 +240,7 @@ impl World {
             self.sealed.clone(),
             Arc::new(self.version.clone()),
             0,
+            ReadThresholds::TINY,
         ))
     }
 

@@ -726,6 +726,30 @@ fn rows_of_blocks_that_fences_claim_are_summed_without_overflow() {
 }
 
 #[test]
+fn lookups_find_the_same_rows_before_and_after_a_block_is_sampled() {
+    let shape = Shape { key: KeyShape::Words(1), values: vec![WORD] };
+    let words: Vec<u64> = (0..1000).map(|i| i * i + i % 3).collect();
+    let row = |&word: &u64| {
+        let values = vec![Some(Value::Word(word.wrapping_mul(0x9e37_79b9_7f4a_7c15)))];
+        Row { key: Key::words(&[word]), seq: 0, kind: Kind::Put as u8, values }
+    };
+    let rows: Vec<Row> = words.iter().map(row).collect();
+    let mut how = How::default();
+    (how.options.block_rows_max, how.options.block_bytes_max) = (1000, 1 << 20);
+    let context = context(1 << 20);
+    let meta = build(&context, &shape, &rows, &how);
+    let table = Table::open(&context, &meta, &shape).unwrap();
+    assert_eq!(table.blocks(), 1);
+    let block = table.block(0, Fill::Keep).unwrap();
+    for (row, &word) in words.iter().enumerate() {
+        assert_eq!(block.find(Key::words(&[word]).as_ref()), Some(row), "{word}");
+        let next = words.get(row + 1) == Some(&(word + 1));
+        let expected = next.then_some(row + 1);
+        assert_eq!(block.find(Key::words(&[word + 1]).as_ref()), expected, "{word} + 1");
+    }
+}
+
+#[test]
 fn a_scan_pushes_no_block_out() {
     let (shape, rows) = edges(200, 5);
     let mut context = context(40 << 10);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::context::TreeOptions;
-use crate::read::ReadAt;
+use crate::read::{ReadAt, ReadThresholds};
 use crate::table::{BlockCache, TableOptions};
 use base::{Column, ColumnShape, KeyRange, KeyRef, KeyShape, Kind, Projection};
 use env::Env;
@@ -27,6 +27,7 @@ fn tree() -> Arc<Tree> {
         level0_runs: 2,
         level1_bytes: 200,
         level_factor: 3,
+        read: ReadThresholds::TINY,
         ..TreeOptions::default()
     };
     let cache = Arc::new(BlockCache::new(1 << 10));

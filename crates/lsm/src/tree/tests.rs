@@ -2,7 +2,7 @@ use super::*;
 use crate::Error;
 use crate::context::TreeOptions;
 use crate::manifest::{AddedKeyspace, Manifest, VersionEdit};
-use crate::read::ReadAt;
+use crate::read::{ReadAt, ReadThresholds};
 use crate::rows::Rows;
 use crate::run_writer::RunWriter;
 use crate::table::{BlockCache, TableOptions};
@@ -73,6 +73,7 @@ fn options() -> TreeOptions {
         level0_runs: 2,
         level1_bytes: 200,
         level_factor: 3,
+        read: ReadThresholds::TINY,
         ..TreeOptions::default()
     }
 }

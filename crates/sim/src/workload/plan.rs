@@ -8,6 +8,7 @@ use crate::workload::vault::{BackupStep, RestoreStep};
 use base::Kind;
 use kv::KvOptions;
 use lsm::context::TreeOptions;
+use lsm::read::ReadThresholds;
 use lsm::table::TableOptions;
 use std::fmt;
 use store::{Durability, Isolation};
@@ -282,6 +283,11 @@ impl Swarm {
                 level1_bytes: self.level1_bytes,
                 level_factor: self.level_factor,
                 shared_bytes_max: self.shared_bytes_max,
+                // Small blocks and rare branches go together, and draw no number of their own.
+                read: match self.block_rows_max {
+                    0..32 => ReadThresholds::TINY,
+                    _ => ReadThresholds::default(),
+                },
             },
             transaction_bytes_max: match self.transaction_bytes {
                 0 => KvOptions::default().transaction_bytes_max,

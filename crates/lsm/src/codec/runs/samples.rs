@@ -22,10 +22,10 @@ const _: () = assert!(GROUP_SLOTS.is_multiple_of(STEP));
 
 /// Lookups in a block before it is sampled. What they decode without samples costs about as much as
 /// making the samples.
-const LOOKUPS_BEFORE: usize = if cfg!(test) { 2 } else { 16 };
+const LOOKUPS_BEFORE: usize = 16;
 
 /// Blocks with fewer rows are not sampled: all of their gaps are in two groups at most.
-const ROWS_MIN: usize = if cfg!(test) { 2 } else { 2 * GROUP_SLOTS };
+const ROWS_MIN: usize = 2 * GROUP_SLOTS;
 
 /// How far from the guessed position the binary search for the sample looks. If the sample is not
 /// within this distance, the search covers all samples. It spans a few cache lines, and more than
