@@ -16,7 +16,7 @@ use crate::csr::{Csr, NO_VERTEX};
 use crate::dijkstra_search::refuse_negative;
 use crate::error::{Error, Stopped};
 use crate::limits::{Limits, Ticker};
-use crate::random::Random;
+use crate::random::shuffled;
 
 /// Rounds of moves on one level end when a round raises the modularity by less than this.
 const ROUND_GAIN_MIN: f64 = 1e-6;
@@ -333,16 +333,6 @@ impl Search {
         }
         Ok(above)
     }
-}
-
-/// The numbers below `n` in an order that `seed` decides (Fisher and Yates).
-fn shuffled(n: usize, seed: u64) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..n as u32).collect();
-    let mut random = Random::from_seed(seed);
-    for i in (1..n).rev() {
-        order.swap(i, random.below(i + 1));
-    }
-    order
 }
 
 #[cfg(test)]

@@ -42,12 +42,12 @@
 //! 4. `parents`: paths along parents.
 //! 5. `dijkstra_search`, `intersection`, `path_counts`, `peel`, `radix_heap`, `random`, `reverse`,
 //!    `testing`: what several algorithms share; all edges reversed; graphs for tests.
-//! 6. `bfs`, `biconnected`, `cdlp`, `component_order`, `components`, `cores`, `dag`, `degree`,
-//!    `label_propagation`, `max_flow`, `neighborhood`, `node2vec`, `pagerank`, `partition`,
-//!    `random_walk`, `similarity`, `strong_components`, `top_sort`, `traverse`, `triangles`:
-//!    algorithms of their own.
-//! 7. `betweenness`, `bidirectional`, `clustering`, `dijkstra`, `distances`, `leiden`, `louvain`,
-//!    `paths`, `pull`, `spanning_forest`, `sssp`, `truss`, `weak_components`,
+//! 6. `bfs`, `biconnected`, `bipartite`, `cdlp`, `coloring`, `component_order`, `components`,
+//!    `cores`, `dag`, `degree`, `label_propagation`, `matching`, `max_flow`, `mixing`,
+//!    `neighborhood`, `node2vec`, `pagerank`, `partition`, `random_walk`, `similarity`,
+//!    `strong_components`, `top_sort`, `traverse`, `triangles`: algorithms of their own.
+//! 7. `betweenness`, `bidirectional`, `clustering`, `delta_stepping`, `dijkstra`, `distances`,
+//!    `leiden`, `louvain`, `paths`, `pull`, `spanning_forest`, `sssp`, `truss`, `weak_components`,
 //!    `weighted_clustering`: those above a search, a reverse, components, cores or triangles.
 //! 8. `astar`, `bellman_ford`, `brandes`, `distance_counts`, `k_shortest_paths`, `pagerank_power`,
 //!    `path_dag`, `spanning_tree`, `spectral`: those above another algorithm.
@@ -59,16 +59,19 @@ pub mod betweenness;
 pub mod bfs;
 pub mod biconnected;
 pub mod bidirectional;
+pub mod bipartite;
 pub mod brandes;
 pub mod cdlp;
 pub mod closeness;
 pub mod clustering;
+pub mod coloring;
 pub mod component_order;
 pub mod components;
 pub mod cores;
 pub mod csr;
 pub mod dag;
 pub mod degree;
+pub mod delta_stepping;
 pub mod dijkstra;
 pub mod distance_centrality;
 pub mod distances;
@@ -78,7 +81,9 @@ pub mod label_propagation;
 pub mod leiden;
 pub mod limits;
 pub mod louvain;
+pub mod matching;
 pub mod max_flow;
+pub mod mixing;
 pub mod neighborhood;
 pub mod node2vec;
 pub mod pagerank;

@@ -70,6 +70,16 @@ pub(crate) fn weighted(weights: &[f64], bits: impl FnOnce() -> u64) -> Option<us
     last
 }
 
+/// The numbers below `n` in an order that `seed` decides (Fisher and Yates).
+pub(crate) fn shuffled(n: usize, seed: u64) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..n as u32).collect();
+    let mut random = Random::from_seed(seed);
+    for i in (1..n).rev() {
+        order.swap(i, random.below(i + 1));
+    }
+    order
+}
+
 fn mix(mut bits: u64) -> u64 {
     bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
