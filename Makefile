@@ -34,7 +34,7 @@ MEMORY ?= 512MB
 MEMORY_DATA ?= 544MB
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-tables differ differ-times differ-tables fuzz flips props sim isolation kill kill-fork kill-exit kill-python full-disk memory models miri tsan clean module module-release test-rust test-python
+.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-tables differ differ-times differ-tables fuzz flips props sim isolation engines kill kill-fork kill-exit kill-python full-disk memory models miri tsan clean module module-release test-rust test-python
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -220,6 +220,11 @@ isolation: ## histories of 8 threads verified by a checker, and mutants that the
 	QUIPU_ISOLATION_SEED=$(SEED) QUIPU_ISOLATION_SECONDS=$(SECONDS_MAX) \
 	  cargo test --locked -p quipu --test hermitage --test ldbc_acid --test list_append
 	cargo test --locked $(MUTANTS)
+
+# A plain build compiles no engine but kv, so these have features of their own.
+engines: ## the conformance suite on each engine, and a database on it
+	cargo test --locked -p quipu-kv -p quipu-ordered --test conformance
+	cargo test --locked -p quipu-engine-sqlite --features sqlite
 
 clean: ## remove what was built, but not your databases and benchmark data
 	rm -rf $(TARGET) $(VENV) demo.quipu .pytest_cache .ruff_cache

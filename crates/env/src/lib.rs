@@ -60,7 +60,7 @@ pub use files::{
 };
 pub use jobs::parallel;
 pub use memory::{MemoryEnv, ReadCounts};
-pub use non_blocking::{try_without_blocking, wait_from_here};
+pub use non_blocking::{may_wait, try_without_blocking, wait_from_here};
 pub use owner::{Own, Owner};
 pub use pauses::Pauses;
 #[cfg(unix)]

@@ -50,6 +50,17 @@ pub fn wait_from_here() -> bool {
     is_whole
 }
 
+/// Whether this thread may wait, for engines that reach the machine by other ways than an
+/// environment. In [`try_without_blocking`] it may not, and the work counts as abandoned.
+#[must_use]
+pub fn may_wait() -> bool {
+    let may = STATE.get() == State::Patient;
+    if !may {
+        STATE.set(State::Refused);
+    }
+    may
+}
+
 /// Checks whether this thread may block on a read. Call it before each file read.
 ///
 /// # Errors
@@ -72,6 +83,8 @@ mod tests {
         assert_eq!(try_without_blocking(|| 7), Some(7));
         assert_eq!(try_without_blocking(|| may_read(path).is_err()), None);
         assert!(may_read(path).is_ok());
+        assert_eq!(try_without_blocking(may_wait), None);
+        assert!(may_wait());
         assert_eq!(try_without_blocking(|| wait_from_here() && may_read(path).is_ok()), Some(true));
         assert_eq!(try_without_blocking(|| may_read(path).is_ok() || wait_from_here()), None);
         assert_eq!(try_without_blocking(|| try_without_blocking(|| 7)), Some(Some(7)));

@@ -1,0 +1,16 @@
+//! A database in one SQLite file, over the adapter `ordered`.
+//!
+//! All rows are in one table of keys and values, which SQLite keeps in key order. Its write-ahead
+//! log gives each reader a snapshot beside one writer; both are connections of a pool.
+//!
+//! # Invariants
+//! 1. A snapshot is a read transaction of its own connection. It ends when the snapshot is dropped.
+//! 2. The writer's connection begins with `BEGIN IMMEDIATE`, so it never fails later because
+//!    another connection wrote.
+//! 3. A process that may write holds a lock on a file beside the database until it ends.
+
+#[cfg(feature = "sqlite")]
+mod sqlite_map;
+
+#[cfg(feature = "sqlite")]
+pub use sqlite_map::{SqliteMap, SqliteOptions};
