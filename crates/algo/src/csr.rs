@@ -14,6 +14,8 @@
 //! 3. Each row is sorted by target. Parallel edges keep their original order.
 //! 4. `weights`, if present, is as long as `targets`, and every weight is finite.
 
+mod from_rows;
+
 use std::ops::Range;
 
 use crate::error::{Error, Stopped};

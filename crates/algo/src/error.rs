@@ -48,6 +48,12 @@ pub enum Error {
         /// Number of vertices in the graph.
         vertices: usize,
     },
+    /// Columns that should be those of a graph are not: offsets that decrease or do not end with
+    /// the number of edges, or a row that is not sorted.
+    InvalidRows {
+        /// The first such row.
+        row: usize,
+    },
     /// A source, a goal or another argument is not a vertex of the graph.
     UnknownVertex {
         /// The vertex.
@@ -180,6 +186,9 @@ impl fmt::Display for Error {
             }
             Self::VertexOutOfRange { row, vertex, vertices } => {
                 write!(f, "edge {row} names vertex {vertex}, the graph has {vertices}")
+            }
+            Self::InvalidRows { row } => {
+                write!(f, "row {row} of the columns is not the row of a graph")
             }
             Self::UnknownVertex { vertex, vertices } => {
                 write!(f, "vertex {vertex} is not in the graph, which has {vertices}")

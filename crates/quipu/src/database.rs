@@ -38,7 +38,7 @@ pub struct Database {
 }
 
 /// The components that calls use, for the process that opened them.
-struct Parts {
+pub(crate) struct Parts {
     store: Arc<dyn Store>,
     /// The same store, by its concrete type.
     kv: Arc<Kv>,
@@ -47,6 +47,8 @@ struct Parts {
     buffers: Arc<Registry>,
     /// Runs scripts.
     engine: Arc<session::Engine>,
+    /// Makes projections of graphs.
+    pub(crate) projector: analytics::Projector,
 }
 
 impl std::fmt::Debug for Database {
@@ -142,7 +144,9 @@ impl Database {
             buffers: Arc::clone(&buffers),
         };
         let engine = view_host.engine(options.query_bytes(), absolute_files(&options.files)?);
-        let parts = Arc::new(Own::new(Parts { store, kv, env, buffers, engine }));
+        let projector = analytics::Projector::new(options.query_bytes());
+        let parts = Parts { store, kv, env, buffers, engine, projector };
+        let parts = Arc::new(Own::new(parts));
         Ok(Self { parts, folder, options })
     }
 
@@ -167,7 +171,7 @@ impl Database {
 
     /// Every call uses this first: threads of the parent process may hold locks behind it.
     #[inline]
-    fn parts(&self) -> Result<&Parts> {
+    pub(crate) fn parts(&self) -> Result<&Parts> {
         self.parts.get().map_err(|error| Error::caused(ErrorKind::Forked, error))
     }
 

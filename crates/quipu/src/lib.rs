@@ -34,6 +34,7 @@ mod export;
 mod export_import;
 mod import_file;
 mod options;
+mod projection;
 mod relation;
 mod repair;
 mod script;
@@ -45,6 +46,9 @@ mod user_defined;
 
 pub use self::relation::{Relation, RowScan};
 pub use ::relation::Entry;
+pub use analytics::{
+    GoOn as AnalyticsGoOn, Parallel, ProjectOptions, Projection, Run as AnalyticsRun, VertexIds,
+};
 pub use answer::{Answer, AnswerColumn, AnswerValues};
 pub use answer_arrow::{ArrowParts, ParquetParts, are_validity_fields, arrow_field, is_json_field};
 pub use backup::{

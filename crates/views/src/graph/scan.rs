@@ -1,7 +1,8 @@
 //! Streams of all edges, in batches.
 
 use super::{Edges, Graph, WeightType};
-use base::{Batch, KeyRange, Projection};
+use crate::source::Source;
+use base::{Batch, KeyRange, Projection, SeqNo};
 use relation::GraphPart;
 use std::mem::swap;
 use store::{Result, Scan};
@@ -23,6 +24,26 @@ impl Graph {
     pub fn scan_edges_from(&self, from: u64, to: Option<u64>) -> Result<EdgeScan> {
         let lower = base::Key::words(&[from]);
         self.scan_range(KeyRange { lower, upper: to.map(|to| base::Key::words(&[to])) })
+    }
+
+    /// As [`Graph::scan_edges_from`], without reading the weights.
+    pub fn scan_ends_from(&self, from: u64, to: Option<u64>) -> Result<EdgeScan> {
+        let lower = base::Key::words(&[from]);
+        let range = KeyRange { lower, upper: to.map(|to| base::Key::words(&[to])) };
+        let scan = self.read(|read| read.scan(self.core.forward, range, Projection::KEYS))?;
+        let rows = Batch::new(&self.core.def.shape(GraphPart::Forward));
+        Ok(EdgeScan { scan, rows, weight: WeightType::None })
+    }
+
+    /// The graph at one snapshot, and the number of its last change. Two snapshots with the same
+    /// number have the same edges. `None` in a transaction, which has no such number.
+    pub fn at_snapshot(&self) -> Result<(Self, Option<SeqNo>)> {
+        let graph = self.held();
+        let changed = match &graph.source {
+            Source::Snapshot(snapshot) => Some(snapshot.changed_at(self.core.forward)?),
+            Source::Store(_) | Source::Transaction(_) => None,
+        };
+        Ok((graph, changed))
     }
 
     fn scan_range(&self, range: KeyRange) -> Result<EdgeScan> {

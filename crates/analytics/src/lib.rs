@@ -1,0 +1,40 @@
+//! Projections of stored graphs, and algorithms on them with results.
+//!
+//! A [`Projection`] is a frozen graph in memory. A [`Projector`] makes it of a stored graph at a
+//! snapshot, or of columns such as the result of a query, within a budget of memory, and caches it
+//! until the graph changes.
+//!
+//! # Architecture invariants
+//! 1. The algorithms are those of `algo`, which knows numbers alone. This crate translates ids to
+//!    numbers and back, and knows the parameters and the results.
+//! 2. It knows no query language: `quipu` runs a query and passes columns.
+//!
+//! # Floors
+//! A module imports only from modules that are named before it (`tests/floors.rs`).
+//!
+//! 1. `budget`, `numbering`, `options`, `run`: memory; numbers of words; what a projection has;
+//!    threads and limits of a call.
+//! 2. `ids`: vertices as users name them.
+//! 3. `error`: errors of algorithms with ids.
+//! 4. `combine`, `projection`: forms of a graph; the projection.
+//! 5. `from_columns`, `from_graph`: where graphs come from.
+//! 6. `projector`: makes and caches them.
+
+mod budget;
+mod combine;
+mod error;
+mod from_columns;
+mod from_graph;
+mod ids;
+mod numbering;
+mod options;
+mod projection;
+mod projector;
+mod run;
+
+pub use from_columns::EdgeColumns;
+pub use ids::VertexIds;
+pub use options::{Parallel, ProjectOptions};
+pub use projection::Projection;
+pub use projector::Projector;
+pub use run::{GoOn, Progress, Run};

@@ -1,0 +1,35 @@
+//! What a projection has of its graph.
+
+/// What a projection has of its graph. The default: directed, without weights, all edges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ProjectOptions {
+    /// Whether edges have the weights of the graph.
+    pub is_weighted: bool,
+    /// Whether each edge is in the rows of both its ends.
+    pub is_undirected: bool,
+    /// How several edges between the same vertices are combined. In an undirected projection, edges
+    /// in both directions are parallel too.
+    pub parallel: Parallel,
+}
+
+/// How parallel edges are combined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Parallel {
+    /// They all stay.
+    #[default]
+    Keep,
+    /// One edge with the sum of the weights; without weights, with their number.
+    Sum,
+    /// One edge with the least weight.
+    Min,
+    /// The first of them: in the order of weights in a projected query. Of two directions, the one
+    /// from the smaller vertex.
+    First,
+}
+
+impl Parallel {
+    /// Whether one edge stays.
+    pub(crate) fn is_one(self) -> bool {
+        self != Self::Keep
+    }
+}
