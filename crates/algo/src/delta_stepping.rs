@@ -23,7 +23,7 @@ use crate::workers::{Workers, map_parts, part_of, parts_of};
 const PART_VERTICES: usize = 512;
 
 /// Without [`DeltaOptions::width`], a bucket is as wide as this many edges of mean weight.
-const MEAN_WEIGHTS: f64 = 4.0;
+const MEAN_WEIGHTS: f64 = 8.0;
 
 /// Options of [`delta_stepping`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

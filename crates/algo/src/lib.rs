@@ -47,12 +47,15 @@
 //!    `neighborhood`, `node2vec`, `pagerank`, `partition`, `random_walk`, `similarity`,
 //!    `strong_components`, `top_sort`, `traverse`, `triangles`: algorithms of their own.
 //! 7. `betweenness`, `bidirectional`, `clustering`, `delta_stepping`, `dijkstra`, `distances`,
-//!    `leiden`, `louvain`, `paths`, `pull`, `spanning_forest`, `sssp`, `truss`, `weak_components`,
-//!    `weighted_clustering`: those above a search, a reverse, components, cores or triangles.
-//! 8. `astar`, `bellman_ford`, `brandes`, `distance_counts`, `k_shortest_paths`, `pagerank_power`,
-//!    `path_dag`, `spanning_tree`, `spectral`: those above another algorithm.
+//!    `leiden`, `louvain`, `onion`, `path_sample`, `paths`, `pull`, `spanning_forest`, `sssp`,
+//!    `truss`, `weak_components`, `weighted_clustering`: those above a search, a reverse,
+//!    components, cores or triangles.
+//! 8. `all_distances`, `astar`, `bellman_ford`, `brandes`, `distance_counts`, `k_shortest_paths`,
+//!    `kadabra`, `pagerank_power`, `path_dag`, `spanning_tree`, `spectral`, `subgraph`: those above
+//!    another algorithm.
 //! 9. `closeness`, `distance_centrality`, `eccentricity`: those above distances of all vertices.
 
+pub mod all_distances;
 pub mod astar;
 pub mod bellman_ford;
 pub mod betweenness;
@@ -77,6 +80,7 @@ pub mod distance_centrality;
 pub mod distances;
 pub mod eccentricity;
 pub mod k_shortest_paths;
+pub mod kadabra;
 pub mod label_propagation;
 pub mod leiden;
 pub mod limits;
@@ -86,6 +90,7 @@ pub mod max_flow;
 pub mod mixing;
 pub mod neighborhood;
 pub mod node2vec;
+pub mod onion;
 pub mod pagerank;
 pub mod pagerank_power;
 pub mod partition;
@@ -98,6 +103,7 @@ pub mod spanning_tree;
 pub mod spectral;
 pub mod sssp;
 pub mod strong_components;
+pub mod subgraph;
 pub mod top_sort;
 pub mod traverse;
 pub mod triangles;
@@ -112,6 +118,7 @@ mod error;
 mod intersection;
 mod parents;
 mod path_counts;
+mod path_sample;
 mod peel;
 mod pull;
 mod radix_heap;
