@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ._plot import Picture, plot
 from ._processes import refuse_to_pickle
 from ._quipu import (
     BackupReport,
@@ -89,6 +90,7 @@ __all__ = [
     "LimitError",
     "LockedError",
     "MissingFileError",
+    "Picture",
     "PoisonedError",
     "Relation",
     "RestoreReport",
@@ -99,6 +101,7 @@ __all__ = [
     "Transaction",
     "__version__",
     "open",
+    "plot",
     "repair",
     "restore",
 ]
