@@ -1,0 +1,60 @@
+//! Full-text search: splits texts into words, parses queries, and scores documents.
+//!
+//! # What is deliberately absent
+//! Relations, storage and the query language. A caller stores postings as it likes and returns
+//! them through [`PostingSource`]. So a search is a function of postings, and is compared in tests
+//! with counting words in all documents.
+//!
+//! # What holds everywhere
+//! 1. Every text can be indexed and every text can be a query; nothing panics.
+//! 2. Results are deterministic: the best score first, and equal scores in the order of their
+//!    documents.
+//!
+//! ```
+//! use model::Value;
+//! use quipu_search::{Analyzer, Component};
+//!
+//! let stemmer = Component::new("stemmer", vec![Value::Str("english".to_owned())]);
+//! let filters = [Component::new("lowercase", Vec::new()), stemmer];
+//! let analyzer = Analyzer::new(&Component::new("simple", Vec::new()), &filters)?;
+//! let words: Vec<String> = analyzer.tokens("Running foxes").into_iter().map(|t| t.text).collect();
+//! assert_eq!(words, ["run", "fox"]);
+//! # Ok::<(), quipu_search::SettingError>(())
+//! ```
+//!
+//! # Floors
+//! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
+//!
+//! 1. `component`, `token`, `stop_words`: settings by name; words with their places; lists.
+//! 2. `tokenizer`, `filter`: the steps from a text to its words.
+//! 3. `analyzer`: all steps together.
+//! 4. `query`, `positions`, `score`: the language of queries; encoded positions; formulas.
+//! 5. `plan`, `postings`: a query in words of the index; the postings of a word.
+//! 6. `occurrences`: documents that match a word, a prefix, a phrase, or words near each other.
+//! 7. `evaluate`: whole queries.
+
+mod analyzer;
+mod component;
+mod evaluate;
+mod filter;
+mod occurrences;
+mod plan;
+mod positions;
+mod postings;
+mod query;
+mod score;
+mod stop_words;
+#[cfg(test)]
+mod tests;
+mod token;
+mod tokenizer;
+
+pub use analyzer::Analyzer;
+pub use component::{Component, SettingError};
+pub use evaluate::{Hit, search};
+pub use plan::Plan;
+pub use positions::{decode_positions, encode_positions};
+pub use postings::{PostingList, PostingSource};
+pub use query::{Query, QueryError, parse};
+pub use score::{ScoreKind, Totals};
+pub use token::{TOKEN_BYTES_MAX, Token};

@@ -1,0 +1,182 @@
+//! Documents that match a word, a prefix, a phrase, or words near each other.
+
+use crate::plan::Phrase;
+use crate::postings::{PostingList, PostingSource};
+use crate::score::Scorer;
+
+/// Matches of a phrase in documents: a posting list of a word that nobody wrote.
+pub(crate) struct Occurrences<D> {
+    pub(crate) list: PostingList<D>,
+    /// Weight of the phrase: the sum of those of its words, as in Lucene and tantivy.
+    pub(crate) idf: f64,
+}
+
+/// The documents with a phrase.
+///
+/// # Errors
+/// Those of the source.
+pub(crate) fn of_phrase<D: Ord + Clone, S: PostingSource<D>>(
+    phrase: &Phrase,
+    positions: bool,
+    scorer: &Scorer,
+    source: &mut S,
+) -> Result<Occurrences<D>, S::Error> {
+    let positions = positions || phrase.words.len() > 1;
+    let (mut lists, mut idf) = (Vec::with_capacity(phrase.words.len()), 0.0);
+    for (place, (word, _)) in phrase.words.iter().enumerate() {
+        let list = match phrase.is_prefix && place + 1 == phrase.words.len() {
+            true => united(source.words_with(word, positions)?),
+            false => source.word(word, positions)?,
+        };
+        idf += scorer.idf(list.documents.len());
+        lists.push(list);
+    }
+    if lists.len() == 1 {
+        return Ok(Occurrences { list: lists.remove(0), idf });
+    }
+    let offsets: Vec<u32> = phrase.words.iter().map(|(_, offset)| *offset).collect();
+    let list = joined(&lists, source, |positions| in_sequence(positions, &offsets))?;
+    Ok(Occurrences { list, idf })
+}
+
+/// The documents where phrases begin within `distance` positions.
+///
+/// # Errors
+/// Those of the source.
+pub(crate) fn of_near<D: Ord + Clone, S: PostingSource<D>>(
+    phrases: &[Phrase],
+    distance: u32,
+    scorer: &Scorer,
+    source: &mut S,
+) -> Result<Occurrences<D>, S::Error> {
+    let (mut lists, mut idf) = (Vec::with_capacity(phrases.len()), 0.0);
+    for phrase in phrases {
+        let found = of_phrase(phrase, true, scorer, source)?;
+        idf += found.idf * phrase.boost;
+        lists.push(found.list);
+    }
+    let list = joined(&lists, source, |positions| within(positions, distance))?;
+    Ok(Occurrences { list, idf })
+}
+
+/// The union of posting lists.
+fn united<D: Ord + Clone>(mut lists: Vec<PostingList<D>>) -> PostingList<D> {
+    if lists.len() < 2 {
+        return lists.pop().unwrap_or_default();
+    }
+    let places = lists.iter().enumerate();
+    let places = places.flat_map(|(list, of)| (0..of.documents.len()).map(move |at| (list, at)));
+    let mut places: Vec<(usize, usize)> = places.collect();
+    places.sort_unstable_by(|&(a, i), &(b, j)| lists[a].documents[i].cmp(&lists[b].documents[j]));
+    let mut out: PostingList<D> = PostingList::default();
+    for (list, at) in places {
+        let of = &lists[list];
+        let positions = of.positions.get(at);
+        if out.documents.last() == Some(&of.documents[at]) {
+            let last = out.documents.len() - 1;
+            out.frequencies[last] = out.frequencies[last].saturating_add(of.frequencies[at]);
+            if let (Some(out), Some(positions)) = (out.positions.last_mut(), positions) {
+                out.extend(positions);
+                out.sort_unstable();
+                // Two words at one position, as of `NGram`, are one place where the prefix is.
+                out.dedup();
+            }
+            continue;
+        }
+        out.documents.push(of.documents[at].clone());
+        out.frequencies.push(of.frequencies[at]);
+        out.lengths.push(of.lengths[at]);
+        out.positions.extend(positions.cloned());
+    }
+    out
+}
+
+/// The documents that all lists have, with the positions that `matches` finds in them.
+fn joined<D: Ord + Clone, S: PostingSource<D>>(
+    lists: &[PostingList<D>],
+    source: &mut S,
+    matches: impl Fn(&[&[u32]]) -> Vec<u32>,
+) -> Result<PostingList<D>, S::Error> {
+    let mut out = PostingList::default();
+    let Some(shortest) = lists.iter().min_by_key(|list| list.documents.len()) else {
+        return Ok(out);
+    };
+    let mut at = vec![0; lists.len()];
+    for (number, document) in shortest.documents.iter().enumerate() {
+        if number % 1024 == 1023 {
+            source.check()?;
+        }
+        let mut positions = Vec::with_capacity(lists.len());
+        for (list, at) in lists.iter().zip(&mut at) {
+            *at = first_from(&list.documents, *at, document);
+            if list.documents.get(*at) != Some(document) {
+                break;
+            }
+            positions.push(list.positions.get(*at).map_or(&[][..], Vec::as_slice));
+        }
+        if positions.len() < lists.len() {
+            continue;
+        }
+        let found = matches(&positions);
+        if !found.is_empty() {
+            out.documents.push(document.clone());
+            out.frequencies.push(u32::try_from(found.len()).unwrap_or(u32::MAX));
+            out.lengths.push(lists[0].lengths[at[0]]);
+            out.positions.push(found);
+        }
+    }
+    Ok(out)
+}
+
+/// The first place from `from` on whose document is not before `wanted`, by galloping search.
+pub(crate) fn first_from<D: Ord>(documents: &[D], from: usize, wanted: &D) -> usize {
+    let mut step = 1;
+    let mut low = from;
+    while documents.get(low + step).is_some_and(|document| document < wanted) {
+        low += step;
+        step *= 2;
+    }
+    let high = documents.len().min(low + step + 1);
+    let low = low.min(high);
+    low + documents[low..high].partition_point(|document| document < wanted)
+}
+
+/// Where all words are at their offsets: positions of the first word.
+fn in_sequence(positions: &[&[u32]], offsets: &[u32]) -> Vec<u32> {
+    let is_there = |first: u32| {
+        positions.iter().zip(offsets).skip(1).all(|(positions, &offset)| {
+            first.checked_add(offset).is_some_and(|at| positions.binary_search(&at).is_ok())
+        })
+    };
+    positions[0].iter().copied().filter(|&first| is_there(first)).collect()
+}
+
+/// Positions of the first phrase in spans of `distance` positions that have all phrases.
+fn within(positions: &[&[u32]], distance: u32) -> Vec<u32> {
+    let places = positions.iter().enumerate();
+    let places = places.flat_map(|(phrase, of)| of.iter().map(move |&position| (position, phrase)));
+    let mut places: Vec<(u32, usize)> = places.collect();
+    places.sort_unstable();
+    // A window from each place on: which phrases it has, and how many.
+    let (mut counts, mut has, mut end) = (vec![0_usize; positions.len()], 0, 0);
+    let mut found = Vec::new();
+    let mut is_after: Option<u32> = None;
+    for start in 0..places.len() {
+        let from = places[start].0;
+        while end < places.len() && places[end].0 - from <= distance {
+            has += usize::from(counts[places[end].1] == 0);
+            counts[places[end].1] += 1;
+            end += 1;
+        }
+        if has == positions.len() {
+            let inside = places[start..end]
+                .iter()
+                .filter(|(at, phrase)| *phrase == 0 && is_after.is_none_or(|last| *at > last));
+            found.extend(inside.map(|(at, _)| *at));
+            is_after = places[start..end].last().map(|(at, _)| *at);
+        }
+        counts[places[start].1] -= 1;
+        has -= usize::from(counts[places[start].1] == 0);
+    }
+    found
+}

@@ -1,0 +1,49 @@
+//! The postings of a word: the documents that have it.
+
+/// Documents with a word, in ascending order, and what is known of each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PostingList<D> {
+    /// The documents, strictly ascending.
+    pub documents: Vec<D>,
+    /// How often each has the word, at least once.
+    pub frequencies: Vec<u32>,
+    /// Number of words of each document.
+    pub lengths: Vec<u32>,
+    /// Positions of the word in each document, ascending; empty where they are not asked for.
+    pub positions: Vec<Vec<u32>>,
+}
+
+impl<D> Default for PostingList<D> {
+    fn default() -> Self {
+        let (documents, positions) = (Vec::new(), Vec::new());
+        Self { documents, frequencies: Vec::new(), lengths: Vec::new(), positions }
+    }
+}
+
+/// Where postings come from.
+pub trait PostingSource<D> {
+    /// Why postings cannot be read.
+    type Error;
+
+    /// The documents that have a word.
+    ///
+    /// # Errors
+    /// Whatever the source reports.
+    fn word(&mut self, word: &str, positions: bool) -> Result<PostingList<D>, Self::Error>;
+
+    /// The documents of each word that begins with `prefix`.
+    ///
+    /// # Errors
+    /// As [`PostingSource::word`].
+    fn words_with(
+        &mut self,
+        prefix: &str,
+        positions: bool,
+    ) -> Result<Vec<PostingList<D>>, Self::Error>;
+
+    /// Called once in a while.
+    ///
+    /// # Errors
+    /// The search is to be stopped.
+    fn check(&mut self) -> Result<(), Self::Error>;
+}
