@@ -1,6 +1,7 @@
 //! The interface through which planning reads the catalog.
 
 use crate::ir::Var;
+use crate::search::SearchMethod;
 use function::UserAggregate;
 use model::Type;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub struct RelationInfo {
     pub is_historical: bool,
     /// Columns that hold dictionary ids of strings.
     pub spelled: Option<DictionaryColumns>,
+    /// How it is searched, if it is a search index.
+    pub search: Option<SearchMethod>,
 }
 
 /// Dictionary-encoded columns: they hold ids that stand for the strings of another relation. Used

@@ -98,6 +98,7 @@ pub(crate) fn body(rule: &Rule, body: &PipelinePlan) {
                 needs.extend(prefix.iter().copied().chain(checks.iter().map(|(_, var)| *var)));
                 at.iter().for_each(|at| at.each_var(&mut |var| needs.push(var)));
             }
+            Step::Search(search) => search.each_read(&mut |var| needs.push(var)),
         }
         assert!(needs.iter().all(|&var| bound[var]), "a step before what it needs: {body:?}");
         rule.body[place].each_var(&mut |var| bound[var] = true);

@@ -59,6 +59,14 @@ pub(crate) fn find(program: &Program, is_read: &[bool]) -> Vec<Constant> {
                 Literal::Assign { value, .. } => add(value, Wanted::Any, span, &mut found),
                 Literal::Member { list, .. } => add(list, Wanted::List, span, &mut found),
                 Literal::Atom { at: Some(at), .. } => add(at, Wanted::Any, span, &mut found),
+                Literal::Search(search) => {
+                    for (_, expr, span) in &search.inputs {
+                        add(expr, Wanted::Any, *span, &mut found);
+                    }
+                    if let Some((filter, span)) = &search.filter {
+                        add(filter, Wanted::Bool, *span, &mut found);
+                    }
+                }
                 Literal::Atom { at: None, .. } | Literal::Same(..) => {}
             }
         }

@@ -34,6 +34,12 @@ pub(crate) const RECURSION_GROWS: f64 = 10.0;
 /// Share of a recursive relation that one round adds.
 pub(crate) const DELTA_SHARE: f64 = 0.1;
 
+/// Rows that a search finds.
+pub(crate) const SEARCH_ROWS: f64 = 10.0;
+
+/// Cost of a search: it reads the postings of all words of its query.
+pub(crate) const SEARCH_COST: f64 = 1000.0;
+
 /// Rows of a list.
 pub(crate) const LIST_ROWS: f64 = 3.0;
 

@@ -70,7 +70,10 @@ pub(crate) fn are_distinct(
                         args.iter().flatten().for_each(|&var| told[var] = true);
                     }
                 }
-                Literal::Atom { .. } | Literal::Condition(_) | Literal::Member { .. } => {}
+                Literal::Atom { .. }
+                | Literal::Condition(_)
+                | Literal::Member { .. }
+                | Literal::Search(_) => {}
             }
         }
         if told.iter().filter(|&&told| told).count() == before {
@@ -89,8 +92,8 @@ pub(crate) fn are_distinct(
             };
             at.is_none() && all_told(&args[..keys], &told)
         }
-        // A list may contain an item twice.
-        Literal::Member { .. } => false,
+        // A list may contain an item twice, and a search may bind no key.
+        Literal::Member { .. } | Literal::Search(_) => false,
     })
 }
 

@@ -59,7 +59,10 @@ impl Frontier {
                     args.iter().flatten().for_each(|&var| self.at_most(var, rows));
                 }
             }
-            Literal::Atom { .. } | Literal::Condition(_) | Literal::Member { .. } => {}
+            Literal::Atom { .. }
+            | Literal::Condition(_)
+            | Literal::Member { .. }
+            | Literal::Search(_) => {}
         }
     }
 

@@ -337,6 +337,7 @@ fn renamed(literal: &Literal, to: &[Option<Var>], negate: bool) -> Option<Litera
             Literal::Member { var: to[*var]?, list: list.renamed(&new), span: *span }
         }
         Literal::Same(a, b) => Literal::Same(to[*a]?, to[*b]?),
+        Literal::Search(search) => Literal::Search(Box::new(search.renamed(&new))),
     })
 }
 

@@ -76,6 +76,7 @@ fn bound_before(steps: &[PlannedStep], at: usize) -> Vec<Var> {
             Step::Derived { outputs, .. } | Step::Stored { outputs, .. } => {
                 bound.extend(outputs.iter().map(|(_, var)| *var));
             }
+            Step::Search(search) => search.each_bound(&mut |var| bound.push(var)),
             Step::Filter(_) => {}
         }
     }

@@ -7,6 +7,7 @@
 //!    constants [`Literal::Assign`]. The variables of a negated atom are bound before it, so it may
 //!    repeat them.
 
+use crate::search::{SearchInput, SearchOutput};
 use function::{Aggregate, Function, UserAggregate};
 use model::Value;
 use std::sync::Arc;
@@ -173,6 +174,66 @@ pub struct Rule {
     pub span: Span,
 }
 
+/// A search for rows of a stored relation by an index.
+#[derive(Clone, Debug)]
+pub struct SearchUse {
+    /// The relation, as an index into [`Program::stored`].
+    pub relation: usize,
+    /// The search index, likewise.
+    pub index: usize,
+    /// What it is asked, with positions in the script.
+    pub inputs: Vec<(SearchInput, Expr, Span)>,
+    /// Columns of the relation with the variables that they bind. No other literal binds these.
+    pub columns: Vec<(usize, Var)>,
+    /// What it computes of each row, with the variables that it binds.
+    pub computed: Vec<(SearchOutput, Var)>,
+    /// A condition on its rows, with its position. It may use variables of the search.
+    pub filter: Option<(Expr, Span)>,
+    /// Position in the script.
+    pub span: Span,
+}
+
+impl SearchUse {
+    /// Calls `visit` for each variable that the search binds.
+    pub fn each_bound(&self, visit: &mut dyn FnMut(Var)) {
+        let computed = self.computed.iter().map(|(_, var)| *var);
+        self.columns.iter().map(|(_, var)| *var).chain(computed).for_each(visit);
+    }
+
+    /// Calls `visit` for each variable that must be bound before.
+    pub fn each_read(&self, visit: &mut dyn FnMut(Var)) {
+        self.inputs.iter().for_each(|(_, expr, _)| expr.each_var(visit));
+        let mut own = Vec::new();
+        self.each_bound(&mut |var| own.push(var));
+        if let Some((filter, _)) = &self.filter {
+            filter.each_var(&mut |var| {
+                if !own.contains(&var) {
+                    visit(var);
+                }
+            });
+        }
+    }
+
+    /// Whether all variables that it reads are bound.
+    pub(crate) fn is_ready(&self, bound: &[bool]) -> bool {
+        let mut all = true;
+        self.each_read(&mut |var| all &= bound[var]);
+        all
+    }
+
+    /// The same with its variables replaced.
+    pub(crate) fn renamed(&self, to: &dyn Fn(Var) -> Var) -> Self {
+        let inputs = self.inputs.iter().map(|(of, expr, span)| (*of, expr.renamed(to), *span));
+        Self {
+            inputs: inputs.collect(),
+            columns: self.columns.iter().map(|(column, var)| (*column, to(*var))).collect(),
+            computed: self.computed.iter().map(|(of, var)| (*of, to(*var))).collect(),
+            filter: self.filter.as_ref().map(|(filter, span)| (filter.renamed(to), *span)),
+            ..self.clone()
+        }
+    }
+}
+
 /// A literal of a body.
 #[derive(Clone, Debug)]
 pub enum Literal {
@@ -211,6 +272,8 @@ pub enum Literal {
     },
     /// Two variables have the same value.
     Same(Var, Var),
+    /// A row is found by a search index.
+    Search(Box<SearchUse>),
 }
 
 /// An expression with resolved names.
@@ -323,6 +386,10 @@ impl Literal {
             Self::Condition(expr)
             | Self::Assign { value: expr, .. }
             | Self::Member { list: expr, .. } => expr.is_random(),
+            Self::Search(search) => {
+                search.inputs.iter().any(|(_, expr, _)| expr.is_random())
+                    || search.filter.as_ref().is_some_and(|(filter, _)| filter.is_random())
+            }
             Self::Atom { .. } | Self::Same(..) => false,
         }
     }
@@ -347,6 +414,10 @@ impl Literal {
                 visit(*a);
                 visit(*b);
             }
+            Self::Search(search) => {
+                search.each_read(visit);
+                search.each_bound(visit);
+            }
         }
     }
 
@@ -358,6 +429,7 @@ impl Literal {
                 args.iter().flatten().for_each(|&var| visit(var));
             }
             Self::Assign { var, .. } | Self::Member { var, .. } => visit(*var),
+            Self::Search(search) => search.each_bound(visit),
             Self::Atom { .. } | Self::Condition(_) | Self::Same(..) => {}
         }
     }
@@ -369,7 +441,7 @@ impl Literal {
         let expr = match self {
             Self::Assign { value: expr, .. } | Self::Member { list: expr, .. } => Some(expr),
             Self::Atom { at, .. } => at.as_ref(),
-            Self::Condition(_) | Self::Same(..) => None,
+            Self::Condition(_) | Self::Same(..) | Self::Search(_) => None,
         };
         match expr {
             Some(expr @ Expr::Call(_, _, span)) if expr.has_var(var) => Some(*span),
@@ -385,6 +457,7 @@ impl Literal {
             | Self::Assign { span, .. }
             | Self::Member { span, .. }
             | Self::Condition(Expr::Call(_, _, span)) => Some(*span),
+            Self::Search(search) => Some(search.span),
             Self::Condition(_) | Self::Same(..) => None,
         }
     }

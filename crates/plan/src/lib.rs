@@ -33,6 +33,7 @@ mod physical;
 mod push;
 mod resolve;
 mod row_order;
+mod search;
 mod stratify;
 mod types;
 
@@ -44,13 +45,14 @@ pub use constants::{Constant, Wanted};
 pub use cost::{LOOK_UP_ROWS, SEEK_ROWS};
 pub use ir::{
     AggregateUse, Expr, FixedInput, FixedUse, Literal, Predicate, PredicateKind, Program, Rule,
-    Source, StoredUse, Var,
+    SearchUse, Source, StoredUse, Var,
 };
 pub use live::Duplicates;
 pub use order::{Alternative, PipelinePlan, PlannedStep, Step, Version};
 pub use physical::{OperatorName, Physical};
 pub use resolve::{resolve, resolve_expression, resolve_over};
 pub use row_order::{InOrder, RowOrder, Ties};
+pub use search::{SearchInput, SearchMethod, SearchOutput};
 pub use stratify::Group;
 pub use types::{entry_types, head_types};
 

@@ -114,6 +114,7 @@ fn each_read(step: &Step, read: &mut dyn FnMut(Var)) {
             checks.iter().for_each(|(_, var)| read(*var));
             at.iter().for_each(|at| at.each_var(read));
         }
+        Step::Search(search) => search.each_read(read),
     }
 }
 
@@ -130,6 +131,7 @@ fn note_bound(step: &Step, bound: &mut [bool], constant: &mut [bool]) {
         Step::Derived { outputs, .. } | Step::Stored { outputs, .. } => {
             outputs.iter().for_each(|(_, var)| bound[*var] = true);
         }
+        Step::Search(search) => search.each_bound(&mut |var| bound[var] = true),
         Step::Filter(_) => {}
     }
 }

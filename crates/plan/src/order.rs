@@ -15,7 +15,7 @@ use crate::cost;
 use crate::distinct;
 use crate::frontier::Frontier;
 use crate::intersection;
-use crate::ir::{Expr, Literal, Program, Rule, Source, Var};
+use crate::ir::{Expr, Literal, Program, Rule, SearchUse, Source, Var};
 use crate::live::{self, Duplicates};
 use crate::physical::{self, Physical};
 use crate::row_order::{InOrder, RowOrder};
@@ -108,6 +108,8 @@ pub enum Step {
         /// Anti-join: keeps rows without a match.
         negated: bool,
     },
+    /// Produces a row for each row that a search index finds.
+    Search(Box<SearchUse>),
 }
 
 impl Step {
@@ -119,7 +121,7 @@ impl Step {
             | Self::Filter(expr)
             | Self::Member { list: expr, .. } => Some(expr),
             Self::Stored { at, .. } => at.as_ref(),
-            Self::Same { .. } | Self::Derived { .. } => None,
+            Self::Same { .. } | Self::Derived { .. } | Self::Search(_) => None,
         }
     }
 }
@@ -295,7 +297,8 @@ pub(crate) fn is_positive(literal: &Literal) -> bool {
 /// literals written before it.
 fn waits(place: usize, literal: &Literal, left: &[(usize, &Literal)]) -> bool {
     let is_row = |(other, before): &(usize, &Literal)| {
-        *other < place && (is_positive(before) || matches!(before, Literal::Member { .. }))
+        let makes_rows = matches!(before, Literal::Member { .. } | Literal::Search(_));
+        *other < place && (is_positive(before) || makes_rows)
     };
     literal.is_random() && left.iter().any(is_row)
 }
@@ -488,14 +491,29 @@ impl<'a> Orderer<'a> {
         match literal {
             Literal::Condition(expr) => expr.is_bound(&self.bound),
             Literal::Assign { value, .. } => value.is_bound(&self.bound),
-            Literal::Same(a, b) => self.bound[*a] || self.bound[*b],
+            Literal::Same(a, b) => {
+                (self.bound[*a] || self.bound[*b]) && !self.is_sought(*a) && !self.is_sought(*b)
+            }
             Literal::Atom { negated: true, args, at, .. } => {
                 args.iter().flatten().all(|&var| self.bound[var])
                     && at.iter().all(|at| at.is_bound(&self.bound))
             }
             Literal::Member { var, list, .. } => self.bound[*var] && list.is_bound(&self.bound),
-            Literal::Atom { .. } => false,
+            Literal::Atom { .. } | Literal::Search(_) => false,
         }
+    }
+
+    /// Whether a search that is still to be added binds a variable: nothing else may.
+    fn is_sought(&self, var: Var) -> bool {
+        let binds = |literal: &Literal| match literal {
+            Literal::Search(search) => {
+                let mut is_own = false;
+                search.each_bound(&mut |bound| is_own |= bound == var);
+                is_own
+            }
+            _ => false,
+        };
+        !self.bound[var] && self.rule.body.iter().any(binds)
     }
 
     /// Whether an atom may be added now. If only lookups are allowed, one of its variables must be
@@ -565,6 +583,9 @@ impl<'a> Orderer<'a> {
                 (self.comes[*a], self.comes[*b]) = (self.comes[bound], self.comes[bound]);
             }
             Literal::Atom { source, args, negated: false, .. } => self.come(*source, args),
+            Literal::Search(search) => {
+                search.each_bound(&mut |var| self.comes[var] = ValueDistribution::Again);
+            }
             Literal::Atom { .. } | Literal::Condition(_) => {}
         }
     }
@@ -588,6 +609,10 @@ impl<'a> Orderer<'a> {
             Literal::Member { var, list, .. } => {
                 self.rows *= cost::LIST_ROWS;
                 Step::Member { var: *var, list: list.clone(), compare: self.bound[*var] }
+            }
+            Literal::Search(search) => {
+                self.rows *= cost::SEARCH_ROWS;
+                Step::Search(search.clone())
             }
             Literal::Atom { source: Source::Derived(predicate), args, negated, .. } => {
                 let fanout = self.derived_fanout(*predicate, args, version);

@@ -30,11 +30,13 @@ pub enum OperatorName {
     Project,
     /// Makes a row for each item of a list.
     Unnest,
+    /// Finds rows by a search index.
+    Search,
 }
 
 impl OperatorName {
     /// All operators, in the order of their declaration.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Scan,
         Self::OrderedScan,
         Self::LateMaterialize,
@@ -45,6 +47,7 @@ impl OperatorName {
         Self::Filter,
         Self::Project,
         Self::Unnest,
+        Self::Search,
     ];
 
     /// Name of its file.
@@ -61,6 +64,7 @@ impl OperatorName {
             Self::Filter => "filter",
             Self::Project => "project",
             Self::Unnest => "unnest",
+            Self::Search => "search",
         }
     }
 }
@@ -106,6 +110,7 @@ pub(crate) fn operator_of(step: &Step, infos: &[RelationInfo]) -> Physical {
         }
         Step::Assign { .. } | Step::Same { .. } => OperatorName::Project,
         Step::Member { .. } => OperatorName::Unnest,
+        Step::Search(_) => OperatorName::Search,
         Step::Derived { .. } => HashJoin,
         Step::Stored { stored, .. } if infos[*stored].is_in_memory => HashJoin,
         Step::Stored { at: Some(_), .. } => TemporalScan,

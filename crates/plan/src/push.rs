@@ -118,7 +118,8 @@ fn push_from(program: &mut Program, number: usize, uses: &[usize], rules_of: &[V
 /// Whether the body has a single positive atom and no list members.
 fn has_one_source(rule: &Rule) -> bool {
     let atoms = rule.body.iter().filter(|one| matches!(one, Literal::Atom { negated: false, .. }));
-    atoms.count() == 1 && !rule.body.iter().any(|one| matches!(one, Literal::Member { .. }))
+    let makes_rows = |one: &Literal| matches!(one, Literal::Member { .. } | Literal::Search(_));
+    atoms.count() == 1 && !rule.body.iter().any(makes_rows)
 }
 
 fn all_have_one_source(program: &Program, rules: &[usize]) -> bool {

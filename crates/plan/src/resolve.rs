@@ -12,6 +12,7 @@ mod flatten;
 mod in_order;
 mod input;
 mod literal;
+mod search;
 mod spelled;
 
 pub(crate) use expression::call;
@@ -335,14 +336,6 @@ impl Scope {
 
 fn first_row_len(data: &Expr) -> Option<usize> {
     Some(data.list_items()?.first()?.list_items()?.len())
-}
-
-fn not_yet_searched(span: Span) -> Diagnostic {
-    Diagnostic {
-        message: "search indexes are not there yet".to_owned(),
-        span,
-        hint: Some("HNSW, full text and LSH come in a later version".to_owned()),
-    }
 }
 
 fn error(message: String, span: Span) -> Diagnostic {

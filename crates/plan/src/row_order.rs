@@ -243,7 +243,7 @@ impl<'a> Search<'a> {
                 }
             }
             is_single &= !matches!(literal, Literal::Atom { negated: false, .. })
-                && !matches!(literal, Literal::Member { .. });
+                && !matches!(literal, Literal::Member { .. } | Literal::Search(_));
             literal.each_var(&mut |var| bound[var] = true);
         }
         found
@@ -409,6 +409,7 @@ impl<'a> Search<'a> {
         let reads = |step: &Step| {
             matches!(step, Step::Derived { negated: false, .. })
                 || matches!(step, Step::Stored { negated: false, .. } | Step::Member { .. })
+                || matches!(step, Step::Search(_))
         };
         let is_first = !self.sorting.steps[..at].iter().any(|planned| reads(&planned.step));
         let Step::Stored { path, prefix: bound, range, .. } = &self.sorting.steps[at].step else {

@@ -186,6 +186,7 @@ mod tests {
             is_in_memory: false,
             is_historical: false,
             spelled: None,
+            search: None,
         }
     }
 

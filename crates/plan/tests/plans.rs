@@ -39,6 +39,7 @@ impl Catalog for Relations {
                 is_in_memory: false,
                 is_historical: false,
                 spelled: None,
+                search: None,
             }),
             "user" => Some(RelationInfo {
                 handle: 1,
@@ -50,6 +51,7 @@ impl Catalog for Relations {
                 is_in_memory: false,
                 is_historical: false,
                 spelled: None,
+                search: None,
             }),
             "visit" => Some(RelationInfo {
                 handle: 2,
@@ -64,6 +66,7 @@ impl Catalog for Relations {
                 is_in_memory: false,
                 is_historical: false,
                 spelled: None,
+                search: None,
             }),
             _ => None,
         })

@@ -3,7 +3,8 @@
 
 use crate::definition::{Definition, check_name, invalid};
 use crate::{
-    BlobsDef, BlobsPart, GraphDef, GraphPart, KeyColumn, NameOverlay, Schema, Settings, VertexType,
+    BlobsDef, BlobsPart, GraphDef, GraphPart, KeyColumn, NameOverlay, Schema, SearchDef,
+    SearchPart, Settings, VertexType,
 };
 use base::{Batch, KeyRange, KeyRef, KeyspaceId, Kind, Projection};
 use model::{Type, Value};
@@ -119,7 +120,10 @@ impl Catalog {
                 Definition::Blobs(def, BlobsPart::Rows) => {
                     entries.push(Entry::Blobs(def, info.id));
                 }
-                Definition::Graph(..) | Definition::Blobs(..) => {}
+                Definition::Search(def, part @ SearchPart::Postings) => {
+                    entries.push(Entry::Relation(def.part_schema(part), info.id));
+                }
+                Definition::Graph(..) | Definition::Blobs(..) | Definition::Search(..) => {}
             }
         }
         entries.sort_by(|a, b| a.name().cmp(b.name()));
@@ -158,6 +162,7 @@ impl Catalog {
             Definition::Graph(def, part) => Entry::Relation(def.part_schema(part), info.id),
             Definition::Blobs(def, BlobsPart::Rows) => Entry::Blobs(def, info.id),
             Definition::Blobs(def, part) => Entry::Relation(def.part_schema(part), info.id),
+            Definition::Search(def, part) => Entry::Relation(def.part_schema(part), info.id),
         }))
     }
 
@@ -236,25 +241,105 @@ impl Catalog {
     ) -> Result<(Schema, KeyspaceId)> {
         check_name(name)?;
         let schema = index_schema(of, name, columns)?;
-        let there = self.info(&schema.name);
-        if there.is_none() && self.is_ready(&*self.store, &schema.name)? {
+        let ids = self.create_parts(&schema.name, vec![new_keyspace(&schema)])?;
+        let id = ids.first().copied().ok_or_else(|| invalid("the store created nothing"))?;
+        Ok((schema, id))
+    }
+
+    /// As [`Catalog::create_index`] for a search index; returns the keyspaces of its parts, in the
+    /// order of [`crate::SearchMethod::parts`].
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::InvalidInput`]: the name is invalid or taken, or the relation's keys
+    /// cannot follow a word in a key.
+    pub fn create_search_index(&self, def: &SearchDef) -> Result<Vec<KeyspaceId>> {
+        let name = def.name.split_once(':').map_or(def.name.as_str(), |(_, name)| name);
+        check_name(name)?;
+        let mut new = Vec::new();
+        for &part in def.method.parts() {
+            let schema = def.part_schema(part);
+            schema.check()?;
+            let definition = Definition::Search(def.clone(), part).encode();
+            new.push(NewKeyspace { definition, ..new_keyspace(&schema) });
+        }
+        self.create_parts(&def.name, new)
+    }
+
+    /// Creates the keyspaces of an index, its own first, in place of those of an incomplete one.
+    fn create_parts(&self, name: &str, mut new: Vec<NewKeyspace>) -> Result<Vec<KeyspaceId>> {
+        let there = self.parts_of_index(name);
+        let is_ready = self.is_ready(&*self.store, name)?;
+        if self.info(name).is_none() && is_ready {
             // Left by an index that a killed process had renamed or dropped.
-            let stale = vec![self.ready_row(&schema.name, Kind::Delete)?];
+            let stale = vec![self.ready_row(name, Kind::Delete)?];
             self.store.write(&WriteBatch { tables: stale }, None)?;
+        } else if is_ready {
+            return Err(invalid(format!("index {name:?} is there already")));
         }
-        if let Some(info) = there {
-            if self.is_ready(&*self.store, &schema.name)? {
-                return Err(invalid(format!("index {:?} is there already", schema.name)));
-            }
-            self.store.drop_keyspaces(&[info.id])?;
+        if !there.is_empty() {
+            self.store.drop_keyspaces(&there)?;
         }
-        let mut new = vec![new_keyspace(&schema)];
         if self.info(INDEXES).is_none() {
             new.push(new_keyspace(&indexes_schema()));
         }
-        let ids = self.store.create_keyspaces(&new)?;
-        let id = ids.first().copied().ok_or_else(|| invalid("the store created nothing"))?;
-        Ok((schema, id))
+        self.store.create_keyspaces(&new)
+    }
+
+    /// The keyspaces of an index.
+    fn parts_of_index(&self, name: &str) -> Vec<KeyspaceId> {
+        let part = format!("{name}:");
+        let parts = self.store.keyspaces_starting(&part).into_iter().map(|info| info.id);
+        self.info(name).map(|info| info.id).into_iter().chain(parts).collect()
+    }
+
+    /// The complete search indexes of a relation as `read` sees them, ordered by name, with the
+    /// keyspaces of their parts.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::Corruption`] if a definition cannot be decoded, or a part is missing.
+    pub fn search_indexes_of(
+        &self,
+        read: &dyn Read,
+        relation: &str,
+    ) -> Result<Vec<(SearchDef, Vec<KeyspaceId>)>> {
+        let mut found = Vec::new();
+        for info in self.store.keyspaces_starting(&format!("{relation}:")) {
+            if let Definition::Search(def, SearchPart::Postings) = Definition::decode(&info)?
+                && self.is_ready(read, &info.name)?
+            {
+                let ids = self.parts_of_search_index(&def)?;
+                found.push((def, ids));
+            }
+        }
+        found.sort_by(|a, b| a.0.name.cmp(&b.0.name));
+        Ok(found)
+    }
+
+    /// The search index with this name, `relation:index`, and the keyspaces of its parts.
+    ///
+    /// # Errors
+    /// As [`Catalog::search_indexes_of`].
+    pub fn search_index(&self, name: &str) -> Result<Option<(SearchDef, Vec<KeyspaceId>)>> {
+        let Some(info) = self.info(name) else { return Ok(None) };
+        let Definition::Search(def, SearchPart::Postings) = Definition::decode(&info)? else {
+            return Ok(None);
+        };
+        let ids = self.parts_of_search_index(&def)?;
+        Ok(Some((def, ids)))
+    }
+
+    fn parts_of_search_index(&self, def: &SearchDef) -> Result<Vec<KeyspaceId>> {
+        let parts = def.method.parts().iter().map(|&part| {
+            let name = def.keyspace_name(part);
+            self.keyspace_named(&name).ok_or_else(|| {
+                let what = format!("the index {:?} has no part {name:?}", def.name);
+                // An index that is dropped meanwhile loses all parts together.
+                let is_there = self.info(&def.name).is_some();
+                let kind = if is_there { ErrorKind::Corruption } else { ErrorKind::InvalidInput };
+                store::Error::new(kind, what)
+            })
+        });
+        parts.collect()
     }
 
     /// The write that marks an index as complete, or, with [`Kind::Delete`], as incomplete.
@@ -292,13 +377,12 @@ impl Catalog {
     /// # Errors
     /// Errors of the store.
     pub fn drop_index(&self, name: &str) -> Result<bool> {
-        let Some(info) = self.info(name) else { return Ok(false) };
-        if !self.is_ready(&*self.store, name)? {
+        if self.info(name).is_none() || !self.is_ready(&*self.store, name)? {
             return Ok(false);
         }
         self.store
             .write(&WriteBatch { tables: vec![self.ready_row(name, Kind::Delete)?] }, None)?;
-        self.store.drop_keyspaces(&[info.id])?;
+        self.store.drop_keyspaces(&self.parts_of_index(name))?;
         Ok(true)
     }
 
@@ -323,6 +407,9 @@ impl Catalog {
             Some(Entry::Relation(schema, _)) => {
                 let indexes = self.indexes_of(&*self.store, &schema.name)?;
                 for (index, _) in &indexes {
+                    self.drop_index(&index.name)?;
+                }
+                for (index, _) in self.search_indexes_of(&*self.store, &schema.name)? {
                     self.drop_index(&index.name)?;
                 }
                 vec![schema.name]
@@ -458,6 +545,40 @@ mod tests {
     }
 
     #[test]
+    fn a_search_index_has_two_parts_and_goes_with_its_relation() {
+        let catalog = catalog();
+        let keys = vec![KeyColumn::new("id", Type::Int)];
+        let values = vec![ValueColumn::new("text", Type::String)];
+        let of = Schema { name: "doc".into(), keys, values };
+        catalog.create(&of).unwrap();
+        let def = SearchDef {
+            name: "doc:words".to_owned(),
+            method: crate::SearchMethod::FullText,
+            keys: of.keys.clone(),
+            settings: vec![("extractor".to_owned(), Value::Str("text".to_owned()))],
+        };
+        let ids = catalog.create_search_index(&def).unwrap();
+        assert_eq!(catalog.search_indexes_of(&*catalog.store, "doc").unwrap(), [], "not whole yet");
+        let again = catalog.create_search_index(&def).unwrap();
+        assert_ne!(ids[..2], again[..2], "an incomplete index is replaced");
+        let ready = catalog.ready_row(&def.name, Kind::Put).unwrap();
+        catalog.store.write(&WriteBatch { tables: vec![ready] }, None).unwrap();
+        assert!(catalog.create_search_index(&def).is_err());
+        assert_eq!(catalog.indexes_of(&*catalog.store, "doc").unwrap(), []);
+        let found = catalog.search_indexes_of(&*catalog.store, "doc").unwrap();
+        assert_eq!(found, [(def.clone(), again[..2].to_vec())]);
+        let names: Vec<String> =
+            catalog.list().unwrap().iter().map(|entry| entry.name().to_owned()).collect();
+        assert_eq!(names, ["doc", "doc:words"]);
+        let read = catalog.find("doc:words").unwrap().unwrap().schema();
+        let columns: Vec<&str> = read.keys.iter().map(|key| key.name.as_str()).collect();
+        assert_eq!(columns, ["word", "src_id"]);
+        assert!(catalog.drop_entry("doc").unwrap());
+        assert_eq!(catalog.list().unwrap(), []);
+        assert!(catalog.keyspace_named("doc:words:terms").is_none());
+    }
+
+    #[test]
     fn an_index_has_its_columns_first_and_goes_with_its_relation() {
         let catalog = catalog();
         let of = Schema {
@@ -548,11 +669,20 @@ mod tests {
         defaults.keys[0].default = Some("[]".into());
         defaults.values[1].default = Some("rand_uuid_v4()".into());
         let relations = [Definition::Relation(schema("r")), Definition::Relation(defaults), graph];
-        for whole in relations.into_iter().chain(blobs) {
+        let search = SearchDef {
+            name: "r:i".to_owned(),
+            method: crate::SearchMethod::FullText,
+            keys: vec![KeyColumn::new("k", Type::Int)],
+            settings: vec![("extractor".to_owned(), Value::Str("t".to_owned()))],
+        };
+        let parts = search.method.parts().iter();
+        let parts = parts.map(|&part| Definition::Search(search.clone(), part));
+        for whole in relations.into_iter().chain(blobs).chain(parts) {
             let (name, shape) = match &whole {
                 Definition::Relation(schema) => ("r".to_owned(), schema.shape()),
                 Definition::Graph(def, part) => (def.keyspace_name(*part), def.shape(*part)),
                 Definition::Blobs(def, part) => (def.keyspace_name(*part), def.shape(*part)),
+                Definition::Search(def, part) => (def.keyspace_name(*part), def.shape(*part)),
             };
             let bytes = whole.encode();
             let decode = |definition: &[u8]| {

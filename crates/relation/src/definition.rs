@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! definition := version:u8  kind:u8  body
-//! version    := 1 | 2 (a relation with dates, timestamps or durations)
+//! version    := 1 | 2 (a relation with dates, timestamps or durations) | 3 (a search index)
 //! kind 0     := a relation; body = n:varint key*  n:varint value*
 //! key        := name:bytes type        (bytes: a length as a varint, then that many bytes)
 //! value      := name:bytes type nullable:u8  merge:u8 (0 none 1 add int 2 add float 3 min 4 max)
@@ -12,13 +12,16 @@
 //! kind 7     := a relation with defaults; body = that of kind 0, then default:bytes for each
 //!               column, keys first: an expression of the query language, empty for none
 //! kind 5, 6  := a part of blobs: rows, large; body = vertex:u8 (the keys' type)
+//! kind 8     := a part of a search index; body = method:u8 (0 full text)
+//!               part:u8 (0 postings, 1 terms)  n:varint key*  n:varint setting*
+//! setting    := name:bytes value:bytes       (an encoded value, see `model::encode_value`)
 //! vertex     := 0 u64 | 1 i64 | 2 str
 //! weight     := 0 none | 1 float | 2 int
 //! ```
 
 use crate::{
-    BlobsDef, BlobsPart, GraphDef, GraphPart, KeyColumn, Schema, ValueColumn, VertexType,
-    WeightType,
+    BlobsDef, BlobsPart, GraphDef, GraphPart, KeyColumn, Schema, SearchDef, SearchMethod,
+    SearchPart, ValueColumn, VertexType, WeightType,
 };
 use base::{Merge, varint};
 use model::{Type, VectorKind};
@@ -32,11 +35,17 @@ const VERSION: u8 = 1;
 /// types refuse it by its number.
 const VERSION_TEMPORAL: u8 = 2;
 
+/// Format version of search indexes: programs that do not know them refuse them by its number.
+const VERSION_SEARCH: u8 = 3;
+
+/// Kind of a part of a search index.
+const SEARCH: u8 = 8;
+
 /// Kind of a relation whose columns have defaults.
 const WITH_DEFAULTS: u8 = 7;
 
 /// What a keyspace holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Definition {
     /// A relation that a user created.
     Relation(Schema),
@@ -44,6 +53,8 @@ pub enum Definition {
     Graph(GraphDef, GraphPart),
     /// One of the keyspaces of a set of blobs.
     Blobs(BlobsDef, BlobsPart),
+    /// One of the keyspaces of a search index.
+    Search(SearchDef, SearchPart),
 }
 
 /// An error of kind [`ErrorKind::InvalidInput`].
@@ -118,6 +129,7 @@ impl Definition {
                 };
                 vec![VERSION, kind, vertex_number(def.key)]
             }
+            Self::Search(def, part) => encode_search(def, *part),
         }
     }
 
@@ -134,8 +146,8 @@ impl Definition {
             )
         };
         let (&version, rest) = info.definition.split_first().ok_or_else(|| wrong("is empty"))?;
-        if !(VERSION..=VERSION_TEMPORAL).contains(&version) {
-            let what = format!("has version {version}, this program reads {VERSION_TEMPORAL}");
+        if !(VERSION..=VERSION_SEARCH).contains(&version) {
+            let what = format!("has version {version}, this program reads {VERSION_SEARCH}");
             return Err(wrong(&what));
         }
         if let Some((&kind @ (0 | WITH_DEFAULTS), body)) = rest.split_first() {
@@ -146,6 +158,16 @@ impl Definition {
                 return Err(wrong("does not fit its shape"));
             }
             return Ok(Self::Relation(schema));
+        }
+        if let Some((&SEARCH, body)) = rest.split_first() {
+            let def = take_search(&info.name, body);
+            let (def, part) = def.ok_or_else(|| wrong("cannot be read"))?;
+            let schema = def.part_schema(part);
+            schema.check().map_err(|_| wrong("describes no search index"))?;
+            if schema.shape() != info.shape {
+                return Err(wrong("does not fit its shape"));
+            }
+            return Ok(Self::Search(def, part));
         }
         let vertex_type = |number| {
             vertex_of(number).ok_or_else(|| wrong(&format!("names unknown vertex type {number}")))
@@ -218,12 +240,76 @@ fn is_new(of: &Type) -> bool {
     }
 }
 
-fn put_schema(schema: &Schema, out: &mut Vec<u8>) {
-    varint::put(out, schema.keys.len() as u64);
-    for column in &schema.keys {
+fn encode_search(def: &SearchDef, part: SearchPart) -> Vec<u8> {
+    let method = match def.method {
+        SearchMethod::FullText => 0,
+    };
+    let part = match part {
+        SearchPart::Postings => 0,
+        SearchPart::Terms => 1,
+    };
+    let mut out = vec![VERSION_SEARCH, SEARCH, method, part];
+    put_keys(&def.keys, &mut out);
+    varint::put(&mut out, def.settings.len() as u64);
+    let mut encoded = Vec::new();
+    for (name, value) in &def.settings {
+        varint::put_bytes(&mut out, name.as_bytes());
+        encoded.clear();
+        model::encode_value(value, &mut encoded);
+        varint::put_bytes(&mut out, &encoded);
+    }
+    out
+}
+
+/// The definition of a part of a search index; `keyspace` is the name of the part's keyspace.
+fn take_search(keyspace: &str, mut bytes: &[u8]) -> Option<(SearchDef, SearchPart)> {
+    let bytes = &mut bytes;
+    let method = match take_byte(bytes)? {
+        0 => SearchMethod::FullText,
+        _ => return None,
+    };
+    let part = match take_byte(bytes)? {
+        0 => SearchPart::Postings,
+        1 => SearchPart::Terms,
+        _ => return None,
+    };
+    let keys = take_keys(bytes)?;
+    let mut settings = Vec::new();
+    for _ in 0..varint::take(bytes)? {
+        let name = take_text(bytes)?;
+        let mut encoded = varint::take_bytes(bytes)?;
+        let value = model::decode_value(&mut encoded).ok()?;
+        if !encoded.is_empty() {
+            return None;
+        }
+        settings.push((name, value));
+    }
+    if !bytes.is_empty() {
+        return None;
+    }
+    let name = keyspace.strip_suffix(part.suffix())?.to_owned();
+    Some((SearchDef { name, method, keys, settings }, part))
+}
+
+fn put_keys(keys: &[KeyColumn], out: &mut Vec<u8>) {
+    varint::put(out, keys.len() as u64);
+    for column in keys {
         varint::put_bytes(out, column.name.as_bytes());
         put_type(&column.column_type, out);
     }
+}
+
+fn take_keys(bytes: &mut &[u8]) -> Option<Vec<KeyColumn>> {
+    let mut keys = Vec::new();
+    for _ in 0..varint::take(bytes)? {
+        let name = take_text(bytes)?;
+        keys.push(KeyColumn { name, column_type: take_type(bytes, 0)?, default: None });
+    }
+    Some(keys)
+}
+
+fn put_schema(schema: &Schema, out: &mut Vec<u8>) {
+    put_keys(&schema.keys, out);
     varint::put(out, schema.values.len() as u64);
     for column in &schema.values {
         varint::put_bytes(out, column.name.as_bytes());
@@ -241,14 +327,7 @@ fn put_schema(schema: &Schema, out: &mut Vec<u8>) {
 
 fn take_schema(name: &str, mut bytes: &[u8], has_defaults: bool) -> Option<Schema> {
     let bytes = &mut bytes;
-    let mut keys = Vec::new();
-    for _ in 0..varint::take(bytes)? {
-        keys.push(KeyColumn {
-            name: take_text(bytes)?,
-            column_type: take_type(bytes, 0)?,
-            default: None,
-        });
-    }
+    let mut keys = take_keys(bytes)?;
     let mut values = Vec::new();
     for _ in 0..varint::take(bytes)? {
         values.push(ValueColumn {

@@ -18,6 +18,7 @@ mod name_overlay;
 mod rows;
 mod schema;
 mod schema_changes;
+mod search_def;
 mod settings;
 
 pub use blobs_def::{BlobsDef, BlobsPart, KeyType};
@@ -31,4 +32,5 @@ pub use name_overlay::NameOverlay;
 pub use rows::{Coerce, ColumnError};
 pub use schema::{KeyColumn, Schema, ValueColumn};
 pub use schema_changes::SchemaChanges;
+pub use search_def::{SearchDef, SearchMethod, SearchPart};
 pub use settings::{Access, Settings, check_access};

@@ -2,14 +2,16 @@
 //!
 //! The planner asks it for names; it remembers the relations that were requested.
 
+use crate::text_index::text_index;
 use exec::fixed_rule::registry::UserDefined;
 use exec::storage::access_path::StoredPath;
 use exec::storage::relation_source::{Relation, StoredRelation};
 use exec::storage::statistics::PathStatistics;
+use exec::storage::text_index::TextIndex;
 use exec::table::owned::OwnedTable;
 use function::UserAggregate;
 use model::Type;
-use plan::{AccessPath, ColumnInfo, DictionaryColumns, RelationInfo};
+use plan::{AccessPath, ColumnInfo, DictionaryColumns, RelationInfo, SearchMethod};
 use relation::{Access, Catalog, Dictionary, Entry, GraphPart, NameOverlay, Schema};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -86,6 +88,15 @@ impl<'s> CatalogView<'s> {
         found.len() - 1
     }
 
+    /// The full-text index that an entry is.
+    fn text_index(&self, entry: &Entry) -> store::Result<Option<Arc<TextIndex>>> {
+        if !entry.name().contains(':') {
+            return Ok(None);
+        }
+        let Some((def, ids)) = self.catalog.search_index(entry.name())? else { return Ok(None) };
+        Ok(Some(Arc::new(text_index(&def, &ids)?)))
+    }
+
     fn stored(&self, name: &str) -> Result<Option<RelationInfo>, String> {
         let failed = |error: store::Error| self.failed(error);
         let found = self.catalog.find_in(self.names, name).map_err(failed)?;
@@ -99,7 +110,9 @@ impl<'s> CatalogView<'s> {
         let is_historical = schema.keys.last().is_some_and(|key| key.column_type == Type::Validity);
         let keys = schema.keys.len();
         let own = main.keyspace;
-        let relation = StoredRelation { paths };
+        let text_index = self.text_index(&entry).map_err(failed)?;
+        let search = text_index.is_some().then_some(SearchMethod::FullText);
+        let relation = StoredRelation { paths, text_index };
         let distribution = (self.distribution)(&relation, rows).map_err(failed)?;
         let repeat_rates =
             distribution.first().map(|own| own.repeat_rates.clone()).unwrap_or_default();
@@ -127,6 +140,7 @@ impl<'s> CatalogView<'s> {
             is_in_memory: false,
             is_historical,
             spelled,
+            search,
         }))
     }
 }
@@ -246,6 +260,7 @@ impl plan::Catalog for CatalogView<'_> {
             is_in_memory: true,
             is_historical: false,
             spelled: None,
+            search: None,
         }))
     }
 

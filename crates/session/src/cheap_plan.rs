@@ -22,7 +22,7 @@ pub(crate) fn computes_little(plan: &Plan) -> bool {
     let is_little = |step: &PlannedStep| match &step.step {
         Step::Assign { value: expr, .. } | Step::Filter(expr) => is_quick(expr),
         Step::Same { .. } | Step::Stored { .. } => true,
-        Step::Derived { .. } | Step::Member { .. } => false,
+        Step::Derived { .. } | Step::Member { .. } | Step::Search(_) => false,
     };
     let rules = plan.groups.iter().flat_map(|group| &group.rules);
     let mut steps = rules.filter_map(|rule| rule.first.as_ref()).flat_map(|body| &body.steps);

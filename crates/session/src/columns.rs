@@ -60,6 +60,13 @@ pub(crate) fn change(
         );
         return Err(Error::value(what, relation.span));
     }
+    let search = admin.catalog.search_indexes_of(&**admin.store, &schema.name)?;
+    if let (Some((def, _)), false) = (search.first(), matches!(op, SystemOp::ColumnAdd(..))) {
+        // Its settings name columns.
+        let what = format!("the search index `{}` depends on columns", def.name);
+        let hint = format!("drop it first: ::{} drop {}", def.method.name(), def.name);
+        return Err(Error::hinted(what, relation.span, hint));
+    }
     match op {
         SystemOp::ColumnAdd(_, spec) => {
             let (new, from) = with_columns(admin, &entry, spec, defaults)?;

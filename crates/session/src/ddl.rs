@@ -59,6 +59,11 @@ impl Session<'_> {
                 let hint = format!("drop it first: ::index drop {}", index.name);
                 return Err(Error::hinted(what, name.span, hint));
             }
+            if let Some((def, _)) = catalog.search_indexes_of(self.read(), entry.name())?.first() {
+                let what = format!("relation `{}` has the index `{}`", name.text, def.name);
+                let hint = format!("drop it first: ::{} drop {}", def.method.name(), def.name);
+                return Err(Error::hinted(what, name.span, hint));
+            }
             let rows = catalog.remove_in(&mut self.names, self.transaction, &name.text, &entry)?;
             self.write_tables(rows)?;
         }
@@ -95,12 +100,18 @@ impl Session<'_> {
                     rows: base::Batch::new(&path.shape),
                     delete_ranges: vec![path.all()],
                 };
-                let paths = stored_paths(catalog, self.read(), entry)?;
+                let mut paths = stored_paths(catalog, self.read(), entry)?;
+                for (def, ids) in catalog.search_indexes_of(self.read(), entry.name())? {
+                    let parts = def.method.parts().iter().zip(ids);
+                    let path = |(&part, id)| StoredPath::of(def.part_schema(part), id);
+                    paths.extend(parts.map(path));
+                }
                 let tables = paths.into_iter().map(clear).collect();
                 self.transaction.write(&store::WriteBatch { tables })?;
                 return Ok(());
             }
-            let has_indexes = !catalog.indexes_of(self.read(), entry.name())?.is_empty();
+            let has_indexes = !catalog.indexes_of(self.read(), entry.name())?.is_empty()
+                || !catalog.search_indexes_of(self.read(), entry.name())?.is_empty();
             if has_indexes || !matches!(entry, Entry::Relation(..)) {
                 let what = format!("`{name}` has other columns, and cannot be replaced");
                 let hint = format!("remove it first: ::remove {name}");

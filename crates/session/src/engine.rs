@@ -217,7 +217,7 @@ impl Engine {
     /// # Errors
     /// Failures of the store.
     pub fn check_indexes(&self) -> store::Result<(Vec<IndexCheck>, Vec<String>)> {
-        self.admin().check_indexes()
+        self.admin().check_indexes(&self.no_limits())
     }
 
     /// Rebuilds the indexes that do not match their relations; returns their names. Relations must

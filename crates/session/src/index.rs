@@ -115,7 +115,10 @@ pub(crate) fn list(admin: &Admin<'_>, read: &dyn Read, entry: &Entry) -> Result<
         let columns = Value::List(columns.collect());
         vec![Value::Str(name), text("normal"), Value::List(vec![Value::Str(full)]), columns]
     });
-    Ok(Output::of_values(&["name", "type", "relations", "config"], rows.collect()))
+    let mut rows: Vec<Vec<Value>> = rows.collect();
+    rows.append(&mut crate::search_index::list(admin, read, entry)?);
+    rows.sort_by(|a, b| a[0].cmp(&b[0]));
+    Ok(Output::of_values(&["name", "type", "relations", "config"], rows))
 }
 
 /// Keys of an index that are being loaded.

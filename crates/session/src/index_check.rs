@@ -8,6 +8,7 @@
 
 use crate::admin::Admin;
 use crate::catalog_view::stored_paths;
+use crate::search_check::SearchCheck;
 use base::{Batch, KeyRef, Keys, KeyspaceId, Projection};
 use exec::error::Error;
 use exec::limits::QueryLimits;
@@ -42,7 +43,10 @@ impl Admin<'_> {
     ///
     /// # Errors
     /// Failures of the store.
-    pub(crate) fn check_indexes(&self) -> Result<(Vec<IndexCheck>, Vec<String>)> {
+    pub(crate) fn check_indexes(
+        &self,
+        limits: &QueryLimits<'_>,
+    ) -> Result<(Vec<IndexCheck>, Vec<String>)> {
         let (mut sound, mut problems) = (Vec::new(), Vec::new());
         self.compare_indexes(&mut |_, path, wanted, found| {
             let name = path.schema.name.clone();
@@ -58,6 +62,16 @@ impl Admin<'_> {
                 "::index drop {name}, then ::index create, makes it anew from the relation"
             );
             problems.push(format!("index {name:?} holds {rows}\nhint: {hint}"));
+        })?;
+        self.compare_search_indexes(limits, &mut |_, checked| {
+            let name = checked.def.name;
+            match checked.problem {
+                None => sound.push(IndexCheck { name, rows: checked.rows }),
+                Some(problem) => problems.push(format!(
+                    "index {name:?} holds {problem}\nhint: `quipu repair` makes it anew from the \
+                     relation"
+                )),
+            }
         })?;
         Ok((sound, problems))
     }
@@ -84,7 +98,35 @@ impl Admin<'_> {
             crate::index::create(self, &entry, &name, &columns, limits).map_err(of_store)?;
             repaired.push(index.name);
         }
+        let mut wrong = Vec::new();
+        self.compare_search_indexes(limits, &mut |entry, checked| {
+            if checked.problem.is_some() {
+                wrong.push((entry.clone(), checked.def));
+            }
+        })?;
+        for (entry, def) in wrong {
+            repaired.push(def.name.clone());
+            crate::search_check::rebuild(self, &entry, def, limits).map_err(of_store)?;
+        }
         Ok(repaired)
+    }
+
+    /// Calls `tell` with what a check of each search index found. Relations dropped meanwhile are
+    /// skipped.
+    fn compare_search_indexes(
+        &self,
+        limits: &QueryLimits<'_>,
+        tell: &mut dyn FnMut(&Entry, SearchCheck),
+    ) -> Result<()> {
+        for entry in self.catalog.list()? {
+            let compared = self.catalog.with_entry(entry.name(), |now| {
+                let all = crate::search_check::check(self, now, limits).map_err(of_store)?;
+                Ok((now.clone(), all))
+            })?;
+            let Some((entry, all)) = compared else { continue };
+            all.into_iter().for_each(|checked| tell(&entry, checked));
+        }
+        Ok(())
     }
 
     /// Calls `tell` for each index with the sums that its relation implies and its own. Relations

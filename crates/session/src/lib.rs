@@ -12,14 +12,15 @@
 //! 1. `nesting`, `caught`, `cheap_plan`, `run_options`, `ambient`: what everything else uses.
 //! 2. `script_kind`, `access`, `query_options`: questions about a script, its names and its
 //!    options.
-//! 3. `schema_epoch`, `running`, `catalog_view`: what scripts share.
-//! 4. `dml::changed_rows`, `dml::coerce`, `dml::dictionary_ids`, `dml::target`, `dml::encode`,
-//!    `dml::refusal`, `dml::bulk_change`, `dml::bulk_load`, `dml::spec`, `dml::sources`,
-//!    `dml::writer`, `dml::trigger`, `dml::change_feed`: changes of rows.
+//! 3. `schema_epoch`, `running`, `text_index`, `catalog_view`: what scripts share.
+//! 4. `dml::changed_rows`, `dml::coerce`, `dml::dictionary_ids`, `dml::search_rows`,
+//!    `dml::target`, `dml::encode`, `dml::refusal`, `dml::bulk_change`, `dml::bulk_load`,
+//!    `dml::spec`, `dml::sources`, `dml::writer`, `dml::trigger`, `dml::change_feed`: changes of
+//!    rows.
 //! 5. `dml`: the folder itself.
 //! 6. `plan_cache::cached_script`, `plan_cache`: plans and scripts by their text.
-//! 7. `admin`, `index`, `index_check`, `system`, `columns`, `script`: system ops, and scripts of
-//!    several steps.
+//! 7. `admin`, `search_index`, `index`, `search_check`, `index_check`, `system`, `columns`,
+//!    `script`: system ops, and scripts of several steps.
 //! 8. `transaction_state`, `engine`: what outlives a script.
 //! 9. `user_defined`, `reentrancy`, `frames`, `query`: what an engine does without a transaction.
 //! 10. `session`, `ddl`, `dml::temp_relation`, `dml::change_rows`: a script in its transaction.
@@ -50,9 +51,12 @@ mod running;
 mod schema_epoch;
 mod script;
 mod script_kind;
+mod search_check;
+mod search_index;
 mod session;
 mod stream;
 mod system;
+mod text_index;
 mod transaction;
 mod transaction_state;
 #[cfg(test)]

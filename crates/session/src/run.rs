@@ -127,10 +127,10 @@ impl Engine {
         // The timeout of queries does not apply: the work grows with the relation.
         limits.set_timeout(0.0);
         let output = match op {
-            SystemOp::IndexCreate(..) | SystemOp::IndexDrop(..) => {
-                crate::system::index(&self.admin(), op, &limits)
+            SystemOp::ColumnAdd(..) | SystemOp::ColumnDrop(..) | SystemOp::ColumnRename(..) => {
+                crate::columns::change(&self.admin(), op, defaults, &limits)
             }
-            _ => crate::columns::change(&self.admin(), op, defaults, &limits),
+            _ => crate::system::index(&self.admin(), op, &limits),
         };
         self.plan_cache.clear();
         self.schema_epoch.pass();

@@ -69,6 +69,8 @@ pub(crate) fn is_run_alone(op: &SystemOp) -> bool {
         op,
         SystemOp::IndexCreate(..)
             | SystemOp::IndexDrop(..)
+            | SystemOp::SearchCreate(..)
+            | SystemOp::SearchDrop(..)
             | SystemOp::ColumnAdd(..)
             | SystemOp::ColumnDrop(..)
             | SystemOp::ColumnRename(..)

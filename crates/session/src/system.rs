@@ -6,9 +6,9 @@ use exec::error::{Error, Result};
 use exec::limits::QueryLimits;
 use exec::output::Output;
 use model::Value;
-use relation::{Access, Catalog, Entry, NameOverlay, Settings};
+use relation::{Access, Catalog, Entry, NameOverlay, SearchMethod, Settings};
 use store::{ErrorKind, Read, Transaction, WriteBatch};
-use syntax::{Ident, Span, SystemOp};
+use syntax::{Ident, SystemOp};
 
 /// Runs a system op.
 ///
@@ -40,8 +40,10 @@ pub(crate) fn run(
         SystemOp::Indices(name) => {
             crate::index::list(admin, read, &crate::access::find(catalog, names, name)?)
         }
-        SystemOp::SearchIndex(name, _) => Err(not_yet("search indexes", name.span)),
-        SystemOp::IndexCreate(name, ..) | SystemOp::IndexDrop(name, ..) => {
+        SystemOp::IndexCreate(name, ..)
+        | SystemOp::IndexDrop(name, ..)
+        | SystemOp::SearchCreate(_, name, ..)
+        | SystemOp::SearchDrop(_, name, _) => {
             let what = "indexes are made and dropped by a script of their own";
             Err(Error::value(what, name.span))
         }
@@ -154,6 +156,20 @@ pub(crate) fn index(admin: &Admin<'_>, op: &SystemOp, limits: &QueryLimits<'_>) 
             indexable(admin, relation)?;
             crate::index::remove(admin, relation, name)
         }
+        SystemOp::SearchCreate(method, ..) | SystemOp::SearchDrop(method, ..)
+            if method.text != SearchMethod::FullText.name() =>
+        {
+            let what = format!("`::{method}`: not yet");
+            Err(Error::hinted(what, method.span, "a later version has this; `::fts` is there"))
+        }
+        SystemOp::SearchCreate(_, relation, name, settings) => {
+            let entry = indexable(admin, relation)?;
+            crate::search_index::create(admin, &entry, name, settings, limits)
+        }
+        SystemOp::SearchDrop(_, relation, name) => {
+            indexable(admin, relation)?;
+            crate::search_index::remove(admin, relation, name)
+        }
         _ => Ok(Output::status("OK")),
     }
 }
@@ -167,10 +183,6 @@ pub(crate) fn indexable(admin: &Admin<'_>, relation: &Ident) -> Result<Entry> {
     crate::access::check(admin.catalog, &**admin.store, &relation.text, Access::Protected)
         .map_err(|error| Error::refused(error, relation.span))?;
     Ok(entry)
-}
-
-fn not_yet(what: &str, span: Span) -> Error {
-    Error::hinted(format!("{what}: not yet"), span, "a later version has this")
 }
 
 fn running(admin: &Admin<'_>) -> Output {

@@ -154,7 +154,7 @@ pub enum Atom {
         /// Position of the whole atom.
         span: Span,
     },
-    /// A search index, `~name:index{… | …}`. It is parsed, but planning refuses it.
+    /// A search index, `~name:index{… | …}`.
     Search {
         /// Name of the relation.
         name: Ident,
@@ -350,9 +350,12 @@ pub enum SystemOp {
     ColumnDrop(Ident, Vec<Ident>),
     /// `::column rename r {column -> new, …}`
     ColumnRename(Ident, Vec<(Ident, Ident)>),
-    /// `::hnsw …`, `::fts …` or `::lsh …`: name and position of the operation. The arguments are
-    /// not parsed, because running it is refused.
-    SearchIndex(Ident, Span),
+    /// `::fts create r:i {settings}`; `::hnsw` and `::lsh` likewise. The first name is that of the
+    /// operation. Settings are expressions, but `Simple` and `Stemmer('english')` name parts of a
+    /// search.
+    SearchCreate(Ident, Ident, Ident, Vec<(Ident, Expr)>),
+    /// `::fts drop r:i`; `::hnsw` and `::lsh` likewise.
+    SearchDrop(Ident, Ident, Ident),
     /// `::show_triggers r`
     ShowTriggers(Ident),
     /// `::set_triggers r on put { … } on rm { … } on replace { … }`

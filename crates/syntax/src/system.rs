@@ -83,7 +83,7 @@ impl Parser<'_> {
             "index" => self.index_op()?,
             "column" => self.column_op()?,
             "set_triggers" => self.set_triggers()?,
-            _ => self.search_index(op, start)?,
+            _ => self.search_index(op)?,
         })
     }
 
@@ -186,22 +186,19 @@ impl Parser<'_> {
         })
     }
 
-    /// An operation on a search index. Its name and the index are checked, its settings are
-    /// skipped.
-    fn search_index(&mut self, op: Ident, start: Span) -> Parse<SystemOp> {
+    /// An operation on a search index.
+    fn search_index(&mut self, op: Ident) -> Parse<SystemOp> {
         let creates = self.creates()?;
-        self.index_path()?;
-        if creates {
-            let outside = self.braces;
-            self.opening_brace("the index")?;
-            while self.braces > outside {
-                if self.at(Kind::End) {
-                    return Err(self.unexpected("`}` after the settings of the index"));
-                }
-                self.bump();
-            }
+        let (relation, index) = self.index_path()?;
+        if !creates {
+            return Ok(SystemOp::SearchDrop(op, relation, index));
         }
-        Ok(SystemOp::SearchIndex(op, self.span_from(start)))
+        if !self.at(Kind::LeftBrace) {
+            return Err(self.unexpected("`{` and the settings of the index"));
+        }
+        let what = format!("the settings of index `{}`", index.text);
+        let settings = self.items(Kind::RightBrace, &what, Self::named_option)?;
+        Ok(SystemOp::SearchCreate(op, relation, index, settings))
     }
 
     fn set_triggers(&mut self) -> Parse<SystemOp> {

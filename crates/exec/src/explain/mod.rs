@@ -231,6 +231,11 @@ fn reads(plan: &Plan, step: &Step, names: &[String]) -> (String, Vec<String>) {
             (String::new(), vars)
         }
         Step::Same { a, b, .. } => (String::new(), vec![name(a), name(b)]),
+        Step::Search(search) => {
+            let mut vars = Vec::new();
+            search.each_read(&mut |var| vars.push(names[var].clone()));
+            (format!("~{}", plan.program.stored[search.index].name), vars)
+        }
         Step::Derived { predicate, bound, negated, .. } => {
             let of = &plan.program.predicates[*predicate].name;
             let on = bound.iter().map(|(_, var)| name(var)).collect();
@@ -278,6 +283,12 @@ impl Names<'_> {
                     parts.push(format!("order: {name} {direction}, stops at {rows}"));
                 }
                 parts.join(", ")
+            }
+            Step::Search(search) => {
+                let inputs = search.inputs.iter().map(|(_, input, _)| self.expr(input));
+                let filter = search.filter.iter();
+                let filter = filter.map(|(filter, _)| format!("filter: {}", self.expr(filter)));
+                inputs.chain(filter).collect::<Vec<_>>().join(", ")
             }
             Step::Same { .. } | Step::Derived { .. } => String::new(),
         }

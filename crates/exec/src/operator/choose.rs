@@ -16,6 +16,7 @@ use crate::operator::leapfrog_join::{LeapfrogJoin, TrieJoin};
 use crate::operator::ordered_scan::OrderedScan;
 use crate::operator::project::Project;
 use crate::operator::scan::Scan;
+use crate::operator::search::Search;
 use crate::operator::temporal_scan::TemporalScan;
 use crate::operator::unnest::Unnest;
 use crate::pipeline::Pipeline;
@@ -46,6 +47,9 @@ impl Pipeline<'_> {
             }
             Physical::Fixed(OperatorName::Unnest) => {
                 self.run_operator(at, Unnest { at, input: &input }, context, out)
+            }
+            Physical::Fixed(OperatorName::Search) => {
+                self.run_operator(at, Search { at, input: &input }, context, out)
             }
             Physical::Fixed(OperatorName::HashJoin) => {
                 self.run_operator(at, HashJoin { at, input: &input }, context, out)

@@ -19,6 +19,7 @@ pub(crate) mod pairs;
 pub(crate) mod project;
 pub(crate) mod row_step;
 pub(crate) mod scan;
+pub(crate) mod search;
 pub(crate) mod temporal_scan;
 pub(crate) mod trie_build;
 pub(crate) mod unnest;

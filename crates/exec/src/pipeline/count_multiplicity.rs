@@ -36,7 +36,7 @@ pub(crate) fn rows_later(steps: &[PlannedStep], at: usize) -> f64 {
     for planned in &steps[at + 1..] {
         let grown = planned.grows;
         let makes_rows = match &planned.step {
-            Step::Member { .. } => true,
+            Step::Member { .. } | Step::Search(_) => true,
             Step::Derived { outputs, .. } | Step::Stored { outputs, .. } => !outputs.is_empty(),
             _ => false,
         };

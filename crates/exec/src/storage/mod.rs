@@ -7,3 +7,4 @@ pub(crate) mod probe_keys;
 pub mod relation_source;
 pub mod statistics;
 pub(crate) mod stored_columns;
+pub mod text_index;

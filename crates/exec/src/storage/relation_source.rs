@@ -4,6 +4,7 @@
 use crate::error::Result;
 use crate::limits::QueryLimits;
 use crate::storage::access_path::StoredPath;
+use crate::storage::text_index::TextIndex;
 use crate::table::Table;
 use crate::table::owned::OwnedTable;
 use crate::value::cell::Interner;
@@ -14,6 +15,8 @@ use std::sync::Arc;
 pub struct StoredRelation {
     /// In the order of [`plan::RelationInfo::paths`].
     pub paths: Vec<StoredPath>,
+    /// The full-text index whose postings these are, if there is one.
+    pub text_index: Option<Arc<TextIndex>>,
 }
 
 impl StoredRelation {

@@ -14,6 +14,9 @@ impl Orderer<'_> {
             Literal::Member { list, .. } => {
                 list.is_bound(&self.bound).then_some(self.rows * cost::LIST_ROWS)
             }
+            Literal::Search(search) => {
+                search.is_ready(&self.bound).then_some(self.rows * cost::SEARCH_COST)
+            }
             Literal::Atom { source, args, negated: false, at, .. } => {
                 if !at.iter().all(|at| at.is_bound(&self.bound))
                     || !self.may_look(*source, args, at.is_some())

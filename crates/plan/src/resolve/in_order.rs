@@ -43,7 +43,7 @@ impl Resolver<'_> {
                 Atom::Member { variable, .. } if !named.contains(&variable.text.as_str()) => {
                     return Ok(false);
                 }
-                Atom::Rule { .. } => read += 1,
+                Atom::Rule { .. } | Atom::Search { .. } => read += 1,
                 Atom::Stored { name, index, .. } => {
                     let stored = self.stored(name, index.as_ref())?;
                     let info = &self.infos[stored];

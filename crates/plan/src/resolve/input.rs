@@ -1,8 +1,6 @@
 //! Resolves the inputs of algorithms.
 
-use super::{
-    Resolver, StoredAtom, columns_text, error, not_yet_searched, resolve_expression, were,
-};
+use super::{Resolver, StoredAtom, columns_text, error, resolve_expression, were};
 use crate::ir::{FixedInput, Source};
 use syntax::{Args, Atom, Diagnostic, Ident, Span};
 
@@ -15,7 +13,11 @@ impl Resolver<'_> {
                 let index = index.as_ref();
                 self.stored_input(&StoredAtom { name, index, args, at: at.as_ref(), span: *span })
             }
-            Atom::Search { span, .. } => Err(not_yet_searched(*span)),
+            Atom::Search { span, .. } => {
+                let hint = "search in a rule of its own, and give that rule to the algorithm";
+                let message = "a search cannot be an input".to_owned();
+                Err(Diagnostic { message, span: *span, hint: Some(hint.to_owned()) })
+            }
             Atom::Condition(expr) => Err(error("an input is a relation".to_owned(), expr.span())),
             Atom::Unify { variable, .. } | Atom::Member { variable, .. } => {
                 Err(error("an input is a relation".to_owned(), variable.span))

@@ -1,6 +1,7 @@
 //! Turns the atoms of a body into literals.
 
-use super::{Resolver, Scope, StoredAtom, call, columns_text, error, not_yet_searched, were};
+use super::search::SearchAtom;
+use super::{Resolver, Scope, StoredAtom, call, columns_text, error, were};
 use crate::ir::{Expr, Literal, Source, Var};
 use model::Value;
 use syntax::{Atom, Diagnostic, Ident, Span};
@@ -23,7 +24,15 @@ impl Resolver<'_> {
                 let atom = StoredAtom { name, index, args, at: at.as_ref(), span: *span };
                 return self.stored_literal(&atom, negated, scope, body);
             }
-            Atom::Search { span, .. } => return Err(not_yet_searched(*span)),
+            Atom::Search { name, index, args, parameters, span } => {
+                if negated {
+                    let message = "a search cannot be negated".to_owned();
+                    let hint = "search in a rule of its own, and negate that rule".to_owned();
+                    return Err(Diagnostic { message, span: *span, hint: Some(hint) });
+                }
+                let atom = SearchAtom { name, index, args, parameters, span: *span };
+                return self.search_literal(&atom, scope, body);
+            }
             Atom::Condition(expr) => {
                 let condition = self.scoped(expr, scope)?;
                 body.push(Literal::Condition(match negated {
@@ -132,7 +141,7 @@ impl Resolver<'_> {
 
     /// The variable for an argument of an atom. An argument that is not a variable adds an
     /// assignment to the body.
-    fn place(
+    pub(super) fn place(
         &mut self,
         arg: &syntax::Expr,
         scope: &mut Scope,

@@ -53,8 +53,8 @@ impl From<store::Error> for Refused {
 
 /// Whether changes of this kind may take the column path, if nobody wants the changed rows.
 pub(crate) fn takes_columns(target: &Target, op: MutationOp) -> bool {
-    // A row that `:ensure` finds is compared by values.
-    op != MutationOp::Ensure && target.dictionary.is_none()
+    // A row that `:ensure` finds is compared by values. The words of texts are made of rows.
+    op != MutationOp::Ensure && target.dictionary.is_none() && target.search.is_empty()
 }
 
 fn is_removal(op: MutationOp) -> bool {

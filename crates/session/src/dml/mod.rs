@@ -9,6 +9,7 @@ pub(crate) mod coerce;
 pub(crate) mod dictionary_ids;
 pub(crate) mod encode;
 pub(crate) mod refusal;
+pub(crate) mod search_rows;
 pub(crate) mod sources;
 pub(crate) mod spec;
 pub(crate) mod target;

@@ -2,6 +2,7 @@
 //! which it is stored.
 
 use crate::catalog_view::{dictionary, stored_paths};
+use crate::dml::search_rows::SearchIndex;
 use exec::storage::access_path::StoredPath;
 use relation::{Catalog, Dictionary, Entry, Schema};
 use store::Read;
@@ -13,6 +14,8 @@ pub(crate) struct Target {
     /// The orders in which it is stored, its own keyspace first. Their columns hold dictionary ids
     /// in place of strings.
     pub paths: Vec<StoredPath>,
+    /// Its search indexes.
+    pub search: Vec<SearchIndex>,
     /// The dictionary of its key columns, if it is a graph with string vertices.
     pub dictionary: Option<Dictionary>,
 }
@@ -25,7 +28,13 @@ impl Target {
     pub(crate) fn of(catalog: &Catalog, read: &dyn Read, entry: &Entry) -> store::Result<Self> {
         let paths = stored_paths(catalog, read, entry)?;
         let dictionary = dictionary(catalog, entry)?;
-        Ok(Self { schema: entry.shown_schema(), paths, dictionary })
+        let search = match entry {
+            Entry::Relation(schema, _) if !schema.name.contains(':') => {
+                SearchIndex::all_of(catalog, read, schema)?
+            }
+            _ => Vec::new(),
+        };
+        Ok(Self { schema: entry.shown_schema(), paths, search, dictionary })
     }
 
     /// Sets the name that the script uses for it, which may differ from that of its keyspace.
@@ -36,9 +45,9 @@ impl Target {
         }
     }
 
-    /// Whether one of its orders starts with a value column: replaced rows must be removed there.
+    /// Whether an index depends on value columns: replaced rows must be removed there.
     pub(crate) fn has_value_index(&self) -> bool {
-        self.paths[1..].iter().any(|path| self.is_by_value(path))
+        !self.search.is_empty() || self.paths[1..].iter().any(|path| self.is_by_value(path))
     }
 
     /// Whether a row's key in this order depends on its values.

@@ -13,6 +13,7 @@ use crate::dml::dictionary_ids::DictionaryIds;
 use crate::dml::encode;
 use crate::dml::encode::CHUNK_ROWS;
 use crate::dml::refusal::{refusal, row_error};
+use crate::dml::search_rows::RowChange;
 use crate::dml::sources::{Source, Sources};
 use crate::dml::spec::find;
 use crate::dml::target::Target;
@@ -29,7 +30,7 @@ use relation::{ColumnError, Schema, ValueColumn};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
-use store::{Kinds, Transaction, WriteBatch};
+use store::{Kinds, TableWrites, Transaction, WriteBatch};
 use syntax::{Mutation, MutationOp, Span};
 
 /// Approximate size in bytes.
@@ -442,6 +443,7 @@ impl Writer<'_> {
         let other = |path: &StoredPath| (Vec::new(), Batch::new(&path.shape));
         let mut in_others: Vec<(Vec<Kind>, Batch)> = others.iter().map(other).collect();
         let refused = |error| Error::refused(error, mutation.relation.span);
+        let searched = self.search_writes(&changes, mutation)?;
         for (number, Change { old, new }) in changes.into_iter().enumerate() {
             self.go_on(number)?;
             let old = old.filter(|_| has_indexes).and_then(|row| with_ids(row, ids.as_ref(), keys));
@@ -463,7 +465,7 @@ impl Writer<'_> {
             let out = if is_put { &mut puts } else { &mut deletes };
             main.schema.append(new, out).map_err(refused)?;
         }
-        let mut tables = Vec::with_capacity(1 + others.len());
+        let mut tables = searched;
         for (path, (kinds, rows)) in others.iter().zip(in_others) {
             tables.push(table(path, Kinds::PerRow(kinds), rows));
         }
@@ -476,6 +478,23 @@ impl Writer<'_> {
         });
         self.transaction.write(&WriteBatch { tables })?;
         Ok(())
+    }
+
+    /// The writes to search indexes for changed rows.
+    fn search_writes(&self, changes: &[Change], mutation: &Mutation) -> Result<Vec<TableWrites>> {
+        let changed: Vec<RowChange<'_>> = match self.target.search.is_empty() {
+            true => return Ok(Vec::new()),
+            false => changes
+                .iter()
+                .map(|change| (change.old.as_deref(), change.new.as_deref().ok()))
+                .collect(),
+        };
+        let (ambient, span) = (self.computer.ambient, mutation.relation.span);
+        let mut tables = Vec::new();
+        for index in &self.target.search {
+            tables.append(&mut index.writes(&changed, ambient, span)?);
+        }
+        Ok(tables)
     }
 
     /// The sources of the columns, computed once for rows with the same headers.

@@ -1013,7 +1013,7 @@ fn system_ops_have_their_names_and_arguments() {
     check(
         "::hnsw create a:b {",
         &[
-            "expected `}` after the settings of the index, found the end of the text",
+            "expected the name of an option, found the end of the text",
             "--> line 1, column 20",
             "  ::hnsw create a:b {",
             "                     ^",

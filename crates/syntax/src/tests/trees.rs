@@ -296,8 +296,11 @@ fn system_ops_are_read() {
         ("::describe a 'what'", r#"Describe("a", "what")"#),
         ("::index create a:i {b, c}", r#"IndexCreate("a", "i", ["b", "c"])"#),
         ("::index drop a : i", r#"IndexDrop("a", "i")"#),
-        ("::hnsw create a:i {m: {x: [1]}}", r#"SearchIndex("hnsw")"#),
-        ("::lsh drop a:i", r#"SearchIndex("lsh")"#),
+        (
+            "::fts create a:i {tokenizer: NGram(2), filters: [Lowercase]}",
+            r#"SearchCreate("fts", "a", "i", [("tokenizer", Call { name: "NGram", args: [(Int(2))] }), ("filters", List([("Lowercase")]))])"#,
+        ),
+        ("::lsh drop a:i", r#"SearchDrop("lsh", "a", "i")"#),
         ("::show_triggers a", r#"ShowTriggers("a")"#),
         ("::access_level hidden a, b", r#"AccessLevel("hidden", ["a", "b"])"#),
         ("::kill 1", "Kill((Int(1)))"),

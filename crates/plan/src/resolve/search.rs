@@ -1,0 +1,106 @@
+//! Turns search atoms into literals.
+
+use super::{Resolver, Scope, error, expression};
+use crate::ir::{Literal, SearchUse, Var};
+use crate::search::{SearchMethod, SearchParameter};
+use hashbrown::HashMap;
+use syntax::{Args, Diagnostic, Expr, Ident, Span, closest};
+
+/// A search atom, as it is written.
+pub(super) struct SearchAtom<'e> {
+    pub(super) name: &'e Ident,
+    pub(super) index: &'e Ident,
+    pub(super) args: &'e [(Ident, Expr)],
+    pub(super) parameters: &'e [(Ident, Expr)],
+    pub(super) span: Span,
+}
+
+impl Resolver<'_> {
+    /// Appends the literals of a search atom. The search binds variables of its own, which are then
+    /// compared with those of the atom, so that it need not know what is bound before it.
+    pub(super) fn search_literal(
+        &mut self,
+        atom: &SearchAtom<'_>,
+        scope: &mut Scope,
+        body: &mut Vec<Literal>,
+    ) -> Result<(), Diagnostic> {
+        let &SearchAtom { name, index, args, parameters, span } = atom;
+        let relation = self.stored(name, None)?;
+        let searched = self.stored(name, Some(index))?;
+        let Some(method) = self.infos[searched].search else {
+            let message = format!("`{name}:{index}` is not a search index");
+            let hint = Some(format!("its rows are read as `*{name}:{index}{{…}}`"));
+            return Err(Diagnostic { message, span: index.span, hint });
+        };
+        let args = Args::Named(args.to_vec());
+        let (mut columns, mut same) = (Vec::new(), Vec::new());
+        let mut own: HashMap<String, Var> = HashMap::new();
+        for (column, arg) in self.columns_of(relation, name, &args, span)? {
+            let Some(var) = self.place(arg, scope, body)? else { continue };
+            let bound = scope.fresh();
+            columns.push((column, bound));
+            same.push(Literal::Same(var, bound));
+            if let Expr::Variable(ident) = arg {
+                own.entry(ident.text.clone()).or_insert(bound);
+            }
+        }
+        let (mut inputs, mut computed, mut filter) = (Vec::new(), Vec::new(), None);
+        for (place, (parameter, value)) in parameters.iter().enumerate() {
+            if parameters[..place].iter().any(|(other, _)| other.text == parameter.text) {
+                let message = format!("`{parameter}` is given twice");
+                return Err(error(message, parameter.span));
+            }
+            match parameter_of(method, parameter)? {
+                SearchParameter::Input(of) => {
+                    inputs.push((of, self.scoped(value, scope)?, value.span()));
+                }
+                SearchParameter::Output(of) => {
+                    let Expr::Variable(ident) = value else {
+                        let message = format!("`{parameter}` binds a variable");
+                        return Err(error(message, value.span()));
+                    };
+                    let Some(var) = self.place(value, scope, body)? else { continue };
+                    let bound = scope.fresh();
+                    computed.push((of, bound));
+                    same.push(Literal::Same(var, bound));
+                    own.entry(ident.text.clone()).or_insert(bound);
+                }
+                SearchParameter::Filter => filter = Some(value),
+            }
+        }
+        for (needed, input) in method.needed() {
+            if !inputs.iter().any(|(of, ..)| of == input) {
+                let message = format!("the search lacks the parameter `{needed}`");
+                let hint = format!("write ~{name}:{index}{{… | {needed}: …}}");
+                return Err(Diagnostic { message, span, hint: Some(hint) });
+            }
+        }
+        // The filter runs inside of the search, on the variables that the search binds.
+        let filter = filter.map(|filter| {
+            let resolved = expression(filter, &mut self.program.parameters, &mut |ident| {
+                Ok(own.get(&ident.text).copied().unwrap_or_else(|| scope.var(&ident.text)))
+            });
+            resolved.map(|resolved| (resolved, filter.span()))
+        });
+        let filter = filter.transpose()?;
+        let search =
+            SearchUse { relation, index: searched, inputs, columns, computed, filter, span };
+        body.push(Literal::Search(Box::new(search)));
+        body.append(&mut same);
+        Ok(())
+    }
+}
+
+fn parameter_of(method: SearchMethod, parameter: &Ident) -> Result<SearchParameter, Diagnostic> {
+    let known = method.parameters();
+    let found = known.iter().find(|(name, _)| *name == parameter.text);
+    found.map(|(_, parameter)| *parameter).ok_or_else(|| {
+        let names = || known.iter().map(|(name, _)| *name);
+        let hint = match closest(&parameter.text, names()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+        };
+        let message = format!("a search has no parameter `{parameter}`");
+        Diagnostic { message, span: parameter.span, hint: Some(hint) }
+    })
+}

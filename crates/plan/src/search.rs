@@ -1,0 +1,59 @@
+//! What searches are asked and what they compute: the parameters of search atoms.
+
+/// How a search index finds rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchMethod {
+    /// Words of texts.
+    FullText,
+}
+
+/// What a search is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchInput {
+    /// `query`: what to find.
+    Query,
+    /// `k`: the most rows to find.
+    K,
+    /// `score_kind`: the formula of scores.
+    ScoreKind,
+}
+
+/// What a search computes of each row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchOutput {
+    /// `bind_score`: how well the row matches.
+    Score,
+}
+
+/// The meaning of a parameter of a search atom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SearchParameter {
+    /// An expression that is an input.
+    Input(SearchInput),
+    /// A variable that is bound to an output.
+    Output(SearchOutput),
+    /// A condition on the rows.
+    Filter,
+}
+
+impl SearchMethod {
+    /// The parameters of its atoms, by name.
+    pub(crate) fn parameters(self) -> &'static [(&'static str, SearchParameter)] {
+        match self {
+            Self::FullText => &[
+                ("query", SearchParameter::Input(SearchInput::Query)),
+                ("k", SearchParameter::Input(SearchInput::K)),
+                ("score_kind", SearchParameter::Input(SearchInput::ScoreKind)),
+                ("bind_score", SearchParameter::Output(SearchOutput::Score)),
+                ("filter", SearchParameter::Filter),
+            ],
+        }
+    }
+
+    /// The inputs that every atom must have.
+    pub(crate) fn needed(self) -> &'static [(&'static str, SearchInput)] {
+        match self {
+            Self::FullText => &[("query", SearchInput::Query), ("k", SearchInput::K)],
+        }
+    }
+}

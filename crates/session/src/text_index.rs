@@ -1,0 +1,55 @@
+//! Full-text indexes as their definitions describe them.
+
+use exec::storage::access_path::StoredPath;
+use exec::storage::text_index::TextIndex;
+use model::Value;
+use relation::{SearchDef, SearchPart};
+use search::{Analyzer, Component};
+use store::ErrorKind;
+
+/// The parts of an index that searches read.
+///
+/// # Errors
+/// A definition that cannot be read.
+pub(crate) fn text_index(def: &SearchDef, ids: &[base::KeyspaceId]) -> store::Result<TextIndex> {
+    let path = |part: SearchPart| -> store::Result<StoredPath> {
+        let place = def.method.parts().iter().position(|known| *known == part);
+        let id = place.and_then(|place| ids.get(place)).copied();
+        let id = id.ok_or_else(|| unreadable(def, "a part is missing"))?;
+        Ok(StoredPath::of(def.part_schema(part), id))
+    };
+    let analyzer = analyzer_of(def).map_err(|why| unreadable(def, &why))?;
+    Ok(TextIndex {
+        postings: path(SearchPart::Postings)?,
+        terms: path(SearchPart::Terms)?,
+        analyzer,
+    })
+}
+
+/// The analyzer that the settings of an index describe.
+///
+/// # Errors
+/// What is wrong with them.
+pub(crate) fn analyzer_of(def: &SearchDef) -> std::result::Result<Analyzer, String> {
+    let component = |value: &Value| match value {
+        Value::List(items) => match items.split_first() {
+            Some((Value::Str(name), args)) => Ok(Component::new(name, args.to_vec())),
+            _ => Err("a component without a name".to_owned()),
+        },
+        _ => Err("a component that is not a list".to_owned()),
+    };
+    let tokenizer = component(def.setting("tokenizer").ok_or("no tokenizer")?)?;
+    let filters = match def.setting("filters") {
+        Some(Value::List(filters)) => {
+            filters.iter().map(component).collect::<std::result::Result<_, _>>()?
+        }
+        _ => Vec::new(),
+    };
+    Analyzer::new(&tokenizer, &filters).map_err(|error| error.to_string())
+}
+
+/// The error of a definition that cannot be used.
+pub(crate) fn unreadable(def: &SearchDef, why: &str) -> store::Error {
+    let what = format!("the definition of index {:?} cannot be read: {why}", def.name);
+    store::Error::new(ErrorKind::Corruption, what)
+}
