@@ -41,14 +41,14 @@ def from_networkx(
     kind = CLASS_OF.get(type(graph))
     if kind is None:
         raise NotImplementedError(f"a {type(graph).__name__} is not converted: its methods may differ")
-    return _copied(graph, kind, edge_attrs, node_attrs, graph_attrs)
+    return copied(graph, kind, edge_attrs, node_attrs, graph_attrs)
 
 
 def to_networkx(graph: Any) -> Any:
     """Return a copy of a graph of this package as a graph of NetworkX, with all attributes."""
     for kind, other in NETWORKX_OF.items():
         if type(graph) is kind:
-            return _copied(graph, other, None, None, True)
+            return copied(graph, other)
     return graph
 
 
@@ -60,13 +60,14 @@ def adopt(result: Any) -> Any:
     return result
 
 
-def _copied(
+def copied(
     graph: Any,
     kind: type[Any],
-    edge_attrs: Mapping[str, Any] | None,
-    node_attrs: Mapping[str, Any] | None,
-    graph_attrs: bool,
+    edge_attrs: Mapping[str, Any] | None = None,
+    node_attrs: Mapping[str, Any] | None = None,
+    graph_attrs: bool = True,
 ) -> Any:
+    """Return a copy of a graph, in memory, as an object of another class."""
     new = object.__new__(kind)  # NetworkX's own `__new__` would ask the backends
     new.__init__()
     if graph_attrs:
