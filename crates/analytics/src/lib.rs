@@ -19,22 +19,39 @@
 //! 4. `combine`, `projection`: forms of a graph; the projection.
 //! 5. `from_columns`, `from_graph`: where graphs come from.
 //! 6. `projector`: makes and caches them.
+//! 7. `failure`, `parameter`, `result`: errors, arguments and results of algorithms.
+//! 8. `call`: a call of an algorithm.
+//! 9. `centrality`, `flows`, `searches`, `structure`: the algorithms.
+//! 10. `table`: all of them with their parameters.
 
 mod budget;
+mod call;
+mod centrality;
 mod combine;
 mod error;
+mod failure;
+mod flows;
 mod from_columns;
 mod from_graph;
 mod ids;
 mod numbering;
 mod options;
+mod parameter;
 mod projection;
 mod projector;
+mod result;
 mod run;
+mod searches;
+mod structure;
+mod table;
 
+pub use failure::{Refusal, reason_of};
 pub use from_columns::EdgeColumns;
 pub use ids::VertexIds;
 pub use options::{Parallel, ProjectOptions};
+pub use parameter::{Arguments, Default as DefaultArgument, Parameter, ParameterType};
 pub use projection::Projection;
 pub use projector::Projector;
+pub use result::{AlgorithmResult, Found, Numbers, ResultColumn, Tree};
 pub use run::{GoOn, Progress, Run};
+pub use table::{ALGORITHMS, Algorithm, WeightUse, algorithm, run_algorithm};

@@ -23,6 +23,7 @@
 //! 1. This crate connects the others. It contains no logic of storage or graphs.
 //! 2. Only this crate chooses an environment: the operating system or memory.
 
+mod algorithm;
 mod answer;
 mod answer_arrow;
 mod answer_kind;
@@ -46,8 +47,12 @@ mod user_defined;
 
 pub use self::relation::{Relation, RowScan};
 pub use ::relation::Entry;
+pub use algorithm::algorithm_batch;
 pub use analytics::{
-    GoOn as AnalyticsGoOn, Parallel, ProjectOptions, Projection, Run as AnalyticsRun, VertexIds,
+    ALGORITHMS, Algorithm, AlgorithmResult, Arguments, DefaultArgument, Found,
+    GoOn as AnalyticsGoOn, Numbers, Parallel, Parameter, ParameterType, ProjectOptions, Projection,
+    ResultColumn, Run as AnalyticsRun, Tree, VertexIds, WeightUse, algorithm as find_algorithm,
+    reason_of,
 };
 pub use answer::{Answer, AnswerColumn, AnswerValues};
 pub use answer_arrow::{ArrowParts, ParquetParts, are_validity_fields, arrow_field, is_json_field};
