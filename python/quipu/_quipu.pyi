@@ -203,8 +203,16 @@ class Database:
         *,
         weight: Literal["float64", "int64", "float", "int"] | None = None,
         vertex: Literal["u64", "i64", "str"] | None = None,
+        nodes: Mapping[str, str] | None = None,
+        edges: Mapping[str, str] | None = None,
     ) -> Graph:
         """Open or create the graph with this name.
+
+        >>> g = db.graph("cites", nodes={"kind": "str?", "year": "int?"}, edges={"since": "int?"})
+        >>> g.add_node(7, kind="book")
+        >>> g.add_edge(7, 8, since=1998)
+        >>> g.edge_properties(7, 8)
+        {'since': 1998}
 
         Args:
             name: A letter or ``_``, then letters, digits, ``_``, ``.`` and ``-``, of any script; at
@@ -213,12 +221,19 @@ class Database:
                 weights, and every edge counts as 1.
             vertex: Type of the vertices: an unsigned integer, a signed one, or a string. ``None``:
                 that of the existing graph; ``"u64"`` in a new one.
+            nodes: Types of the vertices' properties by name: ``"str"``, ``"int"``, ``"float"``,
+                ``"bool"``, ``"bytes"``, ``"json"``, ``"date"``, ``"timestamp"`` or any type of a
+                relation's column; with ``?`` where they may be null. With ``{}`` vertices without
+                edges can be stored. ``None``: those of the existing graph; none in a new one.
+            edges: Types of the edges' properties, likewise. ``"weight"`` must be a ``"float"`` or
+                an ``"int"``, and means the same as the argument ``weight``.
 
         Returns:
             The graph. It reads the newest commits.
 
         Raises:
-            InvalidInputError: The graph exists with other types, the name is not valid, or the
+            InvalidInputError: The graph exists with other types or properties, a name is not valid
+                or reserved (``src``, ``dst``, ``key``, ``vertex``), a type is unknown, or the
                 database was opened read-only and has no such graph.
         """
     def import_graph(
@@ -1233,9 +1248,10 @@ class TableStream:
 class Graph:
     """A directed graph with at most one edge per source and target, indexed from both ends.
 
-    Vertices need not be created: a vertex exists while it has an edge. Reading a missing vertex is
-    not an error. The ``_many`` calls handle a whole column at once and release the GIL. If they
-    return offsets, the result for ``vs[i]`` is ``column[offsets[i] : offsets[i + 1]]``.
+    Vertices need not be created: a vertex exists while it has an edge or, in a graph with
+    properties of vertices, a row in :attr:`nodes`. Reading a missing vertex is not an error. The
+    ``_many`` calls handle a whole column at once and release the GIL. If they return offsets, the
+    result for ``vs[i]`` is ``column[offsets[i] : offsets[i + 1]]``.
 
     Any call raises :class:`quipu.InvalidInputError` if the graph was dropped, its database is
     closed, its transaction has ended, or a vertex is out of the range of the graph's vertices, and
@@ -1290,6 +1306,102 @@ class Graph:
         Args:
             us: Sources.
             vs: Targets, one per source.
+
+        Raises:
+            InvalidInputError: The columns differ in length.
+        """
+    @property
+    def nodes(self) -> Relation:
+        """The relation ``name:nodes`` of the vertices' properties, keyed by ``vertex``.
+
+        Raises:
+            InvalidInputError: The graph was created without ``nodes``.
+        """
+    @property
+    def edges_table(self) -> Relation:
+        """The relation of the edges: keys ``src`` and ``dst``, then ``weight`` and properties."""
+    def add_node(self, v: _Vertex, /, **properties: Any) -> None:
+        """Insert the vertex ``v``, or change some of its properties.
+
+        As in NetworkX, properties that are not given stay as they are; those of a new vertex are
+        null.
+
+        Args:
+            v: The vertex.
+            properties: Values by name.
+
+        Raises:
+            InvalidInputError: There is no such property, a value does not fit it, or a new vertex
+                lacks one that cannot be null.
+            ConflictError: Other writers kept changing the same vertex.
+        """
+    def add_edge(self, u: _Vertex, v: _Vertex, /, **properties: Any) -> None:
+        """Insert the edge from ``u`` to ``v``, or change some of its properties.
+
+        As in NetworkX, properties that are not given stay as they are, the weight included. Those
+        of a new edge are null, and its weight is 1.
+
+        Args:
+            u: Source.
+            v: Target.
+            properties: Values by name, ``weight`` among them.
+
+        Raises:
+            InvalidInputError: There is no such property, a value does not fit it, or a new edge
+                lacks one that cannot be null.
+            ConflictError: Other writers kept changing the same edge.
+        """
+    def upsert_nodes(self, data: _Rows, *, merge: bool = False) -> None:
+        """Insert or replace vertices with their properties, atomically.
+
+        Args:
+            data: Rows with a column ``vertex``, as for :meth:`Relation.put`. Missing properties
+                are null.
+            merge: Whether missing properties of existing vertices stay as they are.
+
+        Raises:
+            InvalidInputError: A property that cannot be null is missing, a column is unknown, or a
+                value does not fit its column.
+            ConflictError: Other writers changed the same vertices.
+        """
+    def upsert_edges(self, data: _Rows, *, merge: bool = False) -> None:
+        """Insert or replace edges with their properties, atomically.
+
+        Args:
+            data: Rows with columns ``src`` and ``dst``, as for :meth:`Relation.put`. A missing
+                weight is 1, and other missing properties are null.
+            merge: Whether missing properties of existing edges stay as they are.
+
+        Raises:
+            InvalidInputError: A property that cannot be null is missing, a column is unknown, or a
+                value does not fit its column.
+            ConflictError: Other writers changed the same edges.
+        """
+    def node(self, v: _Vertex) -> dict[str, Any] | None:
+        """Return the properties of ``v``, or ``None`` if it has no row in :attr:`nodes`.
+
+        Args:
+            v: The vertex.
+        """
+    def edge_properties(self, u: _Vertex, v: _Vertex) -> dict[str, Any] | None:
+        """Return the properties of the edge from ``u`` to ``v``, or ``None`` if it does not exist.
+
+        Args:
+            u: Source.
+            v: Target.
+        """
+    def node_many(self, vs: _Column) -> tuple[npt.NDArray[np.bool_], Table]:
+        """Return whether each vertex has a row in :attr:`nodes`, and a table of these rows.
+
+        Args:
+            vs: The vertices. The table has their order.
+        """
+    def edge_properties_many(self, us: _Column, vs: _Column) -> tuple[npt.NDArray[np.bool_], Table]:
+        """Return whether each edge exists, and a table of those that do, with their properties.
+
+        Args:
+            us: Sources.
+            vs: Targets, one per source. The table has the order of the pairs.
 
         Raises:
             InvalidInputError: The columns differ in length.
@@ -1443,17 +1555,22 @@ class Graph:
     def upsert(self, u: _Vertex, v: _Vertex, w: float | None = None) -> None:
         """Insert the edge from ``u`` to ``v``, or set its weight.
 
+        The whole edge is replaced: other properties become null. :meth:`add_edge` keeps them.
+
         Args:
             u: Source.
             v: Target.
             w: Weight; ``None`` is 1.
 
         Raises:
-            InvalidInputError: There is a weight, but the graph has none.
+            InvalidInputError: There is a weight, but the graph has none; or edges have a property
+                that cannot be null.
             TypeError: The weight does not have the graph's type.
         """
     def upsert_many(self, us: _Column, vs: _Column, ws: _Column | None = None) -> None:
         """Insert the edges from ``us[i]`` to ``vs[i]``, or set their weights, atomically.
+
+        Whole edges are replaced, as by :meth:`upsert`.
 
         Args:
             us: Sources.
@@ -1462,8 +1579,8 @@ class Graph:
                 wins.
 
         Raises:
-            InvalidInputError: The columns differ in length, or there are weights, but the graph has
-                none.
+            InvalidInputError: The columns differ in length; there are weights, but the graph has
+                none; or edges have a property that cannot be null.
         """
     def remove(self, u: _Vertex, v: _Vertex) -> bool:
         """Remove the edge from ``u`` to ``v``; return whether it existed.
@@ -1486,7 +1603,7 @@ class Graph:
             InvalidInputError: The columns differ in length.
         """
     def remove_vertex(self, v: _Vertex) -> int:
-        """Remove all edges of ``v``; return their number.
+        """Remove ``v``, that is its edges and properties; return the number of edges.
 
         Args:
             v: The vertex.
@@ -1495,7 +1612,7 @@ class Graph:
             ConflictError: Other writers kept changing the same edges.
         """
     def clear(self) -> None:
-        """Remove all edges, atomically."""
+        """Remove all edges, and all properties of vertices, atomically."""
     def number_of_edges(self) -> int:
         """Return the number of edges."""
     def number_of_vertices(self) -> int:
@@ -1793,6 +1910,18 @@ class Relation:
     def rows(self) -> list[tuple[Any, ...]]:
         """Return all rows in key order, with values as in :meth:`Result.rows`."""
     def __iter__(self) -> Iterator[tuple[Any, ...]]: ...
+    def get_many(self, keys: _Rows) -> tuple[npt.NDArray[np.bool_], Table]:
+        """Look up rows by their keys.
+
+        Args:
+            keys: Rows of the key columns.
+
+        Returns:
+            Whether each key exists, and a table of the rows that do, in the order of the keys.
+
+        Raises:
+            InvalidInputError: A key column is missing, or a value does not fit it.
+        """
     def put(self, data: _Rows) -> None:
         """Insert rows, and overwrite those with the same keys.
 

@@ -31,6 +31,8 @@ def parameters_of_stub(function: ast.FunctionDef) -> list[tuple[str, str, bool]]
         (arg.arg, "keyword", default is not None)
         for arg, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     ]
+    if arguments.kwarg:
+        found.append((arguments.kwarg.arg, "any keyword", False))
     return found
 
 

@@ -17,7 +17,7 @@ fn store() -> Arc<dyn Store> {
 }
 
 fn graph(store: &Arc<dyn Store>, vertex: VertexType, weight: WeightType) -> Graph {
-    Graph::open(Arc::clone(store), GraphDef { name: "g".to_owned(), vertex, weight }).unwrap()
+    Graph::open(Arc::clone(store), GraphDef::new("g", vertex, weight)).unwrap()
 }
 
 fn with_run<R>(call: impl FnOnce(&Run<'_>) -> R) -> R {

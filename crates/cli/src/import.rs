@@ -52,8 +52,10 @@ fn import_all(
     let is_new = found.is_none();
     let given = (arguments.vertex.map(Into::into), arguments.weight.map(Into::into));
     let wanted = match (&found, given) {
-        (Some(graph), _) => GraphOptions { vertex: graph.def().vertex, weight: graph.def().weight },
-        (None, (Some(vertex), Some(weight))) => GraphOptions { vertex, weight },
+        (Some(graph), _) => GraphOptions::of(graph.def()),
+        (None, (Some(vertex), Some(weight))) => {
+            GraphOptions { vertex, weight, ..GraphOptions::default() }
+        }
         (None, _) => {
             let text = text_options(arguments);
             quipu::types_of_files(&mut files, &ImportOptions { text, ..ImportOptions::default() })?
@@ -62,6 +64,7 @@ fn import_all(
     let options = GraphOptions {
         vertex: given.0.unwrap_or(wanted.vertex),
         weight: given.1.unwrap_or(wanted.weight),
+        ..wanted
     };
     let graph = database.graph(&arguments.graph, options)?;
     let is_only = files.len() == 1;

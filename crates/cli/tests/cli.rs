@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // processes and files
 #![allow(clippy::unwrap_used)]
 
-use quipu::{Database, GraphOptions, Options, VertexColumn, VertexType, Weight, WeightType};
+use quipu::{Database, GraphOptions, Options, VertexColumn, Weight};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
@@ -263,7 +263,7 @@ fn an_export_replaces_a_file_only_when_told() {
 fn an_empty_graph_exports_its_header() {
     let place = Place::new();
     let database = place.open();
-    let options = GraphOptions { vertex: VertexType::U64, weight: WeightType::None };
+    let options = GraphOptions::default();
     database.graph("empty", options).unwrap();
     database.close().unwrap();
     assert_eq!(place.ok(&["export", "db", "empty", "-"]), "source,target\n");

@@ -65,6 +65,7 @@ impl Inherited {
                 Entry::Graph(..) => graphs.extend(db.require_graph(entry.name())),
                 Entry::Blobs(..) => blobs.extend(db.require_blobs(entry.name())),
                 Entry::Relation(..) => counters.extend(db.require_counters(entry.name())),
+                Entry::Nodes(..) => {}
             }
         }
         let tx = db.transaction(Isolation::Snapshot);

@@ -4,6 +4,7 @@ use crate::blobs::Blobs;
 use crate::counters::Counters;
 use crate::error::{OrRaise, check_process, invalid};
 use crate::graph::Graph;
+use crate::graph_properties::Declared;
 use crate::import::{self, Arguments, ImportReport};
 use crate::relation::Relation;
 use crate::result::{QueryResult, run_options};
@@ -151,13 +152,16 @@ impl Database {
         self.database.anywhere().folder().map(PathBuf::from)
     }
 
-    #[pyo3(signature = (name, *, weight=None, vertex=None))]
+    #[pyo3(signature = (name, *, weight=None, vertex=None, nodes=None, edges=None))]
+    #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
     fn graph(
         &self,
         py: Python<'_>,
         name: &str,
         weight: Option<&str>,
         vertex: Option<&str>,
+        nodes: Option<&Bound<'_, PyAny>>,
+        edges: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Graph> {
         let database = self.db()?;
         let weight = match weight {
@@ -169,13 +173,21 @@ impl Database {
             }
         };
         let vertex = key_type("vertex", vertex)?;
+        let Declared { nodes, edges, weight: declared } = Declared::of(database, nodes, edges)?;
+        if declared.is_some_and(|declared| weight.is_some_and(|weight| weight != declared)) {
+            return Err(invalid("weight and edges name different types of the weight"));
+        }
+        let weight = weight.or(declared);
         let graph = py.detach(|| {
             // Options that are not given are those of the existing graph.
             let found = database.existing_graph(name)?;
-            let there = found.as_ref().map(|graph| (graph.def().vertex, graph.def().weight));
+            let there = found.as_ref().map(|graph| GraphOptions::of(graph.def()));
+            let there = there.unwrap_or_default();
             let options = GraphOptions {
-                vertex: vertex.or(there.map(|types| types.0)).unwrap_or_default(),
-                weight: weight.or(there.map(|types| types.1)).unwrap_or_default(),
+                vertex: vertex.unwrap_or(there.vertex),
+                weight: weight.unwrap_or(there.weight),
+                edges: edges.unwrap_or(there.edges),
+                nodes: nodes.or(there.nodes),
             };
             database.graph(name, options)
         });

@@ -9,13 +9,16 @@ use crate::arrays::{self, EdgeArrays};
 use crate::edge_source;
 use crate::error::{OrRaise, check_process};
 use crate::gil;
+use crate::graph_properties::Of;
 use crate::import::{self, Arguments, ImportReport};
+use crate::relation::Relation;
 use crate::table::Table;
 use crate::vertices::{self, vertex};
 use env::Own;
 use numpy::PyArray1;
 use py_guard::{documented, guarded};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use quipu::{Edges, Weights};
 use std::cell::RefCell;
 
@@ -30,11 +33,32 @@ thread_local! {
 pub(crate) struct Graph {
     graph: Own<quipu::Graph>,
     pub(crate) database: quipu::Database,
+    /// The transaction that it is in.
+    transaction: Own<Option<quipu::Tx>>,
 }
 
 impl Graph {
     pub(crate) fn new(graph: quipu::Graph, database: quipu::Database) -> Self {
-        Self { graph: Own::new(graph), database }
+        Self { graph: Own::new(graph), database, transaction: Own::new(None) }
+    }
+
+    pub(crate) fn in_transaction(
+        graph: quipu::Graph,
+        database: quipu::Database,
+        transaction: quipu::Tx,
+    ) -> Self {
+        let transaction = Own::new(Some(transaction));
+        Self { transaction, ..Self::new(graph, database) }
+    }
+
+    /// The relations of its edges and vertices.
+    pub(crate) fn relations(&self) -> PyResult<quipu::GraphRelations> {
+        let name = self.graph()?.name();
+        match check_process(&self.transaction)? {
+            Some(transaction) => transaction.graph_relations(name),
+            None => self.database.graph_relations(name),
+        }
+        .or_raise()
     }
 
     pub(crate) fn graph(&self) -> PyResult<&quipu::Graph> {
@@ -204,6 +228,83 @@ impl Graph {
         let mut present = Vec::new();
         py.detach(|| graph.has_edge_many(us, vs, &mut present)).or_raise()?;
         Ok(arrays::flags(py, &present))
+    }
+
+    // --- properties ----------------------------------------------------------------------------
+
+    #[getter]
+    fn nodes(&self, py: Python<'_>) -> PyResult<Relation> {
+        self.relation_of(py, Of::Nodes)
+    }
+
+    #[getter]
+    fn edges_table(&self, py: Python<'_>) -> PyResult<Relation> {
+        self.relation_of(py, Of::Edges)
+    }
+
+    #[pyo3(signature = (v, /, **properties))]
+    fn add_node(
+        &self,
+        py: Python<'_>,
+        v: &Bound<'_, PyAny>,
+        properties: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        self.merge_row(py, Of::Nodes, &[("vertex", v)], properties)
+    }
+
+    #[pyo3(signature = (u, v, /, **properties))]
+    fn add_edge(
+        &self,
+        py: Python<'_>,
+        u: &Bound<'_, PyAny>,
+        v: &Bound<'_, PyAny>,
+        properties: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        self.merge_row(py, Of::Edges, &[("src", u), ("dst", v)], properties)
+    }
+
+    #[pyo3(signature = (data, *, merge=false))]
+    fn upsert_nodes(&self, data: &Bound<'_, PyAny>, merge: bool) -> PyResult<()> {
+        self.put_rows(Of::Nodes, data, merge)
+    }
+
+    #[pyo3(signature = (data, *, merge=false))]
+    fn upsert_edges(&self, data: &Bound<'_, PyAny>, merge: bool) -> PyResult<()> {
+        self.put_rows(Of::Edges, data, merge)
+    }
+
+    fn node<'py>(
+        &self,
+        py: Python<'py>,
+        v: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.properties_of(py, Of::Nodes, &[("vertex", v)])
+    }
+
+    fn edge_properties<'py>(
+        &self,
+        py: Python<'py>,
+        u: &Bound<'py, PyAny>,
+        v: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.properties_of(py, Of::Edges, &[("src", u), ("dst", v)])
+    }
+
+    fn node_many<'py>(
+        &self,
+        py: Python<'py>,
+        vs: &Bound<'py, PyAny>,
+    ) -> PyResult<(Bound<'py, PyArray1<bool>>, Table)> {
+        self.rows_of_keys(py, Of::Nodes, vec![("vertex", vs)])
+    }
+
+    fn edge_properties_many<'py>(
+        &self,
+        py: Python<'py>,
+        us: &Bound<'py, PyAny>,
+        vs: &Bound<'py, PyAny>,
+    ) -> PyResult<(Bound<'py, PyArray1<bool>>, Table)> {
+        self.rows_of_keys(py, Of::Edges, vec![("src", us), ("dst", vs)])
     }
 
     // --- edges of a vertex ---------------------------------------------------------------------

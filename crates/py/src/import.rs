@@ -397,10 +397,12 @@ pub(crate) fn into_graph(
     let is_new = found.is_none();
     let wanted = match &found {
         Some(graph) => {
-            let def = graph.def();
+            let of = GraphOptions::of(graph.def());
+            let (vertex, weight) = types;
             GraphOptions {
-                vertex: types.0.unwrap_or(def.vertex),
-                weight: types.1.unwrap_or(def.weight),
+                vertex: vertex.unwrap_or(of.vertex),
+                weight: weight.unwrap_or(of.weight),
+                ..of
             }
         }
         None if types.0.is_some() && types.1.is_some() => GraphOptions::default(),
@@ -409,6 +411,7 @@ pub(crate) fn into_graph(
     let wanted = GraphOptions {
         vertex: types.0.unwrap_or(wanted.vertex),
         weight: types.1.unwrap_or(wanted.weight),
+        ..wanted
     };
     let graph = py.detach(|| database.graph(name, wanted)).or_raise()?;
     let graph = Graph::new(graph, database.clone());

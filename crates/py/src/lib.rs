@@ -30,6 +30,7 @@ mod exits;
 mod frames;
 mod gil;
 mod graph;
+mod graph_properties;
 mod import;
 mod key_iterator;
 mod keys;

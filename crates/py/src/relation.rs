@@ -9,6 +9,7 @@ use crate::values::object;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};
 use env::Own;
+use numpy::PyArray1;
 use py_guard::{documented, guarded};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -34,7 +35,7 @@ impl Relation {
         Self { relation: Own::new(relation) }
     }
 
-    fn relation(&self) -> PyResult<&quipu::Relation> {
+    pub(crate) fn relation(&self) -> PyResult<&quipu::Relation> {
         check_process(&self.relation)
     }
 }
@@ -193,7 +194,7 @@ fn field_of(column: &ColumnOf, of: DataType) -> Field {
 }
 
 /// Rows as a record batch.
-fn record_batch(columns: &[ColumnOf], rows: Frame) -> quipu::Result<RecordBatch> {
+pub(crate) fn record_batch(columns: &[ColumnOf], rows: Frame) -> quipu::Result<RecordBatch> {
     let (mut fields, mut arrays) = (Vec::new(), Vec::new());
     let count = rows.len();
     let failed = |error| quipu::Error::caused(ErrorKind::InvalidInput, error);
@@ -288,6 +289,13 @@ impl Relation {
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.rows(py)?.call_method0("__iter__")
+    }
+
+    fn get_many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+    ) -> PyResult<(Bound<'py, PyArray1<bool>>, Table)> {
+        crate::graph_properties::rows_of_keys(self.relation()?, keys)
     }
 
     fn put(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {

@@ -4,6 +4,7 @@ use crate::by_name;
 use crate::capsule::{NextBatch, schema_capsule, stream_capsule};
 use crate::error::{OrRaise, check_process, invalid};
 use crate::libraries;
+use crate::values::object;
 use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt64Type};
@@ -11,13 +12,13 @@ use arrow_array::{
     Array, ArrayRef, Float64Array, Int64Array, LargeBinaryArray, RecordBatch, StringArray,
     UInt64Array,
 };
-use arrow_schema::{DataType, Schema};
+use arrow_schema::{DataType, Field, Schema};
 use env::Own;
 use numpy::PyArray1;
 use py_guard::{documented, guarded};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyTuple};
-use quipu::{Edges, VertexColumn, Weights};
+use quipu::{Edges, Series, VertexColumn, Weights};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -55,7 +56,7 @@ impl Table {
     fn values<'py>(&self, py: Python<'py>, column: usize) -> PyResult<Bound<'py, PyList>> {
         let mut objects = Vec::with_capacity(self.rows);
         for batch in &self.batches {
-            let values = Values::of(batch.column(column));
+            let values = Values::of(batch.column(column), self.schema.field(column))?;
             for row in 0..batch.num_rows() {
                 objects.push(values.object(py, row)?);
             }
@@ -70,8 +71,10 @@ impl Table {
 
     /// One column: numbers as an array of their type, others as an array of objects.
     fn array<'py>(&self, py: Python<'py>, column: usize) -> PyResult<Bound<'py, PyAny>> {
+        let has_nulls = self.batches.iter().any(|batch| batch.column(column).null_count() > 0);
         // A column has the type of the schema in each batch.
         Ok(match self.schema.field(column).data_type() {
+            _ if has_nulls => by_name::objects(&self.values(py, column)?)?,
             DataType::UInt64 => {
                 PyArray1::from_vec(py, self.numbers::<UInt64Type>(column)).into_any()
             }
@@ -241,24 +244,29 @@ pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// A column of one of the types that these tables have, downcast once for many rows.
+/// A column, downcast once for many rows.
 enum Values<'b> {
     U64(&'b [u64]),
     I64(&'b [i64]),
     F64(&'b [f64]),
     Binary(&'b LargeBinaryArray),
     Text(&'b StringArray),
+    /// Of another type, or with nulls.
+    Other(Series),
 }
 
 impl<'b> Values<'b> {
-    fn of(column: &'b ArrayRef) -> Self {
-        match column.data_type() {
+    fn of(column: &'b ArrayRef, field: &Field) -> PyResult<Self> {
+        let is_plain = column.null_count() == 0 && !quipu::is_json_field(field);
+        Ok(match column.data_type() {
+            DataType::LargeBinary => Self::Binary(column.as_binary()),
+            _ if !is_plain => Self::Other(quipu::series_of_arrow(column, field).or_raise()?),
             DataType::UInt64 => Self::U64(column.as_primitive::<UInt64Type>().values()),
             DataType::Int64 => Self::I64(column.as_primitive::<Int64Type>().values()),
             DataType::Float64 => Self::F64(column.as_primitive::<Float64Type>().values()),
-            DataType::LargeBinary => Self::Binary(column.as_binary()),
-            _ => Self::Text(column.as_string()),
-        }
+            DataType::Utf8 => Self::Text(column.as_string()),
+            _ => Self::Other(quipu::series_of_arrow(column, field).or_raise()?),
+        })
     }
 
     fn object<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyAny>> {
@@ -269,6 +277,7 @@ impl<'b> Values<'b> {
             Self::Binary(values) if values.is_null(row) => py.None().into_bound(py),
             Self::Binary(values) => PyBytes::new(py, values.value(row)).into_any(),
             Self::Text(texts) => texts.value(row).into_pyobject(py)?.into_any(),
+            Self::Other(series) => object(py, &series.value(row))?,
         })
     }
 }
@@ -280,7 +289,10 @@ fn push_tuples<'py>(
     rows: Range<usize>,
     out: &mut impl Extend<Bound<'py, PyTuple>>,
 ) -> PyResult<()> {
-    let columns: Vec<Values<'_>> = batch.columns().iter().map(Values::of).collect();
+    let schema = batch.schema();
+    let columns = batch.columns().iter().zip(schema.fields());
+    let columns = columns.map(|(column, field)| Values::of(column, field));
+    let columns: Vec<Values<'_>> = columns.collect::<PyResult<_>>()?;
     let mut row_values = Vec::with_capacity(columns.len());
     for row in rows {
         for column in &columns {

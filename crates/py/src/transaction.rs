@@ -43,7 +43,7 @@ impl Transaction {
     fn graph(&self, name: &str) -> PyResult<Graph> {
         let transaction = self.tx()?;
         let graph = transaction.graph(name).or_raise()?;
-        Ok(Graph::new(graph, self.database.clone()))
+        Ok(Graph::in_transaction(graph, self.database.clone(), transaction.clone()))
     }
 
     fn blobs(&self, name: &str) -> PyResult<Blobs> {

@@ -9,9 +9,7 @@
 // An example runs commands and reads the clock by itself.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
-use quipu::{
-    BackupOptions, Database, GraphOptions, Options, RestoreOptions, VertexType, WeightType, restore,
-};
+use quipu::{BackupOptions, Database, GraphOptions, Options, RestoreOptions, VertexType, restore};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -56,7 +54,7 @@ fn main() -> Anything<()> {
     clear(folder)?;
     let at = folder.join("db");
     let db = Database::open(&at, Options::default())?;
-    let options = GraphOptions { vertex: VertexType::U64, weight: WeightType::None };
+    let options = GraphOptions { vertex: VertexType::U64, ..GraphOptions::default() };
     let graph = db.graph("g", options)?;
     graph.import_csv(db.env(), csv, &db.import_options(), &|_| true)?;
     let check = db.check(&|_, _| true)?;

@@ -78,7 +78,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "str" => (VertexType::Str, WeightType::None),
         _ => (VertexType::U64, WeightType::None),
     };
-    let graph = db.graph("g", GraphOptions { vertex, weight })?;
+    let graph = db.graph("g", GraphOptions { vertex, weight, ..GraphOptions::default() })?;
     let options = ImportOptions { memory_limit_bytes: memory_mib << 20, ..db.import_options() };
     let (began, cpu_before) = (Instant::now(), processor_seconds());
     let phases = Mutex::new(Vec::new());

@@ -218,10 +218,9 @@ impl Database {
     /// Opens the graph with this name, and creates it if it does not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] if it exists with other types, or the name is invalid.
+    /// [`ErrorKind::InvalidInput`] if it exists with other types or properties, or the name or a
+    /// property is invalid.
     pub fn graph(&self, name: &str, options: GraphOptions) -> Result<Graph> {
-        let def =
-            GraphDef { name: name.to_owned(), vertex: options.vertex, weight: options.weight };
         if self.parts()?.store.is_read_only() {
             let found = self.existing_graph(name)?;
             return match found {
@@ -230,7 +229,7 @@ impl Database {
             };
         }
         self.refuse_told(name, || Ok(self.existing_graph(name)?.is_some()))?;
-        Graph::open(self.open_store()?, def)
+        Graph::open(self.open_store()?, options.into_def(name))
     }
 
     /// Fails if the database is closed. All calls fail then, except [`Database::close`] and those
@@ -547,7 +546,7 @@ impl Database {
                 }
                 Entry::Relation(schema, _) if schema.name.contains(':') => &mut indexes,
                 Entry::Relation(..) => &mut relations,
-                Entry::Graph(..) => continue,
+                Entry::Graph(..) | Entry::Nodes(..) => continue,
             };
             into.push(self.relation_stats(&entry, &store)?);
         }
@@ -666,9 +665,9 @@ pub struct GraphStats {
     pub def: GraphDef,
     /// Number of edges.
     pub edges: u64,
-    /// Number of vertices that have an edge.
+    /// Number of vertices that have an edge or properties.
     pub vertices: u64,
-    /// Bytes of its tables, in both directions and the dictionary.
+    /// Bytes of its tables: both directions, the dictionary, and the properties of vertices.
     pub disk_bytes: u64,
     /// Bytes of its memtables.
     pub memory_bytes: u64,

@@ -210,7 +210,7 @@ fn graph_options((vertex, weight): (ingest::VertexType, ingest::WeightType)) -> 
         ingest::WeightType::Float => WeightType::Float,
         ingest::WeightType::Int => WeightType::Int,
     };
-    GraphOptions { vertex, weight }
+    GraphOptions { vertex, weight, ..GraphOptions::default() }
 }
 
 /// Imports files as one: their edges become visible in one step. Of a pair that occurs in several,

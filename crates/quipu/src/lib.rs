@@ -33,6 +33,7 @@ mod check;
 mod database;
 mod export;
 mod export_import;
+mod graph_relations;
 mod import_file;
 mod options;
 mod projection;
@@ -64,12 +65,15 @@ pub use check::{Check, Problem, check};
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
 pub use export::{ExportFormat, export_file, in_the_database, is_replaced, write_output};
 pub use function::{Accumulate, Cause, Failure};
+pub use graph_relations::GraphRelations;
 pub use import_file::{ImportFile, import_files, types_of_batch, types_of_files};
 pub use ingest;
 pub use model::{
     Frame, FrameError, Json, Series, Type, Validity, Value, Values, Vector, VectorKind,
 };
-pub use options::{BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options};
+pub use options::{
+    BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options, Properties,
+};
 pub use repair::{RepairReport, RepairedKeyspace, RepairedRange, repair, repair_in};
 pub use script::{Debug, Parameters, RunOptions, ScriptError};
 pub use series_arrow::series_of_arrow;

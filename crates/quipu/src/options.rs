@@ -1,11 +1,13 @@
 //! Options of databases, graphs, blobs, counters and combined values.
 
 use crate::slow_query::SlowQueries;
+use model::Type;
+use relation::ValueColumn;
 use session::Files;
 use std::path::PathBuf;
 use store::Durability;
 use views::counters::{Combine, NumberType};
-use views::graph::{VertexType, WeightType};
+use views::graph::{GraphDef, VertexType, WeightType};
 use views::keys::KeyType;
 use views::write_buffer::Buffering;
 
@@ -155,12 +157,53 @@ pub struct CombinedOptions {
 }
 
 /// Options to create a graph with. An existing graph must have them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GraphOptions {
     /// Type of the vertices. Default: `u64`.
     pub vertex: VertexType,
     /// Type of the weights. Default: none.
     pub weight: WeightType,
+    /// Properties of edges besides the weight: columns of the graph's relation. Default: none.
+    pub edges: Properties,
+    /// Properties of vertices: columns of the relation `NAME:nodes`, keyed by vertex. With an empty
+    /// list, vertices without edges can still be stored. Default: no such relation.
+    pub nodes: Option<Properties>,
+}
+
+/// Names and types of properties. One with a [`Type::Nullable`] may be null.
+pub type Properties = Vec<(String, Type)>;
+
+impl GraphOptions {
+    /// The options that an existing graph was created with.
+    #[must_use]
+    pub fn of(def: &GraphDef) -> Self {
+        let property = |column: &ValueColumn| {
+            let of = column.column_type.clone();
+            let of = if column.nullable { Type::Nullable(Box::new(of)) } else { of };
+            (column.name.clone(), of)
+        };
+        let properties = |columns: &Vec<ValueColumn>| columns.iter().map(property).collect();
+        Self {
+            vertex: def.vertex,
+            weight: def.weight,
+            edges: properties(&def.edges),
+            nodes: def.nodes.as_ref().map(properties),
+        }
+    }
+
+    /// The definition of a graph with these options.
+    pub(crate) fn into_def(self, name: &str) -> GraphDef {
+        let column = |(name, of)| match of {
+            Type::Nullable(of) => ValueColumn { nullable: true, ..ValueColumn::new(name, *of) },
+            of => ValueColumn::new(name, of),
+        };
+        let columns = |properties: Properties| properties.into_iter().map(column).collect();
+        GraphDef {
+            edges: columns(self.edges),
+            nodes: self.nodes.map(columns),
+            ..GraphDef::new(name, self.vertex, self.weight)
+        }
+    }
 }
 
 #[cfg(test)]

@@ -189,6 +189,38 @@ impl Relation {
         }
     }
 
+    /// Reads the rows with these keys: `keys` has the key columns. Returns whether each key exists,
+    /// and the rows of those that do, in the order of the keys.
+    ///
+    /// ```
+    /// use quipu::{Database, Frame, Options, Value};
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// let age = db.create_relation("age", "{name: String => years: Int}")?;
+    /// let row = |name: &str, years| vec![Value::Str(name.into()), Value::Int(years)];
+    /// let names = || vec!["name".into(), "years".into()];
+    /// age.put(&Frame::of_rows(names(), vec![row("Ana", 31), row("Luis", 8)]).unwrap())?;
+    ///
+    /// let key = |name: &str| vec![Value::Str(name.into())];
+    /// let keys = vec![key("Luis"), key("Eva")];
+    /// let keys = Frame::of_rows(vec!["name".into()], keys).unwrap();
+    /// let (present, rows) = age.get_many(&keys)?;
+    /// assert_eq!(present, [true, false]);
+    /// assert_eq!(rows.row(0), row("Luis", 8));
+    /// # Ok::<(), quipu::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Relation::len`]; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput): a key
+    /// column is missing, or a value does not fit it.
+    pub fn get_many(&self, keys: &Frame) -> Result<(Vec<bool>, Frame)> {
+        let (reader, names) = (self.reader()?, self.names()?);
+        reader.with(|read| {
+            let rows = self.database.engine()?.rows_of_keys(read, &names, &self.name, keys);
+            rows.map_err(|error| to_store_error(error, None))
+        })
+    }
+
     /// Puts rows; rows with the same keys are replaced.
     ///
     /// # Errors

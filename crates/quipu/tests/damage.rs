@@ -61,7 +61,8 @@ impl Sample {
         let db = Database::open(&open, options()).unwrap();
         let weight = WeightType::Int;
         let numbers = db.graph("numbers", GraphOptions { weight, ..Default::default() }).unwrap();
-        let texts = db.graph("texts", GraphOptions { weight, vertex: VertexType::Str }).unwrap();
+        let options = GraphOptions { weight, vertex: VertexType::Str, ..GraphOptions::default() };
+        let texts = db.graph("texts", options).unwrap();
         // Two generations in tables, the second above the first, and one in the log.
         for (generation, edges) in [(1_u64, 12_000_u64), (2, 6_000), (3, 300)] {
             let step = |i: u64| (i * 7919 * generation) % 16_381;

@@ -50,7 +50,7 @@ const QUESTIONS: &[&str] = &[
 ];
 
 fn options() -> GraphOptions {
-    GraphOptions { vertex: VertexType::Str, weight: WeightType::Float }
+    GraphOptions { vertex: VertexType::Str, weight: WeightType::Float, ..GraphOptions::default() }
 }
 
 /// Edges among 25 vertices, with some self-loops, from a pseudorandom sequence.

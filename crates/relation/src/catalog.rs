@@ -25,6 +25,9 @@ pub enum Entry {
     Relation(Schema, KeyspaceId),
     /// A graph and the keyspace of its edges by source.
     Graph(GraphDef, KeyspaceId),
+    /// The vertices of a graph with properties: the relation `NAME:nodes`, its graph, and its
+    /// keyspace.
+    Nodes(Schema, GraphDef, KeyspaceId),
     /// A set of blobs and the keyspace of its rows.
     Blobs(BlobsDef, KeyspaceId),
 }
@@ -34,27 +37,30 @@ impl Entry {
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
-            Self::Relation(schema, _) => &schema.name,
+            Self::Relation(schema, _) | Self::Nodes(schema, ..) => &schema.name,
             Self::Graph(def, _) => &def.name,
             Self::Blobs(def, _) => &def.name,
         }
     }
 
-    /// Its columns; for a graph those of `{src, dst => weight}`.
+    /// Its columns; for a graph those of `{src, dst => weight, …}`.
     #[must_use]
     pub fn schema(&self) -> Schema {
         match self {
-            Self::Relation(schema, _) => schema.clone(),
+            Self::Relation(schema, _) | Self::Nodes(schema, ..) => schema.clone(),
             Self::Graph(def, _) => def.schema(),
             Self::Blobs(def, _) => def.part_schema(BlobsPart::Rows),
         }
     }
 
-    /// The graph, if its vertices are strings. Its rows hold their ids.
+    /// The graph whose edges or vertices it has, if the vertices are strings. Its rows hold their
+    /// ids.
     #[must_use]
     pub fn string_graph(&self) -> Option<&GraphDef> {
         match self {
-            Self::Graph(def, _) if def.vertex == VertexType::Str => Some(def),
+            Self::Graph(def, _) | Self::Nodes(_, def, _) if def.vertex == VertexType::Str => {
+                Some(def)
+            }
             _ => None,
         }
     }
@@ -80,7 +86,10 @@ impl Entry {
     #[must_use]
     pub fn keyspace(&self) -> KeyspaceId {
         match self {
-            Self::Relation(_, id) | Self::Graph(_, id) | Self::Blobs(_, id) => *id,
+            Self::Relation(_, id)
+            | Self::Graph(_, id)
+            | Self::Nodes(_, _, id)
+            | Self::Blobs(_, id) => *id,
         }
     }
 }
@@ -116,6 +125,10 @@ impl Catalog {
                 Definition::Relation(schema) => entries.push(Entry::Relation(schema, info.id)),
                 Definition::Graph(def, GraphPart::Forward) => {
                     entries.push(Entry::Graph(def, info.id));
+                }
+                Definition::Graph(def, GraphPart::Nodes) => {
+                    let schema = def.part_schema(GraphPart::Nodes);
+                    entries.push(Entry::Nodes(schema, def, info.id));
                 }
                 Definition::Blobs(def, BlobsPart::Rows) => {
                     entries.push(Entry::Blobs(def, info.id));
@@ -159,6 +172,9 @@ impl Catalog {
         Ok(Some(match Definition::decode(&info)? {
             Definition::Relation(schema) => Entry::Relation(schema, info.id),
             Definition::Graph(def, GraphPart::Forward) => Entry::Graph(def, info.id),
+            Definition::Graph(def, GraphPart::Nodes) => {
+                Entry::Nodes(def.part_schema(GraphPart::Nodes), def, info.id)
+            }
             Definition::Graph(def, part) => Entry::Relation(def.part_schema(part), info.id),
             Definition::Blobs(def, BlobsPart::Rows) => Entry::Blobs(def, info.id),
             Definition::Blobs(def, part) => Entry::Relation(def.part_schema(part), info.id),
@@ -414,7 +430,7 @@ impl Catalog {
                 }
                 vec![schema.name]
             }
-            Some(Entry::Graph(def, _)) => {
+            Some(Entry::Graph(def, _) | Entry::Nodes(_, def, _)) => {
                 def.parts().iter().map(|&part| def.keyspace_name(part)).collect()
             }
             Some(Entry::Blobs(def, _)) => {
@@ -677,7 +693,10 @@ mod tests {
         };
         let parts = search.method.parts().iter();
         let parts = parts.map(|&part| Definition::Search(search.clone(), part));
-        for whole in relations.into_iter().chain(blobs).chain(parts) {
+        let def = with_properties(VertexType::Str);
+        let of_graph = def.parts().iter().map(|&part| Definition::Graph(def.clone(), part));
+        let all = relations.into_iter().chain(blobs).chain(parts).chain(of_graph);
+        for whole in all {
             let (name, shape) = match &whole {
                 Definition::Relation(schema) => ("r".to_owned(), schema.shape()),
                 Definition::Graph(def, part) => (def.keyspace_name(*part), def.shape(*part)),
@@ -707,6 +726,80 @@ mod tests {
                 }
             }
         }
+    }
+
+    fn with_properties(vertex: VertexType) -> GraphDef {
+        let nullable =
+            |name: &str, of| ValueColumn { nullable: true, ..ValueColumn::new(name, of) };
+        GraphDef {
+            edges: vec![nullable("since", Type::Int), nullable("more", Type::Json)],
+            nodes: Some(vec![ValueColumn::new("kind", Type::String)]),
+            ..GraphDef::new("g", vertex, WeightType::Float)
+        }
+    }
+
+    #[test]
+    fn a_graph_without_properties_keeps_its_bytes_and_others_are_refused_by_their_version() {
+        let plain = GraphDef::new("g", VertexType::Str, WeightType::Float);
+        let bytes = |def: &GraphDef, part| Definition::Graph(def.clone(), part).encode();
+        for (number, &part) in [1, 2, 3, 4].iter().zip(plain.parts()) {
+            assert_eq!(bytes(&plain, part), [1, *number, 2, 1]);
+        }
+        let columns = b"\x02\x05since\x02\x01\x00\x04more\x08\x01\x00\x01\x04kind\x05\x00\x00";
+        let def = with_properties(VertexType::Str);
+        for (number, &part) in [1, 2, 3, 4, 9].iter().zip(def.parts()) {
+            let want = [&[4, *number, 2, 1, 1], &columns[..]].concat();
+            assert_eq!(bytes(&def, part), want);
+        }
+    }
+
+    #[test]
+    fn the_vertices_of_a_graph_are_an_entry_and_go_with_it() {
+        let catalog = catalog();
+        let def = with_properties(VertexType::U64);
+        let new = def.parts().iter().map(|&part| NewKeyspace {
+            name: def.keyspace_name(part),
+            shape: def.shape(part),
+            definition: Definition::Graph(def.clone(), part).encode(),
+        });
+        catalog.store.create_keyspaces(&new.collect::<Vec<_>>()).unwrap();
+        let names: Vec<_> =
+            catalog.list().unwrap().iter().map(|entry| entry.name().to_owned()).collect();
+        assert_eq!(names, ["g", "g:nodes"]);
+        let nodes = catalog.find("g:nodes").unwrap().unwrap();
+        assert_eq!(nodes.schema(), def.part_schema(GraphPart::Nodes));
+        rename(&catalog, &[("g", "h")]).unwrap();
+        assert!(catalog.find("g:nodes").unwrap().is_none());
+        assert_eq!(catalog.find("h:nodes").unwrap().unwrap().keyspace(), nodes.keyspace());
+        assert!(catalog.drop_entry("h:nodes").is_err());
+        assert!(catalog.drop_entry("h").unwrap());
+        assert_eq!(catalog.list().unwrap(), []);
+    }
+
+    #[test]
+    fn properties_that_cannot_be_stored_are_refused() {
+        let check = |edges: &[&str], nodes: &[&str], want: &str| {
+            let columns = |names: &[&str]| -> Vec<_> {
+                names.iter().map(|name| ValueColumn::new(*name, Type::Int)).collect()
+            };
+            let (edges, nodes) = (columns(edges), Some(columns(nodes)));
+            let def = GraphDef { edges, nodes, ..with_properties(VertexType::U64) };
+            let error = def.check().unwrap_err().to_string();
+            assert_eq!(error.lines().next(), Some(want));
+        };
+        for name in ["src", "dst", "weight", "key"] {
+            let want = format!("graph \"g\": a property of an edge cannot be named {name:?}");
+            check(&[name], &[], &want);
+        }
+        let want = "graph \"g\": a property of a vertex cannot be named \"vertex\"";
+        check(&[], &["kind", "vertex"], want);
+        for name in ["", "_a", "a b", "1", "a-b"] {
+            let want = format!("graph \"g\": {name:?} cannot be the name of a property");
+            check(&[name], &[], &want);
+            check(&[], &[name], &want);
+        }
+        check(&["a", "b", "a"], &[], "relation \"g\" has two columns named \"a\"");
+        check(&[], &["a", "a"], "relation \"g:nodes\" has two columns named \"a\"");
     }
 
     #[test]

@@ -4,11 +4,15 @@
 //! ```text
 //! definition := version:u8  kind:u8  body
 //! version    := 1 | 2 (a relation with dates, timestamps or durations) | 3 (a search index)
+//!             | 4 (a graph with properties)
 //! kind 0     := a relation; body = n:varint key*  n:varint value*
 //! key        := name:bytes type        (bytes: a length as a varint, then that many bytes)
 //! value      := name:bytes type nullable:u8  merge:u8 (0 none 1 add int 2 add float 3 min 4 max)
 //! type       := tag:u8 body            (see `put_type`)
 //! kind 1..=4 := a graph's part: forward, reverse, ids, names; body = vertex:u8 weight:u8
+//! kind 9     := the part nodes of a graph of version 4
+//! version 4  := kinds 1..=4 and 9; body = vertex:u8 weight:u8 options:u8  n:varint value*
+//!               (properties of edges)  n:varint value* (those of vertices, if options has bit 0)
 //! kind 7     := a relation with defaults; body = that of kind 0, then default:bytes for each
 //!               column, keys first: an expression of the query language, empty for none
 //! kind 5, 6  := a part of blobs: rows, large; body = vertex:u8 (the keys' type)
@@ -40,6 +44,13 @@ const VERSION_SEARCH: u8 = 3;
 
 /// Kind of a part of a search index.
 const SEARCH: u8 = 8;
+
+/// Format version of graphs with properties: programs that do not know these refuse it by its
+/// number. Graphs without properties keep the encoding of [`VERSION`].
+const VERSION_PROPERTIES: u8 = 4;
+
+/// Bit of a graph's options: it has a relation of vertices.
+const HAS_NODES: u8 = 1;
 
 /// Kind of a relation whose columns have defaults.
 const WITH_DEFAULTS: u8 = 7;
@@ -114,13 +125,24 @@ impl Definition {
                     GraphPart::Reverse => 2,
                     GraphPart::Ids => 3,
                     GraphPart::Names => 4,
+                    GraphPart::Nodes => 9,
                 };
                 let weight = match def.weight {
                     WeightType::None => 0,
                     WeightType::Float => 1,
                     WeightType::Int => 2,
                 };
-                vec![VERSION, kind, vertex_number(def.vertex), weight]
+                let vertex = vertex_number(def.vertex);
+                if !def.has_properties() {
+                    return vec![VERSION, kind, vertex, weight];
+                }
+                let options = if def.nodes.is_some() { HAS_NODES } else { 0 };
+                let mut out = vec![VERSION_PROPERTIES, kind, vertex, weight, options];
+                put_values(&def.edges, &mut out);
+                if let Some(nodes) = &def.nodes {
+                    put_values(nodes, &mut out);
+                }
+                out
             }
             Self::Blobs(def, part) => {
                 let kind = match part {
@@ -146,8 +168,8 @@ impl Definition {
             )
         };
         let (&version, rest) = info.definition.split_first().ok_or_else(|| wrong("is empty"))?;
-        if !(VERSION..=VERSION_SEARCH).contains(&version) {
-            let what = format!("has version {version}, this program reads {VERSION_SEARCH}");
+        if !(VERSION..=VERSION_PROPERTIES).contains(&version) {
+            let what = format!("has version {version}, this program reads {VERSION_PROPERTIES}");
             return Err(wrong(&what));
         }
         if let Some((&kind @ (0 | WITH_DEFAULTS), body)) = rest.split_first() {
@@ -182,14 +204,17 @@ impl Definition {
             }
             return Ok(Self::Blobs(def, part));
         }
-        let &[kind, vertex, weight] = rest else {
-            return Err(wrong("has the wrong length"));
+        let (&[kind, vertex, weight], properties) = match rest.split_first_chunk() {
+            Some((first, properties)) if version == VERSION_PROPERTIES => (first, properties),
+            Some((first, [])) => (first, &[][..]),
+            _ => return Err(wrong("has the wrong length")),
         };
         let part = match kind {
             1 => GraphPart::Forward,
             2 => GraphPart::Reverse,
             3 => GraphPart::Ids,
             4 => GraphPart::Names,
+            9 if version == VERSION_PROPERTIES => GraphPart::Nodes,
             _ => return Err(wrong(&format!("is of unknown kind {kind}"))),
         };
         let vertex = vertex_type(vertex)?;
@@ -201,12 +226,30 @@ impl Definition {
         };
         let name =
             info.name.strip_suffix(part.suffix()).ok_or_else(|| wrong("does not fit its name"))?;
-        let def = GraphDef::new(name, vertex, weight);
-        if def.shape(part) != info.shape {
+        let mut def = GraphDef::new(name, vertex, weight);
+        if version == VERSION_PROPERTIES {
+            take_properties(properties, &mut def).ok_or_else(|| wrong("cannot be read"))?;
+            def.check().map_err(|_| wrong("describes no graph"))?;
+        }
+        if !def.parts().contains(&part) || def.shape(part) != info.shape {
             return Err(wrong("does not fit its shape"));
         }
         Ok(Self::Graph(def, part))
     }
+}
+
+/// Decodes the properties of a graph.
+fn take_properties(mut bytes: &[u8], def: &mut GraphDef) -> Option<()> {
+    let bytes = &mut bytes;
+    let options = take_byte(bytes)?;
+    def.edges = take_values(bytes)?;
+    def.nodes = match options {
+        0 => None,
+        HAS_NODES => Some(take_values(bytes)?),
+        _ => return None,
+    };
+    // Without properties it would have another encoding too.
+    (bytes.is_empty() && def.has_properties()).then_some(())
 }
 
 fn vertex_number(of: VertexType) -> u8 {
@@ -310,8 +353,12 @@ fn take_keys(bytes: &mut &[u8]) -> Option<Vec<KeyColumn>> {
 
 fn put_schema(schema: &Schema, out: &mut Vec<u8>) {
     put_keys(&schema.keys, out);
-    varint::put(out, schema.values.len() as u64);
-    for column in &schema.values {
+    put_values(&schema.values, out);
+}
+
+fn put_values(values: &[ValueColumn], out: &mut Vec<u8>) {
+    varint::put(out, values.len() as u64);
+    for column in values {
         varint::put_bytes(out, column.name.as_bytes());
         put_type(&column.column_type, out);
         out.push(u8::from(column.nullable));
@@ -328,6 +375,18 @@ fn put_schema(schema: &Schema, out: &mut Vec<u8>) {
 fn take_schema(name: &str, mut bytes: &[u8], has_defaults: bool) -> Option<Schema> {
     let bytes = &mut bytes;
     let mut keys = take_keys(bytes)?;
+    let mut values = take_values(bytes)?;
+    if has_defaults {
+        let defaults = keys.iter_mut().map(|column| &mut column.default);
+        for default in defaults.chain(values.iter_mut().map(|column| &mut column.default)) {
+            let text = take_text(bytes)?;
+            *default = (!text.is_empty()).then_some(text);
+        }
+    }
+    bytes.is_empty().then(|| Schema { name: name.to_owned(), keys, values })
+}
+
+fn take_values(bytes: &mut &[u8]) -> Option<Vec<ValueColumn>> {
     let mut values = Vec::new();
     for _ in 0..varint::take(bytes)? {
         values.push(ValueColumn {
@@ -349,14 +408,7 @@ fn take_schema(name: &str, mut bytes: &[u8], has_defaults: bool) -> Option<Schem
             default: None,
         });
     }
-    if has_defaults {
-        let defaults = keys.iter_mut().map(|column| &mut column.default);
-        for default in defaults.chain(values.iter_mut().map(|column| &mut column.default)) {
-            let text = take_text(bytes)?;
-            *default = (!text.is_empty()).then_some(text);
-        }
-    }
-    bytes.is_empty().then(|| Schema { name: name.to_owned(), keys, values })
+    Some(values)
 }
 
 fn put_type(of: &Type, out: &mut Vec<u8>) {

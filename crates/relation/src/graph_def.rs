@@ -1,10 +1,12 @@
 //! Definition of a graph, and the keyspaces that store it. `views` creates and opens graphs by it.
 //! Names and shapes of the keyspaces are on disk.
 
+use crate::definition::invalid;
 use crate::{KeyColumn, Schema, ValueColumn};
 use base::{ColumnShape, KeyShape, Shape};
 use model::Type;
 use std::fmt;
+use store::Result;
 
 /// Type of a graph's vertices, and of the keys of blobs and counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -31,14 +33,19 @@ pub enum WeightType {
 }
 
 /// A graph in the catalog.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GraphDef {
-    /// Name of the graph and of the relation `{src, dst => weight}`.
+    /// Name of the graph and of the relation `{src, dst => weight, …}`.
     pub name: String,
     /// Type of the vertices.
     pub vertex: VertexType,
     /// Type of the weights.
     pub weight: WeightType,
+    /// Properties of edges besides the weight: columns of the relation after it.
+    pub edges: Vec<ValueColumn>,
+    /// Properties of vertices, the value columns of the relation `NAME:nodes`. Without such a
+    /// relation (`None`) a vertex exists as long as it is an end of an edge.
+    pub nodes: Option<Vec<ValueColumn>>,
 }
 
 /// The keyspaces of a graph.
@@ -52,6 +59,8 @@ pub enum GraphPart {
     Ids,
     /// `NAME:names {id => string}`, if vertices are strings.
     Names,
+    /// `NAME:nodes {vertex => …}`: properties of vertices, if the graph was created with them.
+    Nodes,
 }
 
 impl GraphPart {
@@ -63,24 +72,75 @@ impl GraphPart {
             Self::Reverse => ":rev",
             Self::Ids => ":ids",
             Self::Names => ":names",
+            Self::Nodes => ":nodes",
         }
     }
 }
 
+/// Names of columns that a property of an edge cannot have.
+const EDGE_COLUMNS: [&str; 4] = ["src", "dst", "weight", "key"];
+
+/// Name of the key column of [`GraphPart::Nodes`].
+const VERTEX: &str = "vertex";
+
 impl GraphDef {
-    /// A graph with vertices and weights of these types.
+    /// A graph without properties, with vertices and weights of these types.
     #[must_use]
     pub fn new(name: impl Into<String>, vertex: VertexType, weight: WeightType) -> Self {
-        Self { name: name.into(), vertex, weight }
+        Self { name: name.into(), vertex, weight, ..Self::default() }
+    }
+
+    /// Whether it has more columns than a weight, or a relation of vertices.
+    #[must_use]
+    pub fn has_properties(&self) -> bool {
+        !self.edges.is_empty() || self.nodes.is_some()
+    }
+
+    /// Checks that its properties can be stored.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::InvalidInput`]: a property has a reserved or invalid name, a default or
+    /// a merge operator, or [`Schema::check`] refuses the columns.
+    pub fn check(&self) -> Result<()> {
+        let of = &self.name;
+        for (what, reserved, columns) in [
+            ("an edge", &EDGE_COLUMNS[..], self.edges.as_slice()),
+            ("a vertex", &[VERTEX][..], self.nodes.as_deref().unwrap_or_default()),
+        ] {
+            for ValueColumn { name, default, merge, .. } in columns {
+                if reserved.contains(&name.as_str()) {
+                    return Err(invalid(format!(
+                        "graph {of:?}: a property of {what} cannot be named {name:?}\n\
+                         hint: the relation has a column of this name"
+                    )));
+                }
+                if !is_column_name(name) {
+                    return Err(invalid(format!(
+                        "graph {of:?}: {name:?} cannot be the name of a property\n\
+                         hint: a letter, then letters, digits and `_`"
+                    )));
+                }
+                if default.is_some() || merge.is_some() {
+                    return Err(invalid(format!(
+                        "graph {of:?}: the property {name:?} has a default or a merge operator\n\
+                         hint: give each row a value, or let the property be null"
+                    )));
+                }
+            }
+        }
+        self.part_schema(GraphPart::Forward).check()?;
+        self.part_schema(GraphPart::Nodes).check()
     }
 
     /// Its keyspaces, the forward one first.
     #[must_use]
     pub fn parts(&self) -> &'static [GraphPart] {
-        use GraphPart::{Forward, Ids, Names, Reverse};
-        match self.vertex {
-            VertexType::Str => &[Forward, Reverse, Ids, Names],
-            VertexType::U64 | VertexType::I64 => &[Forward, Reverse],
+        use GraphPart::{Forward, Ids, Names, Nodes, Reverse};
+        match (self.vertex, &self.nodes) {
+            (VertexType::Str, None) => &[Forward, Reverse, Ids, Names],
+            (VertexType::Str, Some(_)) => &[Forward, Reverse, Ids, Names, Nodes],
+            (VertexType::U64 | VertexType::I64, None) => &[Forward, Reverse],
+            (VertexType::U64 | VertexType::I64, Some(_)) => &[Forward, Reverse, Nodes],
         }
     }
 
@@ -95,14 +155,24 @@ impl GraphDef {
     pub fn shape(&self, part: GraphPart) -> Shape {
         let word = ColumnShape::Word { merge: None };
         match part {
-            GraphPart::Forward | GraphPart::Reverse => Shape {
+            GraphPart::Forward | GraphPart::Reverse if self.edges.is_empty() => Shape {
                 key: KeyShape::Words(2),
                 values: if self.weight == WeightType::None { vec![] } else { vec![word] },
             },
+            GraphPart::Forward | GraphPart::Reverse | GraphPart::Nodes => {
+                self.part_schema(part).shape()
+            }
             GraphPart::Ids => Shape { key: KeyShape::Bytes, values: vec![word] },
             GraphPart::Names => Shape { key: KeyShape::Words(1), values: vec![ColumnShape::Bytes] },
         }
     }
+}
+
+/// Whether scripts can write the name of a column as a word.
+fn is_column_name(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(unicode_ident::is_xid_start)
+        && letters.all(unicode_ident::is_xid_continue)
 }
 
 impl GraphDef {
@@ -121,24 +191,30 @@ impl GraphDef {
             VertexType::I64 => Type::Int,
             VertexType::U64 | VertexType::Str => Type::Id,
         };
-        let weight = match self.weight {
-            WeightType::None => None,
-            WeightType::Float => Some(Type::Float),
-            WeightType::Int => Some(Type::Int),
-        };
-        let weight = || weight.map(|of| ValueColumn::new("weight", of)).into_iter().collect();
         let (keys, values): (Vec<_>, Vec<_>) = match part {
-            GraphPart::Forward => (vec![("src", vertex()), ("dst", vertex())], weight()),
-            GraphPart::Reverse => (vec![("dst", vertex()), ("src", vertex())], weight()),
+            GraphPart::Forward => (vec![("src", vertex()), ("dst", vertex())], self.edge_columns()),
+            GraphPart::Reverse => (vec![("dst", vertex()), ("src", vertex())], self.edge_columns()),
             GraphPart::Ids => {
                 (vec![("name", Type::String)], vec![ValueColumn::new("id", Type::Id)])
             }
             GraphPart::Names => {
                 (vec![("id", Type::Id)], vec![ValueColumn::new("name", Type::String)])
             }
+            GraphPart::Nodes => (vec![(VERTEX, vertex())], self.nodes.clone().unwrap_or_default()),
         };
         let keys = keys.into_iter().map(|(name, of)| KeyColumn::new(name, of)).collect();
         Schema { name: self.keyspace_name(part), keys, values }
+    }
+
+    /// The value columns of its edges: the weight, if there is one, and the other properties.
+    fn edge_columns(&self) -> Vec<ValueColumn> {
+        let weight = match self.weight {
+            WeightType::None => None,
+            WeightType::Float => Some(Type::Float),
+            WeightType::Int => Some(Type::Int),
+        };
+        let weight = weight.map(|of| ValueColumn::new("weight", of));
+        weight.into_iter().chain(self.edges.iter().cloned()).collect()
     }
 }
 

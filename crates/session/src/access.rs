@@ -5,7 +5,9 @@
 //! `relation:part` and the relation's level. Parts have no settings of their own.
 
 use exec::error::{Error, Result};
-use relation::{Access, Catalog, CombinedDef, CountersDef, Entry, NameOverlay, Settings};
+use relation::{
+    Access, Catalog, CombinedDef, CountersDef, Entry, GraphPart, NameOverlay, Settings,
+};
 use store::Read;
 use syntax::{Ident, Span};
 
@@ -46,11 +48,29 @@ pub(crate) fn refuse_part(name: &Ident, what: &str) -> Result<()> {
     }
 }
 
+/// As [`refuse_part`], for a change of rows: the vertices of a graph are a part whose rows are
+/// written by themselves.
+///
+/// # Errors
+/// The name is that of another part; a definition that cannot be read.
+pub(crate) fn refuse_unwritable_part(
+    catalog: &Catalog,
+    names: &NameOverlay,
+    name: &Ident,
+) -> Result<()> {
+    if name.text.ends_with(GraphPart::Nodes.suffix())
+        && let Some(Entry::Nodes(..)) = catalog.find_in(names, &name.text)?
+    {
+        return Ok(());
+    }
+    refuse_part(name, "written by writing")
+}
+
 /// The kind of an entry that is also written by calls other than scripts and row changes. Such
 /// calls run no triggers and no callbacks.
 pub(crate) fn other_writers(entry: &Entry) -> Option<&'static str> {
     match entry {
-        Entry::Graph(..) => Some("graph"),
+        Entry::Graph(..) | Entry::Nodes(..) => Some("graph"),
         Entry::Blobs(..) => Some("blobs"),
         Entry::Relation(schema, _) if CountersDef::of_schema(schema).is_some() => Some("counters"),
         Entry::Relation(schema, _) if CombinedDef::of_schema(schema).is_some() => {
@@ -83,6 +103,6 @@ pub(crate) fn refuse_read_only(entry: &Entry, span: Span) -> Result<()> {
             let what = format!("`{}` holds blobs, which scripts only read", def.name);
             Err(Error::hinted(what, span, "put and delete them by the calls for blobs"))
         }
-        Entry::Relation(..) | Entry::Graph(..) => Ok(()),
+        Entry::Relation(..) | Entry::Graph(..) | Entry::Nodes(..) => Ok(()),
     }
 }

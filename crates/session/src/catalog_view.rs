@@ -126,8 +126,8 @@ impl<'s> CatalogView<'s> {
         let info_paths = info_paths.collect();
         let handle = self.keep(Relation::Stored(Arc::new(relation)));
         let spelled = entry.string_graph().map(|_| DictionaryColumns {
-            columns: vec![0, 1],
-            names: format!("{name}{}", GraphPart::Names.suffix()),
+            columns: (0..keys).collect(),
+            names: format!("{}{}", crate::access::owner(name), GraphPart::Names.suffix()),
         });
         let paths = info_paths;
         Ok(Some(RelationInfo {
@@ -178,8 +178,8 @@ pub(crate) fn stored_paths(
     if let Entry::Graph(def, _) = entry {
         if let Some(reverse) = catalog.find(&def.keyspace_name(GraphPart::Reverse))? {
             let mut path = StoredPath::of(reverse.schema(), reverse.keyspace());
-            path.columns = vec![1, 0, 2];
-            path.columns.truncate(path.schema.columns());
+            path.columns = (0..path.schema.columns()).collect();
+            path.columns.swap(0, 1);
             paths.push(path);
         }
         return Ok(paths);
@@ -221,7 +221,8 @@ pub(crate) fn dictionary(catalog: &Catalog, entry: &Entry) -> store::Result<Opti
             return Ok(found.keyspace());
         }
         // A graph that is dropped meanwhile loses all parts together.
-        let is_there = catalog.find(&def.name)?.is_some_and(|now| now == *entry);
+        let now = catalog.find(&def.name)?;
+        let is_there = now.is_some_and(|now| now.string_graph() == Some(def));
         let kind = if is_there { ErrorKind::Corruption } else { ErrorKind::InvalidInput };
         Err(store::Error::new(kind, format!("the graph {:?} has no part {name:?}", def.name)))
     };

@@ -164,7 +164,7 @@ impl Engine {
         crate::access::find(&self.catalog, names, &ident)
     }
 
-    fn readable(
+    pub(crate) fn readable(
         &self,
         read: &dyn Read,
         names: &NameOverlay,
@@ -220,27 +220,35 @@ impl Frames {
     }
 
     fn frame(&self, read: Option<&dyn Read>, rows: Batch) -> Result<Frame> {
-        check_readable(&self.path, &rows)?;
-        let texts = match (self.dictionary.zip(read), &rows.keys) {
-            (Some((dictionary, read)), Keys::Words(ids)) => {
-                let text = |ids: &Vec<u64>| spelled(dictionary, read, ids);
-                ids.iter().map(text).collect::<Result<Vec<_>>>()?
-            }
-            _ => Vec::new(),
-        };
-        let frame = self.path.schema.frame(rows)?;
-        if texts.is_empty() {
-            return Ok(frame);
-        }
-        let names = frame.names().to_vec();
-        let values = frame.into_columns().into_iter().skip(texts.len());
-        let valid = Validity::default;
-        let keys =
-            texts.into_iter().map(|text| Series { values: Values::Str(text), valid: valid() });
-        let columns = keys.chain(values).collect();
-        Frame::new(names, columns)
-            .map_err(|error| store::Error::new(ErrorKind::Corruption, error.to_string()).into())
+        frame(&self.path, self.dictionary.zip(read), rows)
     }
+}
+
+/// The rows of a path as a frame, with strings in place of dictionary ids.
+pub(crate) fn frame(
+    path: &StoredPath,
+    spelled_by: Option<(Dictionary, &dyn Read)>,
+    rows: Batch,
+) -> Result<Frame> {
+    check_readable(path, &rows)?;
+    let texts = match (spelled_by, &rows.keys) {
+        (Some((dictionary, read)), Keys::Words(ids)) => {
+            let text = |ids: &Vec<u64>| spelled(dictionary, read, ids);
+            ids.iter().map(text).collect::<Result<Vec<_>>>()?
+        }
+        _ => Vec::new(),
+    };
+    let frame = path.schema.frame(rows)?;
+    if texts.is_empty() {
+        return Ok(frame);
+    }
+    let names = frame.names().to_vec();
+    let values = frame.into_columns().into_iter().skip(texts.len());
+    let valid = Validity::default;
+    let keys = texts.into_iter().map(|text| Series { values: Values::Str(text), valid: valid() });
+    let columns = keys.chain(values).collect();
+    Frame::new(names, columns)
+        .map_err(|error| store::Error::new(ErrorKind::Corruption, error.to_string()).into())
 }
 
 /// Refuses values that scripts cannot read: sums out of range, and values stored elsewhere.

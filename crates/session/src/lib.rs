@@ -22,7 +22,8 @@
 //! 7. `admin`, `search_index`, `index`, `search_check`, `index_check`, `system`, `columns`,
 //!    `script`: system ops, and scripts of several steps.
 //! 8. `transaction_state`, `engine`: what outlives a script.
-//! 9. `user_defined`, `reentrancy`, `frames`, `query`: what an engine does without a transaction.
+//! 9. `user_defined`, `reentrancy`, `frames`, `lookup`, `query`: what an engine does without a
+//!    transaction.
 //! 10. `session`, `ddl`, `dml::temp_relation`, `dml::change_rows`: a script in its transaction.
 //! 11. `transaction`, `run`, `stream`, `nonblocking`: what the crate above calls.
 
@@ -39,6 +40,7 @@ mod engine;
 mod frames;
 mod index;
 mod index_check;
+mod lookup;
 mod nesting;
 mod nonblocking;
 mod plan_cache;

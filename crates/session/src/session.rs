@@ -521,14 +521,15 @@ impl Session<'_> {
     /// A relation's settings, if they allow the change. A new relation has the defaults.
     fn check_change(&self, mutation: &syntax::Mutation) -> Result<relation::Settings> {
         let name = &mutation.relation.text;
-        crate::access::refuse_part(&mutation.relation, "written by writing")?;
+        let catalog = &self.engine.catalog;
+        crate::access::refuse_unwritable_part(catalog, &self.names, &mutation.relation)?;
         let forbidden = match mutation.op {
             MutationOp::Replace => Access::Protected,
             // These only read.
             MutationOp::Ensure | MutationOp::EnsureNot => Access::Hidden,
             _ => Access::ReadOnly,
         };
-        crate::access::check(&self.engine.catalog, self.read(), name, forbidden)
+        crate::access::check(catalog, self.read(), name, forbidden)
             .map_err(|error| Error::refused(error, mutation.relation.span))
     }
 

@@ -246,14 +246,18 @@ fn relations(catalog: &Catalog, names: &NameOverlay, read: &dyn Read) -> Result<
     let mut rows = Vec::new();
     for (name, entry) in catalog.list_in(names)? {
         let schema = entry.schema();
-        let settings = catalog.settings(read, &name)?;
+        let is_index = name.contains(':') && !matches!(entry, Entry::Nodes(..));
+        let mut settings = catalog.settings(read, &name)?;
+        if let Entry::Nodes(..) = entry {
+            settings.access = catalog.settings(read, crate::access::owner(&name))?.access;
+        }
         // Counting exactly would read what was written since the last compaction.
         let size = read.estimate(entry.keyspace(), &entry.all_rows())?;
         let text = |text: &str| Value::Str(text.to_owned());
         rows.push(vec![
             text(&name),
             int(schema.columns()),
-            text(if name.contains(':') { "index" } else { settings.access.name() }),
+            text(if is_index { "index" } else { settings.access.name() }),
             int(schema.keys.len()),
             int(schema.values.len()),
             int(settings.on_put.len()),

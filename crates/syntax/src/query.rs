@@ -10,6 +10,9 @@ use crate::lexer::Kind;
 use crate::operator;
 use crate::parser::{ErrorReported, Parse, Parser};
 
+/// The part of a graph that is written like a relation: the properties of its vertices.
+const VERTICES: &str = "nodes";
+
 /// Names of the options, also used for hints.
 pub(crate) const OPTIONS: [&str; 18] = [
     "limit",
@@ -442,7 +445,12 @@ impl Parser<'_> {
     }
 
     fn mutation(&mut self, op: MutationOp) -> Parse<Mutation> {
-        let relation = self.dotted_name("a stored relation")?;
+        let mut relation = self.dotted_name("a stored relation")?;
+        if self.index_follows() && self.word(self.ahead) == VERTICES {
+            let part = self.index_name()?;
+            relation.text = format!("{}:{}", relation.text, part.text);
+            relation.span = self.span_from(relation.span);
+        }
         if self.at(Kind::Colon) && !self.token.spaced && !OPTIONS.contains(&self.word(self.ahead)) {
             let hint = "an index changes with its relation, and is not written to".to_owned();
             return Err(self.unexpected_with("the columns of the relation", Some(hint)));

@@ -218,7 +218,7 @@ impl Session<'_> {
             return Err(Error::read_only(what, Span::default()));
         }
         let name = Ident { text: change.relation.to_owned(), span: Span::default() };
-        crate::access::refuse_part(&name, "written by writing")?;
+        crate::access::refuse_unwritable_part(&engine.catalog, &self.names, &name)?;
         let mutation = Mutation { op: change.kind.op(), relation: name, spec: None };
         let query = self.parsed.filter(|_| is_single).and_then(|parsed| match &parsed.script {
             Script::Query(query) => Some(query.span),

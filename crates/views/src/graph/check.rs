@@ -16,6 +16,8 @@ pub struct GraphCheck {
     pub names: u64,
     /// Ids below the largest one without a name; 0 unless the graph was repaired.
     pub ids_free: u64,
+    /// Vertices with a row of properties.
+    pub nodes: u64,
 }
 
 /// Rows read in one batch.
@@ -59,7 +61,8 @@ impl Graph {
             return Err(damaged(what));
         }
         let (names, ids_free) = graph.read_snapshot(|read| graph.check_names(read))?;
-        Ok(GraphCheck { edges, names, ids_free })
+        let nodes = graph.number_of_nodes_stored()?;
+        Ok(GraphCheck { edges, names, ids_free, nodes })
     }
 
     fn describe(&self, difference: &Difference) -> String {
@@ -68,6 +71,9 @@ impl Graph {
         match (forward, reverse) {
             (Some(_), None) => format!("{edge} is not there in reverse"),
             (None, _) => format!("{edge} is there in reverse only"),
+            (Some(_), Some(_)) if self.has_properties() => {
+                format!("{edge} has other properties in reverse")
+            }
             (Some(_), Some(_)) => format!("{edge} has another weight in reverse"),
         }
     }
@@ -127,11 +133,12 @@ impl Graph {
         Ok((sums[0].0, past - sums[0].0))
     }
 
-    /// Up to `most` vertices that have edges and no name.
+    /// Up to `most` vertices that have edges or properties, and no name.
     pub(super) fn unnamed(&self, read: &dyn Read, most: usize) -> Result<Vec<u64>> {
         let Some(dictionary) = &self.core.dictionary else { return Ok(Vec::new()) };
         let mut unnamed = Vec::new();
-        for keyspace in [self.core.forward, self.core.reverse] {
+        let parts = [Some(self.core.forward), Some(self.core.reverse), self.core.nodes];
+        for keyspace in parts.into_iter().flatten() {
             let projection = Projection { keys: 1, values: 0 };
             let scan = read.scan(dictionary.stored.names, KeyRange::all_words(), projection)?;
             let rows = Batch::new(&self.core.def.shape(GraphPart::Names));

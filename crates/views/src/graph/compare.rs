@@ -6,11 +6,13 @@
 //! directions with the same edges end with the same sums. Only the edges of buckets that differ are
 //! collected and compared one by one.
 //!
-//! The hashes have 128 bits, so about one difference in 2^128 is missed.
+//! The hashes have 128 bits, so about one difference in 2^128 is missed; of differences in
+//! properties, one in 2^64.
 
 use super::{Core, Graph, GraphPart, Source, damaged};
-use base::{Batch, KeyRange, KeyspaceId, Projection};
+use base::{Batch, Column, KeyRange, KeyspaceId, Projection};
 use env::Env;
+use std::borrow::Cow;
 use std::sync::Arc;
 use store::{Error, ErrorKind, Read, Result, Scan};
 
@@ -38,7 +40,8 @@ pub(super) struct Sums {
     reverse: Vec<Bucket>,
 }
 
-/// An edge on which the directions disagree, with its weight in each direction that has it.
+/// An edge on which the directions disagree, with a word for its values in each direction that has
+/// it (see [`value_words`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     pub(super) src: u64,
@@ -105,12 +108,12 @@ impl Side {
             }
             rows += self.rows.rows as u64;
             let (srcs, dsts) = (self.rows.key_words(src), self.rows.key_words(dst));
-            let weights = weights(&self.rows);
+            let values = value_words(&self.rows);
             for (i, (&src, &dst)) in srcs.iter().zip(dsts).enumerate() {
-                let weight = weights.get(i).copied().unwrap_or_default();
+                let value = values.get(i).copied().unwrap_or_default();
                 let bucket = &mut self.buckets[bucket_of(src, dst)];
                 bucket.edges += 1;
-                bucket.sum = bucket.sum.wrapping_add(mix(src, dst, weight));
+                bucket.sum = bucket.sum.wrapping_add(mix(src, dst, value));
             }
         }
         Ok((self, rows))
@@ -188,11 +191,11 @@ impl Graph {
         let mut scan = read.scan(keyspace, KeyRange::all_words(), Projection::ALL)?;
         let mut edges = Vec::new();
         while scan.next_batch(ROWS, &mut rows)? {
-            let weights = weights(&rows);
+            let values = value_words(&rows);
             for (i, (&src, &dst)) in rows.key_words(src).iter().zip(rows.key_words(dst)).enumerate()
             {
                 if wanted[bucket_of(src, dst)] {
-                    edges.push((src, dst, weights.get(i).copied().unwrap_or_default()));
+                    edges.push((src, dst, values.get(i).copied().unwrap_or_default()));
                 }
             }
             rows.clear();
@@ -202,9 +205,34 @@ impl Graph {
     }
 }
 
-/// The weights of a batch of edges; empty if the graph has none.
-fn weights(rows: &Batch) -> &[u64] {
-    if rows.values.is_empty() { &[] } else { rows.value_words(0) }
+/// A word for the values of each edge of a batch: its weight, or a hash of all its properties.
+/// Empty if edges have no values.
+fn value_words(rows: &Batch) -> Cow<'_, [u64]> {
+    match rows.values.as_slice() {
+        [] => Cow::Borrowed(&[]),
+        [Column::Words(weights)] if weights.validity.0.is_none() => Cow::Borrowed(&weights.words),
+        columns => Cow::Owned((0..rows.rows).map(|row| values_hash(columns, row)).collect()),
+    }
+}
+
+/// A 64-bit hash of the values of a row: two edges with different values pass as equal once in
+/// 2^64.
+fn values_hash(columns: &[Column], row: usize) -> u64 {
+    let step = |state: u64, word: u64| {
+        let state = (state ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        state ^ state >> 32
+    };
+    columns.iter().fold(0x9e37_79b9_7f4a_7c15, |state, column| match column {
+        Column::Words(words) => match words.get(row) {
+            Some(word) => step(step(state, 1), word),
+            None => step(state, 2),
+        },
+        Column::Bytes(bytes) if bytes.validity.is_valid(row) => {
+            let bytes = bytes.get(row);
+            step(step(step(state, 3), bytes.len() as u64), base::checksum(bytes))
+        }
+        Column::Bytes(_) => step(state, 4),
+    })
 }
 
 fn bucket_of(src: u64, dst: u64) -> usize {

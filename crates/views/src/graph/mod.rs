@@ -1,20 +1,21 @@
-//! Directed graphs: edges with an optional weight, indexed by source and by target.
+//! Directed graphs: edges with an optional weight and properties, indexed by source and by target.
 //!
 //! # Why two keyspaces
 //! `NAME {src, dst => weight}` serves outgoing edges, `NAME:rev {dst, src => weight}` incoming
 //! edges. One batch writes both and one snapshot reads both, so they never disagree.
 //!
 //! # Invariants
-//! 1. Every edge is in both directions with the same weight.
+//! 1. Every edge is in both directions with the same weight and properties.
 //! 2. A read that needs both directions takes one snapshot for them.
 //! 3. String vertices: every id of an edge has a name, every name has one id, and ids are never
-//!    reused.
+//!    reused. A vertex with properties has a name too.
 
 mod check;
 mod compare;
 mod edges;
 mod export;
 mod names;
+mod properties;
 mod read;
 mod reconcile;
 mod scan;
@@ -32,10 +33,11 @@ pub use scan::EdgeScan;
 use crate::SharedTransaction;
 use crate::parts::{ATTEMPTS_MAX, find_with_parts};
 use crate::source::Source;
-use base::KeyspaceId;
+use base::{ColumnShape, KeyspaceId};
 pub(crate) use edges::weight_words;
 pub(crate) use names::Dictionary;
-use relation::{Definition, check_name, invalid};
+pub(crate) use properties::fill_nulls;
+use relation::{Definition, ValueColumn, check_name, invalid};
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Weak};
@@ -63,6 +65,10 @@ struct Core {
     forward: KeyspaceId,
     reverse: KeyspaceId,
     dictionary: Option<Dictionary>,
+    /// The relation of vertices.
+    nodes: Option<KeyspaceId>,
+    /// Shapes of the value columns of edges.
+    values: Box<[ColumnShape]>,
     /// The store of the graph. Weak, so that a handle does not keep the database open.
     store: Weak<dyn Store>,
 }
@@ -72,13 +78,15 @@ impl Graph {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`]: the name is invalid or taken by something else, or the graph
-    /// exists with another vertex or weight type; the message names both types.
+    /// exists with other types or properties; the message names both. The properties cannot be
+    /// stored ([`GraphDef::check`]).
     pub fn open(store: Arc<dyn Store>, def: GraphDef) -> Result<Self> {
         check_name(&def.name)?;
+        def.check()?;
         // Two callers may create it at the same time: the second finds the graph of the first.
         for _ in 0..ATTEMPTS_MAX {
             if let Some(graph) = Self::find(Arc::clone(&store), &def.name)? {
-                check_types(graph.def(), &def)?;
+                check_same(graph.def(), &def)?;
                 return Ok(graph);
             }
             let new: Vec<_> = def.parts().iter().map(|&part| new_keyspace(&def, part)).collect();
@@ -138,7 +146,7 @@ impl Graph {
         Self { core: Arc::clone(&self.core), source: self.source.held() }
     }
 
-    /// Name, vertex type and weight type.
+    /// Name, types and properties.
     #[must_use]
     pub fn def(&self) -> &GraphDef {
         &self.core.def
@@ -150,7 +158,7 @@ impl Graph {
         &self.core.def.name
     }
 
-    /// The keyspace of a part; `None` for the dictionary of a graph without one.
+    /// The keyspace of a part; `None` if the graph has no such part.
     #[must_use]
     pub fn keyspace(&self, part: GraphPart) -> Option<KeyspaceId> {
         let dictionary = self.core.dictionary.as_ref();
@@ -159,6 +167,7 @@ impl Graph {
             GraphPart::Reverse => Some(self.core.reverse),
             GraphPart::Ids => dictionary.map(|dictionary| dictionary.stored.ids),
             GraphPart::Names => dictionary.map(|dictionary| dictionary.stored.names),
+            GraphPart::Nodes => self.core.nodes,
         }
     }
 
@@ -197,17 +206,20 @@ impl Graph {
 impl Core {
     /// `ids` are the keyspaces of `def.parts()`, in that order.
     fn new(def: GraphDef, ids: &[KeyspaceId], store: &Arc<dyn Store>) -> Result<Self> {
-        let store = Arc::downgrade(store);
-        match (def.vertex, ids) {
-            (VertexType::Str, &[forward, reverse, ids, names]) => {
-                let dictionary = Some(Dictionary::new(ids, names));
-                Ok(Self { def, forward, reverse, dictionary, store })
-            }
-            (VertexType::U64 | VertexType::I64, &[forward, reverse]) => {
-                Ok(Self { def, forward, reverse, dictionary: None, store })
-            }
-            _ => Err(invalid("the store did not create the keyspaces asked for")),
+        if ids.len() != def.parts().len() {
+            return Err(invalid("the store did not create the keyspaces asked for"));
         }
+        let of = |part| def.parts().iter().position(|&one| one == part).map(|at| ids[at]);
+        let dictionary = of(GraphPart::Ids).zip(of(GraphPart::Names));
+        Ok(Self {
+            forward: ids[0],
+            reverse: ids[1],
+            dictionary: dictionary.map(|(ids, names)| Dictionary::new(ids, names)),
+            nodes: of(GraphPart::Nodes),
+            values: def.shape(GraphPart::Forward).values.into(),
+            store: Arc::downgrade(store),
+            def,
+        })
     }
 }
 
@@ -225,20 +237,46 @@ fn new_keyspace(def: &GraphDef, part: GraphPart) -> NewKeyspace {
     }
 }
 
-fn check_types(stored: &GraphDef, wanted: &GraphDef) -> Result<()> {
+fn check_same(stored: &GraphDef, wanted: &GraphDef) -> Result<()> {
+    let name = &stored.name;
     if stored.vertex != wanted.vertex {
         return Err(invalid(format!(
-            "the graph {:?} has {} vertices, {} were asked for",
-            stored.name, stored.vertex, wanted.vertex
+            "the graph {name:?} has {} vertices, {} were asked for",
+            stored.vertex, wanted.vertex
         )));
     }
     if stored.weight != wanted.weight {
         return Err(invalid(format!(
-            "the graph {:?} has weights of type {}, {} was asked for",
-            stored.name, stored.weight, wanted.weight
+            "the graph {name:?} has weights of type {}, {} was asked for",
+            stored.weight, wanted.weight
         )));
     }
+    for (of, stored, wanted) in [
+        ("edges", Some(&stored.edges), Some(&wanted.edges)),
+        ("vertices", stored.nodes.as_ref(), wanted.nodes.as_ref()),
+    ] {
+        if stored != wanted {
+            let (stored, wanted) = (columns_text(stored), columns_text(wanted));
+            return Err(invalid(format!(
+                "the {of} of graph {name:?} have {stored}, {wanted} were asked for"
+            )));
+        }
+    }
     Ok(())
+}
+
+/// Properties for a message.
+fn columns_text(columns: Option<&Vec<ValueColumn>>) -> String {
+    let Some(columns) = columns.filter(|columns| !columns.is_empty()) else {
+        let what = if columns.is_some() { "no properties" } else { "no rows of their own" };
+        return what.to_owned();
+    };
+    let text = |column: &ValueColumn| {
+        let null = if column.nullable { "?" } else { "" };
+        format!("{}: {}{null}", column.name, column.column_type)
+    };
+    let all: Vec<String> = columns.iter().map(text).collect();
+    format!("the properties {{{}}}", all.join(", "))
 }
 
 /// The error of stored data that is inconsistent.

@@ -190,7 +190,7 @@ impl Graph {
         tables: Vec<TableWrites>,
     ) -> Result<()> {
         let (us, vs) = words.split_at(words.len() / 2);
-        scratch::with(self.weighted(), |scratch| {
+        scratch::with(&self.core.values, |scratch| {
             let weight = self.core.def.weight;
             let batch = self.edge_batch(scratch, Kind::Put, us, vs, |out| {
                 weight_words(weight, weights, us.len(), out)

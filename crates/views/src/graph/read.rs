@@ -6,7 +6,7 @@
 
 use super::edges::sum_words;
 use super::scratch::{self, key_vec};
-use super::{Edges, Graph, Weight, WeightType, Weights, damaged};
+use super::{Core, Edges, Graph, Weight, WeightType, Weights, damaged};
 use base::{KeyRange, KeyRef, Keys, KeyspaceId, Projection};
 use relation::invalid;
 use std::mem::swap;
@@ -27,7 +27,7 @@ const OTHER: u8 = 0b10;
 impl Graph {
     /// The weight of the edge from `u` to `v`; `None` if there is no such edge.
     pub fn edge(&self, u: u64, v: u64) -> Result<Option<Weight>> {
-        scratch::with(self.weighted(), |scratch| {
+        scratch::with(&self.core.values, |scratch| {
             let rows = &mut scratch.rows[0];
             let key = KeyRef::Words(&[u, v]);
             let projection = Projection { keys: 0, values: u64::from(self.weighted()) };
@@ -50,7 +50,7 @@ impl Graph {
 
     /// Whether there is an edge from `u` to `v`.
     pub fn has_edge(&self, u: u64, v: u64) -> Result<bool> {
-        scratch::with(self.weighted(), |scratch| {
+        scratch::with(&self.core.values, |scratch| {
             let rows = &mut scratch.rows[0];
             let key = KeyRef::Words(&[u, v]);
             self.read(|read| read.get(self.core.forward, key, Projection::COUNT, rows))
@@ -100,7 +100,7 @@ impl Graph {
     ) -> Result<()> {
         check_pairs(us, vs)?;
         present.clear();
-        scratch::with(self.weighted(), |scratch| {
+        scratch::with(&self.core.values, |scratch| {
             if let Keys::Words(columns) = &mut scratch.keys {
                 columns[0].extend_from_slice(us);
                 columns[1].extend_from_slice(vs);
@@ -147,7 +147,7 @@ impl Graph {
         out: &mut Edges,
     ) -> Result<()> {
         out.reset(self.core.def.weight);
-        scratch::with(self.weighted(), |scratch| {
+        scratch::with(&self.core.values, |scratch| {
             let rows = &mut scratch.rows[0];
             let offsets = offsets.unwrap_or(&mut scratch.offsets[0]);
             offsets.clear();
@@ -251,7 +251,7 @@ impl Graph {
         ids: &mut Vec<u64>,
     ) -> Result<()> {
         ids.clear();
-        scratch::with(self.weighted(), |scratch| {
+        scratch::with(&self.core.values, |scratch| {
             let rows = &mut scratch.rows[0];
             let offsets = offsets.unwrap_or(&mut scratch.offsets[0]);
             offsets.clear();
@@ -380,7 +380,7 @@ impl Graph {
         vs: &[u64],
         mut take: impl FnMut(u64, f64),
     ) -> Result<()> {
-        scratch::with(self.weighted(), |scratch| {
+        scratch::with(&self.core.values, |scratch| {
             let (rows, offsets) = (&mut scratch.rows[0], &mut scratch.offsets[0]);
             let keyspace = self.keyspace_of(direction);
             let projection = Projection { keys: 0, values: u64::from(self.weighted()) };
@@ -406,7 +406,7 @@ impl Graph {
         projections: [Projection; 2],
         mut show: impl FnMut(u64, [Side<'_>; 2]),
     ) -> Result<()> {
-        scratch::with(self.weighted(), |scratch| {
+        scratch::with(&self.core.values, |scratch| {
             let [out_rows, in_rows] = &mut scratch.rows;
             let [out_offsets, in_offsets] = &mut scratch.offsets;
             let [leaving, arriving] = projections;
@@ -429,17 +429,17 @@ impl Graph {
         self.read(|read| read.count(self.core.forward))
     }
 
-    /// Number of vertices that are an end of an edge. Scans all ends and needs 8 bytes of memory
-    /// for each source.
+    /// Number of vertices: those that are an end of an edge, and those with properties. Scans all
+    /// ends and needs 8 bytes of memory for each source.
     pub fn number_of_vertices(&self) -> Result<u64> {
         let mut vertices = 0;
         self.vertices(&mut |ids| vertices += ids.len() as u64)?;
         Ok(vertices)
     }
 
-    /// Whether `v` is an end of an edge.
+    /// Whether `v` is an end of an edge, or has a row of properties.
     pub fn has_vertex(&self, v: u64) -> Result<bool> {
-        scratch::with(self.weighted(), |scratch| {
+        scratch::with(&self.core.values, |scratch| {
             let rows = &mut scratch.rows[0];
             let range = KeyRange::prefix_words(&[v]);
             self.read_snapshot(|read| {
@@ -447,15 +447,17 @@ impl Graph {
                 if rows.rows == 0 {
                     read.scan_into(self.core.reverse, &range, Projection::COUNT, 1, rows)?;
                 }
-                Ok(rows.rows > 0)
+                Ok(rows.rows > 0 || self.has_node(read, v)?)
             })
         })
     }
 
-    /// Passes all vertices that are an end of an edge to `visit`, ascending and distinct, a slice
-    /// at a time. Needs 8 bytes of memory for each source.
+    /// Passes all vertices to `visit`, ascending and distinct, a slice at a time: those that are an
+    /// end of an edge, and those with a row of properties. Needs 8 bytes of memory for each source
+    /// and each such row.
     pub fn vertices(&self, visit: &mut dyn FnMut(&[u64])) -> Result<()> {
-        self.read_snapshot(|read| vertices(read, self.core.forward, self.core.reverse, visit))
+        let Core { forward, reverse, nodes, .. } = &*self.core;
+        self.read_snapshot(|read| vertices(read, [Some(*forward), *nodes], *reverse, visit))
     }
 
     fn keyspace_of(&self, direction: Direction) -> KeyspaceId {
@@ -471,12 +473,21 @@ const VERTEX_SLICE: usize = 8192;
 
 fn vertices(
     read: &dyn Read,
-    forward: KeyspaceId,
+    others: [Option<KeyspaceId>; 2],
     reverse: KeyspaceId,
     visit: &mut dyn FnMut(&[u64]),
 ) -> Result<()> {
     let mut sources = Vec::new();
-    read.first_words(forward, &mut |words| sources.extend_from_slice(words))?;
+    let mut runs = 0;
+    for keyspace in others.into_iter().flatten() {
+        read.first_words(keyspace, &mut |words| sources.extend_from_slice(words))?;
+        runs += 1;
+    }
+    if runs > 1 {
+        // Two sorted runs, which a stable sort finds and merges.
+        sources.sort();
+        sources.dedup();
+    }
     let mut sources = sources.as_slice();
     let mut slice = Vec::with_capacity(VERTEX_SLICE);
     let mut push = |v: u64| {

@@ -7,11 +7,11 @@
 //! although it may have been removed since.
 //!
 //! # Invariants
-//! 1. No edge, weight or name is written that is not in one of the directions.
+//! 1. No edge, property or name is written that is not in one of the directions.
 //! 2. Afterwards [`Graph::check`] succeeds.
 
 use super::compare::{Difference, RowProgress};
-use super::{Graph, GraphPart, damaged};
+use super::{Graph, GraphPart, damaged, fill_nulls};
 use base::{
     Batch, BytesColumn, Column, KeyRange, KeyRef, Keys, KeyspaceId, Kind, Projection, WordColumn,
 };
@@ -43,15 +43,15 @@ pub struct GraphDoubts<'a> {
 pub struct Reconciled {
     /// Edges that the graph has afterwards.
     pub edges: u64,
-    /// Edges of the forward direction that were restored, or got the weight of the reverse.
+    /// Edges of the forward direction that were restored, or got the properties of the reverse.
     pub rebuilt_forward: u64,
-    /// Edges of the reverse direction that were restored, or got the weight of the forward one.
+    /// Edges of the reverse direction that were restored, or got the properties of the forward one.
     pub rebuilt_reverse: u64,
     /// Edges removed from one direction, because the other proves that they had been removed.
     pub removed: u64,
     /// Edges that may be stale: both directions lost rows around them.
     pub in_doubt: u64,
-    /// Edges lost because one of their vertices has lost its name.
+    /// Edges and rows of vertices lost because a vertex has lost its name.
     pub unnamed: u64,
     /// Names restored from the other side of the dictionary.
     pub names_rebuilt: u64,
@@ -108,16 +108,18 @@ impl Graph {
             done.removed += u64::from(truth.is_none());
             if edge.forward != truth {
                 done.rebuilt_forward += u64::from(truth.is_some());
-                forward.set(src, dst, truth);
+                forward.set(src, dst, truth.is_some());
             }
             if edge.reverse != truth {
                 done.rebuilt_reverse += u64::from(truth.is_some());
-                reverse.set(src, dst, truth);
+                reverse.set(src, dst, truth.is_some());
             }
         }
-        let weighted = self.weighted();
-        forward.write(store, weighted)?;
-        reverse.write(store, weighted)
+        // What one direction lacks is read from the other before that is changed. No edge is put
+        // into both.
+        let shape = self.core.def.shape(GraphPart::Forward);
+        forward.write(store, &reverse, &shape)?;
+        reverse.write(store, &forward, &shape)
     }
 
     /// Number of edges with both rows in doubt.
@@ -154,20 +156,37 @@ impl Graph {
                     rows.key_words(src).iter().copied().zip(rows.key_words(dst).iter().copied()),
                 );
             }
-            if edges.is_empty() {
+            let nodes = self.delete_nodes(store, &unnamed)?;
+            if edges.is_empty() && nodes == 0 {
                 return Err(damaged("a vertex without edges has lost its name"));
             }
-            done.unnamed += edges.len() as u64;
+            done.unnamed += edges.len() as u64 + nodes;
             let mut forward = Changes::new(self.core.forward, [0, 1]);
             let mut reverse = Changes::new(self.core.reverse, [1, 0]);
             for (src, dst) in edges {
-                forward.set(src, dst, None);
-                reverse.set(src, dst, None);
+                forward.set(src, dst, false);
+                reverse.set(src, dst, false);
             }
-            let weighted = self.weighted();
-            forward.write(store, weighted)?;
-            reverse.write(store, weighted)?;
+            let shape = self.core.def.shape(GraphPart::Forward);
+            forward.write(store, &reverse, &shape)?;
+            reverse.write(store, &forward, &shape)?;
         }
+    }
+
+    /// Deletes the properties of these vertices; returns how many had some.
+    fn delete_nodes(&self, store: &dyn Store, vertices: &[u64]) -> Result<u64> {
+        let Some(nodes) = self.core.nodes else { return Ok(0) };
+        let shape = self.core.def.shape(GraphPart::Nodes);
+        let keys = Keys::Words(vec![vertices.to_vec()]);
+        let there = present(store, nodes, &keys, &shape)?;
+        let mut rows = Batch::new(&shape);
+        rows.keys = keys;
+        rows.values.iter_mut().for_each(|column| fill_nulls(column, vertices.len()));
+        rows.rows = vertices.len();
+        let kinds = Kinds::Uniform(Kind::Delete);
+        let table = TableWrites { keyspace: nodes, kinds, rows, delete_ranges: Vec::new() };
+        store.write(&WriteBatch { tables: vec![table] }, None)?;
+        Ok(there.iter().filter(|there| **there).count() as u64)
     }
 
     /// Writes names that only one side of the dictionary has. Names are never changed or removed,
@@ -244,8 +263,8 @@ fn put(store: &dyn Store, keyspace: KeyspaceId, keys: Keys, value: Column) -> Re
 struct Changes {
     keyspace: KeyspaceId,
     order: [usize; 2],
-    /// By key: the weight word to put, or `None` for a delete.
-    rows: BTreeMap<[u64; 2], Option<u64>>,
+    /// By key: whether the row is put or deleted.
+    rows: BTreeMap<[u64; 2], bool>,
 }
 
 impl Changes {
@@ -253,32 +272,43 @@ impl Changes {
         Self { keyspace, order, rows: BTreeMap::new() }
     }
 
-    fn set(&mut self, src: u64, dst: u64, weight: Option<u64>) {
+    fn set(&mut self, src: u64, dst: u64, is_put: bool) {
         let mut key = [0; 2];
         key[self.order[0]] = src;
         key[self.order[1]] = dst;
-        self.rows.insert(key, weight);
+        self.rows.insert(key, is_put);
     }
 
-    fn write(self, store: &dyn Store, weighted: bool) -> Result<()> {
-        let rows: Vec<_> = self.rows.into_iter().collect();
-        for some in rows.chunks(COMMIT_ROWS) {
-            let key = |i: usize| some.iter().map(|(key, _)| key[i]).collect();
-            let kind = |(_, weight): &(_, Option<u64>)| match weight {
-                Some(_) => Kind::Put,
-                None => Kind::Delete,
-            };
-            let words = some.iter().map(|(_, weight)| weight.unwrap_or_default()).collect();
-            let weights = Column::Words(WordColumn { words, ..WordColumn::default() });
-            let rows = Batch {
-                rows: some.len(),
-                keys: Keys::Words(vec![key(0), key(1)]),
-                values: if weighted { vec![weights] } else { Vec::new() },
-            };
-            let kinds = Kinds::PerRow(some.iter().map(kind).collect());
-            let keyspace = self.keyspace;
-            let table = TableWrites { keyspace, kinds, rows, delete_ranges: Vec::new() };
-            store.write(&WriteBatch { tables: vec![table] }, None)?;
+    /// Writes the changes. The values of rows that are put are those of the `other` direction.
+    fn write(&self, store: &dyn Store, other: &Self, shape: &base::Shape) -> Result<()> {
+        let table = |kind, rows| TableWrites {
+            keyspace: self.keyspace,
+            kinds: Kinds::Uniform(kind),
+            rows,
+            delete_ranges: Vec::new(),
+        };
+        let chosen = |put: bool| -> Vec<[u64; 2]> {
+            self.rows.iter().filter(|(_, is_put)| **is_put == put).map(|(&key, _)| key).collect()
+        };
+        let column = |some: &[[u64; 2]], i: usize| some.iter().map(|key| key[i]).collect();
+        for some in chosen(true).chunks(COMMIT_ROWS) {
+            let keys = Keys::Words(vec![column(some, 1), column(some, 0)]);
+            let (mut present, mut rows) = (Vec::new(), Batch::new(shape));
+            let projection = Projection { keys: 0, ..Projection::ALL };
+            store.get_many(other.keyspace, &keys, projection, &mut present, &mut rows)?;
+            if present.contains(&false) {
+                return Err(damaged("an edge changed while its directions were compared"));
+            }
+            rows.keys = Keys::Words(vec![column(some, 0), column(some, 1)]);
+            rows.rows = some.len();
+            store.write(&WriteBatch { tables: vec![table(Kind::Put, rows)] }, None)?;
+        }
+        for some in chosen(false).chunks(COMMIT_ROWS) {
+            let mut rows = Batch::new(shape);
+            rows.keys = Keys::Words(vec![column(some, 0), column(some, 1)]);
+            rows.values.iter_mut().for_each(|column| fill_nulls(column, some.len()));
+            rows.rows = some.len();
+            store.write(&WriteBatch { tables: vec![table(Kind::Delete, rows)] }, None)?;
         }
         Ok(())
     }

@@ -47,7 +47,12 @@ impl Graph {
     }
 
     fn scan_range(&self, range: KeyRange) -> Result<EdgeScan> {
-        let scan = self.read(|read| read.scan(self.core.forward, range, Projection::ALL))?;
+        // Properties are not part of what is returned.
+        let projection = match self.has_properties() {
+            true => Projection { keys: 0b11, values: u64::from(self.weighted()) },
+            false => Projection::ALL,
+        };
+        let scan = self.read(|read| read.scan(self.core.forward, range, projection))?;
         let rows = Batch::new(&self.core.def.shape(GraphPart::Forward));
         Ok(EdgeScan { scan, rows, weight: self.core.def.weight })
     }

@@ -1,6 +1,6 @@
 //! Reusable batches per thread, so that a single read or write allocates nothing.
 
-use base::{Batch, Column, Keys, KeyspaceId, Kind, WordColumn};
+use base::{Batch, Column, ColumnShape, Keys, KeyspaceId, Kind};
 use std::cell::Cell;
 use store::{Kinds, TableWrites, WriteBatch};
 
@@ -9,7 +9,7 @@ const ROWS_KEPT_MAX: usize = 1 << 16;
 
 /// The working memory of one call.
 pub(crate) struct Scratch {
-    /// Rows of edge keyspaces: two key words, and a weight column if the graph has weights.
+    /// Rows of edge keyspaces: two key words, and the value columns of the graph's edges.
     pub(crate) rows: [Batch; 2],
     /// Offsets of the rows above.
     pub(crate) offsets: [Vec<u64>; 2],
@@ -25,12 +25,12 @@ thread_local! {
     static KEPT: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
 }
 
-/// Calls `f` with a scratch whose rows have a weight column if `weighted`. Calls may nest.
+/// Calls `f` with a scratch whose rows have these value columns. Calls may nest.
 #[inline]
-pub(crate) fn with<R>(weighted: bool, f: impl FnOnce(&mut Scratch) -> R) -> R {
+pub(crate) fn with<R>(values: &[ColumnShape], f: impl FnOnce(&mut Scratch) -> R) -> R {
     let mut scratch = KEPT.take().unwrap_or_default();
     for rows in &mut scratch.rows {
-        set_weighted(rows, weighted);
+        set_values(rows, values);
     }
     let result = f(&mut scratch);
     if !scratch.is_large() {
@@ -40,12 +40,14 @@ pub(crate) fn with<R>(weighted: bool, f: impl FnOnce(&mut Scratch) -> R) -> R {
     result
 }
 
-fn set_weighted(rows: &mut Batch, weighted: bool) {
-    if rows.values.len() != usize::from(weighted) {
+/// Gives empty rows these value columns, unless they have them.
+fn set_values(rows: &mut Batch, values: &[ColumnShape]) {
+    let fits = |(column, shape): (&Column, &ColumnShape)| {
+        matches!(column, Column::Words(_)) == matches!(shape, ColumnShape::Word { .. })
+    };
+    if rows.values.len() != values.len() || !rows.values.iter().zip(values).all(fits) {
         rows.values.clear();
-        if weighted {
-            rows.values.push(Column::Words(WordColumn::default()));
-        }
+        rows.values.extend(values.iter().map(|&shape| Column::new(shape)));
     }
 }
 
@@ -68,7 +70,7 @@ impl Scratch {
         &mut self,
         kind: Kind,
         directions: [KeyspaceId; 2],
-        weighted: bool,
+        values: &[ColumnShape],
     ) -> &mut WriteBatch {
         let tables = &mut self.writes.tables;
         tables.truncate(2);
@@ -84,7 +86,7 @@ impl Scratch {
             table.keyspace = keyspace;
             table.kinds = Kinds::Uniform(kind);
             table.delete_ranges.clear();
-            set_weighted(&mut table.rows, weighted);
+            set_values(&mut table.rows, values);
             table.rows.clear();
         }
         &mut self.writes

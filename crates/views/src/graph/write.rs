@@ -1,6 +1,7 @@
 //! Changing a graph. Each call writes both directions in one batch.
 
 use super::edges::{weight_word, weight_words};
+use super::properties::fill_nulls;
 use super::read::check_pairs;
 use super::scratch::{self, value_vec};
 use super::{Edges, Graph, VertexType, Weight, WeightsRef};
@@ -14,15 +15,16 @@ use relation::{GraphPart, invalid};
 use store::{Error, Isolation, Kinds, Result, TableWrites, WriteBatch};
 
 impl Graph {
-    /// Inserts the edge from `u` to `v`, or updates its weight. `None` is weight 1.
+    /// Inserts the edge from `u` to `v`, or updates its weight. `None` is weight 1. The row is
+    /// replaced: other properties of the edge become null.
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`]: the weight is not of the graph's type, or its vertices
-    /// are strings (see [`Graph::upsert_list`]).
+    /// [`store::ErrorKind::InvalidInput`]: the weight is not of the graph's type, its vertices are
+    /// strings (see [`Graph::upsert_list`]), or edges have properties that cannot be null.
     pub fn upsert(&self, u: u64, v: u64, weight: Option<Weight>) -> Result<()> {
         self.refuse_words_of_text()?;
         let word = weight_word(self.core.def.weight, weight)?;
-        scratch::with(self.weighted(), |scratch| {
+        scratch::with(&self.core.values, |scratch| {
             let batch = self.edge_batch(scratch, Kind::Put, &[u], &[v], |words| {
                 words.extend(word);
                 Ok(())
@@ -32,11 +34,13 @@ impl Graph {
     }
 
     /// Inserts the edges from `us[i]` to `vs[i]`, or updates their weights, in one commit. If a
-    /// pair occurs twice, its last weight wins. Without weights each edge gets weight 1.
+    /// pair occurs twice, its last weight wins. Without weights each edge gets weight 1. Other
+    /// properties become null, as in [`Graph::upsert`].
     ///
     /// # Errors
     /// [`store::ErrorKind::InvalidInput`]: columns of different lengths, weights that are not of
-    /// the graph's type, or a graph with string vertices (see [`Graph::upsert_list`]).
+    /// the graph's type, a graph with string vertices (see [`Graph::upsert_list`]), or properties
+    /// that cannot be null.
     /// [`store::ErrorKind::Limit`]: more than a transaction may hold, a quarter of the memory
     /// limit. An import has no such limit.
     pub fn upsert_many(
@@ -47,7 +51,7 @@ impl Graph {
     ) -> Result<()> {
         self.refuse_words_of_text()?;
         check_pairs(us, vs)?;
-        scratch::with(self.weighted(), |scratch| {
+        scratch::with(&self.core.values, |scratch| {
             let weight = self.core.def.weight;
             let batch = self.edge_batch(scratch, Kind::Put, us, vs, |words| {
                 weight_words(weight, weights, us.len(), words)
@@ -72,7 +76,7 @@ impl Graph {
         check_pairs(us, vs)?;
         removed.clear();
         if let Source::Store(store) = &self.source {
-            scratch::with(self.weighted(), |scratch| {
+            scratch::with(&self.core.values, |scratch| {
                 let mut flags = std::mem::take(&mut scratch.flags);
                 let batch = self.edge_batch(scratch, Kind::Delete, us, vs, |words| {
                     words.resize(us.len(), 0);
@@ -96,7 +100,7 @@ impl Graph {
         self.delete_pairs(&us, &vs)
     }
 
-    /// Removes all edges of `v`; returns their number.
+    /// Removes `v`: all its edges, and its properties. Returns the number of edges.
     ///
     /// # Errors
     /// [`store::ErrorKind::Conflict`] if other writers keep changing the same edges.
@@ -105,6 +109,7 @@ impl Graph {
             let mut edges = Edges::default();
             self.edges(v, &mut edges)?;
             self.delete_pairs(&edges.src, &edges.dst)?;
+            self.remove_node(v)?;
             return Ok(edges.len() as u64);
         };
         retry(store, Isolation::Serializable, |transaction| {
@@ -112,8 +117,8 @@ impl Graph {
         })
     }
 
-    /// Removes all edges in one commit. String vertices keep their ids, so that a transaction that
-    /// began before can still use them.
+    /// Removes all edges, and all properties of vertices, in one commit. String vertices keep their
+    /// ids, so that a transaction that began before can still use them.
     pub fn clear(&self) -> Result<()> {
         let table = |keyspace, part| TableWrites {
             keyspace,
@@ -121,10 +126,11 @@ impl Graph {
             rows: base::Batch::new(&self.core.def.shape(part)),
             delete_ranges: vec![KeyRange::all_words()],
         };
-        let tables = vec![
+        let mut tables = vec![
             table(self.core.forward, GraphPart::Forward),
             table(self.core.reverse, GraphPart::Reverse),
         ];
+        tables.extend(self.core.nodes.map(|nodes| table(nodes, GraphPart::Nodes)));
         self.apply(&WriteBatch { tables })
     }
 
@@ -142,7 +148,7 @@ impl Graph {
     }
 
     fn delete_pairs(&self, us: &[u64], vs: &[u64]) -> Result<()> {
-        scratch::with(self.weighted(), |scratch| {
+        scratch::with(&self.core.values, |scratch| {
             let batch = self.edge_batch(scratch, Kind::Delete, us, vs, |words| {
                 words.resize(us.len(), 0);
                 Ok(())
@@ -162,7 +168,7 @@ impl Graph {
         fill: impl FnOnce(&mut Vec<u64>) -> Result<()>,
     ) -> Result<&'a mut WriteBatch> {
         let directions = [self.core.forward, self.core.reverse];
-        let batch = scratch.edge_writes(kind, directions, self.weighted());
+        let batch = scratch.edge_writes(kind, directions, &self.core.values);
         let [forward, reverse] = batch.tables.as_mut_slice() else {
             unreachable!("the scratch has a table for each direction");
         };
@@ -172,13 +178,22 @@ impl Graph {
             rows.rows = us.len();
         }
         match (value_vec(&mut forward.rows), value_vec(&mut reverse.rows)) {
-            (Some(forward), Some(reverse)) => {
+            (Some(forward), Some(reverse)) if self.weighted() => {
                 fill(forward)?;
                 reverse.extend_from_slice(forward);
             }
             // Refuses weights for a graph without weights.
             _ if kind == Kind::Put => fill(&mut Vec::new())?,
             _ => {}
+        }
+        if self.has_properties() {
+            if kind == Kind::Put {
+                self.refuse_required_properties()?;
+            }
+            for rows in [&mut forward.rows, &mut reverse.rows] {
+                let from = usize::from(self.weighted());
+                rows.values[from..].iter_mut().for_each(|column| fill_nulls(column, us.len()));
+            }
         }
         if is_on(Switch::ForgetReverseDirection) {
             reverse.rows.clear();

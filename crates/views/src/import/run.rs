@@ -7,7 +7,7 @@ use super::report::{ImportOptions, ImportReport, OnlyVertices};
 use super::row_collector::{Collected, RowCollector};
 use super::sorter::{Direction, Sorter, Unscattered};
 use super::spill::io;
-use crate::graph::{Graph, GraphPart, VertexType, WeightType};
+use crate::graph::{Graph, GraphDef, GraphPart, VertexType, WeightType, fill_nulls};
 use base::{Batch, Key, KeyRange, Keys, KeyspaceId, Projection};
 use env::Env;
 use ingest::Missing;
@@ -63,6 +63,7 @@ impl<'g> Run<'g> {
                  snapshots",
             ));
         };
+        graph.refuse_required_properties()?;
         store.check_process()?;
         env.check_process().map_err(io)?;
         let (store, env, mut options) = (Arc::clone(store), Arc::clone(env), options.clone());
@@ -154,7 +155,9 @@ impl<'g> Run<'g> {
             }
             _ => None,
         };
-        let (folder, shape) = (self.options.spill_folder.clone(), target.edge_shape.clone());
+        let (folder, def) = (self.options.spill_folder.clone(), self.graph.def());
+        // Rows in memory have no properties besides the weight.
+        let shape = GraphDef::new("", def.vertex, def.weight).shape(GraphPart::Forward);
         let collector =
             Arc::new(RowCollector::new(&reporter.counters, names.clone(), limits, folder, shape));
         read(&reporter, &collector)?;
@@ -386,10 +389,20 @@ impl Partition {
 impl SortedRows for Partition {
     fn next_rows(&mut self, out: &mut Batch) -> Result<bool> {
         let before = out.rows;
+        // The sorter fills the weights; all other properties are null.
+        let weights = usize::from(self.direction.weighted).min(out.values.len());
+        let properties = out.values.split_off(weights);
         while out.rows == before {
             self.direction.counters.check()?;
-            let Some(bucket) = self.buckets.next() else { return Ok(false) };
+            let Some(bucket) = self.buckets.next() else { break };
             self.sorter.sort(&self.direction, bucket, out)?;
+        }
+        for mut column in properties {
+            fill_nulls(&mut column, out.rows);
+            out.values.push(column);
+        }
+        if out.rows == before {
+            return Ok(false);
         }
         if let Some(existing) = &mut self.existing {
             existing.count(out, before)?;

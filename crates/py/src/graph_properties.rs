@@ -1,0 +1,216 @@
+//! Properties of a graph: the arguments that declare them, and rows of edges and of vertices.
+//! `graph.rs` has the methods.
+
+use crate::arrays;
+use crate::error::{OrRaise, invalid};
+use crate::frames::frame;
+use crate::graph::Graph;
+use crate::relation::{Relation, record_batch};
+use crate::table::Table;
+use crate::values::{Called, object, value};
+use numpy::PyArray1;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use quipu::{Database, Frame, FrameError, GraphRelations, Properties, Type, WeightType};
+
+/// The name of the property that is the weight.
+const WEIGHT: &str = "weight";
+
+/// What `nodes=` and `edges=` declare.
+#[derive(Default)]
+pub(crate) struct Declared {
+    pub(crate) nodes: Option<Properties>,
+    pub(crate) edges: Option<Properties>,
+    /// The type of the property `weight` of edges.
+    pub(crate) weight: Option<WeightType>,
+}
+
+impl Declared {
+    /// Reads mappings from names of properties to types.
+    pub(crate) fn of(
+        database: &Database,
+        nodes: Option<&Bound<'_, PyAny>>,
+        edges: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let read = |name, given: Option<&Bound<'_, PyAny>>| {
+            given.filter(|given| !given.is_none()).map(|given| properties(database, name, given))
+        };
+        let nodes = read("nodes", nodes).transpose()?;
+        let mut edges = read("edges", edges).transpose()?;
+        let place = edges.iter().flatten().position(|(name, _)| name == WEIGHT);
+        let weight = match (place, &mut edges) {
+            (Some(place), Some(edges)) => match edges.remove(place).1 {
+                Type::Float => Some(WeightType::Float),
+                Type::Int => Some(WeightType::Int),
+                other => {
+                    let what = format!("a weight is a \"float\" or an \"int\", not {other}");
+                    let hint = "give the property another name";
+                    return Err(invalid(&format!("{what}\nhint: {hint}")));
+                }
+            },
+            _ => None,
+        };
+        Ok(Self { nodes, edges, weight })
+    }
+}
+
+fn properties(
+    database: &Database,
+    argument: &str,
+    given: &Bound<'_, PyAny>,
+) -> PyResult<Properties> {
+    let text = |item: &Bound<'_, PyAny>| -> PyResult<String> {
+        let text = item.cast::<PyString>().map_err(|_| {
+            let what = format!("{argument} maps names to types, both texts");
+            PyTypeError::new_err(format!("{what}\nhint: such as {{\"year\": \"int?\"}}"))
+        })?;
+        Ok(text.to_str()?.to_owned())
+    };
+    let given = match given.cast::<PyDict>() {
+        Ok(dict) => dict.clone(),
+        Err(_) => {
+            let what = format!("{argument} is a dict of types by name, not a {}", given.get_type());
+            return Err(PyTypeError::new_err(what));
+        }
+    };
+    let mut all = Properties::new();
+    for (name, of) in given {
+        all.push((text(&name)?, database.type_of_text(&text(&of)?).or_raise()?));
+    }
+    Ok(all)
+}
+
+/// One of the relations of a graph.
+#[derive(Clone, Copy)]
+pub(crate) enum Of {
+    Edges,
+    Nodes,
+}
+
+fn wrong(error: FrameError) -> PyErr {
+    invalid(&error.to_string())
+}
+
+/// One row: a key of these columns, and properties by name.
+fn row(
+    key: &[(&str, &Bound<'_, PyAny>)],
+    properties: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Frame> {
+    let (mut names, mut values) = (Vec::new(), Vec::new());
+    for &(name, given) in key {
+        names.push(name.to_owned());
+        values.push(value(given, Called::Column(name), 0)?);
+    }
+    for (name, given) in properties.into_iter().flatten() {
+        let name: String = name.extract()?;
+        values.push(value(&given, Called::Column(&name), 0)?);
+        names.push(name);
+    }
+    Frame::of_rows(names, vec![values]).map_err(wrong)
+}
+
+impl Graph {
+    /// The relation of its edges or its vertices, as the graph sees it.
+    pub(crate) fn relation_of(&self, py: Python<'_>, of: Of) -> PyResult<Relation> {
+        let relations = self.relations()?;
+        let relation = py.detach(|| open(&relations, of));
+        Ok(Relation::new(relation.or_raise()?))
+    }
+
+    /// Puts one row and keeps the properties of an existing one that are not given.
+    pub(crate) fn merge_row(
+        &self,
+        py: Python<'_>,
+        of: Of,
+        key: &[(&str, &Bound<'_, PyAny>)],
+        properties: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let (relations, row) = (self.relations()?, row(key, properties)?);
+        py.detach(|| match of {
+            Of::Edges => relations.merge_edges(&row),
+            Of::Nodes => relations.merge_nodes(&row),
+        })
+        .or_raise()
+    }
+
+    /// Puts the rows of a table.
+    pub(crate) fn put_rows(
+        &self,
+        of: Of,
+        data: &Bound<'_, PyAny>,
+        keeps_others: bool,
+    ) -> PyResult<()> {
+        let (py, relations) = (data.py(), self.relations()?);
+        let relation = py.detach(|| open(&relations, of)).or_raise()?;
+        let names: Vec<String> =
+            relation.columns().iter().map(|column| column.name.clone()).collect();
+        let rows = frame(data, &names)?;
+        py.detach(|| match (of, keeps_others) {
+            (Of::Edges, false) => relations.upsert_edges(&rows),
+            (Of::Edges, true) => relations.merge_edges(&rows),
+            (Of::Nodes, false) => relations.upsert_nodes(&rows),
+            (Of::Nodes, true) => relations.merge_nodes(&rows),
+        })
+        .or_raise()
+    }
+
+    /// The properties of one row by name; `None` if it does not exist.
+    pub(crate) fn properties_of<'py>(
+        &self,
+        py: Python<'py>,
+        of: Of,
+        key: &[(&str, &Bound<'py, PyAny>)],
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let (relations, keys) = (self.relations()?, row(key, None)?);
+        let found = py.detach(|| open(&relations, of)?.get_many(&keys));
+        let (_, rows) = found.or_raise()?;
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let properties = PyDict::new(py);
+        for (name, column) in rows.names().iter().zip(rows.columns()).skip(key.len()) {
+            properties.set_item(name, object(py, &column.value(0))?)?;
+        }
+        Ok(Some(properties))
+    }
+
+    /// Whether each key exists, and a table of the rows that do.
+    pub(crate) fn rows_of_keys<'py>(
+        &self,
+        py: Python<'py>,
+        of: Of,
+        keys: Vec<(&str, &Bound<'py, PyAny>)>,
+    ) -> PyResult<(Bound<'py, PyArray1<bool>>, Table)> {
+        let given = PyDict::new(py);
+        for (name, column) in keys {
+            given.set_item(name, column)?;
+        }
+        let relation = self.relation_of(py, of)?;
+        rows_of_keys(relation.relation()?, &given)
+    }
+}
+
+fn open(relations: &GraphRelations, of: Of) -> quipu::Result<quipu::Relation> {
+    match of {
+        Of::Edges => relations.edges(),
+        Of::Nodes => relations.nodes(),
+    }
+}
+
+/// Whether each key exists, and a table of the rows that do, in the order of the keys.
+pub(crate) fn rows_of_keys<'py>(
+    relation: &quipu::Relation,
+    keys: &Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyArray1<bool>>, Table)> {
+    let py = keys.py();
+    let of_key = relation.columns().iter().filter(|column| column.is_key);
+    let names: Vec<String> = of_key.map(|column| column.name.clone()).collect();
+    let keys = frame(keys, &names)?;
+    let found = py.detach(|| {
+        let (present, rows) = relation.get_many(&keys)?;
+        Ok((present, record_batch(relation.columns(), rows)?))
+    });
+    let (present, rows) = found.or_raise()?;
+    Ok((arrays::flags(py, &present), Table::of_batch(rows)))
+}
