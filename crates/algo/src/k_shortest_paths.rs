@@ -101,6 +101,10 @@ impl Pair<'_> {
                     let whole = [&path[..at], &spur[..]].concat();
                     ticker.tick(whole.len())?;
                     candidates.insert(self.candidate(whole, at));
+                    // More candidates than paths that are still wanted can never be used.
+                    if candidates.len() > k - found.len() {
+                        candidates.pop_last();
+                    }
                 }
                 root.insert(from);
             }

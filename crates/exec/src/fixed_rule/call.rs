@@ -395,6 +395,23 @@ impl Call<'_, '_> {
                 let what = format!("the cost that remains from {} is not a number", name(vertex));
                 Error::value(what, span)
             }
+            algo::Error::NotBipartite { source, target } => {
+                let (source, target) = (name(source), name(target));
+                let what = format!("the edge from {source} to {target} has both ends on one side");
+                let hint = format!("{} takes graphs of two sides", self.name());
+                Error::hinted(what, span, hint)
+            }
+            algo::Error::SourceIsSink { vertex } => {
+                let what = format!("the flow starts and ends at {}", name(vertex));
+                Error::value(what, span)
+            }
+            algo::Error::UnboundedFlow => {
+                Error::hinted("the flow is too large", span, "capacities sum to a finite number")
+            }
+            algo::Error::NotPositive { value } => {
+                let what = format!("{}: {value} is not a number above zero", self.name());
+                Error::value(what, self.fixed.span)
+            }
             algo::Error::Stopped => match self.query.check(0) {
                 Err(error) => error,
                 Ok(()) => Error::Stopped(function::Stop::Interrupted),

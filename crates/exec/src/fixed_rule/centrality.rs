@@ -127,3 +127,27 @@ pub(super) fn weighted_clustering(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>>
     let found = found.map_err(|error| call.failed(error, &projection))?;
     Ok(by_vertex(&projection, |vertex| [call.float(found[vertex])]))
 }
+
+/// Returns rows `vertex, betweenness`, each within the option `error`.
+pub(super) fn approximate_betweenness(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    let undirected = call.flag("undirected")?;
+    let error = call.fraction("error", 0.01)?;
+    let confidence = call.fraction("confidence", 0.9)?;
+    let seed = call.count("seed")?.unwrap_or(0);
+    let projection = call.projection(false, &[])?;
+    let limits = call.limits();
+    let graph = maybe_undirected(call, &projection)?;
+    let reverse = match undirected {
+        true => None,
+        false => Some(graph.reverse(limits).map_err(|stopped| call.stopped(stopped))?),
+    };
+    let options = algo::kadabra::KadabraOptions {
+        error,
+        failure: 1.0 - confidence,
+        seed,
+        reverse: reverse.as_ref(),
+    };
+    let found = algo::kadabra::approximate_betweenness(&graph, &options, &algo::OneThread, limits)
+        .map_err(|error| call.failed(error, &projection))?;
+    Ok(by_vertex(&projection, |vertex| [call.float(found.values[vertex])]))
+}

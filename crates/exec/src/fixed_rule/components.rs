@@ -1,7 +1,9 @@
-//! Fixed rules for connectivity: components, cores, spanning forests and trees, topological order.
+//! Fixed rules for connectivity: components, cores, onion layers, spanning forests and trees,
+//! topological order.
 
 use super::call::{Answer, Call};
 use super::centrality::{by_vertex, symmetric};
+use super::cohesion::simple_undirected;
 use super::projection::Projection;
 use crate::error::{Error, Result};
 use crate::value::cell::Cell;
@@ -28,12 +30,20 @@ fn numbered(call: &Call<'_, '_>, components: Components) -> Result<Vec<Vec<Cell>
 
 /// Returns rows `vertex, core`.
 pub(super) fn cores(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    peeled(call, algo::cores::core_numbers)
+}
+
+/// Returns rows `vertex, layer`.
+pub(super) fn onion(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    peeled(call, algo::onion::onion_layers)
+}
+
+type Peeling = fn(&algo::Csr, &dyn algo::Limits) -> std::result::Result<Vec<u32>, algo::Error>;
+
+fn peeled(call: &Call<'_, '_>, peeling: Peeling) -> Result<Vec<Vec<Cell>>> {
     let projection = call.projection(false, &[1])?;
-    let limits = call.limits();
-    let both = projection.graph().simple_undirected(limits);
-    let both = both.map_err(|stopped| call.stopped(stopped))?;
-    let found = algo::cores::core_numbers(&both, limits)
-        .map_err(|error| call.failed(error, &projection))?;
+    let both = simple_undirected(call, &projection)?;
+    let found = peeling(&both, call.limits()).map_err(|error| call.failed(error, &projection))?;
     Ok(by_vertex(&projection, |vertex| [call.int(found[vertex])]))
 }
 

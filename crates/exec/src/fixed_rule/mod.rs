@@ -14,6 +14,9 @@ mod cohesion;
 mod communities;
 mod components;
 mod file;
+mod flow;
+mod matching;
+mod measures;
 mod options;
 mod parquet;
 mod paths;
@@ -79,6 +82,7 @@ struct Algorithm {
 /// All built-in algorithms, by name.
 #[rustfmt::skip]
 const TABLE: &[Algorithm] = &[
+    Algorithm { names: &["ApproximateBetweenness"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "error", "confidence", "seed"], arity: Arity::Is(2), run: centrality::approximate_betweenness },
     Algorithm { names: &["ArticulationPoints"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(1), run: cohesion::articulation_points },
     Algorithm { names: &["BetweennessCentrality"], inputs: &["edges"], inputs_min: 1, options: &["undirected"], arity: Arity::Is(2), run: centrality::betweenness },
     Algorithm { names: &["BiconnectedComponents"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: cohesion::biconnected_components },
@@ -94,14 +98,23 @@ const TABLE: &[Algorithm] = &[
     Algorithm { names: &["CsvReader"], inputs: &[], inputs_min: 0, options: &["url", "types", "delimiter", "prepend_index", "has_headers"], arity: Arity::Indexed("types"), run: reader::csv },
     Algorithm { names: &["DegreeCentrality"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(4), run: centrality::degree },
     Algorithm { names: &["DepthFirstSearch", "DFS"], inputs: &["edges", "nodes", "starts"], inputs_min: 2, options: &["condition", "limit"], arity: Arity::Is(3), run: search::depth_first },
+    Algorithm { names: &["EgoGraph"], inputs: &["edges", "starts"], inputs_min: 2, options: &["undirected", "radius", "weighted"], arity: Arity::Is(4), run: measures::ego },
+    Algorithm { names: &["GraphSummary"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: measures::summary },
+    Algorithm { names: &["GreedyColoring"], inputs: &["edges", "nodes"], inputs_min: 1, options: &["order"], arity: Arity::Is(2), run: matching::coloring },
     Algorithm { names: &["JsonReader"], inputs: &[], inputs_min: 0, options: &["url", "fields", "json_lines", "null_if_absent", "prepend_index"], arity: Arity::Indexed("fields"), run: reader::json },
     Algorithm { names: &["KShortestPathYen"], inputs: &["edges", "starts", "goals"], inputs_min: 3, options: &["k", "undirected"], arity: Arity::Is(4), run: paths::yen },
     Algorithm { names: &["LabelPropagation"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "max_iter"], arity: Arity::Is(2), run: communities::label_propagation },
     Algorithm { names: &["LabelPropagationSynchronous"], inputs: &["edges", "nodes"], inputs_min: 1, options: &["max_iter"], arity: Arity::Is(2), run: communities::synchronous },
+    Algorithm { names: &["MaximalIndependentSet"], inputs: &["edges", "nodes"], inputs_min: 1, options: &["seed"], arity: Arity::Is(1), run: matching::independent },
+    Algorithm { names: &["MaximalMatching"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: matching::maximal },
+    Algorithm { names: &["MaximumBipartiteMatching"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: matching::bipartite },
+    Algorithm { names: &["MaximumFlow"], inputs: &["edges", "source", "sink"], inputs_min: 3, options: &[], arity: Arity::Is(3), run: flow::maximum_flow },
+    Algorithm { names: &["MinimumCut"], inputs: &["edges", "source", "sink"], inputs_min: 3, options: &[], arity: Arity::Is(3), run: flow::minimum_cut },
     Algorithm { names: &["MinimumSpanningForestKruskal"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(3), run: components::forest },
     Algorithm { names: &["MinimumSpanningTreePrim"], inputs: &["edges", "start"], inputs_min: 1, options: &[], arity: Arity::Is(3), run: components::tree },
     Algorithm { names: &["MostSimilar"], inputs: &["edges", "starts"], inputs_min: 2, options: &["measure", "k"], arity: Arity::Is(3), run: similarity::most_similar },
     Algorithm { names: &["NeighborSimilarity"], inputs: &["edges", "pairs"], inputs_min: 2, options: &["measure"], arity: Arity::Is(3), run: similarity::of_pairs },
+    Algorithm { names: &["OnionLayers"], inputs: &["edges", "nodes"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: components::onion },
     Algorithm { names: &["PageRank"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "theta", "epsilon", "iterations"], arity: Arity::Is(2), run: centrality::pagerank },
     Algorithm { names: &["ParquetReader"], inputs: &[], inputs_min: 0, options: &["url", "columns", "types", "prepend_index"], arity: Arity::Indexed("columns"), run: parquet::read },
     Algorithm { names: &["RandomWalk"], inputs: &["edges", "nodes", "starts"], inputs_min: 3, options: &["steps", "weight", "iterations"], arity: Arity::Is(3), run: search::random_walk },
