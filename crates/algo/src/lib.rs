@@ -43,8 +43,8 @@
 //! 5. `dijkstra_search`, `intersection`, `path_counts`, `peel`, `radix_heap`, `random`, `reverse`,
 //!    `testing`: what several algorithms share; all edges reversed; graphs for tests.
 //! 6. `bfs`, `biconnected`, `bipartite`, `cdlp`, `coloring`, `component_order`, `components`,
-//!    `cores`, `dag`, `degree`, `label_propagation`, `matching`, `max_flow`, `mixing`,
-//!    `neighborhood`, `node2vec`, `pagerank`, `partition`, `random_walk`, `similarity`,
+//!    `cores`, `dag`, `degree`, `label_propagation`, `matching`, `max_flow`, `max_weight_matching`,
+//!    `mixing`, `neighborhood`, `node2vec`, `pagerank`, `partition`, `random_walk`, `similarity`,
 //!    `strong_components`, `top_sort`, `traverse`, `triangles`: algorithms of their own.
 //! 7. `betweenness`, `bidirectional`, `clustering`, `delta_stepping`, `dijkstra`, `distances`,
 //!    `leiden`, `louvain`, `onion`, `path_sample`, `paths`, `pull`, `spanning_forest`, `sssp`,
@@ -87,6 +87,7 @@ pub mod limits;
 pub mod louvain;
 pub mod matching;
 pub mod max_flow;
+pub mod max_weight_matching;
 pub mod mixing;
 pub mod neighborhood;
 pub mod node2vec;

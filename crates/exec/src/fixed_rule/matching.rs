@@ -38,6 +38,16 @@ pub(super) fn maximal(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     pairs(call, &projection, &mates)
 }
 
+/// Returns rows `from, to`: pairs of a matching of the greatest weight.
+pub(super) fn heaviest(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
+    let max_cardinality = call.flag("max_cardinality")?;
+    let projection = call.projection(true, &[])?;
+    let limits = call.limits();
+    let both = projection.graph().undirected(limits).map_err(|stopped| call.stopped(stopped))?;
+    let mates = algo::max_weight_matching::max_weight_matching(&both, max_cardinality, limits);
+    pairs(call, &projection, &mates.map_err(|error| call.failed(error, &projection))?)
+}
+
 /// A row for each pair, in the direction of its edge.
 fn pairs(
     call: &Call<'_, '_>,

@@ -109,6 +109,7 @@ const TABLE: &[Algorithm] = &[
     Algorithm { names: &["MaximalMatching"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: matching::maximal },
     Algorithm { names: &["MaximumBipartiteMatching"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: matching::bipartite },
     Algorithm { names: &["MaximumFlow"], inputs: &["edges", "source", "sink"], inputs_min: 3, options: &[], arity: Arity::Is(3), run: flow::maximum_flow },
+    Algorithm { names: &["MaximumWeightMatching"], inputs: &["edges"], inputs_min: 1, options: &["max_cardinality"], arity: Arity::Is(2), run: matching::heaviest },
     Algorithm { names: &["MinimumCut"], inputs: &["edges", "source", "sink"], inputs_min: 3, options: &[], arity: Arity::Is(3), run: flow::minimum_cut },
     Algorithm { names: &["MinimumSpanningForestKruskal"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(3), run: components::forest },
     Algorithm { names: &["MinimumSpanningTreePrim"], inputs: &["edges", "start"], inputs_min: 1, options: &[], arity: Arity::Is(3), run: components::tree },
