@@ -225,6 +225,7 @@ isolation: ## histories of 8 threads verified by a checker, and mutants that the
 engines: ## the conformance suite on each engine, and a database on it
 	cargo test --locked -p quipu-kv -p quipu-ordered --test conformance
 	cargo test --locked -p quipu-engine-sqlite --features sqlite
+	cargo test --locked -p quipu --features sqlite --test engines
 
 clean: ## remove what was built, but not your databases and benchmark data
 	rm -rf $(TARGET) $(VENV) demo.quipu .pytest_cache .ruff_cache

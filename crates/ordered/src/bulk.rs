@@ -151,7 +151,7 @@ impl BulkLoad for Load {
         let mut spaces = writing.catalog.spaces.clone();
         let (mut removed, mut changed) = (Vec::new(), Vec::new());
         for loaded in &self.loaded {
-            let space = writing.catalog.space(loaded.id)?.clone();
+            let space = Space::clone(writing.catalog.space(loaded.id)?);
             writing.map.delete(&[load_key(loaded.prefix)])?;
             let before = *writing.figures_of(&space)?;
             if before.rows > 0 {
@@ -163,7 +163,8 @@ impl BulkLoad for Load {
             let figures = Figures { changed_at: before.changed_at, ..loaded.figures };
             *writing.figures_of(&space)? = figures;
             let space = Space { prefix: loaded.prefix, ..space };
-            spaces.insert(loaded.id, space.clone());
+            let space = Arc::new(space);
+            spaces.insert(loaded.id, Arc::clone(&space));
             changed.push(space);
         }
         for prefix in removed {

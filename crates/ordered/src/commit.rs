@@ -5,7 +5,7 @@ use crate::core::{Core, Pinned};
 use crate::error::{conflict, unknown};
 use crate::key::{Prefix, Span, contains, overlap, successor};
 use crate::map::{MapWriter, Order, Pair};
-use crate::meta::{Catalog, DeletedRange, Figures, Meta, Space};
+use crate::meta::{Catalog, DeletedRange, Figures, Meta, Space, Spaces};
 use crate::options::Writers;
 use crate::overlay::Overlay;
 use crate::reads::Reads;
@@ -13,7 +13,7 @@ use crate::record::{Header, decode, encode, header};
 use base::{KeyspaceId, Kind, SeqNo};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use store::{Result, WriteBatch};
+use store::{KeyspaceInfo, Result, WriteBatch};
 
 /// Keys read or written at once.
 const CHUNK: usize = 1000;
@@ -120,7 +120,7 @@ impl<'c> Writing<'c> {
     /// Fails if a keyspace is gone, or a load has replaced its rows.
     fn check_keyspaces(&self, since: &Pinned, own: &Overlay, reads: &Reads) -> Result<()> {
         if self.core.options.writers == Writers::Many && since.catalog.seq != self.catalog.seq {
-            return Err(conflict("a keyspace was created, changed or dropped"));
+            self.check_definitions(since, own)?;
         }
         let written = own.changes.keys().chain(own.deleted.iter().map(|span| &span.0));
         let read = reads.keys.iter().chain(reads.spans.iter().map(|span| &span.0));
@@ -129,13 +129,33 @@ impl<'c> Writing<'c> {
             if self.catalog.with_prefix(prefix).is_some() {
                 continue;
             }
-            let id = since.catalog.with_prefix(prefix).map(|space| space.info.id);
+            let known = since.catalog.with_prefix(prefix).or(own.spaces.get(&prefix));
+            let id = known.map(|space| space.info.id);
             return match id {
                 Some(id) if self.catalog.spaces.contains_key(&id) => {
                     Err(conflict("the rows of a keyspace were replaced"))
                 }
                 id => Err(unknown(id.unwrap_or(KeyspaceId(0)))),
             };
+        }
+        Ok(())
+    }
+
+    /// Fails if another process changed a keyspace that was written, or created or dropped one that
+    /// belongs to it, such as an index.
+    fn check_definitions(&self, since: &Pinned, own: &Overlay) -> Result<()> {
+        for space in own.spaces.values() {
+            let (name, parts) = (&space.info.name, format!("{}:", space.info.name));
+            let belonging = |catalog: &Catalog| -> Vec<KeyspaceInfo> {
+                let infos = catalog.spaces.values().map(|space| &space.info);
+                let is_part =
+                    |info: &KeyspaceInfo| info.name == *name || info.name.starts_with(&parts);
+                infos.filter(|info| is_part(info)).cloned().collect()
+            };
+            let is_new = !since.catalog.spaces.contains_key(&space.info.id);
+            if !is_new && belonging(&since.catalog) != belonging(&self.catalog) {
+                return Err(conflict("a keyspace that it wrote was changed"));
+            }
         }
         Ok(())
     }
@@ -352,9 +372,9 @@ impl<'c> Writing<'c> {
     /// Commits changes of the catalog: entries to remove and to write, and the new keyspaces.
     pub(crate) fn finish_catalog(
         mut self,
-        removed: &[Space],
-        written: &[Space],
-        spaces: BTreeMap<KeyspaceId, Space>,
+        removed: &[Arc<Space>],
+        written: &[Arc<Space>],
+        spaces: Spaces,
     ) -> Result<SeqNo> {
         for space in removed {
             let (lower, upper) = space.prefix.all();
@@ -362,7 +382,7 @@ impl<'c> Writing<'c> {
             self.map.delete(&space.keys())?;
             self.figures.remove(&space.info.id);
         }
-        let pairs: Vec<_> = written.iter().map(Space::pair).collect();
+        let pairs: Vec<_> = written.iter().map(|space| space.pair()).collect();
         self.map.put(&pairs)?;
         self.meta.catalog_seq = self.seq();
         let (core, catalog) = (self.core, Arc::new(Catalog::new(self.seq(), spaces)));

@@ -2,8 +2,9 @@
 
 use crate::error::{damaged, invalid};
 use crate::map::{MapRead, OrderedMap};
-use crate::meta::{Catalog, Meta, read_catalog};
+use crate::meta::{Catalog, Meta, Space, read_catalog};
 use crate::options::OrderedOptions;
+use base::KeyspaceId;
 use env::Own;
 use env::sync::Mutex;
 use env::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +30,7 @@ pub(crate) struct Pinned {
     pub(crate) core: Arc<Core>,
     map: Own<Mutex<Box<dyn MapRead + Send>>>,
     pub(crate) meta: Meta,
+    /// Its keyspaces. Use [`Pinned::space`], which also knows those that are newer.
     pub(crate) catalog: Arc<Catalog>,
 }
 
@@ -161,6 +163,14 @@ impl Drop for Opened {
 }
 
 impl Pinned {
+    /// The keyspace with this id. One that was created later is empty here.
+    pub(crate) fn space(&self, id: KeyspaceId) -> Result<Arc<Space>> {
+        if let Ok(space) = self.catalog.space(id) {
+            return Ok(Arc::clone(space));
+        }
+        self.core.known_catalog().space(id).cloned()
+    }
+
     /// Calls `f` with the map.
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut dyn MapRead) -> Result<R>) -> Result<R> {
         let map = self.map.get().map_err(|error| Error::caused(ErrorKind::Forked, error))?;

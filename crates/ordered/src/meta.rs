@@ -6,6 +6,7 @@ use crate::map::{MapRead, Order, Pair};
 use crate::record::{open, seal};
 use base::{ColumnShape, KeyShape, KeyspaceId, Merge, Shape, varint};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use store::{KeyspaceInfo, Result};
 
 /// Version of the encoding.
@@ -49,32 +50,35 @@ pub(crate) struct Space {
     pub(crate) prefix: Prefix,
 }
 
+/// Keyspaces by id.
+pub(crate) type Spaces = BTreeMap<KeyspaceId, Arc<Space>>;
+
 /// All keyspaces as of one commit.
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
     pub(crate) seq: u64,
-    pub(crate) spaces: BTreeMap<KeyspaceId, Space>,
+    pub(crate) spaces: Spaces,
     by_name: HashMap<String, KeyspaceId>,
     by_prefix: HashMap<Prefix, KeyspaceId>,
 }
 
 impl Catalog {
-    pub(crate) fn new(seq: u64, spaces: BTreeMap<KeyspaceId, Space>) -> Self {
+    pub(crate) fn new(seq: u64, spaces: Spaces) -> Self {
         let by_name = spaces.values().map(|space| (space.info.name.clone(), space.info.id));
         let by_prefix = spaces.values().map(|space| (space.prefix, space.info.id));
         Self { seq, by_name: by_name.collect(), by_prefix: by_prefix.collect(), spaces }
     }
 
-    pub(crate) fn space(&self, id: KeyspaceId) -> Result<&Space> {
+    pub(crate) fn space(&self, id: KeyspaceId) -> Result<&Arc<Space>> {
         self.spaces.get(&id).ok_or_else(|| unknown(id))
     }
 
-    pub(crate) fn named(&self, name: &str) -> Option<&Space> {
+    pub(crate) fn named(&self, name: &str) -> Option<&Arc<Space>> {
         self.spaces.get(self.by_name.get(name)?)
     }
 
     /// The keyspace whose rows have this prefix.
-    pub(crate) fn with_prefix(&self, prefix: Prefix) -> Option<&Space> {
+    pub(crate) fn with_prefix(&self, prefix: Prefix) -> Option<&Arc<Space>> {
         self.spaces.get(self.by_prefix.get(&prefix)?)
     }
 }
@@ -290,7 +294,7 @@ pub(crate) fn read_catalog(place: &str, map: &mut dyn MapRead, seq: u64) -> Resu
             let id = KeyspaceId(u32::from_be_bytes(id));
             let space = Space::decode(id, open(place, key, value)?)
                 .ok_or_else(|| damaged(place, format!("the entry of keyspace {}", id.0)))?;
-            spaces.insert(id, space);
+            spaces.insert(id, Arc::new(space));
         }
         match pairs.last() {
             Some((last, _)) if pairs.len() == PAGE => lower = successor(last),

@@ -6,8 +6,8 @@ pub enum Writers {
     /// This one, until it closes the store. Any number of others may read.
     #[default]
     One,
-    /// Any number. A transaction also fails with a conflict if a keyspace was created, changed or
-    /// dropped since its snapshot, or if 10,000 commits are newer and rows were deleted.
+    /// Any number. A transaction also fails with a conflict if a keyspace that it wrote, or one
+    /// that belongs to it, was changed, or if 10,000 commits are newer and rows were deleted.
     Many,
 }
 

@@ -123,7 +123,8 @@ impl Store for OrderedStore {
             let space = Space { info, prefix: Prefix(prefix) };
             // So that snapshots before it and after it differ.
             writing.figures_of(&space)?;
-            spaces.insert(space.info.id, space.clone());
+            let space = Arc::new(space);
+            spaces.insert(space.info.id, Arc::clone(&space));
             ids.push(space.info.id);
             written.push(space);
         }
@@ -147,8 +148,9 @@ impl Store for OrderedStore {
         let mut written = Vec::new();
         for KeyspaceChange { id, name, definition } in changes.iter().cloned() {
             let space = spaces.get_mut(&id).ok_or_else(|| unknown(id))?;
-            (space.info.name, space.info.definition) = (name, definition);
-            written.push(space.clone());
+            let info = KeyspaceInfo { name, definition, ..space.info.clone() };
+            *space = Arc::new(Space { info, prefix: space.prefix });
+            written.push(Arc::clone(space));
         }
         check_names(spaces.values().map(|space| space.info.name.as_str()))?;
         writing.finish_catalog(&removed, &written, spaces).map(drop)
@@ -179,8 +181,10 @@ impl Store for OrderedStore {
     fn write(&self, batch: &WriteBatch, existed: Option<&mut Vec<bool>>) -> Result<SeqNo> {
         let mut writing = Writing::begin(&self.core)?;
         let mut overlay = Overlay::default();
-        overlay.add(&writing.catalog, batch, self.core.options.transaction_bytes_max)?;
-        overlay.check_sums(&writing.catalog)?;
+        let catalog = Arc::clone(&writing.catalog);
+        let find = |id| catalog.space(id).cloned();
+        overlay.add(&find, batch, self.core.options.transaction_bytes_max)?;
+        overlay.check_sums()?;
         let told = existed.as_ref().map_or(0, |existed| existed.len());
         if let Some(existed) = existed {
             match writing.existing(batch, existed) {
@@ -250,7 +254,7 @@ impl Store for OrderedStore {
         self.core.map()?.problems()?.into_iter().for_each(|what| report.push(damage(what)));
         let pinned = Arc::new(self.core.pin()?);
         let total: u64 = {
-            let figures = |space: &Space| {
+            let figures = |space: &Arc<Space>| {
                 pinned.with(|map| Figures::read(&place, map, space.info.id)).map(|one| one.rows)
             };
             pinned.catalog.spaces.values().map(figures).sum::<Result<u64>>()?

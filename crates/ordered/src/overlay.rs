@@ -2,12 +2,13 @@
 
 use crate::cell::Change;
 use crate::error::invalid;
-use crate::key::{Span, contains};
-use crate::meta::Catalog;
-use base::ColumnShape;
+use crate::key::{Prefix, Span, contains};
+use crate::meta::Space;
+use base::{ColumnShape, KeyspaceId};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::thread::ThreadId;
-use store::{Error, ErrorKind, Result, TableWrites, WriteBatch};
+use store::{Error, ErrorKind, Result, WriteBatch};
 
 /// Bytes of memory of a change besides its row and key, about.
 const CHANGE_BYTES: usize = 100;
@@ -21,12 +22,17 @@ enum Undo {
     Range,
 }
 
+/// Finds a keyspace by its id.
+pub(crate) type FindSpace<'a> = &'a dyn Fn(KeyspaceId) -> Result<Arc<Space>>;
+
 /// Uncommitted writes. Keys are encoded, so those of all keyspaces are in one map.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overlay {
     /// Deleted ranges; `changes` apply on top of them.
     pub(crate) deleted: Vec<Span>,
     pub(crate) changes: BTreeMap<Vec<u8>, Change>,
+    /// The keyspaces written to.
+    pub(crate) spaces: BTreeMap<Prefix, Arc<Space>>,
     /// Bytes of memory, about.
     bytes: usize,
     /// Steps since the first savepoint, with the thread that made each.
@@ -52,11 +58,11 @@ impl Overlay {
     /// not fit; [`ErrorKind::InvalidInput`] for an unknown keyspace. Nothing is added then.
     pub(crate) fn add(
         &mut self,
-        catalog: &Catalog,
+        find: FindSpace<'_>,
         batch: &WriteBatch,
         bytes_max: u64,
     ) -> Result<()> {
-        check_batch(catalog, batch)?;
+        check_batch(find, batch)?;
         let bytes: usize = batch
             .tables
             .iter()
@@ -70,12 +76,13 @@ impl Overlay {
             let hint = "commit more often, or raise the memory limit";
             return Err(Error::new(ErrorKind::Limit, format!("{what}\nhint: {hint}")));
         }
-        self.add_checked(catalog, batch)
+        self.add_checked(find, batch)
     }
 
-    fn add_checked(&mut self, catalog: &Catalog, batch: &WriteBatch) -> Result<()> {
+    fn add_checked(&mut self, find: FindSpace<'_>, batch: &WriteBatch) -> Result<()> {
         for table in &batch.tables {
-            let space = catalog.space(table.keyspace)?;
+            let space = find(table.keyspace)?;
+            self.spaces.insert(space.prefix, Arc::clone(&space));
             for range in &table.delete_ranges {
                 self.delete(space.prefix.span(range));
             }
@@ -152,9 +159,9 @@ impl Overlay {
     }
 
     /// Fails where the sum of a commit's increments to one key does not fit into a word.
-    pub(crate) fn check_sums(&self, catalog: &Catalog) -> Result<()> {
+    pub(crate) fn check_sums(&self) -> Result<()> {
         for (key, change) in &self.changes {
-            let space = catalog.with_prefix(crate::key::Prefix::of(key));
+            let space = self.spaces.get(&Prefix::of(key));
             if space.is_some_and(|space| change.is_past(&space.info.shape)) {
                 let what = "the sum of what one commit adds to a counter does not fit into 64 bits";
                 return Err(Error::new(ErrorKind::Limit, what));
@@ -176,9 +183,12 @@ impl Overlay {
 }
 
 /// Fails for a batch that does not fit the catalog.
-fn check_batch(catalog: &Catalog, batch: &WriteBatch) -> Result<()> {
+fn check_batch(find: FindSpace<'_>, batch: &WriteBatch) -> Result<()> {
+    let mut adds = false;
     for table in &batch.tables {
-        let shape = &catalog.space(table.keyspace)?.info.shape;
+        let shape = &find(table.keyspace)?.info.shape;
+        let mut columns = shape.values.iter();
+        adds |= columns.any(|column| matches!(column, ColumnShape::Word { merge: Some(_) }));
         let rows = table.rows.rows;
         let fits = table.rows.values.len() == shape.values.len()
             && table.rows.values.iter().all(|column| column.len() == rows)
@@ -190,15 +200,10 @@ fn check_batch(catalog: &Catalog, batch: &WriteBatch) -> Result<()> {
             )));
         }
     }
-    let adds = |table: &TableWrites| {
-        let space = catalog.spaces.get(&table.keyspace);
-        let mut columns = space.iter().flat_map(|space| &space.info.shape.values);
-        columns.any(|column| matches!(column, ColumnShape::Word { merge: Some(_) }))
-    };
-    if !batch.tables.iter().any(adds) {
+    if !adds {
         return Ok(());
     }
     let mut alone = Overlay::default();
-    alone.add_checked(catalog, batch)?;
-    alone.check_sums(catalog)
+    alone.add_checked(find, batch)?;
+    alone.check_sums()
 }

@@ -36,8 +36,8 @@ pub(crate) struct View<'a> {
 }
 
 impl View<'_> {
-    fn space(&self, id: KeyspaceId) -> Result<&Space> {
-        self.pinned.catalog.space(id)
+    fn space(&self, id: KeyspaceId) -> Result<Arc<Space>> {
+        self.pinned.space(id)
     }
 
     fn reads(&self) -> Option<&Mutex<Reads>> {
@@ -77,7 +77,7 @@ impl View<'_> {
         projection: Projection,
         out: &mut Batch,
     ) -> Result<bool> {
-        let space = self.space(id)?;
+        let space = &*self.space(id)?;
         let key = space.prefix.key(key);
         let found = self.look_up(space, std::slice::from_ref(&key))?.pop().flatten();
         if let Some(found) = &found {
@@ -108,7 +108,7 @@ impl View<'_> {
         present: &mut Vec<bool>,
         out: &mut Batch,
     ) -> Result<()> {
-        let space = self.space(id)?;
+        let space = &*self.space(id)?;
         let encoded: Vec<_> =
             (0..keys.len()).map(|i| space.prefix.key(keys.get(i).as_ref())).collect();
         let projection = Projection { keys: 0, ..projection };
@@ -132,7 +132,7 @@ impl View<'_> {
         projection: Projection,
         out: &mut Batch,
     ) -> Result<()> {
-        let space = self.space(id)?;
+        let space = &*self.space(id)?;
         self.each_row(space, range, order, limit, |key, found| {
             found.append(self.pinned, space, key, projection, out)?;
             Ok(true)
@@ -147,7 +147,7 @@ impl View<'_> {
         (limit, bytes_max): (usize, usize),
         out: &mut Batch,
     ) -> Result<bool> {
-        let space = self.space(id)?;
+        let space = &*self.space(id)?;
         let (mut rows, before) = (0, out.heap_bytes());
         let mut more = false;
         self.each_row(space, range, Order::Forward, limit, |key, found| {
@@ -170,7 +170,7 @@ impl View<'_> {
         offsets: &mut Vec<u64>,
         out: &mut Batch,
     ) -> Result<()> {
-        let space = self.space(id)?;
+        let space = &*self.space(id)?;
         let start = out.rows;
         offsets.push(0);
         for words in first_words.chunks(SPANS_AT_ONCE) {
@@ -208,7 +208,7 @@ impl View<'_> {
     }
 
     fn scan(&self, id: KeyspaceId, range: &KeyRange, projection: Projection) -> Result<Stream> {
-        let space = self.space(id)?;
+        let space = &*self.space(id)?;
         let span = space.prefix.span(range);
         // Later writes of the transaction do not change a stream that has begun.
         let own = self.writes.with(|own| own.map(|own| own.part(&span)));
@@ -229,7 +229,7 @@ impl View<'_> {
     }
 
     fn count(&self, id: KeyspaceId) -> Result<u64> {
-        let space = self.space(id)?;
+        let space = &*self.space(id)?;
         let (lower, upper) = space.prefix.all();
         let own = self.writes.with(|own| own.map(|own| own.part(&(lower.clone(), upper.clone()))));
         if let Some(reads) = self.reads() {
@@ -264,7 +264,7 @@ impl View<'_> {
     /// Exact for whole keyspaces and for a few hundred rows. Otherwise keys are assumed to lie as
     /// densely in the whole range as in its first rows.
     fn estimate(&self, id: KeyspaceId, range: &KeyRange) -> Result<Estimate> {
-        let space = self.space(id)?;
+        let space = &*self.space(id)?;
         let (span, all) = (space.prefix.span(range), space.prefix.all());
         let own = self.writes.with(|own| own.map_or(0, |own| own.part(&span).changes.len() as u64));
         let figures = self.figures(id)?;
@@ -310,7 +310,7 @@ impl View<'_> {
         if rows == 0 || n == 0 {
             return Ok(());
         }
-        let space = self.space(id)?;
+        let space = &*self.space(id)?;
         let drawn: Vec<u64> = (0..n).map(|_| random() % rows).collect();
         let mut wanted = drawn.clone();
         wanted.sort_unstable();
@@ -347,7 +347,7 @@ impl View<'_> {
 
     /// Skips to the next word where a page has but one.
     fn first_words(&self, id: KeyspaceId, visit: &mut dyn FnMut(&[u64])) -> Result<()> {
-        let space = self.space(id)?;
+        let space = &*self.space(id)?;
         if space.info.shape.key == KeyShape::Bytes {
             return Err(invalid(format!("keys of {:?} have no words", space.info.name)));
         }
@@ -566,7 +566,7 @@ impl Transaction for OrderedTransaction {
         pinned.core.check_process()?;
         pinned.core.check_writable()?;
         let bytes_max = pinned.core.options.transaction_bytes_max;
-        self.overlay.lock().add(&pinned.catalog, batch, bytes_max)
+        self.overlay.lock().add(&|id| pinned.space(id), batch, bytes_max)
     }
 
     fn savepoint(&self) -> Savepoint {
@@ -595,7 +595,7 @@ impl Transaction for OrderedTransaction {
             // A transaction that wrote nothing is serialized at its snapshot.
             return Ok(SeqNo(pinned.meta.seq));
         }
-        overlay.check_sums(&pinned.catalog)?;
+        overlay.check_sums()?;
         let none = Mutex::default();
         let reads = reads.as_deref().unwrap_or(&none).lock();
         let mut writing = Writing::begin(&pinned.core)?;

@@ -40,7 +40,7 @@ impl Database {
         let earlier = options.earlier.as_deref().map(absolute).transpose()?;
         self.flush_buffers()?;
         let options = BackupOptions { earlier, ..options.clone() };
-        self.kv()?.backup(self.env(), &absolute(target.as_ref())?, &options, progress)
+        self.kv("backups")?.backup(self.env(), &absolute(target.as_ref())?, &options, progress)
     }
 }
 

@@ -4,6 +4,7 @@ mod transaction;
 
 pub use transaction::Tx;
 
+use crate::engines::Address;
 use crate::options::{BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options};
 use crate::script::ViewHost;
 use env::{Env, MemoryEnv, Own, RealEnv, RealOptions};
@@ -40,8 +41,8 @@ pub struct Database {
 /// The components that calls use, for the process that opened them.
 pub(crate) struct Parts {
     store: Arc<dyn Store>,
-    /// The same store, by its concrete type.
-    kv: Arc<Kv>,
+    /// The same store, if it is the native engine.
+    kv: Option<Arc<Kv>>,
     env: Arc<dyn Env>,
     /// Open counters and combined values, with their write buffers.
     buffers: Arc<Registry>,
@@ -49,6 +50,13 @@ pub(crate) struct Parts {
     engine: Arc<session::Engine>,
     /// Makes projections of graphs.
     pub(crate) projector: analytics::Projector,
+}
+
+impl Parts {
+    /// Where imports spill; `None` where there is no folder for it.
+    fn spill_folder(&self, folder: Option<&Path>) -> Option<PathBuf> {
+        folder.and(self.kv.as_ref()).map(|kv| spill_folder(kv.folder()))
+    }
 }
 
 impl std::fmt::Debug for Database {
@@ -60,11 +68,18 @@ impl std::fmt::Debug for Database {
 impl Database {
     /// Opens the database in `folder`, and creates it unless the options forbid that.
     ///
+    /// Instead of a folder it may be the address of another engine: `memory://`, or with the
+    /// feature `sqlite` a file, such as `sqlite:///data/cites.db` or `sqlite://cites.db`
+    /// (`docs/guides/scale-out.md`).
+    ///
     /// # Errors
     /// [`ErrorKind::Locked`] if another process has it open for writing (the message names the
     /// process); [`ErrorKind::Corruption`] with file and offset; [`ErrorKind::InvalidInput`] if the
     /// folder holds something else, or no database and [`Options::create`] is false.
     pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Self> {
+        if let Some(address) = Address::of(folder.as_ref()) {
+            return Self::open_address(&address, options);
+        }
         let env = RealEnv::new(RealOptions {
             threads: options.threads,
             direct_writes: options.direct_io,
@@ -124,12 +139,22 @@ impl Database {
                 if !options.read_only {
                     // The store holds the lock of the folder, so no other process imports into it.
                     views::import::remove_stale_runs(&*env, &spill_folder(kv.folder()))?;
-                    Catalog::new(Arc::clone(&store)).finish_names()?;
-                    remove_unfinished(&store, &env)?;
+                    finish_what_was_left(&store, &env)?;
                 }
                 env
             }
         };
+        Self::over(store, Some(kv), env, folder, options)
+    }
+
+    /// A database over an open store. `kv` is the same store, if it is the native engine.
+    pub(crate) fn over(
+        store: Arc<dyn Store>,
+        kv: Option<Arc<Kv>>,
+        env: Arc<dyn Env>,
+        folder: Option<PathBuf>,
+        options: Options,
+    ) -> Result<Self> {
         let buffering = Buffering {
             durability: options.durability,
             rows_max: options.increments_buffered_max(),
@@ -197,9 +222,13 @@ impl Database {
         &self.parts.anywhere().store
     }
 
-    /// The native engine below the store trait.
-    pub(crate) fn kv(&self) -> Result<&Arc<Kv>> {
-        Ok(&self.parts()?.kv)
+    /// The native engine below the store trait, for `what`, which no other engine can do.
+    pub(crate) fn kv(&self, what: &str) -> Result<&Arc<Kv>> {
+        self.parts()?.kv.as_ref().ok_or_else(|| {
+            let hint = "copy the database into a folder with `quipu migrate`, and use that";
+            let what = format!("only a database in a folder can do this: {what}");
+            Error::new(ErrorKind::InvalidInput, format!("{what}\nhint: {hint}"))
+        })
     }
 
     /// The engine that runs scripts.
@@ -466,7 +495,7 @@ impl Database {
             memory_limit_bytes: self.options.import_bytes(self.env().parallelism() as u64),
             cache_lent_bytes: self.options.cache_lent_bytes(),
             // A database in memory would spill into memory.
-            spill_folder: self.folder().map(|_| spill_folder(self.parts.anywhere().kv.folder())),
+            spill_folder: self.parts.anywhere().spill_folder(self.folder()),
             ..ImportOptions::default()
         }
     }
@@ -694,6 +723,12 @@ fn missing<'a>(
         format!("there are: {}", names.join(", "))
     };
     Error::new(ErrorKind::InvalidInput, format!("no {kind} {name:?}\nhint: {hint}"))
+}
+
+/// Removes what a writer left that ended in the middle. No other process writes now.
+pub(crate) fn finish_what_was_left(store: &Arc<dyn Store>, env: &Arc<dyn Env>) -> Result<()> {
+    Catalog::new(Arc::clone(store)).finish_names()?;
+    remove_unfinished(store, env)
 }
 
 /// Makes the folder absolute, so that it stays valid if the working directory changes.

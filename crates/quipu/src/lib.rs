@@ -31,6 +31,7 @@ mod backup;
 mod callback;
 mod check;
 mod database;
+mod engines;
 mod export;
 mod export_import;
 mod graph_relations;
@@ -63,6 +64,7 @@ pub use backup::{
 pub use base::{BytesColumn, KeyspaceId, SeqNo, Validity as ValidRows};
 pub use check::{Check, Problem, check};
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
+pub use engines::is_address;
 pub use export::{ExportFormat, export_file, in_the_database, is_replaced, write_output};
 pub use function::{Accumulate, Cause, Failure};
 pub use graph_relations::GraphRelations;

@@ -3,7 +3,7 @@
 use super::Place;
 use super::data::{WORD, counters, create};
 use base::{Batch, KeyRange, KeyShape, KeyspaceId, Kind, Projection, Shape};
-use store::{ErrorKind, KeyspaceChange, NewKeyspace, Store};
+use store::{ErrorKind, Isolation, KeyspaceChange, NewKeyspace, Store};
 
 fn new(name: &str) -> NewKeyspace {
     let shape = Shape { key: KeyShape::Words(1), values: vec![WORD] };
@@ -91,5 +91,25 @@ pub fn a_keyspace_that_is_not_there_is_refused(place: &dyn Place) {
         assert_eq!(changed.unwrap_err().kind(), ErrorKind::InvalidInput);
     }
     assert!(writing.commit().is_err(), "a transaction wrote to a keyspace that was dropped");
+    store.close().unwrap();
+}
+
+/// A script creates a relation and fills it in the transaction that it runs in.
+pub fn an_older_transaction_uses_a_newer_keyspace(place: &dyn Place) {
+    let store = place.open();
+    let old = counters(&*store, "old");
+    for isolation in [Isolation::Snapshot, Isolation::Serializable] {
+        let snapshot = store.snapshot();
+        let transaction = store.begin(isolation);
+        transaction.write(&old.count(Kind::Put, 1, 1)).unwrap();
+        let new = counters(&*store, &format!("new {isolation:?}"));
+        assert_eq!((new.counts(&*snapshot), new.counts(&*transaction)), (vec![], vec![]));
+        assert_eq!(snapshot.count(new.id).unwrap(), 0);
+        transaction.write(&new.count(Kind::Put, 2, 2)).unwrap();
+        assert_eq!(new.counts(&*transaction), [(2, 2)]);
+        transaction.commit().unwrap();
+        assert_eq!((old.counts(&*store), new.counts(&*store)), (vec![(1, 1)], vec![(2, 2)]));
+        assert_eq!(new.counts(&*snapshot), []);
+    }
     store.close().unwrap();
 }

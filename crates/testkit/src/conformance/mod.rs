@@ -59,6 +59,7 @@ macro_rules! conformance {
             names_are_unique_among_live_keyspaces
             a_keyspace_replaces_another_under_its_name
             a_keyspace_that_is_not_there_is_refused
+            an_older_transaction_uses_a_newer_keyspace
             rows_come_in_key_order_for_every_shape_of_keys
             ranges_and_limits_select_what_they_say
             a_backward_scan_is_the_forward_scan_reversed
