@@ -34,7 +34,7 @@ MEMORY ?= 512MB
 MEMORY_DATA ?= 544MB
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-tables differ differ-times differ-tables fuzz flips props sim isolation engines kill kill-fork kill-exit kill-python full-disk memory models miri tsan clean module module-release test-rust test-python
+.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-tables differ differ-times differ-tables fuzz flips props sim isolation engines kill kill-fork kill-exit kill-python full-disk memory models miri tsan clean module module-release test-rust test-python test-spark
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -63,6 +63,10 @@ test-rust:
 	mkdir -p $(TARGET)
 	cargo test --no-fail-fast $(RUST_TESTED) 2>&1 | tee $(TARGET)/test-rust.log
 	cargo test --no-fail-fast --locked $(MUTANTS) 2>&1 | tee -a $(TARGET)/test-rust.log
+
+test-spark: module ## quipu.spark with Spark itself, which pip installs; needs Java 17
+	$(VENV)/bin/pip install --quiet 'pyspark==4.3.0'
+	$(PY) -m pytest python/tests/test_spark.py python/tests/test_guides.py
 
 test-python: module
 	mkdir -p $(TARGET)
