@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from . import _algorithms, _bridges
 from ._plot import Picture, plot
 from ._processes import refuse_to_pickle
 from ._quipu import (
+    AlgorithmResult,
     BackupReport,
     BlobReader,
     Blobs,
@@ -24,6 +26,7 @@ from ._quipu import (
     Database,
     Graph,
     ImportReport,
+    Projection,
     Relation,
     RestoreReport,
     Result,
@@ -54,6 +57,8 @@ if TYPE_CHECKING:
     from ._notebook import Shell
 
 refuse_to_pickle()
+_algorithms.attach()
+_bridges.attach()
 
 
 def load_ipython_extension(shell: Shell) -> None:
@@ -71,6 +76,7 @@ def unload_ipython_extension(shell: Shell) -> None:
 
 
 __all__ = [
+    "AlgorithmResult",
     "BackupReport",
     "BlobReader",
     "BlobWriter",
@@ -92,6 +98,7 @@ __all__ = [
     "MissingFileError",
     "Picture",
     "PoisonedError",
+    "Projection",
     "Relation",
     "RestoreReport",
     "Result",

@@ -6,12 +6,14 @@ import copyreg
 from typing import NoReturn
 
 from ._quipu import (
+    AlgorithmResult,
     BlobReader,
     Blobs,
     BlobWriter,
     Counters,
     Database,
     Graph,
+    Projection,
     Relation,
     ResultStream,
     TableStream,
@@ -19,12 +21,14 @@ from ._quipu import (
 )
 
 _BOUND = (
+    AlgorithmResult,
     BlobReader,
     BlobWriter,
     Blobs,
     Counters,
     Database,
     Graph,
+    Projection,
     Relation,
     ResultStream,
     TableStream,

@@ -475,6 +475,38 @@ class Database:
             TypeError: A value has an unsupported type.
             KeyboardInterrupt: Ctrl-C stopped it. After any exception nothing was changed.
         """
+    def project(
+        self,
+        query: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        parallel: Literal["keep", "sum", "min", "first"] | None = None,
+        timeout: float | None = None,
+    ) -> Projection:
+        """Return the graph whose edges are the rows of a query: source, target and perhaps weight.
+
+        Vertices are all integers or all strings. The projection is not cached.
+
+        >>> db.project("?[a, b] := *cites{src: a, dst: m}, *cites{src: m, dst: b}, a != b")
+
+        Args:
+            query: A script that returns 2 or 3 columns and changes nothing.
+            params: Values of the script's parameters.
+            undirected: Whether each edge leads in both directions.
+            nodes: Vertices of a subgraph; ids that are not vertices are ignored.
+            parallel: What becomes of several edges between the same vertices: ``"keep"`` all,
+                ``"sum"``, ``"min"`` or ``"first"``. In an undirected projection, edges in both
+                directions are parallel too. ``None`` is ``"first"`` there, and otherwise
+                ``"keep"``. A sum without weights counts the edges.
+            timeout: Seconds for the query; 0 is no limit. ``None``: as for :meth:`run`.
+
+        Raises:
+            InvalidInputError: The query is wrong, or its columns are not those of edges.
+            LimitError: Projections in use would take too much memory.
+            KeyboardInterrupt: Ctrl-C stopped it.
+        """
     def register_callback(
         self, relation: str, callback: Callable[[Literal["Put", "Rm"], list[list[Any]], list[list[Any]]], object]
     ) -> int:
@@ -1813,6 +1845,1454 @@ class Graph:
     def __contains__(self, v: _Vertex, /) -> bool:
         """Return whether ``v`` has an edge."""
     def _repr_html_(self) -> str: ...
+    def project(
+        self,
+        *,
+        weight: str | None = None,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        parallel: Literal["keep", "sum", "min", "first"] | None = None,
+    ) -> Projection:
+        """Return a frozen copy of the graph in memory, for algorithms.
+
+        It is read at the newest snapshot, or in the transaction. Until the graph changes, the same
+        arguments share one copy, unless there is a condition or ``nodes``. All projections of a
+        database together take at most what a query may take of ``memory_limit``.
+
+        >>> g.project(weight="weight", where="weight > $least", params={"least": 0.5})
+
+        Args:
+            weight: ``"weight"`` if edges keep their weights.
+            undirected: Whether each edge leads in both directions.
+            nodes: Vertices of a subgraph; ids that are not vertices are ignored.
+            parallel: What becomes of several edges between the same vertices: ``"keep"`` all,
+                ``"sum"``, ``"min"`` or ``"first"``. In an undirected projection, edges in both
+                directions are parallel too. ``None`` is ``"first"`` there, and otherwise
+                ``"keep"``. A sum without weights counts the edges.
+            where: Condition of the query language over ``src``, ``dst`` and ``weight``. It reads
+                committed edges.
+            params: Values of the condition's parameters.
+
+        Raises:
+            LimitError: Projections in use would take too much memory.
+            InvalidInputError: The graph has no weights, a weight is not finite, or the condition
+                is wrong.
+            KeyboardInterrupt: Ctrl-C stopped it.
+        """
+    def _project(
+        self,
+        algorithm: str,
+        weight: str | None,
+        undirected: bool,
+        nodes: Iterable[_Vertex] | None,
+        where: str | None,
+        params: Mapping[str, Any] | None,
+    ) -> Projection: ...
+    # --- algorithms of Graph, written by tools/algorithms.py
+    def all_shortest_paths(
+        self,
+        source: _Vertex,
+        target: _Vertex,
+        *,
+        limit: int | None = None,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """All shortest paths between two vertices.
+
+        Args:
+            source: The first vertex.
+            target: The last vertex.
+            limit: Maximum number of paths.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def articulation_points(
+        self,
+        *,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """Vertices without which there are more components. Directions have no effect.
+
+        Args:
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def average_clustering(
+        self,
+        *,
+        variant: Literal["networkx", "ldbc"] = "networkx",
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> float:
+        """The mean of the clustering of all vertices.
+
+        Args:
+            variant: As for ``clustering``.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def bellman_ford(
+        self,
+        source: _Vertex | Iterable[_Vertex],
+        *,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """As ``shortest_paths``, with negative weights.
+
+        Args:
+            source: The vertex or vertices from which the search starts.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def betweenness_centrality(
+        self,
+        *,
+        k: int | None = None,
+        normalized: bool = True,
+        endpoints: bool = False,
+        seed: int = 0,
+        sources: _Vertex | Iterable[_Vertex] | None = None,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The fraction of shortest paths that lead through each vertex.
+
+        Args:
+            k: Number of sampled sources; without it all vertices.
+            normalized: Whether values are divided by the largest possible.
+            endpoints: Whether a path also counts for its two ends.
+            seed: The same seed gives the same sample.
+            sources: The sources of paths, in place of a sample.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def bfs(
+        self,
+        source: _Vertex | Iterable[_Vertex],
+        *,
+        depth_limit: int | None = None,
+        variant: Literal["networkx", "ldbc"] = "networkx",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The number of edges from the nearest source, and the vertex before.
+
+        Args:
+            source: The vertex or vertices from which the search starts.
+            depth_limit: Vertices that are more edges away are left out.
+            variant: ``"ldbc"`` has 2^63 - 1 for vertices that are not reached.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def bridges(
+        self,
+        *,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """Edges without which there are more components. Directions have no effect.
+
+        Args:
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def cdlp(
+        self,
+        *,
+        max_iter: int = 10,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """Communities by synchronous label propagation, as in LDBC Graphalytics.
+
+        Args:
+            max_iter: Number of rounds.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def center(
+        self,
+        *,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The vertices whose eccentricity is the radius.
+
+        Args:
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def closeness_centrality(
+        self,
+        *,
+        wf_improved: bool = True,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The inverse of the average distance from the vertices that reach a vertex.
+
+        Args:
+            wf_improved: Whether it is multiplied by the share of vertices that reach the
+                vertex.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def clustering(
+        self,
+        *,
+        variant: Literal["networkx", "ldbc"] = "networkx",
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The share of pairs of neighbors that are neighbors; with weights their geometric mean.
+
+        Args:
+            variant: ``"ldbc"`` counts the directed edges between all neighbors.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def connected_components(
+        self,
+        *,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The weakly connected component of each vertex, numbered by their smallest vertices.
+
+        Args:
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def core_number(
+        self,
+        *,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The largest k such that a vertex is in the k-core. Edges in both directions count twice.
+
+        Args:
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def degree_centrality(
+        self,
+        *,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The number of edges of each vertex divided by the number of other vertices.
+
+        Args:
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def diameter(
+        self,
+        *,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> float:
+        """The greatest distance between two vertices.
+
+        Args:
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def eccentricity(
+        self,
+        *,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The greatest distance from each vertex.
+
+        Args:
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def edge_betweenness_centrality(
+        self,
+        *,
+        k: int | None = None,
+        normalized: bool = True,
+        seed: int = 0,
+        sources: _Vertex | Iterable[_Vertex] | None = None,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The fraction of shortest paths that lead along each edge.
+
+        Args:
+            k: Number of sampled sources; without it all vertices.
+            normalized: Whether values are divided by the largest possible.
+            seed: The same seed gives the same sample.
+            sources: The sources of paths, in place of a sample.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def eigenvector_centrality(
+        self,
+        *,
+        max_iter: int = 100,
+        tol: float = 1e-06,
+        nstart: Mapping[Any, float] | AlgorithmResult | None = None,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The eigenvector of the largest eigenvalue over incoming edges.
+
+        Args:
+            max_iter: Maximum number of rounds.
+            tol: Ends when the average change of a vertex is less than this.
+            nstart: The values before the first round; without them all are equal.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def harmonic_centrality(
+        self,
+        *,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The sum of the inverse distances from all vertices that reach a vertex.
+
+        Args:
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def hits(
+        self,
+        *,
+        max_iter: int = 100,
+        tol: float = 1e-08,
+        nstart: Mapping[Any, float] | AlgorithmResult | None = None,
+        normalized: bool = True,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """Kleinberg's hubs and authorities.
+
+        Args:
+            max_iter: Maximum number of rounds.
+            tol: Ends when the average change of a vertex is less than this.
+            nstart: The values before the first round; without them all are equal.
+            normalized: Whether both columns sum to 1.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def in_degree_centrality(
+        self,
+        *,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The number of incoming edges divided by the number of other vertices.
+
+        Args:
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def is_directed_acyclic_graph(
+        self,
+        *,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> bool:
+        """Whether the graph is directed and has no cycle.
+
+        Args:
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def k_shortest_paths(
+        self,
+        source: _Vertex,
+        target: _Vertex,
+        *,
+        k: int = 10,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The shortest paths between two vertices that visit no vertex twice, by length.
+
+        Args:
+            source: The first vertex.
+            target: The last vertex.
+            k: Number of paths.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def katz_centrality(
+        self,
+        *,
+        alpha: float = 0.1,
+        beta: float = 1.0,
+        max_iter: int = 1000,
+        tol: float = 1e-06,
+        nstart: Mapping[Any, float] | AlgorithmResult | None = None,
+        normalized: bool = True,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """For each vertex ``beta`` plus ``alpha`` times the values that lead to it.
+
+        Args:
+            alpha: Factor of each further edge.
+            beta: The value that each vertex has by itself.
+            max_iter: Maximum number of rounds.
+            tol: Ends when the average change of a vertex is less than this.
+            nstart: The values before the first round; without them all are equal.
+            normalized: Whether the result has Euclidean length 1.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def label_propagation(
+        self,
+        *,
+        max_iter: int = 100,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """Communities by the labels of neighbors. Directions have no effect.
+
+        Args:
+            max_iter: Maximum number of rounds.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def leiden(
+        self,
+        *,
+        resolution: float = 1.0,
+        seed: int | None = None,
+        max_level: int = 32,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """Connected communities of large modularity. Directions have no effect.
+
+        Args:
+            resolution: Larger values give smaller communities.
+            seed: Seed of random choices; without it the best choices are taken.
+            max_level: Maximum number of levels.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def louvain(
+        self,
+        *,
+        max_iter: int = 10,
+        threshold: float = 0.0001,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """Communities of large modularity.
+
+        Args:
+            max_iter: Maximum number of rounds in a level.
+            threshold: A level ends when a round gains no more modularity.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def maximum_flow(
+        self,
+        source: _Vertex,
+        target: _Vertex,
+        *,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The edges of a largest flow with what flows along them.
+
+        Args:
+            source: Where the flow begins.
+            target: Where the flow ends.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def maximum_flow_value(
+        self,
+        source: _Vertex,
+        target: _Vertex,
+        *,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> float:
+        """The largest flow between two vertices, where weights are capacities.
+
+        Args:
+            source: Where the flow begins.
+            target: Where the flow ends.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def minimum_cut(
+        self,
+        source: _Vertex,
+        target: _Vertex,
+        *,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """Group 0 of the source and group 1 of the target, with the least capacity between them.
+
+        Args:
+            source: Where the flow begins.
+            target: Where the flow ends.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def minimum_spanning_tree(
+        self,
+        *,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """Edges of least weight that connect what is connected. Directions have no effect.
+
+        Args:
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def modularity(
+        self,
+        communities: Iterable[Iterable[_Vertex]] | AlgorithmResult,
+        *,
+        resolution: float = 1.0,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> float:
+        """The share of edges inside of communities, less what is expected. Directions have no effect.
+
+        Args:
+            communities: Lists of vertices; each vertex is in one.
+            resolution: Weight of what is expected.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def most_similar(
+        self,
+        *,
+        vertices: _Vertex | Iterable[_Vertex] | None = None,
+        k: int = 10,
+        measure: Literal["jaccard", "overlap", "common_neighbors", "adamic_adar", "resource_allocation"] = "jaccard",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The vertices with the most similar neighbors. Directions have no effect.
+
+        Args:
+            vertices: The vertices to compare with others; without them all.
+            k: Number of others for each vertex.
+            measure: How similarity is measured.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def out_degree_centrality(
+        self,
+        *,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The number of outgoing edges divided by the number of other vertices.
+
+        Args:
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def pagerank(
+        self,
+        *,
+        alpha: float = 0.85,
+        personalization: Mapping[Any, float] | AlgorithmResult | None = None,
+        max_iter: int = 100,
+        tol: float = 1e-06,
+        nstart: Mapping[Any, float] | AlgorithmResult | None = None,
+        dangling: Mapping[Any, float] | AlgorithmResult | None = None,
+        variant: Literal["networkx", "ldbc"] = "networkx",
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The share of time that a random surfer spends at each vertex.
+
+        Args:
+            alpha: Probability of following an edge.
+            personalization: Probabilities of a restart; vertices that are left out have 0.
+            max_iter: Maximum number of rounds.
+            tol: Ends when the average change of a vertex is less than this.
+            nstart: The values before the first round; without them all are equal.
+            dangling: Where vertices without outgoing edges lead; without it, as
+                personalization.
+            variant: ``"ldbc"`` runs ``max_iter`` rounds and ignores ``tol``.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def periphery(
+        self,
+        *,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The vertices whose eccentricity is the diameter.
+
+        Args:
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def radius(
+        self,
+        *,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> float:
+        """The least eccentricity.
+
+        Args:
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def random_walks(
+        self,
+        *,
+        starts: _Vertex | Iterable[_Vertex] | None = None,
+        length: int = 80,
+        walks: int = 10,
+        p: float = 1.0,
+        q: float = 1.0,
+        seed: int = 0,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """Random walks; with ``p`` and ``q`` those of node2vec.
+
+        Args:
+            starts: Where walks start; without it at all vertices.
+            length: Vertices of a walk, the start included.
+            walks: Walks from each start.
+            p: The larger, the less often a walk goes back.
+            q: The larger, the closer a walk stays to the vertex before.
+            seed: The same seed gives the same walks.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def shortest_path(
+        self,
+        source: _Vertex,
+        target: _Vertex,
+        *,
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """A shortest path between two vertices, by a search from both.
+
+        Args:
+            source: The first vertex.
+            target: The last vertex.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def shortest_paths(
+        self,
+        source: _Vertex | Iterable[_Vertex],
+        *,
+        targets: _Vertex | Iterable[_Vertex] | None = None,
+        cutoff: float | None = None,
+        variant: Literal["networkx", "ldbc"] = "networkx",
+        weight: str | None = "auto",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The least sum of weights from the nearest source, and the vertex before.
+
+        Args:
+            source: The vertex or vertices from which the search starts.
+            targets: The search may end when these are reached.
+            cutoff: Vertices that are farther are left out.
+            variant: ``"ldbc"`` has infinity for vertices that are not reached.
+            weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def strongly_connected_components(
+        self,
+        *,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The strongly connected component of each vertex, in reverse topological order.
+
+        Args:
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def topological_sort(
+        self,
+        *,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """All vertices, each after the sources of its incoming edges.
+
+        Args:
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def transitivity(
+        self,
+        *,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> float:
+        """The share of paths of two edges that are part of a triangle.
+
+        Args:
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def triangles(
+        self,
+        *,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The number of triangles of each vertex. Directions have no effect.
+
+        Args:
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def truss_number(
+        self,
+        *,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The largest k such that an edge is in the k-truss. Directions have no effect.
+
+        Args:
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    # --- end of algorithms
+
+@final
+class Projection:
+    """A frozen graph in memory: the edges of all vertices, one vertex after the other.
+
+    Vertices have positions from 0, in the order of their ids; strings of a stored graph in the order
+    in which the graph met them. The edges of the vertex at position ``i`` lead to the positions
+    ``targets[offsets[i] : offsets[i + 1]]``, in ascending order. An undirected projection has each
+    edge at both ends, a self-loop once.
+
+    The arrays are views without a copy: they cannot be written, and keep the projection in memory.
+    Threads may share it. There is a method for each algorithm; names, defaults and meanings are
+    those of NetworkX. ``docs/guides/algorithms.md`` describes them.
+
+    Algorithms raise :class:`quipu.InvalidInputError` for a graph that they do not accept, with the
+    attribute ``reason``, and :class:`quipu.LimitError` for a result beyond the memory limit. Ctrl-C
+    stops them.
+    """
+
+    @property
+    def ids(self) -> _Vertices:
+        """Ids of the vertices."""
+    @property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """Where the edges of each vertex begin, and the number of all."""
+    @property
+    def targets(self) -> npt.NDArray[np.uint32]:
+        """Positions of the targets."""
+    @property
+    def weights(self) -> npt.NDArray[np.float64] | None:
+        """Weights of the edges; ``None`` if each is 1."""
+    @property
+    def reverse(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.float64] | None]:
+        """Offsets, sources and weights of the incoming edges of each vertex, made at first use."""
+    @property
+    def is_directed(self) -> bool:
+        """Whether edges have a direction."""
+    @property
+    def nbytes(self) -> int:
+        """Bytes of ids, offsets, targets and weights."""
+    def number_of_vertices(self) -> int:
+        """Return the number of vertices."""
+    def number_of_edges(self) -> int:
+        """Return the number of edges. An undirected edge counts once, parallel edges separately."""
+    def positions(self, ids: _Vertex | Iterable[_Vertex]) -> npt.NDArray[np.int64]:
+        """Return the positions of vertices, -1 for ids that are not vertices.
+
+        Args:
+            ids: Ids of vertices.
+        """
+    def subgraph(self, nodes: Iterable[_Vertex]) -> Projection:
+        """Return some vertices and the edges between them.
+
+        Args:
+            nodes: Ids; those that are not vertices are ignored.
+        """
+    def _run(self, algorithm: str, arguments: dict[str, Any]) -> Any: ...
+    def __repr__(self) -> str: ...
+    def to_scipy(self) -> Any:
+        """Return the adjacency matrix as a ``scipy.sparse.csr_array``, in the order of ``ids``.
+
+        Its indices are the arrays of the projection. Without weights, entries are 1.0. Parallel edges
+        are separate entries, which SciPy adds up.
+        """
+    def to_networkx(self) -> Any:
+        """Return a graph of NetworkX with the ids as nodes.
+
+        It is a ``DiGraph`` or a ``Graph``, or a ``MultiDiGraph`` or ``MultiGraph`` if there are
+        parallel edges. Weights become the attribute ``weight``.
+        """
+    def to_igraph(self) -> Any:
+        """Return an ``igraph.Graph``. Vertices have the attribute ``name``, edges ``weight``."""
+    def to_networkit(self) -> Any:
+        """Return a ``networkit.Graph`` whose nodes are the positions in ``ids``."""
+    def to_pyg(self) -> Any:
+        """Return a ``torch_geometric.data.Data``: ``edge_index``, ``edge_weight`` and ``num_nodes``.
+
+        ``edge_index`` has positions in ``ids``. An undirected edge is there in both directions.
+        """
+    def ego(self, center: _Vertex, radius: int = 1) -> Projection:
+        """Return the vertices within a number of outgoing edges of a vertex, and the edges between them.
+
+        Args:
+            center: The vertex.
+            radius: Number of edges.
+        """
+    # --- algorithms of Projection, written by tools/algorithms.py
+    def all_shortest_paths(self, source: _Vertex, target: _Vertex, *, limit: int | None = None) -> AlgorithmResult:
+        """All shortest paths between two vertices.
+
+        Args:
+            source: The first vertex.
+            target: The last vertex.
+            limit: Maximum number of paths.
+        """
+    def articulation_points(self) -> AlgorithmResult:
+        """Vertices without which there are more components. Directions have no effect."""
+    def average_clustering(self, *, variant: Literal["networkx", "ldbc"] = "networkx") -> float:
+        """The mean of the clustering of all vertices.
+
+        Args:
+            variant: As for ``clustering``.
+        """
+    def bellman_ford(self, source: _Vertex | Iterable[_Vertex]) -> AlgorithmResult:
+        """As ``shortest_paths``, with negative weights.
+
+        Args:
+            source: The vertex or vertices from which the search starts.
+        """
+    def betweenness_centrality(
+        self,
+        *,
+        k: int | None = None,
+        normalized: bool = True,
+        endpoints: bool = False,
+        seed: int = 0,
+        sources: _Vertex | Iterable[_Vertex] | None = None,
+    ) -> AlgorithmResult:
+        """The fraction of shortest paths that lead through each vertex.
+
+        Args:
+            k: Number of sampled sources; without it all vertices.
+            normalized: Whether values are divided by the largest possible.
+            endpoints: Whether a path also counts for its two ends.
+            seed: The same seed gives the same sample.
+            sources: The sources of paths, in place of a sample.
+        """
+    def bfs(
+        self,
+        source: _Vertex | Iterable[_Vertex],
+        *,
+        depth_limit: int | None = None,
+        variant: Literal["networkx", "ldbc"] = "networkx",
+    ) -> AlgorithmResult:
+        """The number of edges from the nearest source, and the vertex before.
+
+        Args:
+            source: The vertex or vertices from which the search starts.
+            depth_limit: Vertices that are more edges away are left out.
+            variant: ``"ldbc"`` has 2^63 - 1 for vertices that are not reached.
+        """
+    def bridges(self) -> AlgorithmResult:
+        """Edges without which there are more components. Directions have no effect."""
+    def cdlp(self, *, max_iter: int = 10) -> AlgorithmResult:
+        """Communities by synchronous label propagation, as in LDBC Graphalytics.
+
+        Args:
+            max_iter: Number of rounds.
+        """
+    def center(self) -> AlgorithmResult:
+        """The vertices whose eccentricity is the radius."""
+    def closeness_centrality(self, *, wf_improved: bool = True) -> AlgorithmResult:
+        """The inverse of the average distance from the vertices that reach a vertex.
+
+        Args:
+            wf_improved: Whether it is multiplied by the share of vertices that reach the
+                vertex.
+        """
+    def clustering(self, *, variant: Literal["networkx", "ldbc"] = "networkx") -> AlgorithmResult:
+        """The share of pairs of neighbors that are neighbors; with weights their geometric mean.
+
+        Args:
+            variant: ``"ldbc"`` counts the directed edges between all neighbors.
+        """
+    def connected_components(self) -> AlgorithmResult:
+        """The weakly connected component of each vertex, numbered by their smallest vertices."""
+    def core_number(self) -> AlgorithmResult:
+        """The largest k such that a vertex is in the k-core. Edges in both directions count twice."""
+    def degree_centrality(self) -> AlgorithmResult:
+        """The number of edges of each vertex divided by the number of other vertices."""
+    def diameter(self) -> float:
+        """The greatest distance between two vertices."""
+    def eccentricity(self) -> AlgorithmResult:
+        """The greatest distance from each vertex."""
+    def edge_betweenness_centrality(
+        self,
+        *,
+        k: int | None = None,
+        normalized: bool = True,
+        seed: int = 0,
+        sources: _Vertex | Iterable[_Vertex] | None = None,
+    ) -> AlgorithmResult:
+        """The fraction of shortest paths that lead along each edge.
+
+        Args:
+            k: Number of sampled sources; without it all vertices.
+            normalized: Whether values are divided by the largest possible.
+            seed: The same seed gives the same sample.
+            sources: The sources of paths, in place of a sample.
+        """
+    def eigenvector_centrality(
+        self, *, max_iter: int = 100, tol: float = 1e-06, nstart: Mapping[Any, float] | AlgorithmResult | None = None
+    ) -> AlgorithmResult:
+        """The eigenvector of the largest eigenvalue over incoming edges.
+
+        Args:
+            max_iter: Maximum number of rounds.
+            tol: Ends when the average change of a vertex is less than this.
+            nstart: The values before the first round; without them all are equal.
+        """
+    def harmonic_centrality(self) -> AlgorithmResult:
+        """The sum of the inverse distances from all vertices that reach a vertex."""
+    def hits(
+        self,
+        *,
+        max_iter: int = 100,
+        tol: float = 1e-08,
+        nstart: Mapping[Any, float] | AlgorithmResult | None = None,
+        normalized: bool = True,
+    ) -> AlgorithmResult:
+        """Kleinberg's hubs and authorities.
+
+        Args:
+            max_iter: Maximum number of rounds.
+            tol: Ends when the average change of a vertex is less than this.
+            nstart: The values before the first round; without them all are equal.
+            normalized: Whether both columns sum to 1.
+        """
+    def in_degree_centrality(self) -> AlgorithmResult:
+        """The number of incoming edges divided by the number of other vertices."""
+    def is_directed_acyclic_graph(self) -> bool:
+        """Whether the graph is directed and has no cycle."""
+    def k_shortest_paths(self, source: _Vertex, target: _Vertex, *, k: int = 10) -> AlgorithmResult:
+        """The shortest paths between two vertices that visit no vertex twice, by length.
+
+        Args:
+            source: The first vertex.
+            target: The last vertex.
+            k: Number of paths.
+        """
+    def katz_centrality(
+        self,
+        *,
+        alpha: float = 0.1,
+        beta: float = 1.0,
+        max_iter: int = 1000,
+        tol: float = 1e-06,
+        nstart: Mapping[Any, float] | AlgorithmResult | None = None,
+        normalized: bool = True,
+    ) -> AlgorithmResult:
+        """For each vertex ``beta`` plus ``alpha`` times the values that lead to it.
+
+        Args:
+            alpha: Factor of each further edge.
+            beta: The value that each vertex has by itself.
+            max_iter: Maximum number of rounds.
+            tol: Ends when the average change of a vertex is less than this.
+            nstart: The values before the first round; without them all are equal.
+            normalized: Whether the result has Euclidean length 1.
+        """
+    def label_propagation(self, *, max_iter: int = 100) -> AlgorithmResult:
+        """Communities by the labels of neighbors. Directions have no effect.
+
+        Args:
+            max_iter: Maximum number of rounds.
+        """
+    def leiden(self, *, resolution: float = 1.0, seed: int | None = None, max_level: int = 32) -> AlgorithmResult:
+        """Connected communities of large modularity. Directions have no effect.
+
+        Args:
+            resolution: Larger values give smaller communities.
+            seed: Seed of random choices; without it the best choices are taken.
+            max_level: Maximum number of levels.
+        """
+    def louvain(self, *, max_iter: int = 10, threshold: float = 0.0001) -> AlgorithmResult:
+        """Communities of large modularity.
+
+        Args:
+            max_iter: Maximum number of rounds in a level.
+            threshold: A level ends when a round gains no more modularity.
+        """
+    def maximum_flow(self, source: _Vertex, target: _Vertex) -> AlgorithmResult:
+        """The edges of a largest flow with what flows along them.
+
+        Args:
+            source: Where the flow begins.
+            target: Where the flow ends.
+        """
+    def maximum_flow_value(self, source: _Vertex, target: _Vertex) -> float:
+        """The largest flow between two vertices, where weights are capacities.
+
+        Args:
+            source: Where the flow begins.
+            target: Where the flow ends.
+        """
+    def minimum_cut(self, source: _Vertex, target: _Vertex) -> AlgorithmResult:
+        """Group 0 of the source and group 1 of the target, with the least capacity between them.
+
+        Args:
+            source: Where the flow begins.
+            target: Where the flow ends.
+        """
+    def minimum_spanning_tree(self) -> AlgorithmResult:
+        """Edges of least weight that connect what is connected. Directions have no effect."""
+    def modularity(
+        self, communities: Iterable[Iterable[_Vertex]] | AlgorithmResult, *, resolution: float = 1.0
+    ) -> float:
+        """The share of edges inside of communities, less what is expected. Directions have no effect.
+
+        Args:
+            communities: Lists of vertices; each vertex is in one.
+            resolution: Weight of what is expected.
+        """
+    def most_similar(
+        self,
+        *,
+        vertices: _Vertex | Iterable[_Vertex] | None = None,
+        k: int = 10,
+        measure: Literal["jaccard", "overlap", "common_neighbors", "adamic_adar", "resource_allocation"] = "jaccard",
+    ) -> AlgorithmResult:
+        """The vertices with the most similar neighbors. Directions have no effect.
+
+        Args:
+            vertices: The vertices to compare with others; without them all.
+            k: Number of others for each vertex.
+            measure: How similarity is measured.
+        """
+    def out_degree_centrality(self) -> AlgorithmResult:
+        """The number of outgoing edges divided by the number of other vertices."""
+    def pagerank(
+        self,
+        *,
+        alpha: float = 0.85,
+        personalization: Mapping[Any, float] | AlgorithmResult | None = None,
+        max_iter: int = 100,
+        tol: float = 1e-06,
+        nstart: Mapping[Any, float] | AlgorithmResult | None = None,
+        dangling: Mapping[Any, float] | AlgorithmResult | None = None,
+        variant: Literal["networkx", "ldbc"] = "networkx",
+    ) -> AlgorithmResult:
+        """The share of time that a random surfer spends at each vertex.
+
+        Args:
+            alpha: Probability of following an edge.
+            personalization: Probabilities of a restart; vertices that are left out have 0.
+            max_iter: Maximum number of rounds.
+            tol: Ends when the average change of a vertex is less than this.
+            nstart: The values before the first round; without them all are equal.
+            dangling: Where vertices without outgoing edges lead; without it, as
+                personalization.
+            variant: ``"ldbc"`` runs ``max_iter`` rounds and ignores ``tol``.
+        """
+    def periphery(self) -> AlgorithmResult:
+        """The vertices whose eccentricity is the diameter."""
+    def radius(self) -> float:
+        """The least eccentricity."""
+    def random_walks(
+        self,
+        *,
+        starts: _Vertex | Iterable[_Vertex] | None = None,
+        length: int = 80,
+        walks: int = 10,
+        p: float = 1.0,
+        q: float = 1.0,
+        seed: int = 0,
+    ) -> AlgorithmResult:
+        """Random walks; with ``p`` and ``q`` those of node2vec.
+
+        Args:
+            starts: Where walks start; without it at all vertices.
+            length: Vertices of a walk, the start included.
+            walks: Walks from each start.
+            p: The larger, the less often a walk goes back.
+            q: The larger, the closer a walk stays to the vertex before.
+            seed: The same seed gives the same walks.
+        """
+    def shortest_path(self, source: _Vertex, target: _Vertex) -> AlgorithmResult:
+        """A shortest path between two vertices, by a search from both.
+
+        Args:
+            source: The first vertex.
+            target: The last vertex.
+        """
+    def shortest_paths(
+        self,
+        source: _Vertex | Iterable[_Vertex],
+        *,
+        targets: _Vertex | Iterable[_Vertex] | None = None,
+        cutoff: float | None = None,
+        variant: Literal["networkx", "ldbc"] = "networkx",
+    ) -> AlgorithmResult:
+        """The least sum of weights from the nearest source, and the vertex before.
+
+        Args:
+            source: The vertex or vertices from which the search starts.
+            targets: The search may end when these are reached.
+            cutoff: Vertices that are farther are left out.
+            variant: ``"ldbc"`` has infinity for vertices that are not reached.
+        """
+    def strongly_connected_components(self) -> AlgorithmResult:
+        """The strongly connected component of each vertex, in reverse topological order."""
+    def topological_sort(self) -> AlgorithmResult:
+        """All vertices, each after the sources of its incoming edges."""
+    def transitivity(self) -> float:
+        """The share of paths of two edges that are part of a triangle."""
+    def triangles(self) -> AlgorithmResult:
+        """The number of triangles of each vertex. Directions have no effect."""
+    def truss_number(self) -> AlgorithmResult:
+        """The largest k such that an edge is in the k-truss. Directions have no effect."""
+    # --- end of algorithms
+
+@final
+class AlgorithmResult:
+    """What an algorithm found, as named columns.
+
+    Most results have a row for each vertex: ``ids`` and ``values``. Searches leave out vertices
+    that are not reached. Others have edges, paths or walks; ``columns`` names what there is, and
+    ``result[name]`` is a column. It speaks Arrow's PyCapsule interface.
+    """
+
+    @property
+    def algorithm(self) -> str:
+        """Name of the algorithm."""
+    @property
+    def projection(self) -> Projection:
+        """The projection on which it ran."""
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+    @property
+    def ids(self) -> _Vertices:
+        """Ids of the vertices, one for each row."""
+    @property
+    def values(self) -> npt.NDArray[Any]:
+        """The first column of numbers: ranks, distances, groups."""
+    def __len__(self) -> int: ...
+    def __getitem__(self, name: str) -> Any: ...
+    def to_dict(self) -> dict[Any, Any]:
+        """Return the values by vertex, or by pairs of vertices for edges."""
+    def top(self, n: int = 10) -> list[tuple[Any, Any]]:
+        """Return the vertices with the largest values as pairs, the largest first.
+
+        Args:
+            n: Number of vertices.
+        """
+    def path(self, goal: _Vertex) -> list[Any]:
+        """Return the vertices on a shortest path from a source of a search.
+
+        Args:
+            goal: The last vertex.
+
+        Raises:
+            InvalidInputError: It was not reached (``reason`` is ``"no_path"``).
+            TypeError: The algorithm is not a search.
+        """
+    def paths(self) -> list[list[Any]]:
+        """Return the vertices of each path or walk.
+
+        Raises:
+            TypeError: The algorithm finds no paths.
+        """
+    def groups(self) -> list[_Vertices]:
+        """Return the ids of each component or community.
+
+        Raises:
+            TypeError: The algorithm finds no groups.
+        """
+    def to_arrow(self) -> Any:
+        """Return a ``pyarrow.Table``."""
+    def to_pandas(self) -> Any:
+        """Return a ``pandas.DataFrame``."""
+    def to_polars(self) -> Any:
+        """Return a ``polars.DataFrame``."""
+    def write(self, relation: str) -> None:
+        """Write the columns to a relation, which is created, or replaced if it exists.
+
+        Its keys are the vertex, the two ends of an edge, or a path and a step.
+
+        Args:
+            relation: Name of the relation.
+
+        Raises:
+            InvalidInputError: The name belongs to a graph or something else.
+        """
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __repr__(self) -> str: ...
 
 @final
 class Table:

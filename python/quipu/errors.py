@@ -35,6 +35,10 @@ class InvalidInputError(Error, ValueError):
     """Line of the input, from 1, if the input is text."""
     column: int | None = None
     """Column of the record, from 1; 0 for the whole record."""
+    reason: str | None = None
+    """Why an algorithm refused its graph or an argument: ``"unknown_vertex"``, ``"no_path"``,
+    ``"no_convergence"``, ``"negative_weight"``, ``"negative_cycle"``, ``"disconnected"``,
+    ``"has_cycle"``, ``"self_loop"``, ``"null_graph"`` or ``"zero_sum"``."""
 
 
 class CorruptionError(Error):

@@ -6,6 +6,7 @@ use crate::error::{OrRaise, check_process, invalid};
 use crate::graph::Graph;
 use crate::graph_properties::Declared;
 use crate::import::{self, Arguments, ImportReport};
+use crate::projection::{self, Form, Projection};
 use crate::relation::Relation;
 use crate::result::{QueryResult, run_options};
 use crate::result_stream::ResultStream;
@@ -379,6 +380,25 @@ impl Database {
         crate::relations::import(py, data, columns, |frames, options| {
             database.import_relations_with(frames, options)
         })
+    }
+
+    #[pyo3(signature = (query, params=None, *, undirected=false, nodes=None, parallel=None,
+                        timeout=None))]
+    #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
+    fn project(
+        &self,
+        py: Python<'_>,
+        query: &str,
+        params: Option<&Bound<'_, PyAny>>,
+        undirected: bool,
+        nodes: Option<&Bound<'_, PyAny>>,
+        parallel: Option<&str>,
+        timeout: Option<f64>,
+    ) -> PyResult<Projection> {
+        let database = self.db()?;
+        let form = Form::new(false, undirected, nodes, parallel)?;
+        let options = run_options(timeout, None, true)?;
+        projection::of_query(py, database, query, params, &form, &options)
     }
 
     fn register_callback(&self, relation: &str, callback: &Bound<'_, PyAny>) -> PyResult<u64> {

@@ -44,6 +44,9 @@ pub(crate) fn raise(error: Error) -> PyErr {
             if let Some(check) = quipu::Check::of_error(&error) {
                 exception.value(py).setattr("problems", crate::repair::problems(py, check)?)?;
             }
+            if let Some(reason) = quipu::reason_of(&error) {
+                exception.value(py).setattr("reason", reason)?;
+            }
             exception.set_cause(py, raised);
             Ok(exception)
         });

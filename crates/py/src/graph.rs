@@ -11,6 +11,7 @@ use crate::error::{OrRaise, check_process};
 use crate::gil;
 use crate::graph_properties::Of;
 use crate::import::{self, Arguments, ImportReport};
+use crate::projection::{self, Form, Projection};
 use crate::relation::Relation;
 use crate::table::Table;
 use crate::vertices::{self, vertex};
@@ -672,6 +673,42 @@ impl Graph {
         crate::import::interruptible(py, |go_on| {
             quipu::export_file(graph, &path, format, &|_| go_on())
         })
+    }
+
+    #[pyo3(signature = (*, weight=None, undirected=false, nodes=None, r#where=None, params=None,
+                        parallel=None))]
+    #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
+    fn project(
+        &self,
+        py: Python<'_>,
+        weight: Option<&str>,
+        undirected: bool,
+        nodes: Option<&Bound<'_, PyAny>>,
+        r#where: Option<&str>,
+        params: Option<&Bound<'_, PyAny>>,
+        parallel: Option<&str>,
+    ) -> PyResult<Projection> {
+        let graph = self.graph()?;
+        let is_weighted = projection::is_weighted(graph, weight, None)?;
+        let form = Form::new(is_weighted, undirected, nodes, parallel)?;
+        projection::of_graph(py, graph, &self.database, &form, r#where, params)
+    }
+
+    #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
+    fn _project(
+        &self,
+        py: Python<'_>,
+        algorithm: &str,
+        weight: Option<&str>,
+        undirected: bool,
+        nodes: Option<&Bound<'_, PyAny>>,
+        r#where: Option<&str>,
+        params: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Projection> {
+        let graph = self.graph()?;
+        let is_weighted = projection::is_weighted(graph, weight, Some(algorithm))?;
+        let form = Form::new(is_weighted, undirected, nodes, None)?;
+        projection::of_graph(py, graph, &self.database, &form, r#where, params)
     }
 
     fn export_arrow(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<u64> {

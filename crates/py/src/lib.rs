@@ -12,6 +12,7 @@
 /// Docstrings are those of the stub, so the module is compiled again when the stub has changed.
 const _: &str = include_str!("../../../python/quipu/_quipu.pyi");
 
+mod algorithm_result;
 mod arrays;
 mod backup;
 mod blob_items;
@@ -35,6 +36,7 @@ mod import;
 mod key_iterator;
 mod keys;
 mod libraries;
+mod projection;
 mod python_code;
 mod relation;
 mod relations;
@@ -65,6 +67,8 @@ fn _quipu(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<database::Database>()?;
     module.add_class::<graph::Graph>()?;
+    module.add_class::<projection::Projection>()?;
+    module.add_class::<algorithm_result::AlgorithmResult>()?;
     module.add_class::<blobs::Blobs>()?;
     module.add_class::<blob_stream::BlobReader>()?;
     module.add_class::<blob_stream::BlobWriter>()?;
@@ -83,6 +87,7 @@ fn _quipu(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(command_line::run_command, module)?)?;
     module.add_function(wrap_pyfunction!(command_line::candidates, module)?)?;
     module.add_function(wrap_pyfunction!(_panic, module)?)?;
+    module.add_function(wrap_pyfunction!(projection::_algorithms, module)?)?;
     let at_exit = wrap_pyfunction!(python_code::_at_exit, module)?;
     module.py().import("atexit")?.call_method1("register", (at_exit,))?;
     module.add_function(wrap_pyfunction!(backup::restore, module)?)?;

@@ -49,6 +49,7 @@ mod user_defined;
 
 pub use self::relation::{Relation, RowScan};
 pub use ::relation::Entry;
+pub use algo::Csr;
 pub use algorithm::algorithm_batch;
 pub use analytics::{
     ALGORITHMS, Algorithm, AlgorithmResult, Arguments, DefaultArgument, Found,

@@ -1,0 +1,382 @@
+//! `Projection`: a frozen graph in memory, whose columns NumPy reads in place.
+//!
+//! # Why unsafe here
+//! NumPy arrays of the columns are views, which keep the projection alive and cannot be written. A
+//! safe array is a copy: 16 million targets take 25 ms and 64 MB each time they are asked for, and
+//! the memory would not be within the database's limit. A view takes a microsecond.
+
+use crate::algorithm_result::AlgorithmResult;
+use crate::error::{OrRaise, invalid};
+use crate::import::interruptible;
+use crate::values::{Called, parameters, value};
+use numpy::ndarray::ArrayView1;
+use numpy::{Element, PyArray1, PyArrayMethods};
+use py_guard::{documented, guarded};
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyFrozenSet, PyList, PySet, PyString, PyTuple};
+use quipu::{
+    Arguments, Found, Parallel, ProjectOptions, RunOptions, Value, VertexColumn, VertexList,
+    WeightType,
+};
+use std::sync::Arc;
+
+/// A frozen graph in memory.
+#[documented]
+#[pyclass(module = "quipu", frozen, weakref)]
+pub(crate) struct Projection {
+    pub(crate) projection: Arc<quipu::Projection>,
+    pub(crate) database: quipu::Database,
+    /// Ids that are no view.
+    ids: PyOnceLock<Py<PyAny>>,
+}
+
+impl Projection {
+    pub(crate) fn new(projection: Arc<quipu::Projection>, database: quipu::Database) -> Self {
+        Self { projection, database, ids: PyOnceLock::new() }
+    }
+}
+
+/// The keyword arguments that all projections share.
+pub(crate) struct Form {
+    pub(crate) options: ProjectOptions,
+    nodes: Option<Vec<Value>>,
+}
+
+impl Form {
+    pub(crate) fn new(
+        is_weighted: bool,
+        undirected: bool,
+        nodes: Option<&Bound<'_, PyAny>>,
+        parallel: Option<&str>,
+    ) -> PyResult<Self> {
+        let parallel = match parallel {
+            None if undirected => Parallel::First,
+            None | Some("keep") => Parallel::Keep,
+            Some("sum") => Parallel::Sum,
+            Some("min") => Parallel::Min,
+            Some("first") => Parallel::First,
+            Some(other) => {
+                let what = "parallel is \"keep\", \"sum\", \"min\" or \"first\"";
+                return Err(invalid(&format!("{what}, not {other:?}")));
+            }
+        };
+        let options = ProjectOptions { is_weighted, is_undirected: undirected, parallel };
+        let nodes = match nodes {
+            None => None,
+            Some(nodes) => match argument(nodes)? {
+                Value::List(nodes) => Some(nodes),
+                one => Some(vec![one]),
+            },
+        };
+        Ok(Self { options, nodes })
+    }
+
+    /// The nodes of the projection alone, if there are some.
+    fn restricted(
+        &self,
+        database: &quipu::Database,
+        projection: Arc<quipu::Projection>,
+        run: &quipu::AnalyticsRun<'_>,
+    ) -> quipu::Result<Arc<quipu::Projection>> {
+        let Some(nodes) = &self.nodes else { return Ok(projection) };
+        let mut kept = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            kept.extend(projection.ids().vertex(node)?);
+        }
+        database.project_vertices(&projection, &kept, run)
+    }
+}
+
+/// Projects a graph, or those of its edges that meet a condition.
+pub(crate) fn of_graph(
+    py: Python<'_>,
+    graph: &quipu::Graph,
+    database: &quipu::Database,
+    form: &Form,
+    condition: Option<&str>,
+    params: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Projection> {
+    let given = parameters(params)?;
+    if condition.is_none() && !given.is_empty() {
+        return Err(invalid("params are those of where, which is not given"));
+    }
+    let made = interruptible(py, |go_on| {
+        let run = database.analytics_run().with_go_on(Some(go_on));
+        let projection = match condition {
+            None => database.project(graph, &form.options, &run)?,
+            Some(condition) => {
+                let options = RunOptions { go_on: Some(go_on), ..RunOptions::default() };
+                database.project_where(graph, condition, &given, &form.options, &options)?
+            }
+        };
+        form.restricted(database, projection, &run)
+    })?;
+    Ok(Projection::new(made, database.clone()))
+}
+
+/// Projects the rows of a query.
+pub(crate) fn of_query(
+    py: Python<'_>,
+    database: &quipu::Database,
+    query: &str,
+    params: Option<&Bound<'_, PyAny>>,
+    form: &Form,
+    options: &RunOptions<'_>,
+) -> PyResult<Projection> {
+    let given = parameters(params)?;
+    let made = interruptible(py, |go_on| {
+        let options = RunOptions { go_on: Some(go_on), ..*options };
+        let projection = database.project_query(query, &given, &form.options, &options)?;
+        let run = database.analytics_run().with_go_on(Some(go_on));
+        form.restricted(database, projection, &run)
+    })?;
+    Ok(Projection::new(made, database.clone()))
+}
+
+/// Whether a projection of the graph has weights: `weight` names them, is `None`, or is `"auto"`
+/// for what the algorithm needs.
+pub(crate) fn is_weighted(
+    graph: &quipu::Graph,
+    weight: Option<&str>,
+    algorithm: Option<&str>,
+) -> PyResult<bool> {
+    let has_weights = graph.def().weight != WeightType::None;
+    match weight {
+        None => Ok(false),
+        Some("weight") => Ok(true),
+        Some("auto") => {
+            let found = algorithm.map(quipu::find_algorithm).transpose().or_raise()?;
+            let uses = found.map(|algorithm| algorithm.weights);
+            Ok(has_weights && uses == Some(quipu::WeightUse::IfThere))
+        }
+        Some(other) => {
+            let what = format!("the graph has no weights with the name {other:?}");
+            Err(invalid(&format!("{what}\nhint: weight is None or \"weight\"")))
+        }
+    }
+}
+
+/// An argument of an algorithm: a value, pairs for a dict or a result, or lists for any container.
+fn argument(given: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if let Ok(result) = given.cast::<AlgorithmResult>() {
+        return result.get().as_argument();
+    }
+    if let Ok(dict) = given.cast::<PyDict>() {
+        let pair = |(key, item): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+            Ok(Value::List(vec![argument(&key)?, argument(&item)?]))
+        };
+        return dict.iter().map(pair).collect::<PyResult<_>>().map(Value::List);
+    }
+    let is_container = given.is_instance_of::<PyList>()
+        || given.is_instance_of::<PyTuple>()
+        || given.is_instance_of::<PySet>()
+        || given.is_instance_of::<PyFrozenSet>();
+    let is_scalar = given.is_instance_of::<PyString>() || given.hasattr("dtype")?;
+    if is_container || !is_scalar && given.hasattr("__iter__")? && !given.hasattr("encode")? {
+        let items = given.try_iter()?.map(|item| argument(&item?));
+        return items.collect::<PyResult<_>>().map(Value::List);
+    }
+    value(given, Called::Parameter("argument"), 0)
+}
+
+/// A read-only array of a column that `owner` keeps alive.
+#[allow(unsafe_code)]
+fn view<'py, T: Element>(column: &[T], owner: &Bound<'py, PyAny>) -> Bound<'py, PyAny> {
+    let view = ArrayView1::from(column);
+    // SAFETY: the column belongs to a frozen object that `owner` is or holds, which never changes
+    // or moves it, and the array holds a reference to `owner`. It is made read-only before anyone
+    // else sees it.
+    let array = unsafe { PyArray1::borrow_from_array(&view, owner.clone()) };
+    array.readwrite().make_nonwriteable();
+    array.into_any()
+}
+
+/// Keeps a graph alive for views of its columns.
+#[pyclass(module = "quipu", name = "_Columns", frozen)]
+struct Columns(Arc<Csr>);
+
+type Csr = quipu::Csr;
+
+/// Offsets, targets and weights of a graph.
+type CsrArrays<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Option<Bound<'py, PyAny>>);
+
+fn csr_arrays<'py>(py: Python<'py>, graph: &Arc<Csr>) -> PyResult<CsrArrays<'py>> {
+    let owner = Bound::new(py, Columns(Arc::clone(graph)))?;
+    let graph = &owner.get().0;
+    let any = owner.as_any();
+    // The same bytes: an offset is far below 2^63. SciPy takes signed ones.
+    let offsets = view(graph.offsets(), any).call_method1("view", ("int64",))?;
+    Ok((offsets, view(graph.targets(), any), graph.weights().map(|weights| view(weights, any))))
+}
+
+#[documented]
+#[guarded]
+#[pymethods]
+impl Projection {
+    #[getter]
+    fn ids<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let this = slf.get();
+        if let Some(ids) = this.projection.ids().as_u64() {
+            return Ok(view(ids, slf.as_any()));
+        }
+        let make = || ids_array(py, this.projection.ids().all().or_raise()?).map(Bound::unbind);
+        Ok(this.ids.get_or_try_init(py, make)?.bind(py).clone())
+    }
+
+    #[getter]
+    fn offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(csr_arrays(py, self.projection.graph())?.0)
+    }
+
+    #[getter]
+    fn targets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(csr_arrays(py, self.projection.graph())?.1)
+    }
+
+    #[getter]
+    fn weights<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Ok(csr_arrays(py, self.projection.graph())?.2)
+    }
+
+    #[getter]
+    fn reverse<'py>(&self, py: Python<'py>) -> PyResult<CsrArrays<'py>> {
+        let graph = interruptible(py, |go_on| {
+            let run = self.database.analytics_run().with_go_on(Some(go_on));
+            self.projection.reverse(&run)
+        })?;
+        csr_arrays(py, &graph)
+    }
+
+    #[getter]
+    fn is_directed(&self) -> bool {
+        self.projection.is_directed()
+    }
+
+    #[getter]
+    fn nbytes(&self) -> u64 {
+        self.projection.bytes()
+    }
+
+    fn number_of_vertices(&self) -> usize {
+        self.projection.vertices()
+    }
+
+    fn number_of_edges(&self) -> u64 {
+        self.projection.edges()
+    }
+
+    fn positions<'py>(
+        &self,
+        py: Python<'py>,
+        ids: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let found = positions(&self.projection, ids)?;
+        let found = found.into_iter().map(|place| place.map_or(-1, i64::from));
+        Ok(PyArray1::from_iter(py, found).into_any())
+    }
+
+    fn subgraph(&self, py: Python<'_>, nodes: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let kept: Vec<u32> = positions(&self.projection, nodes)?.into_iter().flatten().collect();
+        let made = interruptible(py, |go_on| {
+            let run = self.database.analytics_run().with_go_on(Some(go_on));
+            self.database.project_vertices(&self.projection, &kept, &run)
+        })?;
+        Ok(Self::new(made, self.database.clone()))
+    }
+
+    fn _run<'py>(
+        &self,
+        py: Python<'py>,
+        algorithm: &str,
+        arguments: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut given = Arguments::new();
+        for (name, item) in arguments {
+            if !item.is_none() {
+                given.insert(name.extract()?, argument(&item)?);
+            }
+        }
+        let result = interruptible(py, |go_on| {
+            let run = self.database.analytics_run().with_go_on(Some(go_on));
+            self.database.run_algorithm(&self.projection, algorithm, &given, &run)
+        })?;
+        match &result.found {
+            Found::Scalar(value) => crate::values::object(py, value),
+            _ => AlgorithmResult::new(result, self.database.clone()).into_bound_py_any(py),
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        let (vertices, edges) = (self.projection.vertices(), self.projection.edges());
+        let kind = if self.projection.is_directed() { "directed" } else { "undirected" };
+        let weights = if self.projection.graph().weights().is_some() { ", weighted" } else { "" };
+        format!("<quipu.Projection: {vertices} vertices, {edges} edges, {kind}{weights}>")
+    }
+}
+
+/// The vertices with these ids.
+fn positions(projection: &quipu::Projection, ids: &Bound<'_, PyAny>) -> PyResult<Vec<Option<u32>>> {
+    if let Ok(array) = ids.extract::<numpy::PyReadonlyArray1<'_, u64>>() {
+        let ids = array.as_slice().map(<[u64]>::to_vec);
+        if let Ok(ids) = ids {
+            return projection.ids().vertices(VertexList::U64(&ids)).or_raise();
+        }
+    }
+    let list = match argument(ids)? {
+        Value::List(list) => list,
+        one => vec![one],
+    };
+    list.iter().map(|id| projection.ids().vertex(id).or_raise()).collect()
+}
+
+/// Ids as an array of their type, strings as objects.
+pub(crate) fn ids_array(py: Python<'_>, ids: VertexColumn) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match ids {
+        VertexColumn::U64(ids) => PyArray1::from_vec(py, ids).into_any(),
+        VertexColumn::I64(ids) => PyArray1::from_vec(py, ids).into_any(),
+        VertexColumn::Str(ids) => {
+            let texts = (0..ids.len()).map(|i| String::from_utf8_lossy(ids.get(i)).into_owned());
+            let list = PyList::new(py, texts.collect::<Vec<_>>())?;
+            py.import("numpy")?.call_method1("array", (list, "object"))?
+        }
+    })
+}
+
+/// The table of algorithms: name, description, whether weights matter, and parameters with name,
+/// type, words, default and description. `tools/algorithms.py` writes Python's methods from it.
+#[guarded]
+#[pyfunction]
+pub(crate) fn _algorithms(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let all = PyList::empty(py);
+    for algorithm in quipu::ALGORITHMS {
+        let parameters = PyList::empty(py);
+        for parameter in algorithm.parameters {
+            let (of, words): (_, &[&str]) = match parameter.of {
+                quipu::ParameterType::Choice(words) => ("choice", words),
+                quipu::ParameterType::Bool => ("bool", &[]),
+                quipu::ParameterType::Int => ("int", &[]),
+                quipu::ParameterType::Float => ("float", &[]),
+                quipu::ParameterType::Vertex => ("vertex", &[]),
+                quipu::ParameterType::Vertices => ("vertices", &[]),
+                quipu::ParameterType::VertexValues => ("vertex_values", &[]),
+                quipu::ParameterType::Communities => ("communities", &[]),
+            };
+            let default = match parameter.default {
+                quipu::DefaultArgument::Required => py.Ellipsis().into_bound(py),
+                quipu::DefaultArgument::None => py.None().into_bound(py),
+                quipu::DefaultArgument::Bool(bool) => bool.into_bound_py_any(py)?,
+                quipu::DefaultArgument::Int(int) => int.into_bound_py_any(py)?,
+                quipu::DefaultArgument::Float(float) => float.into_bound_py_any(py)?,
+                quipu::DefaultArgument::Choice(word) => word.into_bound_py_any(py)?,
+            };
+            let words = PyList::new(py, words)?;
+            parameters.append((parameter.name, of, words, default, parameter.about))?;
+        }
+        let weights = algorithm.weights != quipu::WeightUse::None;
+        all.append((algorithm.name, algorithm.about, weights, parameters))?;
+    }
+    Ok(all)
+}
