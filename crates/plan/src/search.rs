@@ -16,6 +16,10 @@ pub enum SearchInput {
     K,
     /// `score_kind`: the formula of scores.
     ScoreKind,
+    /// `marks`: the strings before and after what matched.
+    Marks,
+    /// `snippet_words`: the most words of a snippet.
+    SnippetWords,
 }
 
 /// What a search computes of each row.
@@ -23,6 +27,10 @@ pub enum SearchInput {
 pub enum SearchOutput {
     /// `bind_score`: how well the row matches.
     Score,
+    /// `bind_snippet`: the part of the text with the most matches, marked.
+    Snippet,
+    /// `bind_highlight`: the text with its matches marked.
+    Highlight,
 }
 
 /// The meaning of a parameter of a search atom.
@@ -45,6 +53,10 @@ impl SearchMethod {
                 ("k", SearchParameter::Input(SearchInput::K)),
                 ("score_kind", SearchParameter::Input(SearchInput::ScoreKind)),
                 ("bind_score", SearchParameter::Output(SearchOutput::Score)),
+                ("bind_snippet", SearchParameter::Output(SearchOutput::Snippet)),
+                ("bind_highlight", SearchParameter::Output(SearchOutput::Highlight)),
+                ("marks", SearchParameter::Input(SearchInput::Marks)),
+                ("snippet_words", SearchParameter::Input(SearchInput::SnippetWords)),
                 ("filter", SearchParameter::Filter),
             ],
         }

@@ -2,18 +2,24 @@
 //!
 //! # How
 //! Each part of a query becomes a list of documents with scores, in the order of documents; lists
-//! are merged. Where a query is an alternative of phrases whose scores add up, the best ones are
-//! found without scoring all documents: MaxScore of Turtle and Flood, "Query evaluation: strategies
-//! and optimizations" (1995). Lists are ordered by the highest score that they can add. Once there
-//! are `k` results, documents that are only in lists that together cannot reach the worst of these
-//! are never looked at.
+//! are merged. Where all parts must match, the one with the fewest documents comes first, and the
+//! others are looked up where few documents are left.
+//!
+//! # Alternatives whose scores add up
+//! They are taken by the most that they can add to a score, the rarest words first: MaxScore of
+//! Turtle and Flood, "Query evaluation: strategies and optimizations" (1995), a word at a time.
+//! Once the `k`th best document so far is better than all words to come together can make one, no
+//! further document matters: the frequent words are only looked up in the documents that may
+//! still be among the best.
 
-use crate::occurrences::{Occurrences, first_from, of_near, of_phrase};
+use crate::occurrences::{Among, Occurrences, first_from, of_near, of_phrase, weight};
 use crate::plan::{Phrase, Plan};
 use crate::postings::PostingSource;
 use crate::score::{ScoreKind, Scorer, Totals};
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+
+/// Bounds of sums of scores are raised by this share, because sums are rounded.
+const ROUNDING: f64 = 1e-9;
 
 /// A document that matches, with its score.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,14 +58,19 @@ pub fn search<D: Ord + Clone, S: PostingSource<D>>(
     {
         return best_of_any(&phrases, k, &scorer, source);
     }
-    let mut hits = matching(plan, &scorer, source)?;
+    let hits = matching(plan, None, &scorer, source)?;
     source.check()?;
+    Ok(best(hits, k))
+}
+
+/// The `k` best of some hits, best first.
+fn best<D: Ord>(mut hits: Vec<Hit<D>>, k: usize) -> Vec<Hit<D>> {
     if k < hits.len() {
         hits.select_nth_unstable_by(k, Hit::order);
         hits.truncate(k);
     }
     hits.sort_unstable_by(Hit::order);
-    Ok(hits)
+    hits
 }
 
 /// The phrases, if there is nothing else.
@@ -72,9 +83,10 @@ fn phrases_of(parts: &[Plan]) -> Option<Vec<&Phrase>> {
     Some(phrases)
 }
 
-/// All matching documents with their scores, in their order.
+/// All matching documents with their scores, in their order; at least those of `among`.
 fn matching<D: Ord + Clone, S: PostingSource<D>>(
     plan: &Plan,
+    among: Among<'_, D>,
     scorer: &Scorer,
     source: &mut S,
 ) -> Result<Vec<Hit<D>>, S::Error> {
@@ -82,11 +94,11 @@ fn matching<D: Ord + Clone, S: PostingSource<D>>(
     match plan {
         Plan::Nothing => Ok(Vec::new()),
         Plan::Phrase(phrase) => {
-            let found = of_phrase(phrase, false, scorer, source)?;
+            let found = of_phrase(phrase, false, among, scorer, source)?;
             Ok(scored(found, phrase.boost, scorer))
         }
         Plan::Near(phrases, distance) => {
-            let found = of_near(phrases, *distance, scorer, source)?;
+            let found = of_near(phrases, *distance, among, scorer, source)?;
             let boost = match scorer.kind {
                 ScoreKind::Tf => phrases.iter().map(|phrase| phrase.boost).sum(),
                 // The weights of the words have their boosts.
@@ -94,33 +106,79 @@ fn matching<D: Ord + Clone, S: PostingSource<D>>(
             };
             Ok(scored(found, boost, scorer))
         }
-        Plan::And(parts) => {
-            let mut hits: Option<Vec<Hit<D>>> = None;
-            for part in parts {
-                let found = matching(part, scorer, source)?;
-                hits = Some(match hits {
-                    None => found,
-                    Some(hits) => in_both(hits, &found),
-                });
-            }
-            Ok(hits.unwrap_or_default())
-        }
+        Plan::And(parts) => matching_all(parts, among, scorer, source),
         Plan::Or(parts) => {
             let mut hits = Vec::new();
             for part in parts {
-                let found = matching(part, scorer, source)?;
+                let found = matching(part, among, scorer, source)?;
                 hits = in_either(hits, found, scorer.kind.sums_alternatives());
             }
             Ok(hits)
         }
         Plan::Not(yes, no) => {
-            let mut hits = matching(yes, scorer, source)?;
-            let no = matching(no, scorer, source)?;
+            let mut hits = matching(yes, among, scorer, source)?;
+            let documents = documents_of(&hits);
+            let no = matching(no, Some(&documents), scorer, source)?;
             let mut at = 0;
             hits.retain(|hit| !is_in(&no, &mut at, &hit.document));
             Ok(hits)
         }
     }
+}
+
+/// The documents that match all parts.
+fn matching_all<D: Ord + Clone, S: PostingSource<D>>(
+    parts: &[Plan],
+    among: Among<'_, D>,
+    scorer: &Scorer,
+    source: &mut S,
+) -> Result<Vec<Hit<D>>, S::Error> {
+    let mut order = Vec::with_capacity(parts.len());
+    for (place, part) in parts.iter().enumerate() {
+        order.push((matches_max(part, scorer, source)?, place));
+    }
+    order.sort_unstable();
+    let mut hits: Option<Vec<Hit<D>>> = None;
+    for (_, place) in order {
+        hits = Some(match hits {
+            None => matching(&parts[place], among, scorer, source)?,
+            Some(hits) => {
+                let documents = documents_of(&hits);
+                let found = matching(&parts[place], Some(&documents), scorer, source)?;
+                in_both(hits, &found)
+            }
+        });
+    }
+    Ok(hits.unwrap_or_default())
+}
+
+/// The most documents that may match, as far as counts of words tell.
+fn matches_max<D: Ord + Clone, S: PostingSource<D>>(
+    plan: &Plan,
+    scorer: &Scorer,
+    source: &mut S,
+) -> Result<usize, S::Error> {
+    let least = |least: usize, more: usize| least.min(more);
+    match plan {
+        Plan::Nothing => Ok(0),
+        Plan::Phrase(phrase) => {
+            Ok(weight(phrase, scorer, source)?.map_or(usize::MAX, |(_, count)| count))
+        }
+        Plan::Near(phrases, _) => phrases.iter().try_fold(usize::MAX, |all, phrase| {
+            Ok(least(all, weight(phrase, scorer, source)?.map_or(usize::MAX, |(_, count)| count)))
+        }),
+        Plan::And(parts) => parts
+            .iter()
+            .try_fold(usize::MAX, |all, part| Ok(least(all, matches_max(part, scorer, source)?))),
+        Plan::Or(parts) => parts.iter().try_fold(0_usize, |all, part| {
+            Ok(all.saturating_add(matches_max(part, scorer, source)?))
+        }),
+        Plan::Not(yes, _) => matches_max(yes, scorer, source),
+    }
+}
+
+fn documents_of<D: Clone>(hits: &[Hit<D>]) -> Vec<D> {
+    hits.iter().map(|hit| hit.document.clone()).collect()
 }
 
 fn scored<D>(found: Occurrences<D>, boost: f64, scorer: &Scorer) -> Vec<Hit<D>> {
@@ -135,13 +193,7 @@ fn scored<D>(found: Occurrences<D>, boost: f64, scorer: &Scorer) -> Vec<Hit<D>> 
 
 /// Whether a document is among the hits from `at` on, which moves there.
 fn is_in<D: Ord>(hits: &[Hit<D>], at: &mut usize, document: &D) -> bool {
-    let rest = &hits[*at..];
-    // Callers ask in ascending order, mostly for a document that is near.
-    let near = rest.iter().take(8).take_while(|hit| hit.document < *document).count();
-    *at += match near {
-        8 => rest.partition_point(|hit| hit.document < *document),
-        near => near,
-    };
+    *at = first_from(hits, *at, |hit| hit.document < *document);
     hits.get(*at).is_some_and(|hit| hit.document == *document)
 }
 
@@ -179,42 +231,6 @@ fn in_either<D: Ord>(one: Vec<Hit<D>>, other: Vec<Hit<D>>, sums: bool) -> Vec<Hi
     out
 }
 
-/// A hit in a heap whose greatest item is the worst hit.
-struct Worst<D>(Hit<D>);
-
-impl<D: Ord> Ord for Worst<D> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.order(&other.0)
-    }
-}
-
-impl<D: Ord> PartialOrd for Worst<D> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<D: Ord> PartialEq for Worst<D> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl<D: Ord> Eq for Worst<D> {}
-
-/// The matches of one phrase among several.
-struct Weighted<D> {
-    found: Occurrences<D>,
-    boost: f64,
-    /// Most that it adds to a score.
-    max: f64,
-    /// The first match that may still be needed.
-    at: usize,
-    /// Its place in the query: scores are added in this order, so that they do not depend on how
-    /// the search went.
-    place: usize,
-}
-
 /// The best documents that match at least one phrase, where the scores of phrases add up.
 fn best_of_any<D: Ord + Clone, S: PostingSource<D>>(
     phrases: &[&Phrase],
@@ -223,63 +239,53 @@ fn best_of_any<D: Ord + Clone, S: PostingSource<D>>(
     source: &mut S,
 ) -> Result<Vec<Hit<D>>, S::Error> {
     let mut lists = Vec::with_capacity(phrases.len());
-    for (place, phrase) in phrases.iter().enumerate() {
-        let found = of_phrase(phrase, false, scorer, source)?;
-        let tf_max = found.list.frequencies.iter().copied().max().unwrap_or(0);
-        let max = scorer.score_max(tf_max, found.idf) * phrase.boost;
-        lists.push(Weighted { found, boost: phrase.boost, max, at: 0, place });
+    for phrase in phrases {
+        let max = match weight(phrase, scorer, source)? {
+            Some((idf, _)) => scorer.score_max(idf) * phrase.boost,
+            None => f64::INFINITY,
+        };
+        lists.push((max, *phrase));
     }
-    lists.sort_by(|a, b| a.max.total_cmp(&b.max));
-    // `below[i]` is the most that the first `i` lists can add together, rounding included.
-    let mut below = vec![0.0];
-    for list in &lists {
-        below.push((below[below.len() - 1] + list.max) * (1.0 + 1e-9));
+    lists.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut hits: Vec<Hit<D>> = Vec::new();
+    for (place, (_, phrase)) in lists.iter().enumerate() {
+        source.check()?;
+        let rest: f64 = lists[place..].iter().map(|(max, _)| max).sum();
+        let rest = rest * (1.0 + ROUNDING);
+        let worst = kth_score(&hits, k);
+        // An equal score is not enough: an earlier document would be better.
+        let is_closed = worst.is_some_and(|worst| worst > rest);
+        if let (true, Some(worst)) = (is_closed, worst) {
+            hits.retain(|hit| (hit.score + rest) * (1.0 + ROUNDING) >= worst);
+        }
+        let documents = if is_closed { documents_of(&hits) } else { Vec::new() };
+        let among = is_closed.then_some(documents.as_slice());
+        let found = scored(of_phrase(phrase, false, among, scorer, source)?, phrase.boost, scorer);
+        hits = match is_closed {
+            true => with_more(hits, &found),
+            false => in_either(hits, found, true),
+        };
     }
-    let mut best: BinaryHeap<Worst<D>> = BinaryHeap::new();
-    // Lists before `first` cannot make a result by themselves.
-    let (mut first, mut looked) = (0, 0_usize);
-    while let Some(document) = next_document(&lists[first..]) {
-        looked += 1;
-        if looked.is_multiple_of(1024) {
-            source.check()?;
-        }
-        let score = score_of(&mut lists, &document, scorer);
-        let hit = Worst(Hit { document, score });
-        if best.len() < k {
-            best.push(hit);
-        } else if best.peek().is_some_and(|worst| hit < *worst) {
-            best.pop();
-            best.push(hit);
-        }
-        if best.len() == k
-            && let Some(worst) = best.peek()
-        {
-            // An equal score does not help: later documents come after it.
-            while first < lists.len() && below[first + 1] <= worst.0.score {
-                first += 1;
-            }
-        }
-    }
-    Ok(best.into_sorted_vec().into_iter().map(|Worst(hit)| hit).collect())
+    Ok(best(hits, k))
 }
 
-/// The first document that one of the lists has next.
-fn next_document<D: Ord + Clone>(lists: &[Weighted<D>]) -> Option<D> {
-    lists.iter().filter_map(|list| list.found.list.documents.get(list.at)).min().cloned()
+/// The `k`th best score, if there are as many.
+fn kth_score<D>(hits: &[Hit<D>], k: usize) -> Option<f64> {
+    if hits.len() < k {
+        return None;
+    }
+    let mut scores: Vec<f64> = hits.iter().map(|hit| hit.score).collect();
+    let (_, kth, _) = scores.select_nth_unstable_by(k - 1, |a, b| b.total_cmp(a));
+    Some(*kth)
 }
 
-/// The score of a document; all lists move past it.
-fn score_of<D: Ord>(lists: &mut [Weighted<D>], document: &D, scorer: &Scorer) -> f64 {
-    let mut added: Vec<(usize, f64)> = Vec::with_capacity(lists.len());
-    for list in lists {
-        let of = &list.found.list;
-        list.at = first_from(&of.documents, list.at, document);
-        if of.documents.get(list.at) == Some(document) {
-            let score = scorer.score(of.frequencies[list.at], of.lengths[list.at], list.found.idf);
-            added.push((list.place, score * list.boost));
-            list.at += 1;
+/// The hits with the scores of others added, where there are any.
+fn with_more<D: Ord>(mut hits: Vec<Hit<D>>, others: &[Hit<D>]) -> Vec<Hit<D>> {
+    let mut at = 0;
+    for hit in &mut hits {
+        if is_in(others, &mut at, &hit.document) {
+            hit.score += others[at].score;
         }
     }
-    added.sort_unstable_by_key(|(place, _)| *place);
-    added.into_iter().map(|(_, score)| score).sum()
+    hits
 }

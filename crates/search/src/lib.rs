@@ -30,13 +30,15 @@
 //! 3. `analyzer`: all steps together.
 //! 4. `query`, `positions`, `score`: the language of queries; encoded positions; formulas.
 //! 5. `plan`, `postings`: a query in words of the index; the postings of a word.
-//! 6. `occurrences`: documents that match a word, a prefix, a phrase, or words near each other.
+//! 6. `occurrences`, `highlight`: documents that match a word, a prefix, a phrase, or words near
+//!    each other; matches within a text.
 //! 7. `evaluate`: whole queries.
 
 mod analyzer;
 mod component;
 mod evaluate;
 mod filter;
+mod highlight;
 mod occurrences;
 mod plan;
 mod positions;
@@ -52,6 +54,7 @@ mod tokenizer;
 pub use analyzer::Analyzer;
 pub use component::{Component, SettingError};
 pub use evaluate::{Hit, search};
+pub use highlight::{Marks, highlight, snippet};
 pub use plan::Plan;
 pub use positions::{decode_positions, encode_positions};
 pub use postings::{PostingList, PostingSource};

@@ -4,11 +4,39 @@ use crate::plan::Phrase;
 use crate::postings::{PostingList, PostingSource};
 use crate::score::Scorer;
 
+/// A look-up of one document costs about as much as reading this many postings.
+const LOOK_UP_POSTINGS: usize = 16;
+
 /// Matches of a phrase in documents: a posting list of a word that nobody wrote.
 pub(crate) struct Occurrences<D> {
     pub(crate) list: PostingList<D>,
     /// Weight of the phrase: the sum of those of its words, as in Lucene and tantivy.
     pub(crate) idf: f64,
+}
+
+/// The documents that matter, which ascend; `None` for all.
+pub(crate) type Among<'d, D> = Option<&'d [D]>;
+
+/// The weight of a phrase and the most documents that may have it, without reading postings; `None`
+/// where only postings tell.
+///
+/// # Errors
+/// Those of the source.
+pub(crate) fn weight<D, S: PostingSource<D>>(
+    phrase: &Phrase,
+    scorer: &Scorer,
+    source: &mut S,
+) -> Result<Option<(f64, usize)>, S::Error> {
+    if phrase.is_prefix {
+        return Ok(None);
+    }
+    let (mut idf, mut least) = (0.0, usize::MAX);
+    for (word, _) in &phrase.words {
+        let count = source.count(word)?;
+        idf += scorer.idf(count);
+        least = least.min(count);
+    }
+    Ok(Some((idf, least)))
 }
 
 /// The documents with a phrase.
@@ -18,20 +46,43 @@ pub(crate) struct Occurrences<D> {
 pub(crate) fn of_phrase<D: Ord + Clone, S: PostingSource<D>>(
     phrase: &Phrase,
     positions: bool,
+    among: Among<'_, D>,
     scorer: &Scorer,
     source: &mut S,
 ) -> Result<Occurrences<D>, S::Error> {
     let positions = positions || phrase.words.len() > 1;
-    let (mut lists, mut idf) = (Vec::with_capacity(phrase.words.len()), 0.0);
+    let last = phrase.words.len() - 1;
+    // Words by the number of their documents: the rarest is read first, the others only where it
+    // is. A prefix counts as the most frequent.
+    let mut words = Vec::with_capacity(phrase.words.len());
     for (place, (word, _)) in phrase.words.iter().enumerate() {
-        let list = match phrase.is_prefix && place + 1 == phrase.words.len() {
-            true => united(source.words_with(word, positions)?),
-            false => source.word(word, positions)?,
-        };
-        idf += scorer.idf(list.documents.len());
-        lists.push(list);
+        let is_prefix = phrase.is_prefix && place == last;
+        let count = if is_prefix { usize::MAX } else { source.count(word)? };
+        words.push((count, place, word.as_str(), is_prefix));
     }
-    if lists.len() == 1 {
+    words.sort_unstable();
+    let mut lists: Vec<PostingList<D>> = vec![PostingList::default(); phrase.words.len()];
+    let mut idfs = vec![0.0; phrase.words.len()];
+    let mut candidates: Option<Vec<D>> = None;
+    for (count, place, word, is_prefix) in words {
+        let list = if is_prefix {
+            united(source.words_with(word, positions)?)
+        } else {
+            match candidates.as_deref().or(among) {
+                Some(known) if known.len().saturating_mul(LOOK_UP_POSTINGS) < count => {
+                    source.word_among(word, known, positions)?
+                }
+                _ => source.word(word, positions)?,
+            }
+        };
+        idfs[place] = scorer.idf(if is_prefix { list.documents.len() } else { count });
+        if last > 0 {
+            candidates = Some(list.documents.clone());
+        }
+        lists[place] = list;
+    }
+    let idf = idfs.iter().sum();
+    if last == 0 {
         return Ok(Occurrences { list: lists.remove(0), idf });
     }
     let offsets: Vec<u32> = phrase.words.iter().map(|(_, offset)| *offset).collect();
@@ -46,12 +97,15 @@ pub(crate) fn of_phrase<D: Ord + Clone, S: PostingSource<D>>(
 pub(crate) fn of_near<D: Ord + Clone, S: PostingSource<D>>(
     phrases: &[Phrase],
     distance: u32,
+    among: Among<'_, D>,
     scorer: &Scorer,
     source: &mut S,
 ) -> Result<Occurrences<D>, S::Error> {
-    let (mut lists, mut idf) = (Vec::with_capacity(phrases.len()), 0.0);
+    let (mut lists, mut idf) = (Vec::<PostingList<D>>::with_capacity(phrases.len()), 0.0);
     for phrase in phrases {
-        let found = of_phrase(phrase, true, scorer, source)?;
+        let before = lists.iter().min_by_key(|list| list.documents.len());
+        let among = before.map_or(among, |list| Some(&list.documents));
+        let found = of_phrase(phrase, true, among, scorer, source)?;
         idf += found.idf * phrase.boost;
         lists.push(found.list);
     }
@@ -108,7 +162,7 @@ fn joined<D: Ord + Clone, S: PostingSource<D>>(
         }
         let mut positions = Vec::with_capacity(lists.len());
         for (list, at) in lists.iter().zip(&mut at) {
-            *at = first_from(&list.documents, *at, document);
+            *at = first_from(&list.documents, *at, |known| known < document);
             if list.documents.get(*at) != Some(document) {
                 break;
             }
@@ -128,17 +182,17 @@ fn joined<D: Ord + Clone, S: PostingSource<D>>(
     Ok(out)
 }
 
-/// The first place from `from` on whose document is not before `wanted`, by galloping search.
-pub(crate) fn first_from<D: Ord>(documents: &[D], from: usize, wanted: &D) -> usize {
-    let mut step = 1;
-    let mut low = from;
-    while documents.get(low + step).is_some_and(|document| document < wanted) {
+/// The first place from `from` on where the items are not before what is sought, by galloping
+/// search.
+pub(crate) fn first_from<T>(items: &[T], from: usize, is_before: impl Fn(&T) -> bool) -> usize {
+    let (mut low, mut step) = (from, 1);
+    while items.get(low + step).is_some_and(&is_before) {
         low += step;
         step *= 2;
     }
-    let high = documents.len().min(low + step + 1);
+    let high = items.len().min(low + step + 1);
     let low = low.min(high);
-    low + documents[low..high].partition_point(|document| document < wanted)
+    low + items[low..high].partition_point(is_before)
 }
 
 /// Where all words are at their offsets: positions of the first word.

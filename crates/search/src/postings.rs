@@ -25,16 +25,34 @@ pub trait PostingSource<D> {
     /// Why postings cannot be read.
     type Error;
 
-    /// The documents that have a word.
+    /// Number of documents that have a word.
     ///
     /// # Errors
     /// Whatever the source reports.
+    fn count(&mut self, word: &str) -> Result<usize, Self::Error>;
+
+    /// The documents that have a word.
+    ///
+    /// # Errors
+    /// As [`PostingSource::count`].
     fn word(&mut self, word: &str, positions: bool) -> Result<PostingList<D>, Self::Error>;
+
+    /// Those of some documents that have a word. They ascend. It looks each of them up, so it is
+    /// meant for few documents and a word that many have.
+    ///
+    /// # Errors
+    /// As [`PostingSource::count`].
+    fn word_among(
+        &mut self,
+        word: &str,
+        documents: &[D],
+        positions: bool,
+    ) -> Result<PostingList<D>, Self::Error>;
 
     /// The documents of each word that begins with `prefix`.
     ///
     /// # Errors
-    /// As [`PostingSource::word`].
+    /// As [`PostingSource::count`].
     fn words_with(
         &mut self,
         prefix: &str,

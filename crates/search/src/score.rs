@@ -89,8 +89,8 @@ impl Scorer {
         }
     }
 
-    /// No document with up to `tf_max` matches has a higher score.
-    pub(crate) fn score_max(&self, tf_max: u32, idf: f64) -> f64 {
-        self.score(tf_max, 0, idf)
+    /// No document has a higher `bm25` score, however often it has the word.
+    pub(crate) fn score_max(&self, idf: f64) -> f64 {
+        idf * (K1 + 1.0)
     }
 }

@@ -189,6 +189,29 @@ impl Index {
 impl PostingSource<u32> for Index {
     type Error = Infallible;
 
+    fn count(&mut self, word: &str) -> Result<usize, Infallible> {
+        Ok(self.words.get(word).map_or(0, |list| list.documents.len()))
+    }
+
+    fn word_among(
+        &mut self,
+        word: &str,
+        documents: &[u32],
+        _: bool,
+    ) -> Result<PostingList<u32>, Infallible> {
+        assert!(documents.is_sorted(), "{documents:?}");
+        let (mut list, all) = (PostingList::default(), self.words.get(word));
+        for (at, document) in all.into_iter().flat_map(|all| all.documents.iter().enumerate()) {
+            if let (true, Some(all)) = (documents.contains(document), all) {
+                list.documents.push(*document);
+                list.frequencies.push(all.frequencies[at]);
+                list.lengths.push(all.lengths[at]);
+                list.positions.push(all.positions[at].clone());
+            }
+        }
+        Ok(list)
+    }
+
     fn word(&mut self, word: &str, _: bool) -> Result<PostingList<u32>, Infallible> {
         Ok(self.words.get(word).cloned().unwrap_or_default())
     }
@@ -399,13 +422,23 @@ proptest! {
     fn the_best_of_any_are_the_first_of_all(
         texts in prop::collection::vec("([a-e] ){0,9}", 1..40),
         words in prop::collection::vec("[a-e](\\^[0-9])?", 2..5),
+        // Many documents with a word make it worth to look only some of them up.
+        times in 1_usize..30,
+        rare in prop::collection::vec("([a-f] ){0,9}", 0..3),
         k in 1_usize..6,
     ) {
+        let texts = [vec![texts; times].concat(), rare].concat();
         let mut index = Index::new(&texts, simple(&[]));
-        let query = words.join(" OR ");
-        let all = index.search(&query, 1000, ScoreKind::Bm25);
+        let query = format!("{} OR f", words.join(" OR "));
+        let all = index.search(&query, 5000, ScoreKind::Bm25);
         let best = index.search(&query, k, ScoreKind::Bm25);
         prop_assert_eq!(&all[..k.min(all.len())], &best[..]);
+        let query = format!("f AND {} NOT a", words.join(" AND "));
+        let (found, want) = (
+            index.search(&query, k, ScoreKind::Bm25),
+            index.naive(&query, k, ScoreKind::Bm25),
+        );
+        prop_assert_eq!(found.len(), want.len());
     }
 
     #[test]

@@ -94,7 +94,10 @@ impl<'s> CatalogView<'s> {
             return Ok(None);
         }
         let Some((def, ids)) = self.catalog.search_index(entry.name())? else { return Ok(None) };
-        Ok(Some(Arc::new(text_index(&def, &ids)?)))
+        let Some(owner) = self.catalog.find(crate::access::owner(entry.name()))? else {
+            return Ok(None);
+        };
+        Ok(Some(Arc::new(text_index(&def, &ids, &owner.schema())?)))
     }
 
     fn stored(&self, name: &str) -> Result<Option<RelationInfo>, String> {

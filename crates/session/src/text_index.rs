@@ -3,15 +3,21 @@
 use exec::storage::access_path::StoredPath;
 use exec::storage::text_index::TextIndex;
 use model::Value;
-use relation::{SearchDef, SearchPart};
+use relation::{Schema, SearchDef, SearchPart};
 use search::{Analyzer, Component};
 use store::ErrorKind;
 
-/// The parts of an index that searches read.
+/// The parts of an index that searches read; `schema` is the relation's.
 ///
 /// # Errors
 /// A definition that cannot be read.
-pub(crate) fn text_index(def: &SearchDef, ids: &[base::KeyspaceId]) -> store::Result<TextIndex> {
+pub(crate) fn text_index(
+    def: &SearchDef,
+    ids: &[base::KeyspaceId],
+    schema: &Schema,
+) -> store::Result<TextIndex> {
+    let extractor = expression(def, "extractor", schema)?;
+    let extractor = extractor.ok_or_else(|| unreadable(def, "no extractor"))?;
     let path = |part: SearchPart| -> store::Result<StoredPath> {
         let place = def.method.parts().iter().position(|known| *known == part);
         let id = place.and_then(|place| ids.get(place)).copied();
@@ -19,11 +25,29 @@ pub(crate) fn text_index(def: &SearchDef, ids: &[base::KeyspaceId]) -> store::Re
         Ok(StoredPath::of(def.part_schema(part), id))
     };
     let analyzer = analyzer_of(def).map_err(|why| unreadable(def, &why))?;
-    Ok(TextIndex {
-        postings: path(SearchPart::Postings)?,
-        terms: path(SearchPart::Terms)?,
-        analyzer,
-    })
+    let (postings, terms) = (path(SearchPart::Postings)?, path(SearchPart::Terms)?);
+    Ok(TextIndex { postings, terms, analyzer, extractor })
+}
+
+/// A setting that is an expression over the relation's columns.
+///
+/// # Errors
+/// A definition that cannot be read.
+pub(crate) fn expression(
+    def: &SearchDef,
+    name: &str,
+    schema: &Schema,
+) -> store::Result<Option<plan::Expr>> {
+    let Some(Value::Str(text)) = def.setting(name) else { return Ok(None) };
+    let parsed = crate::nesting::parse_expression(text).map_err(|problems| {
+        let why = problems.first().map_or("", |problem| problem.message.as_str());
+        unreadable(def, why)
+    })?;
+    let keys = schema.keys.iter().map(|key| key.name.clone());
+    let names: Vec<String> =
+        keys.chain(schema.values.iter().map(|value| value.name.clone())).collect();
+    let resolved = plan::resolve_over(&parsed, &names, &mut Vec::new());
+    resolved.map(Some).map_err(|problem| unreadable(def, &problem.message))
 }
 
 /// The analyzer that the settings of an index describe.

@@ -9,11 +9,11 @@ use crate::pipeline::{Operator, Pipeline};
 use crate::sink::Out;
 use crate::storage::access_path::StoredPath;
 use crate::storage::relation_source::{Readable, StoredRelation};
-use crate::storage::text_index::{DocumentKey, StoredPostings, TextIndex};
+use crate::storage::text_index::{DocumentKey, LongKey, ShortKey, StoredPostings, TextIndex};
 use crate::value::cell::Cell;
 use model::Value;
 use plan::{OperatorName, SearchInput, SearchOutput, SearchUse, Step};
-use search::{Hit, Plan, ScoreKind, Totals};
+use search::{Marks, Plan, ScoreKind, Totals, highlight, snippet};
 use std::sync::Arc;
 use syntax::Span;
 
@@ -67,6 +67,24 @@ struct FoundRows {
     columns: Vec<(usize, Vec<Cell>)>,
 }
 
+/// A row that matches: its encoded key, and its score.
+struct Match {
+    key: Vec<u8>,
+    score: f64,
+}
+
+/// What one row of a batch asks for.
+struct Asked {
+    plan: Plan,
+    k: usize,
+    kind: ScoreKind,
+    marks: Marks,
+    snippet_words: usize,
+}
+
+/// Words of a snippet, where a search does not say.
+const SNIPPET_WORDS: usize = 30;
+
 /// A search with its compiled inputs.
 struct Searcher<'s> {
     wanted: &'s SearchUse,
@@ -118,23 +136,18 @@ impl<'s> Searcher<'s> {
     }
 
     fn search(&self, input: &Bindings, row: usize) -> Result<FoundRows> {
-        let Some((plan, k, kind)) = self.asked(input, row)? else {
-            return Ok(FoundRows::default());
-        };
-        let check = |bytes: u64| self.context.check(bytes);
-        let mut postings =
-            StoredPostings { index: &self.index, read: self.context.read, check: &check, bytes: 0 };
+        let Some(asked) = self.asked(input, row)? else { return Ok(FoundRows::default()) };
+        let k = asked.k;
         let Some(filter) = &self.filter else {
-            let hits = search::search(&plan, k, kind, self.totals, &mut postings)?;
-            return self.rows(&hits);
+            return self.rows(&self.matches(&asked, k)?, &asked);
         };
-        let hits = search::search(&plan, usize::MAX, kind, self.totals, &mut postings)?;
+        let all = self.matches(&asked, usize::MAX)?;
         let mut out = FoundRows::default();
         let (mut from, mut step) = (0, k.clamp(FILTERED_ROWS, CHUNK_ROWS));
-        while from < hits.len() && out.rows < k {
+        while from < all.len() && out.rows < k {
             self.context.check(0)?;
-            let to = hits.len().min(from + step);
-            let found = self.rows(&hits[from..to])?;
+            let to = all.len().min(from + step);
+            let found = self.rows(&all[from..to], &asked)?;
             let kept = self.kept(filter, input, row, &found)?;
             out.append(&found, &kept[..kept.len().min(k - out.rows)]);
             (from, step) = (to, (2 * step).min(CHUNK_ROWS));
@@ -142,8 +155,30 @@ impl<'s> Searcher<'s> {
         Ok(out)
     }
 
-    /// What a row asks for: the query, the number of rows and the formula of scores.
-    fn asked(&self, input: &Bindings, row: usize) -> Result<Option<(Plan, usize, ScoreKind)>> {
+    /// The best `k` rows.
+    fn matches(&self, asked: &Asked, k: usize) -> Result<Vec<Match>> {
+        match self.index.has_short_keys() {
+            true => self.matches_by::<ShortKey>(asked, k),
+            false => self.matches_by::<LongKey>(asked, k),
+        }
+    }
+
+    fn matches_by<D: DocumentKey>(&self, asked: &Asked, k: usize) -> Result<Vec<Match>> {
+        let check = |bytes: u64| self.context.check(bytes);
+        let mut postings =
+            StoredPostings { index: &self.index, read: self.context.read, check: &check, bytes: 0 };
+        let Asked { plan, kind, .. } = asked;
+        let hits = search::search::<D, _>(plan, k, *kind, self.totals, &mut postings)?;
+        let found = |hit: search::Hit<D>| {
+            let mut key = Vec::new();
+            hit.document.append_to(&mut key);
+            Match { key, score: hit.score }
+        };
+        Ok(hits.into_iter().map(found).collect())
+    }
+
+    /// What a row asks for.
+    fn asked(&self, input: &Bindings, row: usize) -> Result<Option<Asked>> {
         let query = self.input(SearchInput::Query, input, row)?;
         let k = self.input(SearchInput::K, input, row)?;
         let (Some((query, query_span)), Some((k, k_span))) = (query, k) else { return Ok(None) };
@@ -155,68 +190,109 @@ impl<'s> Searcher<'s> {
             let what = format!("{}, at byte {} of the query", error.what, error.at);
             Error::hinted(what, query_span, error.hint)
         })?;
-        let k = match k {
-            Value::Int(k @ 1..) => usize::try_from(k).unwrap_or(usize::MAX),
-            other => {
-                let what = format!("`k` is an integer from 1 on, not {other}");
-                return Err(Error::value(what, k_span));
-            }
-        };
         let kind = match self.input(SearchInput::ScoreKind, input, row)? {
             None => ScoreKind::TfIdf,
-            Some((name, span)) => {
-                let kind = match &name {
-                    Value::Str(name) => ScoreKind::of_name(name),
-                    _ => None,
-                };
-                kind.ok_or_else(|| {
-                    let what = format!("there is no kind of score {name}");
-                    Error::hinted(what, span, "kinds are 'tf_idf', 'tf' and 'bm25'")
-                })?
-            }
+            Some((name, span)) => kind_of(&name).ok_or_else(|| {
+                let what = format!("there is no kind of score {name}");
+                Error::hinted(what, span, "kinds are 'tf_idf', 'tf' and 'bm25'")
+            })?,
         };
-        Ok(Some((Plan::new(&query, &self.index.analyzer), k, kind)))
+        let marks = match self.input(SearchInput::Marks, input, row)? {
+            None => Marks::default(),
+            Some((marks, span)) => marks_of(&marks).ok_or_else(|| {
+                let what = format!("`marks` is a list of two strings, not {marks}");
+                Error::hinted(what, span, "write marks: ['<b>', '</b>']")
+            })?,
+        };
+        let snippet_words = match self.input(SearchInput::SnippetWords, input, row)? {
+            None => SNIPPET_WORDS,
+            Some((words, span)) => positive("snippet_words", &words, span)?,
+        };
+        let plan = Plan::new(&query, &self.index.analyzer);
+        Ok(Some(Asked { plan, k: positive("k", &k, k_span)?, kind, marks, snippet_words }))
     }
 
     /// The wanted columns of some rows.
-    fn rows(&self, hits: &[Hit<DocumentKey>]) -> Result<FoundRows> {
+    fn rows(&self, found: &[Match], asked: &Asked) -> Result<FoundRows> {
         let (interner, path) = (self.context.interner, self.path());
-        let mut keys: Vec<Vec<Cell>> = vec![Vec::with_capacity(hits.len()); path.keys()];
-        for hit in hits {
+        let mut keys: Vec<Vec<Cell>> = vec![Vec::with_capacity(found.len()); path.keys()];
+        for row in found {
             for ((column, value), key) in
-                keys.iter_mut().zip(self.index.key_values(&hit.document)?).zip(&path.schema.keys)
+                keys.iter_mut().zip(self.index.key_values(&row.key)?).zip(&path.schema.keys)
             {
                 // An id and an integer are encoded alike.
                 let value = key.column_type.coerce(value.clone()).unwrap_or(value);
                 column.push(interner.take(value));
             }
         }
-        let mut columns = Vec::with_capacity(self.wanted.columns.len() + 1);
-        let values = self.wanted.columns.iter().filter(|(column, _)| *column >= path.keys());
-        let values: Vec<(usize, usize)> = values.copied().collect();
+        let mut read: Vec<usize> = self.wanted.columns.iter().map(|(column, _)| *column).collect();
+        let shows_text = self.wanted.computed.iter().any(|(of, _)| *of != SearchOutput::Score);
+        if shows_text {
+            self.index.extractor.each_var(&mut |column| read.push(column));
+        }
+        let columns = self.columns(keys, &read, found.len())?;
+        let mut out = Vec::with_capacity(self.wanted.columns.len() + self.wanted.computed.len());
+        for &(of, var) in &self.wanted.computed {
+            let column = match of {
+                SearchOutput::Score => found.iter().map(|row| interner.float(row.score)).collect(),
+                SearchOutput::Highlight => self.texts(&columns, found.len(), &|text| {
+                    highlight(text, &asked.plan, &self.index.analyzer, &asked.marks)
+                })?,
+                SearchOutput::Snippet => self.texts(&columns, found.len(), &|text| {
+                    let (plan, analyzer) = (&asked.plan, &self.index.analyzer);
+                    snippet(text, plan, analyzer, asked.snippet_words, &asked.marks)
+                })?,
+            };
+            out.push((var, column));
+        }
+        for &(column, var) in &self.wanted.columns {
+            out.push((var, columns.columns[column].clone()));
+        }
+        Ok(FoundRows { rows: found.len(), columns: out })
+    }
+
+    /// Columns of the rows with these keys, by their number in the relation; of the values only
+    /// those that are read.
+    fn columns(&self, keys: Vec<Vec<Cell>>, read: &[usize], rows: usize) -> Result<Bindings> {
+        let path = self.path();
+        let mut values: Vec<usize> =
+            read.iter().copied().filter(|column| *column >= path.keys()).collect();
+        values.sort_unstable();
+        values.dedup();
+        let mut columns: Vec<Vec<Cell>> = vec![Vec::new(); path.schema.columns()];
         if !values.is_empty() {
             let slices: Vec<&[Cell]> = keys.iter().map(Vec::as_slice).collect();
-            let wanted: Vec<usize> = values.iter().map(|(column, _)| *column).collect();
-            let mut found = Vec::with_capacity(hits.len());
-            let read = self.context.read;
-            let rows = path.probe(read, &slices, hits.len(), &wanted, interner, &mut found)?;
-            if found.len() < hits.len() {
+            let (store, interner) = (self.context.read, self.context.interner);
+            let mut found = Vec::with_capacity(rows);
+            let there = path.probe(store, &slices, rows, &values, interner, &mut found)?;
+            if found.len() < rows {
                 return Err(self.stale());
             }
-            columns.extend(values.iter().map(|(_, var)| *var).zip(rows.columns));
+            values.iter().zip(there.columns).for_each(|(&column, cells)| columns[column] = cells);
         }
-        let scores = self.wanted.computed.iter().map(|(of, var)| match of {
-            SearchOutput::Score => {
-                (*var, hits.iter().map(|hit| interner.float(hit.score)).collect())
-            }
-        });
-        columns.extend(scores);
-        for &(column, var) in &self.wanted.columns {
-            if let Some(key) = keys.get(column) {
-                columns.push((var, key.clone()));
-            }
-        }
-        Ok(FoundRows { rows: hits.len(), columns })
+        keys.into_iter().enumerate().for_each(|(column, cells)| columns[column] = cells);
+        Ok(Bindings { rows, columns, weights: Vec::new() })
+    }
+
+    /// What a function makes of the indexed text of each row.
+    fn texts(
+        &self,
+        columns: &Bindings,
+        rows: usize,
+        make: &dyn Fn(&str) -> String,
+    ) -> Result<Vec<Cell>> {
+        let computer = self.context.computer();
+        let extractor = computer.compile(&self.index.extractor)?;
+        let text = |row: usize| {
+            self.context.check(0)?;
+            let text = computer.compute(&extractor, columns, row)?;
+            let made = match self.context.interner.value(text) {
+                Value::Str(text) => Value::Str(make(&text)),
+                other => other,
+            };
+            Ok(self.context.interner.take(made))
+        };
+        (0..rows).map(text).collect()
     }
 
     fn stale(&self) -> Error {
@@ -256,5 +332,32 @@ impl FoundRows {
             out.extend(kept.iter().map(|&row| column[row as usize]));
         }
         self.rows += kept.len();
+    }
+}
+
+fn kind_of(name: &Value) -> Option<ScoreKind> {
+    match name {
+        Value::Str(name) => ScoreKind::of_name(name),
+        _ => None,
+    }
+}
+
+fn marks_of(marks: &Value) -> Option<Marks> {
+    match marks {
+        Value::List(marks) => match &marks[..] {
+            [Value::Str(open), Value::Str(close)] => {
+                Some(Marks { open: open.clone(), close: close.clone() })
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A number of rows or words.
+fn positive(name: &str, value: &Value, span: Span) -> Result<usize> {
+    match value {
+        Value::Int(int @ 1..) => Ok(usize::try_from(*int).unwrap_or(usize::MAX)),
+        other => Err(Error::value(format!("`{name}` is an integer from 1 on, not {other}"), span)),
     }
 }

@@ -5,8 +5,7 @@
 //! behind. Only postings that differ are written. Counts are merged, so two transactions that
 //! change different rows do not conflict.
 
-use crate::catalog_view::columns_of;
-use crate::text_index::{text_index, unreadable};
+use crate::text_index::{expression, text_index};
 use base::{Batch, Column, KeyRef, Kind, int_to_word};
 use exec::error::{Error, Result};
 use exec::expr::batch::Rows;
@@ -29,9 +28,7 @@ pub(crate) struct SearchIndex {
     pub def: SearchDef,
     /// Where its rows are, and how texts become words.
     pub text: Arc<TextIndex>,
-    /// The text of a row, over the relation's columns.
-    extractor: plan::Expr,
-    /// Whether a row is indexed.
+    /// Whether a row is indexed, over the relation's columns.
     extract_filter: Option<plan::Expr>,
     /// Number of key columns.
     keys: usize,
@@ -77,20 +74,9 @@ impl SearchIndex {
         ids: &[base::KeyspaceId],
         schema: &Schema,
     ) -> store::Result<Self> {
-        let text = Arc::new(text_index(&def, ids)?);
-        let names: Vec<String> = columns_of(schema).into_iter().map(|column| column.name).collect();
-        let expr = |name: &str| {
-            let Some(Value::Str(text)) = def.setting(name) else { return Ok(None) };
-            let parsed = crate::nesting::parse_expression(text).map_err(|problems| {
-                let why = problems.first().map_or("", |problem| problem.message.as_str());
-                unreadable(&def, why)
-            })?;
-            let resolved = plan::resolve_over(&parsed, &names, &mut Vec::new());
-            resolved.map(Some).map_err(|problem| unreadable(&def, &problem.message))
-        };
-        let extractor = expr("extractor")?.ok_or_else(|| unreadable(&def, "no extractor"))?;
-        let extract_filter = expr("extract_filter")?;
-        Ok(Self { extractor, extract_filter, text, keys: schema.keys.len(), def })
+        let text = Arc::new(text_index(&def, ids, schema)?);
+        let extract_filter = expression(&def, "extract_filter", schema)?;
+        Ok(Self { extract_filter, text, keys: schema.keys.len(), def })
     }
 
     /// Ready to make documents. The interner holds values only while it does.
@@ -105,7 +91,7 @@ impl SearchIndex {
     ) -> Result<Extract<'i>> {
         let computer = Computer::new(interner, &[], ambient);
         let extractor =
-            computer.compile(&self.extractor).map_err(|error| self.failed(error, span))?;
+            computer.compile(&self.text.extractor).map_err(|error| self.failed(error, span))?;
         let filter = self.extract_filter.as_ref().map(|filter| computer.compile(filter));
         let filter = filter.transpose().map_err(|error| self.failed(error, span))?;
         Ok(Extract { index: self, computer, interner, extractor, filter, span })
@@ -189,7 +175,7 @@ impl Extract<'_> {
     /// The text cannot be made, or it is not a text.
     pub(crate) fn document(&self, row: &[Value]) -> Result<Option<Document>> {
         let index = self.index;
-        if let (plan::Expr::Var(column), None) = (&index.extractor, &self.filter) {
+        if let (plan::Expr::Var(column), None) = (&index.text.extractor, &self.filter) {
             return self.of_value(&row[*column], row);
         }
         let cells = RowCells(row.iter().map(|value| self.interner.cell(value)).collect());
