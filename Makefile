@@ -34,7 +34,7 @@ MEMORY ?= 512MB
 MEMORY_DATA ?= 544MB
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-tables differ differ-times differ-tables fuzz flips props sim isolation engines kill kill-fork kill-exit kill-python full-disk memory models miri tsan clean module module-release test-rust test-python test-spark
+.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-tables differ differ-times differ-tables fuzz flips props sim isolation engines kill kill-fork kill-exit kill-python full-disk memory models miri tsan clean module module-release networkx-suite test-rust test-python test-spark
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -230,6 +230,12 @@ engines: ## the conformance suite on each engine, and a database on it
 	cargo test --locked -p quipu-kv -p quipu-ordered --test conformance
 	cargo test --locked -p quipu-engine-sqlite --features sqlite
 	cargo test --locked -p quipu --features sqlite --test engines
+
+# NETWORKX_ARGS, such as "--stored" or "--part algorithms/components"
+NETWORKX_ARGS ?=
+networkx-suite: module ## NetworkX's own tests through the backend, with the packages that they use; NETWORKX_ARGS
+	$(VENV)/bin/pip install --quiet matplotlib==3.10.7 scipy==1.17.1
+	$(PY) tests/networkx/suite.py $(NETWORKX_ARGS)
 
 clean: ## remove what was built, but not your databases and benchmark data
 	rm -rf $(TARGET) $(VENV) demo.quipu .pytest_cache .ruff_cache

@@ -7,6 +7,7 @@ that only imports NetworkX should not pay for them. The backend itself is :mod:`
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 #: Functions with a kernel of Quipu. A test compares them with the table in :mod:`quipu.nx`.
@@ -27,14 +28,16 @@ def info() -> dict[str, Any]:
         "project": "quipudb",
         "package": "quipu.nx",
         "url": "https://github.com/quipu-db/quipu",
-        "short_summary": "Graphs on disk, and kernels in Rust.",
+        "short_summary": "NetworkX's graph classes on disk.",
         "default_config": {},
         "functions": {name: {"additional_docs": "A kernel in Rust.", "url": _GUIDE} for name in NATIVE},
     }
 
 
 def _configure() -> None:
-    # NetworkX reads these right after it has called `info`.
-    for kind in ("ALGOS", "GENERATORS", "CLASSES"):
+    # NetworkX reads these right after it has called `info`. Before 3.6 it refuses the third.
+    version: str = getattr(sys.modules.get("networkx"), "__version__", "3.6")
+    is_old = tuple(int(part) for part in version.split(".")[:2]) < (3, 6)
+    for kind in ("ALGOS", "GENERATORS") if is_old else ("ALGOS", "GENERATORS", "CLASSES"):
         os.environ.setdefault(f"NETWORKX_BACKEND_PRIORITY_{kind}", "quipu")
     os.environ.setdefault("NETWORKX_FALLBACK_TO_NX", "True")

@@ -1,4 +1,4 @@
-"""NetworkX over Quipu: its graph classes on disk, and its functions with kernels in Rust.
+"""NetworkX over Quipu: its graph classes on disk, and its functions over them.
 
 >>> import networkx as nx
 >>> import quipu.nx

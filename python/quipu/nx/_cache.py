@@ -89,13 +89,13 @@ class Cache(Paged):
     """The vertices and edges of a stored graph in memory, read when they are needed."""
 
     def __init__(self, store: Store, meta: Meta, *, directed: bool, memory_bytes: int):
+        self.edges_max = memory_bytes // EDGE_BYTES
         super().__init__()
         self.store = store
         self.meta = meta
         self.directed = directed
         self.multigraph = store.multigraph
         self.memory_bytes = memory_bytes
-        self.edges_max = memory_bytes // EDGE_BYTES
         self.nodes = LazyNodeMap()
         self.nodes.cache = self
         self.sides = [Side(self, name, reverse=i == 1) for i, name in enumerate(store.sides)]

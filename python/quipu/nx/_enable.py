@@ -8,7 +8,8 @@ from typing import Any
 import networkx as nx
 
 NAME = "quipu"
-_KINDS = ("algos", "generators", "classes")
+# NetworkX asks backends for classes since 3.6.
+_KINDS = tuple(kind for kind in ("algos", "generators", "classes") if kind in nx.config.backend_priority)
 
 _before: dict[str, Any] | None = None
 
@@ -35,7 +36,7 @@ def enable(*, algos: bool = True, generators: bool = True, classes: bool = True)
     Args:
         algos: Whether functions run in Quipu where it has a kernel and the graph is large enough.
         generators: Whether functions that return graphs return Quipu's.
-        classes: Whether ``nx.Graph()`` and its three sisters are Quipu's.
+        classes: Whether ``nx.Graph()`` and its three sisters are Quipu's; from NetworkX 3.6 on.
 
     Returns:
         A context manager that calls :func:`disable`. It need not be used.
@@ -45,7 +46,9 @@ def enable(*, algos: bool = True, generators: bool = True, classes: bool = True)
     if _before is None:
         _before = {kind: list(priorities[kind]) for kind in _KINDS}
         _before["fallback_to_nx"] = nx.config.fallback_to_nx
-    for kind, wanted in zip(_KINDS, (algos, generators, classes), strict=True):
+    wishes = {"algos": algos, "generators": generators, "classes": classes}
+    for kind in _KINDS:
+        wanted = wishes[kind]
         others = [name for name in priorities[kind] if name != NAME]
         priorities[kind] = [NAME, *others] if wanted else others
     nx.config.fallback_to_nx = True

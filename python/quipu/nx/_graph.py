@@ -56,7 +56,9 @@ class _Quipu:
                 f"the graph {self._stored.name!r} is not empty, so it cannot be made of other data\n"
                 "hint: open it without data; then G.update(data) adds, and G.clear() removes"
             )
-        other = NETWORKX_OF[_class_of(self)](data, *args)
+        kind = NETWORKX_OF[_class_of(self)]
+        # A graph of the same kind keeps the order of its neighbors; NetworkX does not.
+        other = data if _is_kind(data, kind) else kind(data, *args)
         self.graph.update(other.graph)
         self.add_nodes_from(other.nodes(data=True))
         for side, rows in zip(self._stored.cache.sides, (other._adj, getattr(other, "_pred", None)), strict=False):
@@ -151,6 +153,11 @@ class _Quipu:
 def _class_of(graph: Any) -> type[Any]:
     """The class of this package that a graph belongs to."""
     return next(base for base in type(graph).__mro__ if base in NETWORKX_OF)
+
+
+def _is_kind(data: Any, kind: type[Any]) -> bool:
+    alike = isinstance(data, nx.Graph) and data.is_directed() == issubclass(kind, nx.DiGraph)
+    return alike and data.is_multigraph() == issubclass(kind, nx.MultiGraph)
 
 
 def _refuse_to_pickle(graph: Any) -> NoReturn:

@@ -1,4 +1,4 @@
-"""The table of kernels: functions of NetworkX that run in Rust."""
+"""The table of kernels: functions of NetworkX that run in Rust. It is empty so far."""
 
 from __future__ import annotations
 

@@ -47,6 +47,7 @@ class Paged:
         self.live_attributes: WeakValueDictionary[Any, Any] = WeakValueDictionary()
         self.loaded = 0
         self._held = False
+        self._room_until = self.edges_max
 
     @contextmanager
     def nothing_forgotten(self) -> Generator[None]:
@@ -62,6 +63,7 @@ class Paged:
         self.live_nodes.clear()
         self.live_attributes.clear()
         self.loaded = 0
+        self._room_until = self.edges_max
 
     # --- one vertex ---
 
@@ -179,16 +181,18 @@ class Paged:
 
     def make_room(self) -> None:
         """Forget half of what was read if it exceeds the limit, except what has changed."""
-        if self._held or self.loaded + len(self.ids) <= self.edges_max:
+        if self._held or self.loaded + len(self.ids) <= self._room_until:
             return
         for side in self.sides:
             pinned = self.pinned(side)
             count = dict.__len__(side.rows) // 2
             for u in list(dict.__iter__(side.rows))[:count]:
-                if u not in pinned and self.ids.get(u, self.meta.next_id) < self.meta.next_id:
+                if u not in pinned and self.ids.get(u, -1) < self.meta.next_id:
                     self.forget_row(side, u)
         self.loaded = sum(len(row) for side in self.sides for row in dict.values(side.rows))
         self.forget_nodes()
+        # Where much has changed, little can be forgotten: the next look is worth it later.
+        self._room_until = max(self.edges_max, (self.loaded + len(self.ids)) * 3 // 2)
 
     def pinned(self, side: Side) -> set[Any]:
         """Return the vertices whose rows have changed, after looking at what cannot record its changes."""

@@ -1,0 +1,90 @@
+"""Runs NetworkX's own tests through the backend, and compares what failed with what is known to.
+
+    python tests/networkx/suite.py [--part algorithms/components ...] [--jobs 2] [--stored]
+
+NetworkX's test mode converts each graph to one of the backend, runs the function there, compares graphs that it returns
+or changes with those of its own code, and gives the test the result. With ``--stored`` the graphs are stored ones, in
+databases in memory, and read in pages.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import networkx
+
+HERE = Path(__file__).parent
+PACKAGE = Path(networkx.__file__).parent
+
+#: Tests that fail through the backend, and why. At most eight.
+DEVIATIONS: dict[str, str] = {}
+
+#: The part of the modules that lie beside the folders.
+MODULES = "modules"
+
+
+def parts() -> list[str]:
+    """The folders and modules of NetworkX that have tests."""
+    skipped = ("__pycache__", "__init__.py", "algorithms", "conftest.py")
+    algorithms = [path for path in (PACKAGE / "algorithms").iterdir() if path.name not in skipped]
+    others = [path for path in PACKAGE.iterdir() if path.name not in skipped]
+    folders = [path for path in [*algorithms, *others] if path.is_dir()]
+    return [*(str(path.relative_to(PACKAGE)) for path in folders), MODULES]
+
+
+def run(part: str, stored: bool) -> dict[str, str]:
+    """Outcomes of the tests of a part, by name."""
+    with TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        environment = {
+            **os.environ,
+            "NETWORKX_TEST_BACKEND": "quipu",
+            "NETWORKX_FALLBACK_TO_NX": "True",
+            "MPLBACKEND": "agg",
+            "PYTHONPATH": str(HERE),
+        }
+        plugin = ["-p", "stored_graphs"] if stored else []
+        options = ["-c", os.devnull, "--rootdir", folder, "-p", "no:cacheprovider", "-q", "--doctest-modules"]
+        # Modules are not named one by one, or those that NetworkX ignores would be collected.
+        ignored = [f"--ignore={PACKAGE / name}" for name in parts() if name != MODULES]
+        paths = [str(PACKAGE), *ignored] if part == MODULES else [str(PACKAGE / part)]
+        command = [sys.executable, "-m", "pytest", *options, *plugin, f"--junitxml={report}", *paths]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        if not report.exists():
+            raise SystemExit(f"pytest ended with {done.returncode} in {part}\n{done.stdout}{done.stderr}")
+        found: dict[str, str] = {}
+        for case in ElementTree.parse(report).iter("testcase"):
+            kinds = [child.tag for child in case if child.tag in ("failure", "error", "skipped")]
+            found[f"{case.get('classname')}::{case.get('name')}"] = kinds[0] if kinds else "passed"
+        if done.returncode:
+            print(done.stdout[-6000:], flush=True)
+        return found
+
+
+def main() -> None:
+    """Run the parts, print the counts, and fail on what is not known to fail."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", nargs="*", help="folders or modules of NetworkX; all without it")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--stored", action="store_true", help="convert to stored graphs")
+    options = parser.parse_args()
+    found: dict[str, str] = {}
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for part in pool.map(lambda part: run(part, options.stored), options.part or parts()):
+            found.update(part)
+    counts = Counter(found.values())
+    print(f"{counts['passed']} passed, {counts['failure'] + counts['error']} failed, {counts['skipped']} skipped")
+    failed = {name for name, kind in found.items() if kind in ("failure", "error")}
+    for name in sorted(failed):
+        print(f"failed: {name}: {DEVIATIONS.get(name, 'not known to fail')}")
+    sys.exit(1 if failed - set(DEVIATIONS) else 0)
+
+
+if __name__ == "__main__":
+    main()
