@@ -131,6 +131,9 @@ class Store:
         for side in self.sides:
             self._run(f"?[{keys}] := *{self._ref(side)}{{{keys}}} :rm {self._ref(side)} {{{keys}}}")
 
+    def check(self, changes: Any) -> None:
+        """Refuse changes that the graph cannot hold, before anything is written."""
+
     # --- reading ---
 
     def count(self, part: str) -> int:

@@ -9,6 +9,7 @@ import quipu
 
 from ..errors import ConflictError, InvalidInputError
 from ._cache import Cache
+from ._existing import ExistingStore
 from ._flush import Changes
 from ._store import Meta, Store
 
@@ -30,9 +31,16 @@ class Stored:
         self.name = name
         self._transaction: Any = None
         directed, multigraph = "Di" in kind, "Multi" in kind
-        self.store = Store(name, directed=directed, multigraph=multigraph)
+        self.is_existing = self._is_graph_of_db(name)
+        if self.is_existing:
+            self.store: Store = ExistingStore(name)
+        else:
+            self.store = Store(name, directed=directed, multigraph=multigraph)
         try:
-            self.is_new = self._begin_or_create(kind)
+            if self.is_existing:
+                self._begin()
+            else:
+                self._begin_or_create(kind)
             meta = self.store.read_meta()
             if meta.kind != kind:
                 raise InvalidInputError(
@@ -54,6 +62,15 @@ class Stored:
         _opened[path] = database, users + 1
         return database
 
+    def _is_graph_of_db(self, name: str) -> bool:
+        if not self.is_in_transaction:
+            return name in self.database.graphs()
+        try:
+            self.database.graph(name)
+        except InvalidInputError:
+            return False
+        return True
+
     @property
     def is_in_transaction(self) -> bool:
         """Whether it belongs to a transaction of the program, which commits its changes."""
@@ -68,19 +85,17 @@ class Stored:
         self._transaction = self.database if self.is_in_transaction else self.database.transaction()
         self.store.use(self._transaction)
 
-    def _begin_or_create(self, kind: str) -> bool:
+    def _begin_or_create(self, kind: str) -> None:
         self._begin()
         if not self.store.has_relations():
             self.store.create()
             # Two commits: a row in the commit that creates its relation costs 40 to 100 ms.
             self._commit()
             self._begin()
-        if self.store.is_filled():
-            return False
-        self.store.write_meta(Meta(kind))
-        self._commit()
-        self._begin()
-        return True
+        if not self.store.is_filled():
+            self.store.write_meta(Meta(kind))
+            self._commit()
+            self._begin()
 
     def _commit(self) -> None:
         if not self.is_in_transaction:
@@ -96,6 +111,7 @@ class Stored:
         changes = Changes(self.cache)
         if not changes:
             return False
+        self.store.check(changes)
         try:
             meta = changes.write()
             self._commit()
@@ -106,7 +122,11 @@ class Stored:
                 "hint: G.refresh() takes a new snapshot, and forgets what was not flushed"
             ) from error
         self._begin()
-        self.cache.flushed(meta)
+        if self.is_existing:
+            # Ids are positions in the snapshot, which has moved.
+            self.cache.begin(self.store.read_meta())
+        else:
+            self.cache.flushed(meta)
         return True
 
     def refresh(self) -> None:
