@@ -36,6 +36,7 @@ pub(crate) enum Command {
     Check(Check),
     Repair(Repair),
     Neighbors(Neighbors),
+    Algo(Algo),
     Run(Run),
     Shell(Shell),
     Export(Export),
@@ -219,6 +220,64 @@ pub(crate) struct Neighbors {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+const ALGO_EXAMPLES: &str = "\
+Examples:
+  quipu algo list
+  quipu algo pagerank
+  quipu algo pagerank db.quipu cites --param alpha=0.9 | sort -t, -k2gr | head
+  quipu algo shortest_paths db.quipu roads --weight weight --param source=1 --out near.parquet
+  quipu algo louvain db.quipu friends --undirected --relation communities
+  quipu algo diameter db.quipu roads --undirected
+
+The graph is read into memory. Without --out or --relation, the result is printed as CSV with a header, a number as
+itself. Parameters are JSON, or else strings; personalization is a list of pairs: [[1, 0.5], [2, 0.5]].";
+
+/// Run an algorithm on a graph: PageRank, shortest paths, components, communities and others.
+///
+/// Without a database, the parameters of the algorithm are listed; "list" lists all algorithms.
+#[derive(Debug, Args)]
+#[command(after_help = ALGO_EXAMPLES)]
+pub(crate) struct Algo {
+    /// Name of the algorithm, or "list"
+    pub(crate) algorithm: String,
+    /// Folder of the database
+    #[arg(requires = "graph")]
+    pub(crate) db: Option<PathBuf>,
+    /// Name of the graph
+    pub(crate) graph: Option<String>,
+    /// Value of the parameter NAME: JSON, or else a string
+    #[arg(long = "param", value_parser = parameter, value_name = "NAME=VALUE")]
+    pub(crate) parameters: Vec<(String, String)>,
+    /// Whether edges have their weights
+    #[arg(long, value_enum, default_value_t = ProjectedWeight::Auto, value_name = "WHICH")]
+    pub(crate) weight: ProjectedWeight,
+    /// Ignore the directions of edges
+    #[arg(long)]
+    pub(crate) undirected: bool,
+    /// Condition for edges over src, dst and weight, such as 'weight > 0.5'
+    #[arg(long = "where", value_name = "CONDITION")]
+    pub(crate) condition: Option<String>,
+    /// File for the result: .csv, .tsv, .txt, .parquet or .arrow; it is replaced
+    #[arg(long, value_name = "FILE", conflicts_with = "relation")]
+    pub(crate) out: Option<PathBuf>,
+    /// Relation for the result; it is created, or replaced
+    #[arg(long, value_name = "NAME")]
+    pub(crate) relation: Option<String>,
+    /// Memory for the database and the graph, such as 4GB
+    #[arg(long, value_parser = size, default_value = "1GB", value_name = "SIZE")]
+    pub(crate) memory_limit: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProjectedWeight {
+    /// Where NetworkX uses them by default
+    Auto,
+    /// Each edge counts as 1
+    None,
+    /// Edges have their weights
+    Weight,
 }
 
 const RUN_EXAMPLES: &str = "\

@@ -17,10 +17,11 @@
 //! 1. `failure`, `interrupt`, `paint`: failures with their exit statuses; Ctrl-C; colors.
 //! 2. `args`, `parameters`, `output`: arguments, parameters of scripts, and the output streams.
 //! 3. `rows`, `show`: results as files and as tables.
-//! 4. `backup`, `check`, `export`, `import`, `neighbors`, `stats`: commands.
+//! 4. `algo`, `backup`, `check`, `export`, `import`, `neighbors`, `stats`: commands.
 //! 5. `repair`, `run`, `shell`: commands that use the modules of another command or of results.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // it uses files and streams
 
+mod algo;
 mod args;
 mod backup;
 mod check;
@@ -83,6 +84,7 @@ fn execute(command: &Command) -> Result<(), Failure> {
         Command::Check(arguments) => check::run(arguments),
         Command::Repair(arguments) => repair::run(arguments),
         Command::Neighbors(arguments) => neighbors::run(arguments),
+        Command::Algo(arguments) => algo::run(arguments),
         Command::Run(arguments) => run::run(arguments),
         Command::Shell(arguments) => shell::run(arguments),
         Command::Export(arguments) => export::run(arguments),

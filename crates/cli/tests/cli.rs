@@ -656,3 +656,42 @@ fn rows_are_printed_while_they_are_found_as_they_are_in_the_end() {
     assert_eq!(output.status.code(), Some(1));
     assert!(err(&output).contains("add: expected"), "{}", err(&output));
 }
+
+#[test]
+fn an_algorithm_prints_writes_a_file_or_makes_a_relation() {
+    let place = with_roads();
+    let printed = place.ok(&["algo", "bfs", "db", "roads", "--param", "source=1"]);
+    assert_eq!(printed, "vertex,level,parent\n1,0,\n2,1,1\n3,2,2\n");
+    let far =
+        ["algo", "shortest_paths", "db", "roads", "--weight", "weight", "--param", "source=1"];
+    assert_eq!(place.ok(&far), "vertex,distance,parent\n1,0.0,\n2,2.5,1\n3,6.5,2\n");
+    assert_eq!(place.ok(&["algo", "is_directed_acyclic_graph", "db", "roads"]), "false\n");
+    let near = place.ok(&["algo", "connected_components", "db", "roads", "--where", "weight < 3"]);
+    assert_eq!(near.lines().count(), 4);
+    place.ok(&["algo", "pagerank", "db", "roads", "--out", "ranks.parquet"]);
+    assert!(std::fs::read(place.path("ranks.parquet")).unwrap().starts_with(b"PAR1"));
+    place.ok(&[
+        "algo",
+        "core_number",
+        "db",
+        "roads",
+        "--undirected",
+        "--where",
+        "src != dst",
+        "--relation",
+        "cores",
+    ]);
+    let rows = place.ok(&["run", "db", "-e", "?[count(vertex)] := *cores{vertex, core}"]);
+    assert_eq!(rows.lines().last(), Some("5"));
+}
+
+#[test]
+fn algorithms_are_listed_with_their_parameters() {
+    let place = with_roads();
+    assert!(place.ok(&["algo", "list"]).contains("strongly_connected_components"));
+    assert!(place.ok(&["algo", "pagerank"]).contains("alpha=0.85"));
+    assert!(place.fails(1, &["algo", "page_rank"]).contains("hint: there are "));
+    let wrong = ["algo", "bfs", "db", "roads", "--param", "source=77"];
+    assert!(place.fails(1, &wrong).contains("77 is not a vertex"));
+    place.fails(2, &["algo", "bfs", "db"]);
+}

@@ -24,6 +24,7 @@
 //! 2. Only this crate chooses an environment: the operating system or memory.
 
 mod algorithm;
+mod algorithm_export;
 mod answer;
 mod answer_arrow;
 mod answer_kind;
@@ -51,6 +52,7 @@ pub use self::relation::{Relation, RowScan};
 pub use ::relation::Entry;
 pub use algo::Csr;
 pub use algorithm::algorithm_batch;
+pub use algorithm_export::export_result;
 pub use analytics::{
     ALGORITHMS, Algorithm, AlgorithmResult, Arguments, DefaultArgument, Found,
     GoOn as AnalyticsGoOn, Numbers, Parallel, Parameter, ParameterType, ProjectOptions, Projection,
