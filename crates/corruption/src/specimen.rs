@@ -8,14 +8,14 @@ use env::Env;
 use kv::{Kv, KvOptions};
 use lsm::context::TreeOptions;
 use lsm::table::TableOptions;
-use model::{Type, Value};
+use model::{Json, Type, Value};
 use relation::{Definition, KeyColumn, Schema, ValueColumn};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 use store::{Durability, Kinds, NewKeyspace, Result, Store, TableWrites, WriteBatch};
-use views::graph::{Graph, GraphDef, VertexList, VertexType, WeightType, WeightsRef};
+use views::graph::{Graph, GraphDef, GraphPart, VertexList, VertexType, WeightType, WeightsRef};
 
 /// Tiny blocks, tables and segments, so that a few kilobytes hold every kind of structure.
 /// Automatic compaction is off: the specimen chooses when, so that its files are always the same.
@@ -46,7 +46,7 @@ pub fn options() -> KvOptions {
 }
 
 /// Names of the frozen samples of `tests/formats`.
-pub const SAMPLES: [&str; 10] = [
+pub const SAMPLES: [&str; 11] = [
     "ordinary",
     "killed",
     "names",
@@ -57,6 +57,7 @@ pub const SAMPLES: [&str; 10] = [
     "shared",
     "statistics",
     "dates",
+    "properties",
 ];
 
 /// A database that is being filled.
@@ -247,6 +248,41 @@ fn dates_rows(round: i64) -> Result<Batch> {
         };
         let row = [Value::Date((round * 2 + i - 4) as i32), Value::Timestamp(number), took, any];
         schema.append(row.to_vec(), &mut rows)?;
+    }
+    Ok(rows)
+}
+
+fn properties_def() -> GraphDef {
+    let nullable = |name: &str, of| ValueColumn { nullable: true, ..ValueColumn::new(name, of) };
+    GraphDef {
+        edges: vec![nullable("since", Type::Int), nullable("more", Type::Json)],
+        nodes: Some(vec![ValueColumn::new("kind", Type::String), nullable("year", Type::Int)]),
+        ..GraphDef::new("properties", VertexType::U64, WeightType::Float)
+    }
+}
+
+/// Rows of a part of a graph with properties, some of them null; each round overwrites some.
+fn properties_rows(part: GraphPart, round: i64) -> Result<Batch> {
+    let schema = properties_def().part_schema(part);
+    let mut rows = Batch::new(&schema.shape());
+    let null_or = |is_null: bool, value: Value| if is_null { Value::Null } else { value };
+    for i in 3 * round..3 * round + 8 {
+        let row = match part {
+            GraphPart::Nodes => {
+                let kind = Value::Str(format!("kind {}", (i + round) % 3));
+                vec![Value::Int(i * i), kind, null_or(i % 2 == 0, Value::Int(1900 + i))]
+            }
+            _ => {
+                let (src, dst) = (Value::Int(i), Value::Int(i * i % 7));
+                let ends = if part == GraphPart::Forward { [src, dst] } else { [dst, src] };
+                let more = Json::parse(&format!("[{i}, null]")).map(Value::Json);
+                let more = more.map_err(|error| relation::invalid(error.to_string()))?;
+                let since = null_or(i % 4 == 0, Value::Int(-i - round));
+                let weight = Value::Float(i as f64 / 4.0);
+                [ends.to_vec(), vec![weight, since, null_or(i % 3 == 0, more)]].concat()
+            }
+        };
+        schema.append(row, &mut rows)?;
     }
     Ok(rows)
 }
@@ -508,6 +544,23 @@ impl Specimen {
                 self.write(dates, dates_rows(0)?, Kind::Put, Vec::new())?;
                 self.store.flush()?;
                 self.write(dates, dates_rows(1)?, Kind::Put, Vec::new())
+            }
+            // Also a vertex without edges, and an edge that is removed.
+            "properties" => {
+                let store = Arc::clone(&self.store) as Arc<dyn Store>;
+                let graph = Graph::open(store, properties_def())?;
+                for round in 0..2 {
+                    for part in [GraphPart::Forward, GraphPart::Reverse, GraphPart::Nodes] {
+                        if let Some(keyspace) = graph.keyspace(part) {
+                            let rows = properties_rows(part, round)?;
+                            self.write(keyspace, rows, Kind::Put, Vec::new())?;
+                        }
+                    }
+                    if round == 0 {
+                        self.store.flush()?;
+                    }
+                }
+                graph.remove(1, 1).map(drop)
             }
             other => panic!("no sample is named {other}"),
         }
