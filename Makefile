@@ -230,6 +230,8 @@ engines: ## the conformance suite on each engine, and a database on it
 	cargo test --locked -p quipu-kv -p quipu-ordered --test conformance
 	cargo test --locked -p quipu-engine-sqlite --features sqlite
 	cargo test --locked -p quipu --features sqlite --test engines
+	tools/with-postgres.sh cargo test --locked -p quipu-engine-postgres --features postgres
+	tools/with-postgres.sh cargo test --locked -p quipu --features sqlite,postgres --test postgres
 
 # NETWORKX_ARGS, such as "--stored" or "--part algorithms/components"
 NETWORKX_ARGS ?=

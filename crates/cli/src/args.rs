@@ -42,6 +42,7 @@ pub(crate) enum Command {
     Export(Export),
     Backup(Backup),
     Restore(Restore),
+    Migrate(Migrate),
 }
 
 const IMPORT_EXAMPLES: &str = "\
@@ -433,6 +434,28 @@ pub(crate) struct Backup {
     /// Folder of an earlier backup of this database, whose tables are shared
     #[arg(long, value_name = "BACKUP")]
     pub(crate) earlier: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const MIGRATE_EXAMPLES: &str = "\
+Examples:
+  quipu migrate patents.quipu sqlite:///data/patents.db
+  quipu migrate sqlite:///data/patents.db patents.quipu --json
+
+The copy is of one commit of the source, which another process may write meanwhile. All rows are read
+again and compared before the target shows anything. If it fails or is stopped, the target is empty.
+Engines but the one of folders are in a build with their feature: sqlite, postgres.";
+
+/// Copy a database to another engine: a folder, sqlite://FILE, or postgres://USER@HOST/DATABASE.
+#[derive(Debug, Args)]
+#[command(after_help = MIGRATE_EXAMPLES)]
+pub(crate) struct Migrate {
+    /// Folder or address of the database
+    pub(crate) from: PathBuf,
+    /// Folder or address that holds no database yet
+    pub(crate) to: PathBuf,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

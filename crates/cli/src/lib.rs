@@ -17,7 +17,7 @@
 //! 1. `failure`, `interrupt`, `paint`: failures with their exit statuses; Ctrl-C; colors.
 //! 2. `args`, `parameters`, `output`: arguments, parameters of scripts, and the output streams.
 //! 3. `rows`, `show`: results as files and as tables.
-//! 4. `algo`, `backup`, `check`, `export`, `import`, `neighbors`, `stats`: commands.
+//! 4. `algo`, `backup`, `check`, `export`, `import`, `migrate`, `neighbors`, `stats`: commands.
 //! 5. `repair`, `run`, `shell`: commands that use the modules of another command or of results.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // it uses files and streams
 
@@ -29,6 +29,7 @@ mod export;
 mod failure;
 mod import;
 mod interrupt;
+mod migrate;
 mod neighbors;
 mod output;
 mod paint;
@@ -90,5 +91,6 @@ fn execute(command: &Command) -> Result<(), Failure> {
         Command::Export(arguments) => export::run(arguments),
         Command::Backup(arguments) => backup::back_up(arguments),
         Command::Restore(arguments) => backup::restore(arguments),
+        Command::Migrate(arguments) => migrate::run(arguments),
     }
 }

@@ -83,6 +83,22 @@ fn with_roads() -> Place {
 }
 
 #[test]
+fn a_database_is_migrated_and_a_target_that_holds_one_is_refused() {
+    let place = Place::new();
+    place.file("edges.csv", "1,2\n2,3\n");
+    place.ok(&["import", "db", "g", "edges.csv"]);
+    let said = place.ok(&["migrate", "db", "copy"]);
+    assert!(said.starts_with("copy: ") && said.contains("rows in"), "{said}");
+    assert_eq!(
+        place.ok(&["neighbors", "copy", "g", "2"]),
+        place.ok(&["neighbors", "db", "g", "2"])
+    );
+    let refused = place.fails(1, &["migrate", "db", "copy"]);
+    assert!(refused.contains("holds a database") && refused.contains("hint: "), "{refused}");
+    place.fails(1, &["migrate", "nothing", "other"]);
+}
+
+#[test]
 fn what_was_imported_is_found_by_stats_neighbors_and_check() {
     let place = with_roads();
     let stats = json(&place.ok(&["stats", "db", "--json"]));

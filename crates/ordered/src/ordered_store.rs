@@ -170,6 +170,11 @@ impl Store for OrderedStore {
         found.map(|space| space.info.clone()).collect()
     }
 
+    fn catalog_version(&self) -> Option<u64> {
+        let is_alone = self.core.options.writers == Writers::One && !self.core.options.read_only;
+        (!is_alone).then(|| self.catalog().seq)
+    }
+
     fn snapshot(&self) -> Arc<dyn Snapshot> {
         Arc::new(OrderedSnapshot(self.core.pin().map(Arc::new)))
     }

@@ -1,11 +1,9 @@
 //! Databases on other engines than `kv`, by their addresses.
 
-use crate::database::{Database, finish_what_was_left};
+use crate::database::Database;
 use crate::options::Options;
-use env::{Env, RealEnv, RealOptions};
 use std::path::Path;
-use std::sync::Arc;
-use store::{Error, ErrorKind, Result, Store};
+use store::{Error, ErrorKind, Result};
 
 /// Where a database is, if not in a folder: `engine://rest`.
 pub(crate) struct Address {
@@ -42,23 +40,27 @@ impl Database {
             "memory" if address.rest.is_empty() => Self::in_memory(options),
             "memory" => Err(address.refused("databases in memory have no names", "use memory://")),
             "sqlite" => open_sqlite(address, options),
+            "postgres" | "postgresql" => open_postgres(address, options),
             _ => {
-                let hint = "engines are memory and sqlite; a folder has no \"://\" in its path";
+                let hint =
+                    "engines are memory, sqlite and postgres; a folder has no \"://\" in its path";
                 Err(address.refused("there is no such engine", hint))
             }
         }
     }
 
     /// A database over the store of another engine, which this process may write alone.
-    #[cfg_attr(not(feature = "sqlite"), allow(dead_code))] // only engines behind features use it
-    fn over_engine(store: impl Store + 'static, options: Options) -> Result<Self> {
-        let store: Arc<dyn Store> = Arc::new(store);
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    fn over_engine(store: impl store::Store + 'static, options: Options) -> Result<Self> {
+        use env::{Env, RealEnv, RealOptions};
+        use std::sync::Arc;
+        let store: Arc<dyn store::Store> = Arc::new(store);
         let env: Arc<dyn Env> = Arc::new(RealEnv::new(RealOptions {
             threads: options.threads,
             ..RealOptions::default()
         }));
         if !options.read_only {
-            finish_what_was_left(&store, &env)?;
+            crate::database::finish_what_was_left(&store, &env)?;
         }
         Self::over(store, None, env, None, options)
     }
@@ -92,7 +94,28 @@ fn open_sqlite(address: &Address, _: Options) -> Result<Database> {
     Err(address.refused("this build has no engine for it", hint))
 }
 
-#[cfg(feature = "sqlite")]
+#[cfg(feature = "postgres")]
+fn open_postgres(address: &Address, options: Options) -> Result<Database> {
+    use engine_postgres::{PostgresMap, PostgresOptions};
+    let postgres = PostgresOptions {
+        durability: options.durability,
+        read_only: options.read_only,
+        create: options.create,
+    };
+    let map = PostgresMap::open(&format!("postgres://{}", address.rest), postgres)?;
+    let store = ordered::OrderedStore::open(map, ordered_options(&options))?;
+    Database::over_engine(store, options)
+}
+
+#[cfg(not(feature = "postgres"))]
+fn open_postgres(address: &Address, _: Options) -> Result<Database> {
+    // Not the rest, which may have a password.
+    let address = Address { engine: address.engine.clone(), rest: String::new() };
+    let hint = "build quipu with the feature \"postgres\"";
+    Err(address.refused("this build has no engine for it", hint))
+}
+
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 fn ordered_options(options: &Options) -> ordered::OrderedOptions {
     ordered::OrderedOptions {
         writers: ordered::Writers::One,

@@ -37,6 +37,7 @@ mod export;
 mod export_import;
 mod graph_relations;
 mod import_file;
+mod migrate;
 mod options;
 mod projection;
 mod relation;
@@ -73,6 +74,7 @@ pub use function::{Accumulate, Cause, Failure};
 pub use graph_relations::GraphRelations;
 pub use import_file::{ImportFile, import_files, types_of_batch, types_of_files};
 pub use ingest;
+pub use migrate::{MigrateReport, migrate};
 pub use model::{
     Frame, FrameError, Json, Series, Type, Validity, Value, Values, Vector, VectorKind,
 };

@@ -112,8 +112,94 @@ fn one_process_writes_and_others_read() {
     check(&reader, "?[a] := *r{a}", "[[1]]");
     db.run("?[a] <- [[2]] :put r {a}", &Parameters::new()).unwrap();
     check(&reader, "?[a] := *r{a}", "[[1], [2]]");
+    db.run("?[a, b] := *r{a}, b = -a :replace r {a => b}", &Parameters::new()).unwrap();
+    let old = reader.run("?[a, b] := *r{a, b}", &Parameters::new());
+    assert_eq!(old.unwrap().rows().count(), 2, "the schema of another process");
+    check(&reader, "?[a] := *r{a}", "[[1], [2]]");
+    db.run("::remove r", &Parameters::new()).unwrap();
+    let gone = reader.run("?[a] := *r{a}", &Parameters::new()).unwrap_err();
+    assert!(gone.to_string().contains("no relation"), "{gone}");
     let refused = reader.run("?[a] <- [[3]] :put r {a}", &Parameters::new()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ReadOnly);
+}
+
+/// Everything that the catalog and the rows of all relations say.
+fn content(db: &Database) -> Vec<String> {
+    let mut content = Vec::new();
+    for entry in db.list().unwrap() {
+        content.push(format!("{:?}", (entry.name(), entry.shown_schema())));
+        let columns = entry.shown_schema();
+        let columns: Vec<_> = columns.keys.iter().map(|key| key.name.clone()).collect();
+        let script = format!("?[{0}] := *{1}{{{0}}}", columns.join(", "), entry.name());
+        if let Ok(answer) = db.run(&script, &Parameters::new()) {
+            content.extend(answer.rows().map(|row| Value::List(row).to_string()));
+        }
+    }
+    content
+}
+
+#[test]
+fn a_database_migrates_to_another_engine_and_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let db = Database::open(path("a.quipu"), options()).unwrap();
+    let weighted = GraphOptions { weight: WeightType::Int, vertex: VertexType::Str };
+    let knows = db.graph("knows", weighted).unwrap();
+    let names = ["ann", "bob", "cy", "dee"];
+    for (i, name) in names.iter().enumerate() {
+        let others = names.iter().map(|other| (*name, *other));
+        for (a, b) in others.filter(|(a, b)| a != b) {
+            let script = format!(
+                "?[src, dst, weight] <- [['{a}', '{b}', {i}]] :put knows {{src, dst => weight}}"
+            );
+            db.run(&script, &Parameters::new()).unwrap();
+        }
+    }
+    drop(knows);
+    let hits = db.counters("hits", CounterOptions::default()).unwrap();
+    (0..500_u64).for_each(|key| hits.add(key, key as i64).unwrap());
+    db.blobs("pages", BlobOptions::default()).unwrap().put(1_u64, &vec![3; 2 << 20]).unwrap();
+    db.run("?[a] <- [[9]] :create s {a}", &Parameters::new()).unwrap();
+    for script in [
+        "?[a, b, c] <- [[1, 'x', null], [2, 'y', 0.5]] :create r {a => b, c}",
+        "::index create r:by_b {b}",
+        "::set_triggers r on put { ?[a] := _new[a, b, c] :put s {a} }",
+    ] {
+        db.run(script, &Parameters::new()).unwrap();
+    }
+    let want = content(&db);
+    db.close().unwrap();
+    let sqlite = format!("sqlite://{}", path("b.db").display());
+    let calls = std::sync::atomic::AtomicU64::new(0);
+    let report = quipu::migrate(path("a.quipu"), &sqlite, &|done, total| {
+        assert!(done <= total);
+        calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        true
+    });
+    let report = report.unwrap();
+    assert!(report.rows > 500 && report.keyspaces > 6, "{report:?}");
+    assert!(calls.into_inner() >= report.keyspaces);
+    let again = quipu::migrate(path("a.quipu"), &sqlite, &|_, _| true).unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::InvalidInput, "{again}");
+
+    let db = Database::open(&sqlite, options()).unwrap();
+    assert_eq!(content(&db), want);
+    db.check(&|_, _| true).unwrap();
+    db.run("?[a, b, c] <- [[3, 'z', 1]] :put r {a => b, c}", &Parameters::new()).unwrap();
+    check(&db, "?[a] := *s{a}", "[[3], [9]]");
+    check(&db, "?[a] := *r:by_b{b: 'z', a}", "[[3]]");
+    let want = content(&db);
+    db.close().unwrap();
+
+    let stopped = quipu::migrate(&sqlite, path("c.quipu"), &|_, _| false).unwrap_err();
+    assert_eq!(stopped.kind(), ErrorKind::Cancelled);
+    quipu::migrate(&sqlite, path("c.quipu"), &|_, _| true).unwrap();
+    let db = Database::open(path("c.quipu"), options()).unwrap();
+    assert_eq!(content(&db), want);
+    db.check(&|_, _| true).unwrap();
+    let mut value = Vec::new();
+    assert!(db.require_blobs("pages").unwrap().get(1_u64, &mut value).unwrap());
+    assert_eq!(value.len(), 2 << 20);
 }
 
 #[test]

@@ -52,6 +52,8 @@ pub struct Engine {
     pub(crate) naming: Mutex<()>,
     /// Transactions begun before a schema change must retry (`schema_epoch.rs`).
     pub(crate) schema_epoch: SchemaEpoch,
+    /// The last [`Store::catalog_version`], where other processes change the catalog.
+    pub(crate) catalog_version: AtomicU64,
     pub(crate) memory_bytes_max: u64,
     pub(crate) projections: Projections,
     pub(crate) tries: TrieCache,
@@ -81,6 +83,7 @@ impl Engine {
             changing: RwLock::default(),
             naming: Mutex::default(),
             schema_epoch: SchemaEpoch::default(),
+            catalog_version: AtomicU64::new(0),
             memory_bytes_max,
             projections: Projections::new(memory_bytes_max / PROJECTIONS_SHARE),
             tries: TrieCache::new(memory_bytes_max / PROJECTIONS_SHARE),

@@ -20,6 +20,7 @@ use exec::output::Output;
 use exec::storage::access_path::SHORT_ROWS;
 use model::Value;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::AcqRel;
 use syntax::{Block, MutationOp, Query, Script, Statement};
 
 /// Most queries of a non-blocking script.
@@ -63,9 +64,20 @@ impl Engine {
 
     /// The current schema epoch. Only a non-blocking script does not wait for a change under way.
     pub(crate) fn present(&self, run: &Run<'_>) -> Result<u64> {
+        self.follow_catalog();
         match run.non_blocking {
             Some(_) => self.schema_epoch.try_now().ok_or(Error::WouldBlock),
             None => Ok(self.schema_epoch.now(&*self.env)),
+        }
+    }
+
+    /// Ends the schema epoch if another process has changed the catalog.
+    fn follow_catalog(&self) {
+        if let Some(version) = self.store.catalog_version()
+            && self.catalog_version.swap(version, AcqRel) != version
+        {
+            self.schema_epoch.pass();
+            self.invalidate_plans();
         }
     }
 

@@ -489,7 +489,15 @@ pub trait Store: Read {
         infos
     }
 
-    /// Takes a snapshot of the newest commit.
+    /// A number that differs after keyspaces were created, changed or dropped, in a store where
+    /// other processes may do that at any time. `None`, the default, where this process alone does,
+    /// or where others' changes wait for [`Store::refresh`].
+    fn catalog_version(&self) -> Option<u64> {
+        None
+    }
+
+    /// Takes a snapshot of the newest commit. An engine that fails to do so returns a snapshot
+    /// whose reads fail with that error.
     fn snapshot(&self) -> Arc<dyn Snapshot>;
 
     /// Begins a transaction at the newest commit.
