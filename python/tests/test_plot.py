@@ -61,6 +61,32 @@ def test_a_networkx_graph_keeps_its_lone_vertices_and_has_no_arrows_if_undirecte
     assert picture.to_svg().count("M") == 1
 
 
+def test_a_vertex_without_edges_is_drawn() -> None:
+    graph = quipu.open().graph("g", nodes={"kind": "str"})
+    graph.upsert(1, 2)
+    graph.add_node(9, kind="alone")
+    assert sorted(quipu.plot(graph).edges.vertices) == [1, 2, 9]
+    assert quipu.plot(graph, around=9).edges.vertices == [9]
+
+
+def test_a_projection_is_drawn() -> None:
+    graph = quipu.open().graph("g", weight="float64", vertex="str")
+    graph.upsert_many(["a", "b", "c"], ["b", "c", "d"], [1.0, 2.0, 3.0])
+    picture = quipu.plot(graph.project(weight="weight"))
+    named = {(picture.edges.vertices[s], picture.edges.vertices[t]) for s, t in picture.edges.pairs}
+    assert named == {("a", "b"), ("b", "c"), ("c", "d")}
+    assert sorted(w for w in picture.edges.weights if w is not None) == [1.0, 2.0, 3.0]
+    assert sorted(quipu.plot(graph.project(), around="a", hops=2).edges.vertices) == ["a", "b", "c"]
+
+
+def test_results_of_algorithms_are_colors_and_sizes() -> None:
+    graph = star(12)
+    ranks = graph.pagerank()
+    picture = quipu.plot(graph, colors=ranks, sizes=ranks)
+    assert len(picture.colors.legend) in (2, 5)
+    assert max(picture.radii) == 18.0
+
+
 def test_pictures_of_nothing_and_of_one_vertex() -> None:
     assert quipu.plot([]).edges.vertices == []
     loop = quipu.plot([("a", "a")])

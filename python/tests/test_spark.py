@@ -65,6 +65,17 @@ def test_properties_of_vertices_come_from_a_relation(tmp_path: Path) -> None:
     assert report.vertices == 4
 
 
+def test_the_properties_of_a_graph_are_exported_with_it(tmp_path: Path) -> None:
+    db = quipu.open()
+    graph = db.graph("g", nodes={"kind": "str"}, edges={"since": "int"})
+    graph.add_edge(1, 2, since=7)
+    graph.add_node(9, kind="alone")
+    qs.export(db, "g", tmp_path / "out")
+    assert pq.read_table(tmp_path / "out" / "edges").to_pylist() == [{"src": 1, "dst": 2, "since": 7}]
+    rows = pq.read_table(tmp_path / "out" / "vertices").to_pylist()
+    assert rows == [{"id": 1, "kind": None}, {"id": 2, "kind": None}, {"id": 9, "kind": "alone"}]
+
+
 def test_any_relation_of_two_columns_is_a_graph(tmp_path: Path) -> None:
     db = quipu.open()
     db.relation("links", create="{from: Int, to: Int, kind: String}").put([(-1, 2, "a"), (-1, 2, "b")])

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from .._quipu import Graph
+from .._quipu import Graph, Projection
 from ..errors import InvalidInputError, LimitError
 
 
@@ -28,7 +28,7 @@ def collect(graph: Any, around: Any, hops: int, vertices_max: int) -> Edges:
     """Return the edges of ``graph``, or those between the vertices within ``hops`` of ``around``, both ways.
 
     Args:
-        graph: A graph, a NetworkX graph, or pairs and triples: a list, or the result of a query.
+        graph: A graph, a projection, a NetworkX graph, or pairs and triples: a list, or the result of a query.
         around: One vertex, a list of them, or ``None`` for everything.
         hops: How many edges away from ``around`` a vertex may be.
         vertices_max: More vertices are refused.
@@ -39,7 +39,12 @@ def collect(graph: Any, around: Any, hops: int, vertices_max: int) -> Edges:
     """
     if isinstance(graph, Graph):
         triples = _all_edges(graph, vertices_max) if around is None else _within(graph, around, hops, vertices_max)
-        return _numbered(triples, [] if around is None else _listed(around), vertices_max)
+        # Vertices without edges are drawn too.
+        first = graph.vertices().tolist() if around is None else _listed(around)
+        return _numbered(triples, first, vertices_max)
+    if isinstance(graph, Projection):
+        edges = _numbered(_projected(graph), graph.ids.tolist(), None if around is not None else vertices_max)
+        return edges if around is None else _near(edges, _listed(around), hops, vertices_max)
     if callable(getattr(graph, "is_directed", None)) and hasattr(graph, "edges"):
         rows = list(graph.edges(data="weight"))
         edges = _numbered(rows, [] if around is not None else list(graph.nodes), vertices_max)
@@ -73,6 +78,15 @@ def _all_edges(graph: Graph, vertices_max: int) -> Iterable[Any]:
     if count > vertices_max:
         raise _too_many(str(count), vertices_max)
     return graph.to_table().rows()
+
+
+def _projected(graph: Projection) -> Iterable[Any]:
+    ids = graph.ids
+    sources = np.repeat(np.arange(len(ids)), np.diff(graph.offsets))
+    columns = [ids[sources].tolist(), ids[graph.targets].tolist()]
+    if graph.weights is not None:
+        columns.append(graph.weights.tolist())
+    return zip(*columns, strict=True)
 
 
 def _within(graph: Graph, around: Any, hops: int, vertices_max: int) -> Iterable[Any]:

@@ -197,7 +197,8 @@ def plot(
     """Draw a small graph, or the neighbourhood of a vertex.
 
     Args:
-        graph: A graph of a database, a NetworkX graph, or pairs and triples: a list, or the result of a query.
+        graph: A graph of a database, a projection, a NetworkX graph, or pairs and triples: a list, or the result of a
+            query.
         around: One vertex, or a list of them: only what is within ``hops`` is drawn. ``None`` draws everything.
         hops: How many edges away from ``around`` a vertex may be, in either direction.
         labels: A name for some vertices; the others have their own.

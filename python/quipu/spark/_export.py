@@ -74,7 +74,7 @@ def export(
         graph: Name of the graph, or of any relation whose first two columns are source and target.
         folder: A folder to create.
         vertices: Name of a relation with one key, the vertex: its rows become properties of vertices, and vertices
-            that have no edge.
+            that have no edge. By default the properties of the graph's vertices, if it has some.
         file_rows: Rows of a file at most, from 1.
         replace: Replace an earlier export. A folder that is none is never replaced.
 
@@ -125,6 +125,8 @@ def _write(database: Database, graph: str, vertices: str | None, partial: Path, 
         renamed = (arrow.RecordBatch.from_arrays(batch.columns, schema=edge_schema) for batch in batches)
         edges = _write_parts(partial, "edges", edge_schema, ends.seen_in(renamed), file_rows, files)
     table = ends.table(arrow)
+    if vertices is None:
+        vertices = _own_properties(database, graph)
     if vertices is not None:
         table = _with_properties(database, vertices, table, arrow)
     count = _write_parts(partial, "vertices", table.schema, iter(table.to_batches(GROUP_ROWS)), file_rows, files)
@@ -228,6 +230,16 @@ class _Ends:
 
 def _is_text(kind: Any) -> bool:
     return str(kind) in ("string", "large_string", "string_view")
+
+
+def _own_properties(database: Database, graph: str) -> str | None:
+    """Return the name of the relation of a graph's vertices, if there is one."""
+    name = f"{graph}:nodes"
+    try:
+        database.relation(name)
+    except InvalidInputError:
+        return None
+    return name
 
 
 def _with_properties(database: Database, relation: str, ids: Any, arrow: Any) -> Any:
