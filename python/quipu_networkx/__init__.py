@@ -11,7 +11,13 @@ import sys
 from typing import Any
 
 #: Functions with a kernel of Quipu. A test compares them with the table in :mod:`quipu.nx`.
-NATIVE: tuple[str, ...] = ()
+NATIVE = (
+    "betweenness_centrality",
+    "closeness_centrality",
+    "clustering",
+    "pagerank",
+    "triangles",
+)
 
 #: If it is neither ``""`` nor ``"0"``, NetworkX uses the backend by itself.
 AUTOCONFIG = "QUIPU_NX_AUTOCONFIG"
@@ -28,7 +34,7 @@ def info() -> dict[str, Any]:
         "project": "quipudb",
         "package": "quipu.nx",
         "url": "https://github.com/quipu-db/quipu",
-        "short_summary": "NetworkX's graph classes on disk.",
+        "short_summary": "NetworkX's graph classes on disk, and kernels in Rust.",
         "default_config": {},
         "functions": {name: {"additional_docs": "A kernel in Rust.", "url": _GUIDE} for name in NATIVE},
     }

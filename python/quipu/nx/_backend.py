@@ -12,7 +12,7 @@ from typing import Any
 from . import _private
 from ._convert import adopt, from_networkx, to_networkx
 from ._graph import CLASS_OF, is_ours
-from ._native import KERNELS, Kernel
+from ._native import KERNELS, Kernel, Refused
 
 
 class Backend:
@@ -41,7 +41,7 @@ class Backend:
         kernel = KERNELS.get(name)
         if kernel is None:
             return "Quipu has no kernel for it, so NetworkX's own code would run after a conversion"
-        return kernel.refusal(args, kwargs) or kernel.too_small(args, kwargs) or True
+        return kernel.refusal(args, kwargs) or True
 
     @staticmethod
     def convert_from_nx(
@@ -88,9 +88,10 @@ def _function(name: str) -> Callable[..., Any]:
 
 def _with_kernel(kernel: Kernel, own: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        if kernel.refusal(args, kwargs) is not None:
+        try:
+            return kernel.run(*args, **kwargs)
+        except Refused:
             return own(*args, **kwargs)
-        return kernel.run(*args, **kwargs)
 
     return call
 
