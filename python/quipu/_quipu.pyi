@@ -76,6 +76,8 @@ def open(
 
     Args:
         path: Folder of the database. ``None``: a new in-memory database, lost when it is closed.
+            Or the address of another engine, in builds with its feature: ``"sqlite:///data/a.db"``,
+            ``"postgres://user@host/database"``.
         durability: Which failures a commit survives after it has returned. ``"sync"``: a power cut.
             ``"os"``: a killed process; a power cut may lose the newest commits, each as a whole.
             ``"none"``: neither, before the next flush.
