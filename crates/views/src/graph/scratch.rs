@@ -41,7 +41,18 @@ pub(crate) fn with<R>(values: &[ColumnShape], f: impl FnOnce(&mut Scratch) -> R)
 }
 
 /// Gives empty rows these value columns, unless they have them.
+#[inline]
 fn set_values(rows: &mut Batch, values: &[ColumnShape]) {
+    // Graphs without properties do not pay for the loop on each lookup.
+    match (rows.values.as_slice(), values) {
+        ([], []) | ([Column::Words(_)], [ColumnShape::Word { .. }]) => {}
+        _ => set_other_values(rows, values),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn set_other_values(rows: &mut Batch, values: &[ColumnShape]) {
     let fits = |(column, shape): (&Column, &ColumnShape)| {
         matches!(column, Column::Words(_)) == matches!(shape, ColumnShape::Word { .. })
     };
