@@ -32,10 +32,13 @@ TYPES = {
 }
 SCALARS = {
     "average_clustering": "float",
+    "degree_assortativity_coefficient": "float",
     "diameter": "float",
+    "is_bipartite": "bool",
     "is_directed_acyclic_graph": "bool",
     "maximum_flow_value": "float",
     "modularity": "float",
+    "overall_reciprocity": "float",
     "radius": "float",
     "transitivity": "float",
 }

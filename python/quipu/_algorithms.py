@@ -30,6 +30,19 @@ def projection_all_shortest_paths(
     return self._run("all_shortest_paths", {"source": source, "target": target, "limit": limit})
 
 
+def projection_approximate_betweenness(
+    self: Projection, *, error: float = 0.01, failure: float = 0.1, seed: int = 0
+) -> AlgorithmResult:
+    """Betweenness by sampled paths (KADABRA): with probability ``failure`` some error is larger than ``error``.
+
+    Args:
+        error: The largest error of a value.
+        failure: Probability that some error is larger.
+        seed: The same seed gives the same paths.
+    """
+    return self._run("approximate_betweenness", {"error": error, "failure": failure, "seed": seed})
+
+
 def projection_articulation_points(self: Projection) -> AlgorithmResult:
     """Vertices without which there are more components. Directions have no effect."""
     return self._run("articulation_points", {})
@@ -142,6 +155,11 @@ def projection_core_number(self: Projection) -> AlgorithmResult:
     return self._run("core_number", {})
 
 
+def projection_degree_assortativity_coefficient(self: Projection) -> float:
+    """The correlation of the degrees at both ends of the edges."""
+    return self._run("degree_assortativity_coefficient", {})
+
+
 def projection_degree_centrality(self: Projection) -> AlgorithmResult:
     """The number of edges of each vertex divided by the number of other vertices."""
     return self._run("degree_centrality", {})
@@ -195,6 +213,19 @@ def projection_eigenvector_centrality(
     return self._run("eigenvector_centrality", {"max_iter": max_iter, "tol": tol, "nstart": nstart})
 
 
+def projection_greedy_color(
+    self: Projection,
+    *,
+    strategy: Literal["largest_first", "smallest_last", "saturation_largest_first"] = "largest_first",
+) -> AlgorithmResult:
+    """Colors such that neighbors differ. Directions have no effect.
+
+    Args:
+        strategy: The order in which vertices are colored.
+    """
+    return self._run("greedy_color", {"strategy": strategy})
+
+
 def projection_harmonic_centrality(self: Projection) -> AlgorithmResult:
     """The sum of the inverse distances from all vertices that reach a vertex."""
     return self._run("harmonic_centrality", {})
@@ -222,6 +253,11 @@ def projection_hits(
 def projection_in_degree_centrality(self: Projection) -> AlgorithmResult:
     """The number of incoming edges divided by the number of other vertices."""
     return self._run("in_degree_centrality", {})
+
+
+def projection_is_bipartite(self: Projection) -> bool:
+    """Whether two colors are enough for the vertices. Directions have no effect."""
+    return self._run("is_bipartite", {})
 
 
 def projection_is_directed_acyclic_graph(self: Projection) -> bool:
@@ -298,6 +334,23 @@ def projection_louvain(self: Projection, *, max_iter: int = 10, threshold: float
     return self._run("louvain", {"max_iter": max_iter, "threshold": threshold})
 
 
+def projection_maximal_independent_set(
+    self: Projection, *, required: _Vertex | Iterable[_Vertex] | None = None, seed: int = 0
+) -> AlgorithmResult:
+    """Vertices without edges between them, to which none can be added. Directions have no effect.
+
+    Args:
+        required: Vertices that must be in it.
+        seed: The same seed gives the same vertices.
+    """
+    return self._run("maximal_independent_set", {"required": required, "seed": seed})
+
+
+def projection_maximal_matching(self: Projection) -> AlgorithmResult:
+    """Edges without common ends, to which none can be added. Directions have no effect."""
+    return self._run("maximal_matching", {})
+
+
 def projection_maximum_flow(self: Projection, source: _Vertex, target: _Vertex) -> AlgorithmResult:
     """The edges of a largest flow with what flows along them.
 
@@ -362,9 +415,19 @@ def projection_most_similar(
     return self._run("most_similar", {"vertices": vertices, "k": k, "measure": measure})
 
 
+def projection_onion_layers(self: Projection) -> AlgorithmResult:
+    """The round in which a vertex leaves its core. Directions have no effect."""
+    return self._run("onion_layers", {})
+
+
 def projection_out_degree_centrality(self: Projection) -> AlgorithmResult:
     """The number of outgoing edges divided by the number of other vertices."""
     return self._run("out_degree_centrality", {})
+
+
+def projection_overall_reciprocity(self: Projection) -> float:
+    """The share of edges that are returned."""
+    return self._run("overall_reciprocity", {})
 
 
 def projection_pagerank(
@@ -517,6 +580,33 @@ def graph_all_shortest_paths(
     """
     return self._project("all_shortest_paths", weight, undirected, nodes, where, params)._run(
         "all_shortest_paths", {"source": source, "target": target, "limit": limit}
+    )
+
+
+def graph_approximate_betweenness(
+    self: Graph,
+    *,
+    error: float = 0.01,
+    failure: float = 0.1,
+    seed: int = 0,
+    undirected: bool = False,
+    nodes: Iterable[_Vertex] | None = None,
+    where: str | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> AlgorithmResult:
+    """Betweenness by sampled paths (KADABRA): with probability ``failure`` some error is larger than ``error``.
+
+    Args:
+        error: The largest error of a value.
+        failure: Probability that some error is larger.
+        seed: The same seed gives the same paths.
+        undirected: Whether directions are ignored.
+        nodes: The vertices of a subgraph; without it all.
+        where: Condition for edges, see :meth:`project`.
+        params: Values of the condition's parameters.
+    """
+    return self._project("approximate_betweenness", None, undirected, nodes, where, params)._run(
+        "approximate_betweenness", {"error": error, "failure": failure, "seed": seed}
     )
 
 
@@ -802,6 +892,27 @@ def graph_core_number(
     return self._project("core_number", None, undirected, nodes, where, params)._run("core_number", {})
 
 
+def graph_degree_assortativity_coefficient(
+    self: Graph,
+    *,
+    undirected: bool = False,
+    nodes: Iterable[_Vertex] | None = None,
+    where: str | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> float:
+    """The correlation of the degrees at both ends of the edges.
+
+    Args:
+        undirected: Whether directions are ignored.
+        nodes: The vertices of a subgraph; without it all.
+        where: Condition for edges, see :meth:`project`.
+        params: Values of the condition's parameters.
+    """
+    return self._project("degree_assortativity_coefficient", None, undirected, nodes, where, params)._run(
+        "degree_assortativity_coefficient", {}
+    )
+
+
 def graph_degree_centrality(
     self: Graph,
     *,
@@ -923,6 +1034,29 @@ def graph_eigenvector_centrality(
     )
 
 
+def graph_greedy_color(
+    self: Graph,
+    *,
+    strategy: Literal["largest_first", "smallest_last", "saturation_largest_first"] = "largest_first",
+    undirected: bool = False,
+    nodes: Iterable[_Vertex] | None = None,
+    where: str | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> AlgorithmResult:
+    """Colors such that neighbors differ. Directions have no effect.
+
+    Args:
+        strategy: The order in which vertices are colored.
+        undirected: Whether directions are ignored.
+        nodes: The vertices of a subgraph; without it all.
+        where: Condition for edges, see :meth:`project`.
+        params: Values of the condition's parameters.
+    """
+    return self._project("greedy_color", None, undirected, nodes, where, params)._run(
+        "greedy_color", {"strategy": strategy}
+    )
+
+
 def graph_harmonic_centrality(
     self: Graph,
     *,
@@ -996,6 +1130,25 @@ def graph_in_degree_centrality(
     return self._project("in_degree_centrality", None, undirected, nodes, where, params)._run(
         "in_degree_centrality", {}
     )
+
+
+def graph_is_bipartite(
+    self: Graph,
+    *,
+    undirected: bool = False,
+    nodes: Iterable[_Vertex] | None = None,
+    where: str | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> bool:
+    """Whether two colors are enough for the vertices. Directions have no effect.
+
+    Args:
+        undirected: Whether directions are ignored.
+        nodes: The vertices of a subgraph; without it all.
+        where: Condition for edges, see :meth:`project`.
+        params: Values of the condition's parameters.
+    """
+    return self._project("is_bipartite", None, undirected, nodes, where, params)._run("is_bipartite", {})
 
 
 def graph_is_directed_acyclic_graph(
@@ -1165,6 +1318,50 @@ def graph_louvain(
     )
 
 
+def graph_maximal_independent_set(
+    self: Graph,
+    *,
+    required: _Vertex | Iterable[_Vertex] | None = None,
+    seed: int = 0,
+    undirected: bool = False,
+    nodes: Iterable[_Vertex] | None = None,
+    where: str | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> AlgorithmResult:
+    """Vertices without edges between them, to which none can be added. Directions have no effect.
+
+    Args:
+        required: Vertices that must be in it.
+        seed: The same seed gives the same vertices.
+        undirected: Whether directions are ignored.
+        nodes: The vertices of a subgraph; without it all.
+        where: Condition for edges, see :meth:`project`.
+        params: Values of the condition's parameters.
+    """
+    return self._project("maximal_independent_set", None, undirected, nodes, where, params)._run(
+        "maximal_independent_set", {"required": required, "seed": seed}
+    )
+
+
+def graph_maximal_matching(
+    self: Graph,
+    *,
+    undirected: bool = False,
+    nodes: Iterable[_Vertex] | None = None,
+    where: str | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> AlgorithmResult:
+    """Edges without common ends, to which none can be added. Directions have no effect.
+
+    Args:
+        undirected: Whether directions are ignored.
+        nodes: The vertices of a subgraph; without it all.
+        where: Condition for edges, see :meth:`project`.
+        params: Values of the condition's parameters.
+    """
+    return self._project("maximal_matching", None, undirected, nodes, where, params)._run("maximal_matching", {})
+
+
 def graph_maximum_flow(
     self: Graph,
     source: _Vertex,
@@ -1323,6 +1520,25 @@ def graph_most_similar(
     )
 
 
+def graph_onion_layers(
+    self: Graph,
+    *,
+    undirected: bool = False,
+    nodes: Iterable[_Vertex] | None = None,
+    where: str | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> AlgorithmResult:
+    """The round in which a vertex leaves its core. Directions have no effect.
+
+    Args:
+        undirected: Whether directions are ignored.
+        nodes: The vertices of a subgraph; without it all.
+        where: Condition for edges, see :meth:`project`.
+        params: Values of the condition's parameters.
+    """
+    return self._project("onion_layers", None, undirected, nodes, where, params)._run("onion_layers", {})
+
+
 def graph_out_degree_centrality(
     self: Graph,
     *,
@@ -1342,6 +1558,25 @@ def graph_out_degree_centrality(
     return self._project("out_degree_centrality", None, undirected, nodes, where, params)._run(
         "out_degree_centrality", {}
     )
+
+
+def graph_overall_reciprocity(
+    self: Graph,
+    *,
+    undirected: bool = False,
+    nodes: Iterable[_Vertex] | None = None,
+    where: str | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> float:
+    """The share of edges that are returned.
+
+    Args:
+        undirected: Whether directions are ignored.
+        nodes: The vertices of a subgraph; without it all.
+        where: Condition for edges, see :meth:`project`.
+        params: Values of the condition's parameters.
+    """
+    return self._project("overall_reciprocity", None, undirected, nodes, where, params)._run("overall_reciprocity", {})
 
 
 def graph_pagerank(

@@ -1917,6 +1917,28 @@ class Graph:
             where: Condition for edges, see :meth:`project`.
             params: Values of the condition's parameters.
         """
+    def approximate_betweenness(
+        self,
+        *,
+        error: float = 0.01,
+        failure: float = 0.1,
+        seed: int = 0,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """Betweenness by sampled paths (KADABRA): with probability ``failure`` some error is larger than ``error``.
+
+        Args:
+            error: The largest error of a value.
+            failure: Probability that some error is larger.
+            seed: The same seed gives the same paths.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
     def articulation_points(
         self,
         *,
@@ -2148,6 +2170,22 @@ class Graph:
             where: Condition for edges, see :meth:`project`.
             params: Values of the condition's parameters.
         """
+    def degree_assortativity_coefficient(
+        self,
+        *,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> float:
+        """The correlation of the degrees at both ends of the edges.
+
+        Args:
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
     def degree_centrality(
         self,
         *,
@@ -2250,6 +2288,24 @@ class Graph:
             where: Condition for edges, see :meth:`project`.
             params: Values of the condition's parameters.
         """
+    def greedy_color(
+        self,
+        *,
+        strategy: Literal["largest_first", "smallest_last", "saturation_largest_first"] = "largest_first",
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """Colors such that neighbors differ. Directions have no effect.
+
+        Args:
+            strategy: The order in which vertices are colored.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
     def harmonic_centrality(
         self,
         *,
@@ -2303,6 +2359,22 @@ class Graph:
         params: Mapping[str, Any] | None = None,
     ) -> AlgorithmResult:
         """The number of incoming edges divided by the number of other vertices.
+
+        Args:
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def is_bipartite(
+        self,
+        *,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> bool:
+        """Whether two colors are enough for the vertices. Directions have no effect.
 
         Args:
             undirected: Whether directions are ignored.
@@ -2446,6 +2518,42 @@ class Graph:
             where: Condition for edges, see :meth:`project`.
             params: Values of the condition's parameters.
         """
+    def maximal_independent_set(
+        self,
+        *,
+        required: _Vertex | Iterable[_Vertex] | None = None,
+        seed: int = 0,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """Vertices without edges between them, to which none can be added. Directions have no effect.
+
+        Args:
+            required: Vertices that must be in it.
+            seed: The same seed gives the same vertices.
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def maximal_matching(
+        self,
+        *,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """Edges without common ends, to which none can be added. Directions have no effect.
+
+        Args:
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
     def maximum_flow(
         self,
         source: _Vertex,
@@ -2574,6 +2682,22 @@ class Graph:
             where: Condition for edges, see :meth:`project`.
             params: Values of the condition's parameters.
         """
+    def onion_layers(
+        self,
+        *,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AlgorithmResult:
+        """The round in which a vertex leaves its core. Directions have no effect.
+
+        Args:
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
     def out_degree_centrality(
         self,
         *,
@@ -2583,6 +2707,22 @@ class Graph:
         params: Mapping[str, Any] | None = None,
     ) -> AlgorithmResult:
         """The number of outgoing edges divided by the number of other vertices.
+
+        Args:
+            undirected: Whether directions are ignored.
+            nodes: The vertices of a subgraph; without it all.
+            where: Condition for edges, see :meth:`project`.
+            params: Values of the condition's parameters.
+        """
+    def overall_reciprocity(
+        self,
+        *,
+        undirected: bool = False,
+        nodes: Iterable[_Vertex] | None = None,
+        where: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> float:
+        """The share of edges that are returned.
 
         Args:
             undirected: Whether directions are ignored.
@@ -2913,6 +3053,14 @@ class Projection:
             target: The last vertex.
             limit: Maximum number of paths.
         """
+    def approximate_betweenness(self, *, error: float = 0.01, failure: float = 0.1, seed: int = 0) -> AlgorithmResult:
+        """Betweenness by sampled paths (KADABRA): with probability ``failure`` some error is larger than ``error``.
+
+        Args:
+            error: The largest error of a value.
+            failure: Probability that some error is larger.
+            seed: The same seed gives the same paths.
+        """
     def articulation_points(self) -> AlgorithmResult:
         """Vertices without which there are more components. Directions have no effect."""
     def average_clustering(self, *, variant: Literal["networkx", "ldbc"] = "networkx") -> float:
@@ -2986,6 +3134,8 @@ class Projection:
         """The weakly connected component of each vertex, numbered by their smallest vertices."""
     def core_number(self) -> AlgorithmResult:
         """The largest k such that a vertex is in the k-core. Edges in both directions count twice."""
+    def degree_assortativity_coefficient(self) -> float:
+        """The correlation of the degrees at both ends of the edges."""
     def degree_centrality(self) -> AlgorithmResult:
         """The number of edges of each vertex divided by the number of other vertices."""
     def diameter(self) -> float:
@@ -3018,6 +3168,14 @@ class Projection:
             tol: Ends when the average change of a vertex is less than this.
             nstart: The values before the first round; without them all are equal.
         """
+    def greedy_color(
+        self, *, strategy: Literal["largest_first", "smallest_last", "saturation_largest_first"] = "largest_first"
+    ) -> AlgorithmResult:
+        """Colors such that neighbors differ. Directions have no effect.
+
+        Args:
+            strategy: The order in which vertices are colored.
+        """
     def harmonic_centrality(self) -> AlgorithmResult:
         """The sum of the inverse distances from all vertices that reach a vertex."""
     def hits(
@@ -3038,6 +3196,8 @@ class Projection:
         """
     def in_degree_centrality(self) -> AlgorithmResult:
         """The number of incoming edges divided by the number of other vertices."""
+    def is_bipartite(self) -> bool:
+        """Whether two colors are enough for the vertices. Directions have no effect."""
     def is_directed_acyclic_graph(self) -> bool:
         """Whether the graph is directed and has no cycle."""
     def k_shortest_paths(self, source: _Vertex, target: _Vertex, *, k: int = 10) -> AlgorithmResult:
@@ -3089,6 +3249,17 @@ class Projection:
             max_iter: Maximum number of rounds in a level.
             threshold: A level ends when a round gains no more modularity.
         """
+    def maximal_independent_set(
+        self, *, required: _Vertex | Iterable[_Vertex] | None = None, seed: int = 0
+    ) -> AlgorithmResult:
+        """Vertices without edges between them, to which none can be added. Directions have no effect.
+
+        Args:
+            required: Vertices that must be in it.
+            seed: The same seed gives the same vertices.
+        """
+    def maximal_matching(self) -> AlgorithmResult:
+        """Edges without common ends, to which none can be added. Directions have no effect."""
     def maximum_flow(self, source: _Vertex, target: _Vertex) -> AlgorithmResult:
         """The edges of a largest flow with what flows along them.
 
@@ -3135,8 +3306,12 @@ class Projection:
             k: Number of others for each vertex.
             measure: How similarity is measured.
         """
+    def onion_layers(self) -> AlgorithmResult:
+        """The round in which a vertex leaves its core. Directions have no effect."""
     def out_degree_centrality(self) -> AlgorithmResult:
         """The number of outgoing edges divided by the number of other vertices."""
+    def overall_reciprocity(self) -> float:
+        """The share of edges that are returned."""
     def pagerank(
         self,
         *,

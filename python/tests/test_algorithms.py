@@ -238,6 +238,36 @@ def test_spanning_trees_and_flows_are_those_of_networkx(pair: tuple[Any, quipu.G
         assert parts(cut) == parts(nx.minimum_cut(graph, source, target, capacity="weight")[1])
 
 
+def test_choices_and_mixing_are_those_of_networkx(pair: tuple[Any, quipu.Graph]) -> None:
+    graph, g = pair
+    undirected = simple(graph)
+    colors = g.greedy_color(undirected=True).to_dict()
+    assert all(colors[u] != colors[v] for u, v in undirected.edges)
+    assert g.is_bipartite() == nx.is_bipartite(nx.Graph(graph))
+    chosen = set(g.maximal_independent_set(seed=3).ids.tolist())
+    assert undirected.subgraph(chosen).number_of_edges() == 0
+    assert all(chosen & {v, *undirected[v]} for v in undirected)
+    matching = g.maximal_matching()
+    pairs = set(zip(matching["source"].tolist(), matching["target"].tolist(), strict=True))
+    assert nx.is_maximal_matching(undirected, pairs)
+    assert g.overall_reciprocity() == pytest.approx(nx.overall_reciprocity(graph))
+    if not nx.number_of_selfloops(graph):
+        assert g.onion_layers().to_dict() == nx.onion_layers(undirected)
+        ours = g.degree_assortativity_coefficient()
+        # Where degrees do not vary there is no correlation, and SciPy only warns.
+        if not math.isnan(ours):
+            assert ours == pytest.approx(nx.degree_pearson_correlation_coefficient(graph, x="out", y="in"))
+
+
+def test_approximate_betweenness_is_within_its_error() -> None:
+    graph = nx.gnp_random_graph(40, 0.1, seed=4, directed=True)
+    g = quipu.open().graph("g")
+    g.upsert_many([u for u, _ in graph.edges], [v for _, v in graph.edges])
+    found = g.approximate_betweenness(error=0.05, failure=0.01, seed=1).to_dict()
+    wanted = nx.betweenness_centrality(graph)
+    assert all(abs(found[v] - wanted[v]) < 0.05 for v in found)
+
+
 def test_eccentricities_need_one_component() -> None:
     graph = nx.cycle_graph(7)
     g = quipu.open().graph("g")

@@ -21,7 +21,7 @@
 //! 6. `projector`: makes and caches them.
 //! 7. `failure`, `parameter`, `result`: errors, arguments and results of algorithms.
 //! 8. `call`: a call of an algorithm.
-//! 9. `centrality`, `flows`, `searches`, `structure`: the algorithms.
+//! 9. `centrality`, `flows`, `searches`, `structure`, `summaries`: the algorithms.
 //! 10. `table`: all of them with their parameters.
 
 mod budget;
@@ -43,6 +43,7 @@ mod result;
 mod run;
 mod searches;
 mod structure;
+mod summaries;
 mod table;
 
 pub use failure::{Refusal, reason_of};

@@ -6,7 +6,7 @@ use crate::parameter::{Arguments, Default, Given, Parameter, ParameterType};
 use crate::projection::Projection;
 use crate::result::{AlgorithmResult, Found};
 use crate::run::Run;
-use crate::{centrality, flows, searches, structure};
+use crate::{centrality, flows, searches, structure, summaries};
 use Default::{Bool, Choice, Float, Int, None, Required};
 use std::sync::Arc;
 use store::Result;
@@ -86,6 +86,15 @@ pub const ALGORITHMS: &[Algorithm] = &[
             parameter("source", ParameterType::Vertex, Required, "The first vertex."),
             parameter("target", ParameterType::Vertex, Required, "The last vertex."),
             parameter("limit", ParameterType::Int, None, "Maximum number of paths."),
+        ],
+    },
+    Algorithm {
+        name: "approximate_betweenness", weights: WeightUse::None, run: summaries::approximate,
+        about: "Betweenness by sampled paths (KADABRA): with probability `failure` some error is larger than `error`.",
+        parameters: &[
+            parameter("error", ParameterType::Float, Float(0.01), "The largest error of a value."),
+            parameter("failure", ParameterType::Float, Float(0.1), "Probability that some error is larger."),
+            parameter("seed", ParameterType::Int, Int(0), "The same seed gives the same paths."),
         ],
     },
     Algorithm {
@@ -169,6 +178,11 @@ pub const ALGORITHMS: &[Algorithm] = &[
         parameters: &[],
     },
     Algorithm {
+        name: "degree_assortativity_coefficient", weights: WeightUse::None, run: summaries::degree_assortativity,
+        about: "The correlation of the degrees at both ends of the edges.",
+        parameters: &[],
+    },
+    Algorithm {
         name: "degree_centrality", weights: WeightUse::None, run: centrality::degree,
         about: "The number of edges of each vertex divided by the number of other vertices.",
         parameters: &[],
@@ -203,6 +217,13 @@ pub const ALGORITHMS: &[Algorithm] = &[
         ],
     },
     Algorithm {
+        name: "greedy_color", weights: WeightUse::None, run: summaries::greedy_color,
+        about: "Colors such that neighbors differ. Directions have no effect.",
+        parameters: &[
+            parameter("strategy", ParameterType::Choice(&["largest_first", "smallest_last", "saturation_largest_first"]), Choice("largest_first"), "The order in which vertices are colored."),
+        ],
+    },
+    Algorithm {
         name: "harmonic_centrality", weights: WeightUse::IfAsked, run: centrality::harmonic,
         about: "The sum of the inverse distances from all vertices that reach a vertex.",
         parameters: &[],
@@ -220,6 +241,11 @@ pub const ALGORITHMS: &[Algorithm] = &[
     Algorithm {
         name: "in_degree_centrality", weights: WeightUse::None, run: centrality::in_degree,
         about: "The number of incoming edges divided by the number of other vertices.",
+        parameters: &[],
+    },
+    Algorithm {
+        name: "is_bipartite", weights: WeightUse::None, run: summaries::is_bipartite,
+        about: "Whether two colors are enough for the vertices. Directions have no effect.",
         parameters: &[],
     },
     Algorithm {
@@ -273,6 +299,19 @@ pub const ALGORITHMS: &[Algorithm] = &[
         ],
     },
     Algorithm {
+        name: "maximal_independent_set", weights: WeightUse::None, run: summaries::maximal_independent_set,
+        about: "Vertices without edges between them, to which none can be added. Directions have no effect.",
+        parameters: &[
+            parameter("required", ParameterType::Vertices, None, "Vertices that must be in it."),
+            parameter("seed", ParameterType::Int, Int(0), "The same seed gives the same vertices."),
+        ],
+    },
+    Algorithm {
+        name: "maximal_matching", weights: WeightUse::None, run: summaries::maximal_matching,
+        about: "Edges without common ends, to which none can be added. Directions have no effect.",
+        parameters: &[],
+    },
+    Algorithm {
         name: "maximum_flow", weights: WeightUse::IfThere, run: flows::maximum_flow,
         about: "The edges of a largest flow with what flows along them.",
         parameters: &[
@@ -319,8 +358,18 @@ pub const ALGORITHMS: &[Algorithm] = &[
         ],
     },
     Algorithm {
+        name: "onion_layers", weights: WeightUse::None, run: summaries::onion_layers,
+        about: "The round in which a vertex leaves its core. Directions have no effect.",
+        parameters: &[],
+    },
+    Algorithm {
         name: "out_degree_centrality", weights: WeightUse::None, run: centrality::out_degree,
         about: "The number of outgoing edges divided by the number of other vertices.",
+        parameters: &[],
+    },
+    Algorithm {
+        name: "overall_reciprocity", weights: WeightUse::None, run: summaries::overall_reciprocity,
+        about: "The share of edges that are returned.",
         parameters: &[],
     },
     Algorithm {
