@@ -131,7 +131,7 @@ fn run(name: &str, options: &Options<'_>, graph: &Csr, rows: &mut Vec<String>) -
         "louvain" => {
             let found = algo::louvain::louvain(graph, undirected, Default::default(), &go)?;
             for v in 0..graph.vertices() {
-                rows.push(format!("[{:?},{v}]", found.labels(v).collect::<Vec<_>>()));
+                rows.push(format!("[{:?},{v}]", found.labels(v)));
             }
         }
         "forest" | "tree" => {

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use crate::csr::{Csr, NO_VERTEX};
-use crate::error::{Error, Stopped};
+use crate::error::{Error, Stopped, refuse_length};
 use crate::limits::{Limits, Ticker};
 
 /// The side of each vertex of a bipartite graph. The smallest vertex of each connected component is
@@ -69,7 +69,7 @@ pub fn maximum_bipartite_matching(
     sides: &[bool],
     limits: &dyn Limits,
 ) -> Result<Vec<u32>, Error> {
-    crate::error::refuse_length(sides.len(), both.vertices())?;
+    refuse_length(sides.len(), both.vertices())?;
     let ticker = &mut Ticker::new(limits)?;
     refuse_edges_within(both, sides, ticker)?;
     let n = both.vertices() as usize;
@@ -104,8 +104,8 @@ pub fn minimum_vertex_cover(
     mates: &[u32],
     limits: &dyn Limits,
 ) -> Result<Vec<u32>, Error> {
-    crate::error::refuse_length(sides.len(), both.vertices())?;
-    crate::error::refuse_length(mates.len(), both.vertices())?;
+    refuse_length(sides.len(), both.vertices())?;
+    refuse_length(mates.len(), both.vertices())?;
     let ticker = &mut Ticker::new(limits)?;
     // Reached from an unmatched vertex of the first side, along other edges than those of the
     // matching there and along those of the matching back.

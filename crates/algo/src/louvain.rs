@@ -16,7 +16,7 @@
 use crate::csr::{Csr, Rows};
 use crate::dijkstra_search::refuse_negative;
 use crate::error::{Error, Stopped};
-use crate::limits::{Limits, STRIDE, Ticker};
+use crate::limits::{Limits, STRIDE, Ticker, refuse_large};
 
 /// Parameters. The defaults are those of CozoDB.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,28 +34,51 @@ impl Default for Options {
 }
 
 /// A hierarchy of communities.
+///
+/// # Why levels are not stored by vertex
+/// In a directed graph a vertex moves only to communities of its successors. So a community with
+/// thousands of successors that lead nowhere takes in one of them per level, and there are as many
+/// levels. Each has fewer vertices than the one before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Communities {
-    levels: Vec<Vec<u32>>,
+    /// For each vertex, its number on the finest level.
+    numbers: Vec<u32>,
+    /// For each level, the community of each of its vertices, which are the communities of the
+    /// level before.
+    joined: Vec<Vec<u32>>,
 }
 
 impl Communities {
     /// For each level, the community of each vertex, numbered from 0. The finest level is first. A
     /// level that would merge nothing is omitted.
-    pub fn levels(&self) -> &[Vec<u32>] {
-        &self.levels
+    pub fn levels(&self) -> impl Iterator<Item = Vec<u32>> + '_ {
+        let mut labels = self.numbers.clone();
+        self.joined.iter().map(move |joined| {
+            labels.iter_mut().for_each(|label| *label = joined[*label as usize]);
+            labels.clone()
+        })
     }
 
-    /// The communities of a vertex, the coarsest first, as in CozoDB's labels.
-    pub fn labels(&self, v: u32) -> impl Iterator<Item = u32> + '_ {
-        self.levels.iter().rev().filter_map(move |level| level.get(v as usize).copied())
+    /// The communities of a vertex, the coarsest first, as in CozoDB's labels. None if there is no
+    /// such vertex.
+    pub fn labels(&self, v: u32) -> Vec<u32> {
+        let Some(&number) = self.numbers.get(v as usize) else { return Vec::new() };
+        let mut label = number;
+        let up = self.joined.iter().map(|joined| {
+            label = joined[label as usize];
+            label
+        });
+        let mut labels: Vec<u32> = up.collect();
+        labels.reverse();
+        labels
     }
 }
 
 /// Finds communities in a directed graph, or in its [`Csr::symmetric`] if `undirected`.
 ///
 /// # Errors
-/// [`Error::NegativeWeight`], [`Error::Stopped`].
+/// [`Error::NegativeWeight`], [`Error::TooLarge`] if the levels may not be held,
+/// [`Error::Stopped`].
 pub fn louvain(
     graph: &Csr,
     undirected: bool,
@@ -67,9 +90,11 @@ pub fn louvain(
     let order = graph.scan_order(limits)?;
     let renumbered = graph.renumbered(&order, ticker)?;
     let mut current = if undirected { renumbered.symmetric(limits)? } else { renumbered };
-    let mut communities = Communities::default();
-    // For each original vertex, in moving order, its vertex on the current level.
-    let mut place: Vec<u32> = (0..current.vertices()).collect();
+    let mut communities = Communities { numbers: vec![0; order.len()], joined: Vec::new() };
+    for (number, &v) in (0..).zip(&order) {
+        communities.numbers[v as usize] = number;
+    }
+    let mut bytes = 4 * order.len() as u64;
     while current.vertices() > 2 {
         let back = if undirected { None } else { Some(current.reverse(limits)?) };
         let mut level = Level::new(&current, back, ticker)?;
@@ -78,12 +103,9 @@ pub fn louvain(
         if joined.vertices() == current.vertices() {
             break;
         }
-        place.iter_mut().for_each(|place| *place = level.community[*place as usize]);
-        let mut labels = vec![0; order.len()];
-        for (&v, &community) in order.iter().zip(&place) {
-            labels[v as usize] = community;
-        }
-        communities.levels.push(labels);
+        bytes += 4 * u64::from(current.vertices());
+        refuse_large(bytes, limits)?;
+        communities.joined.push(level.community);
         current = joined;
     }
     Ok(communities)
@@ -287,7 +309,7 @@ mod tests {
     use crate::testing::{Edges, edges, go, graph, long_path, stop_after};
 
     fn levels(graph: &Csr, undirected: bool) -> Vec<Vec<u32>> {
-        louvain(graph, undirected, Options::default(), &go).unwrap().levels
+        louvain(graph, undirected, Options::default(), &go).unwrap().levels().collect()
     }
 
     #[test]
@@ -295,8 +317,8 @@ mod tests {
         let bridge = graph(6, "0-1 1-2 0-2 3-4 4-5 3-5 2-3");
         assert_eq!(levels(&bridge, true), [[0, 0, 0, 1, 1, 1]]);
         let found = louvain(&bridge, true, Options::default(), &go).unwrap();
-        assert_eq!(found.labels(5).collect::<Vec<_>>(), [1]);
-        assert_eq!(found.labels(6).count(), 0);
+        assert_eq!(found.labels(5), [1]);
+        assert_eq!(found.labels(6), []);
     }
 
     #[test]
@@ -304,6 +326,22 @@ mod tests {
         for (vertices, edges) in [(0, ""), (1, "0-0"), (2, "0-1"), (4, ""), (3, "0-1:0 1-2:0")] {
             assert!(levels(&graph(vertices, edges), true).is_empty(), "{edges}");
         }
+    }
+
+    #[test]
+    fn levels_count_towards_the_memory_limit() {
+        struct Small;
+        impl Limits for Small {
+            fn go_on(&self) -> bool {
+                true
+            }
+            fn may_hold(&self, bytes: u64) -> bool {
+                bytes < 10_000
+            }
+        }
+        let path = long_path(3000);
+        let found = louvain(&path, true, Options::default(), &Small);
+        assert!(matches!(found, Err(Error::TooLarge { bytes }) if bytes >= 10_000), "{found:?}");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! results do not depend on the order of edges. [`crate::degree`] has the degrees themselves.
 
 use crate::csr::Csr;
-use crate::error::Stopped;
+use crate::error::{Error, Stopped, refuse_length};
 use crate::limits::{Limits, Ticker};
 
 /// The number of edges, divided by the number of pairs of different vertices; 0 with fewer than
@@ -89,15 +89,15 @@ fn common(mut a: &[u32], mut b: &[u32]) -> usize {
 /// The columns have a degree for each vertex.
 ///
 /// # Errors
-/// [`crate::Error::WrongLength`], [`crate::Error::Stopped`].
+/// [`Error::WrongLength`], [`Error::Stopped`].
 pub fn degree_assortativity(
     graph: &Csr,
     source_degrees: &[u64],
     target_degrees: &[u64],
     limits: &dyn Limits,
-) -> Result<f64, crate::Error> {
-    crate::error::refuse_length(source_degrees.len(), graph.vertices())?;
-    crate::error::refuse_length(target_degrees.len(), graph.vertices())?;
+) -> Result<f64, Error> {
+    refuse_length(source_degrees.len(), graph.vertices())?;
+    refuse_length(target_degrees.len(), graph.vertices())?;
     let ticker = &mut Ticker::new(limits)?;
     let (mut x_sum, mut y_sum, mut xx_sum, mut yy_sum, mut xy_sum) = (0_i128, 0, 0, 0, 0);
     for v in 0..graph.vertices() {
@@ -169,8 +169,8 @@ mod tests {
         assert_eq!(reciprocity(&path, &stop_after(9)), Err(Stopped));
         let ones = vec![1; 300_000];
         let stopped = degree_assortativity(&path, &ones, &ones, &stop_after(2));
-        assert_eq!(stopped, Err(crate::Error::Stopped));
-        let wrong = crate::Error::WrongLength { len: 0, vertices: 300_000 };
+        assert_eq!(stopped, Err(Error::Stopped));
+        let wrong = Error::WrongLength { len: 0, vertices: 300_000 };
         assert_eq!(degree_assortativity(&path, &[], &ones, &go), Err(wrong));
     }
 

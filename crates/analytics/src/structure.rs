@@ -99,7 +99,7 @@ pub(crate) fn louvain(call: &Call<'_>) -> Result<Found> {
     // An undirected projection is symmetric, so its directed modularity is the undirected one.
     let found = call.check(algo::louvain::louvain(call.graph(), false, options, call.run))?;
     let none = || (0..call.vertices()).collect();
-    Ok(renumbered(found.levels().last().cloned().unwrap_or_else(none)))
+    Ok(renumbered(found.levels().last().unwrap_or_else(none)))
 }
 
 pub(crate) fn leiden(call: &Call<'_>) -> Result<Found> {

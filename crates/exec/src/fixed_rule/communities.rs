@@ -22,7 +22,8 @@ pub(super) fn louvain(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
         .map_err(|error| call.failed(error, &projection))?;
     let mut answer = Answer::new(2);
     for (vertex, cell) in (0_u32..).zip(projection.vertices()) {
-        let labels = found.labels(vertex).take(depth).map(|label| Value::Int(label.into()));
+        let labels =
+            found.labels(vertex).into_iter().take(depth).map(|label| Value::Int(label.into()));
         answer.push([call.query.interner.take(Value::List(labels.collect())), cell]);
         call.check(&mut answer)?;
     }
