@@ -2,10 +2,12 @@
 
 The blocks of a page share one namespace and an empty folder. An expression with a comment after it shows its ``repr``
 there; ``...`` at its end leaves the rest open. A block ``text`` right after a block ``python`` shows what that printed.
+A block that begins with ``>>>`` is a doctest.
 """
 
 import ast
 import contextlib
+import doctest
 import io
 import re
 from pathlib import Path
@@ -49,6 +51,15 @@ def run_block(source: str, first_line: int, page: str, names: dict[str, object])
             assert found == expected, f"{page}, line {statement.lineno}"
 
 
+def run_doctest(source: str, first_line: int, page: str, names: dict[str, object]) -> None:
+    """Executes a block of examples; what one shows is compared with what follows it."""
+    test = doctest.DocTestParser().get_doctest(source, {}, page, page, first_line)
+    test.globs = names
+    report = io.StringIO()
+    failed, _ = doctest.DocTestRunner(verbose=False).run(test, out=report.write, clear_globs=False)
+    assert not failed, report.getvalue()
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_a_guide_does_what_it_says(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if page in NEEDS:
@@ -60,6 +71,9 @@ def test_a_guide_does_what_it_says(page: str, tmp_path: Path, monkeypatch: pytes
         printed = io.StringIO()
         first_line = text.count("\n", 0, block.start(1))
         with contextlib.redirect_stdout(printed):
-            run_block(block[1], first_line, page, names)
+            if block[1].startswith(">>>"):
+                run_doctest(block[1], first_line, page, names)
+            else:
+                run_block(block[1], first_line, page, names)
         if block[2] is not None:
             assert printed.getvalue().rstrip() == block[2].rstrip(), f"{page}, line {first_line}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import doctest
 import uuid
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import quipu
-
-GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "graphs.md"
 
 NODES = {"kind": "str?", "year": "int?"}
 EDGES = {"weight": "float", "since": "int?", "more": "json?"}
@@ -29,15 +26,6 @@ def vertex(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def g(db: quipu.Database) -> quipu.Graph:
     return db.graph("g", nodes=NODES, edges=EDGES)
-
-
-def test_the_guide_says_what_happens() -> None:
-    text = GUIDE.read_text().replace("```", "")
-    test = doctest.DocTestParser().get_doctest(text, {}, "graphs.md", str(GUIDE), 0)
-    runner = doctest.DocTestRunner()
-    runner.run(test)
-    assert runner.summarize(verbose=False).failed == 0
-    assert len(test.examples) > 20
 
 
 def test_properties_of_each_type_come_back(db: quipu.Database) -> None:
