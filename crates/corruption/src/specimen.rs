@@ -9,7 +9,7 @@ use kv::{Kv, KvOptions};
 use lsm::context::TreeOptions;
 use lsm::table::TableOptions;
 use model::{Json, Type, Value};
-use relation::{Definition, KeyColumn, Schema, ValueColumn};
+use relation::{Definition, KeyColumn, Schema, SearchDef, SearchMethod, SearchPart, ValueColumn};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
@@ -46,7 +46,7 @@ pub fn options() -> KvOptions {
 }
 
 /// Names of the frozen samples of `tests/formats`.
-pub const SAMPLES: [&str; 11] = [
+pub const SAMPLES: [&str; 12] = [
     "ordinary",
     "killed",
     "names",
@@ -58,6 +58,7 @@ pub const SAMPLES: [&str; 11] = [
     "statistics",
     "dates",
     "properties",
+    "search",
 ];
 
 /// A database that is being filled.
@@ -280,6 +281,39 @@ fn properties_rows(part: GraphPart, round: i64) -> Result<Batch> {
                 let since = null_or(i % 4 == 0, Value::Int(-i - round));
                 let weight = Value::Float(i as f64 / 4.0);
                 [ends.to_vec(), vec![weight, since, null_or(i % 3 == 0, more)]].concat()
+            }
+        };
+        schema.append(row, &mut rows)?;
+    }
+    Ok(rows)
+}
+
+/// A search index, which has a definition of its own.
+fn search_def() -> SearchDef {
+    let text = |text: &str| Value::Str(text.to_owned());
+    SearchDef {
+        name: "doc:words".to_owned(),
+        method: SearchMethod::FullText,
+        keys: vec![KeyColumn::new("day", Type::Date), KeyColumn::new("k", Type::String)],
+        settings: vec![
+            ("extractor".to_owned(), text("text")),
+            ("tokenizer".to_owned(), Value::List(vec![text("Simple")])),
+        ],
+    }
+}
+
+/// Postings and counts of a few words; each round adds documents.
+fn search_rows(part: SearchPart, round: i64) -> Result<Batch> {
+    let schema = search_def().part_schema(part);
+    let mut rows = Batch::new(&schema.shape());
+    for (number, word) in (1..).zip(["", "a", "fox", "été"]) {
+        let word = Value::Str(word.to_owned());
+        let counts = [Value::Int(number), Value::Int(number + round)];
+        let row = match part {
+            SearchPart::Terms => [&[word][..], &counts].concat(),
+            SearchPart::Postings => {
+                let key = [word, Value::Date(round as i32), Value::Str(format!("k{round}"))];
+                [&key[..], &counts, &[Value::Bytes(vec![1; number as usize])]].concat()
             }
         };
         schema.append(row, &mut rows)?;
@@ -561,6 +595,30 @@ impl Specimen {
                     }
                 }
                 graph.remove(1, 1).map(drop)
+            }
+            "search" => {
+                let def = search_def();
+                let keyspace = |&part: &SearchPart| NewKeyspace {
+                    name: def.keyspace_name(part),
+                    shape: def.shape(part),
+                    definition: Definition::Search(def.clone(), part).encode(),
+                };
+                let parts = def.method.parts();
+                let new: Vec<NewKeyspace> = parts.iter().map(keyspace).collect();
+                let ids = self.store.create_keyspaces(&new)?;
+                for round in 0..3 {
+                    for (&part, &id) in parts.iter().zip(&ids) {
+                        let kind = match part {
+                            SearchPart::Postings => Kind::Put,
+                            SearchPart::Terms => Kind::Merge,
+                        };
+                        self.write(id, search_rows(part, round)?, kind, Vec::new())?;
+                    }
+                    if round < 2 {
+                        self.store.flush()?;
+                    }
+                }
+                Ok(())
             }
             other => panic!("no sample is named {other}"),
         }
