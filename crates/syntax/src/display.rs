@@ -119,8 +119,8 @@ impl Display for Atom {
                 separated(f, "", parameters, "}", named)
             }
             Self::Condition(expr) => write!(f, "{expr}"),
-            Self::Unify { variable, value } => write!(f, "{variable} = {value}"),
-            Self::Member { variable, list } => write!(f, "{variable} in {list}"),
+            Self::Unify { variable, value } => write!(f, "{} = {value}", variable.text),
+            Self::Member { variable, list } => write!(f, "{} in {list}", variable.text),
         }
     }
 }
@@ -141,8 +141,9 @@ impl Display for Expr {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
             Self::Literal(value, _) => literal(f, value),
-            Self::Variable(name) => write!(f, "{name}"),
-            Self::Parameter(name) => write!(f, "${name}"),
+            // Neither has backquotes in an expression, whatever its dots.
+            Self::Variable(name) => f.write_str(&name.text),
+            Self::Parameter(name) => write!(f, "${}", name.text),
             Self::List(items, _) => separated(f, "[", items, "]", |f, item| write!(f, "{item}")),
             Self::Object(fields, _) => {
                 separated(f, "{", fields, "}", |f, (name, value)| write!(f, "{name}: {value}"))

@@ -59,6 +59,14 @@ fn sound_scripts_are_the_same_after_they_were_written_and_read_again() {
 }
 
 #[test]
+fn dots_of_variables_and_parameters_are_written_as_they_were_read() {
+    for text in ["?[x] := x = v.", "?[x] := v. = 1, x = v..", "?[x] := v. in [1], x = $p."] {
+        assert_eq!(parse(text).err(), None, "{text}");
+        check(text);
+    }
+}
+
+#[test]
 fn what_nests_too_deep_is_told_and_not_walked() {
     for (open, close) in [
         ("(", ")"),
