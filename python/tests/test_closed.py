@@ -14,7 +14,10 @@ import quipu
 INHERITED = set(dir(object)) | {"__module__", "__lt__", "__le__", "__gt__", "__ge__"}
 
 # Classes whose data is in memory and belongs to the caller.
-DATA = {"Table", "Column", "Result", "ImportReport", "BackupReport", "RestoreReport"}
+DATA = {
+    *("Table", "Column", "Result", "ImportReport", "BackupReport", "RestoreReport"),
+    *("Projection", "AlgorithmResult"),
+}
 
 # Calls that do not touch the database, and calls that end something.
 SPARED = {
@@ -137,7 +140,44 @@ for _name in (
     ARGUMENTS["Graph"][f"{_name}_many"] = (ONE,)
 for _name in ("remove_vertex", "has_vertex", "__contains__"):
     ARGUMENTS["Graph"][_name] = (1,)
-ARGUMENTS["Relation"]["rm"] = ARGUMENTS["Relation"]["delete"] = ({"k": [1]},)
+ARGUMENTS["Relation"]["get_many"] = ARGUMENTS["Relation"]["rm"] = ARGUMENTS["Relation"]["delete"] = ({"k": [1]},)
+
+
+# Arguments of the other calls, by the names of their parameters.
+BY_PARAMETER: dict[str, Any] = {
+    "algorithm": "pagerank",
+    "communities": [[1], [2]],
+    "data": ROWS,
+    "keys": [1],
+    "nodes": None,
+    "parallel": None,
+    "query": "?[a, b] := *g{src: a, dst: b}",
+    "source": 1,
+    "target": 2,
+    "u": 1,
+    "undirected": False,
+    "us": ONE,
+    "v": 2,
+    "vs": ONE,
+    "weight": None,
+    "where": None,
+    "arguments": {},
+    "parameters": {},
+    "params": None,
+}
+
+
+def given_to(cls: type, name: str) -> tuple[Any, ...]:
+    """Arguments of a call: its own, or those of its parameters without a default."""
+    own = ARGUMENTS.get(cls.__name__, {}).get(name)
+    if own is not None:
+        return own
+    member = inspect.getattr_static(cls, name)
+    if name.startswith("__") or isinstance(member, staticmethod | classmethod):
+        return ()
+    parameters = list(inspect.signature(member).parameters.values())[1:]
+    needed = [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
+    return tuple(BY_PARAMETER[p.name] for p in needed if p.kind is not p.VAR_KEYWORD)
 
 
 def fill(db: quipu.Database) -> None:
@@ -205,7 +245,7 @@ def test_after_close_every_call_is_the_same_error(where: str, tmp_path: Path) ->
         # A writer is closed by its first error.
         ends, has_told = cls == "BlobWriter", False
         for name in calls(one):
-            given = ARGUMENTS.get(cls, {}).get(name, ())
+            given = given_to(type(one), name)
             given = tuple(
                 files.get(argument, argument) if isinstance(argument, str) else argument for argument in given
             )

@@ -117,12 +117,17 @@ PURE = {
 }
 
 # Classes whose data is in memory: their calls do not use the database.
-IN_MEMORY = {"BackupReport", "Column", "ImportReport", "RestoreReport", "Result", "Table"}
+IN_MEMORY = {
+    *("AlgorithmResult", "BackupReport", "Column", "ImportReport", "Projection", "RestoreReport", "Result"),
+    "Table",
+}
 
 ARGUMENTS: dict[str, Any] = {
+    "algorithm": "pagerank",
     "arity": 1,
     "batches": [],
     "callback": print,
+    "communities": [[1], [2]],
     "count": 1,
     "data": {"k": [1], "v": [1]},
     "function": print,
@@ -132,21 +137,31 @@ ARGUMENTS: dict[str, Any] = {
     "keys": [1],
     "name": "x",
     "names": ["r"],
+    "nodes": None,
     "number": 1,
     "offset": 0,
+    "params": {},
     "path": "/nowhere/at/all",
+    "query": "?[a, b] := *g{src: a, dst: b}",
     "relation": "r",
     "script": "?[a] <- [[1]]",
     "source": [],
     "step": print,
     "table": [],
+    "target": 2,
     "u": 1,
+    "undirected": False,
     "us": [1],
     "v": 2,
     "value": b"new",
     "values": [b"new"],
     "vs": [2],
+    "weight": None,
+    "where": None,
 }
+
+# Those that mean something else in one class.
+ARGUMENTS_OF: dict[str, dict[str, Any]] = {"Graph": {"source": 1}, "Relation": {"keys": {"k": [1]}}}
 
 INHERITED = set(dir(object))
 
@@ -157,8 +172,9 @@ def arguments(function: Any, kind: str) -> list[Any]:
     for parameter in list(inspect.signature(function).parameters.values())[1:]:
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             found += [None, None, None]
-        elif parameter.default is inspect.Parameter.empty:
-            found.append(ARGUMENTS[parameter.name])
+        elif parameter.default is inspect.Parameter.empty and parameter.kind is not inspect.Parameter.VAR_KEYWORD:
+            own = ARGUMENTS_OF.get(kind, {})
+            found.append(own[parameter.name] if parameter.name in own else ARGUMENTS[parameter.name])
     # Values of blobs and of blob writers are bytes, those of counters are numbers.
     if kind == "BlobWriter":
         return [b"more" if argument == ARGUMENTS["data"] else argument for argument in found]
