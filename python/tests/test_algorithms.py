@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import pydoc
 import random
 import subprocess
 import sys
@@ -407,6 +409,36 @@ def test_a_library_that_is_not_installed_is_named_with_a_hint(name: str) -> None
             getattr(p, name)()
     else:
         assert getattr(p, name)() is not None
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "message"),
+    [
+        ((), {}, "missing .*'source'"),
+        ((), {"depth_limit": 1}, "missing .*'source'"),
+        ((1, 2), {}, "positional arguments?"),
+        ((1,), {"source": 2}, "multiple values for argument 'source'"),
+        ((1,), {"depth": 2}, "unexpected keyword argument 'depth'"),
+        ((1,), {"weight": None}, "unexpected keyword argument 'weight'"),
+    ],
+)
+def test_wrong_arguments_of_a_method_are_type_errors(args: Any, kwargs: Any, message: str) -> None:
+    g = quipu.open().graph("g")
+    g.upsert(1, 2)
+    for owner in (g, g.project()):
+        with pytest.raises(TypeError, match=message):
+            owner.bfs(*args, **kwargs)
+
+
+def test_a_method_can_be_inspected_and_called_through_its_class() -> None:
+    g = quipu.open().graph("g")
+    g.upsert(1, 2)
+    found = inspect.signature(quipu.Graph.bfs).parameters
+    assert list(found)[:3] == ["self", "source", "depth_limit"]
+    assert (found["depth_limit"].default, found["undirected"].default) == (None, False)
+    assert list(inspect.signature(g.bfs).parameters) == list(found)[1:]
+    assert "source" in pydoc.plain(pydoc.render_doc(quipu.Projection.bfs))
+    assert quipu.Graph.bfs(g, source=1).to_dict() == g.bfs(1).to_dict() == {1: 0, 2: 1}
 
 
 def test_methods_and_stubs_are_those_of_the_table() -> None:

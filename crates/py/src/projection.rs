@@ -346,7 +346,8 @@ pub(crate) fn ids_array(py: Python<'_>, ids: VertexColumn) -> PyResult<Bound<'_,
 }
 
 /// The table of algorithms: name, description, whether weights matter, and parameters with name,
-/// type, words, default and description. `tools/algorithms.py` writes Python's methods from it.
+/// type, words, default and description. `python/quipu/_algorithms.py` makes methods from it, and
+/// `tools/algorithms.py` their stubs.
 #[guarded]
 #[pyfunction]
 pub(crate) fn _algorithms(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
