@@ -10,10 +10,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import _algorithms, _bridges
-from ._plot import Picture, plot
 from ._processes import refuse_to_pickle
 from ._quipu import (
     AlgorithmResult,
@@ -55,10 +54,26 @@ from .errors import (
 
 if TYPE_CHECKING:
     from ._notebook import Shell
+    from ._plot import Picture, plot
 
 refuse_to_pickle()
 _algorithms.attach()
 _bridges.attach()
+
+
+if not TYPE_CHECKING:  # or type checkers would accept any attribute
+
+    def __getattr__(name: str) -> Any:
+        # Pictures need NumPy, which takes several times as long to import as the rest.
+        if name in ("Picture", "plot"):
+            from . import _plot
+
+            return getattr(_plot, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def load_ipython_extension(shell: Shell) -> None:

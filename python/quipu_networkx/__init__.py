@@ -1,7 +1,7 @@
-"""What NetworkX asks of the backend ``quipu`` inside ``import networkx``.
+"""The description of the backend ``quipu`` that NetworkX reads during ``import networkx``.
 
-It is a package of its own, because importing anything of ``quipu`` loads NumPy and the native module, and a program
-that only imports NetworkX should not pay for them. The backend itself is :mod:`quipu.nx`.
+It is a package of its own, because importing anything of ``quipu`` loads the native module, and a program that only
+imports NetworkX should not pay for it. The backend itself is :mod:`quipu.nx`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ NATIVE = (
     "triangles",
 )
 
-#: If it is neither ``""`` nor ``"0"``, NetworkX uses the backend by itself.
+#: Environment variable: unless it is empty or ``"0"``, NetworkX uses the backend by itself.
 AUTOCONFIG = "QUIPU_NX_AUTOCONFIG"
 
 _GUIDE = "https://github.com/quipu-db/quipu/blob/main/docs/guides/networkx.md"
 
 
 def info() -> dict[str, Any]:
-    """Return what the entry point ``networkx.backend_info`` asks for, and apply :data:`AUTOCONFIG`."""
+    """Return the description for the entry point ``networkx.backend_info``, after applying :data:`AUTOCONFIG`."""
     if os.environ.get(AUTOCONFIG, "") not in ("", "0"):
         _configure()
     return {

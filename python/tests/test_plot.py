@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -180,6 +181,14 @@ def test_matplotlib_draws_the_same_places(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib").use("agg")
     quipu.plot(star(3)).save(tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_importing_the_package_does_not_import_numpy() -> None:
+    code = (
+        "import sys, quipu; assert 'plot' in dir(quipu); assert not hasattr(quipu, 'plots')\n"
+        "assert 'numpy' not in sys.modules; quipu.plot([(1, 2)]); assert 'numpy' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_notebook_shows_the_page_in_a_frame_of_its_own() -> None:
