@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import copy
 import gc
 import inspect
 import json
-import multiprocessing
 import os
 import pickle
 import select
@@ -18,7 +16,6 @@ import sys
 import threading
 import time
 import traceback
-import warnings
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -160,7 +157,7 @@ ARGUMENTS: dict[str, Any] = {
     "where": None,
 }
 
-# Those that mean something else in one class.
+# Arguments that one class takes in another form.
 ARGUMENTS_OF: dict[str, dict[str, Any]] = {"Graph": {"source": 1}, "Relation": {"keys": {"k": [1]}}}
 
 INHERITED = set(dir(object))
@@ -641,82 +638,7 @@ def test_preloading_masters_and_their_workers(folder: Path) -> None:
     assert [worker.result() for worker in workers] == [3, 3, 3]
 
 
-# --- multiprocessing and concurrent.futures ----------------------------------------------------
-
-
-METHODS = ["fork", "spawn", "forkserver"]
-
-opened_here: dict[str, Any] = {}
-"""Of this process: what a worker's initializer opened, and what it inherited."""
-
-
-def begin(path: str) -> None:
-    """Open the database in a worker."""
-    opened_here["db"] = quipu.open(path, read_only=True)
-
-
-def degree(vertex: int) -> int:
-    """Look up a degree in a worker."""
-    return int(opened_here["db"].graph("g").out_degree(vertex)[0])
-
-
-def use_inherited(_: int) -> int:
-    """Use the parent's graph in a worker."""
-    return int(opened_here["inherited"].number_of_edges())
-
-
-def count_edges(graph: Any) -> int:
-    """Use a graph that was sent to a worker."""
-    return int(graph.number_of_edges())
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_workers_of_multiprocessing_open_by_path(method: str, folder: Path) -> None:
-    context = multiprocessing.get_context(method)
-    with quipu.open(folder) as db:
-        fill(db)
-        opened_here["inherited"] = db.graph("g")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            with context.Pool(2, initializer=begin, initargs=(str(folder),)) as pool:
-                assert pool.map(degree, [1, 2, 3, 4]) == [1, 1, 1, 0]
-                with pytest.raises(TypeError, match="send the path"):
-                    pool.apply(count_edges, (db.graph("g"),))
-                # With `fork` the parent's objects exist without being sent.
-                wrong = quipu.ForkedError if method == "fork" else KeyError
-                with pytest.raises(wrong):
-                    pool.map(use_inherited, [1])
-                pool.close()
-                pool.join()
-        db.graph("g").upsert(9, 9)
-    opened_here.clear()
-    with quipu.open(folder) as db:
-        assert db.check()["graphs"] == {"g": 4}
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_workers_of_concurrent_futures_open_by_path(method: str, folder: Path) -> None:
-    context = multiprocessing.get_context(method)
-    with quipu.open(folder) as db:
-        fill(db)
-        opened_here["inherited"] = db.graph("g")
-        with (
-            warnings.catch_warnings(),
-            concurrent.futures.ProcessPoolExecutor(
-                2, mp_context=context, initializer=begin, initargs=(str(folder),)
-            ) as pool,
-        ):
-            warnings.simplefilter("ignore", DeprecationWarning)
-            assert list(pool.map(degree, [1, 2, 3, 4])) == [1, 1, 1, 0]
-            with pytest.raises(TypeError, match="send the path"):
-                pool.submit(count_edges, db.graph("g")).result()
-            wrong = quipu.ForkedError if method == "fork" else KeyError
-            with pytest.raises(wrong):
-                pool.submit(use_inherited, 1).result()
-        db.graph("g").upsert(9, 9)
-    opened_here.clear()
-    with quipu.open(folder) as db:
-        assert db.check()["graphs"] == {"g": 4}
+# --- pickling, copying and callbacks ------------------------------------------------------------
 
 
 def test_what_belongs_to_a_process_says_so_where_it_is_pickled_or_copied(folder: Path) -> None:
@@ -732,9 +654,6 @@ def test_what_belongs_to_a_process_says_so_where_it_is_pickled_or_copied(folder:
     error = pickle.loads(pickle.dumps(quipu.ForkedError("as it was")))
     assert isinstance(error, quipu.ForkedError)
     assert str(error) == "as it was"
-
-
-# --- callbacks ---------------------------------------------------------------------------------
 
 
 def test_a_callback_may_fork_a_child_that_ends_there(folder: Path) -> None:

@@ -1,7 +1,7 @@
-"""The guides say what happens: their Python blocks are executed, and what they show is compared.
+"""The guides are true: their Python blocks are executed, and the results that they show are compared.
 
 The blocks of a page share one namespace and an empty folder. An expression with a comment after it shows its ``repr``
-there; ``...`` at its end leaves the rest open. A block ``text`` right after a block ``python`` shows what that printed.
+there; ``...`` at its end leaves the rest open. A block ``text`` right after a block ``python`` shows its output.
 A block that begins with ``>>>`` is a doctest.
 """
 
@@ -16,7 +16,8 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / "docs" / "guides"
 
-# The blocks of the first are pieces of programs of several processes, which test_fork.py runs.
+# The blocks of the first are parts of programs of several processes; test_fork.py and
+# test_worker_pools.py run those.
 # Those of the second need an engine that a plain build has not.
 NOT_EXECUTED = {"processes.md", "scale-out.md"}
 
@@ -52,7 +53,7 @@ def run_block(source: str, first_line: int, page: str, names: dict[str, object])
 
 
 def run_doctest(source: str, first_line: int, page: str, names: dict[str, object]) -> None:
-    """Executes a block of examples; what one shows is compared with what follows it."""
+    """Executes a block of examples; the result of each is compared with the lines that follow it."""
     test = doctest.DocTestParser().get_doctest(source, {}, page, page, first_line)
     test.globs = names
     report = io.StringIO()
