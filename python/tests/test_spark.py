@@ -84,6 +84,15 @@ def test_any_relation_of_two_columns_is_a_graph(tmp_path: Path) -> None:
     assert rows == [{"src": -1, "dst": 2, "kind": "a"}, {"src": -1, "dst": 2, "kind": "b"}]
 
 
+def test_a_graph_whose_name_has_a_hyphen_is_exported(tmp_path: Path) -> None:
+    db = quipu.open()
+    graph = db.graph("re-cites", nodes={"year": "int"})
+    graph.upsert(1, 2)
+    graph.add_node(3, year=1999)
+    report = qs.export(db, "re-cites", tmp_path / "out")
+    assert (report.vertices, report.edges) == (3, 1)
+
+
 def test_an_empty_graph_has_files_with_columns(tmp_path: Path) -> None:
     db = quipu.open()
     db.graph("g")

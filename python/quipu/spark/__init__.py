@@ -6,8 +6,8 @@
 >>> graph = qs.graphx(session, "cites.spark")                  # GraphX
 >>> qs.store(db, "rank", graph.pagerank(), keys=["id"])        # back into a relation, in one commit
 
-Spark has no write access to a database: a database belongs to one process on one machine. An export is what its
-executors read, from a folder that all of them see.
+Spark has no write access to a database: a database belongs to one process on one machine. Its
+executors read an export, from a folder that all of them see.
 
 ``export`` needs pyarrow; the others need pyspark 4 and Java 17.
 """

@@ -64,7 +64,7 @@ def export(
     file_rows: int = FILE_ROWS,
     replace: bool = False,
 ) -> ExportReport:
-    """Write a graph as partitioned Parquet: what Spark, DuckDB, Polars and pandas read from many machines.
+    """Write a graph as partitioned Parquet, which Spark, DuckDB, Polars and pandas read.
 
     Memory holds the ids of the vertices and a few batches of edges. Edges are those of one snapshot; vertices are
     their ends, and those with properties.
@@ -76,7 +76,7 @@ def export(
         vertices: Name of a relation with one key, the vertex: its rows become properties of vertices, and vertices
             that have no edge. By default the properties of the graph's vertices, if it has some.
         file_rows: Rows of a file at most, from 1.
-        replace: Replace an earlier export. A folder that is none is never replaced.
+        replace: Replace an earlier export. Any other folder is never replaced.
 
     Raises:
         InvalidInputError: There is no such graph, the folder exists, or ``vertices`` has another key.
@@ -146,11 +146,11 @@ def _write(database: Database, graph: str, vertices: str | None, partial: Path, 
 def _all_columns(relation: str, count: int) -> str:
     """Return a query of all rows, whose columns have names that a script can always write."""
     columns = ", ".join(f"c{number}" for number in range(count))
-    return f"?[{columns}] := *{relation}[{columns}]"
+    return f"?[{columns}] := *`{relation}`[{columns}]"
 
 
 def _renamed(schema: Any, names: list[str]) -> Any:
-    """Give the first fields these names: every export calls them alike."""
+    """Give the first fields these names, which are the same in every export."""
     for number, name in enumerate(names):
         schema = schema.set(number, schema.field(number).with_name(name))
     return schema
@@ -191,7 +191,7 @@ def _write_parts(
 
 
 class _Ends:
-    """The distinct vertices of the edges that went by."""
+    """Collects the distinct vertices of edges."""
 
     def __init__(self) -> None:
         self._numbers: list[Any] = []
@@ -200,7 +200,7 @@ class _Ends:
         self._type: Any = None
 
     def seen_in(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Pass the batches on, and note their ends."""
+        """Yield the batches, after adding their ends."""
         for batch in batches:
             self._type = batch.schema.field(0).type
             for column in batch.columns[:2]:
@@ -250,7 +250,7 @@ def _with_properties(database: Database, relation: str, ids: Any, arrow: Any) ->
     # The key comes first, as in the relation.
     names = [column.name for column in columns]
     if "id" in names[1:]:
-        raise InvalidInputError(f"{relation!r} has a column 'id' beside its key, which is called so in exports")
+        raise InvalidInputError(f"{relation!r} has a column 'id' beside its key, and exports name the key 'id'")
     table = arrow.table(database.run(_all_columns(relation, len(names)))).rename_columns(["id", *names[1:]])
     # A join of Arrow's refuses columns of lists: rows are found by their positions.
     compute: Any = import_module("pyarrow.compute")

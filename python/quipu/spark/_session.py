@@ -31,7 +31,7 @@ def frames(session: Any, folder: str | os.PathLike[str]) -> tuple[Any, Any]:
 
 
 def statistics(folder: str) -> dict[str, Any]:
-    """Return what ``quipu.json`` of a local export says."""
+    """Return the content of ``quipu.json`` of a local export."""
     try:
         with open(os.path.join(folder, "quipu.json"), encoding="utf-8") as file:
             found: dict[str, Any] = json.load(file)
@@ -45,7 +45,7 @@ def statistics(folder: str) -> dict[str, Any]:
 def store(database: Database, relation: str, frame: Any, *, keys: Sequence[str]) -> int:
     """Write a DataFrame into a relation in one commit, and return the number of rows.
 
-    A missing relation is created. Rows with keys that are there replace them; others stay. The rows pass through the
+    A missing relation is created. They replace rows with the same keys; others stay. The rows pass through the
     memory of this process.
 
     Args:
