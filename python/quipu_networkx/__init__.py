@@ -7,6 +7,7 @@ imports NetworkX should not pay for it. The backend itself is :mod:`quipu.nx`.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import Any
 
@@ -40,10 +41,16 @@ def info() -> dict[str, Any]:
     }
 
 
+def networkx_version() -> tuple[int, int]:
+    """Return the first two numbers of the version of NetworkX that is imported, or being imported."""
+    text: str = getattr(sys.modules.get("networkx"), "__version__", "3.6")
+    first, second = re.findall(r"\d+", text)[:2]  # also of "3.6rc1"
+    return int(first), int(second)
+
+
 def _configure() -> None:
     # NetworkX reads these right after it has called `info`. Before 3.6 it refuses the third.
-    version: str = getattr(sys.modules.get("networkx"), "__version__", "3.6")
-    is_old = tuple(int(part) for part in version.split(".")[:2]) < (3, 6)
-    for kind in ("ALGOS", "GENERATORS") if is_old else ("ALGOS", "GENERATORS", "CLASSES"):
+    kinds = ("ALGOS", "GENERATORS") if networkx_version() < (3, 6) else ("ALGOS", "GENERATORS", "CLASSES")
+    for kind in kinds:
         os.environ.setdefault(f"NETWORKX_BACKEND_PRIORITY_{kind}", "quipu")
     os.environ.setdefault("NETWORKX_FALLBACK_TO_NX", "True")

@@ -3,10 +3,22 @@
 from typing import Any
 
 import networkx
+import pytest
+import quipu_networkx
 from quipu.nx import _private
 
 # The stubs say less than the module has.
 nx: Any = networkx
+
+
+def test_versions_before_a_release_are_understood(monkeypatch: pytest.MonkeyPatch):
+    for text, version in (("3.6.1", (3, 6)), ("3.7rc0.dev0", (3, 7)), ("4.0b1", (4, 0))):
+        monkeypatch.setattr(nx, "__version__", text)
+        assert quipu_networkx.networkx_version() == version
+        _private.check_version()
+    monkeypatch.setattr(nx, "__version__", "3.4.2")
+    with pytest.raises(ImportError, match=r"3\.5 or newer, not 3\.4\.2"):
+        _private.check_version()
 
 
 def test_dispatched_functions_are_found_by_name():
@@ -31,12 +43,6 @@ def test_it_is_known_which_functions_return_graphs():
     assert _private.returns_graph("compose")
     assert not _private.returns_graph("pagerank")
     assert not _private.returns_graph("no_such_function")
-
-
-def test_parameters_that_are_graphs_are_known():
-    assert _private.graph_parameters("compose") == {"G": 0, "H": 1}
-    assert _private.graph_parameters("pagerank") == {"G": 0}
-    assert _private.graph_parameters("path_graph") == {}
 
 
 def test_the_cache_of_a_graph_can_be_cleared():

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from quipu_networkx import networkx_version
+
 OLDEST = (3, 5)
 
 
@@ -23,8 +25,7 @@ def check_version() -> None:
         import networkx as nx
     except ImportError as error:
         raise ImportError(f"quipu.nx needs NetworkX, which is not installed\n{hint}") from error
-    found = tuple(int(part) for part in nx.__version__.split(".")[:2])
-    if found < OLDEST:
+    if networkx_version() < OLDEST:
         raise ImportError(f"quipu.nx needs NetworkX {OLDEST[0]}.{OLDEST[1]} or newer, not {nx.__version__}\n{hint}")
 
 
@@ -54,14 +55,8 @@ def returns_graph(name: str) -> bool:
     return function is not None and bool(function._returns_graph)
 
 
-def graph_parameters(name: str) -> dict[str, int]:
-    """Return names and positions of the parameters of a dispatched function that are graphs."""
-    function = dispatched(name)
-    return {} if function is None else dict(function.graphs)
-
-
 def clear_cache(graph: Any) -> None:
-    """Forget what NetworkX has remembered about a graph that has changed."""
+    """Drop the values that NetworkX has cached for a graph, after a change of the graph."""
     cache = getattr(graph, "__networkx_cache__", None)
     if cache is not None:
         cache.clear()
