@@ -11,7 +11,7 @@ OTHERS = "#b0b0b0"
 """Vertices without a value, and kinds beyond the palette."""
 
 KINDS = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948", "#b07aa1", "#9c755f", "#d37295", "#4b4b4b")
-"""Told apart with most forms of colour blindness."""
+"""Distinct colours also with most forms of colour blindness."""
 
 SCALE = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
 """Five points of the scale viridis."""
@@ -19,7 +19,7 @@ SCALE = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 3
 
 @dataclass(frozen=True)
 class Colors:
-    """A colour for each vertex, and what the colours mean."""
+    """A colour for each vertex, and the legend of the colours."""
 
     of: list[str]
     legend: list[tuple[str, str]]

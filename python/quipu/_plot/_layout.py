@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 ROUNDS_MAX, ROUNDS_MIN = 200, 60
-"""Of small graphs and of large ones. More rounds move vertices by less than a radius."""
+"""Rounds for small graphs and for large ones. More rounds move vertices by less than a radius."""
 
 PULL = 0.6
 """How strongly vertices are pulled to the centre, as a share of a spring: it holds parts together."""
@@ -40,7 +40,7 @@ def positions(
 
 
 def _repulsion(place: npt.NDArray[np.float32], length: np.float32) -> npt.NDArray[np.float32]:
-    """Return what moves each vertex away from all others: ``length² / distance`` each."""
+    """Return the repulsion of each vertex: the sum of ``length² / distance`` over all others."""
     squares = np.square(place).sum(axis=1)
     weight = place @ place.T
     weight *= -2

@@ -44,7 +44,7 @@ class Picture:
         a vertex to move that, point at it to see its name and its neighbours.
 
         Raises:
-            InvalidInputError: The name ends in nothing known.
+            InvalidInputError: The file has another suffix.
             ImportError: matplotlib is needed and is not installed.
         """
         path = Path(path)
@@ -62,7 +62,7 @@ class Picture:
 
     def to_svg(self) -> str:
         """Return the picture as one SVG element."""
-        largest = sorted(range(len(self.labels)), key=lambda i: -self.radii[i])[:LABELS_MAX]
+        labelled = set(self._labelled())
         return "\n".join(
             [
                 f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
@@ -72,7 +72,7 @@ class Picture:
                 '<g class="edges" fill="none" stroke="#888" stroke-opacity=".55">',
                 *(self._edge(number) for number in range(len(self.edges.pairs))),
                 '</g><g class="vertices" stroke="#fff">',
-                *(self._vertex(number, number in set(largest)) for number in range(len(self.labels))),
+                *(self._vertex(number, number in labelled) for number in range(len(self.labels))),
                 "</g></g>",
                 self._legend(),
                 "</svg>",
@@ -110,7 +110,7 @@ class Picture:
         ax.add_collection(lines.LineCollection(self.positions[ends], colors="#88888888", linewidths=0.8, zorder=1))
         areas = [math.pi * r**2 for r in self.radii]
         ax.scatter(self.positions[:, 0], self.positions[:, 1], s=areas, c=self.colors.of, zorder=2)
-        for number in sorted(range(len(self.labels)), key=lambda i: -self.radii[i])[:LABELS_MAX]:
+        for number in self._labelled():
             ax.annotate(self.labels[number], self.positions[number], fontsize=7, ha="center", va="bottom")
         ax.set_xlim(0, WIDTH)
         ax.set_ylim(HEIGHT, 0)
@@ -130,6 +130,10 @@ class Picture:
             f"<quipu.Picture of {len(self.labels)} vertices and {len(self.edges.pairs)} edges; "
             "save('picture.html') writes it>"
         )
+
+    def _labelled(self) -> list[int]:
+        """Return the largest vertices, whose labels are always shown."""
+        return sorted(range(len(self.labels)), key=lambda i: -self.radii[i])[:LABELS_MAX]
 
     def _edge(self, number: int) -> str:
         path = edge_path(self.positions, self.radii, self.edges.pairs[number], self.edges.directed)
@@ -199,7 +203,7 @@ def plot(
     Args:
         graph: A graph of a database, a projection, a NetworkX graph, or pairs and triples: a list, or the result of a
             query.
-        around: One vertex, or a list of them: only what is within ``hops`` is drawn. ``None`` draws everything.
+        around: One vertex, or a list of them: only vertices within ``hops`` are drawn. ``None`` draws all.
         hops: How many edges away from ``around`` a vertex may be, in either direction.
         labels: A name for some vertices; the others have their own.
         colors: A value for some vertices: few different ones are kinds with a colour each, many numbers a scale.
@@ -234,7 +238,7 @@ def plot(
 
 
 def mapping_of(values: Any) -> Mapping[Any, Any]:
-    """Return a mapping of what a caller gives for vertices: nothing, a mapping, pairs, or a result."""
+    """Return values of vertices as a mapping. They may be ``None``, a mapping, pairs, or a result."""
     if values is None:
         return {}
     if isinstance(values, Mapping):
