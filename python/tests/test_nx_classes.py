@@ -1,7 +1,7 @@
 """NetworkX's tests of its graph classes, with our classes: in memory, in a database, and read in pages.
 
-A stored graph is closed and opened again between the set-up and the test, and after the test it is compared with what
-another object reads.
+A stored graph is closed and opened again between the set-up and the test, and after the test it is compared with
+another object of the same stored graph.
 """
 
 from collections.abc import Iterator
@@ -79,7 +79,7 @@ class Folder:
             setattr(holder, name, again)
 
     def compare(self) -> None:
-        """Compare each graph with what another object reads of it."""
+        """Compare each graph with another object of the same stored graph."""
         for G in self.graphs:
             if G._stored.database is not self.db or nx.is_frozen(G):
                 continue

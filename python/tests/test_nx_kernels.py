@@ -1,4 +1,4 @@
-"""Kernels give NetworkX's answers: values, types and order; what they refuse is answered by NetworkX's code."""
+"""Kernels give NetworkX's answers: values, types and order; NetworkX's own code answers refused calls."""
 
 from collections.abc import Iterator
 from typing import Any

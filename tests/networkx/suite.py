@@ -1,4 +1,4 @@
-"""Runs NetworkX's own tests through the backend, and compares what failed with what is known to.
+"""Runs NetworkX's own tests through the backend, and compares the failures with the known ones.
 
     python tests/networkx/suite.py [--part algorithms/components ...] [--jobs 2] [--stored]
 
@@ -68,7 +68,7 @@ def run(part: str, stored: bool) -> dict[str, str]:
 
 
 def main() -> None:
-    """Run the parts, print the counts, and fail on what is not known to fail."""
+    """Run the parts, print the counts, and fail if a test fails that is not known to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", nargs="*", help="folders or modules of NetworkX; all without it")
     parser.add_argument("--jobs", type=int, default=2)

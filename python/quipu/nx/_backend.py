@@ -1,4 +1,4 @@
-"""The backend object: what NetworkX calls for graphs of this package.
+"""The backend object, which NetworkX calls for graphs of this package.
 
 A dispatched name without a kernel is answered by NetworkX's own function, which runs on our classes as on its own.
 NetworkX would raise `NotImplementedError` for it otherwise, since `fallback_to_nx` is off by default.
@@ -16,7 +16,7 @@ from ._native import KERNELS, Kernel, Refused
 
 
 class Backend:
-    """What the entry point ``networkx.backends`` returns."""
+    """The object of the entry point ``networkx.backends``."""
 
     def __init__(self) -> None:
         self._functions: dict[str, Callable[..., Any]] = {}

@@ -1,7 +1,7 @@
-"""What is in memory of one stored graph, and what of it has changed since the last flush.
+"""The vertices and edges of one stored graph in memory, and their changes since the last flush.
 
 # Invariants
-1. What is in memory is the snapshot of the store's transaction, plus the recorded changes.
+1. The vertices and edges in memory are those of the snapshot, with the recorded changes applied.
 2. Both ends of an edge have one object of attributes, as in NetworkX.
 3. A changed vertex, edge or row of neighbors stays in memory until it is flushed.
 4. ``complete`` means that the whole graph is in memory; then reads are those of plain dicts.
@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakValueDictionary
 
 from ._encoding import UnsupportedError, decode, decode_attributes, encode, encode_attributes, is_mutable_inside, key_of
@@ -19,7 +19,7 @@ from ._outer import AdjacencyMap, NodeMap
 from ._paging import Paged
 from ._store import Meta, Store
 
-#: About what an edge takes in memory at one of its ends, and what a vertex takes.
+#: Estimated bytes of memory of an edge at one of its ends, and of a vertex.
 EDGE_BYTES = 350
 NODE_BYTES = 500
 
@@ -27,7 +27,7 @@ Pair = tuple[Any, Any]
 
 
 class Side:
-    """One direction of the edges: its rows of neighbors, and which of them have changed."""
+    """One direction of the edges: its rows of neighbors, and their changes."""
 
     def __init__(self, cache: Cache, name: str, *, reverse: bool):
         self.cache = cache
@@ -102,7 +102,7 @@ class Cache(Paged):
         self.graph: dict[Any, Any] = {}
         self.touched_nodes: dict[Any, Any] = {}
         self.touched_edges: dict[Pair, Any] = {}
-        #: What cannot record its changes, with its bytes as they are stored.
+        #: Values that cannot record their changes, with their stored bytes.
         self.watched_nodes: dict[Any, bytes | None] = {}
         self.watched_edges: dict[Pair, Any] = {}
         #: Ids of the vertices in memory; those from ``meta.next_id`` on are new.
@@ -117,41 +117,47 @@ class Cache(Paged):
         self.node_count = meta.nodes
         #: Counts changes of the set of vertices, for iterators.
         self.changes = 0
-        self._state = "unread"
         self.begin(meta)
 
-    def _forget_records(self) -> None:
+    def _enter(self, state: Literal["unread", "paged", "complete"]) -> None:
+        """Change the state, and with it the classes of the outer dicts."""
+        self._state = state
+        is_complete = state == "complete"
+        self.nodes.__class__ = NodeMap if is_complete else LazyNodeMap
+        for side in self.sides:
+            side.rows.__class__ = AdjacencyMap if is_complete else LazyAdjacencyMap
+
+    def _forget_all(self) -> None:
+        """Forget all vertices and edges in memory, and their changes."""
         for kept in (self.touched_nodes, self.touched_edges, self.watched_nodes, self.watched_edges):
             kept.clear()
         self.ids.clear()
         self.gone.clear()
+        dict.clear(self.nodes)
+        for side in self.sides:
+            side.forget()
+        self.forget_pages()
+        self.changes += 1
 
     def begin(self, meta: Meta) -> None:
         """Forget everything in memory, and start from a snapshot with these properties."""
         self.meta = meta
         self.next_id = meta.next_id
         self.node_count = meta.nodes
-        self.changes += 1
-        self.forget_pages()
         self.graph.clear()
         self.graph.update(decode_attributes(meta.graph))
-        self._forget_records()
-        dict.clear(self.nodes)
-        self.nodes.__class__ = LazyNodeMap
-        for side in self.sides:
-            side.forget()
-            side.rows.__class__ = LazyAdjacencyMap
+        self._forget_all()
         self._to_watch.clear()
         self._filled.clear()
         self.cleared = False
-        self._state = "unread"
+        self._enter("unread")
 
     # --- reading everything ---
 
     def complete(self) -> bool:
         """Return whether the whole graph is in memory, after reading it if it is small enough."""
         if self._state == "unread":
-            self._state = "paged"
+            self._enter("paged")
             if self.estimated_bytes() <= self.memory_bytes:
                 self._read_all()
         return self._state == "complete"
@@ -174,10 +180,7 @@ class Cache(Paged):
                 self.new_row(side, n)
         if self.meta.nodes:
             self._read_edges(names)
-        self.nodes.__class__ = NodeMap
-        for side in self.sides:
-            side.rows.__class__ = AdjacencyMap
-        self._state = "complete"
+        self._enter("complete")
 
     def _read_edges(self, names: dict[int, Any]) -> None:
         for side in self.sides:
@@ -192,7 +195,7 @@ class Cache(Paged):
                 self.keep_edge(side, row, u, names[d], None if keys is None else keys[i], attributes[i])
             self.watch_loaded(side)
 
-    # --- keeping what was read ---
+    # --- loaded vertices and edges ---
 
     def keep_node(self, n: Any, id: int, data: bytes) -> Any:
         """Put a vertex that was read into memory; return its attributes."""
@@ -230,7 +233,7 @@ class Cache(Paged):
                 found.touched, found.at = self.touched_edges, pair
                 self._filled.add(pair)
             dict.__setitem__(row, v, found)
-        # What the other end has may have lost a key that is still stored.
+        # The object of the other end may have lost a key that is still stored.
         if pair in self._filled:
             name = decode(key)
             one = self.live_attributes.pop((pair, name), None)
@@ -240,7 +243,7 @@ class Cache(Paged):
             dict.__setitem__(keys, name, self._edge_attributes(data, pair) if one is None else one)
 
     def _in_memory(self, side: Side, u: Any, v: Any, pair: Pair) -> Any:
-        """The object of an edge that its other end has, or that the program holds; ``None`` without one."""
+        """The object of an edge at its other end, or one that the program holds; ``None`` without one."""
         found = self._of_other_end(side, u, v)
         if found is None:
             found = self.live_attributes.pop(pair, None)
@@ -260,7 +263,7 @@ class Cache(Paged):
         return attributes
 
     def watch_loaded(self, side: Side) -> None:
-        """Remember the bytes of what was read and cannot record its changes."""
+        """Record the stored bytes of loaded values that cannot record changes; a flush compares them."""
         for at in self._to_watch:
             u, v = reversed(at) if side.reverse else at
             if at not in self.watched_edges:
@@ -284,7 +287,7 @@ class Cache(Paged):
 
     @staticmethod
     def check_vertex(n: Any) -> None:
-        """Refuse what cannot be stored as a vertex."""
+        """Raise a `TypeError` for a value that cannot be stored as a vertex."""
         kind = type(n)
         if kind is not int and kind is not str and n is not None:
             try:
@@ -318,18 +321,11 @@ class Cache(Paged):
         return self.id_of(n) is not None
 
     def clear(self) -> None:
-        """Record that nothing is left, and forget what is in memory."""
-        self._forget_records()
-        dict.clear(self.nodes)
-        self.nodes.__class__ = NodeMap
-        for side in self.sides:
-            side.forget()
-            side.rows.__class__ = AdjacencyMap
-        self.forget_pages()
+        """Record that all vertices and edges are removed."""
+        self._forget_all()
         self.cleared = True
         self.node_count = 0
-        self.changes += 1
-        self._state = "complete"
+        self._enter("complete")
 
     def flushed(self, meta: Meta) -> None:
         """Record that everything in memory is stored, with these properties."""
@@ -345,10 +341,7 @@ class Cache(Paged):
 
     def _to_pages(self) -> None:
         """Go on in pages, because the graph has become too large to be in memory as a whole."""
-        self._state = "paged"
-        self.nodes.__class__ = LazyNodeMap
-        for side in self.sides:
-            side.rows.__class__ = LazyAdjacencyMap
+        self._enter("paged")
         before = -1
         while before != self.loaded:
             before = self.loaded

@@ -15,7 +15,7 @@ _before: dict[str, Any] | None = None
 
 
 class _Enabled:
-    """What :func:`enable` returns: in a ``with`` statement, the backend is disabled at the end of the block."""
+    """Result of :func:`enable`: a ``with`` statement disables the backend at the end of its block."""
 
     def __enter__(self) -> None: ...
 

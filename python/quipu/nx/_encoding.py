@@ -1,7 +1,7 @@
 """Vertices and attributes as bytes, and back as they were.
 
-A value is a tag byte and what belongs to it; a dict of attributes is its pairs without a tag, so no attributes are no
-bytes. Lengths and counts are variable-length integers of 7 bits a byte, lowest first.
+A value is a tag byte and its data. A dict of attributes is its pairs without a tag, so an empty dict has no bytes.
+Lengths and counts are variable-length integers of 7 bits a byte, lowest first.
 
 | tag | value | follows |
 | --- | --- | --- |

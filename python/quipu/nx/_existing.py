@@ -1,4 +1,4 @@
-"""A graph of ``db.graph`` as what :class:`quipu.nx._store.Store` is for a stored graph of this package.
+"""A :class:`quipu.nx._store.Store` over a graph of ``db.graph``.
 
 It is directed, has at most a weight, and keeps no order but that of its keys: numbers come in ascending order, strings
 in the order in which the database first saw them. A vertex is there as long as it has an edge. Ids are positions among

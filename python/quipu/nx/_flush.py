@@ -1,4 +1,4 @@
-"""Writes what has changed in memory since the last flush.
+"""Writes the changes since the last flush.
 
 Everything is encoded before anything is written, so a value that cannot be stored changes nothing.
 """
@@ -143,7 +143,7 @@ class Changes:
         store.put_edges(side.name, put)
 
     def _watch(self) -> None:
-        """Remember the bytes of what cannot record its next change."""
+        """Record the written bytes of values that cannot record changes; the next flush compares them."""
         cache = self.cache
         side = cache.sides[0]
         for pair, data in self.edges[0][1].items():
@@ -181,8 +181,8 @@ def _orientations(side: Side, at: Pair) -> Iterator[Pair]:
         yield v, u
 
 
-def _naming(what: str, encoder: Any, value: Any) -> Any:
+def _naming(place: str, encoder: Any, value: Any) -> Any:
     try:
         return encoder(value)
     except UnsupportedError as error:
-        raise TypeError(f"{what} cannot be stored: {error}") from None
+        raise TypeError(f"{place} cannot be stored: {error}") from None

@@ -8,16 +8,24 @@ from typing import Any, NoReturn, Self
 import networkx as nx
 
 from ..errors import InvalidInputError
+from . import _private
+from ._cache import Cache
 from ._maps import FreeAttributes, FreeKeys, FreeRow
 from ._stored import Stored
 
 
 class _Quipu:
-    """What the four classes have beside the methods of NetworkX."""
+    """Methods that the four classes add to those of NetworkX."""
 
     __networkx_backend__ = "quipu"
 
     _stored: Stored | None = None
+
+    def to_directed_class(self: Any) -> type[Any]:
+        return MultiDiGraph if self.is_multigraph() else DiGraph
+
+    def to_undirected_class(self: Any) -> type[Any]:
+        return MultiGraph if self.is_multigraph() else Graph
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         return object.__new__(cls)
@@ -38,17 +46,20 @@ class _Quipu:
         if not isinstance(name, str):
             raise TypeError('a graph in a database has a name\nhint: quipu.nx.Graph(db=path, name="friends")')
         self._stored = stored = Stored(db, name, kind=_class_of(self).__name__, memory=memory)
-        cache = stored.cache
         # The factories of this object alone: copies of it are in memory.
         self.node_attr_dict_factory = self.edge_attr_dict_factory = FreeAttributes
         self.adjlist_inner_dict_factory = FreeRow
         self.edge_key_dict_factory = FreeKeys
+        self._use(stored.cache)
+        self.__networkx_cache__ = {}
+
+    def _use(self: Any, cache: Cache) -> None:
+        """Show the dicts of the cache."""
         self.graph = cache.graph
         self._node = cache.nodes
         self._adj = cache.sides[0].rows
         if self.is_directed():
             self._pred = cache.sides[1].rows
-        self.__networkx_cache__ = {}
 
     def _fill(self: Any, data: Any, *args: Any) -> None:
         if len(self):
@@ -65,10 +76,11 @@ class _Quipu:
             _copy_rows(self, side.rows, rows)
 
     def flush(self: Any) -> bool:
-        """Commit what has changed since the last flush; return whether anything had.
+        """Commit the changes since the last flush; return whether there were any.
 
-        What it returned from is as durable as the database is: with the default, it survives a power cut. A graph in
-        a transaction is written to it, and the transaction commits. A graph in memory does nothing.
+        A commit is as durable as the database: with the default durability it survives a power cut. For a graph in a
+        transaction, the changes are written to the transaction, which commits them. For a graph in memory nothing
+        happens.
 
         Raises:
             TypeError: A vertex or an attribute cannot be stored; the message names it. Nothing was written.
@@ -90,16 +102,12 @@ class _Quipu:
         return stored.flush()
 
     def refresh(self: Any) -> None:
-        """Show the newest commit, and forget what was not flushed."""
+        """Show the newest commit, and discard unflushed changes."""
         stored = self._stored
         if stored is not None:
             stored.refresh()
-            self.graph = stored.cache.graph
-            self._node = stored.cache.nodes
-            self._adj = stored.cache.sides[0].rows
-            if self.is_directed():
-                self._pred = stored.cache.sides[1].rows
-            nx._clear_cache(self)
+            self._use(stored.cache)
+            _private.clear_cache(self)
 
     def close(self) -> None:
         """Flush, and end the snapshot. The graph cannot be used afterwards."""
@@ -223,21 +231,9 @@ class Graph(_Quipu, nx.Graph):
         attr: Attributes of the graph.
     """
 
-    def to_directed_class(self) -> type[Any]:
-        return DiGraph
-
-    def to_undirected_class(self) -> type[Any]:
-        return Graph
-
 
 class DiGraph(_Quipu, nx.DiGraph):
     """A directed graph: :class:`networkx.DiGraph`, in memory or in a database. See :class:`Graph`."""
-
-    def to_directed_class(self) -> type[Any]:
-        return DiGraph
-
-    def to_undirected_class(self) -> type[Any]:
-        return Graph
 
 
 class MultiGraph(_Quipu, nx.MultiGraph):
@@ -246,24 +242,12 @@ class MultiGraph(_Quipu, nx.MultiGraph):
     See :class:`Graph`.
     """
 
-    def to_directed_class(self) -> type[Any]:
-        return MultiDiGraph
-
-    def to_undirected_class(self) -> type[Any]:
-        return MultiGraph
-
 
 class MultiDiGraph(_Quipu, nx.MultiDiGraph):
     """A directed graph with parallel edges: :class:`networkx.MultiDiGraph`, in memory or in a database.
 
     See :class:`Graph`.
     """
-
-    def to_directed_class(self) -> type[Any]:
-        return MultiDiGraph
-
-    def to_undirected_class(self) -> type[Any]:
-        return MultiGraph
 
 
 #: Our class for each of NetworkX, and the other way round.

@@ -11,11 +11,9 @@ from typing import Any
 
 from ._outer import AdjacencyMap, NodeMap, _Outer
 
-_MISSING: Any = object()
-
 
 class _Lazy(_Outer):
-    """Reading methods that read what is not in memory. Each looks whether the graph has become complete."""
+    """Reading methods that load missing vertices. Each checks first whether the graph has become complete."""
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]

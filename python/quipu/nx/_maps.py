@@ -1,23 +1,51 @@
-"""The dicts of a stored graph: they read as fast as any dict, and record what is written to them.
+"""The dicts of a stored graph: reads are as fast as those of any dict, and writes are recorded.
 
 NetworkX fills a graph through factories of mappings. Those of a stored graph make *free* dicts, which are plain. A free
 dict that is put into another one is *attached*: its class changes to one whose writing methods record the change. No
 reading method is overridden, so an algorithm runs over these dicts as over NetworkX's own. Free and attached classes
 have the same slots, without which Python would refuse the change.
 
-What a program puts in by another way than the factories, such as a plain dict, stays what it is. It cannot record
-changes, so it is compared at each flush.
+A mapping that no factory made, such as a plain dict of the program, is stored as it is. It cannot record changes, so it
+is compared at each flush.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._cache import Side
 
 _MISSING: Any = object()
+
+
+class ItemWrites(dict[Any, Any]):
+    """Writing methods by ``self[key] = …`` and ``del self[key]``, which subclasses override to record changes."""
+
+    __slots__ = ()
+
+    def pop(self, key: Any, default: Any = _MISSING) -> Any:
+        if key in self:
+            value = self[key]
+            del self[key]
+            return value
+        if default is _MISSING:
+            raise KeyError(key)
+        return default
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        for key, value in dict(*args, **kwargs).items():
+            self[key] = value
+
+    def __ior__(self, other: Any) -> Any:
+        self.update(other)
+        return self
 
 
 class FreeAttributes(dict[Any, Any]):
@@ -42,7 +70,7 @@ def _recording(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Recording(FreeAttributes):
-    """Writing methods that record the place, whatever they change."""
+    """Writing methods that record the place of these attributes as changed."""
 
     __slots__ = ()
 
@@ -68,7 +96,7 @@ class FreeKeys(FreeAttributes):
     __slots__ = ()
 
 
-class Keys(FreeKeys, _Recording):
+class Keys(ItemWrites, FreeKeys, _Recording):
     """Parallel edges by their keys, of a pair of vertices."""
 
     __slots__ = ()
@@ -77,19 +105,6 @@ class Keys(FreeKeys, _Recording):
         self.touched[self.at] = self
         attach(value, self.touched, self.at)
         dict.__setitem__(self, key, value)
-
-    def setdefault(self, key: Any, default: Any = None) -> Any:
-        if key not in self:
-            self[key] = default
-        return self[key]
-
-    def update(self, *args: Any, **kwargs: Any) -> None:
-        for key, value in dict(*args, **kwargs).items():
-            self[key] = value
-
-    def __ior__(self, other: Any) -> Any:
-        self.update(other)
-        return self
 
 
 def attach(value: Any, touched: dict[Any, Any], at: Any) -> bool:
@@ -121,7 +136,7 @@ class FreeRow(dict[Any, Any]):
         return dict, (dict(self),)
 
 
-class Row(FreeRow):
+class Row(ItemWrites, FreeRow):
     """The neighbors of a vertex of a stored graph, with the attributes or the keys of their edges."""
 
     __slots__ = ()
@@ -135,15 +150,6 @@ class Row(FreeRow):
         dict.__delitem__(self, v)
         self.side.remove(self.of, v)
 
-    def pop(self, v: Any, default: Any = _MISSING) -> Any:
-        if v in self:
-            value = self[v]
-            del self[v]
-            return value
-        if default is _MISSING:
-            raise KeyError(v)
-        return default
-
     def popitem(self) -> tuple[Any, Any]:
         v, value = dict.popitem(self)
         self.side.remove(self.of, v)
@@ -153,20 +159,3 @@ class Row(FreeRow):
         for v in self:
             self.side.remove(self.of, v)
         dict.clear(self)
-
-    def setdefault(self, v: Any, default: Any = None) -> Any:
-        if v not in self:
-            self[v] = default
-        return self[v]
-
-    def update(self, *args: Any, **kwargs: Any) -> None:
-        for v, value in _pairs(args, kwargs):
-            self[v] = value
-
-    def __ior__(self, other: Any) -> Any:
-        self.update(other)
-        return self
-
-
-def _pairs(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterable[tuple[Any, Any]]:
-    return dict(*args, **kwargs).items()

@@ -1,7 +1,7 @@
 """The kernels: functions of NetworkX that run in Rust over a projection of the graph.
 
-A kernel has the arguments, the values, the order and the types of NetworkX's function. What it does not do, it refuses,
-and NetworkX's own code runs: views, parallel edges, self-loops, vertices without edges, graphs below
+A kernel has the arguments, the values, the order and the types of NetworkX's function. It refuses all other cases, and
+NetworkX's own code runs: views, parallel edges, self-loops, vertices without edges, graphs below
 :data:`VERTICES_MIN`, rare arguments, and everything that ends in an error, which then is NetworkX's.
 """
 
@@ -30,7 +30,7 @@ class Kernel:
     """One function of NetworkX in Rust."""
 
     name: str
-    #: Arguments that have to have these values; others have no effect on what is refused.
+    #: Required values of arguments; a call with another value is refused.
     only: dict[str, Any]
     #: Name of the argument that names the weight, if the kernel reads weights.
     weight: str | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from typing import TYPE_CHECKING, Any
 
-from ._maps import FreeAttributes, FreeRow, Row, attach
+from ._maps import FreeAttributes, FreeRow, ItemWrites, Row, attach
 
 if TYPE_CHECKING:
     from ._cache import Cache, Side
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 _MISSING: Any = object()
 
 
-class _Outer(dict[Any, Any]):
-    """Writing methods by way of ``self[n] = …`` and ``del self[n]``, and views.
+class _Outer(ItemWrites):
+    """Methods that both outer dicts share.
 
     NetworkX's views keep the bound methods ``keys``, ``values`` and ``items``, so these ask at each call whether the
     graph is in memory as a whole.
@@ -37,33 +37,11 @@ class _Outer(dict[Any, Any]):
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self.items()),)
 
-    def pop(self, n: Any, default: Any = _MISSING) -> Any:
-        if n in self:
-            value = self[n]
-            del self[n]
-            return value
-        if default is _MISSING:
-            raise KeyError(n)
-        return default
-
     def popitem(self) -> tuple[Any, Any]:
         if not len(self):
             raise KeyError("popitem(): dictionary is empty")
         n = next(reversed(list(self)))
         return n, self.pop(n)
-
-    def setdefault(self, n: Any, default: Any = None) -> Any:
-        if n not in self:
-            self[n] = default
-        return self[n]
-
-    def update(self, *args: Any, **kwargs: Any) -> None:
-        for n, value in dict(*args, **kwargs).items():
-            self[n] = value
-
-    def __ior__(self, other: Any) -> Any:
-        self.update(other)
-        return self
 
 
 class NodeMap(_Outer):

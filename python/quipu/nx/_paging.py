@@ -1,7 +1,7 @@
 """Reads of a stored graph that is larger than the memory for it: vertex by vertex, or page by page.
 
-What was read is forgotten again, the oldest first, when it exceeds the limit. A row of neighbors or a dict of
-attributes that the program still holds is remembered weakly, and found again: there is never a second object for it.
+When more is loaded than the limit allows, the oldest vertices and rows are evicted. A row of neighbors or a dict of
+attributes that the program still holds is kept by a weak reference, and found again: it never has a second object.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ._encoding import UnsupportedError, decode, key_of
 if TYPE_CHECKING:
     from ._cache import Side
 
-#: Vertices that are read at once by what goes through all of them.
+#: Number of vertices of a page.
 PAGE_NODES = 1000
 #: References to an object in one dict: the dict's, a variable's here, and the call's.
 _REFERENCES_OF_ONE_DICT = 3
@@ -51,7 +51,7 @@ class Paged:
 
     @contextmanager
     def nothing_forgotten(self) -> Generator[None]:
-        """Keep what is read in memory during a ``with`` block."""
+        """Evict nothing during a ``with`` block."""
         self._held = True
         try:
             yield
@@ -90,7 +90,7 @@ class Paged:
         return self.keep_node(decode(node), id, data)
 
     def load_row(self, side: Side, n: Any) -> Any:
-        """Read the neighbors of a vertex, and those of the next ones if it is the next one itself.
+        """Read the neighbors of a vertex; if vertices are read in order, those of a page of the next ones too.
 
         Raises:
             KeyError: There is no such vertex.
@@ -180,7 +180,7 @@ class Paged:
     # --- forgetting ---
 
     def make_room(self) -> None:
-        """Forget half of what was read if it exceeds the limit, except what has changed."""
+        """Evict half of the loaded vertices and rows when they exceed the limit; changed ones stay."""
         if self._held or self.loaded + len(self.ids) <= self._room_until:
             return
         for side in self.sides:
@@ -195,7 +195,7 @@ class Paged:
         self._room_until = max(self.edges_max, (self.loaded + len(self.ids)) * 3 // 2)
 
     def pinned(self, side: Side) -> set[Any]:
-        """Return the vertices whose rows have changed, after looking at what cannot record its changes."""
+        """Return the vertices whose rows have changed, after comparing values that cannot record changes."""
         for at, stored in list(self.watched_edges.items()):
             u, v = at
             row = dict.get(self.sides[0].rows, u)
@@ -212,7 +212,7 @@ class Paged:
         return pinned
 
     def forget_row(self, side: Side, u: Any) -> None:
-        """Forget the neighbors of a vertex, but not what the program still holds of them."""
+        """Forget the neighbors of a vertex, except objects that the program still holds."""
         row = dict.pop(side.rows, u)
         if sys.getrefcount(row) > _REFERENCES_OF_ONE_DICT - 1:
             side.live[u] = row

@@ -1,4 +1,4 @@
-"""The relations of one stored graph, and what is read from and written to them.
+"""Reads and writes of the relations of one stored graph.
 
 For a graph ``g``:
 
@@ -38,7 +38,7 @@ class Reader(Protocol):
 
 
 class Meta:
-    """What ``g.meta`` holds."""
+    """The properties in ``g.meta``."""
 
     def __init__(self, kind: str, graph: bytes = b"", next_id: int = 0, next_position: int = 0, nodes: int = 0):
         self.kind = kind
@@ -265,7 +265,7 @@ class Store:
 
 def _closed(*_args: Any, **_kwargs: Any) -> Any:
     raise InvalidInputError(
-        "the snapshot of this graph has ended\nhint: G.refresh() takes a new one, and forgets what was not flushed"
+        "the snapshot of this graph has ended\nhint: G.refresh() takes a new one, and discards unflushed changes"
     )
 
 

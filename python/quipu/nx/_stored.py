@@ -102,7 +102,7 @@ class Stored:
             self._transaction.commit()
 
     def flush(self) -> bool:
-        """Write and commit what has changed; return whether anything had.
+        """Write and commit the changes; return whether there were any.
 
         Raises:
             TypeError: A vertex or an attribute cannot be stored. Nothing was written.
@@ -119,7 +119,7 @@ class Stored:
             self.store.use(None)
             raise ConflictError(
                 f"another commit changed the graph {self.name!r} since its snapshot was taken\n"
-                "hint: G.refresh() takes a new snapshot, and forgets what was not flushed"
+                "hint: G.refresh() takes a new snapshot, and discards unflushed changes"
             ) from error
         self._begin()
         if self.is_existing:
@@ -130,7 +130,7 @@ class Stored:
         return True
 
     def refresh(self) -> None:
-        """Take a new snapshot, and forget what was not flushed."""
+        """Take a new snapshot, and discard unflushed changes."""
         if not self.is_in_transaction:
             self._end()
             self.database.refresh()
