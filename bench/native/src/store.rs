@@ -67,7 +67,7 @@ impl Rows {
     }
 }
 
-/// What a store contains.
+/// The contents of a store.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Values,

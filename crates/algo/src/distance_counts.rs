@@ -24,7 +24,7 @@ const WORDS_MAX: u32 = (1 << PLANES) - 1;
 
 const PLANES: usize = 16;
 
-/// What is known of one source: an aggregate of its distances, which come in ascending order.
+/// An aggregate of the distances from one source, which come in ascending order.
 pub(crate) trait Summary: Clone + Send + Sync {
     /// `count` more vertices, the source among them, are at `distance`.
     fn add(&mut self, distance: f64, count: u64);

@@ -228,7 +228,7 @@ impl Search {
         }
     }
 
-    /// Proportional to what a vertex of `degree` adds to the modularity in the community `label`,
+    /// Proportional to the modularity that a vertex of `degree` adds in the community `label`,
     /// whose sum of degrees in `sums` does not include it.
     fn gain(&self, label: u32, degree: f64, sums: &[f64]) -> f64 {
         self.table.get(label) - self.factor * degree * sums[label as usize]

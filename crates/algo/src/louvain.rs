@@ -254,7 +254,7 @@ impl<'a> Level<'a> {
         Ok(best_gain)
     }
 
-    /// What a vertex with `flow` contributes to the modularity as a member of `community`, whose
+    /// The modularity that a vertex with `flow` contributes as a member of `community`, whose
     /// sums must not include it. The result is multiplied by the total weight. So integral weights
     /// give integral gains, ties are exact, and no vertex moves because of rounding.
     fn gain(&self, flow: Flow, community: u32) -> f64 {

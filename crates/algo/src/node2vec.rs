@@ -247,7 +247,7 @@ fn fill_row(weights: &[f64], table: &mut [Alias], [small, large]: &mut [Vec<u32>
             small.push(high);
         }
     }
-    // What is left differs from 1 by rounding only.
+    // The remaining probabilities differ from 1 by rounding only.
     for &i in small.iter().chain(large.iter()) {
         table[i as usize].own = 1.0;
     }

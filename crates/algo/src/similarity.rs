@@ -110,7 +110,7 @@ struct Table {
 /// The distinct neighbors of each vertex.
 struct Neighbors<'a> {
     graph: Cow<'a, Csr>,
-    /// What each vertex adds as a common neighbor.
+    /// The contribution of each vertex as a common neighbor.
     shares: Vec<f64>,
     measure: Similarity,
 }

@@ -43,7 +43,7 @@ pub enum TriangleMeaning {
 /// Options of [`triangles`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TrianglesOptions {
-    /// What is counted.
+    /// The definition of a triangle.
     pub meaning: TriangleMeaning,
 }
 
@@ -53,7 +53,7 @@ pub struct Triangles {
     /// Triangles of each vertex. Fagiolo's count two for each unordered pair of neighbors and each
     /// choice of edges, LDBC's the edges between neighbors.
     pub counts: Vec<u64>,
-    /// What a vertex would have at most: the denominators of [`Triangles::coefficients`].
+    /// The largest possible count of each vertex: the denominators of [`Triangles::coefficients`].
     pub possible: Vec<u64>,
 }
 
@@ -165,7 +165,7 @@ pub(crate) fn count_triangles(
     Ok(count.sums.into_iter().map(AtomicU64::into_inner).collect())
 }
 
-/// What the parts of a count share.
+/// The state that the parallel parts of a count share.
 struct Count<'a> {
     upward: &'a Csr,
     ways: Option<&'a [u8]>,

@@ -1,4 +1,4 @@
-//! What an algorithm of the table gets, and what several of them share.
+//! The arguments of an algorithm's entry function, and helpers that several of them share.
 
 use crate::error::from_algo;
 use crate::parameter::Given;

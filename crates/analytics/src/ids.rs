@@ -20,7 +20,7 @@ pub struct VertexIds {
     naming: Naming,
 }
 
-/// How words are turned into what users see.
+/// How words are converted to the vertices that users see.
 #[derive(Clone, Debug)]
 pub(crate) enum Naming {
     U64,

@@ -1,6 +1,7 @@
-//! What a projection has of its graph.
+//! Options of a projection: the parts of its graph that it contains.
 
-/// What a projection has of its graph. The default: directed, without weights, all edges.
+/// The parts of a graph that a projection contains. The default: directed, without weights, all
+/// edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ProjectOptions {
     /// Whether edges have the weights of the graph.

@@ -13,15 +13,15 @@ use store::Result;
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// What it takes.
+    /// Its type.
     pub of: ParameterType,
     /// Its value where none is given.
     pub default: Default,
-    /// What it does, as a sentence.
+    /// Its effect, as a sentence.
     pub about: &'static str,
 }
 
-/// What a parameter takes.
+/// The type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterType {
     /// `true` or `false`.

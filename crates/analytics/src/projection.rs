@@ -107,7 +107,7 @@ impl Projection {
         row.partition_point(|&to| to <= v) - row.partition_point(|&to| to < v)
     }
 
-    /// Bytes of the ids and the graph, without what is derived of it.
+    /// Bytes of the ids and the graph, without derived structures such as the reversed edges.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.memory.bytes()

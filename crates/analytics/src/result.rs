@@ -15,11 +15,11 @@ pub struct AlgorithmResult {
     pub algorithm: &'static str,
     /// Where its vertices have their ids.
     pub projection: Arc<Projection>,
-    /// What was found.
+    /// The values, in the form that the algorithm returns.
     pub found: Found,
 }
 
-/// What an algorithm found. Vertices are numbers of the projection.
+/// The values that an algorithm found. Vertices are numbers of the projection.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
     /// One value.
@@ -65,7 +65,7 @@ pub enum Found {
 /// Distances and parents of all vertices.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tree {
-    /// What a distance is called: `level` or `distance`.
+    /// The name of the distance column: `level` or `distance`.
     pub name: &'static str,
     /// For each vertex.
     pub distances: Numbers,

@@ -1,4 +1,4 @@
-//! What one call may use: threads, time and memory.
+//! The limits of one call: threads, time and memory.
 
 use algo::{Limits, Workers};
 use env::Env;

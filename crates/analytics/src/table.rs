@@ -1,4 +1,4 @@
-//! The table of algorithms: names, parameters, and what runs them. Every binding reads it.
+//! The table of algorithms: names, parameters, entry functions. Every binding reads it.
 
 use crate::call::Call;
 use crate::failure::invalid;
@@ -16,7 +16,7 @@ use store::Result;
 pub struct Algorithm {
     /// Its name.
     pub name: &'static str,
-    /// What it finds, as a sentence.
+    /// A sentence that describes the result.
     pub about: &'static str,
     /// Whether a projection that is made for it has weights.
     pub weights: WeightUse,
@@ -313,7 +313,7 @@ pub const ALGORITHMS: &[Algorithm] = &[
     },
     Algorithm {
         name: "maximum_flow", weights: WeightUse::IfThere, run: flows::maximum_flow,
-        about: "The edges of a largest flow with what flows along them.",
+        about: "The edges of a largest flow, each with its flow.",
         parameters: &[
             parameter("source", ParameterType::Vertex, Required, "Where the flow begins."),
             parameter("target", ParameterType::Vertex, Required, "Where the flow ends."),
@@ -337,15 +337,15 @@ pub const ALGORITHMS: &[Algorithm] = &[
     },
     Algorithm {
         name: "minimum_spanning_tree", weights: WeightUse::IfThere, run: structure::minimum_spanning_forest,
-        about: "Edges of least weight that connect what is connected. Directions have no effect.",
+        about: "A spanning forest of least weight. Directions have no effect.",
         parameters: &[],
     },
     Algorithm {
         name: "modularity", weights: WeightUse::IfThere, run: structure::modularity,
-        about: "The share of edges inside of communities, less what is expected. Directions have no effect.",
+        about: "The share of edges inside communities, minus the share expected by chance. Directions have no effect.",
         parameters: &[
             parameter("communities", ParameterType::Communities, Required, "Lists of vertices; each vertex is in one."),
-            parameter("resolution", ParameterType::Float, Float(1.0), "Weight of what is expected."),
+            parameter("resolution", ParameterType::Float, Float(1.0), "Factor of the expected share; larger values favor smaller communities."),
         ],
     },
     Algorithm {

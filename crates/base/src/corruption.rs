@@ -10,7 +10,7 @@ pub struct Corruption {
     pub file: PathBuf,
     /// Offset in bytes of the damaged structure's first byte.
     pub offset: u64,
-    /// What was expected and what was found.
+    /// The expected and the found contents.
     pub what: String,
 }
 

@@ -9,7 +9,7 @@
 //! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
 //!
 //! 1. `checksum`, `corruption`, `ids`, `prefetch`, `sort`, `varint`: functions and small types.
-//! 2. `fault_switch`, `mark`: what tests switch on, and what they count.
+//! 2. `fault_switch`, `mark`: faults that tests switch on, and branches that they count.
 //! 3. `shape`, `key`: what rows are made of, and keys.
 //! 4. `column`, `total`, `block_filter`: columns of rows, sums of one key, and conditions on
 //!    columns.

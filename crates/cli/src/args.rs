@@ -96,7 +96,7 @@ pub(crate) struct Import {
     /// Whether a bad line fails the import, or is skipped and reported
     #[arg(long, value_enum, default_value_t = OnError::Fail, value_name = "WHAT")]
     pub(crate) on_error: OnError,
-    /// What a missing weight means: a number to use, or "skip" to leave such edges out; default:
+    /// Meaning of a missing weight: a number to use, or "skip" to leave such edges out; default:
     /// the import fails and counts them
     #[arg(long, value_parser = missing, value_name = "WHAT")]
     pub(crate) missing: Option<Missing>,
@@ -115,7 +115,7 @@ pub(crate) struct Import {
     /// A further spelling of a missing weight; may be given several times
     #[arg(long, value_name = "TEXT")]
     pub(crate) null_value: Vec<String>,
-    /// What a commit survives; an import is durable when it ends, at every level
+    /// Durability of commits; an import is durable when it ends, at every level
     #[arg(long, value_enum, default_value_t = Durable::Sync, value_name = "LEVEL")]
     pub(crate) durability: Durable,
     /// Memory for the import in addition to the cache, such as 256MB; what exceeds it spills to

@@ -1,5 +1,5 @@
-//! Initial inputs of fuzzing, made from what the engine writes. Each public function makes those of
-//! one target in `targets.rs`; `examples/seeds.rs` writes them to files.
+//! Initial inputs of fuzzing, made from bytes that the engine writes. Each public function makes
+//! those of one target in `targets.rs`; `examples/seeds.rs` writes them to files.
 
 use crate::specimen::Specimen;
 use base::{BytesColumn, Validity};

@@ -15,8 +15,8 @@ use quipu_corruption::specimen::Specimen;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Memory, in bytes, that opening and reading a database of some 50 KB may take, besides what the
-/// test holds.
+/// Memory, in bytes, that opening and reading a database of some 50 KB may take, in addition to the
+/// memory of the test.
 const LIMIT_BYTES: usize = 256 << 20;
 /// In a slice, every `STRIDE`th byte and length of each file is tried.
 const STRIDE: usize = 23;

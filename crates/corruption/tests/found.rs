@@ -1,6 +1,7 @@
-//! What fuzzing found stays fixed. Runs the targets on the inputs that it found, on the seeds, and
-//! on simple variations of the seeds. This needs no fuzzer, so it runs with the stable toolchain.
-//! `QUIPU_FOUND_ROUNDS` sets the variations of each seed; `QUIPU_FOUND_SEED` selects others.
+//! Bugs that fuzzing found stay fixed. Runs the targets on the inputs that it found, on the seeds,
+//! and on simple variations of the seeds. This needs no fuzzer, so it runs with the stable
+//! toolchain. `QUIPU_FOUND_ROUNDS` sets the variations of each seed; `QUIPU_FOUND_SEED` selects
+//! others.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::print_stdout)]
 
 mod capped;

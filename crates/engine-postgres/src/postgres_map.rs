@@ -23,7 +23,7 @@ const CREATE: &str = "BEGIN; SELECT pg_advisory_xact_lock(20856); \
 /// How a database is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct PostgresOptions {
-    /// What a commit survives: the server's loss of power, or that of this process.
+    /// The failures that a commit survives: a power cut at the server, or the end of this process.
     pub durability: Durability,
     /// The table is only read.
     pub read_only: bool,

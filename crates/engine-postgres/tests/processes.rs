@@ -2,8 +2,8 @@
 //! their transactions (`adya`, after Elle): random appends to lists and reads of lists. One process
 //! dies in a commit.
 //!
-//! The processes append lines to one file: what a transaction is going to do before it begins, and
-//! its result after it has ended. So the order of lines is one of real time.
+//! The processes append lines to one file: the steps of a transaction before it begins, and its
+//! result after it has ended. So the lines are in real-time order.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types)] // processes
 
 mod server;
@@ -137,9 +137,9 @@ fn op(index: u64, line: &str, names: &mut Interner) -> Op {
     Op { index, kind, process, value: parts.map(step).collect(), time: None }
 }
 
-/// What a child process does: its transactions, until it dies or is done.
+/// Entry point of a child process: runs its transactions, until it dies or is done.
 #[test]
-#[ignore = "the other tests start it as a process of its own"]
+#[ignore = "entry point of the child processes that the tests below start"]
 fn child() {
     let Ok(arguments) = std::env::var("QUIPU_CHILD") else { return };
     let [schema, file, me, serializable, seed, dies] =

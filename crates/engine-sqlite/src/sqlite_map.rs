@@ -35,7 +35,7 @@ const DELETE_RANGE: &str = "DELETE FROM quipu WHERE key >= ?1 AND key < ?2";
 /// How a file is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct SqliteOptions {
-    /// What a commit survives.
+    /// The failures that a commit survives.
     pub durability: Durability,
     /// Memory for pages of each connection, in bytes.
     pub cache_bytes: u64,

@@ -58,7 +58,7 @@ pub enum EnvError {
         path: PathBuf,
         /// The path of the folder when it was opened.
         folder: PathBuf,
-        /// What happened to the folder, as a verb phrase.
+        /// The change of the folder, as a verb phrase.
         what: &'static str,
     },
 }

@@ -257,7 +257,7 @@ fn register() {
     // Miri supports neither this function nor child processes.
     #[cfg(all(unix, not(miri)))]
     // SAFETY: the handler lives as long as the program (the C library forgets it if this library is
-    // unloaded), and does only what is allowed in a child.
+    // unloaded), and calls only functions that are allowed in a child.
     let failed = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     #[cfg(any(not(unix), miri))]
     let failed = {

@@ -81,8 +81,8 @@ impl<'a> ExecContext<'a> {
     /// order.
     ///
     /// # Errors
-    /// What stops the query.
-    #[expect(clippy::too_many_arguments, reason = "what a query reads")]
+    /// The errors that stop the query: those of the store, a limit, cancellation.
+    #[expect(clippy::too_many_arguments, reason = "the inputs of a query")]
     pub fn new(
         plan: &'a Plan,
         read: &'a dyn Read,

@@ -1,4 +1,4 @@
-//! What the engine needs from the database around it.
+//! The trait through which execution calls the database around it.
 
 use base::KeyspaceId;
 use model::Series;

@@ -198,7 +198,7 @@ impl<'w> QueryLimits<'w> {
         self.interned_bytes.store(interned_bytes, Relaxed);
     }
 
-    /// Requests memory before it is taken. `bytes` are in addition to what was recorded, and
+    /// Requests memory before it is taken. `bytes` are in addition to the recorded ones, and
     /// include the interner's.
     ///
     /// # Errors

@@ -153,7 +153,7 @@ impl<'a, 'p, 's, S: Sink> ParallelPipeline<'a, 'p, 's, S> {
     /// Runs the pipeline of a body.
     ///
     /// # Errors
-    /// What stops the query.
+    /// The errors that stop the query.
     pub(crate) fn run(mut self, body: &mut Pipeline<'p>) -> Result<()> {
         let context = self.context;
         self.is_profiled = body.clock.is_some();
@@ -182,7 +182,7 @@ impl<'a, 'p, 's, S: Sink> ParallelPipeline<'a, 'p, 's, S> {
     /// read because the sink is full or wants no more.
     ///
     /// # Errors
-    /// What stops the query.
+    /// The errors that stop the query.
     pub(crate) fn run_over(
         mut self,
         ranges: Vec<KeyRange>,

@@ -104,7 +104,7 @@ impl Profile {
         body.steps.iter_mut().zip(&clock.steps).for_each(|(all, more)| all.add(more));
     }
 
-    /// What a body did; nothing where it never ran.
+    /// The figures of a pipeline; zero if it never ran.
     pub(crate) fn body(&self, plan: &PipelinePlan) -> BodyFigures {
         self.bodies.get(&address(plan)).cloned().unwrap_or_default()
     }

@@ -76,11 +76,11 @@ pub struct ResultStream<'q> {
     pub limits: &'q QueryLimits<'q>,
     /// Rows of the first relation that are read for one part.
     pub range_rows: u64,
-    /// What remains to be passed on.
+    /// The rows that remain to be passed on.
     pub left: Mutex<Remaining>,
 }
 
-/// What remains to be passed on.
+/// The rows that remain to be passed on.
 pub struct Remaining {
     /// Rows to skip first.
     pub skipped: usize,

@@ -13,7 +13,7 @@
 use base::{KeyspaceId, SeqNo};
 use env::sync::Mutex;
 
-/// What a cached value was derived from.
+/// The source of a cached value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     /// The relation, to which the column numbers refer.

@@ -62,7 +62,7 @@ pub const ITEMS_MAX: usize = 1 << 24;
 /// Maximum length in bytes of a string that is built from shorter ones, by replacements.
 pub const TEXT_BYTES_MAX: usize = 1 << 28;
 
-/// What functions may use besides their arguments.
+/// Inputs of functions besides their arguments: clock, randomness, cancellation.
 pub trait FunctionContext: Sync {
     /// Microseconds since 1970-01-01 UTC.
     fn now_us(&self) -> i64;
@@ -98,7 +98,7 @@ pub struct Failure {
     pub message: String,
     /// A suggestion, if there is a likely one.
     pub hint: Option<String>,
-    /// What kind of failure it is.
+    /// The kind of the failure.
     pub kind: FailureKind,
     /// An underlying error that the arguments did not cause. The script ends with this error and
     /// its kind.

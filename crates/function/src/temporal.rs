@@ -34,7 +34,7 @@ fn is_temporal(value: &Value) -> bool {
 /// is. `durations` is how many are, and `us` computes the microseconds.
 ///
 /// # Errors
-/// What is wrong: some of the values are numbers, or the duration is too long.
+/// A message: some of the values are numbers, or the duration is too long.
 pub fn duration_of_rows(
     durations: u64,
     rows: u64,

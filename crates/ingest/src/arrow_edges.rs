@@ -53,7 +53,7 @@ pub(crate) fn positions(
     columns::resolve(file, &infos(schema), options)
 }
 
-/// What was detected in a schema, for the report: the columns of an edge and their types.
+/// The detected parts of a schema, for the report: the columns of an edge and their types.
 ///
 /// # Errors
 /// As [`read_batch`] for the schema.
@@ -162,7 +162,7 @@ fn pandas_indexes(metadata: &str) -> Vec<String> {
     list.split(',').map(|name| name.trim().trim_matches('"').to_owned()).collect()
 }
 
-/// The rows of one batch, with what is needed for types and messages.
+/// The rows of one batch, with the state that types and messages need.
 pub(crate) struct Rows<'a> {
     pub(crate) file: &'a str,
     pub(crate) first_row: u64,

@@ -23,7 +23,7 @@ pub(crate) struct Positions {
     pub(crate) exact: bool,
 }
 
-/// What is known of an input's column before its values are read.
+/// The known properties of an input's column, before its values are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ColumnInfo {
     /// Its name, if the input has names.

@@ -55,7 +55,7 @@ const CANDIDATES: [Delimiter; 5] = [
     Delimiter::Whitespace,
 ];
 
-/// What ends fields, and what is neither field nor record.
+/// The syntax of a text file: the delimiter of its fields, and the lines that are not records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Syntax {
     /// The separator of columns.
@@ -101,7 +101,7 @@ pub struct Dialect {
     pub is_of_vertices: bool,
     /// The size and symmetry of a Matrix Market file.
     pub matrix: Option<Matrix>,
-    /// What was detected, for the report.
+    /// The detected properties, for the report.
     pub detected: Vec<(&'static str, String)>,
     /// Whether a bad record fails the parse or is skipped.
     pub on_error: OnError,
@@ -165,7 +165,7 @@ pub fn sniff(head: &[u8], file: &str, options: &TextOptions) -> Result<Dialect, 
     Ok(dialect)
 }
 
-/// What the first line of a file of the KONECT collection says: `% asym posweighted`.
+/// The first line of a file of the KONECT collection: `% asym posweighted`.
 #[derive(Clone, Copy)]
 struct Konect {
     is_weighted: bool,
@@ -419,7 +419,7 @@ fn read_row(head: &[u8], at: usize, syntax: Syntax) -> Row {
     }
 }
 
-/// What is known of the columns from their names and a sample of their values.
+/// The columns, inferred from their names and a sample of their values.
 fn columns_of(
     count: usize,
     names: Option<&[String]>,

@@ -127,7 +127,7 @@ pub struct EdgeChunk {
     /// The number of edges whose weight is missing. They are in the columns only if the options
     /// give them a weight.
     pub missing_count: u64,
-    /// Records of the input, if their number is to be compared with what its head says.
+    /// Number of records of the input, if it is to be compared with the number in its header.
     pub records: u64,
 }
 

@@ -26,9 +26,9 @@ pub struct InputError {
     pub place: Place,
     /// The column of the record, from 1, or 0 for the whole record.
     pub column: u32,
-    /// What would be correct, as a noun phrase.
+    /// A correct value, as a noun phrase.
     pub expected: String,
-    /// What was found, quoted and cut to a readable length.
+    /// The value that was found, quoted and truncated to a readable length.
     pub found: String,
     /// Advice for the user.
     pub hint: Option<String>,

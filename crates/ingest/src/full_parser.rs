@@ -25,7 +25,7 @@ pub(crate) struct FullParser<'a> {
     last: usize,
 }
 
-/// What is wrong with a record.
+/// The error in a record.
 struct RecordError {
     /// From 0; `None` for the whole record.
     column: Option<usize>,
@@ -53,7 +53,7 @@ struct Edge {
     weight: Option<Field>,
 }
 
-/// What became of a record.
+/// The outcome of a record.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pushed {
     Edge,

@@ -112,7 +112,7 @@ const LABELS: [&str; 12] = [
     "edgetype",
 ];
 
-/// What a column is by its name.
+/// The role of a column, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Weight,

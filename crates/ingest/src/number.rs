@@ -1,6 +1,6 @@
 //! Parses numbers: eight digits at a time where that is fast, one by one otherwise.
 //!
-//! The fast parsers accept only what is certainly valid and return `None` otherwise; the full
+//! The fast parsers accept only certainly valid input and return `None` otherwise; the full
 //! ones decide and explain. So the fast ones need no error messages.
 
 /// The word of a signed vertex: flipping the sign bit makes unsigned order equal signed order.

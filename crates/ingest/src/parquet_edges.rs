@@ -183,7 +183,7 @@ impl<R: ChunkReader + 'static> ParquetEdges<R> {
         Ok(Self { reader, file, metadata, options, at, mask, wanted, first_rows, rows })
     }
 
-    /// What was detected, for the report.
+    /// The detected properties, for the report.
     ///
     /// # Errors
     /// None; the columns were found by [`ParquetEdges::open`].
@@ -301,7 +301,7 @@ pub fn types_of<R: ChunkReader + 'static>(
     }
 }
 
-/// The schema, with what pandas says about its index.
+/// The schema, with pandas' metadata about its index.
 fn with_pandas(metadata: &ArrowReaderMetadata) -> Schema {
     let schema = metadata.schema().as_ref().clone();
     let pairs = metadata.metadata().file_metadata().key_value_metadata();

@@ -32,7 +32,7 @@ pub(crate) enum Form {
     Open,
 }
 
-/// What ends a field.
+/// The end of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     Delimiter,
@@ -178,7 +178,7 @@ fn open(bytes: &[u8], start: usize, stop: Stop) -> Field {
     Field { start, end, form: Form::Open, stop, next }
 }
 
-/// What ends the field before `at`, and where the next field or line starts.
+/// The end of the field before `at`, and the start of the next field or line.
 fn after_field(bytes: &[u8], at: usize, delimiter: Delimiter) -> (Stop, usize) {
     match delimiter {
         Delimiter::Byte(d) if bytes.get(at) == Some(&d) => (Stop::Delimiter, at + 1),

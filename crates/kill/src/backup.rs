@@ -62,7 +62,7 @@ fn is_folder(number: u32) -> bool {
 pub(crate) struct Begun {
     pub(crate) stream: usize,
     pub(crate) number: u32,
-    /// What its stream had written when it was started.
+    /// The state that its stream had written when it was started.
     pub(crate) state: State,
     /// Whether the child has reported that it is finished.
     pub(crate) done: bool,
@@ -77,7 +77,7 @@ pub(crate) struct Fate {
 }
 
 /// Restores all interrupted backups and some of the finished ones to `target`, compares the result
-/// with what was written, and deletes all backups.
+/// with the written state, and deletes all backups.
 pub(crate) fn verify(database: &Path, target: &Path, begun: &[Begun]) -> Outcome<Fate> {
     let (folder, mut fate) = (folder(database), Fate::default());
     let interrupted = begun.iter().filter(|backup| !backup.done);

@@ -53,7 +53,7 @@ impl Value {
     }
 }
 
-/// What a stream has written.
+/// The state that a stream has written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct State {
     rows: BTreeMap<u64, Value>,

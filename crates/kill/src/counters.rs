@@ -9,7 +9,8 @@
 //! in flight once or not at all, as a whole. With `none` only the last flush is guaranteed: each
 //! counter must have one of the values that it had since then, in the order of its changes. The
 //! order of changes to a shared counter is not known, so its value must be between two bounds. The
-//! next child starts from what was found after such a kill, because the open has made it durable.
+//! next child starts from the values found after such a kill, because the open has made them
+//! durable.
 
 use crate::Outcome;
 use crate::child::{Worker, text, tiny_options};
@@ -71,7 +72,7 @@ enum Change {
 /// Counters with their values. Float counters only get whole numbers, whose sums are exact.
 type Sums = BTreeMap<u64, i64>;
 
-/// What a stream has written.
+/// The state that a stream has written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct State([Sums; 3]);
 

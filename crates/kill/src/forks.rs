@@ -44,7 +44,7 @@ pub(crate) fn run(db: &Database, seed: u64) -> Outcome<()> {
     }
 }
 
-/// What the process has open when it forks.
+/// The handles that the process has open when it forks.
 struct Inherited {
     db: Database,
     tx: Tx,
@@ -57,7 +57,7 @@ struct Inherited {
 type Call = fn(&Inherited) -> Result<(), Error>;
 
 impl Inherited {
-    /// Opens everything in the database, except what the streams drop meanwhile.
+    /// Opens everything in the database, except the objects that the streams drop meanwhile.
     fn open(db: &Database) -> Self {
         let (mut graphs, mut blobs, mut counters) = (Vec::new(), Vec::new(), Vec::new());
         for entry in db.list().unwrap_or_default() {

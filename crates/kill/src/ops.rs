@@ -22,7 +22,7 @@ pub(crate) const IMPORT_ROWS: [usize; 3] = [300, 3_000, 40_000];
 /// Edges of a graph, with the bits of their weights.
 pub(crate) type Edges = BTreeMap<(u64, u64), u64>;
 
-/// What a stream has written: a graph with float weights and one without weights.
+/// The state that a stream has written: a graph with float weights and one without weights.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) weighted: Edges,

@@ -103,7 +103,7 @@ pub(crate) struct Series {
     pub(crate) forking: bool,
 }
 
-/// What a child reported before it was killed.
+/// The progress that a child reported before it was killed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Said {
     opened: bool,

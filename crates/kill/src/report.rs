@@ -7,7 +7,7 @@ use std::time::Instant;
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) seed: u64,
-    /// What the children write: graphs, blobs or counters.
+    /// The kind of data that the children write: graphs, blobs or counters.
     pub(crate) work: &'static str,
     pub(crate) kills: u64,
     /// Kills by the kind of operation in flight. If two were in flight, the rarer kind counts.
@@ -81,7 +81,7 @@ impl Report {
             counts.iter().map(|(name, n)| format!("  {name:<16} {n}\n")).collect::<String>()
         };
         format!(
-            "{}\nin {:.0} s, {}, seed {}, {} folders\nkills by what was running:\n{}kills by durability:\n{}\
+            "{}\nin {:.0} s, {}, seed {}, {} folders\nkills by running operation:\n{}kills by durability:\n{}\
              left an unfinished table: {}\nleft sorted runs of an import: {}\nleft chunks of an unfinished value: {}\n\
              cost what was not flushed, under none: {}\n\
              backups restored and compared: {}, interrupted and refused: {}\n\

@@ -25,7 +25,7 @@ use std::time::Duration;
 /// How long a child may report nothing before it counts as stuck.
 const SILENCE_MAX: Duration = Duration::from_secs(120);
 
-/// What children write, from `--work`.
+/// The kind of data that children write, from `--work`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     Graphs,
@@ -125,7 +125,7 @@ pub(crate) struct Compared {
     pub(crate) unflushed_lost: bool,
 }
 
-/// What a verifier found in the report of a check.
+/// The findings of a verifier in the report of a check.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Checked {
     /// Unfinished long values that are not removed yet.
@@ -145,7 +145,7 @@ pub(crate) struct Series {
     pub(crate) forking: bool,
 }
 
-/// What a child reported before it was killed.
+/// The progress that a child reported before it was killed.
 #[derive(Clone, Debug, Default)]
 struct Said {
     opened: bool,

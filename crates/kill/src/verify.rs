@@ -1,4 +1,4 @@
-//! Compares a database after a kill with what may be in it.
+//! Compares a database after a kill with the states that it may have.
 
 use crate::Outcome;
 use crate::child::{graph_name, tiny_options};
@@ -18,7 +18,7 @@ pub(crate) enum VerifyMode {
     Closed,
 }
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Found {
     /// Edges compared, each in both directions.

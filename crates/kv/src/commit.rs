@@ -37,7 +37,7 @@ const PAYLOAD_KEPT_BYTES_MAX: usize = 4 << 20;
 /// them together.
 const COMMIT_LOOKS: usize = 500;
 
-/// What a transaction's commit is checked against.
+/// The snapshot and the read ranges against which a transaction's commit is validated.
 pub(crate) struct Validation<'a> {
     /// The snapshot it read.
     pub(crate) since: u64,
@@ -447,12 +447,11 @@ pub(crate) fn check_sums(table: &TableWrites, entry: &Entry) -> Result<()> {
         };
         if let Some(row) = (0..table.rows.rows).find(is_past) {
             let what = format!(
-                "what one commit adds to the key {:?} of {:?} is past the range of int64, whose ends count as past it",
+                "the sum that one commit adds to the key {:?} of {:?} is outside of int64 or one of its two ends",
                 table.rows.keys.get(row),
                 entry.info.name
             );
-            let hint =
-                "add in several commits, which may go past it in between, or count in float64";
+            let hint = "split the increments into several commits, or count in float64";
             return Err(Error::new(ErrorKind::Limit, format!("{what}\nhint: {hint}")));
         }
     }

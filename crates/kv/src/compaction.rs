@@ -27,7 +27,7 @@ const SMALL_BYTES_A_STEP: u64 = 4 << 20;
 /// A step takes at most this many trees.
 const TREES_A_STEP: usize = 4096;
 
-/// What a step compacts.
+/// The input of a compaction step.
 struct Chosen<'a> {
     entry: &'a Arc<Entry>,
     announced: Announced<'a>,

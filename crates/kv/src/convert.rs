@@ -1,5 +1,5 @@
 //! Conversions between the types of `store`, `lsm` and `env`: row kinds on the way down, errors on
-//! the way up, sorted by what the caller can do.
+//! the way up, classified by the caller's possible reaction.
 
 use crate::wal::WalError;
 use env::EnvError;

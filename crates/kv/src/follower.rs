@@ -207,7 +207,7 @@ enum Followed {
     Gap(Corruption),
 }
 
-/// What manifest and log hold.
+/// The contents of manifest and log.
 struct Whole {
     trees: Trees,
     position: Position,

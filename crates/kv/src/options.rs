@@ -7,7 +7,7 @@ use store::Durability;
 /// Options of [`crate::Kv::open`].
 #[derive(Clone, Debug)]
 pub struct KvOptions {
-    /// What an acknowledged commit survives.
+    /// The failures that an acknowledged commit survives.
     pub durability: Durability,
     /// Budget of the block cache, in bytes.
     pub cache_bytes: u64,

@@ -62,7 +62,7 @@ pub struct Salvaged {
     pub manifest_whole: bool,
 }
 
-/// What was saved of a keyspace.
+/// The saved part of a keyspace.
 #[derive(Clone, Debug)]
 pub struct SalvagedKeyspace {
     /// Its id, the same in source and target.
@@ -146,7 +146,7 @@ struct Item {
     table: AddedTable,
 }
 
-/// What was saved of one table.
+/// The saved part of one table.
 #[derive(Default)]
 struct Saved {
     metas: Vec<TableMeta>,
@@ -299,8 +299,8 @@ fn save_tables(
     Ok(placed)
 }
 
-/// What was reported: tables that share a file may have one damage in common, a file that is
-/// missing.
+/// Damage that was reported already: tables that share a file may have one in common, a file that
+/// is missing.
 #[derive(Default)]
 struct Seen {
     damages: BTreeSet<(PathBuf, u64, String)>,

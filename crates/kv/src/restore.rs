@@ -248,7 +248,7 @@ impl Drop for RestoreLock<'_> {
     }
 }
 
-/// What was at the target, locked until the restore ends.
+/// The previous contents of the target, locked until the restore ends.
 enum Old {
     Missing,
     /// A folder that contains only this lock's file.
@@ -530,7 +530,7 @@ pub(crate) fn remove_database(env: &dyn Env, folder: &Path, keep_folder: bool) {
         let _ = env.remove(&folder.join(name));
     }
     if names.iter().any(|name| name == MARK) {
-        // What could not be removed must stay marked.
+        // Files that could not be removed must stay marked.
         let rest = env.list(folder).unwrap_or_default();
         if rest == [MARK] && env.sync_folder(folder).is_ok() {
             let _ = env.remove(&folder.join(MARK));

@@ -30,7 +30,7 @@ fn open(memtable_bytes: u64) -> (Arc<ModelEnv>, Arc<Kv>, Arc<[KeyspaceId]>) {
 /// Rows that a reader cached, and the sequence number they are from.
 type Kept = (SeqNo, Vec<(u64, u64, u64)>);
 
-/// Reads a keyspace, updates the cached rows with what changed since, and checks that both agree.
+/// Reads a keyspace, updates the cached rows with the later changes, and checks that both agree.
 fn read_on(kv: &Kv, keyspace: KeyspaceId, kept: &mut Option<Kept>) {
     let snapshot = kv.snapshot();
     let now = snapshot.changed_at(keyspace).unwrap();

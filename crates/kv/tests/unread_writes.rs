@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use store::{Durability, Isolation, Store, TableWrites, Transaction, WriteBatch};
 
-/// What a transaction does.
+/// An operation of a transaction.
 #[derive(Clone, Debug)]
 enum Step {
     Write(Kind, Vec<(u64, u64, i64)>),

@@ -1,4 +1,4 @@
-//! What all trees of a database share.
+//! The state that all trees of a database share.
 
 use crate::read::ReadThresholds;
 use crate::table::{BlockCache, OpenFiles, Section, SharedFiles, TableMeta, TableOptions};

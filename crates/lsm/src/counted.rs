@@ -24,7 +24,7 @@ const WORDS_MAX: usize = 1024;
 /// the deepest run.
 const ROWS_A_WORD: u64 = 32;
 
-/// What was counted last.
+/// The last count.
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
     last: Mutex<Option<Last>>,
@@ -70,7 +70,7 @@ impl Counted {
         Ok(rows)
     }
 
-    /// The number by what has changed since; `None` where that is not known or is too much.
+    /// The last count, updated by later changes; `None` if they are not known or too many.
     fn go_on(
         last: &Last,
         view: &Arc<SuperVersion>,

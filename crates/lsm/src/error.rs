@@ -1,4 +1,4 @@
-//! What can go wrong in a tree.
+//! The errors of a tree.
 
 use base::Corruption;
 use env::EnvError;

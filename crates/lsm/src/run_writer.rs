@@ -420,7 +420,7 @@ mod tests {
         let long = table(0..20);
         let others = [table(20..21), table(21..22)];
         assert!(others.iter().all(|other| other.folder != long.folder), "{others:?}");
-        // What is given up counts no more, nor what leaves.
+        // Tables of an abandoned run do not count, nor do removed ones.
         drop(write(&context, 0..100));
         assert_ne!(table(23..24).folder, long.folder);
         context.table_leaves(&long);

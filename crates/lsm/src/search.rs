@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// The first of `rows` that is not before what is looked for; those that are come first.
+/// The first of `rows` that is not before the sought key. Rows before it must come first.
 #[inline]
 pub(crate) fn lower_bound(rows: Range<usize>, is_before: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (rows.start, rows.end);

@@ -58,7 +58,7 @@ pub struct Tree {
     counted: Counted,
 }
 
-/// What a flush wrote.
+/// The result of a flush.
 #[derive(Clone, Debug)]
 pub struct Flushed {
     /// For the manifest, then for [`Tree::install`].
@@ -93,7 +93,7 @@ pub struct TreeStats {
     pub obsolete_tables: u64,
 }
 
-/// What [`Tree::verify`] checked.
+/// The result of [`Tree::verify`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
     /// Tables read.
@@ -152,7 +152,7 @@ impl Tree {
         self.state.load_full()
     }
 
-    /// What its rows are made of.
+    /// The shape of its rows.
     #[must_use]
     pub fn shape(&self) -> &Shape {
         &self.shape
@@ -164,7 +164,7 @@ impl Tree {
         self.keyspace
     }
 
-    /// What it shares with other trees.
+    /// The state that it shares with other trees.
     #[must_use]
     pub fn context(&self) -> &Arc<Context> {
         &self.context
@@ -367,7 +367,7 @@ impl Tree {
         Ok(())
     }
 
-    /// What choosing a compaction knows of the tables.
+    /// The levels, for the choice of a compaction.
     fn levels(&self) -> Levels {
         self.settled.levels_of(&self.state.load().version)
     }

@@ -187,7 +187,7 @@ impl Drop for Load {
         }
         let prefixes: Vec<_> = self.loaded.iter().map(|loaded| loaded.prefix).collect();
         if !prefixes.is_empty() {
-            // What is left is removed when the store is opened.
+            // Rows that remain after a failure are removed when the store is opened.
             let _ = Self::remove(&self.core, &prefixes);
         }
     }

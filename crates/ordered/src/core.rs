@@ -1,4 +1,4 @@
-//! What all objects of an open store share: the map, the known catalog, open transactions.
+//! The shared state of an open store: the map, the cached catalog, open transactions.
 
 use crate::error::{damaged, invalid};
 use crate::map::{MapRead, OrderedMap};

@@ -8,7 +8,7 @@ pub(crate) const PREFIX_BYTES: usize = 4;
 /// The prefix of the catalog.
 pub(crate) const CATALOG: Prefix = Prefix(0);
 
-/// What the keys of a keyspace start with. Not its id: a bulk load gives it another prefix.
+/// The prefix of a keyspace's keys. It is not the id: a bulk load changes the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Prefix(pub(crate) u32);
 

@@ -17,7 +17,7 @@
 //! 1. A commit holds the map's writer from its check to its end. So commits are in one order, and
 //!    their numbers are in that order.
 //! 2. A deleted row leaves a tombstone, a deleted range a record, until all open transactions are
-//!    newer. An older transaction than what was removed fails with a conflict.
+//!    newer. A transaction older than a removed record fails with a conflict.
 //! 3. The prefix of a keyspace changes when a bulk load replaces its rows. A transaction that began
 //!    before that and uses the keyspace fails with a conflict.
 //!

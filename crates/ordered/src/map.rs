@@ -1,4 +1,5 @@
-//! What an engine implements: an ordered map of byte strings with snapshots and one writer.
+//! The trait that an engine implements: an ordered map of byte strings with snapshots and one
+//! writer.
 
 use store::Result;
 
@@ -121,7 +122,7 @@ pub trait OrderedMap: Send + Sync {
         Ok(0)
     }
 
-    /// What the engine itself finds damaged, one line each.
+    /// Damage that the engine itself finds, one line each.
     ///
     /// # Errors
     /// A failed read.

@@ -1,4 +1,4 @@
-//! What a transaction wrote: one change for each key, on top of deleted ranges.
+//! The writes of a transaction: one change for each key, on top of deleted ranges.
 
 use crate::cell::Change;
 use crate::error::invalid;
@@ -163,14 +163,14 @@ impl Overlay {
         for (key, change) in &self.changes {
             let space = self.spaces.get(&Prefix::of(key));
             if space.is_some_and(|space| change.is_past(&space.info.shape)) {
-                let what = "the sum of what one commit adds to a counter does not fit into 64 bits";
+                let what = "the sum that one commit adds to a counter does not fit into 64 bits";
                 return Err(Error::new(ErrorKind::Limit, what));
             }
         }
         Ok(())
     }
 
-    /// The writes to keys of a span, without what undoes them.
+    /// The writes to keys of a span, without the undo steps.
     pub(crate) fn part(&self, span: &Span) -> Self {
         let deleted = self.deleted.iter().filter(|one| crate::key::overlap(one, span)).cloned();
         let changes = match span.0 < span.1 {

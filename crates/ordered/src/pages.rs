@@ -85,7 +85,7 @@ fn stored_row(pinned: &Pinned, space: &Space, key: &[u8], value: &[u8]) -> Resul
     decode(place, key, &space.info.shape, columns).map(Some)
 }
 
-/// What a key holds after own writes.
+/// The record of a key, with the transaction's own writes applied.
 pub(crate) fn found(
     pinned: &Pinned,
     space: &Space,

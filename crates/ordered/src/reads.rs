@@ -1,4 +1,4 @@
-//! What a serializable transaction read.
+//! The read set of a serializable transaction.
 
 use crate::key::{Prefix, Span};
 use std::collections::BTreeSet;

@@ -11,7 +11,7 @@ const WORD: u8 = 0;
 const SUM_OF_INTS: u8 = 1;
 const SUM_OF_FLOATS: u8 = 2;
 
-/// What a key holds.
+/// The record of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     /// The commit that wrote it.

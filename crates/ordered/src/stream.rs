@@ -22,7 +22,7 @@ pub(crate) struct Stream {
     pub(crate) own: Option<Overlay>,
     pub(crate) reads: Option<Arc<Mutex<Reads>>>,
     pub(crate) space: Space,
-    /// What was not read yet.
+    /// The span that was not read yet.
     pub(crate) rest: Option<Span>,
     pub(crate) rows: PageRows,
     /// Rows that were read.

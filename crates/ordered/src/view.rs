@@ -86,7 +86,7 @@ impl View<'_> {
         Ok(found.is_some())
     }
 
-    /// What the keys hold, in their order.
+    /// The records of the keys, in their order.
     fn look_up(&self, space: &Space, keys: &[Vec<u8>]) -> Result<Vec<Option<Found>>> {
         let mut values = Vec::with_capacity(keys.len());
         self.pinned.with(|map| map.get(keys, &mut values))?;

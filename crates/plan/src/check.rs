@@ -100,7 +100,10 @@ pub(crate) fn body(rule: &Rule, body: &PipelinePlan) {
             }
             Step::Search(search) => search.each_read(&mut |var| needs.push(var)),
         }
-        assert!(needs.iter().all(|&var| bound[var]), "a step before what it needs: {body:?}");
+        assert!(
+            needs.iter().all(|&var| bound[var]),
+            "a step before the bindings it needs: {body:?}"
+        );
         rule.body[place].each_var(&mut |var| bound[var] = true);
     }
 }
@@ -153,8 +156,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "a step before what it needs")]
-    fn a_step_before_what_it_needs_is_found() {
+    #[should_panic(expected = "a step before the bindings it needs")]
+    fn a_step_before_the_bindings_it_needs_is_found() {
         let resolved = resolved();
         let rule = &resolved.rules[0];
         let sizes = Sizes { predicates: &[None, None], unchanged: &[], infos: &[] };

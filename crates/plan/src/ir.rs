@@ -181,11 +181,11 @@ pub struct SearchUse {
     pub relation: usize,
     /// The search index, likewise.
     pub index: usize,
-    /// What it is asked, with positions in the script.
+    /// The parameters of the search, with positions in the script.
     pub inputs: Vec<(SearchInput, Expr, Span)>,
     /// Columns of the relation with the variables that they bind. No other literal binds these.
     pub columns: Vec<(usize, Var)>,
-    /// What it computes of each row, with the variables that it binds.
+    /// The values that it computes of each row, with the variables that it binds.
     pub computed: Vec<(SearchOutput, Var)>,
     /// A condition on its rows, with its position. It may use variables of the search.
     pub filter: Option<(Expr, Span)>,

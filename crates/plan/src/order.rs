@@ -41,7 +41,7 @@ pub enum Version {
     Delta,
 }
 
-/// What an operator of a pipeline does. [`Physical`] names the operators that can do it.
+/// A logical step of a pipeline. [`Physical`] names the operators that can execute it.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Assigns the value of an expression to a variable, or compares if it is already bound.
@@ -129,7 +129,7 @@ impl Step {
 /// A step with its operator, estimates and properties of the rows after it.
 #[derive(Clone, Debug)]
 pub struct PlannedStep {
-    /// What it does.
+    /// The logical step.
     pub step: Step,
     /// Live variables: bound, and used by a later step or the head.
     pub live: Vec<Var>,

@@ -69,7 +69,7 @@ impl OperatorName {
     }
 }
 
-/// What answers a step.
+/// The operator that executes a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Physical {
     /// Always this operator.

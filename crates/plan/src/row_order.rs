@@ -193,7 +193,7 @@ struct Candidate<'a> {
     sorting_cost: f64,
 }
 
-/// What candidates are made of.
+/// The inputs from which candidates are built.
 struct Search<'a> {
     rule: &'a Rule,
     sizes: &'a Sizes<'a>,
@@ -394,10 +394,10 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What the plan that sorts reads instead of an atom's range of keys.
+    /// The rows that the sorting plan reads instead of an atom's range of keys.
     fn sorting(&self, atom: &Atom<'_>, prefix: &[usize], has_range: bool) -> Sorting {
-        // What is met when a batch of prefixes is looked up is estimated again when it is known.
-        // How many rows of one range a join keeps is not, so skewed values must not excuse it.
+        // The rows that a batch of prefixes finds are estimated again when the prefixes are known.
+        // The rows of one range that a join keeps are not, so skewed values must not excuse it.
         let rows = match atom.is_single {
             true => Some(self.sorting.cost.min(self.mean_cost)),
             false => Some(self.sorting.cost),
@@ -429,11 +429,11 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What the plan that sorts reads of a relation.
+/// The rows that the sorting plan reads of a relation, and their cost.
 struct Sorting {
     /// Estimated rows; `None` if it reads the same range of keys.
     rows: Option<f64>,
-    /// What each of them counts as.
+    /// The cost of one of them.
     row_cost: f64,
     /// See [`RowOrder::sorting_lookup`].
     lookup: Option<(usize, usize)>,

@@ -1,4 +1,4 @@
-//! What searches are asked and what they compute: the parameters of search atoms.
+//! The parameters and the outputs of search atoms.
 
 /// How a search index finds rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub enum SearchMethod {
     FullText,
 }
 
-/// What a search is asked.
+/// A parameter of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchInput {
     /// `query`: what to find.
@@ -16,13 +16,13 @@ pub enum SearchInput {
     K,
     /// `score_kind`: the formula of scores.
     ScoreKind,
-    /// `marks`: the strings before and after what matched.
+    /// `marks`: the strings before and after each match.
     Marks,
     /// `snippet_words`: the most words of a snippet.
     SnippetWords,
 }
 
-/// What a search computes of each row.
+/// An output of a search, computed for each row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchOutput {
     /// `bind_score`: how well the row matches.

@@ -18,7 +18,7 @@ impl Stub {
     pub(crate) fn parse(text: &str) -> Self {
         let mut docstrings = BTreeMap::new();
         let mut class = String::new();
-        // What the next docstring describes; a definition takes several lines.
+        // The item that the next docstring describes; a definition takes several lines.
         let mut name = Some(String::new());
         let mut lines = text.lines();
         while let Some(line) = lines.next() {

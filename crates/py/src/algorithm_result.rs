@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 use quipu::{Found, Numbers, ResultColumn, Value};
 
-/// What an algorithm found.
+/// The result of an algorithm.
 #[documented]
 #[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct AlgorithmResult {

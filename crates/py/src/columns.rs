@@ -10,7 +10,7 @@ use quipu::{Graph, KeyType, VertexList};
 use std::borrow::Cow;
 use std::fmt::Display;
 
-/// What the values of a column are called in messages.
+/// The name of a column's values in messages.
 #[derive(Clone, Copy)]
 pub(crate) struct Noun {
     pub(crate) one: &'static str,

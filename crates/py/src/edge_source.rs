@@ -1,4 +1,4 @@
-//! What a caller imports edges from: paths, file objects, tables, and columns in memory.
+//! The sources of imported edges: paths, file objects, tables, and columns in memory.
 //!
 //! `quipu/_sources.py` tells what an object is; here it becomes an input of the import.
 

@@ -17,7 +17,7 @@ use quipu::{Database, Frame, FrameError, GraphRelations, Properties, Type, Weigh
 /// The name of the property that is the weight.
 const WEIGHT: &str = "weight";
 
-/// What `nodes=` and `edges=` declare.
+/// The property columns that `nodes=` and `edges=` declare.
 #[derive(Default)]
 pub(crate) struct Declared {
     pub(crate) nodes: Option<Properties>,

@@ -136,7 +136,7 @@ pub(crate) fn of_query(
 }
 
 /// Whether a projection of the graph has weights: `weight` names them, is `None`, or is `"auto"`
-/// for what the algorithm needs.
+/// for the algorithm's default.
 pub(crate) fn is_weighted(
     graph: &quipu::Graph,
     weight: Option<&str>,

@@ -8,7 +8,7 @@ use quipu::{SlowQueries, SlowQuery};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the argument `on_slow_query` asks for: seconds, or a pair of seconds and a callable.
+/// The meaning of the argument `on_slow_query`: seconds, or a pair of seconds and a callable.
 pub(crate) fn slow_queries(argument: Option<&Bound<'_, PyAny>>) -> PyResult<Option<SlowQueries>> {
     let Some(argument) = argument else { return Ok(None) };
     let wrong = || invalid("on_slow_query is a number of seconds, or a pair of it and a callable");

@@ -57,7 +57,7 @@ pub(crate) fn parameters(given: Option<&Bound<'_, PyAny>>) -> PyResult<Parameter
     Ok(parameters)
 }
 
-/// What a value is called in messages.
+/// The name of a value in messages.
 #[derive(Clone, Copy)]
 pub(crate) enum Called<'n> {
     /// A parameter of a script.

@@ -20,7 +20,7 @@ use store::{
     SortedRows, Store,
 };
 
-/// What the names of unfinished keyspaces start with. Names that start with a colon are hidden.
+/// The prefix of names of unfinished keyspaces. Names that start with a colon are hidden.
 const HIDDEN: &str = ":migrating:";
 
 /// Rows read at once.
@@ -206,7 +206,7 @@ fn copy(from: &dyn Store, to: &dyn Store, progress: Progress<'_>) -> Result<(u64
     Ok((infos.len() as u64, rows))
 }
 
-/// Reads a keyspace of the copy, and compares it with what was read from the source.
+/// Reads a keyspace of the copy, and compares it with the checksum of the source.
 fn compare(
     copy: &dyn Read,
     info: &KeyspaceInfo,

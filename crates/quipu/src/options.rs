@@ -14,7 +14,7 @@ use views::write_buffer::Buffering;
 /// How a database is opened. All other settings are derived from these.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What acknowledged commits survive. Default: [`Durability::Sync`].
+    /// The failures that acknowledged commits survive. Default: [`Durability::Sync`].
     pub durability: Durability,
     /// Memory for cached blocks, filters and indexes, in bytes, limited to half of the memory
     /// limit. Filters get a quarter of it; further tables are read without a filter. Default: 512

@@ -44,7 +44,7 @@ pub struct RowScan {
     reader: Reader,
 }
 
-/// What a relation is read from.
+/// The source of a relation's rows.
 #[derive(Clone)]
 enum Reader {
     Snapshot(Arc<dyn Snapshot>),

@@ -886,7 +886,7 @@ fn chunks_that_lost_their_rows_are_collected_and_no_others() {
     let mut writer = blobs.writer(99_u64).unwrap();
     writer.write_all(&value_of(CHUNK, 1)).unwrap();
     lose(&db, &blobs, &lost);
-    assert_eq!(blobs.check().unwrap().unused, 8, "with what is being written");
+    assert_eq!(blobs.check().unwrap().unused, 8, "with the chunks that are being written");
     assert_eq!(blobs.collect_garbage().unwrap(), 7);
     assert_eq!((chunks(&db), blobs.check().unwrap().unused), (5, 1));
     // The same in a transaction.

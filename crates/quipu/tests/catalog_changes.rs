@@ -420,7 +420,7 @@ fn graphs_and_counters_are_renamed_and_removed_with_the_rest() {
     tx.commit().unwrap();
     assert_eq!(ask(&db, "?[c] := *h['x', b], *h[b, c]").unwrap(), [r#"["z"]"#]);
     assert_eq!(db.require_graph("h").unwrap().number_of_edges().unwrap(), 2);
-    assert!(counters.add(7_u64, 3_i64).is_err(), "nothing waits for what is gone");
+    assert!(counters.add(7_u64, 3_i64).is_err(), "nothing is buffered for a dropped keyspace");
     assert_eq!(keyspaces(&db), ["h", "h:ids", "h:names", "h:rev"]);
     assert!(db.check(&|_, _| true).unwrap().is_sound());
 }

@@ -55,7 +55,7 @@ const HAS_NODES: u8 = 1;
 /// Kind of a relation whose columns have defaults.
 const WITH_DEFAULTS: u8 = 7;
 
-/// What a keyspace holds.
+/// The contents of a keyspace.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Definition {
     /// A relation that a user created.

@@ -64,7 +64,7 @@ pub struct SearchDef {
     pub method: SearchMethod,
     /// The relation's key columns.
     pub keys: Vec<KeyColumn>,
-    /// What it was created with, by name.
+    /// The settings of its creation, by name.
     pub settings: Vec<(String, Value)>,
 }
 

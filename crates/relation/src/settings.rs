@@ -11,7 +11,8 @@ use base::{Batch, KeyRef, KeyspaceId, Kind, Projection};
 use model::{Json, Type, Value};
 use store::{Error, ErrorKind, Kinds, Read, Result, TableWrites};
 
-/// What scripts may do with a relation. Each level also forbids what the levels before it forbid.
+/// Operations that scripts may do with a relation. Each level also has the restrictions of the
+/// levels before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
     /// Anything.

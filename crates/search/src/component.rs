@@ -53,7 +53,7 @@ impl Component {
 /// A setting of an index that is not valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingError {
-    /// What is wrong.
+    /// The error, in words.
     pub what: String,
     /// What to write instead.
     pub hint: String,

@@ -28,9 +28,9 @@ pub fn highlight(text: &str, plan: &Plan, analyzer: &Analyzer, marks: &Marks) ->
     marked(text, 0..text.len(), &matches(&tokens, plan), marks)
 }
 
-/// The part of a text of at most `words_max` words with the most matches, marked: first by
-/// different words of the query, then by all, then the earliest. `…` stands for what is left out.
-/// Nothing is escaped.
+/// The best excerpt of at most `words_max` words, with its matches marked. The best excerpt has the
+/// most different words of the query, then the most matches, then the earliest position. `…` marks
+/// omitted text. Nothing is escaped.
 #[must_use]
 pub fn snippet(
     text: &str,

@@ -182,7 +182,7 @@ fn joined<D: Ord + Clone, S: PostingSource<D>>(
     Ok(out)
 }
 
-/// The first place from `from` on where the items are not before what is sought, by galloping
+/// The first place from `from` on whose item is not before the sought one, by galloping
 /// search.
 pub(crate) fn first_from<T>(items: &[T], from: usize, is_before: impl Fn(&T) -> bool) -> usize {
     let (mut low, mut step) = (from, 1);

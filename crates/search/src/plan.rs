@@ -3,7 +3,7 @@
 use crate::analyzer::Analyzer;
 use crate::query::{Query, Words};
 
-/// What a search looks for. Parts whose words the analyzer removes, such as stop words, are gone.
+/// The analyzed query. Parts whose words the analyzer removes, such as stop words, are gone.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
     /// Matches nothing.

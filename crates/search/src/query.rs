@@ -56,7 +56,7 @@ pub struct Words {
 pub struct QueryError {
     /// Offset of the mistake in the query, in bytes.
     pub at: usize,
-    /// What is wrong.
+    /// The error, in words.
     pub what: String,
     /// What to write instead.
     pub hint: String,

@@ -85,7 +85,7 @@ pub(crate) fn other_writers(entry: &Entry) -> Option<&'static str> {
 /// # Errors
 /// There is nothing of this name.
 pub(crate) fn find(catalog: &Catalog, names: &NameOverlay, name: &Ident) -> Result<Entry> {
-    // What begins so is the database's own.
+    // Names with this prefix are the database's own.
     let is_named = !name.text.starts_with(':');
     if is_named && let Some(found) = catalog.find_in(names, &name.text)? {
         return Ok(found);

@@ -29,7 +29,7 @@ impl FunctionContext for EnvAmbient<'_> {
     }
 }
 
-/// What limits of a query refuse, as a function says it.
+/// Converts the error of a query limit to the failure of a function.
 fn failure_of(error: Error) -> function::Failure {
     match error {
         Error::Stopped(why) => function::Failure::stopped(why),

@@ -65,7 +65,8 @@ impl<'s> CatalogView<'s> {
     /// The requested relations, in the order of their handles.
     ///
     /// # Errors
-    /// What failed in a lookup, other than an error in the query. The plan must not be used then.
+    /// A lookup failed for another reason than an error in the query. The plan must not be used
+    /// then.
     pub(crate) fn into_relations(self) -> store::Result<Vec<Relation>> {
         match self.failure.into_inner() {
             Some(error) => Err(error),

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Calls `act`; a panic becomes an error of kind [`store::ErrorKind::Internal`].
 ///
-/// What `act` was changing may be half changed then, and the caller must drop it.
+/// The state that `act` was changing may be half changed then, and the caller must drop it.
 pub(crate) fn caught<T>(act: impl FnOnce() -> Result<T>) -> Result<T> {
     match catch_unwind(AssertUnwindSafe(act)) {
         Ok(outcome) => outcome,

@@ -111,7 +111,7 @@ impl Admin<'_> {
         Ok(repaired)
     }
 
-    /// Calls `tell` with what a check of each search index found. Relations dropped meanwhile are
+    /// Calls `tell` with the result of checking each search index. Relations dropped meanwhile are
     /// skipped.
     fn compare_search_indexes(
         &self,

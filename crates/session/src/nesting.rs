@@ -23,7 +23,7 @@ pub(crate) fn levels_max() -> u32 {
 /// Parses a script; also returns its depth.
 ///
 /// # Errors
-/// What is wrong with it, or that it nests deeper than this thread's stack allows.
+/// Its diagnostics, or that it nests deeper than this thread's stack allows.
 pub(crate) fn parse(text: &str) -> Result<(Script, u32), Vec<Diagnostic>> {
     syntax::parse_within(text, levels_max())
 }

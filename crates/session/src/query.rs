@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use store::{Read, Snapshot};
 
-/// What a query reads, and the consumer of its rows.
+/// The inputs of a query, and the consumer of its rows.
 pub(crate) struct QueryInput<'g> {
     pub(crate) read: &'g dyn Read,
     /// The snapshot, if it may be used for caches.
@@ -96,7 +96,7 @@ struct Found {
     keys: usize,
     /// The fast path that found them, if one did.
     fast_path: Option<&'static str>,
-    /// What execution did, where somebody asks.
+    /// The measurements of the execution, if requested.
     profile: Option<Profile>,
     /// Whether the rows went to the consumer.
     has_streamed: bool,
@@ -117,7 +117,7 @@ impl RunningQuery<'_> {
             let rows = rows.saturating_sub(options.offset).min(options.limit.unwrap_or(rows));
             analysis.end(profile, plan, rows, limits);
         }
-        // All rows went out; what is returned beside them nobody looks at.
+        // The consumer has received all rows, and ignores the returned output.
         Ok(Output::status("OK"))
     }
 

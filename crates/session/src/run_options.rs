@@ -38,7 +38,7 @@ pub struct Run<'r> {
     pub consumer: Option<&'r Consumer<'r>>,
 }
 
-/// What a non-blocking run may do (see [`Engine::try_run`](crate::Engine::try_run)).
+/// Permissions of a non-blocking run (see [`Engine::try_run`](crate::Engine::try_run)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NonBlocking {
     /// It may read. A commit could wait for the device.

@@ -19,12 +19,12 @@ pub(crate) trait Blocks {
     /// Stores rows as a temporary relation.
     ///
     /// # Errors
-    /// What stops the script.
+    /// The errors that stop the script.
     fn keep(&mut self, name: &str, output: &Output) -> Result<()>;
     /// The rows of a temporary relation, if it exists.
     ///
     /// # Errors
-    /// What stops the script.
+    /// The errors that stop the script.
     fn kept(&self, name: &str) -> Result<Option<Output>>;
     /// Swaps the names of two relations, both temporary or both stored.
     ///
@@ -160,8 +160,8 @@ fn run_ignoring_error(
                 blocks.keep(&name.text, last)?;
             }
         }
-        // What went wrong below is no mistake of the block: what follows would read less than there
-        // is.
+        // An error of the storage is not the block's own: the statements after it would read
+        // incomplete data.
         Err(error) if !error.is_mistake() => return Err(error),
         Err(error) if blocks.may_be_stale(&error) => return Err(error),
         // A relation that has the name already stays as it is.

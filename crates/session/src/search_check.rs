@@ -23,13 +23,13 @@ use syntax::Span;
 /// Rows that are read at a time.
 const CHUNK_ROWS: usize = 4096;
 
-/// What a check of a search index found.
+/// The result of checking a search index.
 pub(crate) struct SearchCheck {
     /// Its definition.
     pub def: SearchDef,
     /// Its postings.
     pub rows: u64,
-    /// What does not match, if anything.
+    /// A mismatch, if any.
     pub problem: Option<String>,
 }
 

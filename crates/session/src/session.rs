@@ -58,7 +58,7 @@ pub(crate) struct Session<'e> {
     pub(crate) limits: QueryLimits<'e>,
     /// Receiver of `%debug`.
     pub(crate) debug: Option<Debug<'e>>,
-    /// What names stand for in the transaction.
+    /// The names that the transaction has created, renamed or removed.
     pub(crate) names: NameOverlay,
     /// Where scripts inside of it leave what is to be done at the commit.
     pub(crate) shared: Option<Arc<Mutex<TransactionState>>>,

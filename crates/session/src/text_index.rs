@@ -53,7 +53,7 @@ pub(crate) fn expression(
 /// The analyzer that the settings of an index describe.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The error in the settings, in words.
 pub(crate) fn analyzer_of(def: &SearchDef) -> std::result::Result<Analyzer, String> {
     let component = |value: &Value| match value {
         Value::List(items) => match items.split_first() {

@@ -183,7 +183,7 @@ impl Engine {
         named
     }
 
-    /// What the commit does to keyspaces, whose row is written into the transaction.
+    /// The changes of keyspaces in the commit; their row is written into the transaction.
     fn prepare(
         &self,
         names: &NameOverlay,

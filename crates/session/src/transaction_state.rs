@@ -58,7 +58,7 @@ impl TransactionState {
         Self { invalidates_plans, shared: Some(Arc::clone(shared)), ..new }
     }
 
-    /// Takes over what a script has left for which names stood for `before` at first.
+    /// Adds the state that a script has left. At its start, names had the meanings in `before`.
     pub fn absorb(&mut self, before: &NameOverlay, mut later: Self) {
         if later.names != *before || !later.changed.is_empty() {
             self.left_by.push(std::thread::current().id());

@@ -151,7 +151,7 @@ fn a_query_on_a_fast_path_is_analysed_on_it() {
     );
 }
 
-/// What is shown of a column, line by line; empty where it is null.
+/// The shown values of a column, line by line; empty where it is null.
 fn column(output: &Output, name: &str) -> Vec<String> {
     let place = output.headers.iter().position(|header| header == name).unwrap();
     let text = |row| match output.value(row, place) {
@@ -179,7 +179,7 @@ fn the_work_of_all_threads_is_counted() {
     let (alone, _, helped) = analyzed(1);
     assert!(!helped);
     let (together, ran, helped) = analyzed(4);
-    assert!(helped, "threads take part in what is analysed");
+    assert!(helped, "threads take part in the analysed query");
     // The first step gets a row for each range of keys.
     assert_eq!(together[1..], alone[1..]);
     assert_eq!(ran[0], "scan");
@@ -187,7 +187,7 @@ fn the_work_of_all_threads_is_counted() {
     assert_eq!(ran[2..4], ["project", "filter"]);
 }
 
-/// What `::explain analyze` of a query says where its rows would be streamed.
+/// The output of `::explain analyze` for a query whose rows would be streamed.
 fn analyzed_stream(engine: &Engine, query: &str) -> Output {
     let parameters = Parameters::new();
     let parts = env::sync::Mutex::new(Vec::new());

@@ -138,7 +138,7 @@ fn condition() -> impl Strategy<Value = String> {
         1 => (0..45_i64).prop_map(|int| format!("starts_with(word, 'w{int}')")),
         2 => (column(), prop::collection::vec(constant(), 0..4))
             .prop_map(|(a, items)| format!("is_in({a}, [{}])", items.join(", "))),
-        // What fails in some rows only.
+        // An expression that fails in some rows only.
         1 => Just("10 / (near - 20) > 0".to_owned()),
         1 => Just("maybe > 3".to_owned()),
     ]

@@ -33,7 +33,7 @@ fn head(aggregates: &'static [&'static str]) -> impl Strategy<Value = String> {
     )
 }
 
-/// What the groups are made of: all rows, some of them, or none.
+/// The rows of the groups: all, some, or none.
 fn body() -> impl Strategy<Value = &'static str> {
     prop::sample::select(
         &[

@@ -107,7 +107,7 @@ proptest! {
             check(&tables, &format!("x = {condition}"))?;
         }
         for pair in conditions.chunks(2) {
-            // What one keeps is what the next one sees.
+            // Each condition sees only the rows that the one before it keeps.
             check(&tables, &format!("x = 0, {}", pair.join(", ")))?;
         }
         for value in numbers.iter().chain(&strings) {

@@ -1,5 +1,5 @@
-//! What a join reads by one call to the store is bounded, however many rows a key has; the limits
-//! are checked between calls.
+//! A join reads a bounded number of rows by one call to the store, however many rows a key has; the
+//! limits are checked between calls.
 
 use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo};
 use env::{Env, MemoryEnv};

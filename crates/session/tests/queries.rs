@@ -420,7 +420,7 @@ fn what_an_ignored_block_did_before_it_failed_is_undone() {
         &format!("{own} %ignore_error {{?[k] <- [[2], ['x']] :put _own {{k}}}} %return _own"),
         "k: 1",
     );
-    // What a trigger wrote, and the rows that ran it, are undone if the trigger fails.
+    // The writes of a trigger, and the rows that ran it, are undone if the trigger fails.
     let fails = "::set_triggers t on put {?[k] := _new[k, _] :put log {k}} \
                  on put {?[k] := _new[_, k] :put log {k}}";
     check(

@@ -33,7 +33,7 @@ const GARBAGE_BYTES: usize = 64 << 10;
 /// The root folder, named `/` or by the empty path.
 pub(crate) const ROOT: u32 = 0;
 
-/// What a name refers to.
+/// The object that a name refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     File(u32),

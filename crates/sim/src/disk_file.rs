@@ -170,7 +170,7 @@ impl Content {
         self.marked.get(sector / 64).is_some_and(|word| word & (1 << (sector % 64)) != 0)
     }
 
-    /// Makes everything durable except what an earlier failed sync has lost.
+    /// Makes everything durable except writes that an earlier failed sync has lost.
     pub(crate) fn sync(&mut self) {
         self.settle(|_| false);
     }

@@ -160,7 +160,7 @@ impl FaultCounts {
         self.faults.iter().sum()
     }
 
-    /// Faults after which stored bytes differ from what was written.
+    /// Faults after which stored bytes differ from the written ones.
     #[must_use]
     pub fn corruptions(&self) -> u64 {
         Fault::ALL.iter().filter(|fault| fault.corrupts()).map(|&fault| self.of(fault)).sum()

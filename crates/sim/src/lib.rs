@@ -1,9 +1,9 @@
 //! A simulated machine: one seed decides every interleaving, fault and crash.
 //!
 //! # The fault budget
-//! What the engine promises on this machine. A commit is *acknowledged* when its call has returned.
-//! It is *lost* if the next opening does not show it. Without `sync`, a crash may leave only the
-//! first commits, at least all up to the last flush. The text below calls this *a prefix*.
+//! The promises of the engine on this machine. A commit is *acknowledged* when its call has
+//! returned. It is *lost* if the next opening does not show it. Without `sync`, a crash may leave
+//! only the first commits, at least all up to the last flush. The text below calls this *a prefix*.
 //!
 //! - **The process is killed**, at any operation: under `sync` and `os` nothing acknowledged is
 //!   lost; `none` leaves a prefix.

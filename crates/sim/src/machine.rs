@@ -109,7 +109,7 @@ pub(crate) struct State {
     pub(crate) choices: Random,
     /// Randomness for faults.
     pub(crate) chances: Random,
-    /// Randomness for what a crash loses.
+    /// Randomness that decides which writes a crash loses.
     pub(crate) crashes: Random,
     pub(crate) crash_at: Option<(u64, Crash)>,
     pub(crate) crashed: Option<Crash>,

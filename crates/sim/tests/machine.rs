@@ -1,4 +1,4 @@
-//! What the simulated machine keeps, loses and reports.
+//! The simulated machine keeps, loses and reports data as a real one does.
 
 use env::sync::Mutex;
 use env::{Env, JobKind, LogMode};

@@ -1,4 +1,4 @@
-//! What the simulated disk keeps of renamed folders, and of files with several names.
+//! The simulated disk after crashes: renamed folders, and files with several names.
 
 use env::{Env, EnvError};
 use quipu_sim::{Crash, FaultPlan, Random, Settings, Sim, SimEnv};

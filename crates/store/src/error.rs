@@ -1,4 +1,4 @@
-//! Errors of a store, classified by what the caller can do about them.
+//! Errors of a store, classified by the caller's possible reaction.
 
 use base::Corruption;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// Result of a store call.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Class of an error, by what the caller can do about it.
+/// Class of an error, by the caller's possible reaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -79,7 +79,7 @@ impl Error {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
         let what = format!("internal error: {}", text.unwrap_or("a panic without a message"));
-        let hint = "this is a mistake of quipu's, not yours; please report it with what led to it";
+        let hint = "this is a mistake of quipu's, not yours; please report it with the steps that led to it";
         Self::new(ErrorKind::Internal, format!("{what}\nhint: {hint}"))
     }
 

@@ -31,7 +31,7 @@ pub use write::{Kinds, TableWrites, WriteBatch};
 use base::{Batch, BlockFilter, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo, Shape};
 use std::sync::Arc;
 
-/// What an acknowledged commit survives.
+/// The failures that an acknowledged commit survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// After the commit returns, a power cut loses nothing.
@@ -381,7 +381,7 @@ pub struct WrittenBytes {
     pub merged: u64,
 }
 
-/// What a store has done since it was opened.
+/// Counters of a store's work since it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
     /// Flushes of memtables.

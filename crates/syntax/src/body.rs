@@ -179,7 +179,7 @@ impl Parser<'_> {
             (_, "and" | "AND") => "between atoms write `,`, in an expression `&&`",
             (_, "OR") => "between atoms write `or`, in small letters",
             (_, "not") if self.word(self.ahead) == "in" => {
-                "write `!is_in(value, list)` for what is not in a list"
+                "write `!is_in(value, list)` for values that are not in a list"
             }
             (Kind::LeftBracket | Kind::LeftBrace, _) if self.before.kind == Kind::Word => {
                 return Some(format!(

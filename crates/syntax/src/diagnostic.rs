@@ -13,7 +13,7 @@ const CLOSE_NAME_CHARACTERS_MAX: usize = 64;
 /// An error in a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// What is wrong, on one line.
+    /// The error, on one line.
     pub message: String,
     /// Position of the error in the script.
     pub span: Span,

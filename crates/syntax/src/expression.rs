@@ -18,7 +18,7 @@ use crate::parser::{Parse, Parser};
 /// Maximum nesting of calls, lists and objects in one expression.
 const LEVELS_MAX: u32 = 256;
 
-/// An expression with what is needed to combine it with operators.
+/// An expression with the state needed to combine it with operators.
 #[derive(Debug)]
 pub(crate) struct Operand {
     pub(crate) expr: Expr,

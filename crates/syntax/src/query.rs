@@ -53,8 +53,8 @@ fn foreign_language(word: &str) -> Option<&'static str> {
     }
 }
 
-/// What was parsed last. It decides where a `;` is allowed, whether a comma is missing, and the
-/// hint if an error follows.
+/// The kind of the last parsed part. It decides where a `;` is allowed, whether a comma is missing,
+/// and the hint if an error follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Last {
     Nothing,

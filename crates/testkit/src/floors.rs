@@ -26,7 +26,7 @@ use std::path::Path;
 /// A module of a crate, as the names on the way to it.
 type ModulePath = Vec<String>;
 
-/// What is wrong with the imports of a crate, a line each. `src` is the folder of its `lib.rs`.
+/// The upward imports of a crate, a line each. `src` is the folder of its `lib.rs`.
 ///
 /// # Panics
 /// If the files cannot be read, or `lib.rs` has no list of floors.
@@ -50,7 +50,7 @@ pub fn floor_problems(src: &Path) -> Vec<String> {
     problems
 }
 
-/// What is wrong with the imports of one module.
+/// The upward imports of one module.
 fn problems_of(floors: &[ModulePath], module: &ModulePath, text: &str) -> Vec<String> {
     let name = module.join("::");
     let Some(own) = floor_of(floors, module) else {

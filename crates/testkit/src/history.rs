@@ -202,7 +202,10 @@ impl History {
         for (&id, overlay) in overlays {
             let shape = &self.space(id, SeqNo::MAX)?.info.shape;
             if overlay.changes.values().any(|change| change.is_past(shape)) {
-                return Err(Error::new(ErrorKind::Limit, "what one commit adds is past its range"));
+                return Err(Error::new(
+                    ErrorKind::Limit,
+                    "the sum that one commit adds does not fit",
+                ));
             }
         }
         Ok(())

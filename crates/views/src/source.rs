@@ -1,4 +1,4 @@
-//! What a view reads from and writes to: the store, a snapshot or a transaction.
+//! The source and target of a view: the store, a snapshot or a transaction.
 
 use crate::SharedTransaction;
 use std::fmt;

@@ -10,7 +10,7 @@ use plan::{Expr, GroupPlan, PipelinePlan, Plan, PlannedStep, PredicateKind, Rang
 const PLANNED: [&str; 9] =
     ["stratum", "rule_idx", "rule", "atom_idx", "op", "ref", "joins_on", "expr", "rows_estimate"];
 
-/// What is known after a query has run: rows out and in, batches, runs or rounds, milliseconds of
+/// The figures of a query that has run: rows out and in, batches, runs or rounds, milliseconds of
 /// all threads, bytes held at most, operators that ran.
 const SEEN: [&str; 7] = ["rows", "rows_in", "batches", "rounds", "ms", "bytes_max", "ran"];
 
@@ -137,7 +137,7 @@ fn steps(
         let did = profile.body(body);
         let of = |place: usize| did.steps.get(place).copied().unwrap_or_default();
         let StepFigures { batches, rows, us, .. } = of(place);
-        // What a step gives is what the next one gets.
+        // The output rows of a step are the input rows of the next.
         let given = of(place + 1);
         let mut head = row[..4].to_vec();
         row.extend([int(given.rows), int(rows), int(batches), int(did.runs), ms(us), Value::Null]);
@@ -219,7 +219,7 @@ fn ms(us: u64) -> Value {
     Value::Float(us as f64 / 1e3)
 }
 
-/// What a step reads or binds, and the variables that tie it to what is bound.
+/// The relation or variable that a step reads or binds, and the bound variables that it joins on.
 fn reads(plan: &Plan, step: &Step, names: &[String]) -> (String, Vec<String>) {
     let name = |&var: &usize| names[var].clone();
     let unless = |negated: bool| if negated { "not " } else { "" };

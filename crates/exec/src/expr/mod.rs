@@ -517,7 +517,7 @@ impl<'a> Computer<'a> {
     /// Asks whether the query may continue.
     ///
     /// # Errors
-    /// What stops the query.
+    /// The errors that stop the query.
     pub(crate) fn go_on(&self, span: Span) -> Result<()> {
         self.ambient.check_cancelled().map_err(|failure| Error::failed(failure, span))
     }

@@ -40,7 +40,7 @@ const STEPS_MAX: usize = 32;
 
 /// A rule of lookups.
 pub struct DepthFirst<'p> {
-    /// What is evaluated before the first lookup.
+    /// Steps before the first lookup.
     first: Vec<RowStep<'p>>,
     lookups: Vec<Lookup<'p>>,
     head: &'p [Var],
@@ -48,7 +48,7 @@ pub struct DepthFirst<'p> {
     variables: usize,
 }
 
-/// A lookup of the rows whose keys begin with what is bound, and what is evaluated on them.
+/// A lookup of the rows whose keys begin with the bound values, and the steps on each row.
 struct Lookup<'p> {
     path: &'p StoredPath,
     /// Variables of the prefix.

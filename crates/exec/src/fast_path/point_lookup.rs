@@ -30,7 +30,7 @@ pub struct PointLookup<'p> {
     known: Vec<&'p Expr>,
     /// Columns of the relation that are read.
     wanted: Vec<usize>,
-    /// What is computed of the rows, and asked of them.
+    /// Assignments and conditions on the found rows.
     then: &'p [PlannedStep],
     /// The variables.
     vars: Vars<'p>,

@@ -1,4 +1,4 @@
-//! Fixed rules for what holds an undirected graph together: bridges, articulation points,
+//! Fixed rules for the cohesion of undirected graphs: bridges, articulation points,
 //! biconnected components, trusses. None of them is in Cozo.
 
 use super::call::{Answer, Call};

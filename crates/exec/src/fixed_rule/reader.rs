@@ -59,8 +59,7 @@ pub(super) fn csv(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
                 || {
                     let found = field.map_or("nothing".to_owned(), |field| format!("{field:?}"));
                     let what = format!("line {line} of the file has {found} in column {place}");
-                    let hint =
-                        format!("the type is {of}; with `?` it takes null for what it cannot read");
+                    let hint = format!("the type is {of}; with `?` unreadable values become null");
                     Error::hinted(what, span, hint)
                 },
             )

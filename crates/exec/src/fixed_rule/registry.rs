@@ -33,8 +33,8 @@ pub trait FixedRule: Send + Sync {
     /// which charges them to the query's memory limit immediately; or both.
     ///
     /// # Errors
-    /// What is wrong with its inputs or options. The script fails with it, with the rule's name and
-    /// place.
+    /// An error in its inputs or options. The script fails with it, with the rule's name and
+    /// position.
     fn run(&self, call: &RuleCall<'_>) -> std::result::Result<Vec<Vec<Value>>, Failure>;
 }
 
@@ -207,8 +207,8 @@ pub(crate) fn run(rule: &dyn FixedRule, call: &Call<'_, '_>) -> Result<Vec<Vec<C
     let given = RuleCall { inputs: &inputs, options: &options, go_on: &go_on, add: &add };
     let answer = rule.run(&given);
     let mut made = made.into_inner();
-    // What stopped the query takes precedence over the rule's own error, unless that is an error of
-    // the store.
+    // A limit or cancellation takes precedence over the rule's own error, unless that is an error
+    // of the store.
     if let Some(error) = made.failed {
         return Err(error);
     }

@@ -45,7 +45,7 @@ impl Fixpoint<'_> {
     /// The first rows of the entry, and perhaps others; `None` if they have to be found by sorting.
     ///
     /// # Errors
-    /// What stops the query.
+    /// The errors that stop the query.
     pub(super) fn first_rows(&mut self, body: &PipelinePlan, rule: usize) -> Result<Option<Table>> {
         let ([in_order], Some(first)) = (&body.in_order[..], &self.first) else { return Ok(None) };
         let wanted = first.rows;
@@ -59,7 +59,7 @@ impl Fixpoint<'_> {
     /// whether it did so, or there is no row.
     ///
     /// # Errors
-    /// What stops the query.
+    /// The errors that stop the query.
     pub(super) fn extreme_rows<S: Sink>(
         &mut self,
         body: &PipelinePlan,

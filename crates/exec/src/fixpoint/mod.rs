@@ -60,7 +60,7 @@ pub struct Fixpoint<'a> {
     pub takes_columns: bool,
     /// The rows of the entry rule, if they left in typed columns.
     columns: Option<ColumnList>,
-    /// What is known about the rows of the running entry pipeline.
+    /// Known properties of the rows of the running entry pipeline.
     hints: OutputHints,
     /// Consumer of the entry rule's rows as they are found, if there is one.
     pub stream: Option<&'a ResultStream<'a>>,
@@ -113,7 +113,7 @@ impl<'a> Fixpoint<'a> {
     /// Fills all tables; `enough` rows are enough for the entry rule.
     ///
     /// # Errors
-    /// What stops the query.
+    /// The errors that stop the query.
     pub fn run(&mut self, enough: usize) -> Result<()> {
         let plan = self.context.plan;
         self.enough = enough;
@@ -406,7 +406,7 @@ impl<'a> Fixpoint<'a> {
     /// Runs the pipeline of a body, after building the indexes that its joins need.
     ///
     /// # Errors
-    /// What stops the query.
+    /// The errors that stop the query.
     pub(crate) fn run_body<S: Sink>(
         &mut self,
         body: &PipelinePlan,
@@ -424,7 +424,7 @@ impl<'a> Fixpoint<'a> {
     /// As `run_body`, without trying another join order first.
     ///
     /// # Errors
-    /// What stops the query.
+    /// The errors that stop the query.
     pub(crate) fn run_untried<S: Sink>(
         &mut self,
         body: &PipelinePlan,
@@ -461,7 +461,7 @@ impl<'a> Fixpoint<'a> {
     /// Returns whether it was completed.
     ///
     /// # Errors
-    /// What stops the query.
+    /// The errors that stop the query.
     pub(crate) fn try_body<S: Sink>(
         &mut self,
         tried: &Alternative,
@@ -502,7 +502,7 @@ impl<'a> Fixpoint<'a> {
     /// released.
     ///
     /// # Errors
-    /// What stops the query.
+    /// The errors that stop the query.
     fn run_trial(
         &mut self,
         trial: &Trial<'_>,
@@ -537,7 +537,7 @@ impl<'a> Fixpoint<'a> {
     /// Builds the indexes that a body's joins need.
     ///
     /// # Errors
-    /// What stops the query.
+    /// The errors that stop the query.
     pub(crate) fn index_for(&mut self, body: &PipelinePlan) -> Result<()> {
         let (limits, interner) = (self.context.limits, self.context.interner);
         let check = || limits.check(interner.bytes());
@@ -574,7 +574,7 @@ impl<'a> Fixpoint<'a> {
         Ok(())
     }
 
-    /// What counts the steps of a pipeline, if somebody asks.
+    /// The profiler of a pipeline's steps, if the query is analyzed.
     fn clock_of(&self, plan: &PipelinePlan) -> Option<Clock> {
         self.profile.as_ref().map(|_| Clock::new(plan.steps.len()))
     }

@@ -79,7 +79,7 @@ impl<'a> Fixpoint<'a> {
     /// rows are enough.
     ///
     /// # Errors
-    /// What stops the query, and the consumer's.
+    /// The errors that stop the query, and the consumer's.
     pub(crate) fn run_streaming(
         &mut self,
         plan: &PipelinePlan,

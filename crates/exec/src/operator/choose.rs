@@ -107,7 +107,7 @@ impl Pipeline<'_> {
         }
     }
 
-    /// Joins a batch with the rows whose keys begin with what is bound.
+    /// Joins a batch with the rows whose keys begin with the bound values.
     fn join_index(
         &mut self,
         at: usize,

@@ -20,7 +20,7 @@ use syntax::Span;
 
 /// A step on columns.
 pub(crate) struct ColumnStep {
-    /// What it does.
+    /// Its action.
     action: Action,
     /// Its column form; `None` if it is evaluated row by row.
     node: Option<Node>,
@@ -29,7 +29,7 @@ pub(crate) struct ColumnStep {
     pub(crate) taken: (u64, u64),
 }
 
-/// What a step on columns does.
+/// The action of a step on columns.
 enum Action {
     /// Keeps the rows in which a stored column has the same value as a variable.
     Check(usize, Var),
@@ -43,7 +43,7 @@ enum Action {
     Bind(Var, Compiled),
 }
 
-/// What the steps of a scan refer to.
+/// The columns and variables that the steps of a scan refer to.
 pub(crate) struct Layout<'l> {
     /// The order that is read.
     pub path: &'l StoredPath,

@@ -32,7 +32,7 @@ impl Operator for Filter {
         let Self { at, input } = self;
         let ready = &pipeline.steps[at];
         if let Step::Assign { .. } = ready.planned.step {
-            // Compared with what is computed, in pieces as values are bound.
+            // Compared with the computed values, in pieces as values are bound.
             return Project { at, input }.push(pipeline, context, out);
         }
         let expr = ready.expr.as_ref();

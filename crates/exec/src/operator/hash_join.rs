@@ -70,7 +70,7 @@ impl Operator for HashJoin<'_> {
     const NAME: OperatorName = OperatorName::HashJoin;
 
     /// # Errors
-    /// What stops the query.
+    /// The errors that stop the query.
     fn push(
         self,
         pipeline: &mut Pipeline<'_>,

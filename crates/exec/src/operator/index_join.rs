@@ -5,9 +5,9 @@
 //!
 //! # How much one call may find
 //! The store answers a call completely, and the limits are not checked meanwhile. So before a call
-//! that might find much, the operator estimates the rows of some of its keys, from what the store
-//! has in memory, and looks up fewer keys at a time if that is too much. In a relation that is
-//! larger than what one call may find, a single key might find too much: ranges of several keys are
+//! that might find much, the operator estimates the rows of some of its keys, from data that the
+//! store has in memory, and looks up fewer keys at a time if that is too much. In a relation with
+//! more rows than one call may find, a single key might find too much: ranges of several keys are
 //! estimated and halved until those keys are found. Their rows are read as a scan.
 //!
 //! Estimates cost as much as lookups. So one key in a hundred is estimated, and none if even all
@@ -87,7 +87,7 @@ pub(crate) struct IndexJoin<'j> {
 }
 
 impl IndexJoin<'_> {
-    /// The keys that begin with what a row looks for; `None` where no stored row can be.
+    /// The keys that begin with the values of a row; `None` where no stored row can match.
     pub(crate) fn range(&self, row: usize, context: &ExecContext<'_>) -> Option<KeyRange> {
         self.path.prefix(&self.prefix(row), context.interner)
     }
@@ -176,7 +176,7 @@ impl Operator for IndexJoin<'_> {
 }
 
 impl Pipeline<'_> {
-    /// Joins with the rows that begin with what is bound.
+    /// Joins with the rows that begin with the bound values.
     fn join_by_key(
         &mut self,
         join: &IndexJoin<'_>,

@@ -30,7 +30,7 @@ use base::{Batch, BlockFilter};
 use plan::{Duplicates, Physical, Step, Var};
 use std::sync::Arc;
 
-/// What a scan does on columns.
+/// The steps that a scan does on columns, before rows are materialized.
 pub(crate) struct LateMaterialization<'l> {
     /// The checks of bound columns, then the steps behind the scan.
     steps: Vec<ColumnStep>,
@@ -46,7 +46,7 @@ pub(crate) struct LateMaterialization<'l> {
 }
 
 impl Pipeline<'_> {
-    /// What the scan of a step does on columns for its one input row; `None` if there is nothing.
+    /// The steps that a scan does on columns for its one input row; `None` if there are none.
     pub(crate) fn late_materialization<'l>(
         &mut self,
         at: usize,

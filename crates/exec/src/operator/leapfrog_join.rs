@@ -105,7 +105,7 @@ impl Operator for LeapfrogJoin<'_> {
     const NAME: OperatorName = OperatorName::LeapfrogJoin;
 
     /// # Errors
-    /// What stops the query.
+    /// The errors that stop the query.
     fn push(
         self,
         pipeline: &mut Pipeline<'_>,
@@ -265,8 +265,8 @@ impl Pipeline<'_> {
         Ok(true)
     }
 
-    /// Binds the variable of a step by what it and the `joins` after it agree on; goes on after
-    /// those.
+    /// Binds the variable of a step to the intersection of it and the `joins` after it; continues
+    /// after those.
     fn join_together(
         &mut self,
         at: usize,

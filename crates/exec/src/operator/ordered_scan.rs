@@ -194,7 +194,7 @@ impl Pipeline<'_> {
         Ok(true)
     }
 
-    /// What the rows cost that the plan that sorts looks up, if it looks up other keys. A few are
+    /// The cost of the rows that the sorting plan looks up, if it looks up other keys. A few are
     /// counted.
     fn sorting_rows(
         &self,

@@ -67,8 +67,8 @@ impl Operator for Scan<'_> {
 }
 
 impl Pipeline<'_> {
-    /// Scans the relation, or a range of it, once for the batch: nothing ties it to what is bound.
-    /// Every row of the range goes with every row of the batch.
+    /// Scans the relation, or a range of it, once for the batch, because no bound variable
+    /// restricts it. Every row of the range is combined with every row of the batch.
     fn scan_stored(
         &mut self,
         at: usize,

@@ -73,7 +73,7 @@ struct Match {
     score: f64,
 }
 
-/// What one row of a batch asks for.
+/// The search of one row of a batch.
 struct Asked {
     plan: Plan,
     k: usize,
@@ -177,7 +177,7 @@ impl<'s> Searcher<'s> {
         Ok(hits.into_iter().map(found).collect())
     }
 
-    /// What a row asks for.
+    /// The search of a row.
     fn asked(&self, input: &Bindings, row: usize) -> Result<Option<Asked>> {
         let query = self.input(SearchInput::Query, input, row)?;
         let k = self.input(SearchInput::K, input, row)?;
@@ -274,7 +274,7 @@ impl<'s> Searcher<'s> {
         Ok(Bindings { rows, columns, weights: Vec::new() })
     }
 
-    /// What a function makes of the indexed text of each row.
+    /// The results of a function on the indexed text of each row.
     fn texts(
         &self,
         columns: &Bindings,

@@ -29,8 +29,8 @@ pub(crate) struct TemporalScan<'i> {
 impl Operator for TemporalScan<'_> {
     const NAME: OperatorName = OperatorName::TemporalScan;
 
-    /// Joins with what held at a time: of each key without its validity the newest row that is not
-    /// later, if it asserts.
+    /// Joins with the rows valid at a time: of each key without its validity the newest row that is
+    /// not later, if it asserts.
     ///
     /// # Errors
     /// Those of the store, and what stops the query.

@@ -246,8 +246,8 @@ impl ExecContext<'_> {
         let (Some(changed), Some((at, trie))) = (changed, kept.take(key, moment)) else {
             return Ok(None);
         };
-        // The cached trie may have been replaced meanwhile. An older one lacks more than what was
-        // read.
+        // The cached trie may have been replaced meanwhile. An older one lacks more than the rows
+        // read here.
         if at < since {
             return Ok(None);
         }

@@ -48,7 +48,7 @@ use store::Estimate;
 /// of the time of a query with one row.
 pub(crate) const CHECKED_ROWS: usize = 512;
 
-/// What is known about the rows that a pipeline makes, for the operators.
+/// Known properties of the rows that a pipeline makes, for the operators.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OutputHints {
     /// Variables whose values are never compared, in the pipeline or after it.
@@ -104,7 +104,7 @@ pub(crate) struct Pipeline<'p> {
     pub(crate) sweep: Option<Sweep>,
     /// Rows that it may still read or make, if it is a trial.
     pub(crate) rows_left: Option<i64>,
-    /// What is known about the result rows.
+    /// Known properties of the result rows.
     pub(crate) hints: OutputHints,
     /// Result rows that are wanted, where a step reads in order.
     pub(crate) first_rows: usize,
@@ -272,7 +272,7 @@ impl<'p> Pipeline<'p> {
     /// Runs the pipeline; `out` receives the rows.
     ///
     /// # Errors
-    /// What stops the query.
+    /// The errors that stop the query.
     pub(crate) fn run(&mut self, context: &ExecContext<'_>, out: Out<'_>) -> Result<Wanted> {
         if !self.step(0, Bindings::unit(self.variables), context, out)?
             || !self.hand_on_all_pre_aggregated(context, out)?
@@ -285,7 +285,7 @@ impl<'p> Pipeline<'p> {
     /// Passes on the collected rows of all steps.
     ///
     /// # Errors
-    /// What stops the query.
+    /// The errors that stop the query.
     pub(crate) fn hand_on_all_pre_aggregated(
         &mut self,
         context: &ExecContext<'_>,
@@ -307,7 +307,7 @@ impl<'p> Pipeline<'p> {
     /// Runs the steps from `at` on over a batch.
     ///
     /// # Errors
-    /// What stops the query.
+    /// The errors that stop the query.
     pub(crate) fn step(
         &mut self,
         at: usize,

@@ -125,7 +125,7 @@ pub(crate) trait RowOutput {
     /// output of a parallel pipeline has exchanges.
     ///
     /// # Errors
-    /// What stops the query.
+    /// The errors that stop the query.
     ///
     /// # Panics
     /// In a serial output.

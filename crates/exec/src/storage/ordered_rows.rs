@@ -22,7 +22,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use store::Read;
 
-/// What is read of each row, and in which order.
+/// The columns that are read of each row, and the order of rows.
 pub(crate) struct OrderedRead<'r> {
     /// The path that is read.
     pub(crate) path: &'r StoredPath,
@@ -60,7 +60,7 @@ pub(crate) struct Piece {
 struct Cursor {
     /// Number of the range.
     number: u32,
-    /// What has not been read.
+    /// The range that has not been read.
     range: KeyRange,
     /// Rows that were read.
     found: Columns,

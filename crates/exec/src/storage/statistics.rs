@@ -11,9 +11,9 @@
 //! column, the share of sampled pairs with equal values is counted.
 //!
 //! # Which snapshot
-//! The newest one, whatever snapshot the query reads: a transaction is validated by what its
-//! queries read, not by what they were planned with. If the query sees many more or fewer rows than
-//! there are, because its own transaction changed them, there are no statistics.
+//! The newest one, whatever snapshot the query reads: a transaction is validated by the
+//! reads of its queries, not by the statistics of their plans. If the query sees many more or fewer
+//! rows than there are, because its own transaction changed them, there are no statistics.
 //!
 //! # How long they are valid
 //! Until the number of rows has changed by a quarter, or for a minute. Sampling costs some hundred

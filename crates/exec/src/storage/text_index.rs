@@ -145,7 +145,7 @@ pub(crate) struct StoredPostings<'r, E> {
 }
 
 impl<E: From<Error>> StoredPostings<'_, E> {
-    /// What is read of postings.
+    /// The columns that are read of postings.
     fn projection(keys: u8, positions: bool) -> Projection {
         let mut projection = Projection { keys, ..Projection::COUNT };
         projection.want_value(FREQUENCY);

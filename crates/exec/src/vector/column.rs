@@ -41,7 +41,7 @@ pub(crate) enum Known<'v> {
 /// Strings as parts of one string.
 #[derive(Clone, Debug)]
 pub(crate) struct Texts<'v> {
-    /// What they are parts of.
+    /// The string that contains all of them.
     pub heap: Cow<'v, str>,
     /// The first byte of each, and the one after its last.
     pub spans: Vec<(u32, u32)>,
@@ -208,7 +208,7 @@ impl<'v> TypedColumn<'v> {
         TypedColumn { values, nulls }
     }
 
-    /// The same `rows` values, without what they borrow.
+    /// The same `rows` values, without borrowed data.
     pub(crate) fn into_owned(self, rows: usize) -> TypedColumn<'static> {
         let values = match self.values {
             Values::Known(Known::Text(text)) => Values::Texts(Texts {

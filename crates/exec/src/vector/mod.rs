@@ -9,8 +9,8 @@
 //! column has one branch a column, and a text stays where the store decoded it (decision 0045).
 //!
 //! # How
-//! [`node::Node`] is the column form of an expression: kernels for what is common, and the row way
-//! ([`Computer`](crate::expr::Computer)) for every other part whose result is short.
+//! [`node::Node`] is the column form of an expression: kernels for common operations, and the row
+//! way ([`Computer`](crate::expr::Computer)) for every other part whose result is short.
 //! [`evaluate::Evaluator`] computes a node for a selection of rows.
 //!
 //! # Invariants

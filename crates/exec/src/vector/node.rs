@@ -121,7 +121,7 @@ pub(crate) enum Node {
     Rows(Compiled),
 }
 
-/// What an expression may refer to.
+/// The columns and variables that an expression may refer to.
 pub(crate) struct Scope<'s> {
     /// Variables that have a column of a kind that typed columns have.
     pub is_typed: &'s dyn Fn(Var) -> bool,

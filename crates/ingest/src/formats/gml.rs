@@ -11,7 +11,7 @@ pub(super) struct Gml {
     words: Vec<Word>,
     /// The keys of the lists that are open.
     path: Vec<String>,
-    /// What is known of the node or edge that is being read, and its line.
+    /// The attributes so far of the node or edge that is being read, and its line.
     id: Option<String>,
     label: Option<String>,
     source: Option<String>,

@@ -22,7 +22,7 @@ use std::io::{BufRead, BufReader, Read};
 use crate::{EdgeChunk, Error, TextOptions, VertexType, WeightType};
 use sink::Sink;
 
-/// What is said of files whose edges have no direction.
+/// The note for files whose edges have no direction.
 const UNDIRECTED: &str =
     "edges without direction are imported as they are written, from source to target";
 
@@ -169,7 +169,7 @@ impl GraphReader {
         Ok(!self.ended || !out.is_empty() || out.skipped_count + out.missing_count > 0)
     }
 
-    /// What was detected so far, and what the graph cannot hold, under the key `note`.
+    /// The properties detected so far; data that the graph cannot hold has the key `note`.
     #[must_use]
     pub fn detected(&self) -> Vec<(&'static str, String)> {
         let mut said = vec![("format", self.format.name().to_owned())];

@@ -10,7 +10,7 @@ use crate::{
     options::{Missing, OnError, describe_types},
 };
 
-/// What a format gives: the edges of a chunk, and what is known of the file.
+/// The output of a format's parser: the edges of a chunk, and the properties of the file.
 pub(super) struct Sink {
     pub(super) file: String,
     options: TextOptions,

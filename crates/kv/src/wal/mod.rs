@@ -145,7 +145,7 @@ pub struct Wal {
     scratch: Vec<u8>,
 }
 
-/// What the caller made of a replayed payload.
+/// The caller's verdict on a replayed payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Replay {
     /// The payload is accepted.
@@ -409,7 +409,7 @@ impl Wal {
         self.progress.durable()
     }
 
-    /// What recovery found when the log was opened.
+    /// The findings of recovery when the log was opened.
     #[must_use]
     pub fn recovered(&self) -> Recovered {
         self.recovered

@@ -107,7 +107,7 @@ pub(super) fn build(
 /// Reads a header without its checksum; kind and length must fit this segment.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// The reason why the bytes are not a header.
 pub(super) fn parse_header(bytes: &[u8], segment: u64) -> Result<Header, NotARecord> {
     if bytes.len() < HEADER_BYTES {
         return Err("no room for a record");

@@ -1,4 +1,4 @@
-//! What lies below a merge: the runs that are older than all of its input.
+//! The runs below a merge: those that are older than all of its input.
 
 use crate::version::{Run, first_key, last_key};
 use base::{KeyRange, KeyRef};

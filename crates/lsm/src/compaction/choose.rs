@@ -45,7 +45,7 @@ pub enum Choice {
     },
 }
 
-/// What choosing knows of a table.
+/// The properties of a table that the choice of a compaction depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableInfo {
     /// Its id.
@@ -66,7 +66,8 @@ pub struct TableInfo {
     pub seq_max: u64,
 }
 
-/// What choosing knows of a version: the runs of level 0, newest first, then the deeper levels.
+/// The properties of a version that the choice of a compaction depends on: the runs of level 0,
+/// newest first, then the deeper levels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Levels {
     /// Runs of level 0, newest first.
@@ -82,8 +83,8 @@ pub const DUE: u64 = 1000;
 const STALE_SHARE: u64 = 4;
 
 impl Levels {
-    /// What choosing needs of `version`. Tables that `is_settled` have nothing that a merge of them
-    /// alone could drop.
+    /// The levels of `version`. Tables that `is_settled` have nothing that a merge of them alone
+    /// could drop.
     #[must_use]
     pub fn of(version: &Version, is_settled: &dyn Fn(TableId) -> bool) -> Self {
         let info = |table: &std::sync::Arc<crate::table::Table>| {
@@ -221,8 +222,7 @@ fn merge_level0(levels: &Levels, options: &TreeOptions, base: usize) -> Choice {
     let first = inputs.iter().map(|table| &table.first).min();
     let last = inputs.iter().map(|table| &table.last).max();
     let (Some(first), Some(last)) = (first, last) else { return Choice::Nothing };
-    // What lies between the first and the last key may be in no table, but merged tables may span
-    // it.
+    // Keys between the first and the last may be in no table, but merged tables may span them.
     let met = (1..=LEVEL_MAX).find(|&level| !levels.overlapping(level, first, last).is_empty());
     let into = met.map_or(LEVEL_MAX, |met| met.min(base));
     let below = levels.overlapping(into, first, last);

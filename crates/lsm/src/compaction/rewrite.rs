@@ -13,13 +13,13 @@ use base::{KeyRange, KeyRef, Shape};
 /// Rows read before the rules are applied. Cancelling waits for one such step.
 const STEP_ROWS: usize = 16 << 10;
 
-/// What a rewrite may drop.
+/// The versions that a rewrite may drop.
 pub(crate) struct Rules<'a> {
     pub(crate) shape: &'a Shape,
     pub(crate) snapshots: Snapshots<'a>,
     /// All range tombstones among the input.
     pub(crate) tombstones: &'a Pieces,
-    /// What is older than the input.
+    /// The runs that are older than the input.
     pub(crate) below: &'a Below<'a>,
 }
 

@@ -37,7 +37,7 @@ impl Settled {
         self.0.lock().remove(&id);
     }
 
-    /// What choosing a compaction of `version` needs.
+    /// The levels of `version`, for the choice of a compaction.
     pub(crate) fn levels_of(&self, version: &Version) -> Levels {
         let settled = self.0.lock();
         Levels::of(version, &|id| settled.contains(&id))

@@ -18,7 +18,7 @@ impl<'a> Snapshots<'a> {
         self.0.partition_point(|&snapshot| snapshot < seq)
     }
 
-    /// What this or older numbers carry is seen by every snapshot.
+    /// Every snapshot sees the versions with this number or an older one.
     pub(crate) fn oldest(self) -> u64 {
         self.0.first().copied().unwrap_or(u64::MAX)
     }

@@ -77,11 +77,11 @@ pub struct AddedKeyspace {
     pub name: String,
     /// Its shape; never changes.
     pub shape: Shape,
-    /// What the layers above keep about it; bytes here.
+    /// The definition that the layers above store; opaque bytes here.
     pub definition: Vec<u8>,
 }
 
-/// What a keyspace is called from now on, and what the layers above keep about it.
+/// A new name and definition of a keyspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedKeyspace {
     /// Its id.
@@ -184,7 +184,7 @@ impl VersionEdit {
     /// Reads the bytes of [`VersionEdit::encode`].
     ///
     /// # Errors
-    /// What was expected, in words, where the bytes are not an edit of this format version.
+    /// The expected contents, in words, where the bytes are not an edit of this format version.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
         let mut input = Input(bytes);
         let version = input.byte("the edit's version")?;
@@ -620,7 +620,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// What a program wrote that knew one byte of columns, and how it reads a shape that is wider.
+    /// The bytes of a program that knew one byte of columns, and how it reads a wider shape.
     #[test]
     fn up_to_64_value_columns_are_counted_in_one_byte_and_more_behind_255() {
         let count_of = |values: usize| {

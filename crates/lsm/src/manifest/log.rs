@@ -7,7 +7,7 @@
 //!
 //! # Why the reader is told how much was acknowledged
 //! A damaged last record and an append that a crash cut short can be the same bytes. `CURRENT` says
-//! how long the file was when the last edit was acknowledged, so only what lies behind that may be
+//! how long the file was when the last edit was acknowledged, so only bytes after that may be
 //! unsound.
 //!
 //! # How damage behind that is told from a power cut

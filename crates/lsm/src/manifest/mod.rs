@@ -143,7 +143,7 @@ impl Manifest {
         Ok((manifest, found.state))
     }
 
-    /// What the manifest says now, without changing anything: for readers beside the writer, and
+    /// Reads the current state without changing anything: for readers beside the writer, and
     /// for checking. An append in progress is not seen.
     ///
     /// # Errors
@@ -239,7 +239,7 @@ impl Manifest {
         self.synced_bytes == self.file.len_bytes()
     }
 
-    /// What all edits so far say.
+    /// The state after all edits so far.
     #[must_use]
     pub fn state(&self) -> &State {
         &self.state
@@ -274,7 +274,7 @@ impl Manifest {
     }
 }
 
-/// What a manifest file holds.
+/// The contents of a manifest file.
 struct Found {
     state: State,
     /// Behind these lies an append that a crash cut short.
@@ -282,7 +282,7 @@ struct Found {
     first_record_bytes: u64,
 }
 
-/// What `CURRENT` says.
+/// The contents of `CURRENT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Current {
     /// Number of the manifest file in use.

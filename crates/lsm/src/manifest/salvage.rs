@@ -1,4 +1,4 @@
-//! What a damaged manifest still says.
+//! Reads the intact edits of a damaged manifest.
 //!
 //! # What is proof
 //! Every record has a checksum, and each edit was true when it was written. So the sound records
@@ -12,14 +12,14 @@ use base::Corruption;
 use env::Env;
 use std::path::{Path, PathBuf};
 
-/// What [`Manifest::salvage`] read.
+/// The result of [`Manifest::salvage`].
 #[derive(Debug)]
 pub struct SalvagedManifest {
     /// The fold of all sound records before the first damage.
     pub state: State,
     /// The file read.
     pub file: PathBuf,
-    /// What was found damaged; empty where nothing was.
+    /// The damages found; empty if there were none.
     pub damages: Vec<Corruption>,
     /// Whether `state` is that of the last edit, and not an earlier one.
     pub is_newest: bool,

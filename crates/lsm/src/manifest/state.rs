@@ -1,4 +1,4 @@
-//! What all edits together say: the keyspaces, their tables, and where recovery begins.
+//! The state that all edits produce: the keyspaces, their tables, and where recovery begins.
 
 use super::edit::{AddedKeyspace, ChangedKeyspace, VersionEdit};
 use crate::version::{AddedTable, TreeEdit};
@@ -28,7 +28,7 @@ pub struct KeyspaceState {
     pub name: String,
     /// Its shape; never changes.
     pub shape: Shape,
-    /// What the layers above keep about it.
+    /// The definition that the layers above store.
     pub definition: Vec<u8>,
     /// Its tables in order of their ids.
     pub tables: Vec<AddedTable>,

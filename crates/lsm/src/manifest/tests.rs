@@ -289,7 +289,7 @@ const EXAMPLE: [&str; 5] = [
     "65 02 02 02 00 01 64",
 ];
 
-/// A power cut keeps any part of what was not synced: each byte of it is there or not, as it comes.
+/// A power cut keeps any part of the unsynced bytes: each of them is there or not, at random.
 #[test]
 fn edits_that_were_not_synced_may_be_lost_from_any_of_them_on() {
     let env = new_env();

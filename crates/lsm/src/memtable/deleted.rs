@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(first(2), Key::words(&[10_000]));
         let upper = |range: Option<KeyRange>| range.and_then(|range| range.upper);
         assert_eq!(upper(known(2)), Some(Key::words(&[10_000])));
-        // What is deleted next joins.
+        // The next deletes extend the range.
         write(10_000..10_040, Kind::Delete, 3);
         assert_eq!(first(3), Key::words(&[10_040]));
         assert_eq!(upper(known(3)), Some(Key::words(&[10_040])));

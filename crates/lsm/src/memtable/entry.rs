@@ -16,7 +16,7 @@ use env::sync::atomic::AtomicU64;
 pub struct EntryRef<'a> {
     pub(super) memtable: &'a Memtable,
     pub(super) place: Place,
-    /// What lies at the place, and on to the end of its chunk.
+    /// The words at the place, up to the end of its chunk.
     pub(super) node: &'a [AtomicU64],
 }
 
@@ -47,7 +47,7 @@ impl EntryKey<'_> {
     }
 }
 
-/// What a version makes together with all older ones of its key in its memtable.
+/// A version combined with all older ones of its key in its memtable.
 ///
 /// # Why it is kept
 /// A counter that is asked between increments would be added up from all of them each time.
@@ -55,7 +55,7 @@ impl EntryKey<'_> {
 pub(crate) struct Whole {
     /// The value column.
     pub(crate) word: u64,
-    /// [`Kind`] as its number: an increment of what lies in older places, or a put.
+    /// [`Kind`] as its number: an increment of the value in older sources, or a put.
     pub(crate) kind: u8,
 }
 

@@ -5,7 +5,7 @@ use crate::read::{Fold, Outcome, is_own_hidden, push_absent};
 use base::{Batch, KeyRange, Kind, Projection};
 
 impl Memtable {
-    /// Each key once, in key order, with what all its versions together say: its kind as a number
+    /// Each key once, in key order, with all its versions combined: its kind as a number
     /// and, unless it is a delete, its values. What the memtable's own range tombstones delete is
     /// left out, so the ranges come first when this is replayed.
     #[must_use]

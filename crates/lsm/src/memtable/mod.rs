@@ -52,7 +52,7 @@ pub(crate) use walk::Walk;
 /// Largest sequence number an entry can hold; larger ones are stored as this.
 pub const SEQ_STORED_MAX: u64 = node::SEQ_STORED_MAX;
 
-/// What the rows of a batch say.
+/// The kinds of the rows of a batch.
 #[derive(Clone, Copy, Debug)]
 pub enum Kinds<'a> {
     /// All rows the same.
@@ -320,7 +320,7 @@ impl Memtable {
         });
     }
 
-    /// What a new increment of `word` and the older versions of its key here make together.
+    /// A new increment of `word`, combined with the older versions of its key here.
     fn whole(&self, merge: Merge, word: u64, key: KeyRef<'_>, behind: Behind) -> Option<Whole> {
         let deleted = match self.has_range_tombstones() {
             true => self.deleted_up_to(key)?,
@@ -579,7 +579,7 @@ impl Memtable {
         with_tree!(self, |tree, _probe| tree.slot_space())
     }
 
-    /// What lies in one of these slots.
+    /// The contents of one of these slots.
     pub(crate) fn slot_in(&self, space: &SlotSpace, index: u64) -> Drawn {
         with_tree!(self, |tree, _probe| tree.slot_in(space, index))
     }
@@ -607,7 +607,7 @@ impl Memtable {
         self.walk(self.seek(key, 0))
     }
 
-    /// What its rows are made of.
+    /// The shape of its rows.
     #[must_use]
     pub fn shape(&self) -> &Shape {
         &self.shape

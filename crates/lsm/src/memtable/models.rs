@@ -5,7 +5,7 @@ use base::WordColumn;
 use env::model::explore;
 use shuttle::thread;
 
-/// What each key's row holds, so that a torn or foreign row shows.
+/// The value of each key, a function of the key, so that a torn or foreign row shows.
 fn value_of(key: u64) -> u64 {
     key.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

@@ -1,4 +1,4 @@
-//! What a memtable's entries are ordered by, and how the nodes of its tree lie in the arena.
+//! The sort key of a memtable's entries, and the layout of its tree's nodes in the arena.
 //!
 //! # Entry, in words
 //! ```text
@@ -56,7 +56,7 @@ impl SlotOrder {
         ((self.0 >> (4 * rank)) & 15) as usize
     }
 
-    /// The order once the next free slot is filled with what belongs at `rank`.
+    /// The order after the next free slot is filled with the entry of this `rank`.
     pub(super) fn insert(self, rank: usize) -> Self {
         let slots = self.0 & ((1 << 60) - 1);
         let below = slots & ((1 << (4 * rank)) - 1);
@@ -75,7 +75,7 @@ impl SlotOrder {
     }
 }
 
-/// What a tree is ordered by, as its nodes store it.
+/// The sort key of a tree, as its nodes store it.
 pub(super) trait NodeKey {
     /// Words of the key in a slot.
     const WORDS: usize;

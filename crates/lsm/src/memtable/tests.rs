@@ -175,8 +175,8 @@ impl Arrival {
     }
 }
 
-/// What a reader of the first `published` versions must find starting at `from`, at most `count`
-/// versions.
+/// The versions that a reader of the first `published` ones must find from `from` on, at most
+/// `count` versions.
 fn check_prefix(memtable: &Memtable, arrival: Arrival, published: u64, from: u64, count: usize) {
     let mut cursor = memtable.cursor(KeyRef::Words(&[from]));
     let (mut found, mut last, mut highest) = (0, None, from);

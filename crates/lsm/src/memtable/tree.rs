@@ -47,7 +47,7 @@ pub(crate) struct SlotSpace {
     pub(crate) slots: u64,
 }
 
-/// What a draw from the slots of a tree gives.
+/// The result of a draw from the slots of a tree.
 #[derive(Debug)]
 pub(crate) enum Drawn {
     Place(Place),
@@ -64,7 +64,7 @@ pub(super) struct Finger {
     upper: u32,
 }
 
-/// What comes behind a new entry, found out where it is asked for.
+/// The entries after a new one, found on demand.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Behind {
     leaf: u32,
@@ -282,7 +282,7 @@ impl<N: NodeKey> Tree<'_, N> {
         SlotSpace { root, order, slots: (order.len() as u64).saturating_mul(below) }
     }
 
-    /// What lies in slot `index` of the space.
+    /// The contents of slot `index` of the space.
     pub(super) fn slot_in(&self, space: &SlotSpace, mut index: u64) -> Drawn {
         if self.root.load(Acquire) != space.root {
             return Drawn::Changed;

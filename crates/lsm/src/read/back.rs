@@ -1,7 +1,7 @@
 //! Rows of a range, the last first.
 //!
 //! # Why pieces and no backward cursors
-//! What a reader sees of a key is decided from its newest version to its oldest, and that is
+//! The visible version of a key is found from its newest version to its oldest, and that is
 //! forward in every source. So the range is cut below its upper end, at a key that every source
 //! finds without a search from the front. The forward code reads the piece behind it, so visibility
 //! is implemented once. A short scan reads one block per source, as a forward scan does.

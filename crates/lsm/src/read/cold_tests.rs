@@ -73,7 +73,7 @@ impl Cold {
         Self { env, context, view, tables: count }
     }
 
-    /// What `f` reads from the disk.
+    /// The disk reads of `f`.
     fn counted(&self, f: impl FnOnce(&SuperVersion, ReadAt<'_>, &mut Batch)) -> ReadCounts {
         let before = self.env.reads();
         let mut out = Batch::new(self.view.shape());
@@ -248,7 +248,7 @@ fn a_range_stays_in_the_cache_once_it_was_asked_for_twice_if_nobody_else_keeps_i
 fn scans_leave_the_cache_to_those_who_look_up() {
     let cold = Cold::with_direct_reads(true);
     let hot: Vec<u64> = (0..100).map(scattered).collect();
-    // The cache is full of what was looked up, the hot keys twice.
+    // The cache is full of blocks of lookups, those of the hot keys requested twice.
     cold.get_many(hot.clone());
     assert_eq!(cold.get_many(hot.clone()).calls, 0);
     cold.get_many((1000..1256).map(scattered).collect());

@@ -1,4 +1,4 @@
-//! What changed since a snapshot: the questions a commit asks.
+//! Finds changes since a snapshot, for the validation of commits.
 
 use super::{SuperVersion, exactly};
 use crate::Result;

@@ -1,4 +1,4 @@
-//! How much a range holds, told from what is in memory.
+//! Estimates the rows and bytes of a range from metadata in memory.
 //!
 //! # How far off it is
 //! - The blocks that a range's ends fall into count half. The error is at most half of their rows,
@@ -43,7 +43,7 @@ impl SuperVersion {
         for memtable in self.memtables() {
             covers.outside(range, memtable.seq_max()).iter().for_each(|range| add(memtable, range));
         }
-        // What deletes take off may stand in a run further down.
+        // The rows that deletes hide may lie in a deeper run.
         let mut hidden = 0;
         for run in &self.runs {
             let tables = run.tables_back(range);

@@ -83,7 +83,7 @@ enum Value {
     Bytes(Option<Vec<u8>>),
 }
 
-/// What the versions so far say.
+/// The combined state of the versions so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// No version yet.

@@ -40,7 +40,7 @@ pub(super) struct Layers {
     above: Vec<Above>,
     /// No more of them are collected.
     above_max: usize,
-    /// Values of what is above: a word for each of `columns`.
+    /// Values of the newer sources: a word for each of `columns`.
     values: Vec<u64>,
     /// Projected value columns.
     columns: Vec<usize>,
@@ -201,7 +201,7 @@ impl SuperVersion {
         limit: usize,
         out: &mut Batch,
     ) -> Result<bool> {
-        // What most reads of an unchanging relation find: one run, and nothing above.
+        // The usual case of an unchanging relation: one run, and nothing newer.
         let is_covered = self.runs.len() > 1 || self.layers_in_memory(at).next().is_some();
         let (true, KeyRef::Words(&[word])) = (is_covered, range.lower.as_ref()) else {
             return Ok(false);
@@ -216,7 +216,7 @@ impl SuperVersion {
         }
         let mut found: Vec<(&RunView, _, _)> = Vec::new();
         for (number, run) in self.runs.iter().enumerate() {
-            // Most of what there is lies in the deepest run: its filter would say nothing new.
+            // Most keys lie in the deepest run, so its filter would exclude few.
             let ask_filter = number + 1 < self.runs.len();
             match run.adjacency(word, at.snapshot, ask_filter)? {
                 Adjacency::None => {}
@@ -234,7 +234,7 @@ impl SuperVersion {
                 return Ok(false);
             }
         }
-        // What the runs hold was counted.
+        // The rows of the runs were counted.
         layers.above_max = usize::MAX;
         let below = found.pop_if(|(run, block, _)| {
             run.is_plain_at(at.snapshot) && block.is_adjacency(projection)

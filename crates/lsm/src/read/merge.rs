@@ -58,7 +58,7 @@ impl Drop for ScanDebt {
 pub(crate) struct Heads<'a> {
     pub(crate) heads: Vec<Head<'a>>,
     passed: ScanDebt,
-    /// What the reader sees; `None` where all versions are wanted.
+    /// The reader's snapshot; `None` if all versions are wanted.
     snapshot: Option<u64>,
 }
 

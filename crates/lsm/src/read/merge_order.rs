@@ -240,7 +240,7 @@ impl MergeOrder {
             return;
         }
         self.bits.clear();
-        // One more, for what goes over the end of the last word.
+        // One more, for bits past the end of the last word.
         self.bits.resize(self.rows.div_ceil(64) + 1, 0);
         let mut row = 0;
         for piece in &self.pieces {

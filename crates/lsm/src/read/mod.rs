@@ -176,7 +176,7 @@ impl SuperVersion {
         own + in_memory + self.runs.iter().map(|run| run.first_word_rows_max).sum::<u64>()
     }
 
-    /// What rows are made of.
+    /// The shape of the rows.
     #[must_use]
     pub fn shape(&self) -> &Shape {
         self.active.shape()

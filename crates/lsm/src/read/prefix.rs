@@ -92,7 +92,7 @@ struct Stage<'a> {
     run: &'a RunView,
     /// Every row of it is visible unchanged.
     is_plain: bool,
-    /// Whether its filter is worth a look: most of what there is lies in the deepest run.
+    /// Whether its filter is consulted: not in the deepest run, where most keys lie.
     ask_filter: bool,
     /// The words that a block may hold, by block.
     probes: Vec<Probe>,

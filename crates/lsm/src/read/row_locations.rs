@@ -32,7 +32,7 @@ pub(super) enum Place<'a> {
     Merged(u32),
     /// Several versions count, to be looked up by themselves.
     Several,
-    /// Row of what was combined.
+    /// Row of the combined values.
     Combined(u32),
 }
 
@@ -215,7 +215,7 @@ impl<'a> RowLocations<'a> {
         projection: Projection,
     ) -> Result<()> {
         let values = Projection { keys: 0, ..projection };
-        // A loop of its own, in which the cache misses of what is combined pass beside each other.
+        // A loop of its own, so that the cache misses of the combined rows overlap.
         for link in &self.links {
             if let Version::Block(block, row) = link.version {
                 self.blocks[block as usize].touch_row(row as usize, values);

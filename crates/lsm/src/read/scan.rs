@@ -194,7 +194,7 @@ impl SuperVersion {
                 let mut run = RunSource::projected(tables, range, projection, fill, chunk_rows);
                 run.is_plain = plain;
                 run.is_passing = number < self.level0_runs;
-                // Most of what a short scan finds lies in the deepest run.
+                // Most rows of a short scan lie in the deepest run.
                 if fill == Fill::Keep && number + 1 == self.runs.len() {
                     run.expect(chunk_rows);
                 }
@@ -230,7 +230,7 @@ impl SuperVersion {
 }
 
 impl Fill {
-    /// What a scan for up to `limit` rows does to the cache.
+    /// The cache policy of a scan for up to `limit` rows.
     pub(super) fn of(limit: usize) -> Self {
         if limit > CHUNK_ROWS { Self::Once } else { Self::Keep }
     }

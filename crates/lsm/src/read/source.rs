@@ -20,8 +20,8 @@ pub trait RowSource: Send {
     /// A failed read, or corruption.
     fn next_rows(&mut self, out: &mut Rows) -> Result<bool>;
 
-    /// Whether only what a reader sees is returned of each key: the newest version up to its
-    /// snapshot, after merges and the versions below them down to the first that is not a merge.
+    /// Whether only the visible versions of each key are returned: the newest version up to the
+    /// snapshot, and if it is a merge, older ones down to the first that is not a merge.
     fn is_resolved(&self) -> bool {
         false
     }
@@ -51,7 +51,7 @@ pub struct MemSource<M> {
     /// For a transaction's own writes. They are newer than everything else, whatever their numbers
     /// are, and hide what these range tombstones cover.
     own: Option<Arc<Vec<RangeTombstone>>>,
-    /// Of each key only what is seen at this snapshot.
+    /// Of each key only the versions visible at this snapshot.
     snapshot: Option<u64>,
     /// The last entry that needs none of the older ones of its key.
     decided: Option<Place>,
@@ -68,7 +68,7 @@ impl<M: Deref<Target = Memtable> + Send> MemSource<M> {
         Self::of(memtable, range, None, Projection::ALL, CHUNK_ROWS)
     }
 
-    /// Of each key only what a reader at this snapshot sees, as [`RowSource::is_resolved`] says.
+    /// Of each key only the versions visible at this snapshot, as [`RowSource::is_resolved`] says.
     pub(crate) fn seen(
         memtable: M,
         range: KeyRange,

@@ -27,7 +27,7 @@ enum Step {
     DeleteRange(u64, u64),
     /// Memtables become the newest run of level 0.
     Flush,
-    /// Level 0 and the memtables become one run at this level, merged with what is there.
+    /// Level 0 and the memtables become one run at this level, merged with its tables.
     Sink(usize),
     Seal,
 }
@@ -244,7 +244,7 @@ impl World {
         ))
     }
 
-    /// What a reader at `snapshot` sees, by the rule and nothing else.
+    /// The rows that a reader at `snapshot` sees, by the definition.
     fn visible(&self, snapshot: u64, own: &Own) -> BTreeMap<Key, Values> {
         let mut rows = BTreeMap::new();
         let keys: BTreeSet<&Key> = self.model.keys().chain(own.model.keys()).collect();
@@ -587,7 +587,7 @@ fn the_last_row_left_is_found_among_the_deleted() {
     assert_eq!(out.key_words(0), [31_234; 3]);
 }
 
-/// A transaction that deletes most of what it wrote, and is then asked.
+/// A transaction that deletes most of its writes, and is then read.
 #[test]
 fn drawing_among_deleted_rows_of_a_memtable_ends_sooner_than_a_count_would() {
     let world = World::new(shapes().remove(0), 64);

@@ -166,7 +166,7 @@ impl Apart {
         self.places.iter().filter_map(|place| place.lock().take())
     }
 
-    /// What is kept.
+    /// The cached values.
     #[cfg(all(test, feature = "shuttle"))]
     pub(super) fn all(&self) -> impl Iterator<Item = Value> {
         self.places.iter().filter_map(|place| place.lock().clone())
@@ -317,7 +317,7 @@ impl Apart {
         }
     }
 
-    /// Fills `to` with what lies at `start` of the heap.
+    /// Fills `to` with the bytes at `start` of the heap.
     fn read(&self, to: &mut [u8], start: usize) -> Result<()> {
         if to.is_empty() {
             return Ok(());

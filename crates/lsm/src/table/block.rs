@@ -49,7 +49,7 @@ pub struct Block {
     apart: Option<Apart>,
 }
 
-/// What of a block was read.
+/// The part of a block that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// All of it.
@@ -63,7 +63,7 @@ pub(super) enum Part {
 pub(super) enum BlockBytes {
     /// In memory of their own.
     Own(Vec<u8>),
-    /// A part of what was read together with the blocks beside it: for a block that only passes by.
+    /// A part of one read of several adjacent blocks: for a block that is not cached.
     Part(Arc<RunBuffer>, Range<usize>),
 }
 
@@ -594,8 +594,8 @@ impl Block {
         }
     }
 
-    /// Reads the front of what [`Self::write_run`] will read, and forgets it: done for many runs
-    /// in a row, their cache misses pass beside each other.
+    /// Touches the first bytes that [`Self::write_run`] will read. Called for many runs in a row,
+    /// so that their cache misses overlap.
     #[inline]
     pub(crate) fn touch_run(&self, found: &RunRange, projection: Projection) {
         let columns = self.columns();

@@ -66,7 +66,7 @@ pub struct TableBuilder {
     bounds: Option<(Key, Key)>,
 }
 
-/// What is counted while rows pass.
+/// Counters of the added rows.
 #[derive(Debug, Default)]
 struct Counts {
     rows: u64,

@@ -27,7 +27,7 @@ use env::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
-/// What a read does to the cache. If the kernel caches what was read too, a block is kept here only
+/// The cache policy of a read. If the kernel caches the bytes too, a block is kept here only
 /// from the second request on. A block that is never requested again then evicts nothing, and costs
 /// no fresh memory: page faults take longer than reading a block again from the kernel's cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ const DEAD_MAX: u64 = 1024;
 #[derive(Debug)]
 pub struct BlockCache {
     budget_bytes: u64,
-    /// What of the budget filters may take.
+    /// The part of the budget that filters may take.
     filter_bytes_max: u64,
     counters: Arc<Counters>,
     queue: Mutex<VecDeque<Entry>>,
@@ -80,7 +80,7 @@ struct Entry {
     row: Option<u32>,
 }
 
-/// What was pushed out, to be freed after the queue's lock.
+/// Evicted entries, to be freed after the queue's lock is released.
 #[derive(Debug)]
 enum Evicted {
     Block { _block: Arc<Block>, _values: Vec<Value> },

@@ -32,7 +32,7 @@ const HEAD_BYTES: usize = 4 + 1 + 8;
 /// Sections before those of the value columns: keys, sequence numbers, kinds.
 const FIXED_SECTIONS: usize = 3;
 
-/// What becomes of a block's strings.
+/// The treatment of a block's strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Strings {
     /// They are compressed where that pays.
@@ -44,7 +44,7 @@ pub(super) enum Strings {
     Apart { compress_keys: bool },
 }
 
-/// What became of a block's strings.
+/// The result for a block's strings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Encoded {
     /// Keys were compressed.
@@ -203,7 +203,7 @@ pub(super) struct Sections<'a> {
     pub(super) seq_max: u64,
     lengths: &'a [u8],
     body: &'a [u8],
-    /// What stands behind the sections.
+    /// The bytes after the sections.
     pub(super) heap: &'a [u8],
 }
 

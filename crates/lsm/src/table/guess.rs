@@ -56,7 +56,7 @@ impl Table {
             false => None,
         };
         let Some(window) = window else { return self.part_missed(i, Part::Head, Fill::Keep) };
-        // What cannot be read may lie where nothing that was asked for does.
+        // The unreadable bytes may not belong to a requested row.
         let Ok((head, values)) = self.read_both(i, window.clone()) else {
             return self.part_missed(i, Part::Head, Fill::Keep);
         };

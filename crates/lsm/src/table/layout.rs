@@ -1,4 +1,4 @@
-//! What stands behind a table's blocks: range tombstones, properties and the footer.
+//! The sections after a table's blocks: range tombstones, properties and the footer.
 //!
 //! # Why properties and fences are one section
 //! They are read together, once, when the table is opened; one checksum over both is the table's
@@ -77,7 +77,7 @@ pub(super) fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], Malformed
     varint::take_bytes(bytes).ok_or(CUT)
 }
 
-/// What the footer's bytes say.
+/// The decoded footer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Footer {
     /// The section of properties and fences.
@@ -183,7 +183,7 @@ pub(super) fn decode_tombstones(
     if bytes.is_empty() { Ok(tombstones) } else { Err(Malformed("bytes after the tombstones")) }
 }
 
-/// What a table says of itself.
+/// The metadata of a table.
 #[derive(Debug)]
 pub(super) struct Properties {
     /// `bytes` and `fingerprint` are 0: the file cannot say them of itself.

@@ -100,13 +100,13 @@ impl Default for TableOptions {
 /// Deletes every key in `lower..upper` older than `seq`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeTombstone {
-    /// What it covers.
+    /// The deleted keys.
     pub range: base::KeyRange,
     /// Rows with a smaller sequence number are gone.
     pub seq: u64,
 }
 
-/// What a builder knows of the file it closed.
+/// A finished table, as its builder describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableSummary {
     /// Length of the file.
@@ -146,7 +146,7 @@ pub struct TableMeta {
     pub global_seq: u64,
     /// Its place in a file with other tables; `None` if it has a file of its own.
     pub shared: Option<SharedPlace>,
-    /// What the builder counted. Shared by all copies: the keys in it may be long.
+    /// The builder's counts. Shared by all copies: the keys in it may be long.
     pub summary: Arc<TableSummary>,
 }
 

@@ -156,7 +156,7 @@ struct Slot {
     keeps_name: bool,
 }
 
-/// What reads of a table go through: its file, which is opened where it is not.
+/// The file of a table for reads; it is opened on demand.
 #[derive(Debug)]
 struct TableFile(Arc<Slot>);
 

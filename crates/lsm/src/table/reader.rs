@@ -129,7 +129,7 @@ impl Table {
         &self.file
     }
 
-    /// What its rows are made of.
+    /// The shape of its rows.
     #[must_use]
     pub fn shape(&self) -> &Shape {
         &self.shape

@@ -1,4 +1,4 @@
-//! What can still be read of a damaged table.
+//! Reads the intact blocks of a damaged table.
 //!
 //! # What is proof
 //! The manifest keeps the checksum of a table's properties and fences, and the fences hold the
@@ -27,7 +27,7 @@ use std::sync::Arc;
 pub struct Remains {
     /// The table, without filters; it may be read block by block.
     pub table: Arc<Table>,
-    /// What was found damaged on the way; blocks were not read yet.
+    /// Damages found while opening; blocks were not read yet.
     pub damages: Vec<Corruption>,
     /// Range tombstones that are lost.
     pub tombstones_lost: u64,

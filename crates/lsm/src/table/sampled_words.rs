@@ -17,7 +17,7 @@ pub(super) struct SampledWords {
     len: usize,
     /// The first string has a word, and then every `step`-th one.
     step: usize,
-    /// What all strings begin with.
+    /// The common prefix of all strings.
     shared: Box<[u8]>,
     words: Vec<u64>,
 }

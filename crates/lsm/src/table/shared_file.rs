@@ -226,7 +226,7 @@ pub struct SharedFiles {
     open: Mutex<BTreeMap<TableId, Weak<dyn RandomReadFile>>>,
 }
 
-/// What is left of a shared file.
+/// The remaining tables of a shared file.
 #[derive(Clone, Copy, Debug, Default)]
 struct Left {
     tables: usize,
@@ -250,7 +250,7 @@ impl SharedFiles {
     /// A table is gone. `remove` removes its file, and is called for the last one.
     ///
     /// # Errors
-    /// What `remove` returns; the table then still counts.
+    /// Those of `remove`; the table then still counts.
     pub(crate) fn release(
         &self,
         table: &TableMeta,

@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 /// Blocks that the kernel is asked for ahead of the one being checked.
 const AHEAD_BLOCKS: usize = 64;
 
-/// What is counted while rows pass, to be compared with the properties.
+/// Counters of the read rows, to be compared with the properties.
 #[derive(Default)]
 pub(super) struct Seen {
     deletes: u64,

@@ -509,7 +509,7 @@ fn sums_that_no_word_holds_are_rewritten_once_at_the_bottom() {
     assert_eq!(world.tree.choose_compaction(), Choice::Nothing);
 }
 
-/// What only a snapshot keeps is dropped once that snapshot is gone.
+/// Versions that only a snapshot needs are dropped after that snapshot is released.
 #[test]
 fn a_bottom_table_that_a_snapshot_kept_stale_is_merged_again_without_it() {
     let mut world = World::new(words_shape());

@@ -354,7 +354,7 @@ pub(crate) fn read_only_transaction_anomaly(lab: &Lab) -> Seen {
     seen(all && rows == [(1, 0), (2, 20)] && lab.rows() == [(1, -11), (2, 20)], all)
 }
 
-/// Not an anomaly: two writers of different rows that read only what they write, and a reader of
+/// Not an anomaly: two writers of different rows that read only their own rows, and a reader of
 /// both rows.
 pub(crate) fn disjoint_work(lab: &Lab) -> Seen {
     let (t1, t2, t3) = (lab.begin(), lab.begin(), lab.begin());

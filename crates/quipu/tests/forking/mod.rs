@@ -13,8 +13,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// A child that reports nothing for this long hangs. Only a failing test waits for it to expire.
 const SILENCE_MS: i32 = 60_000;
 
-/// A guard that each test holds. So tests run one at a time, and a child inherits only what belongs
-/// to its test.
+/// A guard that each test holds. So tests run one at a time, and a child inherits only the handles
+/// of its test.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)

@@ -170,7 +170,7 @@ impl BulkChange<'_> {
         self.op != MutationOp::Update || path.columns.iter().any(is_given)
     }
 
-    /// What is read of existing rows: the values that are kept, and those in indexes.
+    /// The columns that are read of existing rows: the values that are kept, and those in indexes.
     fn wanted(&self, columns: &[Option<&Series>]) -> Projection {
         let keys = self.target.schema.keys.len();
         let mut wanted = Projection::COUNT;
@@ -210,7 +210,7 @@ impl BulkChange<'_> {
         Ok(indexes.iter().map(rows).collect::<store::Result<_>>()?)
     }
 
-    /// What is written to an index: of rows whose key there stays the same, nothing.
+    /// The writes to an index. A row whose key in the index stays the same has none.
     fn index_writes(
         &self,
         path: &StoredPath,

@@ -140,7 +140,7 @@ fn is_nothing(rows: &Frame) -> bool {
     rows.is_empty() && rows.names().is_empty()
 }
 
-/// What `::running` shows for changes.
+/// The description of changes that `::running` shows.
 fn said(changes: &[Change<'_>]) -> String {
     let names: Vec<&str> = changes.iter().map(|change| change.relation).collect();
     format!("rows for {}", names.join(", "))

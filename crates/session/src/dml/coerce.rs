@@ -20,7 +20,7 @@ pub(crate) fn coerced(
     of.coerce(value).map_err(|error| error.to_string())
 }
 
-/// What may be written for a validity: a time that asserts, `'ASSERT'` and `'RETRACT'` for now, `~`
+/// The accepted forms of a validity: a time that asserts, `'ASSERT'` and `'RETRACT'` for now, `~`
 /// before a time that retracts, and a list of microseconds and a truth value.
 fn validity(value: &Value, ambient: &dyn function::FunctionContext) -> Result<Option<Value>> {
     let make =

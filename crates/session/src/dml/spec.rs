@@ -1,4 +1,4 @@
-//! What a mutation says of a relation's columns.
+//! The column specification of a mutation, `{key => value}`, resolved against the relation.
 
 use exec::error::{Error, Result};
 use model::Type;

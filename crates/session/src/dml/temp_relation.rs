@@ -104,7 +104,7 @@ impl Change<'_> {
     }
 }
 
-/// What was done to rows, for `:returning`.
+/// The changed rows and how they changed, for `:returning`.
 #[derive(Default)]
 struct Changed {
     /// The requested rows.

@@ -48,7 +48,7 @@ pub(crate) fn returned_output(columns: &[ColumnInfo], returned: ReturnedRows) ->
     Output::of_values(&names, rows.collect())
 }
 
-/// What is done to a key.
+/// The change of a key.
 struct Change {
     /// The previous row.
     old: Option<Vec<Value>>,
@@ -168,7 +168,7 @@ impl Writer<'_> {
         self.write_changes(changes, ids, has_indexes, mutation)
     }
 
-    /// What is done to each key, whatever was there.
+    /// The change of each key, for mutations that need no existing rows.
     fn blind_changes(
         &self,
         mutation: &Mutation,
@@ -184,8 +184,8 @@ impl Writer<'_> {
         rows.into_iter().map(change).collect()
     }
 
-    /// What is done to each key. The rows are taken in their order, each seeing what those of its
-    /// key before it did; of each key, only the last is written.
+    /// The change of each key. The rows are applied in their order, and each sees the earlier rows
+    /// of its key; only the last row of a key is written.
     fn changes(
         &self,
         mutation: &Mutation,
@@ -225,7 +225,7 @@ impl Writer<'_> {
         Ok(changes)
     }
 
-    /// The row that is deleted: the one that is there, or one of its key. Adds to what is returned.
+    /// The row that is deleted: the existing one, or one of its key. Adds to the returned rows.
     fn deleted_row(
         &self,
         row: &[Option<Value>],
@@ -250,7 +250,7 @@ impl Writer<'_> {
         Ok(full)
     }
 
-    /// The row that is put. Adds to what is returned.
+    /// The row that is put. Adds to the returned rows.
     ///
     /// # Errors
     /// The row that is there is not the one that `:ensure` says.
@@ -262,7 +262,7 @@ impl Writer<'_> {
         returned: &mut ReturnedRows,
     ) -> Result<Vec<Value>> {
         let full: Vec<Value> = match &old {
-            // What an update does not name stays.
+            // Columns that an update does not name keep their values.
             Some(old) if mutation.op == MutationOp::Update => row
                 .iter()
                 .zip(old)
@@ -548,7 +548,7 @@ impl Writer<'_> {
             .map_err(|why| self.refused_in(mutation, name, &why))
     }
 
-    /// What is said of a value that its column does not take.
+    /// The error for a value that its column does not accept.
     fn refused(&self, mutation: &Mutation, refused: &ColumnError) -> Error {
         let Schema { keys, values, .. } = &self.target.schema;
         let name = match refused.column.checked_sub(keys.len()) {

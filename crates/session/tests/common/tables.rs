@@ -108,7 +108,7 @@ impl Tables {
     }
 }
 
-/// An error without what says where it is.
+/// An error without its position.
 fn without_place(error: &str) -> String {
     error.lines().next().unwrap_or_default().to_owned()
 }

@@ -5,7 +5,7 @@ use crate::workload::model::{SpaceWrites, State};
 use base::{Key, KeyspaceId, Kind};
 use std::collections::BTreeMap;
 
-/// What the flags of a write imply.
+/// The facts that the flags of a write imply.
 pub struct Told {
     /// Whether every row was a delete of an absent key, so that nothing was committed.
     pub nothing: bool,

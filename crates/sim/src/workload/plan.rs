@@ -297,7 +297,7 @@ impl Swarm {
         }
     }
 
-    /// Whether stored bytes may differ from what was written.
+    /// Whether stored bytes may differ from the written ones.
     #[must_use]
     pub fn damages(&self) -> bool {
         Fault::ALL.iter().any(|&fault| fault.corrupts() && self.faults.ppm(fault) > 0)

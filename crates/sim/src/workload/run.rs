@@ -26,7 +26,7 @@ const ATTEMPTS: usize = 12;
 pub struct Broken {
     /// The life in which it was found.
     pub life: usize,
-    /// What is wrong.
+    /// The violated promise, in words.
     pub why: String,
 }
 
@@ -175,7 +175,7 @@ fn audit_all(world: &Rc<World>) -> Result<(), String> {
     Ok(())
 }
 
-/// What the life before left.
+/// The state that the previous life left.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     /// Commits up to this number must exist.

@@ -40,7 +40,7 @@ pub fn enter(world: &Rc<World>) -> u64 {
     number
 }
 
-/// What a commit means to the model.
+/// The meaning of a commit for the model.
 #[derive(Clone, Debug)]
 pub enum Means {
     /// Its rows of these keyspaces are its writes; all others mean nothing.

@@ -347,8 +347,8 @@ impl World {
             }
             ErrorKind::Cancelled => self.is_closed(generation),
             ErrorKind::Limit => {
-                // What one commit adds to a key must fit a word; the check of sums across commits
-                // is left to the model.
+                // The sum that one commit adds to a key must fit a word. The model checks sums
+                // across commits.
                 self.swarm.transaction_bytes > 0 || error.to_string().contains("one commit adds")
             }
             ErrorKind::Poisoned => {

@@ -349,7 +349,7 @@ fn atoms_are_joined_and_negated_by_words() {
             "--> line 1, column 18",
             "  ?[x] := x = 1, x not in [1]",
             "                   ^^^",
-            "hint: write `!is_in(value, list)` for what is not in a list",
+            "hint: write `!is_in(value, list)` for values that are not in a list",
         ],
     );
 }

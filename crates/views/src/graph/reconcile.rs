@@ -115,8 +115,8 @@ impl Graph {
                 reverse.set(src, dst, truth.is_some());
             }
         }
-        // What one direction lacks is read from the other before that is changed. No edge is put
-        // into both.
+        // The edges missing in one direction are read from the other before that is changed. No
+        // edge is put into both.
         let shape = self.core.def.shape(GraphPart::Forward);
         forward.write(store, &reverse, &shape)?;
         reverse.write(store, &forward, &shape)

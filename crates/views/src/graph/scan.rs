@@ -47,7 +47,7 @@ impl Graph {
     }
 
     fn scan_range(&self, range: KeyRange) -> Result<EdgeScan> {
-        // Properties are not part of what is returned.
+        // The result has no properties, so their columns are not read.
         let projection = match self.has_properties() {
             true => Projection { keys: 0b11, values: u64::from(self.weighted()) },
             false => Projection::ALL,

@@ -67,7 +67,7 @@ pub(super) struct Counters {
     pub(super) records_promised: AtomicU64,
     /// Whether a file was a table of vertices, without edges.
     pub(super) only_vertices: AtomicBool,
-    /// What was detected in the first file, and what is worth knowing about all.
+    /// The detected properties of the first file, and notes about all files.
     pub(super) detected: Mutex<Vec<(&'static str, String)>>,
     pub(super) notes: Mutex<Vec<String>>,
     stop: AtomicBool,

@@ -46,10 +46,10 @@ pub struct ImportReport {
     pub skipped_lines: Vec<InputError>,
     /// Rows whose weight is missing: they got the weight of the options, or were left out.
     pub missing: u64,
-    /// What was detected in the input: format, delimiter, header, columns and more, in this order.
-    /// For several files, that of the first.
+    /// The detected properties of the input: format, delimiter, header, columns and more, in this
+    /// order. For several files, that of the first.
     pub detected: Vec<(&'static str, String)>,
-    /// What the graph cannot hold of the input, and other things worth knowing.
+    /// Notes: data of the input that the graph cannot hold, and other things worth knowing.
     pub notes: Vec<String>,
     /// Duration in seconds.
     pub seconds: f64,

@@ -7,7 +7,7 @@ use super::{KeyReader, RunRange, WALK_SLOTS};
 use base::prefetch::prefetch_front;
 use std::ops::Range;
 
-/// Lines of what tells of a block's groups that are fetched at most: of a block of usual size all.
+/// Maximum number of cache lines of group entries that are fetched: all of a block of usual size.
 const ENTRY_LINES: usize = 3;
 
 /// Lines of a group that are fetched: those behind them the processor fetches on its own.

@@ -29,7 +29,7 @@ fn rows(versions: &[Version]) -> Rows {
     rows
 }
 
-/// What a reader finds: the sum, and which write's bytes.
+/// The values that a reader finds: the sum, and which write's bytes.
 fn read(
     rows: &Rows,
     kept: &[Range<usize>],
@@ -65,7 +65,7 @@ fn read(
             return found;
         }
     }
-    // What a deeper level holds was written before all of this.
+    // A deeper level holds only older writes.
     if base.contains(&key) && gone == 0 {
         add(Some(1000), b"base");
     }

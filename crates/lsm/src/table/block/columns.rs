@@ -342,7 +342,7 @@ impl ValueColumn<'_> {
                 reader.read(rows.clone(), &mut out.words);
                 append_validity(&mut out.validity, before, rows.clone(), all, |row| self.bits(row));
                 if !all {
-                    // What stands there is a neighbour's word.
+                    // The word there belongs to a neighbour.
                     let pieces = out.words[before..].chunks_mut(64);
                     for (words, first) in pieces.zip(rows.step_by(64)) {
                         let bits = self.bits(first);

@@ -27,7 +27,7 @@ use transaction::Tx;
 
 pub use counters::collect_words;
 
-/// What is wrong, if anything.
+/// The violated promise, in words, if any.
 pub type Outcome = Result<(), String>;
 
 /// A snapshot held by a task.
