@@ -141,7 +141,7 @@ READS: dict[str, Query] = {
     ),
     "pagerank": Query("?[user, rank] <~ PageRank(*friends[])", None, None),
 }
-"""What changes nothing."""
+"""Queries that change nothing."""
 
 WRITES: dict[str, Query] = {
     "single_vertex_write": Query(
@@ -163,7 +163,7 @@ WRITES: dict[str, Query] = {
         "MATCH (u:users {uid: $id}) SET u.cmpl_pct = (u.cmpl_pct + 1) % 100",
     ),
 }
-"""What changes something, and its reads."""
+"""Queries with changes, and their reads."""
 
 MIXES: dict[str, tuple[int, int, int]] = {
     "mix_90_5_5": (90, 5, 5),

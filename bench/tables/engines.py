@@ -107,7 +107,7 @@ class Quipu(Engine):
 
 
 class SqlEngine(Engine):
-    """What the peers have in common."""
+    """The common part of the peers."""
 
     connection: Any
 

@@ -53,7 +53,7 @@ def memory_kib(field: str) -> int:
 
 
 def digest(question: Question, found: Any) -> list[Any]:
-    """What is compared: the rows, or of an Arrow table their number and sums of columns."""
+    """The compared values: the rows, or of an Arrow table their number and sums of columns."""
     if question.group == "change":
         return []
     if question.as_arrow:

@@ -101,7 +101,7 @@ class Scripts(Changes):
         return Seq([*rules, *entry], "\n", 1)
 
     def transaction(self) -> list[Step]:
-        """Changes of stored relations, and one of them may fail, and queries for what is left."""
+        """Changes of stored relations, where one may fail, and queries for the remaining rows."""
         self.params, self.tags = {}, {"imperative"}
         r, relations = self.r, dict(self.relations)
         parts: list[Seq | str] = []

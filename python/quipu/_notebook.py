@@ -25,7 +25,7 @@ DB is a variable with an open database or transaction, or the path of a database
 Without it the cell takes the DB of the last cell or of `%quipu DB`, else the variable `db`. `$name` in the script is
 the variable `name` of the notebook, if there is one."""
 
-# A parameter, or what may hold a `$` that begins none.
+# A parameter, or a string or comment whose `$` begins none.
 _PARAMETERS = re.compile(r"""\#[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\$(\w+)""", re.DOTALL)
 
 
@@ -46,7 +46,7 @@ class Shell(Protocol):
 
 
 class CompletionContext(Protocol):
-    """What IPython tells a matcher."""
+    """The context that IPython passes to a matcher."""
 
     full_text: str
     cursor_line: int

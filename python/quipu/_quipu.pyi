@@ -2565,7 +2565,7 @@ class Graph:
         where: str | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> AlgorithmResult:
-        """The edges of a largest flow with what flows along them.
+        """The edges of a largest flow, each with its flow.
 
         Args:
             source: Where the flow begins.
@@ -2629,7 +2629,7 @@ class Graph:
         where: str | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> AlgorithmResult:
-        """Edges of least weight that connect what is connected. Directions have no effect.
+        """A spanning forest of least weight. Directions have no effect.
 
         Args:
             weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
@@ -2649,11 +2649,11 @@ class Graph:
         where: str | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> float:
-        """The share of edges inside of communities, less what is expected. Directions have no effect.
+        """The share of edges inside communities, minus the share expected by chance. Directions have no effect.
 
         Args:
             communities: Lists of vertices; each vertex is in one.
-            resolution: Weight of what is expected.
+            resolution: Factor of the expected share; larger values favor smaller communities.
             weight: Name of the weights, or ``None``; ``"auto"`` uses them where NetworkX does.
             undirected: Whether directions are ignored.
             nodes: The vertices of a subgraph; without it all.
@@ -3261,7 +3261,7 @@ class Projection:
     def maximal_matching(self) -> AlgorithmResult:
         """Edges without common ends, to which none can be added. Directions have no effect."""
     def maximum_flow(self, source: _Vertex, target: _Vertex) -> AlgorithmResult:
-        """The edges of a largest flow with what flows along them.
+        """The edges of a largest flow, each with its flow.
 
         Args:
             source: Where the flow begins.
@@ -3282,15 +3282,15 @@ class Projection:
             target: Where the flow ends.
         """
     def minimum_spanning_tree(self) -> AlgorithmResult:
-        """Edges of least weight that connect what is connected. Directions have no effect."""
+        """A spanning forest of least weight. Directions have no effect."""
     def modularity(
         self, communities: Iterable[Iterable[_Vertex]] | AlgorithmResult, *, resolution: float = 1.0
     ) -> float:
-        """The share of edges inside of communities, less what is expected. Directions have no effect.
+        """The share of edges inside communities, minus the share expected by chance. Directions have no effect.
 
         Args:
             communities: Lists of vertices; each vertex is in one.
-            resolution: Weight of what is expected.
+            resolution: Factor of the expected share; larger values favor smaller communities.
         """
     def most_similar(
         self,
@@ -3396,7 +3396,7 @@ class Projection:
 
 @final
 class AlgorithmResult:
-    """What an algorithm found, as named columns.
+    """The result of an algorithm, as named columns.
 
     Most results have a row for each vertex: ``ids`` and ``values``. Searches leave out vertices
     that are not reached. Others have edges, paths or walks; ``columns`` names what there is, and
@@ -3801,14 +3801,14 @@ class ImportReport:
         """Edges whose weight is missing: they got that of ``missing``, or were left out."""
     @property
     def detected(self) -> dict[str, str]:
-        """What was detected in the input; for several files, in the first.
+        """The detected properties of the input; for several files, of the first.
 
         ``format``, and as it applies ``compression``, ``delimiter``, ``header``, ``quotes``,
         ``source``, ``target``, ``weight``, ``ignored`` columns and ``types``.
         """
     @property
     def notes(self) -> list[str]:
-        """What the graph cannot hold of the input, such as labels or missing directions."""
+        """Data of the input that the graph cannot hold, such as labels or missing directions."""
     @property
     def seconds(self) -> float:
         """Duration."""

@@ -1,4 +1,4 @@
-"""What edges may be imported from: tells files from tables, and makes tables of Python objects.
+"""Sources of imported edges: distinguishes files from tables, and converts Python objects to tables.
 
 Nothing here imports pandas, Polars, NetworkX or SciPy: their objects are known by their methods.
 """

@@ -1,4 +1,4 @@
-"""The exceptions of Quipu, sorted by what the caller can do."""
+"""The exceptions of Quipu, classified by the caller's possible reaction."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class InvalidInputError(Error, ValueError):
 
 
 class CorruptionError(Error):
-    """Bytes on disk differ from what was written; the message names the file and the byte."""
+    """Bytes on disk differ from those that were written; the message names the file and the byte."""
 
     problems: Sequence[Mapping[str, Any]] = ()
     """The problems that :meth:`quipu.Database.check` found, with ``file``, ``offset``, ``what``."""

@@ -42,7 +42,7 @@ def test_the_docstring_of_the_module_is_that_of_the_stub() -> None:
 
 
 def public(thing: object) -> Iterator[tuple[str, object]]:
-    """Public members, without what Python gives every object."""
+    """Public members, without those of every Python object."""
     for name in dir(thing):
         if not name.startswith("_"):
             yield name, inspect.getattr_static(thing, name)

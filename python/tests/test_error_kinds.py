@@ -76,7 +76,7 @@ def ways(db: quipu.Database, query: str) -> Iterable[tuple[str, Callable[[], Any
 
 
 def raised(call: Callable[[], Any]) -> type[BaseException] | None:
-    """Return the class of what a call raises."""
+    """Return the class of the exception that a call raises."""
     try:
         call()
     except Exception as error:  # noqa: BLE001 - its class is the answer

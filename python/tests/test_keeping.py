@@ -1,4 +1,4 @@
-"""What survives a close and a kill, and what other processes may do meanwhile."""
+"""Data survives a close and a kill; other processes read it meanwhile."""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ from quipu.nx._native import KERNELS
 
 # The stubs say less than the module has.
 nx: Any = networkx
-ASKS_FOR_CLASSES = quipu_networkx.networkx_version() >= (3, 6)
+#: NetworkX 3.6 and later lets a backend create the graph classes.
+BACKEND_CREATES_CLASSES = quipu_networkx.networkx_version() >= (3, 6)
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +27,7 @@ def _restored() -> Iterator[None]:
 
 
 def run(code: str, **environment: str) -> str:
-    """What a fresh interpreter prints."""
+    """Return the output of a fresh interpreter."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         env={**os.environ, **environment},
@@ -145,7 +146,7 @@ def test_generators_return_our_graphs_with_the_keyword():
     assert type(mine) is nx.Graph
 
 
-@pytest.mark.skipif(not ASKS_FOR_CLASSES, reason="NetworkX before 3.6 does not ask backends for classes")
+@pytest.mark.skipif(not BACKEND_CREATES_CLASSES, reason="NetworkX before 3.6 does not dispatch its graph classes")
 @pytest.mark.parametrize("name", ["Graph", "DiGraph", "MultiGraph", "MultiDiGraph"])
 def test_the_classes_of_networkx_make_ours_with_the_keyword(name: str):
     G = getattr(nx, name)([(1, 2)], backend="quipu", title="t")
@@ -160,7 +161,7 @@ def test_enable_sets_priorities_and_disable_restores_them():
         with quipu.nx.enable():
             assert nx.config.backend_priority.algos == ["quipu", "networkx"]
             assert nx.config.fallback_to_nx
-            if ASKS_FOR_CLASSES:
+            if BACKEND_CREATES_CLASSES:
                 assert type(nx.Graph()) is quipu.nx.Graph
             assert type(nx.path_graph(3)) is quipu.nx.Graph
             mixed = nx.compose(quipu.nx.Graph([(1, 2)]), nx.Graph([(2, 3)]))
@@ -176,7 +177,7 @@ def test_an_environment_variable_enables_the_backend():
     code = "import networkx as nx; print(type(nx.path_graph(3)).__module__, nx.config.fallback_to_nx)"
     assert run(code, QUIPU_NX_AUTOCONFIG="1") == "quipu.nx._graph True"
     assert run(code, QUIPU_NX_AUTOCONFIG="0") == "networkx.classes.graph False"
-    if ASKS_FOR_CLASSES:
+    if BACKEND_CREATES_CLASSES:
         code = "import networkx as nx; print(type(nx.Graph()).__module__)"
         assert run(code, QUIPU_NX_AUTOCONFIG="1") == "quipu.nx._graph"
 

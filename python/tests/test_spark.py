@@ -144,7 +144,7 @@ def test_a_folder_that_is_no_export_is_named(tmp_path: Path) -> None:
 
 def test_a_frame_is_stored_in_one_commit() -> None:
     class Frame:
-        """What ``store`` asks of a DataFrame."""
+        """The methods of a DataFrame that ``store`` calls."""
 
         def toArrow(self) -> Any:
             return pa.table({"id": [1, 2], "rank": [0.5, 0.25]})

@@ -35,7 +35,7 @@ _CLOSED = '{"ok":false,"message":"database closed"}'
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value to what Cozo's binding returns: UUIDs as strings, validities as lists."""
+    """Convert a value to the types of Cozo's binding: UUIDs as strings, validities as lists."""
     if isinstance(value, UUID):
         return str(value)
     if isinstance(value, (list, tuple)):

@@ -42,7 +42,7 @@ GROUP_ROWS = 500_000
 
 @dataclass(frozen=True)
 class ExportReport:
-    """What an export contains."""
+    """The contents of an export."""
 
     format: int
     graph: str

@@ -79,7 +79,7 @@ class GraphX:
         return self._values(library.TriangleCount.run(self.graph, *self._tags()).vertices(), "int")
 
     def _tags(self) -> tuple[Any, Any]:
-        """What Scala passes for the types of vertices and edges: they are ``Int`` in a loaded graph."""
+        """Scala's class tags for the types of vertices and edges: they are ``Int`` in a loaded graph."""
         tag = self._session._jvm.scala.reflect.ClassTag.Int()
         return tag, tag
 
