@@ -1,7 +1,8 @@
 """Holds words, prose, line widths and commit subjects to docs/glossary.md and CONTRIBUTING.md.
 
-Counts of old words, of comments over 100 columns and of document lines over 120 are kept by crate or
-folder in baseline.json and may only fall. Commit subjects over 72 columns are refused.
+Counts of old words, of clauses with "what" in place of a noun, of comments over 100 columns and of
+document lines over 120 are kept by crate or folder in baseline.json and may only fall. Commit
+subjects over 72 columns are refused.
 
     python tools/lint/check.py             # checks
     python tools/lint/check.py --list      # each place that is counted
@@ -27,6 +28,7 @@ DOCUMENT_COLUMNS_MAX = 120
 SUBJECT_COLUMNS_MAX = 72
 WIDE = "wide comments"
 WORDS = "old words"
+CLAUSES = "clauses in place of nouns"
 DOCUMENTS = "wide lines in documents"
 COMMENT = re.compile(r"^\s*(//|#(?!\[))")
 LINK_OR_URL = re.compile(r"https?://|\]\(")
@@ -46,10 +48,11 @@ def group_of(path: Path) -> str:
     return "/".join(parts[:2]) if parts[0] == "crates" else parts[0]
 
 
-def expressions() -> list[re.Pattern[str]]:
-    """What words.toml refuses."""
+def expressions() -> list[tuple[str, re.Pattern[str]]]:
+    """Kind and expression of each entry of words.toml."""
     tables = tomllib.loads((HERE / "words.toml").read_text())
-    return [re.compile(text) for table in tables.values() for text in table]
+    kinds = {name: CLAUSES if name == "clauses" else WORDS for name in tables}
+    return [(kinds[name], re.compile(text)) for name, table in tables.items() for text in table]
 
 
 def counted(paths: list[Path]) -> Iterator[tuple[str, str, str]]:
@@ -63,9 +66,9 @@ def counted(paths: list[Path]) -> Iterator[tuple[str, str, str]]:
             is_source = path.suffix in {".rs", ".py", ".pyi"}
             if is_source and len(line) > COMMENT_COLUMNS_MAX and COMMENT.match(line):
                 yield WIDE, group_of(path), place
-            for expression in refused:
+            for kind, expression in refused:
                 for _ in expression.finditer(line):
-                    yield WORDS, group_of(path), place
+                    yield kind, group_of(path), place
 
 
 def wide_documents(paths: list[Path]) -> Iterator[tuple[str, str, str]]:
@@ -113,14 +116,14 @@ def main() -> int:
     found = [*counted(paths), *wide_documents(paths)]
     if given.list:
         print("\n".join(f"{kind}: {place}" for kind, _, place in found))
-    counts: dict[str, Counter[str]] = {WIDE: Counter(), WORDS: Counter(), DOCUMENTS: Counter()}
+    counts: dict[str, Counter[str]] = {kind: Counter() for kind in (WIDE, WORDS, CLAUSES, DOCUMENTS)}
     for kind, group, _ in found:
         counts[kind][group] += 1
     baseline: dict[str, Any] = json.loads(BASELINE.read_text())
     problems: list[str] = []
     kept: dict[str, dict[str, int]] = {}
     for kind, by_group in counts.items():
-        known: dict[str, int] = baseline[kind]
+        known: dict[str, int] = baseline.get(kind, {})
         kept[kind] = {}
         for group in sorted(set(known) | set(by_group)):
             allowed = known.get(group, 0)
