@@ -1,5 +1,6 @@
 //! `BlobReader` and `BlobWriter`: long values read and written in pieces, with the methods of
-//! Python's binary files.
+//! Python's binary files. `Blobs.reader` and `Blobs.writer` make them. Reads and writes release the
+//! GIL.
 
 use crate::error::{OrRaise, check_process, invalid};
 use env::Own;

@@ -1,4 +1,6 @@
-//! The Arrow PyCapsule interface, import and export, without pyarrow.
+//! The Arrow PyCapsule interface, import and export, without pyarrow. Classes with rows export by
+//! it (`__arrow_c_stream__`), and arguments of any Arrow library are read by it. A stream can
+//! transport only an `errno` and a string of an error.
 
 use crate::error::invalid;
 use arrow_array::cast::AsArray;

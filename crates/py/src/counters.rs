@@ -1,4 +1,6 @@
 //! The Python class `Counters`: numbers by key. An increment does not read the number.
+//! `Database.counters` and `Transaction.counters` make it; the stub documents it. All rules are
+//! those of `quipu::Counters`.
 
 use crate::columns::{Column, KEY, NUMBER, column, floats, ints, slice};
 use crate::error::{OrRaise, check_process};

@@ -1,4 +1,5 @@
-//! Converts keys and values of blobs and counters from Python and to Arrow.
+//! Converts keys and values of blobs and counters from Python and to Arrow, for `blobs.rs`,
+//! `blob_stream.rs` and `counters.rs`. A key is borrowed for the duration of the call, not copied.
 
 use crate::columns::explain;
 use arrow_array::cast::AsArray;

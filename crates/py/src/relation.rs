@@ -1,4 +1,5 @@
-//! `Relation`: reads and writes the columns of one relation.
+//! `Relation`: reads and writes the columns of one relation. `Database.relation` and
+//! `Transaction.relation` make it; the stub documents it. All rules are those of `quipu::Relation`.
 
 use crate::capsule::{NextBatch, arrow_error, schema_of, speaks_arrow};
 use crate::error::{OrRaise, check_process, invalid};

@@ -1,5 +1,6 @@
-//! Fixed rules and aggregates written in Python. Scripts run without the GIL; it is taken around
-//! each call of such a function.
+//! Fixed rules and aggregates written in Python; `Database.register_fixed_rule` and
+//! `register_aggregate` register them. Scripts run without the GIL; it is taken around each call of
+//! such a function. An exception that is not an `Exception` ends the script (`exits.rs`).
 
 use crate::error::invalid;
 use crate::exits::{self, Raised};

@@ -1,4 +1,6 @@
-//! Converts values of the query language from Python and to Python.
+//! Converts values of the query language from Python and to Python: parameters, rows, results, and
+//! arguments of user-defined functions. Dates and times are in `temporal.rs`. The types are those
+//! of the stub; an error names the parameter, row or column of the value.
 
 use crate::columns::explain;
 use crate::error::invalid;

@@ -1,4 +1,9 @@
-//! Runs scripts from text to rows; the main entry points of the engine.
+//! Runs scripts from text to rows; the main entry points of the engine. `quipu` calls them, and
+//! `stream.rs` and `nonblocking.rs` call them with other options.
+//!
+//! # Order
+//! A text that ran before takes its cached script. Otherwise the text is parsed. A query without
+//! changes reads a snapshot; anything else runs in a session with a transaction (`session.rs`).
 
 use crate::caught::caught;
 use crate::engine::Engine;

@@ -1,4 +1,5 @@
-//! Options of a run: parameters, limits and receivers.
+//! Options of a run: parameters, limits and receivers. `quipu` fills them from its own options. A
+//! run can narrow the limits of the engine, and never widen them.
 
 use exec::files::Files;
 use exec::limits::GoOn;

@@ -1,4 +1,6 @@
-//! Whether a script may change the database, judged by its syntax tree.
+//! Whether a script may change the database, judged by its syntax tree. The command line opens a
+//! database for writing only if so, and read-only runs refuse such scripts. A new system op counts
+//! as a change unless it is listed here.
 
 use exec::error::{Error, Result};
 use syntax::{Block, Condition, Query, Script, Span, Statement, SystemOp};

@@ -1,4 +1,5 @@
-//! Runs scripts whose rows go to a consumer as they are found.
+//! Runs scripts whose rows go to a consumer as they are found: `Database::stream` calls it. The
+//! rows themselves are handed on by `exec::result_stream`.
 
 use crate::engine::Engine;
 use crate::run_options::Run;

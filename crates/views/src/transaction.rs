@@ -1,4 +1,10 @@
-//! A transaction that several views share.
+//! A transaction that several views share. `quipu::Tx` makes it; graphs, blobs, counters and
+//! combined values in it hold a reference each.
+//!
+//! # Invariants
+//! 1. It ends once: calls through any view fail afterwards.
+//! 2. The lock is not held while the log is synced.
+//! 3. A transaction in which a call panicked never commits.
 
 use crate::owner::check_process;
 use base::SeqNo;

@@ -1,4 +1,5 @@
-//! A cache of graph projections that queries share.
+//! A cache of graph projections that queries share. The engine in `session` owns it; `call.rs`
+//! reads and fills it for algorithms whose input is a stored relation.
 //!
 //! # Invariants
 //! 1. It contains no interned cells, which belong to one query. Vertices that are not words are
@@ -26,7 +27,7 @@ impl Projections {
         Self { kept: SnapshotCache::new(bytes_max) }
     }
 
-    /// The cached projection for `key` as of snapshot `moment`. Its columns are source, target, and
+    /// The cached projection for `key` at snapshot `moment`. Its columns are source, target, and
     /// the weight if there is one.
     pub(crate) fn get<'i>(
         &self,

@@ -1,5 +1,9 @@
 //! Fixed rules for the cohesion of undirected graphs: bridges, articulation points,
 //! biconnected components, trusses. None of them is in Cozo.
+//!
+//! The table in `mod.rs` names these functions. Each reads its options, projects its input, calls a
+//! kernel of `algo` and returns columns. Names and columns of the results are part of the language:
+//! `docs/reference/algorithms.md`.
 
 use super::call::{Answer, Call};
 use super::projection::Projection;

@@ -1,4 +1,8 @@
 //! Fixed rules for community detection: Louvain, Leiden and label propagation.
+//!
+//! The table in `mod.rs` names these functions. Each reads its options, projects its input, calls a
+//! kernel of `algo` and returns columns. Names and columns of the results are part of the language:
+//! `docs/reference/algorithms.md`.
 
 use super::call::{Answer, Call};
 use super::centrality::{by_vertex, maybe_undirected, symmetric};

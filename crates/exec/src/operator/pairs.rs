@@ -1,4 +1,9 @@
-//! Input rows paired with the rows that they found in a stored relation.
+//! Input rows paired with the rows that they found in a stored relation. The operators
+//! `index_join`, `scan` and `temporal_scan` make pairs; the pipeline builds its output rows from
+//! them.
+//!
+//! # Invariants
+//! 1. `rows` and `places` have one length: input row `rows[i]` found row `places[i]` of `found`.
 
 use crate::storage::probe_keys::ProbeKeys;
 use crate::value::columns::Columns;

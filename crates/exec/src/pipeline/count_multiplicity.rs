@@ -1,4 +1,5 @@
 //! Pre-aggregation: represents equal rows as one row with a multiplicity, where a rule counts them.
+//! The pipeline calls it behind joins for which the plan allows it.
 //!
 //! # How
 //! The rows of a join are collected in a table with their multiplicities. They are passed on when

@@ -1,4 +1,4 @@
-//! A bitmap for a set of dense integers.
+//! A bitmap for a set of dense integers. A table of one column keeps one next to its rows.
 //!
 //! # Why
 //! A set of vertices that a search has reached only answers whether a vertex is in it. A bitmap

@@ -1,4 +1,6 @@
-//! Says that a key is surely absent, so that a table need not be read for it.
+//! A split-block Bloom filter: says that a key is surely absent, so that a table need not be read
+//! for it. `table/builder.rs` writes filters, `table/reader.rs` asks them, and the filter of a
+//! memtable uses the same hashes.
 //!
 //! # Why split blocks
 //! A key sets eight bits, all in one block of 32 bytes: one cache miss a question, where a plain

@@ -1,4 +1,5 @@
-//! Remembers the tables at the bottom in which a merge left all that it could not drop.
+//! Remembers the tables at the bottom in which a merge left all that it could not drop. The tree
+//! asks it for the levels from which a compaction is chosen.
 //!
 //! # Why
 //! Two versions of a counter whose sum no word holds stay two ([`super::keep`]). Their table counts

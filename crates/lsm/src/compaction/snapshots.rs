@@ -1,4 +1,5 @@
-//! The stripes that live snapshots divide sequence numbers into.
+//! The stripes that live snapshots divide sequence numbers into. Flushes and compactions use them
+//! to decide which versions of a key no reader can see.
 
 /// Live snapshots, ascending. A reader of the newest is always there: it is the last stripe.
 ///

@@ -6,7 +6,7 @@
 //!
 //! # Invariants
 //! 1. One thread allocates at a time (the memtable's writer lock); any number read.
-//! 2. What [`WordArena::allocate`] returns lies in one chunk.
+//! 2. A range that [`WordArena::allocate`] returns lies in one chunk.
 //! 3. A word is written before the link that leads to it is published with release order.
 
 use base::prefetch::prefetch_value;

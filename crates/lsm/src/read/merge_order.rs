@@ -1,5 +1,5 @@
 //! Determines the next rows of merged sources, all that are available together, and copies their
-//! columns one after the other.
+//! columns one after the other. Scans call it.
 //!
 //! # Why in two steps
 //! If sources alternate every few rows, most of a row's cost was in checking for each piece of each
@@ -9,7 +9,7 @@
 //! # Invariants
 //! 1. Every row at hand decides its key ([`super::merge::Heads::all_decide`]). If several heads
 //!    have the same key, the newest is the row, or its deletion.
-//! 2. It stops at the end of the first chunk that ends, because what comes next of that source is
+//! 2. It stops at the end of the first chunk that ends, because the next row of that source is
 //!    not known.
 
 use super::columns::extend_strings;

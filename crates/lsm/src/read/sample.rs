@@ -1,4 +1,5 @@
-//! Rows drawn at random, each row as likely as any other.
+//! Rows drawn at random, each row as likely as any other. Statistics of the planner, samples of
+//! blobs and the largest counters call it through `store::Read::sample_into`.
 //!
 //! # Why rejection
 //! The number of rows before a key is not known once versions of it lie in several sources. But

@@ -1,4 +1,5 @@
-//! Writes one table, front to back.
+//! Writes one table, front to back. `run_writer.rs` calls it for flushes, compactions and bulk
+//! loads. The bytes are those of `docs/formats/sstable.md`.
 //!
 //! # Why rows are not collected first
 //! A block is encoded straight from the caller's columns where it lies in one input; only the part

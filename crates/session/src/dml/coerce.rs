@@ -1,4 +1,5 @@
-//! Converts values to the type of a column.
+//! Converts values to the type of a column, for all writes by scripts and imports of rows. The
+//! accepted forms are part of the language: `docs/reference/language.md`, "Changes".
 
 use exec::error::Result;
 use model::{Type, Value};

@@ -1,4 +1,6 @@
-//! Encodes rows of a relation column by column, in all orders in which they are stored.
+//! Encodes rows of a relation column by column, in all orders in which they are stored. Bulk
+//! changes and mutations that need no existing rows call it; `writer.rs` handles the others row by
+//! row.
 //!
 //! # Why not only row by row
 //! Where existing rows do not matter, as in most changes of many rows, no row has to be handled as

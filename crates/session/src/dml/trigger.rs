@@ -1,4 +1,5 @@
 //! Triggers: queries that run when rows of a relation have changed, in the same transaction.
+//! `change_rows.rs` runs them.
 //!
 //! A trigger sees the changed rows as the rules `_new` and `_old`. A change without rows runs no
 //! trigger. A trigger's own changes run no further triggers. Where a relation is replaced, triggers

@@ -1,4 +1,5 @@
-//! Batches of blobs with their keys.
+//! Batches of blobs with their keys: the result of scans, ranges and batch reads. The caller owns
+//! and reuses a batch. Its key type must be that of the blobs it is used with.
 
 use crate::keys::{KeyColumn, KeyType, column_of, empty_keys};
 use base::{Batch, BytesColumn, Column, Keys, WordColumn};

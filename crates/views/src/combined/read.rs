@@ -1,4 +1,10 @@
-//! Reading combined values.
+//! Reads of combined values, for the Rust API.
+//!
+//! # Invariants
+//! 1. A read of the newest state combines the stored value with the buffered increments of its key;
+//!    one of a snapshot or a transaction reads stored values only.
+//! 2. Stored value and buffer are read under the buffer's protection (`write_buffer`), so a
+//!    flush in between neither loses nor repeats an increment.
 
 use super::{Combined, Core, empty_rows, values};
 use crate::keys::{

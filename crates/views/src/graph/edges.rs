@@ -1,4 +1,5 @@
-//! Columns of edges and weights, as calls of a graph take and return them.
+//! Columns of edges and weights: arguments and results of the calls of a graph, in Rust and,
+//! through `py`, in Python. All columns of one result have the same length.
 
 use base::shape::{float_to_word, int_to_word, word_to_float, word_to_int};
 use relation::{WeightType, invalid};

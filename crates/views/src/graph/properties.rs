@@ -1,7 +1,7 @@
 //! Properties: value columns of edges besides the weight, and the relation of vertices.
 //!
 //! Their values are written and read as rows of relations, by scripts or by relation handles. This
-//! module contains what the calls of a graph must know of them.
+//! module has the checks and deletes of properties for the calls of a graph (`write.rs`).
 
 use super::Graph;
 use base::{Batch, Column, KeyRef, Keys, Kind, Projection};

@@ -1,4 +1,9 @@
-//! Writes the buffer of a view in the background, in time.
+//! Writes the buffer of a view in the background, within a second of an increment. Counters and
+//! combined values implement [`Buffered`] and call [`Schedule::soon`] at each increment.
+//!
+//! # Invariants
+//! 1. At most one job of a view is scheduled.
+//! 2. A child of a `fork` never writes the buffer: the parent does.
 
 use crate::owner::check_process;
 use env::JobKind;
