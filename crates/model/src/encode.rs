@@ -17,6 +17,10 @@
 //! Tags start at 1, so the end of a list (0) sorts before any item. An *image* is a float as an
 //! unsigned integer of the same order.
 
+mod list_item;
+
+pub use list_item::{ListItem, decode_list_item};
+
 use crate::number::{Number, from_key};
 use crate::value::{Json, Validity, Value, Vector};
 use base::shape::{float_to_word, int_to_word, word_to_float, word_to_int};
@@ -354,7 +358,7 @@ mod tests {
         ]
     }
 
-    fn value() -> impl Strategy<Value = Value> {
+    pub(super) fn value() -> impl Strategy<Value = Value> {
         let bytes =
             || proptest::collection::vec(prop_oneof![Just(0), Just(255), any::<u8>()], 0..6);
         let text =

@@ -25,8 +25,8 @@ mod value;
 mod words;
 
 pub use encode::{
-    BorrowedValue, DecodeError, decode_next, decode_str, decode_tuple, decode_value, encode_str,
-    encode_tuple, encode_value,
+    BorrowedValue, DecodeError, ListItem, decode_list_item, decode_next, decode_str, decode_tuple,
+    decode_value, encode_str, encode_tuple, encode_value,
 };
 pub use series::{Frame, FrameError, Series, Values};
 pub use types::{Type, TypeError, VectorKind};

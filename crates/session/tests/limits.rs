@@ -13,7 +13,7 @@ use model::Value;
 use quipu_session::{Engine, Error, FixedRule, Output, Parameters, RuleCall};
 use std::path::Path;
 use std::sync::Arc;
-use store::Store;
+use store::Store as _;
 
 /// Memory limit of a query.
 const LIMIT: u64 = 16 << 20;
@@ -29,6 +29,11 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 fn engine(threads: usize) -> (Engine, Arc<Kv>) {
+    let (store, env) = store(threads);
+    (Engine::new(Arc::clone(&store) as _, env, LIMIT), store)
+}
+
+fn store(threads: usize) -> (Arc<Kv>, Arc<dyn env::Env>) {
     let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(threads));
     let options = KvOptions {
         memtable_bytes: 1 << 20,
@@ -38,9 +43,7 @@ fn engine(threads: usize) -> (Engine, Arc<Kv>) {
         ..KvOptions::default()
     };
     let store = Kv::open(Arc::clone(&env), Path::new("/memory"), options).unwrap();
-    let store = Arc::new(store);
-    let shared: Arc<dyn Store> = Arc::clone(&store) as _;
-    (Engine::new(shared, env, LIMIT), store)
+    (Arc::new(store), env)
 }
 
 /// A string that does not compress well.
@@ -171,6 +174,42 @@ fn stored_texts_are_measured_in_less_memory_than_they_take() {
     check(&engine, script, &none, 200);
     let script = "?[max(k)] := *texts{k, v}, *texts{k, v: w}, v == w";
     check(&engine, script, &none, 199);
+}
+
+#[test]
+fn an_item_of_a_long_list_takes_the_memory_of_the_item() {
+    let _alone = alone();
+    let (store, env) = store(1);
+    let writer = Engine::new(Arc::clone(&store) as _, Arc::clone(&env), 1 << 30);
+    // A null takes a byte stored, and as much as any value in memory.
+    let list = |items: usize| {
+        let nulls = (1..items).map(|_| Value::Null);
+        Value::List([Value::Int(7)].into_iter().chain(nulls).chain([Value::Int(9)]).collect())
+    };
+    writer.run(":create lists {k: Int => l: [Any?]}", &Parameters::new()).unwrap();
+    for k in 0..3 {
+        let parameters = Parameters::from([("l".to_owned(), list(1_000_000))]);
+        let script = format!("?[k, l] <- [[{k}, $l]] :put lists {{k => l}}");
+        writer.run(&script, &parameters).unwrap();
+    }
+    let engine = Engine::new(store as _, env, LIMIT);
+    let none = Parameters::new();
+    for (item, want) in [
+        ("first(l)", 7),
+        ("last(l)", 9),
+        ("get(l, 0)", 7),
+        ("get(l, -1)", 9),
+        ("maybe_get(l, 1000000)", 9),
+        ("coalesce(maybe_get(l, 1000001), 2)", 2),
+        ("coalesce(get(l, 5), 1)", 1),
+    ] {
+        check(&engine, &format!("?[max(x)] := *lists{{l}}, x = {item}"), &none, want);
+        check(&engine, &format!("?[count(k)] := *lists{{k, l}}, {item} == {want}"), &none, 3);
+    }
+    // A copy of the parameter does not fit beside it.
+    let parameter = Parameters::from([("l".to_owned(), list(300_000))]);
+    let script = "?[max(x)] := w in int_range(300), x = coalesce(get($l, w), 0)";
+    check(&engine, script, &parameter, 7);
 }
 
 #[test]

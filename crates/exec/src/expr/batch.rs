@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::expr::Made;
 use crate::value::cell::Cell;
 use crate::value::columns::{Columns, gather};
+use model::ListItem;
 use std::ops::Range;
 
 /// Bindings of variables: one column each, empty where the variable is not bound or not live.
@@ -115,6 +116,15 @@ pub trait Rows {
     /// A stored value that cannot be read.
     fn made(&self, var: usize, row: usize) -> Result<Made> {
         Ok(Made::Cell(self.cell(var, row)))
+    }
+
+    /// The item at an index of a list that a variable is in a row, read without the other items.
+    /// `None` where [`Rows::made`] reads no more than that.
+    ///
+    /// # Errors
+    /// A stored value that cannot be read.
+    fn list_item(&self, _var: usize, _row: usize, _index: i64) -> Result<Option<ListItem>> {
+        Ok(None)
     }
 }
 

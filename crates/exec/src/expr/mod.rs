@@ -11,6 +11,7 @@
 //!    (`meter.rs`).
 
 pub mod batch;
+pub(crate) mod list_item;
 pub(crate) mod meter;
 
 use crate::batch_size::ROWS_A_LOOK;
@@ -72,6 +73,8 @@ pub enum Kind {
     Cond,
     /// By a hash table of the list if it is constant, otherwise by the function.
     IsIn,
+    /// An item of a list, without a copy of the list. Others by the function.
+    Item,
 }
 
 impl Kind {
@@ -319,6 +322,9 @@ impl<'a> Computer<'a> {
                     && self.interner.with(*list, |list| matches!(list, Value::List(_))) =>
             {
                 return self.is_in(&arg(0)?, *list, held_bytes, span);
+            }
+            Kind::Item if let Some(item) = self.item_of_list(function.name, args, rows, row)? => {
+                return Ok(self.made(item, held_bytes));
             }
             Kind::Concat => {
                 let made = (0..args.len()).map(arg).collect::<Result<Vec<_>>>()?;
@@ -661,6 +667,7 @@ fn kind_of(name: &str) -> Kind {
         "cond" => Kind::Cond,
         "concat" => Kind::Concat,
         "is_in" => Kind::IsIn,
+        name if list_item::is_item_of_list(name) => Kind::Item,
         _ => Kind::Plain,
     }
 }

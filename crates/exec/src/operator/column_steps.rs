@@ -13,7 +13,7 @@ use crate::vector::column::TypedColumn;
 use crate::vector::evaluate::{Evaluator, TypedRows};
 use crate::vector::node::{ListSets, Node, Scope, known};
 use crate::vector::selection::Selection;
-use model::Value;
+use model::{ListItem, Value};
 use plan::{Step, Var};
 use std::rc::Rc;
 use syntax::Span;
@@ -341,6 +341,13 @@ impl Rows for Piece<'_> {
             Kept::Some(rows) => rows.binary_search(&(row as u32)).ok(),
         };
         Ok(position.map_or(Made::Cell(Cell::NULL), |position| computed.column.made(position)))
+    }
+
+    fn list_item(&self, var: usize, row: usize, index: i64) -> Result<Option<ListItem>> {
+        match self.layout.place(var) {
+            Some(place) => self.stored.list_item(place, self.start + row, index),
+            None => Ok(None),
+        }
     }
 }
 

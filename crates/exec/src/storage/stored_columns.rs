@@ -7,7 +7,7 @@ use crate::value::cell::{Cell, fits_cells};
 use crate::vector::column::{Texts, TypedColumn, Values};
 use crate::vector::selection::Selection;
 use base::{Batch, BytesColumn, Column, KeyShape, Keys, Validity, word_to_float, word_to_int};
-use model::{BorrowedValue, Type, Value, decode_next};
+use model::{BorrowedValue, ListItem, Type, Value, decode_next};
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use store::{Error, ErrorKind, Result};
@@ -103,6 +103,11 @@ impl StoredPath {
         }
     }
 
+    /// Whether a value column is stored in the encoding that lists have.
+    fn may_be_list(&self, value: usize) -> bool {
+        !matches!(self.schema.values[value].column_type, Type::String | Type::Bytes)
+    }
+
     /// The value of a key column in a row with an encoded key, which is not interned.
     fn key_made(&self, keys: &BytesColumn, place: usize, i: usize) -> Result<Made> {
         let mut key = keys.get(i);
@@ -178,6 +183,29 @@ impl<'b> StoredColumns<'b> {
             },
             Some(value) => self.path.value_made(&self.batch.values[value], value, row)?,
         })
+    }
+
+    /// The item at an index of the list that a value column has in a row of the batch, without the
+    /// other items. `None` if the column has no list there.
+    ///
+    /// # Errors
+    /// A value that cannot be decoded.
+    pub(crate) fn list_item(
+        &self,
+        place: usize,
+        row: usize,
+        index: i64,
+    ) -> ExecResult<Option<ListItem>> {
+        let Some(value) = place.checked_sub(self.path.keys()) else { return Ok(None) };
+        match &self.batch.values[value] {
+            Column::Bytes(bytes)
+                if self.path.may_be_list(value) && bytes.validity.is_valid(row) =>
+            {
+                let item = model::decode_list_item(bytes.get(row), index);
+                Ok(Some(item.map_err(|error| self.path.wrong(&error.to_string()))?))
+            }
+            _ => Ok(None),
+        }
     }
 
     fn key_column(

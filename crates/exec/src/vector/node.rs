@@ -163,9 +163,21 @@ impl Scope<'_> {
         self.kernel(kind, function, args).or_else(|| {
             let is_short = SHORT.contains(&function.name)
                 || AS_LONG.contains(&function.name)
-                    && args.iter().all(|arg| self.node(arg).is_some());
+                    && args.iter().all(|arg| self.node(arg).is_some())
+                || kind == Kind::Item && self.is_item_of_batch(args);
             is_short.then(|| Node::Rows(expr.clone()))
         })
+    }
+
+    /// Whether a call asks for an item of a list in the batch. Items are not longer than their
+    /// lists, which are stored.
+    fn is_item_of_batch(&mut self, args: &[Compiled]) -> bool {
+        match args.split_first() {
+            Some((Compiled::Var(list), others)) => {
+                (self.known)(*list).is_none() && others.iter().all(|arg| self.node(arg).is_some())
+            }
+            _ => false,
+        }
     }
 
     /// A call for which there is a kernel.
