@@ -1,8 +1,8 @@
 //! Memory of projections: one budget for all projections of a database.
 //!
 //! # Why a budget besides the limits of queries
-//! A query returns its memory when it ends. A projection lives as long as its user holds it, or the
-//! cache does, so what all of them hold together is counted.
+//! A query returns its memory when it ends. A projection lives as long as its user or the
+//! cache holds it, so the memory of all projections is counted together.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

@@ -1,4 +1,5 @@
-//! Algorithms of the table that rank vertices and edges.
+//! Entry functions of the algorithms that rank vertices and edges (see `table.rs`). Each reads its
+//! arguments, calls a kernel of `algo`, and returns values by vertex or edge.
 
 use crate::call::{Call, floats};
 use crate::failure::invalid;

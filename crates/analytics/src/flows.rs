@@ -1,5 +1,5 @@
-//! Algorithms of the table about flows. Weights are capacities; without weights each edge has
-//! capacity 1, so a maximum flow is the number of paths without a common edge.
+//! Entry functions of the flow algorithms (see `table.rs`). Weights are capacities; without weights
+//! each edge has capacity 1, so a maximum flow is the number of paths without a common edge.
 
 use crate::call::{Call, groups};
 use crate::result::{Found, Numbers};

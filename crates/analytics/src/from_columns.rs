@@ -1,4 +1,4 @@
-//! Makes a graph from columns of edges, such as the result of a query.
+//! Builds a graph from columns of edges, such as the result of a query. `projector.rs` calls it.
 
 use crate::budget::Reservation;
 use crate::error::from_algo;

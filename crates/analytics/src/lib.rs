@@ -1,24 +1,24 @@
-//! Projections of stored graphs, and algorithms on them with results.
+//! Projections of stored graphs, algorithms on them, and their results.
 //!
-//! A [`Projection`] is a frozen graph in memory. A [`Projector`] makes it of a stored graph at a
-//! snapshot, or of columns such as the result of a query, within a budget of memory, and caches it
-//! until the graph changes.
+//! A [`Projection`] is a frozen graph in memory. A [`Projector`] builds it from a stored graph at a
+//! snapshot, or from columns such as the result of a query, within a budget of memory, and caches
+//! it until the graph changes. `quipu` calls this crate, and through it `py` and `cli`.
 //!
 //! # Architecture invariants
-//! 1. The algorithms are those of `algo`, which knows numbers alone. This crate translates ids to
-//!    numbers and back, and knows the parameters and the results.
+//! 1. The algorithms are those of `algo`, which knows only dense vertex numbers. This crate
+//!    translates ids to numbers and back, and defines the parameters and the results.
 //! 2. It knows no query language: `quipu` runs a query and passes columns.
 //!
 //! # Floors
 //! A module imports only from modules that are named before it (`tests/floors.rs`).
 //!
-//! 1. `budget`, `numbering`, `options`, `run`: memory; numbers of words; what a projection has;
+//! 1. `budget`, `numbering`, `options`, `run`: memory; numbers of words; options of a projection;
 //!    threads and limits of a call.
 //! 2. `ids`: vertices as users name them.
 //! 3. `error`: errors of algorithms with ids.
 //! 4. `combine`, `projection`: forms of a graph; the projection.
-//! 5. `from_columns`, `from_graph`: where graphs come from.
-//! 6. `projector`: makes and caches them.
+//! 5. `from_columns`, `from_graph`: graphs from columns of edges and from stored graphs.
+//! 6. `projector`: builds and caches projections.
 //! 7. `failure`, `parameter`, `result`: errors, arguments and results of algorithms.
 //! 8. `call`: a call of an algorithm.
 //! 9. `centrality`, `flows`, `searches`, `structure`, `summaries`: the algorithms.

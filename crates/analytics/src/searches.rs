@@ -1,4 +1,5 @@
-//! Algorithms of the table that search: distances, paths, eccentricities, walks.
+//! Entry functions of the algorithms that search (see `table.rs`): distances, paths,
+//! eccentricities, walks.
 
 use crate::call::{Call, floats, weighted_tree};
 use crate::failure::no_path;

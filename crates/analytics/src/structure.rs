@@ -1,4 +1,5 @@
-//! Algorithms of the table about structure: components, communities, cores, triangles, orders.
+//! Entry functions of the algorithms on structure (see `table.rs`): components, communities, cores,
+//! triangles, orders.
 
 use crate::call::{Call, floats, groups, renumbered};
 use crate::result::{Found, Numbers};

@@ -1,4 +1,5 @@
-//! Algorithms of the table that choose or color vertices, match them, and measure how they mix.
+//! Entry functions of the algorithms that choose, color or match vertices, or measure assortativity
+//! (see `table.rs`).
 
 use crate::call::{Call, floats, groups};
 use crate::result::{Found, Numbers};

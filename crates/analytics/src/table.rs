@@ -1,4 +1,6 @@
-//! The table of algorithms: names, parameters, entry functions. Every binding reads it.
+//! The table of algorithms: names, parameters, entry functions. Every binding reads it: Python
+//! makes its methods and their stubs from it (`tools/algorithms.py`), the command line its
+//! arguments. Names, parameters and defaults are those of NetworkX where it has the algorithm.
 
 use crate::call::Call;
 use crate::failure::invalid;

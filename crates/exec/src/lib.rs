@@ -10,14 +10,14 @@
 //! # Floors
 //! A module imports only from modules that are named before it (`tests/floors.rs` checks that).
 //!
-//! 1. `error`, `files`, `batch_size`, `bounded_map`, `profile`: what everything else uses.
+//! 1. `error`, `files`, `batch_size`, `bounded_map`, `profile`: used by all other modules.
 //! 2. `limits`: deadline, cancellation and memory of a query.
 //! 3. `value`: cells, columns of them, their order.
 //! 4. `expr`, `vector`: expressions over rows of cells, and over typed columns.
-//! 5. `table`, `column_list`, `output`, `result_stream`: rows in memory, and how they leave.
+//! 5. `table`, `column_list`, `output`, `result_stream`: rows in memory, and results.
 //! 6. `snapshot_cache`, `trie`, `storage`, `host`: rows of the store.
 //! 7. `context`: the execution context of a query.
-//! 8. `sink`: where the rows of a pipeline go.
+//! 8. `sink`: consumers of a pipeline's rows.
 //! 9. `pipeline`: moves batches from operator to operator.
 //! 10. `operator`: physical operators, each in a file that has the name that the plan uses.
 //! 11. `parallel`: runs one pipeline on several threads.

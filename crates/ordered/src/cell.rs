@@ -1,4 +1,4 @@
-//! Values of rows, and what writes do to them.
+//! Values of one row, and the effect of puts, merges and deletes on them.
 
 use base::{Batch, Column, ColumnShape, Keys, Kind, Merge, Projection, Shape, Total};
 use base::{float_to_word, int_to_word};

@@ -1,4 +1,4 @@
-//! Errors of this crate.
+//! Constructors of errors, with their messages.
 
 use base::{Corruption, KeyspaceId};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Keys and ranges as byte strings in their order.
+//! Encodes keys and ranges as byte strings that sort in the order of the keys.
 
 use base::{KeyRange, KeyRef};
 

@@ -1,9 +1,9 @@
 //! The store trait over any ordered map of byte strings: SQLite, PostgreSQL and others.
 //!
 //! # Why
-//! General engines lack the same things: shapes, projections, merge operators, the check of a
-//! commit, own writes, savepoints. This crate does them once. An engine implements [`OrderedMap`]
-//! in a few hundred lines, and [`OrderedStore`] makes a [`store::Store`] of it
+//! General engines lack the same features: shapes, projections, merge operators, validation of
+//! commits, reads of own writes, savepoints. This crate implements them once. An engine implements
+//! [`OrderedMap`] in a few hundred lines, and [`OrderedStore`] makes a [`store::Store`] of it
 //! (`docs/decisions/0057-engines-other-than-kv.md`).
 //!
 //! # How rows are stored
@@ -24,11 +24,11 @@
 //! # Floors
 //! A module imports only from modules that are named before it (`crates/ordered/tests/floors.rs`).
 //!
-//! 1. `map`, `options`: what an engine implements; how a store is opened.
+//! 1. `map`, `options`: the trait of an engine; options of opening a store.
 //! 2. `error`, `cell`, `key`: messages; values of rows; keys as bytes.
 //! 3. `record`, `meta`: rows and the catalog as bytes.
-//! 4. `overlay`, `reads`: what a transaction wrote and read.
-//! 5. `core`: what all objects of a store share.
+//! 4. `overlay`, `reads`: writes and reads of a transaction.
+//! 5. `core`: the shared state of a store.
 //! 6. `commit`, `pages`: commits; rows of a range with own writes on top.
 //! 7. `stream`, `view`, `bulk`: streams; snapshots and transactions; loads.
 //! 8. `ordered_store`: the store.

@@ -1,4 +1,4 @@
-//! How a store is opened.
+//! Options of opening a store: durability, and one writing process or many.
 
 /// How many processes may write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! The store over a map.
+//! [`OrderedStore`]: implements `store::Store` over a map. Engines call `open`; everything above
+//! sees only the trait.
 
 use crate::bulk::Load;
 use crate::commit::Writing;

@@ -1,4 +1,4 @@
-//! Streams of rows.
+//! Streams of rows for scans: one page of the map at a time, on the snapshot of the scan.
 
 use crate::core::Pinned;
 use crate::key::Span;

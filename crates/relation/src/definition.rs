@@ -1,5 +1,5 @@
-//! Encoding of keyspace definitions: the bytes that say what a keyspace holds. The engine stores
-//! them with each keyspace, so the encoding is fixed.
+//! Encoding of keyspace definitions: the bytes that describe the contents of a keyspace. The engine
+//! stores them with each keyspace, so the encoding is fixed.
 //!
 //! ```text
 //! definition := version:u8  kind:u8  body

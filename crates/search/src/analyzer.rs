@@ -1,4 +1,5 @@
-//! From a text to the words that are indexed: a tokenizer, then filters in order.
+//! Turns a text into the words that are indexed: a tokenizer, then filters in order. Documents and
+//! queries pass the same analyzer.
 
 use crate::component::{Component, SettingError};
 use crate::filter::Filter;

@@ -1,4 +1,5 @@
-//! Changes or removes words after a text was split.
+//! Filters: change or remove words after the tokenizer has split a text. Positions stay, so phrases
+//! match across removed words.
 
 use crate::component::{Component, SettingError};
 use crate::stop_words;

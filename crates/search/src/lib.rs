@@ -1,12 +1,13 @@
 //! Full-text search: splits texts into words, parses queries, and scores documents.
 //!
 //! # What is deliberately absent
-//! Relations, storage and the query language. A caller stores postings as it likes and returns
-//! them through [`PostingSource`]. So a search is a function of postings, and is compared in tests
-//! with counting words in all documents.
+//! Relations, storage and the query language. The caller stores the postings and returns
+//! them through [`PostingSource`]. So a search is a function of postings; tests compare it with
+//! counting words in all documents.
 //!
-//! # What holds everywhere
-//! 1. Every text can be indexed and every text can be a query; nothing panics.
+//! # Invariants
+//! 1. Every text can be indexed, every text is a query or an error with a position, and nothing
+//!    panics.
 //! 2. Results are deterministic: the best score first, and equal scores in the order of their
 //!    documents.
 //!
@@ -28,8 +29,8 @@
 //! 1. `component`, `token`, `stop_words`: settings by name; words with their places; lists.
 //! 2. `tokenizer`, `filter`: the steps from a text to its words.
 //! 3. `analyzer`: all steps together.
-//! 4. `query`, `positions`, `score`: the language of queries; encoded positions; formulas.
-//! 5. `plan`, `postings`: a query in words of the index; the postings of a word.
+//! 4. `query`, `positions`, `score`: the query language; encoded positions; formulas.
+//! 5. `plan`, `postings`: the analyzed query; the postings of a word.
 //! 6. `occurrences`, `highlight`: documents that match a word, a prefix, a phrase, or words near
 //!    each other; matches within a text.
 //! 7. `evaluate`: whole queries.

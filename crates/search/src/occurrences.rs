@@ -1,4 +1,5 @@
-//! Documents that match a word, a prefix, a phrase, or words near each other.
+//! Finds the documents that match a word, a prefix, a phrase, or words near each other, from lists
+//! of postings in document order. `evaluate.rs` calls it.
 
 use crate::plan::Phrase;
 use crate::postings::{PostingList, PostingSource};

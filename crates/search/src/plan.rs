@@ -1,4 +1,5 @@
-//! A query in words of the index: its texts split and changed as those of the documents are.
+//! The analyzed query: its texts pass the analyzer of the documents. `evaluate.rs` and
+//! `highlight.rs` read it.
 
 use crate::analyzer::Analyzer;
 use crate::query::{Query, Words};

@@ -1,4 +1,5 @@
-//! The postings of a word: the documents that have it.
+//! The postings of a word: the documents that contain it, and the trait through which the caller
+//! returns them. `exec/src/storage/text_index.rs` implements it over a relation.
 
 /// Documents with a word, in ascending order, and what is known of each.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The language of full-text queries.
+//! Parses full-text queries.
 //!
 //! ```text
 //! query   := group*                              adjacent groups must all match

@@ -1,4 +1,4 @@
-//! A word of a text with its place.
+//! A word of a text with its bytes and its position.
 
 /// Longest word that is indexed, in bytes. Longer ones are left out: they are keys of the index,
 /// and nobody searches for them.

@@ -1,4 +1,4 @@
-//! Splits a text into words.
+//! Tokenizers: split a text into words. The names are those of CozoDB.
 
 use crate::component::{Component, SettingError};
 use crate::token::Token;

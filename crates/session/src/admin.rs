@@ -1,4 +1,5 @@
-//! The parts of the engine that system ops and indexes need. They take this, not the engine.
+//! The parts of the engine that system ops and indexes need. They get these, not the engine, so
+//! that no module below the engine imports it.
 
 use crate::running::RunningScripts;
 use exec::fixed_rule::registry::UserDefined;

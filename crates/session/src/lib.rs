@@ -9,10 +9,10 @@
 //! # Floors
 //! A module imports only from modules that are named before it (`tests/floors.rs` checks that).
 //!
-//! 1. `nesting`, `caught`, `cheap_plan`, `run_options`, `ambient`: what everything else uses.
+//! 1. `nesting`, `caught`, `cheap_plan`, `run_options`, `ambient`: used by all other modules.
 //! 2. `script_kind`, `access`, `query_options`: questions about a script, its names and its
 //!    options.
-//! 3. `schema_epoch`, `running`, `text_index`, `catalog_view`: what scripts share.
+//! 3. `schema_epoch`, `running`, `text_index`, `catalog_view`: state that scripts share.
 //! 4. `dml::changed_rows`, `dml::coerce`, `dml::dictionary_ids`, `dml::search_rows`,
 //!    `dml::target`, `dml::encode`, `dml::refusal`, `dml::bulk_change`, `dml::bulk_load`,
 //!    `dml::spec`, `dml::sources`, `dml::writer`, `dml::trigger`, `dml::change_feed`: changes of
@@ -21,11 +21,10 @@
 //! 6. `plan_cache::cached_script`, `plan_cache`: plans and scripts by their text.
 //! 7. `admin`, `search_index`, `index`, `search_check`, `index_check`, `system`, `columns`,
 //!    `script`: system ops, and scripts of several steps.
-//! 8. `transaction_state`, `engine`: what outlives a script.
-//! 9. `user_defined`, `reentrancy`, `frames`, `lookup`, `query`: what an engine does without a
-//!    transaction.
+//! 8. `transaction_state`, `engine`: state that outlives a script.
+//! 9. `user_defined`, `reentrancy`, `frames`, `lookup`, `query`: calls without a transaction.
 //! 10. `session`, `ddl`, `dml::temp_relation`, `dml::change_rows`: a script in its transaction.
-//! 11. `transaction`, `run`, `stream`, `nonblocking`: what the crate above calls.
+//! 11. `transaction`, `run`, `stream`, `nonblocking`: entry points for `quipu`.
 
 mod access;
 mod admin;

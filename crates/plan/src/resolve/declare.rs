@@ -1,4 +1,4 @@
-//! Declares the predicates of a query: their columns, and what their rows come from.
+//! Declares the predicates of a query: their columns, and the source of their rows.
 
 use super::expression::note_parameters;
 use super::{Resolver, columns_text, count_text, error, first_row_len, resolve_expression};

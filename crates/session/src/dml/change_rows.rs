@@ -1,5 +1,4 @@
-//! Changes stored relations by rows of the caller, without a script: imports, and puts of whole
-//! tables.
+//! Changes stored relations by rows of the caller, without a script: imports, and puts of frames.
 //!
 //! # Three paths
 //! Rows are converted column by column to the store's words and byte strings. Rows that are put or

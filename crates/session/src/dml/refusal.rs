@@ -1,4 +1,4 @@
-//! Why a change refuses a row: its key exists and must not, or the other way round.
+//! Errors of changes that require that a key exists, or that it does not.
 
 use exec::error::Error;
 use syntax::{MutationOp, Span};

@@ -1,4 +1,5 @@
-//! Where the columns of a relation get their values from in a mutation.
+//! The source of each column of a relation in a mutation: a column of the query, a default, or the
+//! existing row.
 
 use crate::catalog_view::columns_of;
 use crate::dml::spec::{check_spec, find, given_column};

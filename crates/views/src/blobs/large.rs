@@ -1,4 +1,5 @@
-//! Chunks of long values: encoding, reading and deleting.
+//! Chunks of long values: encodes, reads and deletes them, for `read.rs`, `write.rs` and
+//! `stream.rs`. The invariants of chunks are in `mod.rs`.
 
 use super::{Blobs, damaged};
 use base::fault_switch::{Switch, is_on};

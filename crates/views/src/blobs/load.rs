@@ -1,4 +1,5 @@
-//! Bulk load of blobs, without the log and the memtables.
+//! Bulk load of blobs in ascending order of keys, without the log and the memtables. Long values
+//! are refused: rows and chunks are two keyspaces, and a bulk load writes one.
 
 use super::rows::{append_values, empty_batch, large_ids, push_values};
 use super::{BlobRows, Blobs, LARGE, LARGE_BYTES_MIN};

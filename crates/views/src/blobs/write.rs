@@ -1,4 +1,4 @@
-//! Changing blobs.
+//! Changes of blobs: put, remove, discard, clear.
 //!
 //! # Why there are two write paths
 //! If there are no long values, a write need not read what it replaces: it writes one row, and the

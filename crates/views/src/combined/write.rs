@@ -1,4 +1,4 @@
-//! Changing combined values: increments, puts and removals.
+//! Changes of combined values: increments, puts and removals.
 //!
 //! # Two ways of an increment
 //! Under durability `none` it is combined with the buffered sum of its key; `Core::write_sums`

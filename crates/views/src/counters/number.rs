@@ -1,4 +1,5 @@
-//! The values of counters, and their conversion to stored words.
+//! The values of counters, and their conversion to stored words. The encoding is that of
+//! `base::shape`, so that scripts and counters read the same values.
 
 use super::CountersDef;
 use crate::keys::shown;

@@ -1,4 +1,5 @@
-//! Reading counters.
+//! Reads of counters: single keys, many keys, scans and ranges. A read of the newest state adds the
+//! buffered sum of a key to its stored value; one of a snapshot or a transaction does not.
 
 use super::number::{both, nothing, number_of, numbers_of, zero};
 use super::{Counters, CountersDef, Number, NumberColumn};

@@ -1,4 +1,5 @@
-//! Changing counters.
+//! Changes of counters: increments, values set, removals. Under durability `none` increments go to
+//! the write buffer, otherwise to the store as merges.
 
 use super::number::{word_of, words_of, zero};
 use super::{Core, Counters, Number, NumberList};

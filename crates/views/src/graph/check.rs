@@ -1,4 +1,5 @@
-//! Checks that the keyspaces of a graph agree.
+//! Checks that the keyspaces of a graph agree: both directions, both sides of the dictionary, and
+//! vertices with properties. `Database::check` and the command `check` call it.
 
 use super::compare::{Difference, RowProgress};
 use super::{Graph, GraphPart, damaged};

@@ -1,4 +1,5 @@
-//! Exports a graph as delimited text or Parquet, in memory that does not grow with the graph.
+//! Exports a graph as delimited text, Parquet or Arrow, in memory that does not grow with the
+//! graph. An exported file imports as the same graph.
 
 use super::{Edges, Graph, VertexColumn, VertexType, WeightType, Weights, damaged};
 use ingest::EdgeChunk;

@@ -1,4 +1,5 @@
-//! Vertices as users name them, and the dictionary of string vertices.
+//! Vertices as users name them, and the dictionary of string vertices. Calls of a graph convert
+//! vertices to words here; a read never adds a string to the dictionary.
 
 use super::edges::weight_words;
 use super::{Graph, VertexType, WeightsRef, damaged, scratch};

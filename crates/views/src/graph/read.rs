@@ -1,4 +1,4 @@
-//! Reading a graph: edges, neighbors and degrees, of one vertex or many.
+//! Reads of a graph: edges, neighbors and degrees, of one vertex or many.
 //!
 //! # Why almost every read is a `prefix_many`
 //! One vertex is a batch of one. So the store has a single path to optimize, and each operation is

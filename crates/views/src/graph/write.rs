@@ -1,4 +1,4 @@
-//! Changing a graph. Each call writes both directions in one batch.
+//! Changes of a graph: upserts, removals, clear. Each call writes both directions in one batch.
 
 use super::edges::{weight_word, weight_words};
 use super::properties::fill_nulls;

@@ -1,4 +1,5 @@
-//! The import methods of [`Graph`].
+//! The import methods of [`Graph`]: from text, Parquet, Arrow and columns. They check the options
+//! and call `run.rs`.
 
 #[cfg(feature = "columnar")]
 use super::feed::{BatchFeed, ParquetFeed, StreamFeed};

@@ -1,4 +1,4 @@
-//! Options and report of an import.
+//! Options and report of an import: the public types of the Rust API; `py` and `cli` show them.
 
 use ingest::{InputError, TextOptions};
 use std::path::PathBuf;

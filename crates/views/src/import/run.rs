@@ -1,4 +1,5 @@
-//! The steps of an import, in order.
+//! The steps of an import, in order: read, choose splitters, scatter, sort and load both
+//! directions, publish. `mod.rs` describes them.
 
 use super::feed::{Feed, LocalFeed};
 use super::names::Names;
