@@ -102,7 +102,7 @@ def open(
         on_slow_query: Seconds from which on a script is logged as a warning to the logger
             ``quipu`` of :mod:`logging`. Or a pair of seconds and a callable, which gets the script
             and its seconds after it has ended; its exceptions go to ``sys.unraisablehook``. The
-            time of a stream includes what its reader took. Default: nothing is logged.
+            time of a stream includes the time of its reader. Default: nothing is logged.
 
     Returns:
         The open database. :meth:`Database.close`, the end of ``with`` or its last reference closes
@@ -152,7 +152,7 @@ def repair(path: _Path, target: _Path) -> dict[str, Any]:
         target: A new or empty folder.
 
     Returns:
-        What was saved and lost: ``complete`` (nothing is lost), ``keyspaces`` with ``rows_kept``,
+        The saved and the lost data: ``complete`` (nothing is lost), ``keyspaces`` with ``rows_kept``,
         ``rows_lost``, ``stale_max`` and ``lost`` key ranges, ``graphs`` by name with ``edges``,
         ``rebuilt``, ``in_doubt`` and ``unnamed`` edges, rebuilt ``indexes``, ``blobs`` by name with
         ``rows`` and ``lost``, ``damages``, ``files_skipped``, ``commits_kept``, ``log_lost_bytes``,
@@ -186,7 +186,7 @@ def candidates(database: Database, parameters: Sequence[str], before: str) -> tu
         before: The script up to the cursor.
 
     Returns:
-        The position at which the last word begins, and what it may become, sorted.
+        The position at which the last word begins, and its completions, sorted.
     """
 
 @final
@@ -273,7 +273,7 @@ class Database:
             delimiter: Delimiter of text.
             header: Whether text has a header.
             on_error: Whether bad lines are skipped.
-            missing: What a missing weight means.
+            missing: Meaning of a missing weight, as for :meth:`Graph.import_csv`.
             quote: ``None`` for text without quotes.
             skip_rows: Lines of text to skip.
             comment: The mark of comments.
@@ -363,8 +363,8 @@ class Database:
             memory_limit: Memory limit in bytes, or a string such as ``"64MB"``. The default and the
                 maximum are the share of a query in the database's ``memory_limit``.
             read_only: Whether to refuse a script that would change something.
-            files: Which files it may read, as for :func:`open`. It cannot widen what the database
-                allows.
+            files: Which files it may read, as for :func:`open`. It can only narrow the setting of
+                the database.
 
         Returns:
             The rows, sorted unless ``:order`` says otherwise. A script that changes something
@@ -498,7 +498,7 @@ class Database:
             params: Values of the script's parameters.
             undirected: Whether each edge leads in both directions.
             nodes: Vertices of a subgraph; ids that are not vertices are ignored.
-            parallel: What becomes of several edges between the same vertices: ``"keep"`` all,
+            parallel: Treatment of several edges between the same vertices: ``"keep"`` all,
                 ``"sum"``, ``"min"`` or ``"first"``. In an undirected projection, edges in both
                 directions are parallel too. ``None`` is ``"first"`` there, and otherwise
                 ``"keep"``. A sum without weights counts the edges.
@@ -541,7 +541,7 @@ class Database:
         """Unregister a callback; :meth:`close` unregisters all.
 
         Args:
-            id: What :meth:`register_callback` returned.
+            id: The result of :meth:`register_callback`.
 
         Returns:
             Whether there was a callback with this id.
@@ -699,7 +699,7 @@ class Database:
         """Read every file; verify checksums, key orders, both directions of graphs, and indexes.
 
         Returns:
-            What was verified: ``files``, ``blocks``, ``bytes``, ``rows``, ``log_commits``,
+            Counts of the verified parts: ``files``, ``blocks``, ``bytes``, ``rows``, ``log_commits``,
             ``seconds``, and ``graphs``: edges by name, ``blobs``: blobs by name, ``indexes``: rows
             by ``relation:index``. ``notes`` are remarks that are not damage; ``problems`` is empty.
 
@@ -872,7 +872,7 @@ class Blobs:
     one ``put_many``, may take up to a quarter of the memory limit.
 
     After the first value of 16 KiB or more was written, ``put``, ``delete`` and ``discard`` read
-    what they replace, in their own transaction. They raise :class:`quipu.ConflictError` if other
+    the old value, in their own transaction. They raise :class:`quipu.ConflictError` if other
     writers keep changing the same key.
 
     ``scan``, ``get_many`` and ``sample`` hold their whole result in memory; ``items`` and ``range``
@@ -1072,7 +1072,7 @@ class BlobReader:
 
         Args:
             offset: Number of bytes.
-            whence: What ``offset`` counts from: the start (0), the position (1), or the end (2).
+            whence: Origin of ``offset``: the start (0), the position (1), or the end (2).
         """
     def tell(self) -> int:
         """Return the position."""
@@ -1694,14 +1694,14 @@ class Graph:
             path: A path, a pattern such as ``"part-*.csv"``, a folder, a ``file://`` URL, a pipe, an
                 open file, or a list of these. Several files are one import.
             columns: Source, target and optionally weight: names in the header, or positions from 0.
-                ``None``: well-known names, else the first two or three in this order, if no name
-                speaks against it.
+                ``None``: well-known names, else the first two or three in this order, unless a name
+                excludes that.
             delimiter: One character; a space is any white space. ``None``: detected.
             header: Whether the first record has the column names. ``None``: detected.
-            on_error: What a bad line does: fail the import, or be skipped and reported.
-            missing: What an edge without a weight (an empty field, a null, ``NA``, ``nan``) does:
-                get this weight, be left out with ``"skip"``, or fail the import with a count and the
-                first places. ``NaN`` in this spelling is a value.
+            on_error: Whether a bad line fails the import, or is skipped and reported.
+            missing: Treatment of an edge without a weight (an empty field, a null, ``NA``, ``nan``):
+                it gets this weight, is left out with ``"skip"``, or fails the import with a count and
+                the first places. ``NaN`` in this spelling is a value.
             quote: ``None``: a quote is an ordinary character. A quoted field reaches over at most
                 100 lines.
             skip_rows: Lines at the start to skip, before anything is detected.
@@ -1861,7 +1861,7 @@ class Graph:
 
         It is read at the newest snapshot, or in the transaction. Until the graph changes, the same
         arguments share one copy, unless there is a condition or ``nodes``. All projections of a
-        database together take at most what a query may take of ``memory_limit``.
+        database together take at most a query's share of ``memory_limit``.
 
         >>> g.project(weight="weight", where="weight > $least", params={"least": 0.5})
 
@@ -1869,7 +1869,7 @@ class Graph:
             weight: ``"weight"`` if edges keep their weights.
             undirected: Whether each edge leads in both directions.
             nodes: Vertices of a subgraph; ids that are not vertices are ignored.
-            parallel: What becomes of several edges between the same vertices: ``"keep"`` all,
+            parallel: Treatment of several edges between the same vertices: ``"keep"`` all,
                 ``"sum"``, ``"min"`` or ``"first"``. In an undirected projection, edges in both
                 directions are parallel too. ``None`` is ``"first"`` there, and otherwise
                 ``"keep"``. A sum without weights counts the edges.
@@ -2437,7 +2437,7 @@ class Graph:
         where: str | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> AlgorithmResult:
-        """For each vertex ``beta`` plus ``alpha`` times the values that lead to it.
+        """For each vertex ``beta`` plus ``alpha`` times the sum of its predecessors' values.
 
         Args:
             alpha: Factor of each further edge.
@@ -2722,7 +2722,7 @@ class Graph:
         where: str | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> float:
-        """The share of edges that are returned.
+        """The share of edges whose reverse edge exists.
 
         Args:
             undirected: Whether directions are ignored.
@@ -3218,7 +3218,7 @@ class Projection:
         nstart: Mapping[Any, float] | AlgorithmResult | None = None,
         normalized: bool = True,
     ) -> AlgorithmResult:
-        """For each vertex ``beta`` plus ``alpha`` times the values that lead to it.
+        """For each vertex ``beta`` plus ``alpha`` times the sum of its predecessors' values.
 
         Args:
             alpha: Factor of each further edge.
@@ -3311,7 +3311,7 @@ class Projection:
     def out_degree_centrality(self) -> AlgorithmResult:
         """The number of outgoing edges divided by the number of other vertices."""
     def overall_reciprocity(self) -> float:
-        """The share of edges that are returned."""
+        """The share of edges whose reverse edge exists."""
     def pagerank(
         self,
         *,
@@ -3399,8 +3399,8 @@ class AlgorithmResult:
     """The result of an algorithm, as named columns.
 
     Most results have a row for each vertex: ``ids`` and ``values``. Searches leave out vertices
-    that are not reached. Others have edges, paths or walks; ``columns`` names what there is, and
-    ``result[name]`` is a column. It speaks Arrow's PyCapsule interface.
+    that are not reached. Others have edges, paths or walks; ``columns`` has the names of the columns,
+    and ``result[name]`` is a column. It has Arrow's PyCapsule interface.
     """
 
     @property

@@ -35,7 +35,7 @@ pub fn degree_centrality(degrees: &[u64]) -> Vec<f64> {
 pub struct Reciprocity {
     /// The share of edges whose reverse is in the graph too; `None` without edges.
     pub overall: Option<f64>,
-    /// For each vertex, the share of its incoming and outgoing edges that are returned; `None`
+    /// For each vertex, the share of its incoming and outgoing edges whose reverse exists; `None`
     /// without edges.
     pub of_vertices: Vec<Option<f64>>,
 }

@@ -266,7 +266,7 @@ pub const ALGORITHMS: &[Algorithm] = &[
     },
     Algorithm {
         name: "katz_centrality", weights: WeightUse::IfAsked, run: centrality::katz,
-        about: "For each vertex `beta` plus `alpha` times the values that lead to it.",
+        about: "For each vertex `beta` plus `alpha` times the sum of its predecessors' values.",
         parameters: &[
             parameter("alpha", ParameterType::Float, Float(0.1), "Factor of each further edge."),
             parameter("beta", ParameterType::Float, Float(1.0), "The value that each vertex has by itself."),
@@ -371,7 +371,7 @@ pub const ALGORITHMS: &[Algorithm] = &[
     },
     Algorithm {
         name: "overall_reciprocity", weights: WeightUse::None, run: summaries::overall_reciprocity,
-        about: "The share of edges that are returned.",
+        about: "The share of edges whose reverse edge exists.",
         parameters: &[],
     },
     Algorithm {

@@ -2,7 +2,7 @@
 //! else by position.
 //!
 //! # Invariants
-//! 1. A position is used only where no name speaks against it: an index, an id, a date or a label
+//! 1. A position is used only where no name excludes it: an index, an id, a date or a label
 //!    is neither a vertex nor a weight unless the caller says so.
 //! 2. Nothing is guessed among several candidates. A wrong guess would silently import nonsense,
 //!    so this is an error that lists the columns.
