@@ -201,7 +201,7 @@ impl<'a> Simple<'a> {
     }
 }
 
-/// Searches from a source and adds what it finds to the sums.
+/// Searches from a source and adds its dependencies to the sums.
 type Add<'a> =
     dyn Fn(&mut Search<'_>, u32, &mut [f64], &mut Ticker<'_>) -> Result<(), Stopped> + Sync + 'a;
 

@@ -1,4 +1,4 @@
-//! Eccentricity of all vertices, and what follows from it: diameter, radius, periphery, center.
+//! Eccentricity of all vertices, and its derived measures: diameter, radius, periphery, center.
 
 use crate::csr::Csr;
 use crate::distance_counts::{Summary, distance_counts};

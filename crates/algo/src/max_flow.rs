@@ -458,7 +458,7 @@ impl<C: Capacity> Preflow<C> {
         let old = self.heights[v as usize];
         self.unlink(v);
         if self.layers[old as usize] == NO_VERTEX {
-            // No arc leads down over the gap, so what is above does not reach the target.
+            // No arc leads down over the gap, so the levels above do not reach the target.
             for height in old as usize + 1..=self.highest {
                 while self.layers[height] != NO_VERTEX {
                     ticker.tick(1)?;

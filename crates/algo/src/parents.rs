@@ -25,8 +25,8 @@ pub(crate) fn path_to(goal: u32, parents: &[u32]) -> Vec<u32> {
 /// All parents on shortest paths from `start`: row `v` has those among `vertices`, in ascending
 /// order, each once. The start has none.
 ///
-/// `distance` is what a search from `start` found, infinite where it found nothing. An edge is on a
-/// shortest path if it is *tight*: its weight is the difference between its ends.
+/// `distance` is the result of a search from `start`, infinite for unreached vertices. An edge is
+/// on a shortest path if it is *tight*: its weight is the difference between its ends.
 pub(crate) fn all_parents(
     graph: &Csr,
     start: u32,

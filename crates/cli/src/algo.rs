@@ -1,4 +1,4 @@
-//! `quipu algo`: runs an algorithm on a graph, and prints or stores what it finds.
+//! `quipu algo`: runs an algorithm on a graph, and prints or stores its result.
 
 use crate::args::{Algo, ProjectedWeight};
 use crate::failure::Failure;

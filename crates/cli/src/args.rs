@@ -135,7 +135,7 @@ Examples:
   quipu stats patents.quipu
   quipu stats patents.quipu --json | jq '.graphs[] | {name, edges}'";
 
-/// Print what a database holds and how much space it takes.
+/// Print the contents of a database and their size.
 #[derive(Debug, Args)]
 #[command(after_help = STATS_EXAMPLES)]
 pub(crate) struct Stats {

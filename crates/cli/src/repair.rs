@@ -1,4 +1,5 @@
-//! `quipu repair`: writes what is intact of a damaged database to a new one, and prints the report.
+//! `quipu repair`: writes the intact data of a damaged database to a new one, and prints the
+//! report.
 
 use crate::args::Repair;
 use crate::check;

@@ -7,7 +7,7 @@
 //!
 //! # Invariants
 //! 1. No line has more cells than the terminal. A character may take two cells.
-//! 2. A note says what is left out.
+//! 2. A note names the omitted rows and columns.
 
 use crate::output::{count, plural};
 use crate::paint::Paint;
@@ -30,7 +30,7 @@ pub(crate) struct Screen {
     pub(crate) paint: Paint,
 }
 
-/// The result as lines, with a note about what is left out.
+/// The result as lines, with a note about omitted rows and columns.
 pub(crate) fn shown(answer: &Answer, screen: &Screen) -> String {
     let rows = match screen.rows_max {
         0 => answer.len(),

@@ -380,7 +380,7 @@ impl OrderedMap for SqliteMap {
         }
         let mut log = self.shared.file.clone().into_os_string();
         log.push("-wal");
-        // No connection writes meanwhile. SQLite itself syncs what it moves from the log.
+        // No connection writes meanwhile. SQLite itself syncs the pages that it moves from the log.
         let _writer = self.shared.writer.lock();
         match std::fs::File::open(&log).and_then(|log| log.sync_all()) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),

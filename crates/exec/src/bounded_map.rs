@@ -11,8 +11,8 @@ use std::hash::Hash;
 /// Most entries of a map: plans, scripts, and keyspaces with cached statistics.
 const ENTRIES_MAX: usize = 1024;
 
-/// Inserts an entry. Returns what was removed, all entries of a full map or the old value of `key`,
-/// so that the caller can drop it after releasing its lock.
+/// Inserts an entry. Returns the removed entries: all entries of a full map or the old value of
+/// `key`, so that the caller can drop it after releasing its lock.
 pub fn keep<K: Eq + Hash, T>(
     all: &mut HashMap<K, T>,
     key: K,

@@ -206,7 +206,7 @@ impl<'a> ExecContext<'a> {
         Arc::clone(&self.tables[predicate])
     }
 
-    /// The row ranges of a derived relation's versions: total, delta and what was before.
+    /// The row ranges of a derived relation's versions: total, delta and the rows before.
     pub(crate) fn marks(&self, predicate: usize) -> Marks {
         self.marks[predicate]
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Scripts never write files.
 ///
 /// A database has such a rule, and a run may have another one: a file is read only if both allow
-/// it, so a run can narrow what the database allows and never widen it.
+/// it, so a run can narrow the setting of the database and never widen it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Files {
     /// None. For scripts of users who must not see the files that this process may read.

@@ -113,7 +113,7 @@ pub(crate) struct ParallelPipeline<'a, 'p, 's, S> {
     /// The caller's thread is the first. Empty before workers are needed.
     workers: Vec<Worker<'a, 'p, S>>,
     taken: Option<ReservedWorkers<'a>>,
-    /// Whether workers count what they do.
+    /// Whether workers measure their steps.
     is_profiled: bool,
 }
 
@@ -288,7 +288,7 @@ impl<'a, 'p, 's, S: Sink> ParallelPipeline<'a, 'p, 's, S> {
         done.into_iter().collect()
     }
 
-    /// Merges all sinks into one, and what the workers counted into `of`.
+    /// Merges all sinks into one, and the workers' measurements into `of`.
     fn finish(mut self, of: &mut Pipeline<'p>, context: &ExecContext<'_>) -> Result<()> {
         let shares = self.workers.iter().map(|_| vec![()]).collect();
         self.all(shares, |Worker { body, context, sink, .. }, _| {

@@ -13,8 +13,8 @@
 use hashbrown::HashMap;
 use plan::{OperatorName, PipelinePlan};
 
-/// Figures of one step. The head counts as one more step after the last: its input is what the body
-/// finds.
+/// Figures of one step. The head counts as one more step after the last: its input is the rows
+/// that the body finds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StepFigures {
     /// Batches that entered the step.
@@ -167,21 +167,21 @@ impl Clock {
         }
     }
 
-    /// No step is busy on this thread: others run. What is returned is for [`Clock::leave`].
+    /// No step is busy on this thread: others run. The result is for [`Clock::leave`].
     pub(crate) fn pause(&mut self, now_us: u64) -> Option<usize> {
         let before = self.current;
         self.leave(None, now_us);
         before
     }
 
-    /// Time counts for a step from now on. What is returned is for [`Clock::leave`].
+    /// Time counts for a step from now on. The result is for [`Clock::leave`].
     pub(crate) fn turn_to(&mut self, step: usize, now_us: u64) -> Option<usize> {
         let before = self.current;
         self.leave(Some(step), now_us);
         before
     }
 
-    /// A batch enters a step. What is returned is for [`Clock::leave`].
+    /// A batch enters a step. The result is for [`Clock::leave`].
     pub(crate) fn enter(&mut self, step: usize, rows: usize, now_us: u64) -> Option<usize> {
         if let Some(figures) = self.steps.get_mut(step) {
             figures.batches += 1;

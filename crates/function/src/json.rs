@@ -257,7 +257,7 @@ fn path(call: Call<'_>) -> Result<&[Value], Failure> {
 }
 
 fn no_container(call: Call<'_>, key: &Value) -> Failure {
-    call.fail(format_args!("what the path leads to is no object or array, so it has no {key}"))
+    call.fail(format_args!("the value at the path is not an object or array, so it has no {key}"))
 }
 
 /// Merges objects by name and concatenates arrays; otherwise the later value wins.
@@ -318,7 +318,7 @@ mod tests {
          set_json_path({'a': [1]}, ['a', 2], 'x') => {\"a\":[1,null,\"x\"]}
          set_json_path({'a': [1]}, ['a', -1], 'x') => set_json_path: expected an index from 0, found an Int (-1)
          set_json_path([], [99999999999], 1) => set_json_path: the result would have 100000000000 items, the limit is 16777216
-         set_json_path({'a': 1}, ['a', 'c'], 2) => set_json_path: what the path leads to is no object or array, so it has no \"c\"
+         set_json_path({'a': 1}, ['a', 'c'], 2) => set_json_path: the value at the path is not an object or array, so it has no \"c\"
          remove_json_path({'a': [1, 2]}, ['a', 0]) => {\"a\":[2]}
          remove_json_path({'a': [1, 2]}, ['a', 5]) => {\"a\":[1,2]}
          remove_json_path({'a': 1}, ['x', 'y']) => {\"a\":1}

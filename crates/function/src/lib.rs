@@ -94,7 +94,7 @@ pub trait FunctionContext: Sync {
 /// Why a function failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The name of the function, what it expected and what it got.
+    /// The name of the function, the expected argument and the given one.
     pub message: String,
     /// A suggestion, if there is a likely one.
     pub hint: Option<String>,

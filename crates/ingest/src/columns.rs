@@ -195,7 +195,7 @@ pub(crate) fn describe_one(index: usize, columns: &[ColumnInfo]) -> String {
     }
 }
 
-/// The columns of an edge and what is left out, for the report.
+/// The columns of an edge and the ignored ones, for the report.
 pub(crate) fn describe_choice(
     at: Positions,
     columns: &[ColumnInfo],

@@ -126,7 +126,7 @@ pub(crate) fn fast_f64(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
     Some((if negative { -value } else { value }, end))
 }
 
-/// Why a number is invalid: what was expected, and advice.
+/// Why a number is invalid: the expected form, and advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NumberError {
     pub(crate) expected: &'static str,

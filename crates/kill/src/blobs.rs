@@ -1,5 +1,5 @@
-//! Operations on blobs as a function of seed, stream and number, and what must be in the database
-//! after a kill.
+//! Operations on blobs as a function of seed, stream and number, and the required contents of the
+//! database after a kill.
 //!
 //! The bytes of a value are derived from its key, the number of its operation and its length. So a
 //! torn value, a value of another key and an older value can be told from the right one without

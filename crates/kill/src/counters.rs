@@ -4,7 +4,7 @@
 //! Each stream has counters of its own: integers with integer keys, and floats with string keys. In
 //! addition both streams add to shared counters.
 //!
-//! # What is checked
+//! # Checks
 //! With `os` and `sync` an operation is a commit: an acknowledged one is counted exactly once, one
 //! in flight once or not at all, as a whole. With `none` only the last flush is guaranteed: each
 //! counter must have one of the values that it had since then, in the order of its changes. The
@@ -312,7 +312,7 @@ pub(crate) struct CountersVerifier {
     states: [State; STREAMS],
     /// Durability of the last child.
     durability: Durability,
-    /// With `none`: what must survive a kill, and the changes since.
+    /// With `none`: the values that must survive a kill, and the changes since.
     floors: [State; STREAMS],
     since: [Vec<(Of, Change)>; STREAMS],
     /// For each stream that is flushing: the changes of both streams that were acknowledged when it
@@ -332,7 +332,7 @@ impl CountersVerifier {
         }
     }
 
-    /// Advances the floor to the start of a flush: what was acknowledged by then survives.
+    /// Advances the floor to the start of a flush: increments acknowledged by then survive.
     fn flushed(&mut self, through: [usize; STREAMS]) {
         for (stream, through) in through.into_iter().enumerate() {
             for (of, change) in self.since[stream].drain(..through) {

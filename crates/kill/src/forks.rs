@@ -1,7 +1,7 @@
 //! Forked children of the process that is killed. They are forked at random times, inherit its open
 //! database, and try everything that a child must not do.
 //!
-//! # What is checked
+//! # Checks
 //! Kills are verified as without forks: whatever the children tried, every acknowledged operation
 //! is there, and nothing else. A child whose calls are not refused, or that does not end in time,
 //! fails the run.

@@ -235,9 +235,7 @@ impl Filler<'_> {
                         digests.push(self.series.after(stream, number).digest());
                     }
                     if !digests.iter().any(|known| known.to_string() == digest) {
-                        return Err(wrong(
-                            "what was read on the full disk was not what was written",
-                        ));
+                        return Err(wrong("the full disk returned other bytes than were written"));
                     }
                 }
                 _ => return Err(wrong("unexpected words")),

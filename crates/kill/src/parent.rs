@@ -1,4 +1,4 @@
-//! Starts children, kills them, and verifies what they leave.
+//! Starts children, kills them, and verifies their databases.
 //!
 //! # When a child is killed
 //! About half of the kills come some time after an operation that the seed selects, so that every

@@ -87,7 +87,7 @@ pub(crate) trait Verifier {
     /// Draws the durability of the next child, and the limits for its kill.
     fn draw_plan(&self, random: &mut Random) -> KillPlan;
 
-    /// A child starts; what the one before it had only in memory is lost.
+    /// A child starts; data that the previous one had only in memory is lost.
     fn starts(&mut self, durability: Durability);
 
     /// An operation starts.

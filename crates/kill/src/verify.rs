@@ -10,7 +10,7 @@ use std::path::Path;
 /// How a verification opens the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VerifyMode {
-    /// Read-only: the next child recovers what the kill left.
+    /// Read-only: the next child does the recovery.
     ReadOnly,
     /// Opens the database for writing, which recovers it.
     Writable,

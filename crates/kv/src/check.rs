@@ -176,7 +176,7 @@ pub(crate) fn files_of(env: &Arc<dyn Env>, folder: &Path, state: &State) -> Resu
     Ok(Arc::new(Context::new(Arc::clone(env), cache, folders, options, false, next)))
 }
 
-/// Checks what must hold between the entries of the manifest.
+/// Checks the invariants between entries of the manifest.
 fn check_state(state: &State, folder: &Path, report: &mut CheckReport) {
     report.files += 1;
     let mut ids = BTreeSet::new();

@@ -117,7 +117,7 @@ impl Inner {
         chosen
     }
 
-    /// Carries out what was chosen, and makes all of it visible by one edit.
+    /// Executes the choice, and makes all of it visible by one edit.
     fn compact_some(&self, chosen: &[Chosen<'_>], go_on: &dyn Fn() -> bool) -> Result<()> {
         let protected = self.snapshots.protected();
         let newest = protected.last().copied().unwrap_or(0);
@@ -125,7 +125,7 @@ impl Inner {
         let mut edits = Vec::with_capacity(chosen.len());
         if let Err(error) = self.write_chosen(chosen, &protected, &go_on, &mut edits) {
             let own = |edit: &TreeEdit| self.discard(edit, |meta| meta.shared.is_none());
-            // Best effort: the next opening removes what is left.
+            // Best effort: the next opening removes remaining files.
             let _ = edits.iter().try_for_each(|(_, edit)| own(edit));
             return Err(tree_error(error));
         }

@@ -17,12 +17,12 @@
 //!
 //! # Invariants
 //! 1. A sequence number is published after every memtable holds its rows and, under `sync`, after
-//!    the log is synced past it. So a reader never sees what a power cut could undo.
+//!    the log is synced past it. So a reader never sees a commit that a power cut could undo.
 //! 2. At most one generation of sealed memtables exists. The log segment that was begun when it was
 //!    sealed is the first that recovery needs once the generation's tables are in the manifest.
-//! 3. A flush installs the tables of all trees by one manifest edit: what a commit wrote to several
-//!    keyspaces reaches the tables together, also without a log.
-//!    keyspaces reaches the tables together, also without a log.
+//! 3. A flush installs the tables of all trees by one manifest edit: the writes of a commit to
+//!    several keyspaces reach the tables together, also without a log. keyspaces reaches the tables
+//!    together, also without a log.
 
 use crate::convert::{env_error, tree_error};
 use crate::merging::Merging;

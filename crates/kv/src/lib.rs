@@ -420,7 +420,8 @@ impl Store for Kv {
         inner.collect_obsolete();
         // Also where snapshots and iterators are still alive: their next read fails.
         inner.context.files.close();
-        // Whatever failed, the folder is unlocked: the next opening reads what is really on disk.
+        // Whatever failed, the folder is unlocked: the next opening reads the bytes that are really
+        // on disk.
         inner.lock.lock().take();
         inner.held.lock().clear();
         flushed.and(logged)

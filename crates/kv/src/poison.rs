@@ -3,7 +3,7 @@
 //!
 //! # Why
 //! After a failed sync the kernel may have dropped the dirty pages; a second sync that succeeds
-//! proves nothing (the "fsyncgate" of 2018). Only a new opening, which reads what is on disk, can
+//! proves nothing (the "fsyncgate" of 2018). Only a new opening, which reads from the disk, can
 //! be trusted.
 
 use std::sync::OnceLock;

@@ -1,11 +1,11 @@
-//! Copies what is sound of a damaged database into a new folder. The command `repair` calls it.
+//! Copies the intact data of a damaged database into a new folder. The command `repair` calls it.
 //!
-//! # What is saved
+//! # Saved data
 //! Tables keep their levels and rows their sequence numbers, so the newest version that is left
 //! still wins. A sound table is copied; of a damaged one the sound blocks are written to a new
 //! table; commits of the log follow in order. Nothing is taken over without a valid checksum.
 //!
-//! # What is reported
+//! # Report
 //! A lost block may have held newer versions than those that are left. Its key range is known from
 //! the fences, and so is the number of rows that may be stale.
 //!
@@ -40,7 +40,7 @@ const CACHE_BYTES: u64 = 1 << 20;
 /// Bytes per read of a copy.
 const COPY_BYTES: usize = 1 << 20;
 
-/// Report of [`salvage`]: what was saved and what was lost.
+/// Report of [`salvage`]: saved and lost data.
 #[derive(Clone, Debug, Default)]
 pub struct Salvaged {
     /// All keyspaces, by id.

@@ -21,7 +21,7 @@
 //! | `TARGET.restore-ready` | sound, to replace the target | becomes the target |
 //! | `TARGET.restore-old` | the replaced database | the target, unless `restore-ready` exists |
 //!
-//! # What is removed
+//! # Removed files
 //! A folder with one of these names may belong to somebody else, as a database in use. Only a
 //! folder with the file [`MARK`], which contains the target's name, belongs to a restore. The file
 //! is created first in a new folder, and before the old database is renamed; it is removed last.

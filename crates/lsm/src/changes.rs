@@ -1,8 +1,8 @@
 //! Which rows of a tree changed recently, for caches that are derived from them.
 //!
 //! # Why a list beside the memtable
-//! A memtable is ordered by key, so finding what is newer than a sequence number would visit every
-//! entry. A cache that asks from time to time what has changed needs only the last few changes, or
+//! A memtable is ordered by key, so finding changes newer than a sequence number would visit every
+//! entry. A cache that asks from time to time for changes needs only the last few changes, or
 //! the fact that there were too many.
 //!
 //! # Invariants
@@ -49,7 +49,7 @@ impl Changes {
         }
     }
 
-    /// Notes that commit `seq` changes what nobody lists.
+    /// Notes that commit `seq` has changes that are not listed.
     pub(crate) fn note_unlisted(&self, seq: u64) {
         self.newest.fetch_max(seq, Ordering::AcqRel);
         let list = &mut *self.list.lock();

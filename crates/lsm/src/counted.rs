@@ -1,4 +1,4 @@
-//! How many rows a tree has: what was counted before, and what has changed since.
+//! The row-count cache: how many rows a tree has, from an earlier count and later changes.
 //!
 //! # Why it is kept
 //! A caller that asks for the number of rows often asks again, and the number is the same between
@@ -6,8 +6,8 @@
 //! run.
 //!
 //! # Invariants
-//! 1. What a reader sees follows from the newest change that it sees: flushes and compactions do
-//!    not change the count.
+//! 1. The rows that a reader sees follow from the newest change that it sees: flushes and
+//!    compactions do not change the count.
 //! 2. A count is updated incrementally only within one view, which still has all versions that the
 //!    earlier reader saw.
 

@@ -80,7 +80,7 @@ impl RunWriter {
         }
     }
 
-    /// Writes into files that `shared` has. What is written counts once that is finished, too.
+    /// Writes into files that `shared` has. The rows count once that is finished, too.
     #[must_use]
     pub fn sharing(mut self, shared: Option<&Arc<SharedWriter>>) -> Self {
         self.shared = shared.map(Arc::clone);
@@ -259,7 +259,7 @@ impl Drop for RunWriter {
         if self.finished {
             return;
         }
-        // Best effort: opening the database removes what the manifest does not name.
+        // Best effort: opening the database removes files that the manifest does not name.
         for meta in self.done.iter().filter(|meta| meta.shared.is_none()) {
             let _ = self.context.discard_table(meta);
         }

@@ -6,7 +6,7 @@
 //! except for an instant while the super version is swapped.
 //!
 //! # Invariants
-//! 1. A super version is replaced whole; a reader keeps what it loaded.
+//! 1. A super version is replaced whole; a reader keeps the one it loaded.
 //! 2. A flush or compaction installs nothing until its edit is in the manifest. The caller writes
 //!    the edit between [`Tree::flush_sealed`] or [`Tree::compact`] and [`Tree::install`].
 //! 3. The file of a table that left is removed only when no reader's version holds the table.
@@ -506,7 +506,8 @@ impl Tree {
         now.version.tables().for_each(|(_, _, t)| obsolete.add(&self.context, t.clone()));
     }
 
-    /// Forgets the rows in memtables (of a dropped keyspace). Readers keep what they loaded.
+    /// Drops the rows in memtables (of a dropped keyspace). Readers keep the super version they
+    /// loaded.
     pub fn drop_memory(&self) {
         let _swap = self.swap.lock();
         let now = self.state.load();

@@ -100,7 +100,7 @@ impl Load {
         Ok(())
     }
 
-    /// Removes what was loaded under these prefixes.
+    /// Removes the rows under these prefixes.
     pub(crate) fn remove(core: &Core, prefixes: &[Prefix]) -> Result<()> {
         let mut map = core.map()?.writer()?;
         for prefix in prefixes {

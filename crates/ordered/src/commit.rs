@@ -73,7 +73,7 @@ impl<'c> Writing<'c> {
         self.meta.seq + 1
     }
 
-    /// Fails if what a transaction wrote or read has changed since its snapshot.
+    /// Fails if a row or range that a transaction wrote or read has changed since its snapshot.
     pub(crate) fn check(&mut self, since: &Pinned, own: &Overlay, reads: &Reads) -> Result<()> {
         let place = &self.core.place;
         self.check_keyspaces(since, own, reads)?;

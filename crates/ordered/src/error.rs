@@ -21,7 +21,7 @@ pub(crate) fn conflict(why: &str) -> Error {
     )
 }
 
-/// Stored bytes that are not what was written.
+/// Stored bytes that differ from the written ones.
 pub(crate) fn damaged(place: &str, what: impl Into<String>) -> Error {
     Corruption::new(Path::new(place), 0, what).into()
 }

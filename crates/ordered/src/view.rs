@@ -31,7 +31,7 @@ const ESTIMATED_FROM: usize = 256;
 pub(crate) struct View<'a> {
     pub(crate) pinned: &'a Arc<Pinned>,
     pub(crate) writes: Writes<'a>,
-    /// Where a serializable transaction notes what it reads.
+    /// The read set of a serializable transaction.
     pub(crate) reads: Option<&'a Arc<Mutex<Reads>>>,
 }
 

@@ -1,4 +1,4 @@
-//! The cost model: what the planner assumes where statistics say nothing, and what work costs.
+//! The cost model: defaults where statistics are missing, and the costs of operations.
 //!
 //! A cost is a number of rows that are read or left. Estimates are wrong by more than these
 //! constants are; they decide between orders that differ by a multiple.

@@ -543,7 +543,7 @@ impl<'a> Orderer<'a> {
         if self.bound[var] { None } else { bounds::find(self.rule, var) }
     }
 
-    /// Appends the step of a literal, and notes what it binds.
+    /// Appends the step of a literal, and marks its variables as bound.
     fn take(&mut self, literal: &Literal, version: Version) {
         let before = self.rows;
         self.note_values(literal);
@@ -590,8 +590,8 @@ impl<'a> Orderer<'a> {
         }
     }
 
-    /// The step of a literal, given what is bound. Multiplies `rows` by the rows that it leaves of
-    /// each.
+    /// The step of a literal, given the bound variables. Multiplies `rows` by the rows that it
+    /// leaves of each.
     fn step(&mut self, literal: &Literal, version: Version) -> Step {
         match literal {
             Literal::Condition(expr) => {

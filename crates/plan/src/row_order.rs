@@ -441,7 +441,7 @@ struct Sorting {
     range: Option<Box<bounds::RangeHint>>,
 }
 
-/// An atom, and what is bound before it.
+/// An atom, and the variables bound before it.
 struct Atom<'s> {
     /// Number of its step.
     at: usize,

@@ -42,7 +42,7 @@ pub struct Problem {
     pub file: Option<PathBuf>,
     /// Byte offset of the damaged part in the file.
     pub offset: u64,
-    /// Description: what was expected, and what was found.
+    /// Description: the expected and the found contents.
     pub what: String,
 }
 

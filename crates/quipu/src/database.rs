@@ -726,7 +726,7 @@ fn missing<'a>(
     Error::new(ErrorKind::InvalidInput, format!("no {kind} {name:?}\nhint: {hint}"))
 }
 
-/// Removes what a writer left that ended in the middle. No other process writes now.
+/// Removes unfinished objects of a killed writer. No other process writes now.
 pub(crate) fn finish_what_was_left(store: &Arc<dyn Store>, env: &Arc<dyn Env>) -> Result<()> {
     Catalog::new(Arc::clone(store)).finish_names()?;
     remove_unfinished(store, env)

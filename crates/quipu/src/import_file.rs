@@ -6,8 +6,8 @@
 //! else is text, whose compression and format `ingest` detects.
 //!
 //! # Invariants
-//! 1. What has no length is read as a stream: pipes, devices, and files of `/proc`, whose length
-//!    is 0.
+//! 1. A file without a length is read as a stream: pipes, devices, and files of `/proc`, whose
+//!    length is 0.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // the user's files
 
 use crate::GraphOptions;

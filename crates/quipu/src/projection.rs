@@ -61,7 +61,7 @@ impl Database {
         let name = quote_name(graph.name());
         let weight = if graph.def().weight == WeightType::None { "" } else { ", weight" };
         let head = if options.is_weighted { weight } else { "" };
-        // On its own line, so that a comment at its end does not hide what follows.
+        // On its own line, so that a comment at its end does not hide the rest.
         let script = format!("?[src, dst{head}] := *{name}{{src, dst{weight}}},\n{condition}\n");
         let answer = self.run_with(&script, parameters, run)?;
         let edges = edge_columns(&answer, Some(graph.def().vertex))?;

@@ -396,7 +396,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Changes the keyspaces. Skips what was applied before, see invariant 2.
+    /// Changes the keyspaces. Skips changes that were applied before, see invariant 2.
     fn edit_names(&self, changes: &SchemaChanges) -> Result<()> {
         let infos = self.store().keyspaces();
         let is_there = |id: KeyspaceId| infos.iter().any(|info| info.id == id);

@@ -1,7 +1,7 @@
 //! The postings of a word: the documents that contain it, and the trait through which the caller
 //! returns them. `exec/src/storage/text_index.rs` implements it over a relation.
 
-/// Documents with a word, in ascending order, and what is known of each.
+/// Documents with a word, in ascending order, with the frequency, length and positions of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostingList<D> {
     /// The documents, strictly ascending.

@@ -2,7 +2,7 @@
 //!
 //! # Why they are caught here
 //! A script runs in a transaction. Where the script fails, the transaction is not committed, and
-//! what was created for it is dropped. A panic past this point would skip both (decision 0038).
+//! objects created for it are dropped. A panic past this point would skip both (decision 0038).
 
 use exec::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};

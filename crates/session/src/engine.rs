@@ -139,8 +139,8 @@ impl Engine {
         self.worker_pool.times_taken()
     }
 
-    /// Invalidates all cached plans. Called when what they depend on may have changed other than by
-    /// scripts.
+    /// Invalidates all cached plans. Called when relations or settings may have changed other than
+    /// by scripts.
     pub fn invalidate_plans(&self) {
         self.plan_cache.clear();
     }

@@ -151,7 +151,7 @@ impl RunningQuery<'_> {
 }
 
 impl Engine {
-    #[expect(clippy::too_many_arguments, reason = "what a query reads")]
+    #[expect(clippy::too_many_arguments, reason = "the inputs of a query")]
     pub(crate) fn run_query(
         &self,
         query: &syntax::Query,
@@ -173,7 +173,7 @@ impl Engine {
         outcome
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what a query reads")]
+    #[expect(clippy::too_many_arguments, reason = "the inputs of a query")]
     fn run_options(
         &self,
         query: &syntax::Query,

@@ -19,7 +19,7 @@ pub type Debug<'r> = &'r (dyn Fn(&str, &Output) + Send + Sync);
 pub struct Run<'r> {
     /// Its parameters.
     pub parameters: &'r Parameters,
-    /// Timeout in seconds, whatever the script sets; 0 is no limit. `None`: what the script sets,
+    /// Timeout in seconds, whatever the script sets; 0 is no limit. `None`: that of the script,
     /// or else 300.
     pub timeout_s: Option<f64>,
     /// Most bytes that the run may hold; the engine's limit applies too.

@@ -48,7 +48,7 @@ fn changes(query: &Query) -> bool {
     mutation.is_some_and(|mutation| !mutation.relation.text.starts_with('_'))
 }
 
-/// Whether a system op changes what a transaction cannot undo: the catalog, or files.
+/// Whether a system op changes state that a transaction cannot undo: the catalog, or files.
 pub(crate) fn is_system_change(op: &SystemOp) -> bool {
     !matches!(
         op,

@@ -33,7 +33,7 @@ pub(crate) struct SearchCheck {
     pub problem: Option<String>,
 }
 
-/// The number and the hash sums of rows, and what the counts must be.
+/// The number and the hash sums of rows, and the expected counts.
 #[derive(Default, PartialEq)]
 struct Sums {
     rows: u64,
@@ -107,7 +107,7 @@ fn sums_of_relation(
     Ok(sums)
 }
 
-/// The sums of an index, and what does not match within it.
+/// The sums of an index, and mismatches within it.
 fn sums_of_index(
     read: &dyn Read,
     index: &SearchIndex,

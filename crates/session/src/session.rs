@@ -60,7 +60,7 @@ pub(crate) struct Session<'e> {
     pub(crate) debug: Option<Debug<'e>>,
     /// The names that the transaction has created, renamed or removed.
     pub(crate) names: NameOverlay,
-    /// Where scripts inside of it leave what is to be done at the commit.
+    /// Receives the deferred work of scripts inside of it, for the commit.
     pub(crate) shared: Option<Arc<Mutex<TransactionState>>>,
     /// Within a part that may be undone: the temporary relations before its first trigger, once
     /// there was one.

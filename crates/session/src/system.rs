@@ -254,7 +254,7 @@ fn relations(catalog: &Catalog, names: &NameOverlay, read: &dyn Read) -> Result<
         if let Entry::Nodes(..) = entry {
             settings.access = catalog.settings(read, crate::access::owner(&name))?.access;
         }
-        // Counting exactly would read what was written since the last compaction.
+        // Counting exactly would read all rows written since the last compaction.
         let size = read.estimate(entry.keyspace(), &entry.all_rows())?;
         let text = |text: &str| Value::Str(text.to_owned());
         rows.push(vec![

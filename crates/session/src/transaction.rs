@@ -199,8 +199,8 @@ impl Engine {
         Ok(changes)
     }
 
-    /// Drops what was created for a transaction that is not committed, or for a part of one that is
-    /// undone.
+    /// Drops keyspaces created for a transaction that is not committed, or for a part of one that
+    /// is undone.
     pub(crate) fn forget_names(&self, names: &NameOverlay) {
         // Nobody but the transaction knew of it: what is left goes when the database is opened
         // again, and hides no other error.
@@ -240,7 +240,7 @@ impl Engine {
     /// Runs a script in a transaction of the caller.
     ///
     /// # Errors
-    /// See [`Error`]. What the script wrote before it failed is undone, and so are writes of other
+    /// See [`Error`]. The writes of a failed script are undone, and so are writes of other
     /// threads to the transaction meanwhile, as described at [`Transaction::roll_back_to`].
     pub fn run_in(
         &self,

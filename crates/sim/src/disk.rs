@@ -95,7 +95,7 @@ pub(crate) struct Disk {
     pub(crate) used_bytes: u64,
 }
 
-/// A resolved path: its folder, if that exists, its last name, and what the name refers to.
+/// A resolved path: its folder, if that exists, its last name, and the object with this name.
 pub(crate) struct Place<'a> {
     folder: Option<u32>,
     name: &'a str,

@@ -1,4 +1,4 @@
-//! The bytes of one simulated file, and what a power cut leaves of them.
+//! The bytes of one simulated file, and the effect of a power cut on them.
 //!
 //! `disk` owns one for each file.
 //!
@@ -223,7 +223,7 @@ impl Content {
         (self.durable_bytes, self.least_bytes) = (live, live);
     }
 
-    /// Becomes what the disk holds after a power cut.
+    /// Replaces the contents by those on the disk after a power cut.
     pub(crate) fn cut_power(
         &mut self,
         loss: Loss,

@@ -191,7 +191,7 @@ impl Session {
         self.step(&piece.text).map_err(|failure| failure.in_file(INPUT, piece.lines_before))
     }
 
-    /// Runs what was typed or pasted at the prompt. The first failure ends it.
+    /// Runs the input typed or pasted at the prompt. The first failure ends it.
     fn typed(&mut self, text: &str) -> Result<Flow, Failure> {
         for piece in pieces_of(text) {
             if self.step(&piece.text)? == Flow::Quit {

@@ -1,5 +1,5 @@
 //! Log files of the model-checking environment. They track which writes a power cut would leave, so
-//! that a model can check what a commit promises.
+//! that a model can check the promise of a commit.
 //!
 //! A sync is two steps, and other threads may run between them. First it notes how many writes have
 //! arrived, then it marks those writes as durable. After a failed sync, the writes that it should

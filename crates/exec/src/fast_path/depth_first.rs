@@ -192,7 +192,7 @@ impl<'p> DepthFirst<'p> {
         Ok(if flow == Flow::Next && is_cut { Flow::GivenUp } else { flow })
     }
 
-    /// Evaluates what comes after a lookup on its rows, one by one: an expression may fail for a
+    /// Evaluates the steps after a lookup on its rows, one by one: an expression may fail for a
     /// row that is not reached.
     fn follow_each(
         &self,

@@ -1,7 +1,7 @@
 //! The physical operators of a pipeline, each in a file of its own.
 //!
 //! The plan names them ([`plan::OperatorName`], the names of these files). A pipeline makes an
-//! operator for a batch and lets it push what it makes to the next step. Operators read the context
+//! operator for a batch and lets it push its output to the next step. Operators read the context
 //! and change only the state of their own step. `choose` picks one for each batch where the plan
 //! says that the step is adaptive; `row_step` evaluates what needs no relation, for operators and
 //! for fast paths, and `column_steps` the same on the columns of a scan.

@@ -23,7 +23,7 @@ pub(crate) struct Unnest<'i> {
 impl Operator for Unnest<'_> {
     const NAME: OperatorName = OperatorName::Unnest;
 
-    /// A row for each item of a list, or those rows whose list has what is bound.
+    /// A row for each item of a list, or those rows whose list has the bound value.
     ///
     /// # Errors
     /// An expression that fails or is no list, and what stops the query.

@@ -229,7 +229,7 @@ impl<'p> Pipeline<'p> {
         })
     }
 
-    /// Sets what is known about the result rows.
+    /// Sets the known properties of the result rows.
     pub(crate) fn set_hints(&mut self, hints: OutputHints) {
         self.hints = hints;
     }

@@ -1,5 +1,5 @@
-//! Releases the interned values of finished batches, so that a query holds what it keeps and not
-//! what it has read.
+//! Releases the interned values of finished batches, so that a query holds only values that it
+//! still uses.
 //!
 //! # How
 //! Values that do not fit a cell are in the query's interner. A step that makes batch after batch

@@ -1,6 +1,6 @@
 //! Reads ranges of keys of one path, forwards or backwards, merged by their key columns.
 //!
-//! The ordered scan reads from it what a query with `:order` and `:limit` needs.
+//! The ordered scan reads from it the first rows of a query with `:order` and `:limit`.
 //!
 //! # How
 //! Each range has a cursor, which reads a few rows first and twice as many each later time. Several

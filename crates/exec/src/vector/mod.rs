@@ -14,7 +14,7 @@
 //! [`evaluate::Evaluator`] computes a node for a selection of rows.
 //!
 //! # Invariants
-//! 1. The column way returns what the row way returns, or nothing. If a kernel does not handle
+//! 1. The column way returns the same as the row way, or nothing. If a kernel does not handle
 //!    something (an overflow, a null in a sum, a mistake in an argument), the caller evaluates the
 //!    expression again row by row, which gives the value, or the error of the first row.
 //! 2. What the row way does not evaluate, such as the other branch of `if`, is not evaluated:

@@ -80,7 +80,7 @@ fn adjacent(texts: &Texts<'_>) -> bool {
     texts.spans.windows(2).all(|pair| pair[0].1 == pair[1].0)
 }
 
-/// Which of adjacent texts include what is searched. All are searched as one text: a search that
+/// Which of adjacent texts include the searched string. All are searched as one text: a search that
 /// begins anew for each costs more than the search.
 fn included(finder: &memmem::Finder<'_>, texts: &Texts<'_>) -> Vec<bool> {
     let needle_bytes = finder.needle().len();

@@ -6,7 +6,7 @@
 //!
 //! # Invariants
 //! 1. A file that ends in the middle is an error, as far as its format can tell.
-//! 2. What a graph cannot hold of a file is said in its notes.
+//! 2. The notes list the data of a file that a graph cannot hold.
 
 mod dimacs;
 mod gml;
@@ -177,8 +177,8 @@ impl GraphReader {
         said
     }
 
-    /// The types that fit what was read, for a graph that does not exist yet. The reader must have
-    /// been made for string vertices and float weights.
+    /// The types that fit the records so far, for a graph that does not exist yet. The reader must
+    /// have been made for string vertices and float weights.
     #[must_use]
     pub fn types(&self) -> (VertexType, WeightType) {
         self.sink.types()

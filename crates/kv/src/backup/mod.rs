@@ -55,7 +55,7 @@ impl Default for BackupOptions {
     }
 }
 
-/// Report of a backup: what it consists of and what it cost.
+/// Report of a backup: its contents and its cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BackupReport {
     /// Number of files, without the list.
@@ -223,7 +223,7 @@ impl TableFile {
         format!("{TABLES}/{}", table_file_name(self.id))
     }
 
-    /// All of it, also what no table uses any more.
+    /// All of it, including bytes that no table uses any more.
     fn content(&self) -> Arc<dyn RandomReadFile> {
         whole_file(self.tables[0].file())
     }

@@ -92,7 +92,7 @@ impl WalReader {
     ///
     /// # Errors
     /// A failed read; corruption where a complete segment cannot be read to its end.
-    // Not an iterator: what is handed out is borrowed from the reader.
+    // Not an iterator: items are borrowed from the reader.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Follow<'_>> {
         if self.pending.is_none() {

@@ -63,7 +63,7 @@ pub enum WalError {
     /// An operation of the environment failed.
     #[error(transparent)]
     Env(#[from] EnvError),
-    /// Synced bytes are not what was written.
+    /// Synced bytes differ from the written ones.
     #[error(transparent)]
     Corruption(#[from] Corruption),
     /// An earlier write or sync failed, so the state on disk is unknown. Reopen the log.

@@ -1,4 +1,4 @@
-//! Reads what is still sound of a damaged log, for `check` and `repair`.
+//! Reads the intact records of a damaged log, for `check` and `repair`.
 //!
 //! # Which records are accepted
 //! Every record has a checksum that covers its segment's number, and every segment states where the
@@ -175,7 +175,7 @@ fn read_segment(
                     match durable.filter(|durable| *durable > here) {
                         Some(_) if live.is_last => {}
                         Some(durable) if durable.segment == live.number => limit = durable.offset,
-                        // Nothing confirms what follows.
+                        // Nothing confirms the records that follow.
                         _ if live.is_last => return Ok(()),
                         _ => limit = offset,
                     }

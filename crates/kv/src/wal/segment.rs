@@ -72,8 +72,8 @@ impl SegmentReader {
         self.file.path()
     }
 
-    /// Discards what was read: the writer may have written more, or truncated the segment when it
-    /// closed.
+    /// Discards the buffered bytes: the writer may have written more, or truncated the segment when
+    /// it closed.
     pub(super) fn refresh(&mut self) -> Result<()> {
         self.window.clear();
         self.len_bytes = self.file.len_bytes()?;

@@ -198,7 +198,7 @@ fn dispatch<const SUM: bool>(bytes: &[u8], width: u8, start: usize, base: u64, o
         63 64);
 }
 
-/// Values in frame of reference: a base, and what each value is above it, bit-packed.
+/// Values in frame of reference: a base, and the differences to it, bit-packed.
 ///
 /// On disk: width `u8`, base `u64`, then the packed values with their padding.
 #[derive(Clone, Copy, Debug)]

@@ -20,7 +20,7 @@ const APART: u8 = 2;
 /// Bytes of heap that are compressed together, unless a single string is longer.
 pub const SEGMENT_BYTES_MAX: usize = 8 << 10;
 
-/// LZ4 cannot make more bytes than this from one: bounds what a damaged length can allocate.
+/// LZ4 cannot make more bytes than this from one: bounds the allocation for a damaged length.
 const LZ4_RATIO_MAX: usize = 255;
 
 /// Appends the strings of `rows`; compressed if `compress` and that saves at least an eighth.
@@ -376,7 +376,7 @@ impl<'a> ApartReader<'a> {
     /// The column, given its heap: each string is compared with its checksum.
     ///
     /// # Errors
-    /// If the heap has another length, or a string is not what was written.
+    /// If the heap has another length, or a string differs from the written one.
     pub fn with_heap(&self, heap: &'a [u8], check: bool) -> Result<BytesReader<'a>, Malformed> {
         if heap.len() != self.heap_bytes() {
             return Err(Malformed("strings that do not fill their heap"));

@@ -16,7 +16,7 @@
 //! # Invariants
 //! 1. Inputs are closed: no key of a deeper level's data passes newer versions that stay above it.
 //!    From level 0 all runs are taken; from deeper levels all tables below that overlap.
-//! 2. Each choice makes progress: bytes go down, or what a snapshot no longer needs is dropped. A
+//! 2. Each choice makes progress: bytes go down, or versions that no snapshot needs are dropped. A
 //!    merge that left stale rows at the bottom would leave them again: see [`super::settled`].
 
 use crate::context::TreeOptions;
@@ -58,7 +58,7 @@ pub struct TableInfo {
     pub bytes: u64,
     /// Row versions.
     pub rows: u64,
-    /// Deletes, repeats of a key and merges among them: what a merge could drop or fold.
+    /// Deletes, repeats of a key and merges among them: rows that a merge could drop or fold.
     pub stale: u64,
     /// Range tombstones.
     pub range_tombstones: u64,
@@ -153,7 +153,8 @@ fn bytes_of(tables: &[TableInfo]) -> u64 {
     tables.iter().map(|table| table.bytes).sum()
 }
 
-/// The most urgent step. `oldest_snapshot`: nothing older is read, so what it hides can be dropped.
+/// The most urgent step. `oldest_snapshot`: nothing older is read, so versions that it hides can be
+/// dropped.
 #[must_use]
 pub fn choose(levels: &Levels, options: &TreeOptions, oldest_snapshot: u64) -> Choice {
     let (base, targets) = levels.targets(options);
@@ -380,7 +381,7 @@ mod tests {
         // The bottom has no target; the level above it a tenth of the bottom.
         check_score(0, [0, 0, 0, 0, 0, 5000], 0);
         check_score(0, [0, 0, 0, 0, 1500, 5000], 3000);
-        // Above the base, what is left drains.
+        // Above the base, the remaining tables drain.
         check_score(0, [0, 0, 0, 7, 0, 1000], 10_000);
     }
 

@@ -7,7 +7,7 @@
 //! # Invariants
 //! 1. Sections come in ascending order of their tags, each at most once; an absent section says
 //!    nothing. So an edit has exactly one encoding.
-//! 2. What is unknown is refused: an older program never skips what a newer one meant.
+//! 2. Unknown sections are refused: an older program never skips one of a newer program.
 
 use crate::table::{SharedPlace, TableMeta, TableSummary};
 use crate::version::{AddedTable, LEVEL_MAX, TreeEdit};

@@ -1,4 +1,4 @@
-//! The records of a manifest file: framing, checksums, and what a damaged tail means.
+//! The records of a manifest file: framing, checksums, and the treatment of a damaged tail.
 //!
 //! # Why the frame has a checksum of its own
 //! A record's length must be trusted before its end is known. The frame's checksum covers the

@@ -102,9 +102,9 @@ impl Manifest {
         Ok(())
     }
 
-    /// Opens the manifest to append to it, and returns what all its edits say; they are on the disk
-    /// then. If the file ends in an append that was not acknowledged, a new file is begun. Files
-    /// that `CURRENT` does not name are removed.
+    /// Opens the manifest to append to it, and returns the state after all edits; they are on the
+    /// disk then. If the file ends in an append that was not acknowledged, a new file is begun.
+    /// Files that `CURRENT` does not name are removed.
     ///
     /// # Errors
     /// Corruption with file and offset; a missing `CURRENT` is `NotFound` of the environment.

@@ -1,6 +1,6 @@
 //! Reads the intact edits of a damaged manifest.
 //!
-//! # What is proof
+//! # Proof
 //! Every record has a checksum, and each edit was true when it was written. So the sound records
 //! before the first damage describe a state that the database once had. Later changes are not
 //! known, and the user of the state must say so.

@@ -86,7 +86,7 @@ impl State {
     /// Applies one edit whole, or refuses it and stays as it was.
     ///
     /// # Errors
-    /// In words, which table or keyspace contradicts what is there.
+    /// In words, which table or keyspace contradicts the state.
     pub fn apply(&mut self, edit: &VersionEdit) -> Result<(), String> {
         // Checked first, changed afterwards: a snapshot edit is large, so no copy is made of the
         // state to fall back to.
@@ -205,7 +205,7 @@ impl State {
         self.check_names(edit, &dropped)
     }
 
-    /// Whether what is there after the edit has names of its own each.
+    /// Whether all names are distinct after the edit.
     fn check_names(
         &self,
         edit: &VersionEdit,

@@ -130,7 +130,7 @@ impl<'a> EntryRef<'a> {
         node::meta_kind(load(self.node, 0))
     }
 
-    /// Of an increment what it and all that is older here make together, where that is known.
+    /// Of an increment its combination with all older versions here, if known.
     #[inline]
     pub(crate) fn whole(&self) -> Option<Whole> {
         let node = self.node;

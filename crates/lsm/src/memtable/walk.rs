@@ -15,7 +15,7 @@ use env::sync::atomic::AtomicU64;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walk<'a> {
     memtable: &'a Memtable,
-    /// Address of the leaf, and what lies there; no words past the last entry.
+    /// Address of the leaf, and its words; none past the last entry.
     leaf: u32,
     words: &'a [AtomicU64],
     order: node::SlotOrder,

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 /// Versions of a source in the first piece, at least.
 const WANTED_MIN: usize = 16;
-/// Pieces double up to this while what they hold is hidden.
+/// Pieces double up to this while their rows are hidden.
 const WANTED_MAX: usize = 4 * CHUNK_ROWS;
 
 impl SuperVersion {

@@ -1,4 +1,4 @@
-//! A stream of rows that keeps what it reads alive.
+//! A stream of rows that keeps its super version alive.
 
 use super::scan::{Plan, VisibleScan};
 use super::source::RunSource;

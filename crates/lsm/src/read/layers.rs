@@ -78,7 +78,7 @@ impl Layers {
         self.values.clear();
     }
 
-    /// Adds what a memtable holds of `word`; `false` where that has to be left to the merge.
+    /// Adds the rows of `word` in a memtable; `false` where the merge has to handle them.
     pub(super) fn add_memtable(&mut self, memtable: &Memtable, word: u64, snapshot: u64) -> bool {
         let mut cursor = memtable.cursor(KeyRef::Words(&[word]));
         while let Some(entry) = cursor.entry() {

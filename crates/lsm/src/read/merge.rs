@@ -233,7 +233,7 @@ impl<'a> Heads<'a> {
     }
 }
 
-/// Merges versions: all of them, in order. What no snapshot needs is the caller's to drop.
+/// Merges versions: all of them, in order. The caller drops those that no snapshot needs.
 pub struct VersionMerger<'a> {
     heads: Heads<'a>,
 }

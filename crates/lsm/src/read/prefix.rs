@@ -121,7 +121,7 @@ struct Adjacencies<'a> {
     view: &'a SuperVersion,
     at: ReadAt<'a>,
     projection: Projection,
-    /// Whether the shape and what is read of it are an adjacency's.
+    /// Whether the shape and the projection are an adjacency's.
     fits: bool,
     /// Newest first.
     memtables: Vec<(&'a Memtable, u64)>,

@@ -55,7 +55,7 @@ enum Version<'a> {
 
 const NO_LINK: u32 = u32::MAX;
 
-/// The places of many keys, and what they point to.
+/// The places of many keys, and the blocks they point to.
 #[derive(Debug)]
 pub(super) struct RowLocations<'a> {
     /// Of each key.
@@ -128,7 +128,7 @@ impl<'a> RowLocations<'a> {
         self.held_bytes = 0;
     }
 
-    /// Forgets what the places so far point to.
+    /// Releases the blocks of the places so far.
     pub(super) fn let_go(&mut self) {
         self.let_blocks_go();
         self.combined.clear();

@@ -203,7 +203,7 @@ impl SuperVersion {
         }
     }
 
-    /// As the scan of [`SuperVersion::scan_into`], keeping what it reads alive.
+    /// As the scan of [`SuperVersion::scan_into`], keeping the super version alive.
     pub(super) fn shared_scan(
         &self,
         range: &KeyRange,
@@ -552,7 +552,7 @@ impl<'a> VisibleScan<'a> {
     }
 
     /// Advances past all versions of the next key. [`VisibleScan::done`] is then that key, and the
-    /// fold holds what the reader sees of it. Returns whether it is a row.
+    /// fold holds the visible version of it. Returns whether it is a row.
     pub(super) fn decide_next(&mut self, first: usize) -> Result<bool> {
         let head = &self.heads.heads[first];
         let key = head.rows.keys.get(head.at);

@@ -90,7 +90,7 @@ fn values_at(columns: &[Column], row: usize) -> Values {
     columns.iter().map(value).collect()
 }
 
-/// The tree, and beside it what was written.
+/// The tree, and a model of the written rows.
 struct World {
     shape: Shape,
     context: Context,

@@ -1,4 +1,4 @@
-//! Numbers at which a read changes its way. None of them changes what a read returns.
+//! Thresholds at which a read changes its strategy. None of them changes the result of a read.
 
 /// Thresholds of reads. Tests make them tiny so that rare branches run on few rows.
 #[derive(Clone, Copy, Debug)]

@@ -95,7 +95,7 @@ pub(super) struct Home {
     pub(super) slots: Weak<Slots>,
     /// Number of the block.
     pub(super) index: usize,
-    /// Nobody else keeps what is read.
+    /// Nobody else caches the read values.
     pub(super) direct: bool,
 }
 

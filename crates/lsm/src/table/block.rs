@@ -423,7 +423,7 @@ impl Block {
         }
     }
 
-    /// Where [`Self::find_from`] begins to look for a key; fetches what is decoded there.
+    /// Where [`Self::find_from`] begins to look for a key; prefetches the words decoded there.
     #[inline]
     pub(crate) fn seek(&self, key: KeyRef<'_>) -> Option<Seek> {
         let columns = self.columns();

@@ -21,7 +21,7 @@ use base::{BytesColumn, Key, KeyRange, KeyRef, KeyShape, Keys, varint};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Where each block lies, what it holds, and between which keys.
+/// The position, the row count and the key range of each block.
 #[derive(Debug)]
 pub(super) struct Index {
     /// One more than blocks: the last is where the blocks end.
@@ -297,7 +297,7 @@ impl Index {
     pub(super) fn decode(mut from: &[u8], shape: KeyShape, end: u64) -> Result<Self, Malformed> {
         let from = &mut from;
         let blocks = take_varint(from)?;
-        // Each block takes some bytes, so this bounds what is allocated below.
+        // Each block takes some bytes, so this bounds the allocation below.
         if blocks > end {
             return Err(Malformed("more blocks than bytes"));
         }

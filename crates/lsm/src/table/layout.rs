@@ -260,7 +260,7 @@ fn take_part(bytes: &mut &[u8]) -> Result<Handle, Malformed> {
 }
 
 /// Words of the key (0: a byte string), then the number of value columns and the kind of each.
-/// Merge operators do not change what is stored, so they are not written.
+/// Merge operators do not change stored bytes, so they are not written.
 fn put_shape(shape: &Shape, out: &mut Vec<u8>) {
     out.push(shape.key_words() as u8);
     varint::put(out, shape.values.len() as u64);

@@ -3,7 +3,7 @@
 //! # Why columns, and why large blocks
 //! Rows are read either one by one or by the thousand. A block's key column is searched without
 //! being decoded, and any value of a column is found by arithmetic, so a big block does not make a
-//! single lookup slower. What is read by the thousand is returned as whole columns.
+//! single lookup slower. Batches of rows are returned as whole columns.
 //!
 //! # Code map
 //! [`TableBuilder`] cuts rows into blocks (`encode`; `pending` holds the end of an input) and

@@ -232,7 +232,7 @@ impl Table {
         }
     }
 
-    /// Fetches what a look at block `i` reads first, if it is in the cache.
+    /// Prefetches the first words of a lookup in block `i`, if it is in the cache.
     #[inline]
     pub(crate) fn prefetch_block(&self, i: usize) {
         self.slots.prefetch(i);
@@ -484,7 +484,7 @@ impl Table {
         }
     }
 
-    /// The block in bytes that were just read, if they are what was written.
+    /// The block in bytes that were just read, if they match their checksum.
     fn checked(&self, i: usize, part: Part, bytes: BlockBytes) -> Result<Block> {
         let (head, is_apart) = (self.index.head(i), self.index.is_apart(i));
         // Separated values have checksums of their own, in the header.

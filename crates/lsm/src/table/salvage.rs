@@ -1,6 +1,6 @@
 //! Reads the intact blocks of a damaged table.
 //!
-//! # What is proof
+//! # Proof
 //! The manifest keeps the checksum of a table's properties and fences, and the fences hold the
 //! checksum of each block. So a section found by guessing from half a footer is the right one or is
 //! refused, and a block is whole or lost: no bytes are trusted without a checksum.
@@ -47,7 +47,7 @@ pub struct LostBlock {
 }
 
 impl Table {
-    /// Opens what is left of a table that [`Table::open`] refuses.
+    /// Opens the rest of a table that [`Table::open`] refuses.
     ///
     /// # Errors
     /// [`Error::Corruption`] where the fences are lost, and so are all rows; a failed read;

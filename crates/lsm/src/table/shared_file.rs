@@ -58,7 +58,7 @@ struct Open {
     written: Written,
 }
 
-/// A file, and what was counted in it.
+/// A file, and the counts of its tables.
 #[derive(Debug)]
 struct Written {
     id: TableId,
@@ -178,7 +178,7 @@ impl Drop for SharedWriter {
             return;
         }
         let open = inner.open.map(|open| open.written);
-        // Best effort: opening the database removes what the manifest does not name.
+        // Best effort: opening the database removes files that the manifest does not name.
         for Written { folder, path, .. } in inner.closed.into_iter().chain(open) {
             self.context.table_written(folder, 0);
             let _ = self.context.env.remove(&path);

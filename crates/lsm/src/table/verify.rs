@@ -1,4 +1,5 @@
-//! Reads a whole table and checks what a single lookup cannot: order, counts, fences, filters.
+//! Reads a whole table and checks properties that a single lookup cannot: order, counts, fences,
+//! filters.
 //!
 //! # Why it goes on after damage
 //! A user who checks a database wants to know everything that is wrong with it, and one block says
@@ -116,7 +117,7 @@ impl Table {
         Ok(sound)
     }
 
-    /// Checks one block and what follows from it and the blocks before.
+    /// Checks one block, and its relations to the blocks before.
     pub(super) fn inspect_block(
         &self,
         i: usize,

@@ -23,7 +23,8 @@ impl ObsoleteFiles {
     }
 
     /// Removes the files of tables that nothing else refers to; returns how many tables. What
-    /// cannot be removed is tried again next time, and opening the database removes what is left.
+    /// cannot be removed is tried again next time, and opening the database removes remaining
+    /// files.
     pub fn collect(&mut self, context: &Context) -> usize {
         let before = self.tables.len();
         // Ours is the only reference and no version holds the table, so no one can get another.

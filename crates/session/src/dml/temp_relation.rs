@@ -87,7 +87,7 @@ impl Session<'_> {
     }
 }
 
-/// A change of a relation, and what it is computed with.
+/// A change of a relation, and the context of its expressions.
 struct Change<'c> {
     mutation: &'c Mutation,
     given: &'c InputRows<'c>,

@@ -2,8 +2,8 @@
 //! lent.
 //!
 //! # Invariants
-//! 1. What is read here passed its checksum. Separated strings that were read along are compared
-//!    with their checksums when the columns are found.
+//! 1. The bytes read here passed their checksum. Separated strings that were read along are
+//!    compared with their checksums when the columns are found.
 //! 2. Strings that are compressed in the file are decompressed once, when the columns are found, so
 //!    all strings can be lent.
 
