@@ -198,7 +198,7 @@ def main() -> int:
     if path.exists():
         # Only the folder of an earlier demo is replaced; another one may hold data of the user.
         if path != DATABASE:
-            parser.error(f"{path} is there already; remove it, or name another folder")
+            parser.error(f"{path} already exists; remove it, or name another folder")
         shutil.rmtree(path)
     with tempfile.TemporaryDirectory() as scratch:
         return show(path, choose(Path(scratch)))

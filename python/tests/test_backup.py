@@ -75,7 +75,7 @@ def test_a_restore_replaces_only_what_it_may_and_only_by_what_is_sound(folder: P
         with pytest.raises(quipu.LockedError):
             quipu.restore(tmp_path / "backup", folder, replace=True)
         db.graph("g").upsert(8, 8, 8.0)
-    with pytest.raises(quipu.InvalidInputError, match="there already"):
+    with pytest.raises(quipu.InvalidInputError, match="already exists"):
         quipu.restore(tmp_path / "backup", folder)
     with pytest.raises(quipu.InvalidInputError, match="not a backup"):
         quipu.restore(folder, tmp_path / "again")

@@ -168,8 +168,8 @@ def test_a_client_writes_dicts_lists_and_frames(client: Client) -> None:
     client.rm("r", {"k": 2, "v": "whatever"})
     assert client.run("?[k, v, w] := *r[k, v, w]")["rows"] == [[3, "c", 1.5], [4, "D", 1.0], [5, "e", 1.0]]
     for wrong, why in [
-        (lambda: client.insert("r", {"k": 3, "v": "x"}), "is there already"),
-        (lambda: client.update("r", {"k": 9, "v": "x"}), "is not there"),
+        (lambda: client.insert("r", {"k": 3, "v": "x"}), "already exists"),
+        (lambda: client.update("r", {"k": 9, "v": "x"}), "does not exist"),
         (lambda: client.put("r", {"k": 9, "v": "x", "z": 1}), "no column `z`"),
         (lambda: client.put("nope", {"k": 9}), "no relation `nope`"),
     ]:

@@ -233,15 +233,15 @@ def test_columns_may_come_in_pieces(db: quipu.Database) -> None:
 def test_rows_are_put_inserted_updated_and_removed(town: quipu.Relation) -> None:
     town.put(pd.DataFrame({**FRAME, "more": [None, "x"]}))
     town.insert({"name": ["Tacna"], "people": [1], "more": [[1]]})
-    with pytest.raises(quipu.InvalidInputError, match='row \\["Tacna"\\] of relation `city` is there already'):
+    with pytest.raises(quipu.InvalidInputError, match='row \\["Tacna"\\] of relation `city` already exists'):
         town.insert([("Puno", 2, None, None), ("Tacna", 3, None, None)])
     town.update([{"name": "Tacna", "people": 7}])
-    with pytest.raises(quipu.InvalidInputError, match='row \\["Puno"\\] of relation `city` is not there'):
+    with pytest.raises(quipu.InvalidInputError, match='row \\["Puno"\\] of relation `city` does not exist'):
         town.update([("Puno", 2, None, None)])
     assert len(town) == 3
     assert town.rows()[1:] == [("Lima", 10092000, None, "x"), ("Tacna", 7, 0.0, [1])]
     town.rm([("Lima",), ("nobody",)])
-    with pytest.raises(quipu.InvalidInputError, match="is not there"):
+    with pytest.raises(quipu.InvalidInputError, match="does not exist"):
         town.delete(pl.DataFrame({"name": ["Tacna", "nobody"]}))
     town.delete(pl.DataFrame({"name": ["Tacna"]}))
     assert town.rows() == [("Cusco", 428450, 3399.0, None)]
@@ -328,7 +328,7 @@ def test_a_relation_is_created_once(db: quipu.Database) -> None:
         ("r", "{k: Itn}", "the columns .*Itn"),
         ("r", "", "such as {key: Int"),
         ("r", "{k} ?[a] <- [[1]]", "the columns"),
-        ("r", "{k, k}", "`k` is there twice"),
+        ("r", "{k, k}", "`k` occurs twice"),
         ("r", "{ => v}", "no key column"),
     ],
 )

@@ -16,7 +16,7 @@ pub(crate) fn bfs(call: &Call<'_>) -> Result<Found> {
     let sources = call.given.vertices("source")?.unwrap_or_default();
     let depth = call.given.maybe_int("depth_limit")?;
     let depth_max = depth.map(|depth| u32::try_from(depth).unwrap_or(u32::MAX));
-    // The reverse pays where it is there already; making it takes longer than the search.
+    // The reverse pays where it already exists; making it takes longer than the search.
     let reverse = (!call.projection.is_directed()).then(|| call.graph());
     let options = BfsOptions { reverse, depth_max };
     let tree = algo::bfs::bfs(call.graph(), &sources, &options, call.run, call.run);

@@ -15,7 +15,7 @@ pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
     let format = if to_stdout { ExportFormat::Text(b',') } else { format_of(&arguments.file)? };
     if !to_stdout && !arguments.force && quipu::is_replaced(&arguments.file) {
         return Err(Failure::Request(format!(
-            "{} is there already\nhint: --force replaces it",
+            "{} already exists\nhint: --force replaces it",
             arguments.file.display()
         )));
     }

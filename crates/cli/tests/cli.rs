@@ -493,7 +493,7 @@ fn a_backup_is_restored_as_it_was_and_replaces_only_when_told() {
     }
     let refused = place.quipu(&["restore", "monday", "again0"]);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(err(&refused).contains("there already"), "{}", err(&refused));
+    assert!(err(&refused).contains("already exists"), "{}", err(&refused));
     place.ok(&["restore", "monday", "again0", "--replace"]);
     place.ok(&["check", "again0"]);
     let refused = place.quipu(&["restore", "db", "new"]);

@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     {
         let target = folder.join(name);
         if target.exists() {
-            return Err(format!("{} is there already", target.display()).into());
+            return Err(format!("{} already exists", target.display()).into());
         }
         let env: Arc<dyn Env> = Arc::new(MemoryEnv::new(1));
         let specimen = Specimen::new(&env, Path::new("/db"))?;

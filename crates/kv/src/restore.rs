@@ -278,7 +278,7 @@ fn old_database(env: &dyn Env, target: &Path, options: RestoreOptions) -> Result
     }
     if !options.replace {
         return Err(invalid(format!(
-            "{} is there already\nhint: name a new folder, or say that it is to be replaced",
+            "{} already exists\nhint: name a new folder, or say that it is to be replaced",
             target.display()
         )));
     }

@@ -477,7 +477,7 @@ fn what_is_in_the_way_is_told_and_left_alone() {
         use ErrorKind::{InvalidInput, Locked};
         let backup = |to: &Path| back_up(&kv, &env, to).map(drop);
         told(backup(&full), InvalidInput, "letter");
-        told(backup(&folder.join("there.qbak")), InvalidInput, "there already");
+        told(backup(&folder.join("there.qbak")), InvalidInput, "already exists");
         told(backup(&at.join("inside")), InvalidInput, "itself");
         told(backup(&at), InvalidInput, "itself");
         let good = folder.join("good");
@@ -491,7 +491,7 @@ fn what_is_in_the_way_is_told_and_left_alone() {
         told(over(&full), InvalidInput, "letter");
         told(over(&good), InvalidInput, "in each other");
         told(over(&good.join("inside")), InvalidInput, "in each other");
-        told(to(&at), InvalidInput, "there already");
+        told(to(&at), InvalidInput, "already exists");
         told(over(&at), Locked, "locked by");
         let from = |backup: &Path| bring_back(&env, backup, &folder.join("x")).map(drop);
         told(from(&folder.join("nowhere")), InvalidInput, "there is no backup");

@@ -442,7 +442,7 @@ mod tests {
         let rows = rows(0..100, 1);
         let mut writer = RunWriter::new(&context, &shape(), true, 0);
         writer.add(&rows, 0..50).unwrap();
-        // The next file is there already, in either folder, so creating it fails.
+        // The next file already exists, in either folder, so creating it fails.
         let before = files(&context);
         for id in context.next_table_id()..context.next_table_id() + 3 {
             for folder in 0..2 {

@@ -195,10 +195,10 @@ fn a_relation_is_changed_by_tables_of_rows() {
     for (wrong, want) in [
         (
             relation.insert(&frame(&db, "k v", "[[9, 'c'], [3, 'c']]")),
-            "row [3] of relation `r` is there already",
+            "row [3] of relation `r` already exists",
         ),
-        (relation.update(&frame(&db, "k", "[[1], [2]]")), "row [2] of relation `r` is not there"),
-        (relation.delete(&frame(&db, "k", "[[1], [2]]")), "row [2] of relation `r` is not there"),
+        (relation.update(&frame(&db, "k", "[[1], [2]]")), "row [2] of relation `r` does not exist"),
+        (relation.delete(&frame(&db, "k", "[[1], [2]]")), "row [2] of relation `r` does not exist"),
         (
             relation.put(&frame(&db, "k v w u", "[[1, 'a', 1, 1]]")),
             "relation `r` has no column `u`",

@@ -265,7 +265,7 @@ fn that_an_edge_to_a_new_text_is_not_there_is_held_to_until_the_commit() {
     db.run(put, &Parameters::new()).unwrap();
     assert_eq!(tx.commit().unwrap_err().kind(), ErrorKind::Conflict);
     let error = db.run(absent, &Parameters::new()).unwrap_err();
-    assert!(error.to_string().contains("is there"), "{error}");
+    assert!(error.to_string().contains("exists"), "{error}");
 }
 
 #[test]

@@ -290,7 +290,7 @@ impl Catalog {
             let stale = vec![self.ready_row(name, Kind::Delete)?];
             self.store.write(&WriteBatch { tables: stale }, None)?;
         } else if is_ready {
-            return Err(invalid(format!("index {name:?} is there already")));
+            return Err(invalid(format!("index {name:?} already exists")));
         }
         if !there.is_empty() {
             self.store.drop_keyspaces(&there)?;

@@ -85,7 +85,7 @@ impl Session<'_> {
         let catalog = &self.engine.catalog;
         let there = catalog.find_in(&self.names, name)?;
         if there.is_some() && mutation.op == MutationOp::Create {
-            let what = format!("relation `{name}` is there already");
+            let what = format!("relation `{name}` already exists");
             let hint = "`:replace` overwrites a relation, `:put` adds rows to it";
             return Err(Error::hinted(what, mutation.relation.span, hint));
         }

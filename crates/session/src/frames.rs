@@ -133,7 +133,7 @@ impl Engine {
                 let arrow = if values.is_empty() { "" } else { " => " };
                 format!("{{{}{arrow}{}}}", keys.join(", "), values.join(", "))
             };
-            let what = format!("relation `{name}` is there with other columns");
+            let what = format!("relation `{name}` exists with other columns");
             let hint = format!("it has {}, not {}", shown(&there.schema()), shown(&schema));
             return Err(refused(what, &hint));
         }

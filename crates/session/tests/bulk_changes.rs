@@ -51,8 +51,8 @@ fn change_model(model: &mut Model, batch: &Batch, keys: usize) -> Result<(), Str
     for row in &batch.rows {
         let key = row[..keys].to_vec();
         let refused = match (batch.kind, changed.contains_key(&key)) {
-            (ChangeKind::Insert, true) => Some("is there already"),
-            (ChangeKind::Update | ChangeKind::Delete, false) => Some("is not there"),
+            (ChangeKind::Insert, true) => Some("already exists"),
+            (ChangeKind::Update | ChangeKind::Delete, false) => Some("does not exist"),
             _ => None,
         };
         if let Some(why) = refused {
@@ -282,8 +282,8 @@ fn the_first_refused_row_is_told_in_the_order_of_the_rows() {
         let change = Change { relation: "r", kind, rows: &rows, is_import: false };
         engine.change(&[change], &Run::new(&none)).unwrap_err().to_string()
     };
-    let is_there = |k| format!("row [{k}] of relation `r` is there already");
-    let is_missing = |k| format!("row [{k}] of relation `r` is not there");
+    let is_there = |k| format!("row [{k}] of relation `r` already exists");
+    let is_missing = |k| format!("row [{k}] of relation `r` does not exist");
     assert_eq!(refused(ChangeKind::Insert, &[3000, 9, 2000, 3]), is_there(9));
     assert_eq!(refused(ChangeKind::Insert, &[3000, 2000, 3000, 3]), is_there(3000));
     assert_eq!(refused(ChangeKind::Update, &[5, 3000, 2000, 1]), is_missing(3000));

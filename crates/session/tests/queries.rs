@@ -66,7 +66,7 @@ fn a_second_row_of_a_key_sees_the_first() {
     let create = ":create r {a: Int => b: Int}";
     check(
         &format!("{create} --- ?[a, b] <- [[1, 1], [1, 2]] :insert r {{a => b}}"),
-        "row [1] of relation `r` is there already",
+        "row [1] of relation `r` already exists",
     );
     check(
         &format!("{create} --- ?[a, b] <- [[1, 1], [1, 2]] :put r {{a => b}} :returning"),
@@ -76,7 +76,7 @@ fn a_second_row_of_a_key_sees_the_first() {
         &format!(
             "{create} --- ?[a, b] <- [[1, 5]] :put r {{a => b}} --- ?[a] <- [[1], [1.0]] :delete r {{a}}"
         ),
-        "row [1] of relation `r` is not there",
+        "row [1] of relation `r` does not exist",
     );
 }
 
@@ -188,15 +188,15 @@ fn relations_of_a_script_s_own_take_every_change() {
     for (change, why) in [
         (
             "?[a, b] <- [[3, 'w'], [2, 'z']] :insert _t {a => b}",
-            "row [2] of relation `_t` is there already",
+            "row [2] of relation `_t` already exists",
         ),
         (
             "?[a, b] <- [[2, 'z'], [3, 'w']] :update _t {a => b}",
-            "row [3] of relation `_t` is not there",
+            "row [3] of relation `_t` does not exist",
         ),
-        ("?[a] <- [[1], [9]] :delete _t {a}", "row [9] of relation `_t` is not there"),
+        ("?[a] <- [[1], [9]] :delete _t {a}", "row [9] of relation `_t` does not exist"),
         ("?[a, b] <- [[1, 'z']] :ensure _t {a => b}", "row [1] of relation `_t` has other values"),
-        ("?[a] <- [[1]] :ensure_not _t {a}", "row [1] of relation `_t` is there"),
+        ("?[a] <- [[1]] :ensure_not _t {a}", "row [1] of relation `_t` exists"),
         ("?[a] <- [[1]] :put _t {a => b}", "column `b` gets no value"),
         ("?[a] <- [[1]] :replace _t {a => b}", "column `b` gets no value"),
         ("?[a] <- [[1]] :put _tt {a}", "no relation `_tt`"),
@@ -334,7 +334,10 @@ fn a_relation_that_is_read_only_is_read_to_ensure_something_of_it() {
     let made = "?[a] <- [[1]] :create r {a: Int} --- ::access_level read_only r --- ";
     check(&format!("{made} ?[a] <- [[1]] :ensure r {{a}}"), "status: \"OK\"");
     check(&format!("{made} ?[a] <- [[2]] :ensure_not r {{a}}"), "status: \"OK\"");
-    check(&format!("{made} ?[a] <- [[2]] :ensure r {{a}}"), "row [2] of relation `r` is not there");
+    check(
+        &format!("{made} ?[a] <- [[2]] :ensure r {{a}}"),
+        "row [2] of relation `r` does not exist",
+    );
     check(
         "?[a] <- [[1]] :create r {a: Int} --- ::access_level hidden r --- ?[a] <- [[1]] :ensure r {a}",
         "the access level of relation `r` is hidden, which forbids this",
@@ -516,7 +519,7 @@ fn a_change_that_looks_sees_what_its_earlier_rows_did_however_many_they_are() {
     );
     check(
         &format!("{{:create r {{k: Int => v: Int}}}} --- {twice} :insert r {{k => v}}"),
-        "row [0] of relation `r` is there already",
+        "row [0] of relation `r` already exists",
     );
     // An index on values has what the last row left.
     check(

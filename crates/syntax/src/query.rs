@@ -407,7 +407,7 @@ impl Parser<'_> {
         let value = self.expression()?;
         match option.replace(value) {
             None => Ok(()),
-            Some(_) => Err(self.report(span, format!("`:{name}` is there twice"), None)),
+            Some(_) => Err(self.report(span, format!("`:{name}` occurs twice"), None)),
         }
     }
 
@@ -473,7 +473,7 @@ impl Parser<'_> {
             }
             let column = self.spec_column()?;
             if !names.insert(column.name.text.clone()) {
-                let message = format!("column `{}` is there twice", column.name.text);
+                let message = format!("column `{}` occurs twice", column.name.text);
                 return Err(self.report(column.name.span, message, None));
             }
             if in_values { &mut values } else { &mut keys }.push(column);

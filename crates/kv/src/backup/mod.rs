@@ -409,7 +409,7 @@ impl Backup<'_> {
         for path in [target, &unfinished] {
             if env.exists(path) {
                 return Err(invalid(format!(
-                    "{} is there already\nhint: remove it, or name another file",
+                    "{} already exists\nhint: remove it, or name another file",
                     path.display()
                 )));
             }

@@ -66,7 +66,7 @@ impl Manifest {
     /// Starts the manifest of a new database in `folder`, which exists.
     ///
     /// # Errors
-    /// A manifest that is there already, or a failed write.
+    /// A manifest that already exists, or a failed write.
     pub fn create(env: Arc<dyn Env>, folder: &Path) -> Result<Self> {
         if env.exists(&folder.join(CURRENT)) {
             return Err(Error::Invalid(format!("{} holds a database already", folder.display())));
@@ -93,7 +93,7 @@ impl Manifest {
     /// makes the folder a database, all or nothing. Its name and the names in it are durable then.
     ///
     /// # Errors
-    /// A manifest that is there already, or a failed write.
+    /// A manifest that already exists, or a failed write.
     pub fn create_with(env: &dyn Env, folder: &Path, state: &State) -> Result<()> {
         if env.exists(&folder.join(CURRENT)) {
             return Err(Error::Invalid(format!("{} holds a database already", folder.display())));

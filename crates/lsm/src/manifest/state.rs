@@ -179,7 +179,7 @@ impl State {
         let (mut new, mut new_names) = (BTreeMap::new(), BTreeSet::new());
         for AddedKeyspace { id, name, shape, .. } in &edit.keyspaces_added {
             if self.keyspaces.contains_key(id) || new.insert(*id, shape).is_some() {
-                return Err(format!("keyspace {} is there already", id.0));
+                return Err(format!("keyspace {} already exists", id.0));
             }
             if self.names.contains_key(name) || !new_names.insert(name) {
                 return Err(format!("a keyspace is named {name:?} already"));
@@ -252,7 +252,7 @@ fn check_tree(
     for AddedTable { meta, .. } in &tree.added {
         let stays = existing.is_some_and(|k| k.has(meta.id)) && !removed.contains(&meta.id);
         if stays || !added.insert(meta.id) {
-            return Err(format!("table {} joins and is there already", meta.id));
+            return Err(format!("table {} joins and already exists", meta.id));
         }
         if let Some(place) = meta.shared
             && place.offset.checked_add(meta.summary.bytes).is_none()
@@ -313,13 +313,13 @@ mod tests {
         let mut state = State::default();
         state.apply(&add(1, "a")).unwrap();
         state.apply(&tables(1, vec![table(7, 1, 0, &[1, 0], &[5, 0])], &[])).unwrap();
-        refuses(&state, &add(1, "b"), "there already");
+        refuses(&state, &add(1, "b"), "already exists");
         refuses(&state, &add(2, "a"), "named");
         refuses(&state, &tables(2, vec![], &[]), "unknown");
         refuses(&state, &tables(1, vec![], &[8]), "not there");
         refuses(&state, &tables(1, vec![], &[7, 7]), "not there");
         let again = vec![table(7, 2, 0, &[1], &[2])];
-        refuses(&state, &tables(1, again.clone(), &[]), "there already");
+        refuses(&state, &tables(1, again.clone(), &[]), "already exists");
         refuses(&state, &tables(1, vec![table(9, 2, 0, &[1, 2, 3], &[2])], &[]), "another");
         refuses(&state, &tables(1, vec![table(9, 2, 0, &[3], &[2])], &[]), "another");
         let dropped =

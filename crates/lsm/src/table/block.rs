@@ -302,7 +302,7 @@ impl Block {
         self.columns().rows
     }
 
-    /// Whether all rows are puts, no key is there twice, and all have one sequence number.
+    /// Whether all rows are puts, no key occurs twice, and all have one sequence number.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.columns().plain

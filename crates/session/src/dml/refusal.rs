@@ -17,10 +17,10 @@ pub(crate) fn row_error(
 /// Why an op refuses a row whose key is there or is not.
 pub(crate) fn refusal(op: MutationOp, is_there: bool) -> Option<&'static str> {
     match (op, is_there) {
-        (MutationOp::Insert, true) => Some("is there already"),
-        (MutationOp::EnsureNot, true) => Some("is there"),
+        (MutationOp::Insert, true) => Some("already exists"),
+        (MutationOp::EnsureNot, true) => Some("exists"),
         (MutationOp::Update | MutationOp::Delete | MutationOp::Ensure, false) => {
-            Some("is not there")
+            Some("does not exist")
         }
         _ => None,
     }

@@ -58,7 +58,7 @@ impl Session<'_> {
         let mut changed = returning.then(Changed::default);
         match (mutation.op, self.temp_relations.get_mut(name)) {
             (MutationOp::Create, Some(_)) => {
-                return Err(Error::value(format!("relation `{name}` is there already"), span));
+                return Err(Error::value(format!("relation `{name}` already exists"), span));
             }
             (MutationOp::Create | MutationOp::Replace, _) => {
                 let Some(schema) = schema else { return Ok(Output::status("OK")) };

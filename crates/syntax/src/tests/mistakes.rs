@@ -841,7 +841,7 @@ fn specs_have_columns_and_types() {
     check(
         ":create r {a, a}",
         &[
-            "column `a` is there twice",
+            "column `a` occurs twice",
             "--> line 1, column 15",
             "  :create r {a, a}",
             "                ^",
