@@ -314,7 +314,7 @@ def test_rows_in_memory_are_usable_in_a_child(folder: Path) -> None:
         ]
 
 
-# --- what a child does costs its parent nothing ------------------------------------------------
+# --- a child costs its parent nothing ----------------------------------------------------------
 
 
 def leave_with(db: quipu.Database) -> None:

@@ -196,7 +196,7 @@ def test_a_rule_reads_relations_and_options(db: quipu.Database) -> None:
         (lambda: 1 / 0, "Bad: ZeroDivisionError: division by zero"),
         (lambda: 7, "Bad: TypeError: 'int' object is not iterable"),
         (lambda: [[1], [1, 2]], "Bad gave a row of 2 values, and has 1 columns"),
-        (lambda: [[object()]], "Bad: TypeError: what it answers cannot be a object"),
+        (lambda: [[object()]], "Bad: TypeError: the result cannot be a object"),
     ],
 )
 def test_what_goes_wrong_in_a_rule_is_told_with_its_place(db: quipu.Database, answer: Any, why: str) -> None:

@@ -37,7 +37,7 @@ def cites(shell: InteractiveShell, db: quipu.Database) -> quipu.Database:
 
 
 def run(shell: InteractiveShell, cell: str) -> Any:
-    """Run a cell, and return what it shows."""
+    """Run a cell, and return its output."""
     ran = shell.run_cell(cell)
     ran.raise_error()
     return ran.result

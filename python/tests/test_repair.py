@@ -1,4 +1,4 @@
-"""Checks that find damage, and repairs that save what is intact."""
+"""Checks that find damage, and repairs that save intact data."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 //! order of their values, and translate the results back. So an algorithm is a function of numbers,
 //! is tested against simple models, and could run on another machine.
 //!
-//! # What all algorithms share
+//! # Common promises
 //! 1. They check their [`Limits`] at least every hundred thousand steps or so.
 //! 2. They do not recurse over the graph, so a path of a hundred million edges is not a problem.
 //! 3. Results are deterministic, bit for bit. Nothing depends on hashing or the clock, and random
@@ -41,7 +41,7 @@
 //! 3. `csr`: the graph.
 //! 4. `parents`: paths along parents.
 //! 5. `dijkstra_search`, `intersection`, `path_counts`, `peel`, `radix_heap`, `random`, `reverse`,
-//!    `testing`: what several algorithms share; all edges reversed; graphs for tests.
+//!    `testing`: parts of several algorithms; all edges reversed; graphs for tests.
 //! 6. `bfs`, `biconnected`, `bipartite`, `cdlp`, `coloring`, `component_order`, `components`,
 //!    `cores`, `dag`, `degree`, `label_propagation`, `matching`, `max_flow`, `max_weight_matching`,
 //!    `mixing`, `neighborhood`, `node2vec`, `pagerank`, `partition`, `random_walk`, `similarity`,

@@ -10,7 +10,7 @@
 //!
 //! 1. `checksum`, `corruption`, `ids`, `prefetch`, `sort`, `varint`: functions and small types.
 //! 2. `fault_switch`, `mark`: faults that tests switch on, and branches that they count.
-//! 3. `shape`, `key`: what rows are made of, and keys.
+//! 3. `shape`, `key`: shapes of rows, and keys.
 //! 4. `column`, `total`, `block_filter`: columns of rows, sums of one key, and conditions on
 //!    columns.
 //! 5. `key_order`: the order of many keys.

@@ -23,7 +23,7 @@
 //! A module imports only from modules that are named before it (`crates/testkit/tests/floors.rs`).
 //!
 //! 1. `error`, `sync`, `stack`: errors; locks and atomics; the stack of a thread.
-//! 2. `files`, `whole`, `environment`: what an environment provides; files that are read
+//! 2. `files`, `whole`, `environment`: the traits of an environment; files that are read
 //!    sequentially.
 //! 3. `non_blocking`, `owner`, `pauses`: work that must not wait; the process that opened.
 //! 4. `jobs`, `scoped`, `timer`: threads; delayed jobs.

@@ -2,7 +2,7 @@
 //!
 //! # Why no log here
 //! A commit spans several trees, so the log belongs to the engine above (crate `kv`), which owns
-//! sequence numbers, the manifest and the decision when to flush. A tree is told.
+//! sequence numbers, the manifest and the decision when to flush.
 //!
 //! # Architecture invariants
 //! 1. A tree knows words and bytes ([`base::Shape`]); never types, graphs or queries.

@@ -75,7 +75,7 @@ impl fmt::Display for Called<'_> {
         match self {
             Self::Parameter(name) => write!(f, "parameter `${name}`"),
             Self::Column(name) => write!(f, "a value of column `{name}`"),
-            Self::Answer => f.write_str("what it answers"),
+            Self::Answer => f.write_str("the result"),
         }
     }
 }

@@ -74,7 +74,7 @@ impl NameOverlay {
     /// Restores the names of `earlier`, a copy made before. Returns the keyspaces created since,
     /// which no name refers to now. The caller drops them with
     /// [`Catalog::forget_names`](crate::Catalog::forget_names).
-    #[must_use = "what was made is to be dropped"]
+    #[must_use = "the created keyspaces are to be dropped"]
     pub fn go_back_to(&mut self, earlier: Self) -> Self {
         let Self { by_name, made } = earlier;
         let (kept, since) = self.made.drain(..).partition(|one| made.contains(one));

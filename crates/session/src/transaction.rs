@@ -202,7 +202,7 @@ impl Engine {
     /// Drops keyspaces created for a transaction that is not committed, or for a part of one that
     /// is undone.
     pub(crate) fn forget_names(&self, names: &NameOverlay) {
-        // Nobody but the transaction knew of it: what is left goes when the database is opened
+        // Nobody but the transaction knew of it: the rest is removed when the database is opened
         // again, and hides no other error.
         let _ = self.catalog.forget_names(names);
     }

@@ -547,7 +547,7 @@ fn what_a_change_returns_fits_into_the_memory_or_is_refused() {
     ask(change).unwrap();
     let refused = ask(&format!("{change} :returning")).unwrap_err();
     assert!(matches!(refused, quipu_session::Error::Limit(_)), "{refused}");
-    assert!(refused.to_string().contains("what the change returns holds"), "{refused}");
+    assert!(refused.to_string().contains("the returned rows hold"), "{refused}");
 }
 
 /// Found by a review.

@@ -14,7 +14,7 @@
 //! are no cycles. A name means the module and its inner modules, except inner modules that the list
 //! names too: `sink::set` above is a module of its own, whatever floor `sink` is on.
 //!
-//! # What is read
+//! # Input
 //! Paths that begin with `crate::` or `super::`, in `use` lines and elsewhere, outside of comments
 //! and of modules for tests. Methods that are called without naming a path are not seen.
 

@@ -2,8 +2,8 @@
 //!
 //! [`ModelStore`] implements every call of [`store::Store`] with ordered maps under one lock.
 //! Storage engines are compared with it, and views are tested on it. [`OneBatch`] is the input of
-//! its bulk loads, and of those of other stores.
-//! [`floor_problems`] checks the imports of a crate's modules. [`mod@conformance`] tests an engine.
+//! its bulk loads, and of those of other stores. [`floor_problems`] checks the imports of a crate's
+//! modules. [`mod@conformance`] tests an engine.
 
 pub mod conformance;
 mod floors;

@@ -83,7 +83,7 @@ impl Source {
             Self::Store(store) => store.write(batch, None).map(|_| ()),
             Self::Transaction(transaction) => transaction.write(batch),
             Self::Snapshot(_) => {
-                Err(Error::new(ErrorKind::ReadOnly, "what is seen at a snapshot cannot be written"))
+                Err(Error::new(ErrorKind::ReadOnly, "a snapshot cannot be written"))
             }
         }
     }

@@ -185,8 +185,7 @@ pub(crate) fn refuse_other_writers(entry: &Entry, name: &str) -> store::Result<(
     let Some(kind) = crate::access::other_writers(entry) else { return Ok(()) };
     let what =
         format!("callbacks are not told what calls change of {kind}, and `{name}` is {kind}");
-    let hint =
-        "keep what is to be told in a relation of its own, or watch where the calls are made";
+    let hint = "store such changes in a relation of their own, or react where the calls are made";
     Err(store::Error::new(ErrorKind::InvalidInput, format!("{what}\nhint: {hint}")))
 }
 

@@ -403,7 +403,7 @@ impl Writer<'_> {
             return Ok(());
         }
         Err(Error::Limit(format!(
-            "what the change returns holds {bytes} bytes, more than the query's limit of {}",
+            "the returned rows hold {bytes} bytes, more than the query's limit of {}",
             self.memory_bytes_max
         )))
     }

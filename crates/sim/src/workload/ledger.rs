@@ -9,7 +9,7 @@
 //! under way. A change that has begun and not ended may have happened or not; one that has ended
 //! has happened, once.
 //!
-//! # What is checked
+//! # Checks
 //! A reader must find a number that the counter may have had during the read. A restart must find a
 //! number that it may have had since the last flush of the database began: nothing counted twice,
 //! and nothing lost that was flushed.

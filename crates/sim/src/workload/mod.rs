@@ -12,7 +12,7 @@
 //! commits. Blobs, counters and combined values (`task/blobs`, `task/counters`) are written through
 //! their views alone; a `teller` reports each commit of these to the model.
 //!
-//! # What is checked
+//! # Checks
 //! 1. Every read equals the same read of the model's state at its sequence number.
 //! 2. A transaction is refused if and only if another commit conflicts with it.
 //! 3. After a crash the state is that of a prefix of the commits, each of them whole. The prefix is

@@ -198,7 +198,7 @@ impl Before {
     }
 }
 
-/// Runs one life; returns what the next one must find.
+/// Runs one life; returns the state that the next one must find.
 fn live(sim: &Sim, world: &Rc<World>, life: &Life, before: &Before) -> Result<Before, String> {
     if let End::Crash(at, kind) = life.end {
         sim.crash_at_operation(sim.operations() + at, kind);

@@ -1,4 +1,4 @@
-//! Promises about what stays.
+//! Promises about reopened stores: every commit, keyspace and id is there.
 
 use super::Place;
 use super::data::{Rows, counters, int};

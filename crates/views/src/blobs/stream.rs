@@ -27,7 +27,7 @@ impl Blobs {
     /// [`ErrorKind::ReadOnly`] at a snapshot.
     pub fn writer<'k>(&self, key: impl Into<KeyOf<'k>>) -> Result<BlobWriter> {
         if matches!(self.source, Source::Snapshot(_)) {
-            let what = "what is seen at a snapshot cannot be written";
+            let what = "a snapshot cannot be written";
             return Err(Error::new(ErrorKind::ReadOnly, what));
         }
         let mut keys = empty_keys(self.core.def.key);

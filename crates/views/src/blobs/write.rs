@@ -1,7 +1,7 @@
 //! Changes of blobs: put, remove, discard, clear.
 //!
 //! # Why there are two write paths
-//! If there are no long values, a write need not read what it replaces: it writes one row, and the
+//! If there are no long values, a write need not read the old value: it writes one row, and the
 //! newest wins. If it may replace a long value, the chunks must be deleted too, so it first reads
 //! the row, in a transaction.
 
@@ -304,7 +304,7 @@ impl Blobs {
         let mut old = empty_batch(self.core.def.key);
         let mut present = Vec::new();
         read.get_many(self.core.rows, keys, LARGE, &mut present, &mut old)?;
-        // Sorted: what is written must not depend on the order of a hash table.
+        // Sorted: the writes must not depend on the order of a hash table.
         let ids: BTreeSet<u64> = large_ids(&old).collect();
         for id in ids {
             self.delete_large(read, id, chunks)?;
@@ -336,12 +336,12 @@ impl Blobs {
             }
             Source::Transaction(_) => f(self),
             Source::Snapshot(_) => {
-                Err(Error::new(ErrorKind::ReadOnly, "what is seen at a snapshot cannot be written"))
+                Err(Error::new(ErrorKind::ReadOnly, "a snapshot cannot be written"))
             }
         }
     }
 
-    /// Writes rows without reading what they replace, from a reused batch.
+    /// Writes rows without reading the replaced ones, from a reused batch.
     fn write_rows(&self, kind: Kind, fill: impl FnOnce(&mut Batch) -> Result<()>) -> Result<()> {
         let mut writes = WRITES.take().unwrap_or_default();
         if writes.tables.is_empty() {

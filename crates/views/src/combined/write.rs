@@ -151,7 +151,7 @@ impl Combined {
             }
             Source::Transaction(_) => self.add_in(&groups, deltas),
             Source::Snapshot(_) => {
-                Err(Error::new(ErrorKind::ReadOnly, "what is seen at a snapshot cannot be written"))
+                Err(Error::new(ErrorKind::ReadOnly, "a snapshot cannot be written"))
             }
         }
     }

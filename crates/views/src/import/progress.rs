@@ -83,7 +83,7 @@ impl Counters {
         Ok(())
     }
 
-    /// Notes what was detected in a file.
+    /// Notes the detected properties of a file.
     pub(super) fn detected(&self, found: &[(&'static str, String)]) {
         let notes = found.iter().filter(|(key, _)| *key == "note").map(|(_, said)| said);
         let mut all = self.notes.lock();

@@ -258,7 +258,7 @@ impl RowCollector {
         held.rows.push((at, rows));
     }
 
-    /// Counts what is not among the rows.
+    /// Counts records that became no rows: skipped ones, and those without a weight.
     fn skip(&self, piece: u64, edges: &EdgeChunk) {
         if edges.records > 0 {
             Counters::add(&self.counters.records, edges.records);
