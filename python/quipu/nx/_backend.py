@@ -12,7 +12,8 @@ from typing import Any
 from . import _private
 from ._convert import adopt, from_networkx, to_networkx
 from ._graph import CLASS_OF, is_ours
-from ._native import KERNELS, Kernel, Refused
+from ._kernels import KERNELS
+from ._native import Kernel, Refused, RefusedAtFirst, answers_first
 
 
 class Backend:
@@ -90,6 +91,12 @@ def _with_kernel(kernel: Kernel, own: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return kernel.run(*args, **kwargs)
+        except RefusedAtFirst:
+            token = answers_first.set(True)
+            try:
+                return own(*args, **kwargs)
+            finally:
+                answers_first.reset(token)
         except Refused:
             return own(*args, **kwargs)
 

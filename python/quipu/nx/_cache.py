@@ -152,6 +152,30 @@ class Cache(Paged):
         self.cleared = False
         self._enter("unread")
 
+    # --- what has changed ---
+
+    def shows(self, graph: Any) -> bool:
+        """Return whether these are the dicts of a graph object, which the program may have replaced."""
+        return graph._node is self.nodes and graph._adj is self.sides[0].rows
+
+    def has_new_edges(self) -> bool:
+        """Return whether vertices or edges were added or removed since the last flush."""
+        sides = any(side.added or side.changed or side.dropped for side in self.sides)
+        return sides or bool(self.gone) or self.cleared or self.next_id != self.meta.next_id
+
+    def has_new_attributes(self) -> bool:
+        """Return whether attributes of edges may have changed since the last flush."""
+        return bool(self.touched_edges or self.watched_edges)
+
+    def signature(self) -> Any:
+        """Return a value that changes with the vertices and edges."""
+        sides = tuple((len(side.added), len(side.changed), len(side.dropped)) for side in self.sides)
+        return self.meta.version, self.meta.next_position, self.changes, sides
+
+    def is_complete(self) -> bool:
+        """Return whether the whole graph is in memory, without reading it."""
+        return self._state == "complete"
+
     # --- reading everything ---
 
     def complete(self) -> bool:

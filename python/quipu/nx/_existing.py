@@ -132,6 +132,15 @@ class ExistingStore(Store):
         order = np.lexsort((src, dst))
         return dst[order].tolist(), src[order].tolist(), None, [data[i] for i in order.tolist()]
 
+    def vertices(self) -> tuple[Ints, list[Any]]:
+        """Return the ids of all vertices, ascending, and the vertices."""
+        return np.arange(len(self._vertices)), self._vertices.tolist()
+
+    def neighbors(self) -> tuple[Ints, Ints]:
+        """Return sources and targets of all edges as ids, in the order of each source's neighbors."""
+        columns = self._graph.to_table().to_numpy()
+        return self._positions(columns["src"]), self._positions(columns["dst"])
+
     def _positions(self, vertices: Any) -> Ints:
         if self._graph.vertex == "str":
             return np.asarray([self._strings[n] for n in vertices.tolist()], "int64")

@@ -182,6 +182,26 @@ class Store:
         keys = _permuted(found["key"], order) if self.multigraph else None
         return src[order].tolist(), _ints(found, "dst")[order].tolist(), keys, _permuted(found["attributes"], order)
 
+    def vertices(self) -> tuple[Ints, list[Any]]:
+        """Return the ids of all vertices, ascending, and the vertices."""
+        found = self._run(f"?[id, node] := *{self._ref('nodes')}{{id, node}} :order id")
+        return _ints(found, "id"), [decode(node) for node in found["node"]]
+
+    def neighbors(self) -> tuple[Ints, Ints]:
+        """Return sources and targets of all edges as ids, in the order of each source's neighbors.
+
+        Parallel edges are adjacent.
+        """
+        columns = f"src, dst, {self._key()}position"
+        found = self._run(f"?[{columns}] := *{self._ref('edges')}{{{columns}}}")
+        src = _ints(found, "src")
+        order = np.lexsort((_ints(found, "position"), src))
+        return src[order], _ints(found, "dst")[order]
+
+    def attributes(self) -> list[bytes]:
+        """Return the attributes of the edges of :meth:`neighbors`; of parallel edges in the order of their keys."""
+        return self.all_rows("edges")[3]
+
     def positions(self, side: str, pairs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], int]:
         """Return the positions of edges that are stored, by source and target."""
         wanted = [list(pair) for pair in pairs]
