@@ -1,4 +1,4 @@
-//! Errors of the environment.
+//! Errors of the environment. Each names the operation and the path.
 
 use std::io;
 use std::path::{Path, PathBuf};

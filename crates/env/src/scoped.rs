@@ -1,4 +1,4 @@
-//! Parallel work on borrowed data.
+//! Parallel work on borrowed data, on threads that end before the call returns.
 
 use crate::environment::Env;
 use std::panic::resume_unwind;

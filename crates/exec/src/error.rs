@@ -1,4 +1,5 @@
-//! Errors of scripts and queries.
+//! Errors of scripts and queries, with their positions and hints. `quipu` maps them to
+//! `store::ErrorKind`.
 
 use function::{FailureKind, Stop};
 use std::fmt;

@@ -1,4 +1,5 @@
-//! Which files scripts may read.
+//! The rule for files that scripts may read: any, none, or those below a folder. The readers of
+//! files (`fixed_rule/file.rs`) check it.
 
 use std::path::PathBuf;
 

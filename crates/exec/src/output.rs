@@ -1,4 +1,5 @@
-//! The result of a script.
+//! The result of a script: rows in columns, with names. `session` returns it, and `quipu` converts
+//! it to values and Arrow.
 
 use crate::column_list::ColumnList;
 use crate::table::owned::OwnedCells;

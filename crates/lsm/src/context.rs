@@ -1,4 +1,5 @@
-//! The state that all trees of a database share.
+//! The state that all trees of a database share: options, cache, open files, shared files. `kv`
+//! makes one.
 
 use crate::read::ReadThresholds;
 use crate::table::{BlockCache, OpenFiles, Section, SharedFiles, TableMeta, TableOptions};

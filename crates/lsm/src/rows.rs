@@ -1,4 +1,4 @@
-//! Versions of rows in columns: what flush, compaction and merging carry.
+//! Versions of rows in columns: the unit that flushes, compactions and merges pass on.
 
 use base::{Batch, Column, KeyRef, Keys, Shape, WORDS_MAX};
 

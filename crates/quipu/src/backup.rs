@@ -1,4 +1,5 @@
-//! Backups of a database, and their restore.
+//! Backups of a database, and their restore: the options and calls of the Rust API. `kv` does the
+//! work.
 
 use crate::Database;
 use env::{Env, RealEnv, RealOptions};

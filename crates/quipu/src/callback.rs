@@ -1,4 +1,5 @@
-//! Callbacks: functions that are called with the changes of a relation.
+//! Callbacks: functions that are called with the changes of a relation, after each commit. The
+//! change feed of `session` calls them.
 
 use crate::database::Database;
 use session::Changed;

@@ -1,4 +1,5 @@
-//! Databases on other engines than `kv`, by their addresses.
+//! Opens databases on other engines than `kv`, by their addresses such as `sqlite://…`. Each engine
+//! is a feature.
 
 use crate::database::Database;
 use crate::options::Options;

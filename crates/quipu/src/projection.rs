@@ -1,4 +1,4 @@
-//! Projections of graphs and of queries.
+//! Projections of graphs and of queries: runs the query, and passes columns to `analytics`.
 
 use crate::answer::{Answer, AnswerColumn, AnswerValues};
 use crate::database::Database;

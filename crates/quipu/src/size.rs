@@ -1,4 +1,4 @@
-//! Parses sizes in bytes.
+//! Parses sizes in bytes, such as `512MB`. `py` and `cli` use it.
 
 use store::{Error, ErrorKind, Result};
 

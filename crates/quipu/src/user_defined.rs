@@ -1,4 +1,5 @@
-//! User-defined fixed rules and aggregates.
+//! Registration of user-defined fixed rules and aggregates. They are functions of the program, and
+//! not stored.
 
 use crate::database::Database;
 use function::{Accumulate, Failure, UserAggregate};

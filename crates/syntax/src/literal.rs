@@ -1,4 +1,4 @@
-//! Values of literals.
+//! Parses the values of literals: numbers, and strings with their escapes.
 
 use model::Value;
 

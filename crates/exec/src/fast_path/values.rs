@@ -1,4 +1,4 @@
-//! The rows of constant rules, `<-`.
+//! Fast path: queries that are one constant rule, `<-`, as small changes are.
 
 use crate::error::{Error, Result};
 use crate::expr::Computer;

@@ -1,4 +1,5 @@
-//! Fixed rules without a graph: constant rows, and sorted rows with ranks.
+//! Fixed rules without a graph: constant rows (`Constant`), and sorted rows with ranks
+//! (`ReorderSort`).
 
 use super::call::{Call, Columns};
 use crate::error::{Error, Result};

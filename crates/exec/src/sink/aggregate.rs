@@ -1,4 +1,4 @@
-//! A sink that aggregates groups of rows.
+//! A sink that aggregates groups of rows, for heads with ordinary aggregates.
 
 use crate::batch_size::Wanted;
 use crate::context::ExecContext;

@@ -1,4 +1,4 @@
-//! A sink that keeps each row once.
+//! A sink that keeps each row once, for heads without aggregates.
 
 use crate::batch_size::Wanted;
 use crate::context::ExecContext;

@@ -1,4 +1,4 @@
-//! Which rows of a batch are evaluated.
+//! The selected rows of a batch: those that conditions before have kept.
 
 /// Rows of a batch, ascending.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! Functions of columns of texts.
+//! Kernels for columns of strings: lengths, tests for parts, changes of case and white space.
 
 use super::column::{Texts, TypedColumn, Values};
 use function::Pattern;

@@ -1,4 +1,5 @@
-//! Carries out a choice: an edit that replaces tables by merged ones.
+//! Executes a choice: merges its tables, and returns an edit that replaces them. The caller writes
+//! the edit to the manifest.
 
 use super::below::Below;
 use super::choose::Choice;

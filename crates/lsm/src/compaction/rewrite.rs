@@ -1,4 +1,4 @@
-//! Runs versions through the rules of a merge into tables: what flush and compaction share.
+//! Runs versions through the rules of a merge into tables. Flushes and compactions share it.
 
 use super::below::Below;
 use super::keep::{Bottom, Keep, same_key};

@@ -1,4 +1,5 @@
-//! Readers beside the writer, at every place where the tree grows. `make models` runs them long.
+//! Concurrency models: readers beside the writer, at every place where the tree grows. `make
+//! models` runs them for longer.
 
 use super::*;
 use base::WordColumn;

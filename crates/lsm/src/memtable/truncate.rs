@@ -1,11 +1,10 @@
-//! A memtable as it was before its last writes.
+//! Copies a memtable in its state before its last writes: a transaction rolls back to it.
 
 use super::{EntryRef, Kinds, Memtable};
 use base::Batch;
 
 impl Memtable {
-    /// Copies the versions and range tombstones whose number is at most `seq` into a memtable: what
-    /// a transaction rolls back to.
+    /// Copies the versions and range tombstones whose number is at most `seq` into a memtable.
     #[must_use]
     pub fn up_to(&self, seq: u64) -> Self {
         let older = Self::new(&self.shape);

@@ -1,4 +1,4 @@
-//! Copying ranges of rows from columns to columns.
+//! Copies ranges of rows from columns to columns, for scans, merges and batch reads.
 
 use crate::rows::Rows;
 use base::{Batch, BytesColumn, Column, Keys, Kind, Projection, Validity};

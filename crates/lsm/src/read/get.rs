@@ -1,4 +1,4 @@
-//! One key.
+//! Reads one key: its newest visible version, combined with older ones if it is a merge.
 
 use super::fold::{Fold, Outcome, WithValue};
 use super::source::is_own_hidden;

@@ -1,4 +1,4 @@
-//! Rows of a range in key order.
+//! Scans: the visible rows of a range in key order, appended to the caller's batch as columns.
 
 use super::columns::append_rows;
 use super::fold::Fold;

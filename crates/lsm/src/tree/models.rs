@@ -1,4 +1,5 @@
-//! Readers, a writer, a flush and a compaction of one tree at once. `make models` runs them long.
+//! Concurrency models: readers, a writer, a flush and a compaction of one tree at the same time.
+//! `make models` runs them for longer.
 
 use super::*;
 use crate::context::TreeOptions;

@@ -1,4 +1,4 @@
-//! Files of tables that no version names any more, until the last reader lets go.
+//! Files of tables that no version names any more; they are removed after their last reader.
 
 use crate::context::Context;
 use crate::table::Table;

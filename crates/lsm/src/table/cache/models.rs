@@ -1,4 +1,5 @@
-//! Readers that fill, hit and close at once. `make models` runs them long.
+//! Concurrency models: threads that fill, hit and close the cache at the same time. `make models`
+//! runs them for longer.
 
 use super::*;
 use crate::rows::Rows;
