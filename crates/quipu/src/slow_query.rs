@@ -1,5 +1,5 @@
-//! Reports scripts that took long: to a callback of the options, and to `tracing` with that
-//! feature.
+//! Reports scripts that took long: to a callback of the options, and as spans of `tracing` with
+//! that feature.
 
 use crate::Database;
 use std::fmt;
