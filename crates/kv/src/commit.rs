@@ -308,7 +308,7 @@ impl Inner {
         }
         if !self.has_room() {
             hit(Mark::WriterStalled);
-            // Also where a flush that somebody called for has failed, and waits for descriptors.
+            // Also if an explicit flush has failed, and waits for descriptors.
             self.queue_flush();
             let waits = || self.flush_waits.lock().is_some();
             self.progress

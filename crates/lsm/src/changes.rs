@@ -35,7 +35,7 @@ struct List {
     after: Option<u64>,
     /// Commit and first key word of each row.
     changes: VecDeque<(u64, u64)>,
-    /// Somebody asked since it was last shortened.
+    /// Changes were requested since it was last shortened.
     is_asked: bool,
 }
 

@@ -203,8 +203,8 @@ impl Engine {
         }))
     }
 
-    /// Runs a query as if it were asked for its rows, and returns what it did; `None` where what
-    /// names stand for has changed meanwhile. A result that would be streamed is, to nobody.
+    /// Runs a query as for its rows, and returns its measurements; `None` if the meaning of a name
+    /// has changed meanwhile. A result that would be streamed is streamed, and discarded.
     fn analyze(
         &self,
         query: &syntax::Query,

@@ -228,8 +228,8 @@ impl Engine {
     /// Names of relations in a transaction of the caller.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] where what they stood for when it began is not what they stand for
-    /// now outside of it.
+    /// [`ErrorKind::Conflict`] if the meaning of a name outside of the transaction has changed
+    /// since it began.
     pub fn names_in<'c>(&self, state: &'c TransactionState) -> store::Result<&'c NameOverlay> {
         match self.schema_epoch.is(state.validity.epoch) {
             true => Ok(&state.names),

@@ -44,8 +44,8 @@ impl Engine {
             return Ok(());
         }
         let what =
-            format!("a callback is registered for {name:?}, which would not be told of calls");
-        let hint = "callbacks are told of relations: unregister it, or take another name";
+            format!("a callback is registered for {name:?}, which would not get changes by calls");
+        let hint = "callbacks are for relations: unregister it, or take another name";
         Err(store::Error::new(store::ErrorKind::InvalidInput, format!("{what}\nhint: {hint}")))
     }
 

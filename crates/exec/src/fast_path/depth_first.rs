@@ -105,8 +105,8 @@ impl<'p> DepthFirst<'p> {
         let Some(body) = &planned.first else { return Ok(None) };
         // The order of steps that starts with the bound variables is the one to follow.
         let body = body.tried.as_ref().map_or(body, |tried| &tried.plan);
-        // All steps are checked first, for to compile an expression computes what is constant of
-        // it.
+        // All steps are checked first, because compiling an expression evaluates its constant
+        // parts.
         if body.steps.len() > STEPS_MAX || !body.steps.iter().all(is_followed) {
             return Ok(None);
         }

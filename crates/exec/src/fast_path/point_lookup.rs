@@ -114,7 +114,7 @@ impl<'p> PointLookup<'p> {
         computer: &Computer<'_>,
         enough: usize,
     ) -> Result<Option<Columns>> {
-        // How many rows are to be read for so few that are kept, nobody knows.
+        // With a condition, the number of rows to read for the few wanted ones is unknown.
         let keeps_all = |step: &PlannedStep| matches!(step.step, Step::Assign { .. });
         if enough <= SHORT_ROWS && !self.then.iter().all(keeps_all) {
             return Ok(None);

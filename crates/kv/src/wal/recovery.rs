@@ -1,6 +1,6 @@
 //! Finds the log after a restart and replays it.
 //!
-//! # How the end is told from damage
+//! # How the end is distinguished from damage
 //! Segments are linked backwards: each begins by naming the one before and where that ended.
 //! Reading goes forward along the links to the first bytes that are not a sound record. If any
 //! record behind them, in this segment or a later one, says that the log was durable beyond them,

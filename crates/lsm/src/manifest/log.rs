@@ -5,12 +5,12 @@
 //! length and the record's position in the file. So a damaged length differs from a torn append,
 //! and a search for records behind the damage costs one short checksum for each byte.
 //!
-//! # Why the reader is told how much was acknowledged
+//! # Why the reader needs the acknowledged length
 //! A damaged last record and an append that a crash cut short can be the same bytes. `CURRENT` says
 //! how long the file was when the last edit was acknowledged, so only bytes after that may be
 //! unsound.
 //!
-//! # How damage behind that is told from a power cut
+//! # How damage after that is distinguished from a power cut
 //! Several edits may lie there that were never synced, and a power cut keeps any part of them. An
 //! edit says how much of the file was synced when it was written (all before it, where it says
 //! nothing). Unsound bytes that a sound record behind them calls synced are damage; others a crash

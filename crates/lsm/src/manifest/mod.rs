@@ -119,7 +119,7 @@ impl Manifest {
         remove_others(&*env, folder, Some(number))?;
         let (number, file, snapshot_bytes) = if bytes == content.len() as u64 {
             let mut file = env.open_append(&path, bytes)?;
-            // It was, but for a folder that somebody has copied.
+            // It was synced already, unless the folder is a copy.
             file.sync()?;
             env.sync_folder(folder)?;
             (number, file, found.first_record_bytes)

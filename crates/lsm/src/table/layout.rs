@@ -8,7 +8,7 @@
 //! 1. Lengths and counts read from a file are compared with the bytes there are before anything is
 //!    allocated for them.
 //! 2. The place of magic, version and footer checksum never changes, so that a table of a later
-//!    version is told from a damaged one.
+//!    version is distinguished from a damaged one.
 
 use super::{RangeTombstone, TableSummary};
 use crate::codec::Malformed;

@@ -436,7 +436,7 @@ impl Table {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// Block `i`, which was just read; `bytes` is told whether the cache is to keep it.
+    /// Block `i`, which was just read; `bytes` gets whether the cache keeps it.
     pub(super) fn take_in(
         &self,
         i: usize,

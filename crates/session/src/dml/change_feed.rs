@@ -184,7 +184,7 @@ pub(crate) fn of_returned(
 pub(crate) fn refuse_other_writers(entry: &Entry, name: &str) -> store::Result<()> {
     let Some(kind) = crate::access::other_writers(entry) else { return Ok(()) };
     let what =
-        format!("callbacks are not told what calls change of {kind}, and `{name}` is {kind}");
+        format!("callbacks do not get changes that calls make to {kind}, and `{name}` is {kind}");
     let hint = "store such changes in a relation of their own, or react where the calls are made";
     Err(store::Error::new(ErrorKind::InvalidInput, format!("{what}\nhint: {hint}")))
 }

@@ -6,8 +6,8 @@ use plan::ColumnInfo;
 use relation::{KeyColumn, Schema, ValueColumn};
 use syntax::{Mutation, Span, Spec, SpecColumn};
 
-/// Whether what a change says of columns holds of a relation that has these: names, and types where
-/// they are said.
+/// Checks that the column specification of a change matches the columns of a relation: names, and
+/// types where they are given.
 ///
 /// # Errors
 /// A column that it does not have, or of another type.

@@ -102,7 +102,7 @@ impl Counters {
             self.write_what_waits()?;
             words = stored()?;
         }
-        Ok(numbers_of(&self.core.def, &words.expect("what is stored alone is told")))
+        Ok(numbers_of(&self.core.def, &words.expect("without a buffer, stored words are returned")))
     }
 
     /// Up to `count` counters in key order, from the key `start` on, or from the first.
