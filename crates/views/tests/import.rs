@@ -195,8 +195,6 @@ proptest! {
         limit in prop::sample::select(vec![64 << 10, 400 << 10, 1 << 30_u64]),
         seed in any::<u64>(),
     ) {
-        // The strings need memory that cannot be spilled.
-        let limit = if vertex == VertexType::Str { limit.max(2 << 20) } else { limit };
         let fixture = fixture(vertex, weight);
         let mut model = Model::new();
         let mut ids = BTreeMap::new();
@@ -281,13 +279,42 @@ fn without_a_folder_a_full_memory_is_an_error_with_a_hint() {
 }
 
 #[test]
-fn names_past_the_limit_are_an_error_with_a_hint() {
+fn names_past_the_limit_are_an_error_with_a_hint_without_a_folder() {
     let fixture = fixture(VertexType::Str, WeightType::None);
     let text = csv(&edges(Kind::Scattered, 20_000, 1), VertexType::Str, false);
-    let error = fixture.import(&text, &options(64 << 10)).unwrap_err();
+    let options = ImportOptions { memory_limit_bytes: 64 << 10, ..ImportOptions::default() };
+    let error = fixture.import(&text, &options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
     assert!(error.to_string().contains("raise memory_limit"), "{error}");
     fixture.check_untouched(0);
+}
+
+/// A graph whose names were in memory and one whose names were spilled are the same, ids included.
+#[test]
+fn names_past_the_limit_are_spilled_and_keep_the_order_of_their_appearance() {
+    let edges = edges(Kind::Scattered, 30_000, 1);
+    let text = csv(&edges, VertexType::Str, true);
+    let [roomy, tight] = [1 << 30, 256 << 10].map(|limit| {
+        let fixture = fixture(VertexType::Str, WeightType::Int);
+        // Some names are stored before, and have their ids.
+        fixture
+            .import(&csv(&edges[20_000..20_100], VertexType::Str, true), &options(1 << 30))
+            .unwrap();
+        let report = fixture.import(&text, &options(limit)).unwrap();
+        fixture.check_no_files();
+        let rows = [GraphPart::Forward, GraphPart::Reverse].map(|part| fixture.rows(part));
+        let mut ids = Vec::new();
+        fixture.graph.vertices(&mut |more| ids.extend_from_slice(more)).unwrap();
+        let VertexColumn::Str(names) = fixture.graph.to_vertices(&ids).unwrap() else {
+            panic!("names are text")
+        };
+        let names: Vec<Vec<u8>> = (0..ids.len()).map(|i| names.get(i).to_vec()).collect();
+        (report.edges, report.duplicates, rows, ids, names, report.bytes_written)
+    });
+    assert_eq!((roomy.0, roomy.1), (tight.0, tight.1));
+    assert_eq!(roomy.2, tight.2);
+    assert_eq!((roomy.3, roomy.4), (tight.3, tight.4));
+    assert!(tight.5 > roomy.5, "spilled names and edges are written twice");
 }
 
 #[test]
@@ -295,7 +322,6 @@ fn a_refusal_in_any_phase_changes_nothing() {
     for vertex in [VertexType::U64, VertexType::Str] {
         for limit in [64 << 10, 1 << 30] {
             for phase in [Phase::Read, Phase::Forward, Phase::Reverse, Phase::Commit] {
-                let limit = if vertex == VertexType::Str { limit.max(2 << 20) } else { limit };
                 let fixture = fixture(vertex, WeightType::Int);
                 fixture.import("1,2,3\n", &options(1 << 30)).unwrap();
                 let text = csv(&edges(Kind::Scattered, 5000, 1), vertex, true);

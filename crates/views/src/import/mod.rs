@@ -6,7 +6,8 @@
 //! sample of their keys. After all input is read, splitters are chosen from the sample, and each
 //! piece is scattered into buckets. Bucket by bucket, rows are gathered, sorted in the processor's
 //! cache and passed to the store's bulk load: first by source, then by target. If rows exceed the
-//! memory limit, they are written as sorted runs and gathered from these.
+//! memory limit, they are written as sorted runs and gathered from these. Names of string vertices
+//! that exceed it are written as sorted runs, too, and merged after all input is read.
 //!
 //! # Why splitters are chosen after everything is read
 //! Ids often grow through a file, so with splitters from its start most rows would fall into one
@@ -19,8 +20,11 @@
 //! 2. If a pair occurs more than once, the last row of the input wins, in both directions.
 //! 3. Rows in memory stay below the limit. Without a folder to spill to, exceeding it is an error.
 
+mod block_file;
 mod entry;
 mod feed;
+mod final_ids;
+mod name_runs;
 mod names;
 mod progress;
 mod report;

@@ -8,7 +8,12 @@
 //! # Invariants
 //! 1. The caller holds the graph's dictionary lock from the first turn to the commit.
 //! 2. A worker that waits for its turn waits only for workers with earlier pieces.
+//! 3. Names are spilled while no worker has a piece. Ids assigned since are provisional until
+//!    [`Names::merge_runs`].
 
+use super::final_ids::FinalIds;
+use super::name_runs::{NameRun, NameRunWriter};
+use super::progress::Counters;
 use crate::graph::{ABSENT, Dictionary};
 use base::{Batch, BytesColumn, Column, Keys, KeyspaceId, Projection, WordColumn};
 use env::sync::RwLock;
@@ -18,11 +23,12 @@ use hashbrown::HashTable;
 use ingest::{EdgeChunk, StrColumn};
 use std::hash::BuildHasher;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use store::{Error, ErrorKind, Result, Snapshot, SortedRows};
 
 /// Rows returned in one batch.
-const STEP_ROWS: usize = 8 << 10;
+pub(super) const STEP_ROWS: usize = 8 << 10;
 
 /// Strings of an import, and their ids.
 pub(super) struct Names {
@@ -34,6 +40,8 @@ pub(super) struct Names {
     known: Option<Arc<dyn Snapshot>>,
     ids: KeyspaceId,
     limit_bytes: u64,
+    /// Whether names may be spilled.
+    spills: bool,
 }
 
 struct State {
@@ -44,6 +52,10 @@ struct State {
     texts: Interner,
     first_new: u64,
     next_id: u64,
+    /// Names that were spilled, oldest first.
+    runs: Vec<Arc<NameRun>>,
+    /// Set once all names are spilled and merged.
+    final_ids: Option<Arc<FinalIds>>,
 }
 
 /// Distinct strings in order of first appearance.
@@ -101,6 +113,36 @@ impl Interner {
         let entries = size_of::<Entry>() * self.entries.capacity();
         (self.heap.capacity() + entries + self.table.allocation_size()) as u64
     }
+
+    /// Memory in bytes after some thousand more strings, some of which may make a part grow to
+    /// twice its size.
+    fn bytes_soon(&self) -> u64 {
+        let grown = |len: usize, capacity: usize, bytes: usize| {
+            if len >= capacity - capacity / 8 { 2 * bytes } else { bytes }
+        };
+        let (names, heap) = (self.entries.len(), self.heap.capacity());
+        let entries = self.entries.capacity();
+        let parts = grown(self.heap.len(), heap, heap)
+            + grown(names, entries, size_of::<Entry>() * entries)
+            + grown(names, self.table.capacity(), self.table.allocation_size());
+        parts as u64
+    }
+
+    /// Indexes of the strings with ids from `first_id` on, by string.
+    fn sorted(&self, first_id: u64) -> Vec<u32> {
+        let new = (0..).zip(&self.entries).filter(|(_, entry)| entry.id >= first_id);
+        self.sorted_by_text(new.map(|(i, _)| i))
+    }
+
+    fn sorted_by_text(&self, indexes: impl Iterator<Item = u32>) -> Vec<u32> {
+        let mut keyed: Vec<(u64, u32)> =
+            indexes.map(|i| (prefix(self.get(i as usize)), i)).collect();
+        keyed.sort_unstable_by(|a, b| {
+            let text = |i: u32| self.get(i as usize);
+            a.0.cmp(&b.0).then_with(|| text(a.1).cmp(text(b.1)))
+        });
+        keyed.into_iter().map(|(_, i)| i).collect()
+    }
 }
 
 /// A hash for the table, which takes the position from the low bits and the tag from the high ones.
@@ -151,31 +193,97 @@ impl Distinct {
 }
 
 impl Names {
-    /// `from` is the lower bound of free ids that the dictionary's lock guards.
+    /// `from` is the lower bound of free ids that the dictionary's lock guards. If more than
+    /// `limit_bytes` of memory is needed, names are spilled, or an error without `spills`.
     pub(super) fn new(
         env: &dyn Env,
         snapshot: &Arc<dyn Snapshot>,
         dictionary: &Dictionary,
         from: u64,
         limit_bytes: u64,
+        spills: bool,
     ) -> Result<Self> {
         let known = snapshot.count(dictionary.stored.ids)? > 0;
         let next_id = dictionary.stored.free_id(&**snapshot, from)?;
         let texts = Interner::default();
-        let first_new = next_id;
+        let state = State {
+            next_piece: 0,
+            failed: None,
+            texts,
+            first_new: next_id,
+            next_id,
+            runs: Vec::new(),
+            final_ids: None,
+        };
         Ok(Self {
             hasher: RandomState::default(),
-            state: RwLock::new(State { next_piece: 0, failed: None, texts, first_new, next_id }),
+            state: RwLock::new(state),
             turn: env.signal(),
             known: known.then(|| Arc::clone(snapshot)),
             ids: dictionary.stored.ids,
             limit_bytes,
+            spills,
         })
     }
 
     /// Memory in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.state.read().texts.bytes()
+    }
+
+    /// Whether names must be spilled before more are read.
+    pub(super) fn is_full(&self) -> bool {
+        self.spills && self.state.read().texts.bytes_soon() > self.limit_bytes
+    }
+
+    /// Number of times that names were spilled.
+    pub(super) fn runs(&self) -> usize {
+        self.state.read().runs.len()
+    }
+
+    /// Writes all names in memory as a sorted run. Returns its length in bytes.
+    ///
+    /// # Errors
+    /// A failed write; cancellation.
+    pub(super) fn spill(
+        &self,
+        env: &Arc<dyn Env>,
+        folder: &Path,
+        counters: &Counters,
+    ) -> Result<u64> {
+        let mut state = self.state.write();
+        let texts = std::mem::take(&mut state.texts);
+        let first_id = state.runs.last().map_or(state.first_new, |run| run.first_id + run.names);
+        let mut writer = NameRunWriter::create(env, folder, first_id)?;
+        for step in texts.sorted(first_id).chunks(STEP_ROWS) {
+            counters.check()?;
+            for &i in step {
+                let entry = texts.entries[i as usize];
+                writer.push(texts.get(i as usize), entry.id - first_id)?;
+            }
+        }
+        let run = writer.finish()?;
+        let bytes = run.bytes();
+        state.runs.push(Arc::new(run));
+        Ok(bytes)
+    }
+
+    /// Makes the ids of spilled names final. All names must be spilled.
+    ///
+    /// # Errors
+    /// Those of [`FinalIds::merge`].
+    pub(super) fn merge_runs(
+        &self,
+        env: &Arc<dyn Env>,
+        folder: &Path,
+        counters: &Counters,
+    ) -> Result<Arc<FinalIds>> {
+        let runs = self.state.read().runs.clone();
+        let ids = Arc::new(FinalIds::merge(env, folder, &runs, counters)?);
+        let mut state = self.state.write();
+        state.next_id = ids.next_id;
+        state.final_ids = Some(Arc::clone(&ids));
+        Ok(ids)
     }
 
     /// The next free id after the import.
@@ -250,7 +358,8 @@ impl Names {
             ids[i] = id;
         }
         let bytes = state.texts.bytes();
-        if bytes > self.limit_bytes || state.texts.entries.len() >= u32::MAX as usize - (1 << 24) {
+        let is_over = bytes > self.limit_bytes && !self.spills;
+        if is_over || state.texts.entries.len() >= u32::MAX as usize - (1 << 24) {
             return Err(Error::new(
                 ErrorKind::Limit,
                 format!(
@@ -281,15 +390,27 @@ impl Names {
     }
 
     /// The new rows `string => id` and `id => string`, in partitions; empty if no string is new.
-    pub(super) fn partitions(self: &Arc<Self>, parts: usize) -> [Vec<Box<dyn SortedRows>>; 2] {
+    ///
+    /// # Errors
+    /// A failed read of spilled names.
+    pub(super) fn partitions(
+        self: &Arc<Self>,
+        parts: usize,
+    ) -> Result<[Vec<Box<dyn SortedRows>>; 2]> {
         let state = self.state.read();
+        if let Some(ids) = &state.final_ids {
+            return match ids.next_id > state.first_new {
+                true => Ok(ids.rows()?.map(|rows| vec![rows])),
+                false => Ok([Vec::new(), Vec::new()]),
+            };
+        }
         let texts = &state.texts;
         let new: Vec<u32> = (0..texts.entries.len())
             .filter(|&i| texts.entries[i].id >= state.first_new)
             .map(|i| i as u32)
             .collect();
         if new.is_empty() {
-            return [Vec::new(), Vec::new()];
+            return Ok([Vec::new(), Vec::new()]);
         }
         let mut by_id: Vec<Box<dyn SortedRows>> = Vec::new();
         // New strings were interned in the order of their ids.
@@ -316,7 +437,7 @@ impl Names {
             let names = Arc::clone(self);
             by_text.push(Box::new(NewNames { names, indexes, at: 0, by_text: true }));
         }
-        [by_text, by_id]
+        Ok([by_text, by_id])
     }
 }
 
@@ -346,7 +467,8 @@ struct NewNames {
 impl SortedRows for NewNames {
     fn next_rows(&mut self, out: &mut Batch) -> Result<bool> {
         if self.at == 0 && self.by_text {
-            self.sort();
+            let state = self.names.state.read();
+            self.indexes = state.texts.sorted_by_text(self.indexes.iter().copied());
         }
         let range: Range<usize> = self.at..(self.at + STEP_ROWS).min(self.indexes.len());
         if range.is_empty() {
@@ -370,18 +492,5 @@ impl SortedRows for NewNames {
             out.rows += 1;
         }
         Ok(true)
-    }
-}
-
-impl NewNames {
-    fn sort(&mut self) {
-        let state = self.names.state.read();
-        let mut keyed: Vec<(u64, u32)> =
-            self.indexes.iter().map(|&i| (prefix(state.texts.get(i as usize)), i)).collect();
-        keyed.sort_unstable_by(|a, b| {
-            let text = |i: u32| state.texts.get(i as usize);
-            a.0.cmp(&b.0).then_with(|| text(a.1).cmp(text(b.1)))
-        });
-        self.indexes = keyed.into_iter().map(|(_, i)| i).collect();
     }
 }

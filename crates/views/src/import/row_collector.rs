@@ -2,7 +2,8 @@
 //!
 //! `run.rs` creates the collector, has it read everything, and takes the rows by
 //! [`RowCollector::collect`]. Rows that exceed the memory limit are spilled as two sorted runs, by
-//! source and by target.
+//! source and by target; those with provisional ids of names as one, which is rewritten with final
+//! ids at the end (`final_ids.rs`).
 //!
 //! # Invariants
 //! 1. Rows are ordered by the number of their piece, then of their chunk: the order of the input,
@@ -10,10 +11,11 @@
 //! 2. If several pieces fail, the error of the first in the input is reported.
 
 use super::feed::{Buffers, Feed, LocalFeed, Piece};
+use super::final_ids::IdsOfRun;
 use super::names::{Distinct, Names};
 use super::progress::Counters;
 use super::rows::{Rows, Span, WeightWords, weight_words};
-use super::sorter::{Direction, Sorter, Unscattered};
+use super::sorter::{Direction, RunRows, Sorter, Unscattered};
 use super::spill::{Blocks, RunFile, RunWriter};
 use base::Batch;
 use env::Env;
@@ -56,6 +58,9 @@ struct Held {
     failed: Option<(u64, Error)>,
     /// Sorted runs, oldest first: by source and by target.
     runs: [Vec<Arc<RunFile>>; 2],
+    /// Runs by source with provisional ids of string vertices, oldest first, each with the number
+    /// of the run of names that its ids are from.
+    provisional: Vec<(usize, RunFile)>,
     spilled_bytes: u64,
     /// Rows dropped because their pair occurs again within a run.
     repeated: u64,
@@ -98,6 +103,7 @@ impl RowCollector {
                 missing_count: 0,
                 failed: None,
                 runs: [Vec::new(), Vec::new()],
+                provisional: Vec::new(),
                 spilled_bytes: 0,
                 repeated: 0,
             }),
@@ -199,9 +205,9 @@ impl RowCollector {
     }
 
     fn is_full(&self) -> bool {
-        let names = self.names.as_ref().map_or(0, |names| names.bytes());
         let held = self.held.lock().bytes;
-        held > 0 && held + names > self.rows_bytes_max
+        let Some(names) = &self.names else { return held > self.rows_bytes_max };
+        held > 0 && held + names.bytes() > self.rows_bytes_max || names.is_full()
     }
 
     /// Parses a piece and keeps its rows.
@@ -250,8 +256,12 @@ impl RowCollector {
         if src.is_empty() {
             return;
         }
+        Counters::add(&self.counters.rows_read, src.len() as u64);
+        self.hold(at, src, dst, weights);
+    }
+
+    fn hold(&self, at: (u64, usize), src: &[u64], dst: &[u64], weights: WeightWords) {
         let (rows, [first, second]) = Rows::pack(src, dst, weights);
-        Counters::add(&self.counters.rows_read, rows.len() as u64);
         let mut held = self.held.lock();
         held.bytes += rows.bytes();
         held.spans = [held.spans[0].union(first), held.spans[1].union(second)];
@@ -273,65 +283,157 @@ impl RowCollector {
         keep_first(&mut held.missing, piece, &edges.missing);
     }
 
-    /// Writes the rows in memory as two sorted runs, by source and by target.
+    /// Writes the rows in memory as two sorted runs, by source and by target; then the names, if
+    /// they take too much memory.
     pub(super) fn spill(&self, env: &Arc<dyn Env>) -> Result<()> {
-        let Some(folder) = &self.spill_folder else {
+        let folder = self.spill_folder()?;
+        match self.names.as_ref().map_or(0, |names| names.runs()) {
+            0 => self.spill_rows(env)?,
+            run => self.spill_provisional(env, run)?,
+        }
+        if let Some(names) = self.names.as_ref().filter(|names| names.is_full()) {
+            self.held.lock().spilled_bytes += names.spill(env, folder, &self.counters)?;
+        }
+        // The next allocations have other sizes and cannot reuse the freed blocks. Without this
+        // call both would be resident.
+        env.release_memory();
+        Ok(())
+    }
+
+    fn spill_folder(&self) -> Result<&PathBuf> {
+        self.spill_folder.as_ref().ok_or_else(|| {
             let rows = self.counters.rows_read.load(Ordering::Relaxed);
-            return Err(Error::new(
+            Error::new(
                 ErrorKind::Limit,
                 format!(
                     "{rows} rows fill the memory of this import ({} MiB), and the input goes on\n\
                      hint: raise memory_limit, or give a folder to spill to",
                     self.rows_bytes_max >> 20
                 ),
-            ));
-        };
-        let (pieces, spans) = {
-            let mut held = self.held.lock();
-            held.bytes = 0;
-            (in_order(std::mem::take(&mut held.rows)), held.spans)
-        };
-        let mut from = self.unscattered(pieces, spans);
-        for (flip, side) in [(false, 0), (true, 1)] {
-            let direction = Arc::new(Direction::new(&**env, from, flip, &self.counters)?);
-            let mut writer = RunWriter::create(env, folder)?;
-            let buckets = direction.splitters.buckets();
-            // The size of a wave bounds the memory of encoded blocks.
-            let wave = 2 * env.parallelism();
-            for start in (0..buckets).step_by(wave) {
-                // Each item has its own handle, which is dropped when the item is done. A worker
-                // may keep the closure a little longer, but the rows are needed back now.
-                let item = |bucket| (Arc::clone(&direction), bucket);
-                let items = (start..(start + wave).min(buckets)).map(item).collect();
-                let shape = self.edge_shape.clone();
-                let encoded = env::parallel(&**env, items, move |(direction, bucket)| {
-                    direction.counters.check()?;
-                    let (mut rows, mut blocks) = (Batch::new(&shape), Blocks::default());
-                    Sorter::default().sort(&direction, bucket, &mut rows)?;
-                    blocks.add(&rows);
-                    Ok::<_, Error>(blocks)
-                });
-                for blocks in encoded {
-                    writer.append(&blocks?)?;
-                }
-            }
-            let run = writer.finish()?;
-            let mut held = self.held.lock();
-            held.spilled_bytes += run.bytes;
-            held.runs[side].push(Arc::new(run));
-            if !flip {
-                held.repeated += direction.repeated.load(Ordering::Relaxed);
-            }
-            drop(held);
-            let Some(direction) = Arc::into_inner(direction) else {
-                unreachable!("the items that shared the rows are done")
-            };
-            from = self.unscattered(direction.into_pieces(), [spans[1], spans[0]]);
+            )
+        })
+    }
+
+    /// Writes the rows in memory as two sorted runs, by source and by target.
+    fn spill_rows(&self, env: &Arc<dyn Env>) -> Result<()> {
+        let (mut pieces, [first, second]) = self.take_rows();
+        for (flip, spans) in [(false, [first, second]), (true, [second, first])] {
+            let (run, rest) = self.write_run(env, self.unscattered(pieces, spans), flip)?;
+            pieces = rest;
+            self.held.lock().runs[usize::from(flip)].push(Arc::new(run));
         }
-        drop(from);
-        // The next allocations have other sizes and cannot reuse the freed blocks. Without this
-        // call both would be resident.
+        Ok(())
+    }
+
+    /// Writes the rows in memory, whose ids are from a run of names, as a run by source.
+    fn spill_provisional(&self, env: &Arc<dyn Env>, names: usize) -> Result<()> {
+        let (pieces, spans) = self.take_rows();
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        let (run, _) = self.write_run(env, self.unscattered(pieces, spans), false)?;
+        self.held.lock().provisional.push((names, run));
+        Ok(())
+    }
+
+    fn take_rows(&self) -> (Vec<Rows>, [Span; 2]) {
+        let mut held = self.held.lock();
+        held.bytes = 0;
+        (in_order(std::mem::take(&mut held.rows)), held.spans)
+    }
+
+    /// Writes rows as a sorted run, and returns them.
+    fn write_run(
+        &self,
+        env: &Arc<dyn Env>,
+        from: Unscattered,
+        flip: bool,
+    ) -> Result<(RunFile, Vec<Rows>)> {
+        let direction = Arc::new(Direction::new(&**env, from, flip, &self.counters)?);
+        let mut writer = RunWriter::create(env, self.spill_folder()?)?;
+        let buckets = direction.splitters.buckets();
+        // The size of a wave bounds the memory of encoded blocks.
+        let wave = 2 * env.parallelism();
+        for start in (0..buckets).step_by(wave) {
+            // Each item has its own handle, which is dropped when the item is done. A worker may
+            // keep the closure a little longer, but the rows are needed back now.
+            let item = |bucket| (Arc::clone(&direction), bucket);
+            let items = (start..(start + wave).min(buckets)).map(item).collect();
+            let shape = self.edge_shape.clone();
+            let encoded = env::parallel(&**env, items, move |(direction, bucket)| {
+                direction.counters.check()?;
+                let (mut rows, mut blocks) = (Batch::new(&shape), Blocks::default());
+                Sorter::default().sort(&direction, bucket, &mut rows)?;
+                blocks.add(&rows);
+                Ok::<_, Error>(blocks)
+            });
+            for blocks in encoded {
+                writer.append(&blocks?)?;
+            }
+        }
+        let run = writer.finish()?;
+        let mut held = self.held.lock();
+        held.spilled_bytes += run.bytes;
+        if !flip {
+            held.repeated += direction.repeated.load(Ordering::Relaxed);
+        }
+        drop(held);
+        let Some(direction) = Arc::into_inner(direction) else {
+            unreachable!("the items that shared the rows are done")
+        };
+        Ok((run, direction.into_pieces()))
+    }
+
+    /// Replaces provisional ids of string vertices by the final ones, when all input is read and
+    /// names were spilled.
+    pub(super) fn make_ids_final(&self, env: &Arc<dyn Env>) -> Result<()> {
+        let Some(names) = &self.names else { return Ok(()) };
+        let folder = self.spill_folder()?;
+        self.spill_provisional(env, names.runs())?;
+        let written = names.spill(env, folder, &self.counters)?;
+        let ids = names.merge_runs(env, folder, &self.counters)?;
         env.release_memory();
+        let mut held = self.held.lock();
+        held.spilled_bytes += written;
+        let provisional = std::mem::take(&mut held.provisional);
+        drop(held);
+        let (mut of_run, mut piece) = (None, 0);
+        for (names, run) in provisional {
+            let ids = match of_run.take() {
+                Some((before, ids)) if before == names => ids,
+                _ => ids.of_run(names, &self.counters)?,
+            };
+            self.rewrite(env, &run, &ids, &mut piece)?;
+            of_run = Some((names, ids));
+        }
+        Ok(())
+    }
+
+    /// Keeps the rows of a run with their final ids.
+    fn rewrite(
+        &self,
+        env: &Arc<dyn Env>,
+        run: &RunFile,
+        ids: &IdsOfRun,
+        piece: &mut u64,
+    ) -> Result<()> {
+        let (mut rows, mut next_block) = (RunRows::default(), 0);
+        while let Some(next) = run.read_from(next_block, self.weighted(), &mut rows)? {
+            self.counters.check()?;
+            next_block = next;
+            let ends = rows.pairs.iter().map(|&(src, dst)| (ids.final_id(src), ids.final_id(dst)));
+            let (src, dst): (Vec<u64>, Vec<u64>) = ends.unzip();
+            let weights = match self.weighted() {
+                true => WeightWords::Words(std::mem::take(&mut rows.weights)),
+                false => WeightWords::None,
+            };
+            rows.pairs.clear();
+            self.hold((*piece, 0), &src, &dst, weights);
+            *piece += 1;
+            if self.held.lock().bytes + ids.bytes() > self.rows_bytes_max {
+                self.spill_rows(env)?;
+            }
+        }
         Ok(())
     }
 

@@ -151,7 +151,9 @@ impl<'g> Run<'g> {
         let names = match (self.graph.dictionary(), &next_id) {
             (Some(dictionary), Some(next)) => {
                 let limit = self.options.memory_limit_bytes / 2;
-                let names = Names::new(&*self.env, &target.snapshot, dictionary, **next, limit)?;
+                let spills = self.options.spill_folder.is_some();
+                let (env, snapshot) = (&*self.env, &target.snapshot);
+                let names = Names::new(env, snapshot, dictionary, **next, limit, spills)?;
                 Some(Arc::new(names))
             }
             _ => None,
@@ -162,6 +164,10 @@ impl<'g> Run<'g> {
         let collector =
             Arc::new(RowCollector::new(&reporter.counters, names.clone(), limits, folder, shape));
         read(&reporter, &collector)?;
+        if names.as_ref().is_some_and(|names| names.runs() > 0) {
+            let collector = Arc::clone(&collector);
+            reporter.run(Phase::Read, move |env| collector.make_ids_final(env))?;
+        }
         let report = self.write(&reporter, &collector, &target, names.as_ref())?;
         if let (Some(next), Some(names)) = (&mut next_id, &names) {
             **next = names.next_id();
@@ -356,7 +362,7 @@ impl Target {
         let mut bytes = bulk.write(self.reverse, partitions)?.bytes;
         drop(direction);
         if let (Some(names), Some(keyspaces)) = (names, self.dictionary) {
-            for (keyspace, partitions) in keyspaces.into_iter().zip(names.partitions(parts)) {
+            for (keyspace, partitions) in keyspaces.into_iter().zip(names.partitions(parts)?) {
                 counters.check()?;
                 if !partitions.is_empty() {
                     bytes += bulk.write(keyspace, partitions)?.bytes;

@@ -25,6 +25,9 @@ use store::{Error, ErrorKind, Result};
 /// Maximum number of rows in a block.
 const BLOCK_ROWS: usize = 4096;
 
+/// Blocks that are read at once when a run is read whole.
+const BLOCKS_AT_ONCE: usize = 16;
+
 const HEADER_BYTES: usize = 4 + 4 + 3 * 8;
 
 /// Prefix of the names of run files.
@@ -56,9 +59,26 @@ pub(super) fn io(error: EnvError) -> Error {
 }
 
 /// A temporary file, removed when it is dropped.
-struct Temporary {
+pub(super) struct Temporary {
     env: Arc<dyn Env>,
     path: PathBuf,
+}
+
+impl Temporary {
+    /// Creates a file with a new name in `folder`; creates the folder too if necessary.
+    pub(super) fn create(
+        env: &Arc<dyn Env>,
+        folder: &Path,
+    ) -> Result<(Box<dyn env::AppendFile>, Self)> {
+        env.create_folder(folder).map_err(io)?;
+        let path = folder.join(format!("{PREFIX}{:016x}{SUFFIX}", env.random_u64()));
+        let file = env.create(&path).map_err(io)?;
+        Ok((file, Self { env: Arc::clone(env), path }))
+    }
+
+    pub(super) fn open(&self, options: ReadOptions) -> Result<Arc<dyn RandomReadFile>> {
+        self.env.open_read(&self.path, options).map_err(io)
+    }
 }
 
 impl Drop for Temporary {
@@ -142,10 +162,7 @@ pub(super) struct RunWriter {
 impl RunWriter {
     /// Creates a file with a new name in `folder`; creates the folder too if necessary.
     pub(super) fn create(env: &Arc<dyn Env>, folder: &Path) -> Result<Self> {
-        env.create_folder(folder).map_err(io)?;
-        let path = folder.join(format!("{PREFIX}{:016x}{SUFFIX}", env.random_u64()));
-        let file = env.create(&path).map_err(io)?;
-        let temporary = Temporary { env: Arc::clone(env), path };
+        let (file, temporary) = Temporary::create(env, folder)?;
         Ok(Self { file, temporary, blocks: Vec::new() })
     }
 
@@ -162,7 +179,7 @@ impl RunWriter {
         let Self { file, temporary, blocks } = self;
         let bytes = file.len_bytes();
         drop(file);
-        let file = temporary.env.open_read(&temporary.path, ReadOptions::default()).map_err(io)?;
+        let file = temporary.open(ReadOptions::default())?;
         Ok(RunFile { file, _temporary: temporary, blocks, bytes })
     }
 }
@@ -202,7 +219,33 @@ impl RunFile {
 
     /// Appends the rows inside the bounds.
     pub(super) fn read(&self, bounds: Bounds, weighted: bool, out: &mut RunRows) -> Result<()> {
-        let inside = self.inside(bounds);
+        self.read_blocks(self.inside(bounds), bounds, weighted, out)
+    }
+
+    /// Appends the rows of some blocks from block `from` on, at most a few ten thousand rows.
+    /// Returns the number of the block after them; `None` past the last one.
+    pub(super) fn read_from(
+        &self,
+        from: usize,
+        weighted: bool,
+        out: &mut RunRows,
+    ) -> Result<Option<usize>> {
+        let to = (from + BLOCKS_AT_ONCE).min(self.blocks.len());
+        if from == to {
+            return Ok(None);
+        }
+        let all = Bounds { lower: (0, 0), upper: None };
+        self.read_blocks(&self.blocks[from..to], all, weighted, out)?;
+        Ok(Some(to))
+    }
+
+    fn read_blocks(
+        &self,
+        inside: &[Block],
+        bounds: Bounds,
+        weighted: bool,
+        out: &mut RunRows,
+    ) -> Result<()> {
         let (Some(first), Some(last)) = (inside.first(), inside.last()) else { return Ok(()) };
         let end = last.offset + u64::from(last.bytes);
         let mut bytes = std::mem::take(&mut out.bytes);
