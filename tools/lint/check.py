@@ -2,7 +2,7 @@
 
 Counts of old words, of clauses with "what" in place of a noun, of comments over 100 columns and of
 document lines over 120 are kept by crate or folder in baseline.json and may only fall. Commit
-subjects over 72 columns are refused.
+subjects over 72 columns are refused, and decisions that docs/decisions/README.md does not list.
 
     python tools/lint/check.py             # checks
     python tools/lint/check.py --list      # each place that is counted
@@ -106,6 +106,22 @@ def wide_subjects(since: str) -> Iterator[str]:
             yield line
 
 
+def unlisted_decisions() -> Iterator[str]:
+    """Pages of decisions whose row in the list lacks their title, status or date."""
+    folder = ROOT / "docs" / "decisions"
+    rows = (folder / "README.md").read_text().splitlines()
+    for page in sorted(folder.glob("[0-9]*.md")):
+        lines = page.read_text().splitlines()
+        title = lines[0].partition(": ")[2]
+        status, date = (
+            next((line.partition(": ")[2] for line in lines if line.startswith(f"{name}: ")), "")
+            for name in ("Status", "Date")
+        )
+        row = f"| [{page.name[:4]}]({page.name}) | {title} | {status} | {date} |"
+        if row not in rows:
+            yield row
+
+
 def main() -> int:
     """Prints what is wrong; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -132,6 +148,7 @@ def main() -> int:
             if low := min(by_group[group], allowed):
                 kept[kind][group] = low
     problems += [f"commit subject too long: {line}" for line in wide_subjects(baseline["since"])]
+    problems += [f"not in docs/decisions/README.md: {row}" for row in unlisted_decisions()]
     if given.update:
         text = json.dumps({"since": baseline["since"], **kept}, indent=2)
         BASELINE.write_text(text + "\n")

@@ -43,7 +43,7 @@ pub(super) struct IdsOfRun {
 }
 
 impl IdsOfRun {
-    /// The final id for an id of the run. Ids below are of names that were stored before the import.
+    /// The final id for an id of the run. Lower ids are of names stored before the import.
     pub(super) fn final_id(&self, id: u64) -> u64 {
         id.checked_sub(self.first_id).map_or(id, |index| self.ids[index as usize])
     }

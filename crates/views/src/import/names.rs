@@ -114,8 +114,7 @@ impl Interner {
         (self.heap.capacity() + entries + self.table.allocation_size()) as u64
     }
 
-    /// Memory in bytes after some thousand more strings, some of which may make a part grow to
-    /// twice its size.
+    /// Memory in bytes after a few thousand more strings: a part that is nearly full doubles.
     fn bytes_soon(&self) -> u64 {
         let grown = |len: usize, capacity: usize, bytes: usize| {
             if len >= capacity - capacity / 8 { 2 * bytes } else { bytes }
