@@ -18,7 +18,7 @@ use views::import::{ImportOptions, remove_stale_runs};
 
 const SPILL: &str = "/spill";
 
-/// Edges of the import: some thousand names, most of which occur again later.
+/// Edges of the import. Most of their names, a few thousand, occur again later.
 const EDGES: u64 = 4_000;
 
 /// Memory of the import in bytes: it spills each piece of the input.
