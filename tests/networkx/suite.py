@@ -1,10 +1,11 @@
 """Runs NetworkX's own tests through the backend, and compares the failures with the known ones.
 
-    python tests/networkx/suite.py [--part algorithms/components ...] [--jobs 2] [--stored]
+    python tests/networkx/suite.py [--part algorithms/components ...] [--jobs 2] [--stored] [--kernels]
 
 NetworkX's test mode converts each graph to one of the backend, runs the function there, compares graphs that it returns
 or changes with those of its own code, and gives the test the result. With ``--stored`` the graphs are stored ones, in
-databases in memory, and read in pages.
+databases in memory, and read in pages. With ``--kernels`` kernels answer for graphs of any size, and at the first
+question: most of the tests' graphs are too small for them.
 """
 
 import argparse
@@ -38,7 +39,7 @@ def parts() -> list[str]:
     return [*(str(path.relative_to(PACKAGE)) for path in folders), MODULES]
 
 
-def run(part: str, stored: bool) -> dict[str, str]:
+def run(part: str, plugins: list[str]) -> dict[str, str]:
     """Outcomes of the tests of a part, by name."""
     with TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
@@ -49,7 +50,7 @@ def run(part: str, stored: bool) -> dict[str, str]:
             "MPLBACKEND": "agg",
             "PYTHONPATH": str(HERE),
         }
-        plugin = ["-p", "stored_graphs"] if stored else []
+        plugin = [option for name in plugins for option in ("-p", name)]
         options = ["-c", os.devnull, "--rootdir", folder, "-p", "no:cacheprovider", "-q", "--doctest-modules"]
         # Modules are not named one by one, or those that NetworkX ignores would be collected.
         ignored = [f"--ignore={PACKAGE / name}" for name in parts() if name != MODULES]
@@ -73,10 +74,12 @@ def main() -> None:
     parser.add_argument("--part", nargs="*", help="folders or modules of NetworkX; all without it")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--stored", action="store_true", help="convert to stored graphs")
+    parser.add_argument("--kernels", action="store_true", help="use kernels for small graphs too")
     options = parser.parse_args()
+    plugins = ["stored_graphs"] * options.stored + ["small_graphs"] * options.kernels
     found: dict[str, str] = {}
     with ThreadPoolExecutor(options.jobs) as pool:
-        for part in pool.map(lambda part: run(part, options.stored), options.part or parts()):
+        for part in pool.map(lambda part: run(part, plugins), options.part or parts()):
             found.update(part)
     counts = Counter(found.values())
     print(f"{counts['passed']} passed, {counts['failure'] + counts['error']} failed, {counts['skipped']} skipped")

@@ -99,7 +99,10 @@ class _Quipu:
             _rewrite(self, cache)
         if self.graph is not cache.graph:
             cache.graph = self.graph
-        return stored.flush()
+        has_changed = stored.flush()
+        if has_changed and stored.is_existing:
+            _private.clear_cache(self)  # the snapshot has moved
+        return has_changed
 
     def refresh(self: Any) -> None:
         """Show the newest commit, and discard unflushed changes."""

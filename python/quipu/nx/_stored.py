@@ -12,6 +12,7 @@ from ._cache import Cache
 from ._existing import ExistingStore
 from ._flush import Changes
 from ._store import Meta, Store
+from ._undirected import UndirectedStore
 
 #: Memory of a graph that is read as a whole, in bytes; a larger one is read in pages.
 MEMORY_BYTES = 512 << 20
@@ -32,14 +33,12 @@ class Stored:
         self._transaction: Any = None
         directed, multigraph = "Di" in kind, "Multi" in kind
         self.is_existing = self._is_graph_of_db(name)
-        if self.is_existing:
-            self.store: Store = ExistingStore(name)
-        else:
-            self.store = Store(name, directed=directed, multigraph=multigraph)
         try:
             if self.is_existing:
+                self.store: Store = _of_existing(name, kind)
                 self._begin()
             else:
+                self.store = Store(name, directed=directed, multigraph=multigraph)
                 self._begin_or_create(kind)
             meta = self.store.read_meta()
             if meta.kind != kind:
@@ -158,6 +157,17 @@ class Stored:
             return
         del _opened[path]
         database.close()
+
+
+def _of_existing(name: str, kind: str) -> Store:
+    if kind == "DiGraph":
+        return ExistingStore(name)
+    if kind == "Graph":
+        return UndirectedStore(name)
+    raise InvalidInputError(
+        f"the graph {name!r} of db.graph has no parallel edges, so it is no {kind}\n"
+        "hint: open it as quipu.nx.DiGraph or quipu.nx.Graph"
+    )
 
 
 def _bytes(memory: int | str) -> int:

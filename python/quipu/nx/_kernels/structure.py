@@ -22,7 +22,7 @@ def _chosen(call: Call, found: dict[Any, Any]) -> dict[Any, Any]:
 
 def _refuse_one(call: Call) -> None:
     try:
-        is_one = call["nodes"] in call.G
+        is_one = call["nodes"] in call.rows.at
     except TypeError:
         is_one = False
     if is_one:
