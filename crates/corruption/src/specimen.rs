@@ -46,7 +46,7 @@ pub fn options() -> KvOptions {
 }
 
 /// Names of the frozen samples of `tests/formats`.
-pub const SAMPLES: [&str; 12] = [
+pub const SAMPLES: [&str; 13] = [
     "ordinary",
     "killed",
     "names",
@@ -59,6 +59,7 @@ pub const SAMPLES: [&str; 12] = [
     "dates",
     "properties",
     "search",
+    "near",
 ];
 
 /// A database that is being filled.
@@ -302,6 +303,36 @@ fn search_def() -> SearchDef {
     }
 }
 
+/// An index of near duplicates.
+fn near_def() -> SearchDef {
+    let settings = search_def().settings.into_iter();
+    let numbers = [("n_gram", 1), ("n_bands", 3), ("n_rows_in_band", 2)];
+    let numbers = numbers.map(|(name, number)| (name.to_owned(), Value::Int(number)));
+    SearchDef {
+        name: "doc:like".to_owned(),
+        method: SearchMethod::NearDuplicates,
+        settings: settings.chain(numbers).collect(),
+        ..search_def()
+    }
+}
+
+/// A key of each round, with its bands or its signature; `what` makes them differ.
+fn near_rows(part: SearchPart, round: i64, what: u8) -> Result<Batch> {
+    let schema = near_def().part_schema(part);
+    let mut rows = Batch::new(&schema.shape());
+    let key = [Value::Date(round as i32), Value::Str(format!("k{round}"))];
+    match part {
+        SearchPart::Bands => {
+            for band in 0..3 {
+                let hash = Value::Bytes(vec![0, band, what, 0, 255, 4, 5, 6, 7, 8]);
+                schema.append([&[hash][..], &key].concat(), &mut rows)?;
+            }
+        }
+        _ => schema.append([&key[..], &[Value::Bytes(vec![what; 24])]].concat(), &mut rows)?,
+    }
+    Ok(rows)
+}
+
 /// Postings and counts of a few words; each round adds documents.
 fn search_rows(part: SearchPart, round: i64) -> Result<Batch> {
     let schema = search_def().part_schema(part);
@@ -310,11 +341,11 @@ fn search_rows(part: SearchPart, round: i64) -> Result<Batch> {
         let word = Value::Str(word.to_owned());
         let counts = [Value::Int(number), Value::Int(number + round)];
         let row = match part {
-            SearchPart::Terms => [&[word][..], &counts].concat(),
             SearchPart::Postings => {
                 let key = [word, Value::Date(round as i32), Value::Str(format!("k{round}"))];
                 [&key[..], &counts, &[Value::Bytes(vec![1; number as usize])]].concat()
             }
+            _ => [&[word][..], &counts].concat(),
         };
         schema.append(row, &mut rows)?;
     }
@@ -609,10 +640,35 @@ impl Specimen {
                 for round in 0..3 {
                     for (&part, &id) in parts.iter().zip(&ids) {
                         let kind = match part {
-                            SearchPart::Postings => Kind::Put,
                             SearchPart::Terms => Kind::Merge,
+                            _ => Kind::Put,
                         };
                         self.write(id, search_rows(part, round)?, kind, Vec::new())?;
+                    }
+                    if round < 2 {
+                        self.store.flush()?;
+                    }
+                }
+                Ok(())
+            }
+            "near" => {
+                let def = near_def();
+                let keyspace = |&part: &SearchPart| NewKeyspace {
+                    name: def.keyspace_name(part),
+                    shape: def.shape(part),
+                    definition: Definition::Search(def.clone(), part).encode(),
+                };
+                let parts = def.method.parts();
+                let new: Vec<NewKeyspace> = parts.iter().map(keyspace).collect();
+                let ids = self.store.create_keyspaces(&new)?;
+                for round in 0..3 {
+                    for (&part, &id) in parts.iter().zip(&ids) {
+                        self.write(id, near_rows(part, round, 1)?, Kind::Put, Vec::new())?;
+                        // The first row gets another signature in each round.
+                        let before = near_rows(part, 0, 9 + round as u8)?;
+                        self.write(id, before, Kind::Delete, Vec::new())?;
+                        let after = near_rows(part, 0, 10 + round as u8)?;
+                        self.write(id, after, Kind::Put, Vec::new())?;
                     }
                     if round < 2 {
                         self.store.flush()?;

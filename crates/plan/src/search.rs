@@ -5,6 +5,8 @@
 pub enum SearchMethod {
     /// Words of texts.
     FullText,
+    /// Sets of words that are nearly equal.
+    NearDuplicates,
 }
 
 /// A parameter of a search.
@@ -25,7 +27,7 @@ pub enum SearchInput {
 /// An output of a search, computed for each row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchOutput {
-    /// `bind_score`: how well the row matches.
+    /// `bind_score`: how well the row matches. Of near duplicates `bind_similarity`: an estimate.
     Score,
     /// `bind_snippet`: the part of the text with the most matches, marked.
     Snippet,
@@ -59,6 +61,12 @@ impl SearchMethod {
                 ("snippet_words", SearchParameter::Input(SearchInput::SnippetWords)),
                 ("filter", SearchParameter::Filter),
             ],
+            Self::NearDuplicates => &[
+                ("query", SearchParameter::Input(SearchInput::Query)),
+                ("k", SearchParameter::Input(SearchInput::K)),
+                ("bind_similarity", SearchParameter::Output(SearchOutput::Score)),
+                ("filter", SearchParameter::Filter),
+            ],
         }
     }
 
@@ -66,6 +74,7 @@ impl SearchMethod {
     pub(crate) fn needed(self) -> &'static [(&'static str, SearchInput)] {
         match self {
             Self::FullText => &[("query", SearchInput::Query), ("k", SearchInput::K)],
+            Self::NearDuplicates => &[("query", SearchInput::Query)],
         }
     }
 }

@@ -3,8 +3,8 @@
 
 use crate::definition::{Definition, check_name, invalid};
 use crate::{
-    BlobsDef, BlobsPart, GraphDef, GraphPart, KeyColumn, NameOverlay, Schema, SearchDef,
-    SearchPart, Settings, VertexType,
+    BlobsDef, BlobsPart, GraphDef, GraphPart, KeyColumn, NameOverlay, Schema, SearchDef, Settings,
+    VertexType,
 };
 use base::{Batch, KeyRange, KeyRef, KeyspaceId, Kind, Projection};
 use model::{Type, Value};
@@ -133,7 +133,7 @@ impl Catalog {
                 Definition::Blobs(def, BlobsPart::Rows) => {
                     entries.push(Entry::Blobs(def, info.id));
                 }
-                Definition::Search(def, part @ SearchPart::Postings) => {
+                Definition::Search(def, part) if part.is_main() => {
                     entries.push(Entry::Relation(def.part_schema(part), info.id));
                 }
                 Definition::Graph(..) | Definition::Blobs(..) | Definition::Search(..) => {}
@@ -320,7 +320,8 @@ impl Catalog {
     ) -> Result<Vec<(SearchDef, Vec<KeyspaceId>)>> {
         let mut found = Vec::new();
         for info in self.store.keyspaces_starting(&format!("{relation}:")) {
-            if let Definition::Search(def, SearchPart::Postings) = Definition::decode(&info)?
+            if let Definition::Search(def, part) = Definition::decode(&info)?
+                && part.is_main()
                 && self.is_ready(read, &info.name)?
             {
                 let ids = self.parts_of_search_index(&def)?;
@@ -337,9 +338,10 @@ impl Catalog {
     /// As [`Catalog::search_indexes_of`].
     pub fn search_index(&self, name: &str) -> Result<Option<(SearchDef, Vec<KeyspaceId>)>> {
         let Some(info) = self.info(name) else { return Ok(None) };
-        let Definition::Search(def, SearchPart::Postings) = Definition::decode(&info)? else {
+        let Definition::Search(def, part) = Definition::decode(&info)? else { return Ok(None) };
+        if !part.is_main() {
             return Ok(None);
-        };
+        }
         let ids = self.parts_of_search_index(&def)?;
         Ok(Some((def, ids)))
     }
@@ -562,6 +564,16 @@ mod tests {
 
     #[test]
     fn a_search_index_has_two_parts_and_goes_with_its_relation() {
+        let names = [
+            (crate::SearchMethod::FullText, ["word", "src_id"], "doc:words:terms"),
+            (crate::SearchMethod::NearDuplicates, ["hash", "src_id"], "doc:words:inv"),
+        ];
+        for (method, columns, second) in names {
+            check_search_index(method, columns, second);
+        }
+    }
+
+    fn check_search_index(method: crate::SearchMethod, columns: [&str; 2], second: &str) {
         let catalog = catalog();
         let keys = vec![KeyColumn::new("id", Type::Int)];
         let values = vec![ValueColumn::new("text", Type::String)];
@@ -569,7 +581,7 @@ mod tests {
         catalog.create(&of).unwrap();
         let def = SearchDef {
             name: "doc:words".to_owned(),
-            method: crate::SearchMethod::FullText,
+            method,
             keys: of.keys.clone(),
             settings: vec![("extractor".to_owned(), Value::Str("text".to_owned()))],
         };
@@ -587,11 +599,11 @@ mod tests {
             catalog.list().unwrap().iter().map(|entry| entry.name().to_owned()).collect();
         assert_eq!(names, ["doc", "doc:words"]);
         let read = catalog.find("doc:words").unwrap().unwrap().schema();
-        let columns: Vec<&str> = read.keys.iter().map(|key| key.name.as_str()).collect();
-        assert_eq!(columns, ["word", "src_id"]);
+        assert_eq!(read.keys.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), columns);
+        assert!(catalog.find(second).unwrap().is_some());
         assert!(catalog.drop_entry("doc").unwrap());
         assert_eq!(catalog.list().unwrap(), []);
-        assert!(catalog.keyspace_named("doc:words:terms").is_none());
+        assert!(catalog.keyspace_named(second).is_none());
     }
 
     #[test]
@@ -685,14 +697,16 @@ mod tests {
         defaults.keys[0].default = Some("[]".into());
         defaults.values[1].default = Some("rand_uuid_v4()".into());
         let relations = [Definition::Relation(schema("r")), Definition::Relation(defaults), graph];
-        let search = SearchDef {
-            name: "r:i".to_owned(),
-            method: crate::SearchMethod::FullText,
-            keys: vec![KeyColumn::new("k", Type::Int)],
-            settings: vec![("extractor".to_owned(), Value::Str("t".to_owned()))],
-        };
-        let parts = search.method.parts().iter();
-        let parts = parts.map(|&part| Definition::Search(search.clone(), part));
+        let methods = [crate::SearchMethod::FullText, crate::SearchMethod::NearDuplicates];
+        let parts = methods.into_iter().flat_map(|method| {
+            let search = SearchDef {
+                name: "r:i".to_owned(),
+                method,
+                keys: vec![KeyColumn::new("k", Type::Int)],
+                settings: vec![("extractor".to_owned(), Value::Str("t".to_owned()))],
+            };
+            method.parts().iter().map(move |&part| Definition::Search(search.clone(), part))
+        });
         let def = with_properties(VertexType::Str);
         let of_graph = def.parts().iter().map(|&part| Definition::Graph(def.clone(), part));
         let all = relations.into_iter().chain(blobs).chain(parts).chain(of_graph);

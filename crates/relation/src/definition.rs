@@ -4,7 +4,7 @@
 //! ```text
 //! definition := version:u8  kind:u8  body
 //! version    := 1 | 2 (a relation with dates, timestamps or durations) | 3 (a search index)
-//!             | 4 (a graph with properties)
+//!             | 4 (a graph with properties) | 5 (an index of near duplicates)
 //! kind 0     := a relation; body = n:varint key*  n:varint value*
 //! key        := name:bytes type        (bytes: a length as a varint, then that many bytes)
 //! value      := name:bytes type nullable:u8  merge:u8 (0 none 1 add int 2 add float 3 min 4 max)
@@ -18,6 +18,8 @@
 //! kind 5, 6  := a part of blobs: rows, large; body = vertex:u8 (the keys' type)
 //! kind 8     := a part of a search index; body = method:u8 (0 full text)
 //!               part:u8 (0 postings, 1 terms)  n:varint key*  n:varint setting*
+//! kind 10    := a part of an index of near duplicates; body = part:u8 (0 bands, 1 signatures)
+//!               n:varint key*  n:varint setting*
 //! setting    := name:bytes value:bytes       (an encoded value, see `model::encode_value`)
 //! vertex     := 0 u64 | 1 i64 | 2 str
 //! weight     := 0 none | 1 float | 2 int
@@ -42,12 +44,19 @@ const VERSION_TEMPORAL: u8 = 2;
 /// Format version of search indexes: programs that do not know them refuse them by its number.
 const VERSION_SEARCH: u8 = 3;
 
-/// Kind of a part of a search index.
+/// Kind of a part of a full-text index.
 const SEARCH: u8 = 8;
 
 /// Format version of graphs with properties: programs that do not know these refuse it by its
 /// number. Graphs without properties keep the encoding of [`VERSION`].
 const VERSION_PROPERTIES: u8 = 4;
+
+/// Format version of indexes of near duplicates: programs that do not know them refuse them by its
+/// number.
+const VERSION_NEAR: u8 = 5;
+
+/// Kind of a part of an index of near duplicates.
+const NEAR: u8 = 10;
 
 /// Bit of a graph's options: it has a relation of vertices.
 const HAS_NODES: u8 = 1;
@@ -168,8 +177,8 @@ impl Definition {
             )
         };
         let (&version, rest) = info.definition.split_first().ok_or_else(|| wrong("is empty"))?;
-        if !(VERSION..=VERSION_PROPERTIES).contains(&version) {
-            let what = format!("has version {version}, this program reads {VERSION_PROPERTIES}");
+        if !(VERSION..=VERSION_NEAR).contains(&version) {
+            let what = format!("has version {version}, this program reads {VERSION_NEAR}");
             return Err(wrong(&what));
         }
         if let Some((&kind @ (0 | WITH_DEFAULTS), body)) = rest.split_first() {
@@ -181,8 +190,8 @@ impl Definition {
             }
             return Ok(Self::Relation(schema));
         }
-        if let Some((&SEARCH, body)) = rest.split_first() {
-            let def = take_search(&info.name, body);
+        if let Some((&kind @ (SEARCH | NEAR), body)) = rest.split_first() {
+            let def = take_search(&info.name, kind, body);
             let (def, part) = def.ok_or_else(|| wrong("cannot be read"))?;
             let schema = def.part_schema(part);
             schema.check().map_err(|_| wrong("describes no search index"))?;
@@ -284,14 +293,11 @@ fn is_new(of: &Type) -> bool {
 }
 
 fn encode_search(def: &SearchDef, part: SearchPart) -> Vec<u8> {
-    let method = match def.method {
-        SearchMethod::FullText => 0,
+    let part = u8::from(!part.is_main());
+    let mut out = match def.method {
+        SearchMethod::FullText => vec![VERSION_SEARCH, SEARCH, 0, part],
+        SearchMethod::NearDuplicates => vec![VERSION_NEAR, NEAR, part],
     };
-    let part = match part {
-        SearchPart::Postings => 0,
-        SearchPart::Terms => 1,
-    };
-    let mut out = vec![VERSION_SEARCH, SEARCH, method, part];
     put_keys(&def.keys, &mut out);
     varint::put(&mut out, def.settings.len() as u64);
     let mut encoded = Vec::new();
@@ -305,17 +311,14 @@ fn encode_search(def: &SearchDef, part: SearchPart) -> Vec<u8> {
 }
 
 /// The definition of a part of a search index; `keyspace` is the name of the part's keyspace.
-fn take_search(keyspace: &str, mut bytes: &[u8]) -> Option<(SearchDef, SearchPart)> {
+fn take_search(keyspace: &str, kind: u8, mut bytes: &[u8]) -> Option<(SearchDef, SearchPart)> {
     let bytes = &mut bytes;
-    let method = match take_byte(bytes)? {
-        0 => SearchMethod::FullText,
+    let method = match kind {
+        NEAR => SearchMethod::NearDuplicates,
+        _ if take_byte(bytes)? == 0 => SearchMethod::FullText,
         _ => return None,
     };
-    let part = match take_byte(bytes)? {
-        0 => SearchPart::Postings,
-        1 => SearchPart::Terms,
-        _ => return None,
-    };
+    let part = *method.parts().get(usize::from(take_byte(bytes)?))?;
     let keys = take_keys(bytes)?;
     let mut settings = Vec::new();
     for _ in 0..varint::take(bytes)? {

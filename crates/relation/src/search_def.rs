@@ -13,6 +13,8 @@ use model::{Type, Value};
 pub enum SearchMethod {
     /// Words of texts, `::fts`.
     FullText,
+    /// Texts and sets that are nearly equal, `::lsh`.
+    NearDuplicates,
 }
 
 impl SearchMethod {
@@ -21,14 +23,31 @@ impl SearchMethod {
     pub fn name(self) -> &'static str {
         match self {
             Self::FullText => "fts",
+            Self::NearDuplicates => "lsh",
         }
     }
 
-    /// The keyspaces of an index.
+    /// Its noun in messages.
+    #[must_use]
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::FullText => "full-text index",
+            Self::NearDuplicates => "index of near duplicates",
+        }
+    }
+
+    /// The method with this name in scripts.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        [Self::FullText, Self::NearDuplicates].into_iter().find(|method| method.name() == name)
+    }
+
+    /// The keyspaces of an index. The first has the name of the index.
     #[must_use]
     pub fn parts(self) -> &'static [SearchPart] {
         match self {
             Self::FullText => &[SearchPart::Postings, SearchPart::Terms],
+            Self::NearDuplicates => &[SearchPart::Bands, SearchPart::Signatures],
         }
     }
 }
@@ -42,15 +61,27 @@ pub enum SearchPart {
     /// `NAME:terms {word => documents, occurrences}`: counts of each word, and in the row of the
     /// empty word those of all documents. Both counts are added to, so writers do not conflict.
     Terms,
+    /// `NAME {hash, src_…}`: a row for each band of each row of the relation. Rows with equal
+    /// bands have equal hashes.
+    Bands,
+    /// `NAME:inv {key columns of the relation => minhash}`: the signature of each row.
+    Signatures,
 }
 
 impl SearchPart {
+    /// Whether its keyspace has the name of the index.
+    #[must_use]
+    pub fn is_main(self) -> bool {
+        self.suffix().is_empty()
+    }
+
     /// Suffix of the keyspace's name after the name of the index.
     #[must_use]
     pub fn suffix(self) -> &'static str {
         match self {
-            Self::Postings => "",
+            Self::Postings | Self::Bands => "",
             Self::Terms => ":terms",
+            Self::Signatures => ":inv",
         }
     }
 }
@@ -84,22 +115,29 @@ impl SearchDef {
     /// Schema of one of the keyspaces as a relation.
     #[must_use]
     pub fn part_schema(&self, part: SearchPart) -> Schema {
-        let word = KeyColumn::new("word", Type::String);
         let added =
             |name| ValueColumn { merge: Some(Merge::AddInt), ..ValueColumn::new(name, Type::Int) };
+        let with_sources = |first: KeyColumn| {
+            let source = |key: &KeyColumn| {
+                KeyColumn::new(format!("src_{}", key.name), key.column_type.clone())
+            };
+            std::iter::once(first).chain(self.keys.iter().map(source)).collect()
+        };
+        let word = KeyColumn::new("word", Type::String);
         let (keys, values) = match part {
             SearchPart::Postings => {
-                let source = |key: &KeyColumn| {
-                    KeyColumn::new(format!("src_{}", key.name), key.column_type.clone())
-                };
                 let values = vec![
                     ValueColumn::new("frequency", Type::Int),
                     ValueColumn::new("total_length", Type::Int),
                     ValueColumn::new("positions", Type::Bytes),
                 ];
-                (std::iter::once(word).chain(self.keys.iter().map(source)).collect(), values)
+                (with_sources(word), values)
             }
             SearchPart::Terms => (vec![word], vec![added("documents"), added("occurrences")]),
+            SearchPart::Bands => (with_sources(KeyColumn::new("hash", Type::Bytes)), Vec::new()),
+            SearchPart::Signatures => {
+                (self.keys.clone(), vec![ValueColumn::new("minhash", Type::Bytes)])
+            }
         };
         Schema { name: self.keyspace_name(part), keys, values }
     }

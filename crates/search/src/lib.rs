@@ -1,4 +1,5 @@
-//! Full-text search: splits texts into words, parses queries, and scores documents.
+//! Full-text search: splits texts into words, parses queries, and scores documents. Near
+//! duplicates: signatures of sets of words.
 //!
 //! # What is deliberately absent
 //! Relations, storage and the query language. The caller stores the postings and returns
@@ -34,12 +35,14 @@
 //! 6. `occurrences`, `highlight`: documents that match a word, a prefix, a phrase, or words near
 //!    each other; matches within a text.
 //! 7. `evaluate`: whole queries.
+//! 8. `lsh`: signatures of texts, and the bands that similar ones share.
 
 mod analyzer;
 mod component;
 mod evaluate;
 mod filter;
 mod highlight;
+mod lsh;
 mod occurrences;
 mod plan;
 mod positions;
@@ -56,6 +59,7 @@ pub use analyzer::Analyzer;
 pub use component::{Component, SettingError};
 pub use evaluate::{Hit, search};
 pub use highlight::{Marks, highlight, snippet};
+pub use lsh::{BAND_KEY_BYTES, Bands, BandsWanted, Shingles, Signature};
 pub use plan::Plan;
 pub use positions::{decode_positions, encode_positions};
 pub use postings::{PostingList, PostingSource};

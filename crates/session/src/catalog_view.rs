@@ -2,16 +2,16 @@
 //!
 //! The planner asks it for names; it remembers the relations that were requested.
 
-use crate::text_index::text_index;
+use crate::search_storage::search_storage;
 use exec::fixed_rule::registry::UserDefined;
 use exec::storage::access_path::StoredPath;
 use exec::storage::relation_source::{Relation, StoredRelation};
+use exec::storage::search_index::SearchIndex;
 use exec::storage::statistics::PathStatistics;
-use exec::storage::text_index::TextIndex;
 use exec::table::owned::OwnedTable;
 use function::UserAggregate;
 use model::Type;
-use plan::{AccessPath, ColumnInfo, DictionaryColumns, RelationInfo, SearchMethod};
+use plan::{AccessPath, ColumnInfo, DictionaryColumns, RelationInfo};
 use relation::{Access, Catalog, Dictionary, Entry, GraphPart, NameOverlay, Schema};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -89,8 +89,8 @@ impl<'s> CatalogView<'s> {
         found.len() - 1
     }
 
-    /// The full-text index that an entry is.
-    fn text_index(&self, entry: &Entry) -> store::Result<Option<Arc<TextIndex>>> {
+    /// The search index that an entry is.
+    fn search_index(&self, entry: &Entry) -> store::Result<Option<SearchIndex>> {
         if !entry.name().contains(':') {
             return Ok(None);
         }
@@ -98,7 +98,7 @@ impl<'s> CatalogView<'s> {
         let Some(owner) = self.catalog.find(crate::access::owner(entry.name()))? else {
             return Ok(None);
         };
-        Ok(Some(Arc::new(text_index(&def, &ids, &owner.schema())?)))
+        search_storage(&def, &ids, &owner.schema()).map(Some)
     }
 
     fn stored(&self, name: &str) -> Result<Option<RelationInfo>, String> {
@@ -114,9 +114,9 @@ impl<'s> CatalogView<'s> {
         let is_historical = schema.keys.last().is_some_and(|key| key.column_type == Type::Validity);
         let keys = schema.keys.len();
         let own = main.keyspace;
-        let text_index = self.text_index(&entry).map_err(failed)?;
-        let search = text_index.is_some().then_some(SearchMethod::FullText);
-        let relation = StoredRelation { paths, text_index };
+        let search_index = self.search_index(&entry).map_err(failed)?;
+        let search = search_index.as_ref().map(SearchIndex::method);
+        let relation = StoredRelation { paths, search_index };
         let distribution = (self.distribution)(&relation, rows).map_err(failed)?;
         let repeat_rates =
             distribution.first().map(|own| own.repeat_rates.clone()).unwrap_or_default();

@@ -12,15 +12,15 @@
 //! 1. `nesting`, `caught`, `cheap_plan`, `run_options`, `ambient`: used by all other modules.
 //! 2. `script_kind`, `access`, `query_options`: questions about a script, its names and its
 //!    options.
-//! 3. `schema_epoch`, `running`, `text_index`, `catalog_view`: state that scripts share.
-//! 4. `dml::changed_rows`, `dml::coerce`, `dml::dictionary_ids`, `dml::search_rows`,
-//!    `dml::target`, `dml::encode`, `dml::refusal`, `dml::bulk_change`, `dml::bulk_load`,
-//!    `dml::spec`, `dml::sources`, `dml::writer`, `dml::trigger`, `dml::change_feed`: changes of
-//!    rows.
+//! 3. `schema_epoch`, `running`, `search_storage`, `catalog_view`: state that scripts share.
+//! 4. `dml::changed_rows`, `dml::coerce`, `dml::dictionary_ids`, `dml::extract`,
+//!    `dml::posting_rows`, `dml::band_rows`, `dml::search_rows`, `dml::target`, `dml::encode`,
+//!    `dml::refusal`, `dml::bulk_change`, `dml::bulk_load`, `dml::spec`, `dml::sources`,
+//!    `dml::writer`, `dml::trigger`, `dml::change_feed`: changes of rows.
 //! 5. `dml`: the folder itself.
 //! 6. `plan_cache::cached_script`, `plan_cache`: plans and scripts by their text.
-//! 7. `admin`, `search_index`, `index`, `search_check`, `index_check`, `system`, `columns`,
-//!    `script`: system ops, and scripts of several steps.
+//! 7. `admin`, `search_settings`, `search_index`, `index`, `search_check`, `index_check`,
+//!    `system`, `columns`, `script`: system ops, and scripts of several steps.
 //! 8. `transaction_state`, `engine`: state that outlives a script.
 //! 9. `user_defined`, `reentrancy`, `frames`, `lookup`, `query`: calls without a transaction.
 //! 10. `session`, `ddl`, `dml::temp_relation`, `dml::change_rows`: a script in its transaction.
@@ -54,10 +54,11 @@ mod script;
 mod script_kind;
 mod search_check;
 mod search_index;
+mod search_settings;
+mod search_storage;
 mod session;
 mod stream;
 mod system;
-mod text_index;
 mod transaction;
 mod transaction_state;
 #[cfg(test)]

@@ -1,17 +1,23 @@
 //! Checks whether a search index matches its relation.
 //!
-//! The postings that the rows of the relation imply are compared with the stored ones by sums of
-//! hashes, as `index_check.rs` compares other indexes. They are encoded value by value here, so the
-//! check shares no code with the writer but the words of texts. Counts are compared with the stored
-//! postings, whose words come in order.
+//! The rows of the index that the rows of the relation imply are compared with the stored ones by
+//! sums of hashes, as `index_check.rs` compares other indexes. They are encoded value by value, so
+//! the check shares no code with the writer but the words of texts, and signatures. Counts of words
+//! are compared with the stored postings, whose words come in order.
 
 use crate::admin::Admin;
 use crate::ambient::EnvAmbient;
-use crate::dml::search_rows::{Document, SearchIndex};
+use crate::dml::band_rows::SignedRow;
+use crate::dml::extract::Extract;
+use crate::dml::posting_rows::Document;
+use crate::dml::search_rows::SearchIndex;
 use base::{Batch, KeyspaceId, Projection};
 use exec::error::{Error, Result};
 use exec::limits::QueryLimits;
 use exec::storage::access_path::StoredPath;
+use exec::storage::band_index::BandIndex;
+use exec::storage::search_index::SearchIndex as Storage;
+use exec::storage::text_index::TextIndex;
 use exec::value::cell::Interner;
 use model::Value;
 use relation::{Entry, Schema, SearchDef};
@@ -27,19 +33,17 @@ const CHUNK_ROWS: usize = 4096;
 pub(crate) struct SearchCheck {
     /// Its definition.
     pub def: SearchDef,
-    /// Its postings.
+    /// Rows of its main part: postings, or bands.
     pub rows: u64,
     /// A mismatch, if any.
     pub problem: Option<String>,
 }
 
-/// The number and the hash sums of rows, and the expected counts.
-#[derive(Default, PartialEq)]
+/// The number and the hash sums of rows.
+#[derive(Clone, Copy, Default, PartialEq)]
 struct Sums {
     rows: u64,
     hashes: [u64; 2],
-    documents: i64,
-    words: i64,
 }
 
 /// Compares the search indexes of a relation with its rows.
@@ -59,44 +63,69 @@ pub(crate) fn check(
     let indexes = SearchIndex::all_of(admin.catalog, &*snapshot, schema)?;
     let mut all = Vec::with_capacity(indexes.len());
     for index in indexes {
-        let wanted = sums_of_relation(&*snapshot, schema, *main, &index, limits)?;
-        let (found, problem) = sums_of_index(&*snapshot, &index, limits)?;
-        let problem = match problem {
-            None if found.rows != wanted.rows => {
-                Some(format!("{} rows, the relation {}", found.rows, wanted.rows))
-            }
-            None if found.hashes != wanted.hashes => {
-                Some(format!("{} rows, and so does the relation, but others", found.rows))
-            }
-            None if found != wanted => Some(format!(
-                "counts of {} documents and {} words, the relation {} and {}",
-                found.documents, found.words, wanted.documents, wanted.words
-            )),
-            problem => problem,
+        let relation = Indexed { read: &*snapshot, schema, main: *main, index: &index, limits };
+        let (rows, problem) = match &index.storage {
+            Storage::Text(text) => compare_text(&relation, text)?,
+            Storage::Bands(bands) => compare_bands(&relation, bands)?,
         };
-        all.push(SearchCheck { def: index.def, rows: found.rows, problem });
+        all.push(SearchCheck { def: index.def, rows, problem });
     }
     Ok(all)
 }
 
-fn sums_of_relation(
-    read: &dyn Read,
-    schema: &Schema,
+/// A relation with one of its search indexes, at a snapshot.
+struct Indexed<'c> {
+    read: &'c dyn Read,
+    schema: &'c Schema,
     main: KeyspaceId,
-    index: &SearchIndex,
-    limits: &QueryLimits<'_>,
-) -> Result<Sums> {
-    let mut sums = Sums::default();
-    let path = StoredPath::of(schema.clone(), main);
-    each_row(read, &path, limits, &mut |row| {
-        let (interner, ambient) = (Interner::default(), EnvAmbient(limits));
-        let extract = index.extract(&interner, &ambient, Span::default())?;
-        let Some(document) = extract.document(&row)? else { return Ok(()) };
-        sums.documents += 1;
-        sums.words += i64::from(document.length);
+    index: &'c SearchIndex,
+    limits: &'c QueryLimits<'c>,
+}
+
+impl Indexed<'_> {
+    /// Passes the rows of the relation to `visit`.
+    fn each_row(&self, visit: &mut dyn FnMut(&Extract<'_>, &[Value]) -> Result<()>) -> Result<()> {
+        let path = StoredPath::of(self.schema.clone(), self.main);
+        each_row(self.read, &path, self.limits, &mut |row| {
+            let (interner, ambient) = (Interner::default(), EnvAmbient(self.limits));
+            let extract = self.index.extractor.extract(&interner, &ambient, Span::default())?;
+            visit(&extract, &row)
+        })
+    }
+}
+
+/// The number of postings, and what does not match.
+fn compare_text(relation: &Indexed<'_>, text: &TextIndex) -> Result<(u64, Option<String>)> {
+    let (wanted, wanted_counts) = wanted_postings(relation, text)?;
+    let (found, counts, problem) = stored_postings(relation, text)?;
+    let problem = problem.or_else(|| found.difference(&wanted)).or_else(|| {
+        (counts != wanted_counts).then(|| {
+            format!(
+                "counts of {} documents and {} words, the relation {} and {}",
+                counts.documents, counts.words, wanted_counts.documents, wanted_counts.words
+            )
+        })
+    });
+    Ok((found.rows, problem))
+}
+
+/// Documents and words altogether.
+#[derive(Default, PartialEq)]
+struct TextCounts {
+    documents: i64,
+    words: i64,
+}
+
+fn wanted_postings(relation: &Indexed<'_>, text: &TextIndex) -> Result<(Sums, TextCounts)> {
+    let (mut sums, mut counts) = (Sums::default(), TextCounts::default());
+    let keys = relation.schema.keys.len();
+    relation.each_row(&mut |extract, row| {
+        let Some(document) = Document::of(text, extract, row)? else { return Ok(()) };
+        counts.documents += 1;
+        counts.words += i64::from(document.length);
         let Document { words, length, .. } = document;
         for (word, positions) in words {
-            let key = row[..schema.keys.len()].iter().cloned();
+            let key = row[..keys].iter().cloned();
             let counts = [positions.len() as i64, i64::from(length)].map(Value::Int);
             let positions = Value::Bytes(encode_positions(&positions));
             let posting = std::iter::once(Value::Str(word)).chain(key).chain(counts);
@@ -104,21 +133,21 @@ fn sums_of_relation(
         }
         Ok(())
     })?;
-    Ok(sums)
+    Ok((sums, counts))
 }
 
-/// The sums of an index, and mismatches within it.
-fn sums_of_index(
-    read: &dyn Read,
-    index: &SearchIndex,
-    limits: &QueryLimits<'_>,
-) -> Result<(Sums, Option<String>)> {
-    let (mut sums, mut problem) = (Sums::default(), None);
+/// The sums of an index, its counts, and mismatches within it.
+fn stored_postings(
+    relation: &Indexed<'_>,
+    text: &TextIndex,
+) -> Result<(Sums, TextCounts, Option<String>)> {
+    let (read, limits) = (relation.read, relation.limits);
+    let (mut sums, mut counts, mut problem) = (Sums::default(), TextCounts::default(), None);
     let mut of_words: Vec<(String, i64, i64)> = Vec::new();
-    each_row(read, &index.text.terms, limits, &mut |row| {
+    each_row(read, &text.terms, limits, &mut |row| {
         if let [Value::Str(word), Value::Int(documents), Value::Int(words)] = &row[..] {
             if word.is_empty() {
-                (sums.documents, sums.words) = (*documents, *words);
+                (counts.documents, counts.words) = (*documents, *words);
             } else if (*documents, *words) != (0, 0) {
                 // Counts that went back to zero stay.
                 of_words.push((word.clone(), *documents, *words));
@@ -127,7 +156,7 @@ fn sums_of_index(
         Ok(())
     })?;
     let mut counted: Vec<(String, i64, i64)> = Vec::new();
-    each_row(read, &index.text.postings, limits, &mut |row| {
+    each_row(read, &text.postings, limits, &mut |row| {
         sums.add(&row);
         let [.., Value::Int(frequency), _, Value::Bytes(positions)] = &row[..] else {
             return Ok(());
@@ -150,7 +179,37 @@ fn sums_of_index(
     if problem.is_none() && counted != of_words {
         problem = Some("counts of words that do not match its rows".to_owned());
     }
-    Ok((sums, problem))
+    Ok((sums, counts, problem))
+}
+
+/// The number of bands, and what does not match.
+fn compare_bands(relation: &Indexed<'_>, index: &BandIndex) -> Result<(u64, Option<String>)> {
+    let (mut bands, mut signatures) = (Sums::default(), Sums::default());
+    relation.each_row(&mut |extract, row| {
+        let Some(signed) = SignedRow::of(index, extract, row)? else { return Ok(()) };
+        let keys = &row[..relation.schema.keys.len()];
+        for band in signed.signature.band_keys(index.division) {
+            bands.add(&[&[Value::Bytes(band.to_vec())], keys].concat());
+        }
+        signatures.add(&[keys, &[Value::Bytes(signed.signature.to_bytes())]].concat());
+        Ok(())
+    })?;
+    let stored = |path: &StoredPath| -> Result<Sums> {
+        let mut sums = Sums::default();
+        each_row(relation.read, path, relation.limits, &mut |row| {
+            sums.add(&row);
+            Ok(())
+        })?;
+        Ok(sums)
+    };
+    let found = stored(&index.bands)?;
+    let problem = match found.difference(&bands) {
+        None => stored(&index.signatures)?
+            .difference(&signatures)
+            .map(|problem| format!("signatures that do not match: {problem}")),
+        problem => problem,
+    };
+    Ok((found.rows, problem))
 }
 
 /// Passes the rows of a keyspace to `visit`.
@@ -173,6 +232,15 @@ fn each_row(
 }
 
 impl Sums {
+    /// The message about stored rows with these sums, if those of the relation differ.
+    fn difference(&self, wanted: &Self) -> Option<String> {
+        if self.rows != wanted.rows {
+            return Some(format!("{} rows, the relation {}", self.rows, wanted.rows));
+        }
+        (self.hashes != wanted.hashes)
+            .then(|| format!("{} rows, and so does the relation, but others", self.rows))
+    }
+
     fn add(&mut self, row: &[Value]) {
         self.rows += 1;
         let mut encoded = Vec::new();

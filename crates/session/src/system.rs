@@ -159,22 +159,29 @@ pub(crate) fn index(admin: &Admin<'_>, op: &SystemOp, limits: &QueryLimits<'_>) 
             indexable(admin, relation)?;
             crate::index::remove(admin, relation, name)
         }
-        SystemOp::SearchCreate(method, ..) | SystemOp::SearchDrop(method, ..)
-            if method.text != SearchMethod::FullText.name() =>
-        {
-            let what = format!("`::{method}`: not yet");
-            Err(Error::hinted(what, method.span, "a later version has this; `::fts` is there"))
-        }
-        SystemOp::SearchCreate(_, relation, name, settings) => {
+        SystemOp::SearchCreate(method, relation, name, settings) => {
+            let method = search_method(method)?;
             let entry = indexable(admin, relation)?;
-            crate::search_index::create(admin, &entry, name, settings, limits)
+            crate::search_index::create(admin, &entry, (method, name), settings, limits)
         }
-        SystemOp::SearchDrop(_, relation, name) => {
+        SystemOp::SearchDrop(method, relation, name) => {
+            let method = search_method(method)?;
             indexable(admin, relation)?;
-            crate::search_index::remove(admin, relation, name)
+            crate::search_index::remove(admin, method, relation, name)
         }
         _ => Ok(Output::status("OK")),
     }
+}
+
+/// How an index searches that a script names.
+///
+/// # Errors
+/// There is no such kind of index yet.
+fn search_method(name: &Ident) -> Result<SearchMethod> {
+    SearchMethod::of_name(&name.text).ok_or_else(|| {
+        let hint = "a later version has this; `::fts` and `::lsh` are there";
+        Error::hinted(format!("`::{name}`: not yet"), name.span, hint)
+    })
 }
 
 /// The relation, if its indexes and columns may be changed.

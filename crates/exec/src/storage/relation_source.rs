@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::limits::QueryLimits;
 use crate::storage::access_path::StoredPath;
-use crate::storage::text_index::TextIndex;
+use crate::storage::search_index::SearchIndex;
 use crate::table::Table;
 use crate::table::owned::OwnedTable;
 use crate::value::cell::Interner;
@@ -15,8 +15,8 @@ use std::sync::Arc;
 pub struct StoredRelation {
     /// In the order of [`plan::RelationInfo::paths`].
     pub paths: Vec<StoredPath>,
-    /// The full-text index whose postings these are, if there is one.
-    pub text_index: Option<Arc<TextIndex>>,
+    /// The search index that has these rows, if there is one.
+    pub search_index: Option<SearchIndex>,
 }
 
 impl StoredRelation {

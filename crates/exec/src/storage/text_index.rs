@@ -1,10 +1,11 @@
 //! Reads the postings of a full-text index.
 
 use crate::storage::access_path::StoredPath;
+use crate::storage::search_index::corrupt;
 use base::{Batch, Column, KeyRange, KeyRef, KeyShape, Keys, Projection};
-use model::{Type, Value, decode_next, encode_str};
+use model::{Type, decode_next, encode_str};
 use search::{Analyzer, PostingList, PostingSource, Totals, decode_positions};
-use store::{Error, ErrorKind, Read, Result};
+use store::{Error, Read, Result};
 
 /// Postings that are read at a time.
 const CHUNK_ROWS: usize = 16_384;
@@ -104,23 +105,8 @@ impl TextIndex {
             || key.column_type.is_temporal()
     }
 
-    /// The values of the key of a document.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Corruption`] if the bytes are not a key.
-    pub(crate) fn key_values(&self, document: &[u8]) -> Result<Vec<Value>> {
-        let values = model::decode_tuple(document);
-        let values = values.map_err(|error| self.corrupt(&error.to_string()))?;
-        match values.len() + 1 == self.postings.schema.keys.len() {
-            true => Ok(values),
-            false => Err(self.corrupt("a key has the wrong number of columns")),
-        }
-    }
-
     fn corrupt(&self, why: &str) -> Error {
-        let what =
-            format!("stored bytes are not a posting of {:?}: {why}", self.postings.schema.name);
-        Error::new(ErrorKind::Corruption, what)
+        corrupt(&self.postings, why)
     }
 }
 

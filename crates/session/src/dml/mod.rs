@@ -1,5 +1,6 @@
 //! Changes of rows of stored and temporary relations, and the change feed.
 
+pub(crate) mod band_rows;
 pub(crate) mod bulk_change;
 pub(crate) mod bulk_load;
 pub(crate) mod change_feed;
@@ -8,6 +9,8 @@ pub(crate) mod changed_rows;
 pub(crate) mod coerce;
 pub(crate) mod dictionary_ids;
 pub(crate) mod encode;
+pub(crate) mod extract;
+pub(crate) mod posting_rows;
 pub(crate) mod refusal;
 pub(crate) mod search_rows;
 pub(crate) mod sources;

@@ -1,5 +1,5 @@
-//! Full-text indexes follow their relations, whatever changes the rows, and searches find what
-//! reading all rows finds.
+//! Search indexes follow their relations, whatever changes the rows, and searches find what reading
+//! all rows finds.
 
 mod common;
 
@@ -35,10 +35,13 @@ fn with_store() -> (Engine, Arc<dyn Store>) {
 
 fn indexed(engine: &Engine) {
     run(engine, ":create doc {k: Int => text: String}");
-    run(
-        engine,
-        "::fts create doc:words {extractor: text, tokenizer: Simple, filters: [Lowercase]}",
-    );
+    create_indexes(engine);
+}
+
+fn create_indexes(engine: &Engine) {
+    let settings = "extractor: text, tokenizer: Simple, filters: [Lowercase]";
+    run(engine, &format!("::fts create doc:words {{{settings}}}"));
+    run(engine, &format!("::lsh create doc:like {{{settings}, target_threshold: 0.5}}"));
 }
 
 /// One change of the relation.
@@ -151,10 +154,30 @@ fn wanted(model: &Model, words: &[&str], k: usize) -> Vec<(i64, f64)> {
     found
 }
 
+/// Rows with the same set of words as a text. Their signatures are equal, and those of others are
+/// not: the sets are small, so they differ in a sixth at least, and 198 values are compared.
+fn check_same_words(engine: &Engine, model: &Model) {
+    let words = |text: &str| -> BTreeSet<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect()
+    };
+    for text in ["a b", "b. ab", "aa", "", "a ab b bb"] {
+        let wanted = words(text);
+        let same = |(_, other): &(&i64, &String)| !wanted.is_empty() && words(other) == wanted;
+        let same: Vec<Vec<Value>> =
+            model.iter().filter(same).map(|(k, _)| vec![Value::Int(*k)]).collect();
+        let script = format!(
+            "?[k] := ~doc:like{{k | query: '{text}', k: 100, bind_similarity: s, filter: s == 1}}"
+        );
+        assert_eq!(run(engine, &script), same, "{script}");
+    }
+}
+
 fn check(engine: &Engine, model: &Model) {
     let (sound, problems) = engine.check_indexes().unwrap();
     assert_eq!(problems, Vec::<String>::new());
-    assert_eq!(sound.len(), 1);
+    assert_eq!(sound.len(), 2);
+    check_same_words(engine, model);
     for (words, k) in [(&["a"][..], 3), (&["b"], 100), (&["a", "b"], 2)] {
         let script = format!(
             "?[k, s] := ~doc:words{{k | query: '{}', k: {k}, score_kind: 'tf', bind_score: s}}",
@@ -203,7 +226,8 @@ proptest! {
         }
         // An index that is made of the rows finds the same.
         run(&engine, "::fts drop doc:words");
-        run(&engine, "::fts create doc:words {extractor: text, tokenizer: Simple, filters: [Lowercase]}");
+        run(&engine, "::lsh drop doc:like");
+        create_indexes(&engine);
         check(&engine, &model);
     }
 }
@@ -234,11 +258,25 @@ fn an_index_that_lost_a_row_is_found_and_made_anew() {
     let (engine, store) = with_store();
     indexed(&engine);
     run(&engine, "?[k, text] <- [[1, 'a b'], [2, 'a']] :put doc {k => text}");
-    let catalog = relation::Catalog::new(Arc::clone(&store));
-    let entry = catalog.find("doc:words").unwrap().unwrap();
-    let mut rows = base::Batch::new(&entry.schema().shape());
     let row = [Value::Str("a".to_owned()), Value::Int(1), Value::Int(1), Value::Int(1)];
-    entry.schema().append([&row[..], &[Value::Bytes(vec![0])]].concat(), &mut rows).unwrap();
+    delete(&store, "doc:words", [&row[..], &[Value::Bytes(vec![0])]].concat());
+    let (sound, problems) = engine.check_indexes().unwrap();
+    assert_eq!(sound.len(), 1);
+    assert_eq!(
+        problems,
+        ["index \"doc:words\" holds counts of words that do not match its rows\n\
+          hint: `quipu repair` makes it anew from the relation"]
+    );
+    assert_eq!(engine.mend_indexes().unwrap(), ["doc:words"]);
+    check(&engine, &[(1, "a b".to_owned()), (2, "a".to_owned())].into());
+}
+
+/// Deletes a row behind the back of its index or relation.
+fn delete(store: &Arc<dyn Store>, relation: &str, row: Vec<Value>) {
+    let catalog = relation::Catalog::new(Arc::clone(store));
+    let entry = catalog.find(relation).unwrap().unwrap();
+    let mut rows = base::Batch::new(&entry.schema().shape());
+    entry.schema().append(row, &mut rows).unwrap();
     let table = store::TableWrites {
         keyspace: entry.keyspace(),
         kinds: store::Kinds::Uniform(base::Kind::Delete),
@@ -246,14 +284,28 @@ fn an_index_that_lost_a_row_is_found_and_made_anew() {
         delete_ranges: Vec::new(),
     };
     store.write(&store::WriteBatch { tables: vec![table] }, None).unwrap();
+}
+
+#[test]
+fn an_index_of_near_duplicates_that_lost_a_row_is_found_and_made_anew() {
+    let (engine, store) = with_store();
+    indexed(&engine);
+    run(&engine, "?[k, text] <- [[1, 'a b'], [2, 'a']] :put doc {k => text}");
+    let hashes = run(&engine, "?[hash] := *doc:like{hash, src_k: 1}");
+    let [hash] = &hashes[0][..] else { panic!("{hashes:?}") };
+    delete(&store, "doc:like", vec![hash.clone(), Value::Int(1)]);
+    delete(&store, "doc:like:inv", vec![Value::Int(2), Value::Bytes(vec![])]);
     let (sound, problems) = engine.check_indexes().unwrap();
-    assert_eq!(sound, []);
+    assert_eq!(sound.len(), 1);
     assert_eq!(
         problems,
-        ["index \"doc:words\" holds counts of words that do not match its rows\n\
+        ["index \"doc:like\" holds 65 rows, the relation 66\n\
           hint: `quipu repair` makes it anew from the relation"]
     );
-    assert_eq!(engine.mend_indexes().unwrap(), ["doc:words"]);
+    let script = "?[k] := ~doc:like{k | query: 'a', k: 5}";
+    let error = engine.run(script, &Parameters::new()).unwrap_err().render(script);
+    assert!(error.contains("a row of a band has no signature"), "{error}");
+    assert_eq!(engine.mend_indexes().unwrap(), ["doc:like"]);
     check(&engine, &[(1, "a b".to_owned()), (2, "a".to_owned())].into());
 }
 

@@ -1,23 +1,24 @@
-//! Full-text indexes as their definitions describe them.
+//! Search indexes as their definitions describe them.
 
 use exec::storage::access_path::StoredPath;
+use exec::storage::band_index::BandIndex;
+use exec::storage::search_index::SearchIndex;
 use exec::storage::text_index::TextIndex;
 use model::Value;
-use relation::{Schema, SearchDef, SearchPart};
-use search::{Analyzer, Component};
+use relation::{Schema, SearchDef, SearchMethod, SearchPart};
+use search::{Analyzer, Bands, Component};
+use std::sync::Arc;
 use store::ErrorKind;
 
 /// The parts of an index that searches read; `schema` is the relation's.
 ///
 /// # Errors
 /// A definition that cannot be read.
-pub(crate) fn text_index(
+pub(crate) fn search_storage(
     def: &SearchDef,
     ids: &[base::KeyspaceId],
     schema: &Schema,
-) -> store::Result<TextIndex> {
-    let extractor = expression(def, "extractor", schema)?;
-    let extractor = extractor.ok_or_else(|| unreadable(def, "no extractor"))?;
+) -> store::Result<SearchIndex> {
     let path = |part: SearchPart| -> store::Result<StoredPath> {
         let place = def.method.parts().iter().position(|known| *known == part);
         let id = place.and_then(|place| ids.get(place)).copied();
@@ -25,8 +26,37 @@ pub(crate) fn text_index(
         Ok(StoredPath::of(def.part_schema(part), id))
     };
     let analyzer = analyzer_of(def).map_err(|why| unreadable(def, &why))?;
-    let (postings, terms) = (path(SearchPart::Postings)?, path(SearchPart::Terms)?);
-    Ok(TextIndex { postings, terms, analyzer, extractor })
+    Ok(match def.method {
+        SearchMethod::FullText => SearchIndex::Text(Arc::new(TextIndex {
+            postings: path(SearchPart::Postings)?,
+            terms: path(SearchPart::Terms)?,
+            analyzer,
+            extractor: expression(def, "extractor", schema)?
+                .ok_or_else(|| unreadable(def, "no extractor"))?,
+        })),
+        SearchMethod::NearDuplicates => {
+            let division = Bands::new(count(def, BANDS)?, count(def, ROWS_IN_BAND)?);
+            SearchIndex::Bands(Arc::new(BandIndex {
+                bands: path(SearchPart::Bands)?,
+                signatures: path(SearchPart::Signatures)?,
+                analyzer,
+                n_gram: count(def, "n_gram")?,
+                division: division.ok_or_else(|| unreadable(def, "too many bands"))?,
+            }))
+        }
+    })
+}
+
+/// Settings of an index of near duplicates that are computed when it is created.
+pub(crate) const BANDS: &str = "n_bands";
+pub(crate) const ROWS_IN_BAND: &str = "n_rows_in_band";
+
+/// A setting that is a number from 1 on.
+fn count(def: &SearchDef, name: &str) -> store::Result<usize> {
+    match def.setting(name) {
+        Some(Value::Int(int @ 1..)) => Ok(usize::try_from(*int).unwrap_or(usize::MAX)),
+        _ => Err(unreadable(def, &format!("no number `{name}`"))),
+    }
 }
 
 /// A setting that is an expression over the relation's columns.
