@@ -38,6 +38,7 @@ from ._quipu import (
     repair,
     restore,
 )
+from ._sampling import Sample
 from .errors import (
     CancelledError,
     ConflictError,
@@ -118,6 +119,7 @@ __all__ = [
     "RestoreReport",
     "Result",
     "ResultStream",
+    "Sample",
     "Table",
     "TableStream",
     "Transaction",

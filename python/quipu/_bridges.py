@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ._quipu import Projection
+from ._from_networkx import from_networkx
+from ._quipu import Database, Projection
+from ._sampling import sample, samples
 
 
 def _library(name: str, package: str) -> Any:
@@ -125,6 +127,8 @@ def ego(self: Projection, center: int | str, radius: int = 1) -> Projection:
 
 def attach() -> None:
     """Make the functions methods."""
-    for function in (to_scipy, to_networkx, to_igraph, to_networkit, to_pyg, ego):
+    for function in (to_scipy, to_networkx, to_igraph, to_networkit, to_pyg, ego, sample, samples):
         function.__qualname__ = f"Projection.{function.__name__}"
         setattr(Projection, function.__name__, function)
+    from_networkx.__qualname__ = "Database.from_networkx"
+    Database.from_networkx = from_networkx

@@ -25,6 +25,8 @@ from typing import Any, Literal, Protocol, Self, SupportsIndex, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
+from ._sampling import Sample
+
 __version__: str
 
 class _ArrowArray(Protocol):
@@ -245,6 +247,10 @@ class Database:
         *,
         vertex: Literal["u64", "i64", "str"] | None = None,
         weight: Literal["float64", "int64", "none"] | None = None,
+        nodes: _Files | _Edges | None = None,
+        node_column: int | str | None = None,
+        edge_properties: Mapping[str, str] | bool | None = None,
+        node_properties: Mapping[str, str] | bool | None = None,
         columns: Sequence[int | str] | None = None,
         delimiter: str | None = None,
         header: bool | None = None,
@@ -261,14 +267,28 @@ class Database:
 
         >>> db.import_graph("friends", {"source": ["Ann"], "target": ["Bob"]}).edges
         1
+        >>> roads = {"from": [1], "to": [2], "lanes": [2]}
+        >>> towns = {"id": [1, 2], "name": ["Ulm", "Bonn"]}
+        >>> db.import_graph("roads", roads, nodes=towns, edge_properties=True).nodes
+        2
 
         Args:
-            name: Name of the graph. An existing one keeps its types.
+            name: Name of the graph. An existing one keeps its types, and its properties get the
+                values of the columns with their names.
             source: Files as in :meth:`Graph.import_csv`, or a table as in :meth:`Graph.import_arrow`.
             vertex: Type of the vertices of a new graph. ``None``: unsigned integers if all that are
                 looked at are, else signed ones, else text.
             weight: Type of the weights of a new graph. ``None``: those of the weight's column if
-                there is one; floats for text.
+                there is one; floats for text. Among properties only a name, such as ``weight``, makes
+                a column the weight.
+            nodes: A table of vertices with their properties: files with a header, or a table. It
+                becomes visible together with the edges if these have properties, else before them.
+            node_column: The column of ``nodes`` that is the vertex. ``None``: ``vertex``, ``id``,
+                ``:ID``, ``node``, or the first.
+            edge_properties: Properties of a new graph's edges: ``True`` for all further columns,
+                with the types that fit, or a mapping of names to types as in :meth:`graph`.
+            node_properties: Properties of a new graph's vertices. ``None``: all further columns of
+                ``nodes``.
             columns: As in :meth:`Graph.import_csv`, as are the other arguments.
             delimiter: Delimiter of text.
             header: Whether text has a header.
@@ -290,6 +310,25 @@ class Database:
             MissingFileError: There is no such file.
             LimitError: As in :meth:`Graph.import_csv`.
             KeyboardInterrupt: Ctrl-C stopped it. Nothing was imported.
+        """
+    def from_networkx(self, name: str, graph: Any) -> ImportReport:
+        """Import a graph of NetworkX with the attributes of its nodes and edges as properties.
+
+        Nodes that are not all integers become strings. Types are found from the values, and
+        attributes that some nodes or edges lack are null there. An edge of an undirected graph is
+        stored once, as NetworkX gives it: ``project(undirected=True)`` finds it from both ends. A
+        missing ``weight`` is 1.
+
+        >>> db.from_networkx("karate", nx.karate_club_graph()).nodes
+        34
+
+        Args:
+            name: Name of the graph. An existing one keeps its types and properties.
+            graph: The graph, without parallel edges.
+
+        Raises:
+            InvalidInputError: There are parallel edges, two nodes have the same text, or a value has
+                no type.
         """
     def blobs(self, name: str, *, key: Literal["u64", "i64", "str"] | None = None) -> Blobs:
         """Open or create the blobs with this name: byte strings by key.
@@ -1690,6 +1729,10 @@ class Graph:
         Existing edges get the new weights. The import becomes visible atomically and is durable
         when it returns, whatever the durability of commits.
 
+        In a graph with properties, columns with their names become the properties, here and in
+        :meth:`import_parquet` and :meth:`import_arrow`. Such rows must fit in the memory of an
+        import. Text then needs a header; an empty field without quotes is null.
+
         Args:
             path: A path, a pattern such as ``"part-*.csv"``, a folder, a ``file://`` URL, a pipe, an
                 open file, or a list of these. Several files are one import.
@@ -1722,6 +1765,53 @@ class Graph:
             MissingFileError: There is no such file. It is a :class:`FileNotFoundError`, too.
             LimitError: The memory limit is too small and there is no disk to spill to. Nothing was
                 imported.
+            KeyboardInterrupt: Ctrl-C stopped it. Nothing was imported.
+        """
+    def import_nodes(
+        self,
+        source: _Files | _Edges,
+        *,
+        column: int | str | None = None,
+        delimiter: str | None = None,
+        on_error: Literal["fail", "skip"] = "fail",
+        quote: Literal['"'] | None = '"',
+        skip_rows: int = 0,
+        comment: str | None = None,
+        decimal: Literal[".", ","] = ".",
+        null_values: Sequence[str] | None = None,
+        progress: _Progress = None,
+    ) -> ImportReport:
+        """Import vertices with their properties.
+
+        Columns become the properties with their names; other columns are ignored. Rows of existing
+        vertices are replaced, and properties without a column become null. All rows become visible
+        in one step, and must fit in the memory of an import.
+
+        >>> g.import_nodes({"vertex": [1, 2], "kind": ["book", None]}).nodes
+        2
+
+        Args:
+            source: Files of text with a header, Parquet or Arrow as in :meth:`import_csv`, or a table
+                as in :meth:`import_arrow`.
+            column: The column of the vertex, by name or from 0. ``None``: ``vertex``, ``id``,
+                ``:ID``, ``node``, or the first.
+            delimiter: As in :meth:`import_csv`, as are the other arguments.
+            on_error: What a bad row does.
+            quote: ``None`` for text without quotes.
+            skip_rows: Lines of text to skip.
+            comment: The mark of comments.
+            decimal: The decimal mark.
+            null_values: Further spellings of a missing value.
+            progress: Whether and where progress is shown.
+
+        Returns:
+            Figures of the import.
+
+        Raises:
+            InvalidInputError: The graph has no rows of vertices, or a value does not fit; the message
+                has the line. Nothing was imported.
+            MissingFileError: There is no such file.
+            LimitError: The rows exceed the memory of an import. Nothing was imported.
             KeyboardInterrupt: Ctrl-C stopped it. Nothing was imported.
         """
     def import_parquet(
@@ -1809,6 +1899,8 @@ class Graph:
     def export_parquet(self, path: _Path) -> int:
         """Write all edges of the current snapshot to a Parquet file; return their number.
 
+        Properties are further columns, here and in the other formats.
+
         Args:
             path: The file. An existing file is replaced after everything is written, and keeps its
                 mode and owner. Links are followed. Named pipes and devices are written to directly.
@@ -1831,6 +1923,20 @@ class Graph:
         Raises:
             InvalidInputError: ``path`` is a folder, or lies in the folder of a database or a
                 backup.
+        """
+    def export_nodes(self, path: _Path) -> int:
+        """Write all rows of vertices with their properties to a file; return their number.
+
+        The end of the name says the format: ``.csv``, ``.tsv``, ``.txt`` (also with ``.gz`` or
+        ``.zst``), ``.parquet`` or ``.arrow``. :meth:`import_nodes` reads back the same rows. Vertices
+        that have edges and no row are not among them.
+
+        Args:
+            path: The file, as in :meth:`export_csv`.
+
+        Raises:
+            InvalidInputError: The graph has no rows of vertices, the name says no format, or
+                ``path`` is a folder or lies in the folder of a database or a backup.
         """
     def export_arrow(self, path: _Path) -> int:
         """Write all edges of the current snapshot to an Arrow file (Feather); return their number.
@@ -3044,6 +3150,55 @@ class Projection:
             center: The vertex.
             radius: Number of edges.
         """
+    def sample(
+        self,
+        nodes: _Vertex | Iterable[_Vertex],
+        fan_outs: Sequence[int],
+        *,
+        seed: int = 0,
+        incoming: bool = False,
+    ) -> Sample:
+        """Return a sample of the neighborhood of some vertices, for training on graphs.
+
+        Each vertex of a hop keeps at most that hop's number of edges, chosen at random without
+        replacement. The same seed gives the same sample.
+
+        >>> g.project().sample([1, 2], [10, 5], seed=7).ids
+
+        Args:
+            nodes: The vertices; each counts once.
+            fan_outs: For each hop the largest number of edges of a vertex.
+            seed: Seed of the random numbers.
+            incoming: Whether edges are followed from target to source.
+
+        Raises:
+            InvalidInputError: A vertex is not part of the projection.
+        """
+    def samples(
+        self,
+        nodes: Iterable[_Vertex] | None = None,
+        fan_outs: Sequence[int] = (10, 10),
+        *,
+        batch_size: int = 512,
+        shuffle: bool = True,
+        seed: int = 0,
+        incoming: bool = False,
+    ) -> Iterator[Sample]:
+        """Return an iterator over samples of the neighborhoods of batches of vertices.
+
+        >>> for batch in g.project().samples(fan_outs=[10, 5], batch_size=256): ...
+
+        Args:
+            nodes: The vertices; ``None``: all.
+            fan_outs: As in :meth:`sample`.
+            batch_size: Number of vertices in a batch; the last may have fewer.
+            shuffle: Whether vertices are put in a random order.
+            seed: Seed of the order and of the samples.
+            incoming: As in :meth:`sample`.
+
+        Raises:
+            InvalidInputError: As in :meth:`sample`.
+        """
     # --- algorithms of Projection, written by tools/algorithms.py
     def all_shortest_paths(self, source: _Vertex, target: _Vertex, *, limit: int | None = None) -> AlgorithmResult:
         """All shortest paths between two vertices.
@@ -3785,8 +3940,11 @@ class ImportReport:
     def edges(self) -> int:
         """Distinct edges written."""
     @property
+    def nodes(self) -> int:
+        """Distinct vertices written with their properties."""
+    @property
     def rows(self) -> int:
-        """Rows read, without skipped rows."""
+        """Rows of edges read, without skipped rows."""
     @property
     def duplicates(self) -> int:
         """Rows whose pair occurs again later, and edges that already existed."""
@@ -3804,7 +3962,8 @@ class ImportReport:
         """The detected properties of the input; for several files, of the first.
 
         ``format``, and as it applies ``compression``, ``delimiter``, ``header``, ``quotes``,
-        ``source``, ``target``, ``weight``, ``ignored`` columns and ``types``.
+        ``source``, ``target``, ``weight``, ``ignored`` columns and ``types``; for rows with
+        properties ``properties`` and ``vertex properties``.
         """
     @property
     def notes(self) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 import quipu
@@ -44,6 +45,7 @@ ARGUMENTS: dict[str, dict[str, tuple[Any, ...]]] = {
     "Database": {
         "graph": ("g",),
         "import_graph": ("g", []),
+        "from_networkx": ("g", nx.path_graph(2)),
         "blobs": ("b",),
         "counters": ("c",),
         "run": ("?[a] <- [[1]]",),
@@ -117,6 +119,8 @@ ARGUMENTS: dict[str, dict[str, tuple[Any, ...]]] = {
         "import_parquet": ("EDGES",),
         "import_arrow": ("ARROW",),
         "import_arrays": (ONE, ONE),
+        "import_nodes": ({"vertex": [1]},),
+        "export_nodes": ("OUT",),
         "export_parquet": ("OUT",),
         "export_arrow": ("OUT",),
         "export_csv": ("OUT",),
@@ -235,7 +239,7 @@ def test_after_close_every_call_is_the_same_error(where: str, tmp_path: Path) ->
     db = quipu.open(path, read_only=True) if where == "read only" else writer
     edges = tmp_path / "edges.csv"
     edges.write_text("1,2\n")
-    files = {"EDGES": edges, "OUT": tmp_path / "out", "ARROW": db.run("?[source, target] <- [[1, 2]]")}
+    files = {"EDGES": edges, "OUT": tmp_path / "out.csv", "ARROW": db.run("?[source, target] <- [[1, 2]]")}
     objects = held(db) if db is writer else [db, db.graph("g"), db.blobs("b"), db.counters("c"), db.relation("r")]
     db.close()
     db.close()

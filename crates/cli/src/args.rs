@@ -53,8 +53,10 @@ Examples:
   quipu import db.quipu g matrix.mtx people.graphml
   quipu import db.quipu g <(zcat edges.gz)
   quipu import db.quipu g edges.parquet --json
+  quipu import db.quipu cites edges.csv --properties --nodes papers.csv
 
-The database and the graph are created if they do not exist. Each file is imported atomically.
+The database and the graph are created if they do not exist. Each file is imported atomically; with
+--properties or --nodes all files are one import.
 Ctrl-C stops and leaves the database as it was before the current file. An edge that exists gets
 the new weight; if a file has an edge several times, the last one counts.";
 
@@ -75,6 +77,13 @@ pub(crate) struct Import {
     /// pipes, folders; "-" reads standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    /// A table of vertices with their properties: text with a header, Parquet or Arrow; may be
+    /// given several times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) nodes: Vec<PathBuf>,
+    /// Further columns become properties of a new graph's edges; an existing graph has its own
+    #[arg(long)]
+    pub(crate) properties: bool,
     /// Type of vertices; default: that of the graph, for a new one what fits the files
     #[arg(long, value_enum, value_name = "TYPE")]
     pub(crate) vertex: Option<Vertex>,
@@ -393,10 +402,12 @@ Examples:
   quipu export patents.quipu cites cites.parquet
   quipu export patents.quipu cites cites.tsv --force
   quipu export patents.quipu cites - | sort -t, -k2n | head
+  quipu export papers.quipu cites edges.parquet --nodes papers.parquet
 
 An exported file can be imported again unchanged.";
 
-/// Write all edges of a graph to a file: .csv, .tsv or .parquet, or "-" for CSV on standard output.
+/// Write all edges of a graph with their properties to a file: .csv, .tsv, .parquet or .arrow, or
+/// "-" for CSV on standard output.
 #[derive(Debug, Args)]
 #[command(after_help = EXPORT_EXAMPLES)]
 pub(crate) struct Export {
@@ -406,7 +417,10 @@ pub(crate) struct Export {
     pub(crate) graph: String,
     /// The file; its extension selects the format
     pub(crate) file: PathBuf,
-    /// Replace an existing file
+    /// Write the vertices that have rows, with their properties, to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) nodes: Option<PathBuf>,
+    /// Replace existing files
     #[arg(long)]
     pub(crate) force: bool,
 }

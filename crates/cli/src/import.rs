@@ -8,7 +8,7 @@ use indicatif::ProgressBar;
 use quipu::ingest::TextOptions;
 use quipu::{
     Database, Graph, GraphOptions, ImportFile, ImportOptions, ImportProgress, ImportReport,
-    OnlyVertices, Options, Phase,
+    OnlyVertices, Options, Phase, PropertyImport, PropertySource, PropertyTypes,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -49,6 +49,13 @@ fn import_all(
 ) -> Result<(), Failure> {
     let mut files = files(&arguments.files)?;
     let found = database.existing_graph(&arguments.graph)?;
+    let has_properties = found.as_ref().is_some_and(|graph| !graph.def().edges.is_empty());
+    if arguments.properties || !arguments.nodes.is_empty() || has_properties {
+        let names: Vec<String> = files.iter().map(|file| file.name().to_owned()).collect();
+        let report = import_properties(arguments, database, files)?;
+        *imported += 1;
+        return told(arguments, &names.join(", "), &report);
+    }
     let is_new = found.is_none();
     let given = (arguments.vertex.map(Into::into), arguments.weight.map(Into::into));
     let wanted = match (&found, given) {
@@ -85,22 +92,50 @@ fn import_all(
             }
         };
         *imported += 1;
-        for line in &report.skipped_lines {
-            note(&format!("warning: skipped: {line}"));
-        }
-        if report.skipped > report.skipped_lines.len() as u64 {
-            note(&format!("warning: {} lines were skipped in all", count(report.skipped)));
-        }
-        for line in &report.notes {
-            note(&format!("note: {line}"));
-        }
-        if arguments.json {
-            print_json(&as_json(&name, &report))?;
-        } else {
-            print(&as_text(&name, &report))?;
-        }
+        told(arguments, &name, &report)?;
     }
     Ok(())
+}
+
+/// Prints the report of an import.
+fn told(arguments: &Import, name: &str, report: &ImportReport) -> Result<(), Failure> {
+    for line in &report.skipped_lines {
+        note(&format!("warning: skipped: {line}"));
+    }
+    if report.skipped > report.skipped_lines.len() as u64 {
+        note(&format!("warning: {} lines were skipped in all", count(report.skipped)));
+    }
+    for line in &report.notes {
+        note(&format!("note: {line}"));
+    }
+    if arguments.json { print_json(&as_json(name, report)) } else { print(&as_text(name, report)) }
+}
+
+/// Imports all files, with the properties of edges and vertices, as one.
+fn import_properties(
+    arguments: &Import,
+    database: &Database,
+    edges: Vec<ImportFile>,
+) -> Result<ImportReport, Failure> {
+    let nodes = files(&arguments.nodes)?;
+    let text = text_options(arguments);
+    let import = PropertyImport {
+        edges: Some(PropertySource::Files(edges)),
+        nodes: (!nodes.is_empty()).then_some(PropertySource::Files(nodes)),
+        vertex: arguments.vertex.map(Into::into),
+        weight: arguments.weight.map(Into::into),
+        edge_properties: arguments.properties.then_some(PropertyTypes::Found),
+        options: ImportOptions { text, ..database.import_options() },
+        ..PropertyImport::default()
+    };
+    let bar = bar(STEPS, TEMPLATE);
+    let tell = |progress: &ImportProgress| {
+        draw(&bar, progress);
+        interrupt::go_on()
+    };
+    let report = database.import_properties(&arguments.graph, import, &tell);
+    bar.finish_and_clear();
+    Ok(report?)
 }
 
 fn files(paths: &[PathBuf]) -> Result<Vec<ImportFile>, Failure> {
@@ -173,6 +208,7 @@ fn as_json(file: &str, report: &ImportReport) -> Value {
     json!({
         "file": file,
         "edges": report.edges,
+        "nodes": report.nodes,
         "rows": report.rows,
         "duplicates": report.duplicates,
         "skipped": report.skipped,
@@ -188,6 +224,9 @@ fn as_json(file: &str, report: &ImportReport) -> Value {
 
 fn as_text(file: &str, report: &ImportReport) -> String {
     let mut text = format!("{file}: {}", plural(report.edges, "edge", "edges"));
+    if report.nodes > 0 {
+        text.push_str(&format!(", {}", plural(report.nodes, "vertex", "vertices")));
+    }
     if report.duplicates > 0 {
         text.push_str(&format!(", {}", plural(report.duplicates, "duplicate", "duplicates")));
     }

@@ -248,6 +248,27 @@ fn bad_lines_are_skipped_and_told_on_request() {
 }
 
 #[test]
+fn properties_are_imported_and_exported() {
+    let place = Place::new();
+    place.file("e.csv", "from,to,since,name\n1,2,1998,\"a,b\"\n2,3,,\n");
+    place.file("n.csv", "id,kind\n1,book\n9,\n");
+    let said = place.ok(&["import", "db", "g", "e.csv", "--properties", "--nodes", "n.csv"]);
+    assert!(said.starts_with("e.csv: 2 edges, 2 vertices in"), "{said}");
+    assert!(said.contains("properties: since, name; vertex properties: kind"), "{said}");
+    let edges = "source,target,since,name\n1,2,1998,\"a,b\"\n2,3,,\n";
+    assert_eq!(place.ok(&["export", "db", "g", "-"]), edges);
+    place.ok(&["export", "db", "g", "out.csv", "--nodes", "vertices.tsv"]);
+    assert_eq!(fs::read_to_string(place.path("out.csv")).unwrap(), edges);
+    let vertices = fs::read_to_string(place.path("vertices.tsv")).unwrap();
+    assert_eq!(vertices, "vertex\tkind\n1\tbook\n9\t\n");
+    let message = place.fails(1, &["export", "db", "g", "new.csv", "--nodes", "vertices.tsv"]);
+    assert!(message.contains("vertices.tsv already exists"), "{message}");
+    let said = place.ok(&["import", "db", "g", "out.csv", "--nodes", "vertices.tsv", "--json"]);
+    let report: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((&report["edges"], &report["nodes"]), (&2.into(), &2.into()));
+}
+
+#[test]
 fn an_export_can_be_imported_again() {
     let place = with_roads();
     for file in ["again.csv", "again.tsv", "again.parquet"] {

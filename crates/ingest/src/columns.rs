@@ -78,7 +78,7 @@ pub(crate) fn resolve(
     }
 }
 
-const NO_WEIGHTS: &str =
+pub(crate) const NO_WEIGHTS: &str =
     "the graph has no weights; create it with weights, or name the columns to use";
 
 fn guessed(
@@ -148,7 +148,11 @@ fn weight_of(columns: &[ColumnInfo], others: &[usize]) -> Option<usize> {
     best.or_else(unknown)
 }
 
-fn position(file: &str, column: &ColumnRef, columns: &[ColumnInfo]) -> Result<usize, InputError> {
+pub(crate) fn position(
+    file: &str,
+    column: &ColumnRef,
+    columns: &[ColumnInfo],
+) -> Result<usize, InputError> {
     match column {
         ColumnRef::Index(index) if *index < columns.len() => Ok(*index),
         ColumnRef::Index(index) => {
@@ -171,7 +175,7 @@ fn position(file: &str, column: &ColumnRef, columns: &[ColumnInfo]) -> Result<us
 /// Columns that a message lists at most.
 const DESCRIBED_MAX: usize = 12;
 
-fn describe(columns: &[ColumnInfo]) -> String {
+pub(crate) fn describe(columns: &[ColumnInfo]) -> String {
     let count = columns.len();
     let counted = if count == 1 { "1 column".to_owned() } else { format!("{count} columns") };
     if columns.iter().all(|column| column.name.is_none()) {
@@ -211,7 +215,7 @@ pub(crate) fn describe_choice(
     said
 }
 
-fn check_default_weight(file: &str, options: &EdgeOptions) -> Result<(), InputError> {
+pub(crate) fn check_default_weight(file: &str, options: &EdgeOptions) -> Result<(), InputError> {
     let missing = match options.missing {
         crate::Missing::Weight(weight) => weight,
         crate::Missing::Fail | crate::Missing::Skip => options.default_weight,

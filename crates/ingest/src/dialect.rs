@@ -47,7 +47,7 @@ impl Delimiter {
 
 /// Tried in this order; on a tie the first one wins. White space is last, because names contain
 /// spaces.
-const CANDIDATES: [Delimiter; 5] = [
+pub(crate) const CANDIDATES: [Delimiter; 5] = [
     Delimiter::Byte(b'\t'),
     Delimiter::Byte(b','),
     Delimiter::Byte(b';'),
@@ -209,7 +209,11 @@ impl Konect {
 }
 
 /// The byte at which reading begins: after a byte-order mark and the lines that the caller skips.
-fn first_byte(head: &[u8], file: &str, options: &TextOptions) -> Result<usize, InputError> {
+pub(crate) fn first_byte(
+    head: &[u8],
+    file: &str,
+    options: &TextOptions,
+) -> Result<usize, InputError> {
     let mut at = if head.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     for skipped in 0..options.skip_rows {
         if at >= head.len() {
@@ -237,12 +241,12 @@ struct Candidate {
     score: (bool, usize, bool, bool),
 }
 
-struct Row {
-    fields: Vec<Vec<u8>>,
+pub(crate) struct Row {
+    pub(crate) fields: Vec<Vec<u8>>,
     /// The byte at which the next record starts.
-    next: usize,
+    pub(crate) next: usize,
     /// Whether the sample ends inside the record.
-    cut: bool,
+    pub(crate) cut: bool,
 }
 
 impl Candidate {
@@ -373,7 +377,7 @@ pub(crate) fn blank(file: &str, syntax: Syntax, options: &TextOptions, at: Posit
 }
 
 /// The byte of the first record, after comments and blank lines.
-fn leading(head: &[u8], mut at: usize, syntax: Syntax) -> usize {
+pub(crate) fn leading(head: &[u8], mut at: usize, syntax: Syntax) -> usize {
     while at < head.len()
         && (scan::is_comment(head, at, syntax) || scan::is_blank_line(head, at, syntax))
     {
@@ -382,7 +386,7 @@ fn leading(head: &[u8], mut at: usize, syntax: Syntax) -> usize {
     at
 }
 
-fn sample(head: &[u8], start: usize, syntax: Syntax) -> Vec<Row> {
+pub(crate) fn sample(head: &[u8], start: usize, syntax: Syntax) -> Vec<Row> {
     // Only records that start before this are sampled; the last one may end after it, as may a long
     // header.
     let until = head.len().min(start + SNIFF_BYTES);
@@ -468,7 +472,7 @@ fn is_edge(row: &Row, count: usize, at: &Positions, options: &TextOptions) -> bo
     vertex(at.source) && vertex(at.target) && at.weight.is_none_or(weight)
 }
 
-fn check_delimiter(byte: u8, file: &str) -> Result<Delimiter, InputError> {
+pub(crate) fn check_delimiter(byte: u8, file: &str) -> Result<Delimiter, InputError> {
     let taken = byte.is_ascii_alphanumeric() || b"\"\n\r.+-#%\0".contains(&byte);
     if taken || !byte.is_ascii() {
         let expected = "a delimiter such as a comma, tab, semicolon, bar or space";

@@ -80,6 +80,12 @@ const WEIGHTS: [&str; 26] = [
     "confidence",
 ];
 
+/// Names of the column of a table of vertices that holds the vertex, in order of preference.
+const VERTICES: [&str; 6] = ["vertex", "id", "node", "vertexid", "nodeid", "key"];
+
+/// The first names of [`WEIGHTS`], which mean nothing but a weight.
+const PLAIN_WEIGHTS: usize = 4;
+
 const TIMES: [&str; 14] = [
     "time",
     "timestamp",
@@ -142,6 +148,17 @@ pub(crate) fn pair(names: &[impl AsRef<str>]) -> Option<(usize, usize)> {
     let names: Vec<_> = names.iter().map(|name| normal(name.as_ref())).collect();
     let find = |wanted: &str| names.iter().position(|name| name == wanted);
     PAIRS.iter().find_map(|(source, target)| Some((find(source)?, find(target)?)))
+}
+
+/// The position of a vertex among the columns of a table of vertices.
+pub(crate) fn vertex(names: &[impl AsRef<str>]) -> Option<usize> {
+    let names: Vec<_> = names.iter().map(|name| normal(name.as_ref())).collect();
+    VERTICES.iter().find_map(|wanted| names.iter().position(|name| name == wanted))
+}
+
+/// Whether a name means a weight and cannot well be that of another property.
+pub(crate) fn is_plain_weight(name: &str) -> bool {
+    weight_rank(name).is_some_and(|rank| rank < PLAIN_WEIGHTS)
 }
 
 /// Whether these are the columns of a table of vertices, as Gephi and Neo4j write one with each

@@ -60,6 +60,8 @@ pub mod parquet_rows;
 #[cfg(feature = "parquet")]
 mod parquet_sizes;
 mod parse;
+mod row_columns;
+mod row_text;
 mod scan;
 mod splitter;
 mod write;
@@ -72,10 +74,14 @@ pub use error::{Error, InputError, Place, missing_error};
 pub use formats::{GraphFormat, GraphReader};
 pub use guess::guess_types;
 pub use matrix_market::Matrix;
-pub use number::{i64_to_word, word_to_i64};
+pub use number::{i64_to_word, is_null, word_to_i64};
 pub use options::{
     ColumnRef, Columns, EdgeOptions, Missing, OnError, TextOptions, VertexType, WeightType,
 };
 pub use parse::parse_chunk;
+pub use row_columns::{
+    EdgeEnds, WeightNames, edge_ends, is_index_column, property_name, vertex_column,
+};
+pub use row_text::{RowDialect, TextColumn, TextRows, read_rows, sniff_rows};
 pub use splitter::{CHUNK_BYTES, Chunk, RECORD_BYTES_MAX, Splitter};
-pub use write::TextEdgeWriter;
+pub use write::{TextEdgeWriter, write_float, write_text};

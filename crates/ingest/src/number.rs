@@ -232,8 +232,10 @@ fn with_point(text: &[u8], mark: u8) -> Vec<u8> {
 /// Spellings of a missing value, in lower case. `NaN` in exactly this case is a value.
 const NULLS: [&str; 10] = ["", "na", "n/a", "#n/a", "<na>", "null", "none", "nan", "-nan", "\\n"];
 
-/// Whether a field is a spelling of a missing value.
-pub(crate) fn is_null(text: &[u8], more: &[String]) -> bool {
+/// Whether a field is a spelling of a missing value: nothing, `NA`, `null` and others in any case,
+/// or one of `more`.
+#[must_use]
+pub fn is_null(text: &[u8], more: &[String]) -> bool {
     let text = text.trim_ascii();
     let short = text.len() <= 5 && text != b"NaN";
     (short && NULLS.iter().any(|null| text.eq_ignore_ascii_case(null.as_bytes())))

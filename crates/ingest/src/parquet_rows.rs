@@ -11,6 +11,7 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
 };
+use parquet::file::reader::ChunkReader;
 use std::sync::Arc;
 
 /// Rows of a batch at most: fewer where strings are long (`parquet_sizes.rs`).
@@ -95,6 +96,22 @@ impl ParquetRows {
             }
         })
     }
+}
+
+/// The names of the columns of a Parquet file, from its footer. `file` is for messages.
+///
+/// # Errors
+/// The file is not a Parquet file, or cannot be read.
+pub fn column_names<R: ChunkReader + 'static>(
+    reader: &R,
+    file: &str,
+) -> Result<Vec<String>, Error> {
+    guard(file, || {
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let metadata =
+            ArrowReaderMetadata::load(reader, options).map_err(|error| wrong(file, error))?;
+        Ok(metadata.schema().fields().iter().map(|field| field.name().clone()).collect())
+    })
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ impl TextEdgeWriter {
                 out.push(self.delimiter);
                 match &chunk.weights {
                     Weights::None => {}
-                    Weights::Float(weights) => float(weights[i], &mut text, out),
+                    Weights::Float(weights) => write_float(weights[i], &mut text, out),
                     Weights::Int(weights) => signed(weights[i], out),
                 }
             }
@@ -84,19 +84,24 @@ impl TextEdgeWriter {
     }
 
     fn name(&self, name: &str, out: &mut Vec<u8>) {
-        if !scan::needs_quotes(name.as_bytes(), self.delimiter) {
-            out.extend_from_slice(name.as_bytes());
-            return;
-        }
-        out.push(b'"');
-        for byte in name.bytes() {
-            if byte == b'"' {
-                out.push(b'"');
-            }
-            out.push(byte);
-        }
-        out.push(b'"');
+        write_text(name, self.delimiter, false, out);
     }
+}
+
+/// Appends a string, in quotes if it is misread without them or `is_quoted` asks for them.
+pub fn write_text(text: &str, delimiter: u8, is_quoted: bool, out: &mut Vec<u8>) {
+    if !is_quoted && !scan::needs_quotes(text.as_bytes(), delimiter) {
+        out.extend_from_slice(text.as_bytes());
+        return;
+    }
+    out.push(b'"');
+    for byte in text.bytes() {
+        if byte == b'"' {
+            out.push(b'"');
+        }
+        out.push(byte);
+    }
+    out.push(b'"');
 }
 
 fn signed(value: i64, out: &mut Vec<u8>) {
@@ -124,7 +129,8 @@ fn unsigned(mut value: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[start..]);
 }
 
-fn float(value: f64, text: &mut String, out: &mut Vec<u8>) {
+/// Appends a float with the fewest digits that read back as the same float. `text` is a buffer.
+pub fn write_float(value: f64, text: &mut String, out: &mut Vec<u8>) {
     text.clear();
     let size = value.abs();
     // Writing to a string cannot fail.

@@ -13,10 +13,11 @@
 //! 2. `calendar`: dates, times and durations as text.
 //! 3. `value`: values and their order.
 //! 4. `encode`, `tree`, `types`: their bytes, their JSON, and the types of columns.
-//! 5. `series`, `words`: columns of values, and values as words.
+//! 5. `field`, `series`, `words`: values as fields of text, columns of values, values as words.
 
 pub mod calendar;
 mod encode;
+mod field;
 mod number;
 mod series;
 mod tree;

@@ -143,15 +143,7 @@ impl Frame {
             return;
         }
         self.rows += more.rows;
-        for (column, more) in self.columns.iter_mut().zip(more.columns) {
-            match (&mut column.values, more.values) {
-                (Values::Any(all), Values::Any(mut more)) => all.append(&mut more),
-                (_, values) => {
-                    let more = Series { values, valid: more.valid };
-                    (0..more.len()).for_each(|row| column.push(more.value(row)));
-                }
-            }
-        }
+        self.columns.iter_mut().zip(more.columns).for_each(|(column, more)| column.append(more));
     }
 
     /// Values of a row, one for each column; nulls if there is no such row.
@@ -238,6 +230,51 @@ impl Series {
             }
         }
         self.valid.push(row, is_there);
+    }
+
+    /// Appends all rows of another column. If it has values of another kind, this one becomes
+    /// [`Values::Any`].
+    pub fn append(&mut self, more: Self) {
+        let (before, rows) = (self.len(), more.len());
+        if before == 0 {
+            *self = more;
+            return;
+        }
+        match (&mut self.values, more.values) {
+            (Values::Bool(all), Values::Bool(mut more)) => all.append(&mut more),
+            (Values::Int(all), Values::Int(mut more)) => all.append(&mut more),
+            (Values::Id(all), Values::Id(mut more)) => all.append(&mut more),
+            (Values::Float(all), Values::Float(mut more)) => all.append(&mut more),
+            (Values::Str(all), Values::Str(more)) | (Values::Bytes(all), Values::Bytes(more)) => {
+                all.append(&more, 0..rows);
+            }
+            (Values::Any(all), Values::Any(mut more)) => all.append(&mut more),
+            (_, values) => {
+                let more = Self { values, valid: more.valid };
+                (0..rows).for_each(|row| self.push(more.value(row)));
+                return;
+            }
+        }
+        if self.valid.0.is_some() || more.valid.0.is_some() {
+            (0..rows).for_each(|row| self.valid.push(before + row, more.valid.is_valid(row)));
+        }
+    }
+
+    /// These rows, in this order.
+    #[must_use]
+    pub fn gather(&self, rows: &[u32]) -> Self {
+        let of = |row: &u32| *row as usize;
+        let values = match &self.values {
+            Values::Null(_) => Values::Null(rows.len()),
+            Values::Bool(all) => Values::Bool(rows.iter().map(|row| all[of(row)]).collect()),
+            Values::Int(all) => Values::Int(rows.iter().map(|row| all[of(row)]).collect()),
+            Values::Id(all) => Values::Id(rows.iter().map(|row| all[of(row)]).collect()),
+            Values::Float(all) => Values::Float(rows.iter().map(|row| all[of(row)]).collect()),
+            Values::Str(all) => Values::Str(all.gather(rows)),
+            Values::Bytes(all) => Values::Bytes(all.gather(rows)),
+            Values::Any(all) => Values::Any(rows.iter().map(|row| all[of(row)].clone()).collect()),
+        };
+        Self { values, valid: self.valid.gather(rows) }
     }
 
     /// The value of a row; null if there is no such row, or if its string is not UTF-8.

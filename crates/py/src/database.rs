@@ -4,7 +4,7 @@ use crate::blobs::Blobs;
 use crate::counters::Counters;
 use crate::error::{OrRaise, check_process, invalid};
 use crate::graph::Graph;
-use crate::graph_properties::Declared;
+use crate::graph_properties::{Declared, ImportedProperties};
 use crate::import::{self, Arguments, ImportReport};
 use crate::projection::{self, Form, Projection};
 use crate::relation::Relation;
@@ -195,7 +195,8 @@ impl Database {
         Ok(Graph::new(graph.or_raise()?, database.clone()))
     }
 
-    #[pyo3(signature = (name, source, *, vertex=None, weight=None, columns=None, delimiter=None,
+    #[pyo3(signature = (name, source, *, vertex=None, weight=None, nodes=None, node_column=None,
+                        edge_properties=None, node_properties=None, columns=None, delimiter=None,
                         header=None, on_error="fail", missing=None, quote="\"", skip_rows=0,
                         comment=None, decimal=".", null_values=None, progress=None))]
     #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
@@ -206,6 +207,10 @@ impl Database {
         source: &Bound<'_, PyAny>,
         vertex: Option<&str>,
         weight: Option<&str>,
+        nodes: Option<&Bound<'_, PyAny>>,
+        node_column: Option<&Bound<'_, PyAny>>,
+        edge_properties: Option<&Bound<'_, PyAny>>,
+        node_properties: Option<&Bound<'_, PyAny>>,
         columns: Option<&Bound<'_, PyAny>>,
         delimiter: Option<&str>,
         header: Option<bool>,
@@ -245,8 +250,28 @@ impl Database {
             null_values,
         };
         let options = options.options()?;
-        let source = crate::edge_source::source(source)?;
-        import::into_graph(py, database, name, source, types, options, progress)
+        let declared = ImportedProperties::of(database, edge_properties, node_properties)?;
+        let found = py.detach(|| database.existing_graph(name)).or_raise()?;
+        let has_some = found.is_some_and(|graph| !graph.def().edges.is_empty());
+        if nodes.is_none() && !declared.is_given && !has_some {
+            let source = crate::edge_source::source(source)?;
+            return import::into_graph(py, database, name, source, types, options, progress);
+        }
+        let (edges, raised) = crate::edge_source::property_source(source)?;
+        let nodes = nodes.map(crate::edge_source::property_source).transpose()?;
+        let (nodes, raised_by_nodes) = nodes.unzip();
+        let import = quipu::PropertyImport {
+            edges: Some(edges),
+            nodes,
+            vertex: types.0,
+            weight: types.1.or(declared.weight),
+            edge_properties: declared.edges,
+            node_properties: declared.nodes,
+            node_column: node_column.map(import::column).transpose()?,
+            options,
+        };
+        let raised: Vec<_> = std::iter::once(raised).chain(raised_by_nodes).collect();
+        import::with_properties(py, database, name, import, &raised, progress)
     }
 
     #[pyo3(signature = (name, *, key=None))]

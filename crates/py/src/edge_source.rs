@@ -4,6 +4,7 @@
 
 use crate::capsule::{batches, chunks, speaks_arrow};
 use crate::error::{OrRaise, invalid};
+use crate::frames::frame;
 use crate::python_code::attached;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Float64Array, Int64Array, LargeStringArray, NullArray,
@@ -14,8 +15,8 @@ use env::sync::Mutex;
 use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple};
-use quipu::{ErrorKind, ImportFile};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use quipu::{ErrorKind, Frame, ImportFile, PropertySource, Series, Value, Values};
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,6 +46,65 @@ pub(crate) fn source(object: &Bound<'_, PyAny>) -> PyResult<EdgeSource> {
         "files" => files(&content),
         _ => Ok(EdgeSource::Table(table_of(&content)?)),
     }
+}
+
+/// Rows with properties that an object is, and the exceptions of its file objects.
+pub(crate) fn property_source(object: &Bound<'_, PyAny>) -> PyResult<(PropertySource, Raised)> {
+    let found = python(object.py())?.call_method1("source", (object,))?.cast_into::<PyTuple>()?;
+    let (kind, content) = (found.get_item(0)?.extract::<String>()?, found.get_item(1)?);
+    if kind == "files" {
+        let EdgeSource::Files(files, raised) = files(&content)? else {
+            return Err(invalid("no files were found"));
+        };
+        return Ok((PropertySource::Files(files), raised));
+    }
+    let source = match content.cast::<PyTuple>() {
+        // Names and columns, whose values are of any type.
+        Ok(pair) => {
+            let columns = PyDict::new(object.py());
+            let names = pair.get_item(0)?;
+            for (name, column) in names.try_iter()?.zip(pair.get_item(1)?.try_iter()?) {
+                columns.set_item(name?, plain(&column?)?)?;
+            }
+            PropertySource::Rows(without_nan(frame(&columns, &[])?)?)
+        }
+        Err(_) => PropertySource::Batches(table_of(&content)?),
+    };
+    Ok((source, Raised::default()))
+}
+
+/// A masked array as a list with `None`; anything else unchanged.
+fn plain<'py>(column: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    match column.hasattr("mask")? {
+        true => column.call_method0("tolist"),
+        false => Ok(column.clone()),
+    }
+}
+
+/// NaN in columns of Python is a missing value, as in other imports.
+fn without_nan(frame: Frame) -> PyResult<Frame> {
+    let names = frame.names().to_vec();
+    let column = |mut series: Series| {
+        let nan: Vec<usize> = match &series.values {
+            Values::Float(values) => (0..values.len()).filter(|&i| values[i].is_nan()).collect(),
+            Values::Any(values) => (0..values.len())
+                .filter(|&i| matches!(values[i], Value::Float(value) if value.is_nan()))
+                .collect(),
+            _ => Vec::new(),
+        };
+        if nan.is_empty() {
+            return series;
+        }
+        if let Values::Any(values) = &mut series.values {
+            nan.into_iter().for_each(|row| values[row] = Value::Null);
+            return series;
+        }
+        let value =
+            |row| if nan.binary_search(&row).is_ok() { Value::Null } else { series.value(row) };
+        (0..series.len()).map(value).collect::<Vec<_>>().into()
+    };
+    let columns = frame.into_columns().into_iter().map(column).collect();
+    Frame::new(names, columns).map_err(|error| invalid(&error.to_string()))
 }
 
 /// The files that paths and file objects mean.

@@ -4,8 +4,6 @@ use crate::capsule::{array_of, schema_and_batches, speaks_arrow};
 use crate::error::{OrRaise, invalid};
 use crate::result::QueryResult;
 use crate::values::{Called, value};
-use arrow_array::ArrayRef;
-use arrow_schema::Field;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -226,40 +224,13 @@ fn of_arrow(data: &Bound<'_, PyAny>) -> PyResult<Frame> {
     for batch in batches {
         for ((column, field), array) in columns.iter_mut().zip(schema.fields()).zip(batch.columns())
         {
-            append(column, array, field)?;
+            let more = quipu::series_of_arrow(array, field).or_raise()?;
+            match column {
+                Some(column) => column.append(more),
+                none => *none = Some(more),
+            }
         }
     }
     let columns = columns.into_iter().map(|one| one.unwrap_or_else(|| Values::Null(0).into()));
     Frame::new(names, columns.collect()).map_err(wrong)
-}
-
-/// Appends an Arrow array to the earlier rows of its column.
-fn append(column: &mut Option<Series>, array: &ArrayRef, field: &Field) -> PyResult<()> {
-    let more = quipu::series_of_arrow(array, field).or_raise()?;
-    let Some(column) = column else {
-        *column = Some(more);
-        return Ok(());
-    };
-    let before = column.len();
-    let rows = more.len();
-    match (&mut column.values, &more.values) {
-        (Values::Bool(all), Values::Bool(more)) => all.extend_from_slice(more),
-        (Values::Int(all), Values::Int(more)) => all.extend_from_slice(more),
-        (Values::Id(all), Values::Id(more)) => all.extend_from_slice(more),
-        (Values::Float(all), Values::Float(more)) => all.extend_from_slice(more),
-        (Values::Str(all), Values::Str(more)) | (Values::Bytes(all), Values::Bytes(more)) => {
-            let base = all.heap.len() as u64;
-            all.heap.extend_from_slice(&more.heap);
-            all.offsets.extend(more.offsets[1..].iter().map(|offset| base + offset));
-        }
-        (Values::Any(all), Values::Any(more)) => all.extend_from_slice(more),
-        _ => {
-            (0..rows).for_each(|row| column.push(more.value(row)));
-            return Ok(());
-        }
-    }
-    if column.valid.0.is_some() || more.valid.0.is_some() {
-        (0..rows).for_each(|row| column.valid.push(before + row, more.valid.is_valid(row)));
-    }
-    Ok(())
 }

@@ -62,6 +62,11 @@ impl Graph {
         .or_raise()
     }
 
+    /// The transaction that it is in.
+    pub(crate) fn transaction(&self) -> PyResult<Option<&quipu::Tx>> {
+        Ok(check_process(&self.transaction)?.as_ref())
+    }
+
     pub(crate) fn graph(&self) -> PyResult<&quipu::Graph> {
         check_process(&self.graph)
     }
@@ -581,7 +586,6 @@ impl Graph {
     #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
     fn import_csv(
         &self,
-        py: Python<'_>,
         path: &Bound<'_, PyAny>,
         columns: Option<&Bound<'_, PyAny>>,
         delimiter: Option<&str>,
@@ -610,14 +614,12 @@ impl Graph {
             decimal,
             null_values,
         };
-        let options = options.options()?;
-        import::from_source(py, self, edge_source::files_of(path)?, options, progress)
+        self.import(path, options.options()?, progress)
     }
 
     #[pyo3(signature = (path, *, columns=None, missing=None, progress=None))]
     fn import_parquet(
         &self,
-        py: Python<'_>,
         path: &Bound<'_, PyAny>,
         columns: Option<&Bound<'_, PyAny>>,
         missing: Option<&Bound<'_, PyAny>>,
@@ -625,7 +627,7 @@ impl Graph {
     ) -> PyResult<ImportReport> {
         self.graph()?;
         let options = Arguments { columns, missing, ..Arguments::default() }.options()?;
-        import::from_source(py, self, edge_source::files_of(path)?, options, progress)
+        self.import(path, options, progress)
     }
 
     #[pyo3(signature = (table, *, columns=None, missing=None, progress=None))]
@@ -639,6 +641,9 @@ impl Graph {
     ) -> PyResult<ImportReport> {
         self.graph()?;
         let options = Arguments { columns, missing, ..Arguments::default() }.options()?;
+        if self.has_edge_properties()? {
+            return self.import_rows(table, options, progress);
+        }
         let table = edge_source::EdgeSource::Table(edge_source::table(table)?);
         import::from_source(py, self, table, options, progress)
     }
@@ -656,23 +661,61 @@ impl Graph {
         import::arrays(py, self, us, vs, ws, missing, progress)
     }
 
+    #[pyo3(signature = (source, *, column=None, delimiter=None, on_error="fail", quote="\"",
+                        skip_rows=0, comment=None, decimal=".", null_values=None, progress=None))]
+    #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
+    fn import_nodes(
+        &self,
+        py: Python<'_>,
+        source: &Bound<'_, PyAny>,
+        column: Option<&Bound<'_, PyAny>>,
+        delimiter: Option<&str>,
+        on_error: &str,
+        quote: Option<&str>,
+        skip_rows: u64,
+        comment: Option<&str>,
+        decimal: &str,
+        null_values: Option<Vec<String>>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<ImportReport> {
+        let name = self.outside_of_transactions()?;
+        let (on_error, decimal) = (Some(on_error), Some(decimal));
+        let no_quotes = import::no_quotes(quote)?;
+        let arguments = Arguments {
+            delimiter,
+            on_error,
+            no_quotes,
+            skip_rows,
+            comment,
+            decimal,
+            null_values,
+            ..Arguments::default()
+        };
+        let (nodes, raised) = edge_source::property_source(source)?;
+        let import = quipu::PropertyImport {
+            nodes: Some(nodes),
+            node_column: column.map(import::column).transpose()?,
+            options: arguments.options()?,
+            ..quipu::PropertyImport::default()
+        };
+        import::with_properties(py, &self.database, name, import, &[raised], progress)
+    }
+
     fn export_parquet(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<u64> {
-        let graph = self.graph()?;
-        crate::import::interruptible(py, |go_on| {
-            quipu::export_file(graph, &path, quipu::ExportFormat::Parquet, &|_| go_on())
-        })
+        self.export(py, &path, quipu::ExportFormat::Parquet)
+    }
+
+    fn export_nodes(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<u64> {
+        self.export_of(py, Of::Nodes, &path, crate::graph_files::format_of(&path)?)
     }
 
     fn export_csv(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<u64> {
-        let graph = self.graph()?;
         // The name chooses tabs, spaces or commas; text is what was asked for.
         let format = match quipu::ExportFormat::of(&path) {
             Some(format @ quipu::ExportFormat::Text(_)) => format,
             _ => quipu::ExportFormat::Text(b','),
         };
-        crate::import::interruptible(py, |go_on| {
-            quipu::export_file(graph, &path, format, &|_| go_on())
-        })
+        self.export(py, &path, format)
     }
 
     #[pyo3(signature = (*, weight=None, undirected=false, nodes=None, r#where=None, params=None,
@@ -712,9 +755,6 @@ impl Graph {
     }
 
     fn export_arrow(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<u64> {
-        let graph = self.graph()?;
-        crate::import::interruptible(py, |go_on| {
-            quipu::export_file(graph, &path, quipu::ExportFormat::Arrow, &|_| go_on())
-        })
+        self.export(py, &path, quipu::ExportFormat::Arrow)
     }
 }

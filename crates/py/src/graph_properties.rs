@@ -5,14 +5,17 @@ use crate::arrays;
 use crate::error::{OrRaise, invalid};
 use crate::frames::frame;
 use crate::graph::Graph;
-use crate::relation::{Relation, record_batch};
+use crate::relation::Relation;
 use crate::table::Table;
 use crate::values::{Called, object, value};
 use numpy::PyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use quipu::{Database, Frame, FrameError, GraphRelations, Properties, Type, WeightType};
+use quipu::{
+    Database, Frame, FrameError, GraphRelations, Properties, PropertyTypes, Type, WeightType,
+    record_batch,
+};
 
 /// The name of the property that is the weight.
 const WEIGHT: &str = "weight";
@@ -52,6 +55,44 @@ impl Declared {
             _ => None,
         };
         Ok(Self { nodes, edges, weight })
+    }
+}
+
+/// The arguments `edge_properties=` and `node_properties=` of an import.
+#[derive(Default)]
+pub(crate) struct ImportedProperties {
+    pub(crate) edges: Option<PropertyTypes>,
+    pub(crate) nodes: PropertyTypes,
+    pub(crate) weight: Option<WeightType>,
+    pub(crate) is_given: bool,
+}
+
+impl ImportedProperties {
+    /// Reads `True`, `False`, `None` or a mapping from names to types for each.
+    pub(crate) fn of(
+        database: &Database,
+        edges: Option<&Bound<'_, PyAny>>,
+        nodes: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let flag =
+            |given: Option<&Bound<'_, PyAny>>| given.and_then(|given| given.extract::<bool>().ok());
+        let (edge_flag, node_flag) = (flag(edges), flag(nodes));
+        let declared = Declared::of(
+            database,
+            nodes.filter(|_| node_flag.is_none()),
+            edges.filter(|_| edge_flag.is_none()),
+        )?;
+        let edges = match (declared.edges, edge_flag) {
+            (Some(given), _) => Some(PropertyTypes::Given(given)),
+            (None, Some(true)) => Some(PropertyTypes::Found),
+            (None, _) => None,
+        };
+        let nodes = match (declared.nodes, node_flag) {
+            (Some(given), _) => PropertyTypes::Given(given),
+            (None, Some(false)) => PropertyTypes::Given(Properties::new()),
+            (None, _) => PropertyTypes::Found,
+        };
+        Ok(Self { is_given: edges.is_some(), edges, nodes, weight: declared.weight })
     }
 }
 

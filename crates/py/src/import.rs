@@ -1,7 +1,7 @@
 //! Imports of edges into a graph: options, progress, Ctrl-C, and the report. `graph.rs` calls it.
 //! Other long calls use [`interruptible`] too.
 
-use crate::edge_source::{self, EdgeSource};
+use crate::edge_source::{self, EdgeSource, Raised};
 use crate::error::{OrRaise, invalid};
 use crate::exits;
 use crate::graph::Graph;
@@ -25,6 +25,7 @@ const STEP_MS: u64 = 100;
 #[pyclass(module = "quipu", frozen, weakref)]
 pub(crate) struct ImportReport {
     edges: u64,
+    nodes: u64,
     rows: u64,
     duplicates: u64,
     skipped: u64,
@@ -44,6 +45,11 @@ impl ImportReport {
     #[getter]
     fn edges(&self) -> u64 {
         self.edges
+    }
+
+    #[getter]
+    fn nodes(&self) -> u64 {
+        self.nodes
     }
 
     #[getter]
@@ -101,8 +107,12 @@ impl ImportReport {
     }
 
     fn __repr__(&self) -> String {
+        let nodes = match self.nodes {
+            0 => String::new(),
+            nodes => format!("nodes={nodes}, "),
+        };
         let mut text = format!(
-            "ImportReport(edges={}, duplicates={}, skipped={}, missing={}, seconds={:.3}, \
+            "ImportReport(edges={}, {nodes}duplicates={}, skipped={}, missing={}, seconds={:.3}, \
              bytes_read={}, bytes_written={})",
             self.edges,
             self.duplicates,
@@ -127,6 +137,7 @@ impl From<quipu::ImportReport> for ImportReport {
     fn from(report: quipu::ImportReport) -> Self {
         Self {
             edges: report.edges,
+            nodes: report.nodes,
             rows: report.rows,
             duplicates: report.duplicates,
             skipped: report.skipped,
@@ -213,12 +224,14 @@ fn missing(given: Option<&Bound<'_, PyAny>>) -> PyResult<Missing> {
     Ok(Missing::Weight(given.extract()?))
 }
 
+/// A column by name or place.
+pub(crate) fn column(column: &Bound<'_, PyAny>) -> PyResult<ColumnRef> {
+    let index = column.extract::<usize>().map(ColumnRef::Index);
+    index.or_else(|_| column.extract::<String>().map(ColumnRef::Name))
+}
+
 fn columns(columns: &Bound<'_, PyAny>) -> PyResult<Columns> {
     let columns: Vec<Bound<'_, PyAny>> = columns.extract()?;
-    let column = |column: &Bound<'_, PyAny>| {
-        let index = column.extract::<usize>().map(ColumnRef::Index);
-        index.or_else(|_| column.extract::<String>().map(ColumnRef::Name))
-    };
     match &columns[..] {
         [source, target] => {
             Ok(Columns { source: column(source)?, target: column(target)?, weight: None })
@@ -285,23 +298,20 @@ fn sink_of(progress: Option<&Bound<'_, PyAny>>) -> PyResult<ProgressSink> {
 
 fn run(
     py: Python<'_>,
-    graph: &Graph,
+    database: &quipu::Database,
     mut options: ImportOptions,
     progress: Option<&Bound<'_, PyAny>>,
-    import: impl FnOnce(
-        &ImportOptions,
-        &(dyn Fn(&ImportProgress) -> bool + Send + Sync),
-    ) -> quipu::Result<quipu::ImportReport>
+    import: impl FnOnce(ImportOptions, quipu::ProgressFn<'_>) -> quipu::Result<quipu::ImportReport>
     + Send,
 ) -> PyResult<ImportReport> {
-    let defaults = graph.database.import_options();
+    let defaults = database.import_options();
     options.memory_limit_bytes = defaults.memory_limit_bytes;
     options.spill_folder = defaults.spill_folder;
     let sink = sink_of(progress)?;
     let last = AtomicU64::new(0);
     let raised: Mutex<Option<PyErr>> = Mutex::new(None);
     let result = interruptible(py, |go_on| {
-        import(&options, &|progress: &ImportProgress| {
+        import(options, &|progress: &ImportProgress| {
             let now = (progress.seconds * 1000.0) as u64;
             let before = last.load(Ordering::Relaxed);
             if now >= before + STEP_MS
@@ -368,8 +378,8 @@ pub(crate) fn from_source(
     let env = graph.database.env();
     match source {
         EdgeSource::Files(files, raised) => {
-            let report = run(py, graph, options, progress, |options, progress| {
-                quipu::import_files(target, env, files, options, progress)
+            let report = run(py, &graph.database, options, progress, |options, progress| {
+                quipu::import_files(target, env, files, &options, progress)
             });
             // The exception of a file object comes first: it is the reason of the error.
             match raised.lock().take() {
@@ -377,9 +387,32 @@ pub(crate) fn from_source(
                 None => report,
             }
         }
-        EdgeSource::Table(mut batches) => run(py, graph, options, progress, |options, progress| {
-            target.import_arrow(env, &mut batches, "the table", options, progress)
-        }),
+        EdgeSource::Table(mut batches) => {
+            run(py, &graph.database, options, progress, |options, progress| {
+                target.import_arrow(env, &mut batches, "the table", &options, progress)
+            })
+        }
+    }
+}
+
+/// Imports rows with properties.
+pub(crate) fn with_properties(
+    py: Python<'_>,
+    database: &quipu::Database,
+    name: &str,
+    mut import: quipu::PropertyImport,
+    raised: &[Raised],
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<ImportReport> {
+    let options = std::mem::take(&mut import.options);
+    let report = run(py, database, options, progress, |options, progress| {
+        let import = quipu::PropertyImport { options, ..import };
+        database.import_properties(name, import, progress)
+    });
+    // The exception of a file object comes first: it is the reason of the error.
+    match raised.iter().find_map(|raised| raised.lock().take()) {
+        Some(error) => Err(error),
+        None => report,
     }
 }
 
@@ -477,8 +510,8 @@ pub(crate) fn arrays(
     let ws = ws.as_ref().map(vertices::WeightColumn::as_ref).transpose()?;
     us.with_list(|us| {
         vs.with_list(|vs| {
-            run(py, graph, options, progress, |options, progress| {
-                target.import_columns(graph.database.env(), us, vs, ws, options, progress)
+            run(py, &graph.database, options, progress, |options, progress| {
+                target.import_columns(graph.database.env(), us, vs, ws, &options, progress)
             })
         })
     })??

@@ -31,6 +31,7 @@ mod exits;
 mod frames;
 mod gil;
 mod graph;
+mod graph_files;
 mod graph_properties;
 mod import;
 mod key_iterator;

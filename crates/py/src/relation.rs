@@ -7,7 +7,6 @@ use crate::frames::frame;
 use crate::libraries;
 use crate::table::{Table, TableStream};
 use crate::values::object;
-use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};
 use env::Own;
 use numpy::PyArray1;
@@ -15,10 +14,7 @@ use py_guard::{documented, guarded};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyString, PyTuple};
-use quipu::{
-    AnswerColumn, ChangeKind, ColumnOf, ErrorKind, Frame, RunOptions, Series, Type, Value,
-    VectorKind,
-};
+use quipu::{ChangeKind, ColumnOf, RunOptions, Type, VectorKind, record_batch};
 use std::sync::Arc;
 
 /// Rows in a batch of a stream.
@@ -164,59 +160,6 @@ fn item_type(item: &Field, name: &str) -> PyResult<Type> {
     Ok(if is_nullable { Type::Nullable(Box::new(of)) } else { of })
 }
 
-/// The Arrow type of a column's values; `None` where only the values determine it.
-fn arrow_type(of: &Type) -> Option<DataType> {
-    Some(match of.without_null() {
-        Type::Any => return None,
-        Type::Bool => DataType::Boolean,
-        Type::Int => DataType::Int64,
-        Type::Id => DataType::UInt64,
-        Type::Float => DataType::Float64,
-        Type::Bytes => DataType::Binary,
-        Type::Vector(kind, len) if (1..=i32::MAX as u64).contains(len) => {
-            let float = match kind {
-                VectorKind::F32 => DataType::Float32,
-                VectorKind::F64 => DataType::Float64,
-            };
-            DataType::FixedSizeList(Arc::new(Field::new("item", float, true)), *len as i32)
-        }
-        // As in results of scripts.
-        Type::List(..) | Type::Validity | Type::Date | Type::Timestamp | Type::Duration => {
-            let none = Series::from(Vec::<Value>::new());
-            let column = AnswerColumn::of(none, of).into_arrow(0);
-            column.map_or(DataType::Utf8, |none| none.data_type().clone())
-        }
-        _ => DataType::Utf8,
-    })
-}
-
-fn field_of(column: &ColumnOf, of: DataType) -> Field {
-    quipu::arrow_field(&column.name, of, *column.column_type.without_null() == Type::Json)
-}
-
-/// Rows as a record batch.
-pub(crate) fn record_batch(columns: &[ColumnOf], rows: Frame) -> quipu::Result<RecordBatch> {
-    let (mut fields, mut arrays) = (Vec::new(), Vec::new());
-    let count = rows.len();
-    let failed = |error| quipu::Error::caused(ErrorKind::InvalidInput, error);
-    for (column, series) in columns.iter().zip(rows.into_columns()) {
-        let array =
-            AnswerColumn::of(series, &column.column_type).into_arrow(count).map_err(failed)?;
-        // A column that holds only nulls still gets its declared type.
-        let array = match arrow_type(&column.column_type) {
-            Some(of) if of != *array.data_type() => {
-                arrow_cast::cast(&array, &of).map_err(failed)?
-            }
-            _ => array,
-        };
-        fields.push(field_of(column, array.data_type().clone()));
-        arrays.push(array);
-    }
-    let options = RecordBatchOptions::new().with_row_count(Some(count));
-    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
-        .map_err(failed)
-}
-
 impl Relation {
     fn change(&self, data: &Bound<'_, PyAny>, kind: ChangeKind) -> PyResult<()> {
         let relation = self.relation()?;
@@ -231,11 +174,7 @@ impl Relation {
 
     /// The Arrow schema of the relation; `None` where a column's type depends on its values.
     fn schema(&self) -> Option<Schema> {
-        let field =
-            |column: &ColumnOf| arrow_type(&column.column_type).map(|of| field_of(column, of));
-        let fields: Option<Vec<Field>> =
-            self.relation.anywhere().columns().iter().map(field).collect();
-        fields.map(Schema::new)
+        quipu::arrow_schema(self.relation.anywhere().columns())
     }
 
     /// All rows as one table. The GIL is released while they are read.

@@ -146,27 +146,37 @@ fn write(
 ) -> Result<u64> {
     let mut out = BufWriter::with_capacity(1 << 20, file);
     let edges = match format {
-        ExportFormat::Text(delimiter) => match compressed(path)? {
-            Compressed::No => graph.export_csv(&mut out, delimiter, progress)?,
-            Compressed::Gzip => {
-                let mut packed = GzEncoder::new(&mut out, Compression::default());
-                let edges = graph.export_csv(&mut packed, delimiter, progress)?;
-                packed.finish().map_err(failed(path))?;
-                edges
-            }
-            Compressed::Zstd => {
-                let packed = zstd::stream::write::Encoder::new(&mut out, 0);
-                let mut packed = packed.map_err(failed(path))?;
-                let edges = graph.export_csv(&mut packed, delimiter, progress)?;
-                packed.finish().map_err(failed(path))?;
-                edges
-            }
-        },
+        ExportFormat::Text(delimiter) => {
+            with_compression(path, &mut out, |out| graph.export_csv(out, delimiter, progress))?
+        }
         ExportFormat::Parquet => graph.export_parquet(&mut out, progress)?,
         ExportFormat::Arrow => write_arrow(graph, &mut out, progress)?,
     };
     out.flush().map_err(failed(path))?;
     Ok(edges)
+}
+
+/// Writes text to `out`, compressed as the file's name says.
+pub(crate) fn with_compression<R>(
+    path: &Path,
+    out: &mut dyn Write,
+    write: impl FnOnce(&mut dyn Write) -> Result<R>,
+) -> Result<R> {
+    match compressed(path)? {
+        Compressed::No => write(out),
+        Compressed::Gzip => {
+            let mut packed = GzEncoder::new(out, Compression::default());
+            let done = write(&mut packed)?;
+            packed.finish().map_err(failed(path))?;
+            Ok(done)
+        }
+        Compressed::Zstd => {
+            let mut packed = zstd::stream::write::Encoder::new(out, 0).map_err(failed(path))?;
+            let done = write(&mut packed)?;
+            packed.finish().map_err(failed(path))?;
+            Ok(done)
+        }
+    }
 }
 
 fn write_arrow(graph: &Graph, out: impl Write, progress: &dyn Fn(u64) -> bool) -> Result<u64> {

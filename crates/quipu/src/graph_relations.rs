@@ -52,7 +52,7 @@ pub struct GraphRelations {
 
 /// One of the relations of a graph.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+pub(crate) enum Part {
     Edges,
     Nodes,
 }
@@ -169,7 +169,7 @@ impl GraphRelations {
     }
 
     /// The rows with values for the properties that they lack and that have one.
-    fn complete(&self, part: Part, rows: &Frame) -> Result<Frame> {
+    pub(crate) fn complete(&self, part: Part, rows: &Frame) -> Result<Frame> {
         let columns = match part {
             Part::Edges => self.def.edges.as_slice(),
             Part::Nodes => self.def.nodes.as_deref().unwrap_or_default(),

@@ -114,25 +114,78 @@ impl ImportFile {
                     ingest::guess_types(&head, &self.name, options).map_err(Into::into)
                 }
             }
-            Source::Path(path) => {
-                let file = File::open(&*path).map_err(|error| unreadable(path, error))?;
-                self.source = Source::Stream(Box::new(file), Vec::new());
-                return self.types(options);
-            }
-            Source::Stream(reader, head) => {
-                let missing = HEAD_BYTES - (head.len() as u64).min(HEAD_BYTES);
-                reader
-                    .by_ref()
-                    .take(missing)
-                    .read_to_end(head)
-                    .map_err(|error| unreadable(Path::new(&self.name), error))?;
-                ingest::guess_types(head, &self.name, &options.text).map_err(Into::into)
+            _ => {
+                self.fill_head()?;
+                match &self.source {
+                    Source::Stream(_, head) => {
+                        ingest::guess_types(head, &self.name, &options.text).map_err(Into::into)
+                    }
+                    Source::Path(_) => Ok(None),
+                }
             }
         };
         found.map_err(failed)
     }
 
-    fn open(self) -> Result<ImportInput> {
+    /// The names of the columns, if the file is a table that has them.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no sound Parquet or Arrow file.
+    pub(crate) fn column_names(&mut self, options: &ingest::TextOptions) -> Result<Vec<String>> {
+        let head = match &mut self.source {
+            Source::Path(path) if is_regular(path)? => {
+                let mut file = File::open(&*path).map_err(|error| unreadable(path, error))?;
+                let mut head = Vec::new();
+                file.by_ref()
+                    .take(HEAD_BYTES)
+                    .read_to_end(&mut head)
+                    .map_err(|error| unreadable(path, error))?;
+                if head.starts_with(b"PAR1") {
+                    return ingest::parquet_rows::column_names(&file, &self.name).map_err(failed);
+                }
+                if head.starts_with(b"ARROW1") {
+                    let (schema, _) = arrow_file(path)?;
+                    return Ok(schema.fields().iter().map(|field| field.name().clone()).collect());
+                }
+                head
+            }
+            _ => {
+                self.fill_head()?;
+                match &self.source {
+                    Source::Stream(_, head) => head.clone(),
+                    Source::Path(_) => Vec::new(),
+                }
+            }
+        };
+        let mut plain = Vec::new();
+        if let Ok((_, reader)) = ingest::decompressor(head.as_slice()) {
+            // The head may end inside of the compressed data.
+            let _ = reader.take(HEAD_BYTES).read_to_end(&mut plain);
+        }
+        if ingest::GraphFormat::detect(&plain, &self.name).is_some() {
+            return Ok(Vec::new());
+        }
+        Ok(ingest::sniff_rows(&plain, &self.name, options).map_or(Vec::new(), |rows| rows.names))
+    }
+
+    /// Makes what is no regular file a stream, and reads its first bytes.
+    fn fill_head(&mut self) -> Result<()> {
+        if let Source::Path(path) = &self.source {
+            let file = File::open(path).map_err(|error| unreadable(path, error))?;
+            self.source = Source::Stream(Box::new(file), Vec::new());
+        }
+        if let Source::Stream(reader, head) = &mut self.source {
+            let missing = HEAD_BYTES - (head.len() as u64).min(HEAD_BYTES);
+            reader
+                .by_ref()
+                .take(missing)
+                .read_to_end(head)
+                .map_err(|error| unreadable(Path::new(&self.name), error))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn open(self) -> Result<ImportInput> {
         let path = match self.source {
             Source::Path(path) => path,
             Source::Stream(reader, head) => {
@@ -181,7 +234,7 @@ pub fn types_of_batch(batch: &RecordBatch, options: &ImportOptions) -> Result<Gr
     Ok(graph_options(types.map_err(|error| failed(error.into()))?))
 }
 
-fn wider_vertex(a: ingest::VertexType, b: ingest::VertexType) -> ingest::VertexType {
+pub(crate) fn wider_vertex(a: ingest::VertexType, b: ingest::VertexType) -> ingest::VertexType {
     use ingest::VertexType::{I64, Str, U64};
     match (a, b) {
         (Str, _) | (_, Str) => Str,
@@ -347,11 +400,11 @@ fn unsound(found: &str) -> Error {
     Error::new(ErrorKind::InvalidInput, format!("expected a sound Arrow file, found {found}"))
 }
 
-fn unreadable(path: &Path, error: io::Error) -> Error {
+pub(crate) fn unreadable(path: &Path, error: io::Error) -> Error {
     Error::caused(ErrorKind::Io, env::EnvError::io("open", path, error))
 }
 
-fn failed(error: ingest::Error) -> Error {
+pub(crate) fn failed(error: ingest::Error) -> Error {
     match error {
         ingest::Error::Input(error) => Error::caused(ErrorKind::InvalidInput, error),
         ingest::Error::Io { .. } => Error::caused(ErrorKind::Io, error),

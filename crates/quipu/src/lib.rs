@@ -40,7 +40,15 @@ mod import_file;
 mod migrate;
 mod options;
 mod projection;
+mod property_counts;
+mod property_import;
+mod property_rows;
+mod property_schema;
+mod property_table;
+mod property_types;
 mod relation;
+mod relation_arrow;
+mod relation_export;
 mod repair;
 mod script;
 mod series_arrow;
@@ -81,6 +89,10 @@ pub use model::{
 pub use options::{
     BlobOptions, CombinedOptions, CounterOptions, GraphOptions, Options, Properties,
 };
+pub use property_import::{PropertyImport, PropertyTypes};
+pub use property_rows::{PropertySource, RecordBatches};
+pub use relation_arrow::{arrow_schema, record_batch};
+pub use relation_export::{export_relation, export_relation_text};
 pub use repair::{RepairReport, RepairedKeyspace, RepairedRange, repair, repair_in};
 pub use script::{Debug, Parameters, RunOptions, ScriptError};
 pub use series_arrow::series_of_arrow;
@@ -113,6 +125,6 @@ pub use views::graph::{
     Weight, WeightType, Weights, WeightsRef,
 };
 pub use views::import::{
-    ImportInput, ImportOptions, ImportProgress, ImportReport, OnlyVertices, Phase,
+    ImportInput, ImportOptions, ImportProgress, ImportReport, OnlyVertices, Phase, ProgressFn,
 };
 pub use views::keys::{KeyColumn, KeyList, KeyOf, KeyType};

@@ -7,7 +7,7 @@ use super::call::Call;
 use super::file::bytes;
 use crate::error::{Error, Result};
 use crate::value::cell::Cell;
-use model::{Json, Type, Value};
+use model::{Type, Value};
 use serde_json::Value as Tree;
 use syntax::Span;
 
@@ -53,7 +53,7 @@ pub(super) fn csv(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
             let found = match (&field, of) {
                 (None, Type::Nullable(_) | Type::Any) => Some(Value::Null),
                 (None, _) => None,
-                (Some(field), _) => value_of(of, field),
+                (Some(field), _) => of.parse_field(field),
             };
             found.or_else(|| matches!(of, Type::Nullable(_)).then_some(Value::Null)).ok_or_else(
                 || {
@@ -145,7 +145,7 @@ impl Objects<'_, '_, '_> {
             return Err(Error::value(what, self.span));
         };
         self.rows.add(self.fields.iter().map(|field| match object.remove(field) {
-            Some(tree) => Ok(value(tree)),
+            Some(tree) => Ok(Value::of_tree(tree)),
             None if self.takes_null => Ok(Value::Null),
             None => {
                 let what = format!("item {place} of the file has no field `{field}`");
@@ -350,44 +350,6 @@ pub(super) fn types(call: &Call<'_, '_>) -> Result<(Vec<Type>, Span)> {
 
 fn hint_of_types() -> &'static str {
     "types are written as in a relation's columns: 'Int', 'String?', '[Float]'"
-}
-
-/// Converts a field to a type; `None` if it is not valid for it.
-fn value_of(of: &Type, field: &str) -> Option<Value> {
-    let trimmed = field.trim();
-    match of {
-        Type::Any | Type::String => Some(Value::Str(field.to_owned())),
-        Type::Nullable(inner) => value_of(inner, field),
-        Type::Bool => trimmed.parse().ok().map(Value::Bool),
-        Type::Int => match trimmed.parse() {
-            Ok(int) => Some(Value::Int(int)),
-            Err(_) => of.coerce(Value::Float(trimmed.parse().ok()?)).ok(),
-        },
-        Type::Id => Some(Value::id(trimmed.parse().ok()?)),
-        Type::Float => trimmed.parse().ok().map(Value::Float),
-        Type::Json => Json::parse(trimmed).ok().map(Value::Json),
-        Type::List(..) | Type::Tuple(_) | Type::Vector(..) => {
-            of.coerce(value(serde_json::from_str(trimmed).ok()?)).ok()
-        }
-        _ => of.coerce(Value::Str(trimmed.to_owned())).ok(),
-    }
-}
-
-/// Arrays become lists, objects stay JSON.
-fn value(tree: Tree) -> Value {
-    match tree {
-        Tree::Null => Value::Null,
-        Tree::Bool(value) => Value::Bool(value),
-        Tree::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
-            (Some(int), ..) => Value::Int(int),
-            (None, Some(id), _) => Value::id(id),
-            (None, None, Some(float)) => Value::Float(float),
-            (None, None, None) => Value::Null,
-        },
-        Tree::String(text) => Value::Str(text),
-        Tree::Array(items) => Value::List(items.into_iter().map(value).collect()),
-        Tree::Object(_) => Json::parse(&tree.to_string()).map_or(Value::Null, Value::Json),
-    }
 }
 
 /// Reads records of RFC 4180. Lines end with `\n` or `\r\n`; empty lines are skipped.

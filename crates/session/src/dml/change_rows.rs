@@ -7,7 +7,7 @@
 //! rows are wanted (a trigger, a callback), they take the path of a script's rows. All process a
 //! limited number of rows at a time, so that memory does not grow with the import. Very many rows
 //! that are put are bulk-loaded (`bulk_load.rs`), because a transaction may only hold a share of
-//! the memory.
+//! the memory. String vertices get their dictionary ids before that (`vertex_names.rs`).
 
 use crate::ambient::EnvAmbient;
 use crate::catalog_view::columns_of;
@@ -19,6 +19,7 @@ use crate::dml::encode;
 use crate::dml::encode::CHUNK_ROWS;
 use crate::dml::refusal::row_error;
 use crate::dml::target::Target;
+use crate::dml::vertex_names;
 use crate::engine::Engine;
 use crate::plan_cache::cached_script::{CachedScript, WriteTarget};
 use crate::run_options::Run;
@@ -29,7 +30,7 @@ use base::Kind;
 use exec::error::{Error, Result};
 use exec::table::owned::OwnedCells;
 use exec::value::cell::{Cell, Interner};
-use model::{Frame, Series, Type, Value};
+use model::{Frame, Series, Type, Value, Values};
 use relation::{ColumnError, Schema};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -243,8 +244,10 @@ impl Session<'_> {
             true => WritePath::Columns,
             false => WritePath::Rows,
         };
+        // A load gives string vertices their ids itself.
+        let is_of_strings = target.dictionary.is_some() && !is_wanted && !target.has_value_index();
         // Columns with a merge operator are written by merging.
-        let is_loadable = path == WritePath::Blind
+        let is_loadable = (path == WritePath::Blind || is_of_strings)
             && change.kind == ChangeKind::Put
             && schema.values.iter().all(|value| value.merge.is_none());
         let (kind, rows) = (change.kind, change.rows.len());
@@ -256,15 +259,45 @@ impl Session<'_> {
         let mut tables = Vec::new();
         for Prepared { write_target, sources, rows, .. } in all {
             let target = &write_target.target;
+            let named = self.named(target, sources)?;
             for path in &target.paths {
                 self.check()?;
-                let columns: Vec<_> = sources.iter().map(Source::series).collect();
+                let mut columns: Vec<_> = sources.iter().map(Source::series).collect();
+                for (column, ids) in columns.iter_mut().zip(&named) {
+                    *column = Some(ids);
+                }
                 let rows = encode::encode(path, &columns, 0..*rows, &EnvAmbient(&self.limits))
                     .map_err(|refused| wrong(&target.schema, &refused))?;
                 tables.push(Rows { keyspace: path.keyspace, rows });
             }
         }
         crate::dml::bulk_load::load(&*self.engine.store, tables, &|| self.check())
+    }
+
+    /// The key columns of a graph with string vertices as dictionary ids, new ones included; none
+    /// for other relations.
+    fn named(&self, target: &Target, sources: &[Source<'_>]) -> Result<Vec<Series>> {
+        let Some(dictionary) = target.dictionary else { return Ok(Vec::new()) };
+        let (schema, ambient) = (&target.schema, EnvAmbient(&self.limits));
+        let mut keys = Vec::new();
+        for (place, source) in sources.iter().take(schema.keys.len()).enumerate() {
+            let Some(series) = source.series() else { continue };
+            let is_plain = matches!(series.values, Values::Str(_)) && series.valid.0.is_none();
+            let key = match is_plain {
+                true => series.clone(),
+                false => {
+                    // All values are strings or refused.
+                    let mut texts = Series::of_type(&Type::String);
+                    let values = self.coerce(schema, place, series, &ambient)?;
+                    (0..values.len()).for_each(|row| texts.push(values.value(row)));
+                    texts
+                }
+            };
+            keys.push(key);
+        }
+        let columns: Vec<&Series> = keys.iter().collect();
+        let ids = vertex_names::ids_of(self.engine, dictionary, &columns, &|| self.check())?;
+        Ok(ids.into_iter().map(|ids| Values::Id(ids).into()).collect())
     }
 
     fn change(&mut self, prepared: &Prepared<'_>) -> Result<()> {

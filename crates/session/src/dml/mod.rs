@@ -18,4 +18,5 @@ pub(crate) mod spec;
 pub(crate) mod target;
 pub(crate) mod temp_relation;
 pub(crate) mod trigger;
+pub(crate) mod vertex_names;
 pub(crate) mod writer;

@@ -36,7 +36,9 @@ impl Default for ImportOptions {
 pub struct ImportReport {
     /// Number of distinct edges written.
     pub edges: u64,
-    /// Number of rows read, without skipped ones.
+    /// Number of distinct vertices written with their properties.
+    pub nodes: u64,
+    /// Number of rows of edges read, without skipped ones.
     pub rows: u64,
     /// Rows whose pair occurs again later in the input, plus edges that existed already.
     pub duplicates: u64,

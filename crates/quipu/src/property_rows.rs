@@ -1,0 +1,243 @@
+//! Reads rows with properties: text, Parquet and Arrow files, record batches, and frames.
+//!
+//! # Why all rows are read before any is written
+//! The type of a column of text is known after its last value, and an import that fails changes
+//! nothing. The rows stay within the memory limit of the import.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // the user's files
+
+use crate::import_file::{ImportFile, failed, unreadable};
+use crate::series_arrow::series_of_arrow;
+use arrow_array::RecordBatch;
+use ingest::parquet_rows::ParquetRows;
+use ingest::{GraphFormat, InputError, Splitter, TextColumn, TextOptions, TextRows, decompressor};
+use model::{Frame, Series, Values};
+use std::fs::File;
+use std::io::Read;
+use store::{Error, ErrorKind, Result};
+use views::import::{ImportInput, ImportOptions};
+
+/// Record batches of a table.
+pub type RecordBatches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
+
+/// Rows of edges or of vertices, with properties in further columns.
+pub enum PropertySource {
+    /// Files of text with a header, Parquet or Arrow. They have the same columns.
+    Files(Vec<ImportFile>),
+    /// Record batches of one schema.
+    Batches(RecordBatches),
+    /// Columns of values.
+    Rows(Frame),
+}
+
+/// The rows of one input.
+pub(crate) struct RawRows {
+    /// Its name, for messages.
+    pub(crate) name: String,
+    pub(crate) names: Vec<String>,
+    pub(crate) columns: Vec<RawColumn>,
+    /// The line of each row of text.
+    pub(crate) lines: Option<Vec<u64>>,
+    pub(crate) rows: usize,
+    pub(crate) detected: Vec<(&'static str, String)>,
+    pub(crate) skipped: Vec<InputError>,
+    pub(crate) skipped_count: u64,
+    pub(crate) bytes_read: u64,
+}
+
+pub(crate) enum RawColumn {
+    /// Fields of text.
+    Text(TextColumn),
+    /// Values of a file, whose strings are parsed where the property has another type.
+    FileValues(Series),
+    /// Values that have their types.
+    Values(Series),
+}
+
+/// Stops reading where rows exceed the memory of the import, or the caller cancels.
+pub(crate) struct Limit<'l> {
+    pub(crate) bytes_max: u64,
+    pub(crate) held: u64,
+    pub(crate) go_on: &'l dyn Fn() -> bool,
+}
+
+impl Limit<'_> {
+    /// Notes that `more` bytes are held beside those noted before.
+    fn check(&self, more: u64) -> Result<()> {
+        if !(self.go_on)() {
+            return Err(Error::new(ErrorKind::Cancelled, "the import was cancelled"));
+        }
+        if self.held + more <= self.bytes_max {
+            return Ok(());
+        }
+        let what = format!("rows with properties exceed {} bytes of memory", self.bytes_max);
+        let hint = "a larger memory_limit allows more; or import the rows in several parts";
+        Err(Error::new(ErrorKind::Limit, format!("{what}\nhint: {hint}")))
+    }
+}
+
+/// Reads all inputs of a source.
+pub(crate) fn read(
+    source: PropertySource,
+    options: &ImportOptions,
+    limit: &mut Limit<'_>,
+) -> Result<Vec<RawRows>> {
+    let mut all = Vec::new();
+    match source {
+        PropertySource::Rows(frame) => all.push(of_frame(frame)),
+        PropertySource::Batches(batches) => {
+            all.push(of_batches(batches, "the table", RawColumn::Values, limit)?);
+        }
+        PropertySource::Files(files) => {
+            for file in files {
+                let rows = of_file(file, &options.text, limit)?;
+                limit.held += rows.bytes();
+                all.push(rows);
+            }
+        }
+    }
+    Ok(all)
+}
+
+impl RawRows {
+    /// Bytes that the rows take.
+    pub(crate) fn bytes(&self) -> u64 {
+        let column = |column: &RawColumn| match column {
+            RawColumn::Text(column) => column.texts.heap_bytes() as u64 + 9 * self.rows as u64,
+            RawColumn::FileValues(series) | RawColumn::Values(series) => bytes_of(series),
+        };
+        self.columns.iter().map(column).sum::<u64>() + 8 * self.rows as u64
+    }
+}
+
+fn bytes_of(series: &Series) -> u64 {
+    match &series.values {
+        Values::Str(texts) | Values::Bytes(texts) => {
+            (texts.heap.len() + 8 * texts.offsets.len()) as u64
+        }
+        Values::Any(values) => (size_of::<model::Value>() * values.len()) as u64,
+        _ => 8 * series.len() as u64,
+    }
+}
+
+fn of_frame(frame: Frame) -> RawRows {
+    let (names, rows) = (frame.names().to_vec(), frame.len());
+    let columns = frame.into_columns().into_iter().map(RawColumn::Values).collect();
+    blank("the table", names, columns, rows)
+}
+
+fn blank(name: &str, names: Vec<String>, columns: Vec<RawColumn>, rows: usize) -> RawRows {
+    RawRows {
+        name: name.to_owned(),
+        names,
+        columns,
+        lines: None,
+        rows,
+        detected: Vec::new(),
+        skipped: Vec::new(),
+        skipped_count: 0,
+        bytes_read: 0,
+    }
+}
+
+fn of_file(file: ImportFile, options: &TextOptions, limit: &Limit<'_>) -> Result<RawRows> {
+    match file.open()? {
+        ImportInput::File(path) => {
+            let name = path.display().to_string();
+            let file = File::open(&path).map_err(|error| unreadable(&path, error))?;
+            let bytes_read = file.metadata().map_or(0, |about| about.len());
+            let rows = of_text(Box::new(file), &name, options, limit)?;
+            Ok(RawRows { bytes_read, ..rows })
+        }
+        ImportInput::Stream(reader, name) => of_text(reader, &name, options, limit),
+        ImportInput::Parquet(path) => {
+            let name = path.display().to_string();
+            let size = std::fs::metadata(&path).map_err(|error| unreadable(&path, error))?.len();
+            limit.check(size)?;
+            let bytes = std::fs::read(&path).map_err(|error| unreadable(&path, error))?;
+            let rows = ParquetRows::open(bytes, &name, None).map_err(failed)?;
+            let batches = Parquet(rows).map(|batch| batch.map_err(failed));
+            let rows = of_batches(batches, &name, RawColumn::FileValues, limit)?;
+            let detected = vec![("format", "Parquet".to_owned())];
+            Ok(RawRows { detected, bytes_read: size, ..rows })
+        }
+        ImportInput::Batches(batches, name) => {
+            let rows = of_batches(batches, &name, RawColumn::FileValues, limit)?;
+            Ok(RawRows { detected: vec![("format", "Arrow".to_owned())], ..rows })
+        }
+    }
+}
+
+/// The batches of a Parquet file.
+struct Parquet(ParquetRows);
+
+impl Iterator for Parquet {
+    type Item = std::result::Result<RecordBatch, ingest::Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next_batch().transpose()
+    }
+}
+
+fn of_text(
+    reader: Box<dyn Read + Send>,
+    name: &str,
+    options: &TextOptions,
+    limit: &Limit<'_>,
+) -> Result<RawRows> {
+    let broken = |source| failed(ingest::Error::Io { file: name.to_owned(), source });
+    let (_, plain) = decompressor(reader).map_err(broken)?;
+    let mut splitter = Splitter::new(plain, name);
+    let head = splitter.head().map_err(failed)?;
+    if GraphFormat::detect(head, name).is_some() {
+        let what = format!("{name} is no table: it has no columns that become properties");
+        let hint = "import it without properties, or convert it to tables of edges and vertices";
+        return Err(Error::new(ErrorKind::InvalidInput, format!("{what}\nhint: {hint}")));
+    }
+    let wrong = |error: InputError| failed(error.into());
+    let dialect = ingest::sniff_rows(head, name, options).map_err(wrong)?;
+    let (mut rows, mut buffer) = (TextRows::default(), Vec::new());
+    rows.columns.resize_with(dialect.names.len(), TextColumn::default);
+    let mut bytes_read = 0;
+    while let Some(chunk) = splitter.next(&dialect.dialect, buffer).map_err(failed)? {
+        ingest::read_rows(&dialect, &chunk, &mut rows).map_err(wrong)?;
+        limit.check(rows.bytes())?;
+        bytes_read += chunk.bytes.len() as u64;
+        buffer = chunk.bytes;
+    }
+    let count = rows.len();
+    let columns = rows.columns.into_iter().map(RawColumn::Text).collect();
+    Ok(RawRows {
+        lines: Some(rows.lines),
+        detected: dialect.dialect.detected,
+        skipped: rows.skipped,
+        skipped_count: rows.skipped_count,
+        bytes_read,
+        ..blank(name, dialect.names, columns, count)
+    })
+}
+
+fn of_batches(
+    batches: impl Iterator<Item = Result<RecordBatch>>,
+    name: &str,
+    make: fn(Series) -> RawColumn,
+    limit: &Limit<'_>,
+) -> Result<RawRows> {
+    let (mut names, mut columns, mut rows) = (Vec::new(), Vec::<Series>::new(), 0);
+    for batch in batches {
+        let batch = batch?;
+        let schema = batch.schema();
+        if columns.is_empty() {
+            names = schema.fields().iter().map(|field| field.name().clone()).collect();
+            columns = vec![Values::Null(0).into(); names.len()];
+        }
+        for ((column, array), field) in columns.iter_mut().zip(batch.columns()).zip(schema.fields())
+        {
+            column.append(series_of_arrow(array, field)?);
+        }
+        rows += batch.num_rows();
+        limit.check(columns.iter().map(bytes_of).sum())?;
+    }
+    let bytes_read = columns.iter().map(bytes_of).sum();
+    let columns = columns.into_iter().map(make).collect();
+    Ok(RawRows { bytes_read, ..blank(name, names, columns, rows) })
+}

@@ -1,0 +1,281 @@
+//! The types of a new graph, found from tables of edges and of vertices.
+
+use crate::import_file::{failed, types_of_batch, types_of_files, wider_vertex};
+use crate::options::{GraphOptions, Properties};
+use crate::property_import::PropertyTypes;
+use crate::property_rows::{PropertySource, RawColumn, RawRows};
+use crate::property_types::{Guess, type_of_series, wider};
+use ingest::{ColumnRef, EdgeOptions, TextOptions, WeightNames, property_name};
+use model::{Type, Value, Values};
+use std::collections::BTreeSet;
+use store::{Error, ErrorKind, Result};
+use views::graph::{Graph, VertexType, WeightType};
+use views::import::ImportOptions;
+
+/// Names that no property of an edge can have; a column of such a name gets a `_` at its end.
+const RESERVED: [&str; 5] = ["src", "dst", "weight", "key", "vertex"];
+
+impl PropertySource {
+    /// Whether it has a column that is a property of edges of the graph.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub(crate) fn has_property(&mut self, graph: &Graph, options: &TextOptions) -> Result<bool> {
+        let properties = &graph.def().edges;
+        if properties.is_empty() {
+            return Ok(matches!(self, Self::Rows(_)));
+        }
+        let is_one = |name: &String| {
+            let plain = property_name(name);
+            properties.iter().any(|property| property.name == *name || property.name == plain)
+        };
+        match self {
+            Self::Rows(_) => Ok(true),
+            Self::Batches(batches) => {
+                let Some(first) = batches.next().transpose()? else { return Ok(false) };
+                let found = first.schema().fields().iter().any(|field| is_one(field.name()));
+                let rest = std::mem::replace(batches, Box::new(std::iter::empty()));
+                *batches = Box::new(std::iter::once(Ok(first)).chain(rest));
+                Ok(found)
+            }
+            Self::Files(files) => {
+                for file in files {
+                    if file.column_names(options)?.iter().any(is_one) {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    /// The types of vertices and weights for edges without properties.
+    ///
+    /// # Errors
+    /// As [`types_of_files`].
+    pub(crate) fn types(&mut self, options: &ImportOptions) -> Result<GraphOptions> {
+        match self {
+            Self::Files(files) => types_of_files(files, options),
+            Self::Batches(batches) => {
+                let Some(first) = batches.next().transpose()? else {
+                    return Ok(GraphOptions::default());
+                };
+                let types = types_of_batch(&first, options)?;
+                let rest = std::mem::replace(batches, Box::new(std::iter::empty()));
+                *batches = Box::new(std::iter::once(Ok(first)).chain(rest));
+                Ok(types)
+            }
+            Self::Rows(_) => Ok(GraphOptions::default()),
+        }
+    }
+}
+
+/// The tables that a graph is created for.
+pub(crate) struct Tables<'t> {
+    pub(crate) edges: Option<&'t [RawRows]>,
+    pub(crate) nodes: Option<&'t [RawRows]>,
+    /// The column of the vertex in `nodes`.
+    pub(crate) node_column: Option<&'t ColumnRef>,
+    pub(crate) options: &'t TextOptions,
+}
+
+impl Tables<'_> {
+    /// The options of a graph that holds the tables. `plain` are those of edges that are imported
+    /// without properties.
+    ///
+    /// # Errors
+    /// The ends of edges, or the vertices, cannot be told among the columns; two columns become the
+    /// same property.
+    pub(crate) fn graph_options(
+        &self,
+        plain: Option<GraphOptions>,
+        edge_properties: PropertyTypes,
+        node_properties: PropertyTypes,
+    ) -> Result<GraphOptions> {
+        let mut wanted = plain.unwrap_or_default();
+        let mut ends = Vec::new();
+        for rows in self.edges.unwrap_or_default() {
+            ends.push(self.ends(rows)?);
+        }
+        let mut vertices = Vec::new();
+        for rows in self.nodes.unwrap_or_default() {
+            vertices.push(self.vertex(rows)?);
+        }
+        let edges = || self.edges.unwrap_or_default().iter().zip(&ends);
+        let nodes = || self.nodes.unwrap_or_default().iter().zip(&vertices);
+        let of_edges = edges()
+            .flat_map(|(rows, ends)| [&rows.columns[ends.source], &rows.columns[ends.target]]);
+        let of_nodes = nodes().map(|(rows, vertex)| &rows.columns[*vertex]);
+        let found = of_edges.chain(of_nodes).filter(|column| !column.is_empty()).map(vertex_type);
+        wanted.vertex = found.fold(to_ingest(wanted.vertex), wider_vertex).into_graph();
+        for (rows, ends) in edges() {
+            if let Some(weight) = ends.weight {
+                wanted.weight = wider_weight(wanted.weight, weight_type(&rows.columns[weight]));
+            }
+        }
+        wanted.edges = match edge_properties {
+            PropertyTypes::Given(given) => given,
+            PropertyTypes::Found => {
+                let taken = |ends: &ingest::EdgeEnds| {
+                    [Some(ends.source), Some(ends.target), ends.weight]
+                        .into_iter()
+                        .flatten()
+                        .collect()
+                };
+                let taken: Vec<BTreeSet<usize>> = ends.iter().map(taken).collect();
+                self.properties(self.edges.unwrap_or_default(), &taken)?
+            }
+        };
+        if let Some(nodes) = self.nodes {
+            wanted.nodes = Some(match node_properties {
+                PropertyTypes::Given(given) => given,
+                PropertyTypes::Found => {
+                    let taken: Vec<_> = vertices.iter().map(|&v| BTreeSet::from([v])).collect();
+                    self.properties(nodes, &taken)?
+                }
+            });
+        }
+        Ok(wanted)
+    }
+
+    fn ends(&self, rows: &RawRows) -> Result<ingest::EdgeEnds> {
+        let weight = ingest::WeightType::Float;
+        let edges = EdgeOptions { weight, ..self.options.edges.clone() };
+        let ends = ingest::edge_ends(&rows.name, &rows.names, &edges, WeightNames::Plain);
+        ends.map_err(|error| failed(error.into()))
+    }
+
+    fn vertex(&self, rows: &RawRows) -> Result<usize> {
+        let column = ingest::vertex_column(&rows.name, &rows.names, self.node_column);
+        column.map_err(|error| failed(error.into()))
+    }
+
+    /// All further columns as properties. `taken` are the other columns of each input.
+    fn properties(&self, inputs: &[RawRows], taken: &[BTreeSet<usize>]) -> Result<Properties> {
+        let Some(first) = inputs.first() else { return Ok(Vec::new()) };
+        let mut found: Properties = Vec::new();
+        for (place, name) in first.names.iter().enumerate() {
+            let is_taken = taken.first().is_some_and(|taken| taken.contains(&place));
+            if is_taken || ingest::is_index_column(name) {
+                continue;
+            }
+            let same = inputs.iter().filter_map(|rows| {
+                let place = rows.names.iter().position(|one| one == name)?;
+                rows.columns.get(place)
+            });
+            let property = reserved_or(property_name(name));
+            if found.iter().any(|(other, _)| *other == property) {
+                let what = format!("{}: two columns become the property {property:?}", first.name);
+                let hint = "give their types by name, or rename one of them";
+                return Err(Error::new(ErrorKind::InvalidInput, format!("{what}\nhint: {hint}")));
+            }
+            found.push((property, self.property_type(same)));
+        }
+        Ok(found)
+    }
+
+    /// The type that holds all values of a column in all inputs.
+    fn property_type<'c>(&self, columns: impl Iterator<Item = &'c RawColumn>) -> Type {
+        let (mut guess, mut of_values) = (None::<Guess>, None::<Type>);
+        for column in columns {
+            match column {
+                RawColumn::Text(column) => {
+                    guess.get_or_insert_default().look(column, self.options);
+                }
+                RawColumn::FileValues(series) | RawColumn::Values(series) => {
+                    let of = type_of_series(series).without_null().clone();
+                    of_values = Some(of_values.map_or(of.clone(), |other| wider(other, of)));
+                }
+            }
+        }
+        let of_text = guess.map(|guess| guess.property().without_null().clone());
+        let of = match (of_text, of_values) {
+            (Some(a), Some(b)) => wider(a, b),
+            (a, b) => a.or(b).unwrap_or(Type::String),
+        };
+        Type::Nullable(Box::new(of))
+    }
+}
+
+/// The name of a property that is not one of the graph's own columns.
+fn reserved_or(name: String) -> String {
+    if RESERVED.contains(&name.as_str()) { format!("{name}_") } else { name }
+}
+
+fn vertex_type(column: &RawColumn) -> ingest::VertexType {
+    use ingest::VertexType::{I64, Str, U64};
+    match column {
+        RawColumn::Text(column) => match Guess::of_vertices(column) {
+            (true, _) => U64,
+            (false, true) => I64,
+            (false, false) => Str,
+        },
+        RawColumn::FileValues(series) | RawColumn::Values(series) => match &series.values {
+            Values::Id(_) => U64,
+            Values::Int(values) if values.iter().all(|&value| value >= 0) => U64,
+            Values::Int(_) => I64,
+            Values::Any(values) => {
+                let each = values.iter().map(|value| match value {
+                    Value::Int(value) if *value >= 0 => U64,
+                    Value::Id(_) => U64,
+                    Value::Int(_) => I64,
+                    _ => Str,
+                });
+                each.fold(U64, wider_vertex)
+            }
+            _ => Str,
+        },
+    }
+}
+
+fn weight_type(column: &RawColumn) -> WeightType {
+    let is_int = |value: &Value| matches!(value, Value::Int(_) | Value::Bool(_) | Value::Null);
+    match column {
+        RawColumn::FileValues(series) | RawColumn::Values(series) => match &series.values {
+            Values::Int(_) | Values::Bool(_) => WeightType::Int,
+            Values::Any(values) if values.iter().all(is_int) => WeightType::Int,
+            _ => WeightType::Float,
+        },
+        RawColumn::Text(_) => WeightType::Float,
+    }
+}
+
+fn wider_weight(a: WeightType, b: WeightType) -> WeightType {
+    match (a, b) {
+        (WeightType::Float, _) | (_, WeightType::Float) => WeightType::Float,
+        (WeightType::Int, _) | (_, WeightType::Int) => WeightType::Int,
+        (WeightType::None, WeightType::None) => WeightType::None,
+    }
+}
+
+impl RawColumn {
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Text(column) => column.present.is_empty(),
+            Self::FileValues(series) | Self::Values(series) => series.is_empty(),
+        }
+    }
+}
+
+fn to_ingest(of: VertexType) -> ingest::VertexType {
+    match of {
+        VertexType::U64 => ingest::VertexType::U64,
+        VertexType::I64 => ingest::VertexType::I64,
+        VertexType::Str => ingest::VertexType::Str,
+    }
+}
+
+/// Converts back.
+trait IntoGraph {
+    fn into_graph(self) -> VertexType;
+}
+
+impl IntoGraph for ingest::VertexType {
+    fn into_graph(self) -> VertexType {
+        match self {
+            Self::U64 => VertexType::U64,
+            Self::I64 => VertexType::I64,
+            Self::Str => VertexType::Str,
+        }
+    }
+}

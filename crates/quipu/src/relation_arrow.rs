@@ -1,0 +1,75 @@
+//! Rows of relations as Arrow data: schemas and record batches.
+
+use crate::answer::AnswerColumn;
+use crate::answer_arrow::arrow_field;
+use arrow_array::{Array, RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, Field, Schema};
+use model::{Frame, Series, Type, Value, VectorKind};
+use session::ColumnOf;
+use std::sync::Arc;
+use store::{Error, ErrorKind, Result};
+
+/// The Arrow type of a column's values; `None` where only the values determine it.
+fn arrow_type(of: &Type) -> Option<DataType> {
+    Some(match of.without_null() {
+        Type::Any => return None,
+        Type::Bool => DataType::Boolean,
+        Type::Int => DataType::Int64,
+        Type::Id => DataType::UInt64,
+        Type::Float => DataType::Float64,
+        Type::Bytes => DataType::Binary,
+        Type::Vector(kind, len) if (1..=i32::MAX as u64).contains(len) => {
+            let float = match kind {
+                VectorKind::F32 => DataType::Float32,
+                VectorKind::F64 => DataType::Float64,
+            };
+            DataType::FixedSizeList(Arc::new(Field::new("item", float, true)), *len as i32)
+        }
+        // As in results of scripts.
+        Type::List(..) | Type::Validity | Type::Date | Type::Timestamp | Type::Duration => {
+            let none = Series::from(Vec::<Value>::new());
+            let column = AnswerColumn::of(none, of).into_arrow(0);
+            column.map_or(DataType::Utf8, |none| none.data_type().clone())
+        }
+        _ => DataType::Utf8,
+    })
+}
+
+/// The Arrow schema of rows with these columns; `None` if a column's type depends on its values.
+#[must_use]
+pub fn arrow_schema(columns: &[ColumnOf]) -> Option<Schema> {
+    let field = |column: &ColumnOf| arrow_type(&column.column_type).map(|of| field_of(column, of));
+    let fields: Option<Vec<Field>> = columns.iter().map(field).collect();
+    fields.map(Schema::new)
+}
+
+fn field_of(column: &ColumnOf, of: DataType) -> Field {
+    arrow_field(&column.name, of, *column.column_type.without_null() == Type::Json)
+}
+
+/// Rows of a relation with these columns as a record batch. A column of any type gets the type that
+/// fits its values.
+///
+/// # Errors
+/// More data than Arrow's offsets allow.
+pub fn record_batch(columns: &[ColumnOf], rows: Frame) -> Result<RecordBatch> {
+    let (mut fields, mut arrays) = (Vec::new(), Vec::new());
+    let count = rows.len();
+    let failed = |error| Error::caused(ErrorKind::InvalidInput, error);
+    for (column, series) in columns.iter().zip(rows.into_columns()) {
+        let array =
+            AnswerColumn::of(series, &column.column_type).into_arrow(count).map_err(failed)?;
+        // A column that holds only nulls still gets its declared type.
+        let array = match arrow_type(&column.column_type) {
+            Some(of) if of != *array.data_type() => {
+                arrow_cast::cast(&array, &of).map_err(failed)?
+            }
+            _ => array,
+        };
+        fields.push(field_of(column, array.data_type().clone()));
+        arrays.push(array);
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(count));
+    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
+        .map_err(failed)
+}

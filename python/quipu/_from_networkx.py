@@ -1,0 +1,72 @@
+"""Graphs of NetworkX as graphs with properties."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._quipu import Database, ImportReport
+
+
+def from_networkx(self: Database, name: str, graph: Any) -> ImportReport:
+    """Import a graph of NetworkX with the attributes of its nodes and edges as properties.
+
+    Nodes that are not all integers become strings. Types are found from the values, and
+    attributes that some nodes or edges lack are null there. An edge of an undirected graph is
+    stored once, as NetworkX gives it: ``project(undirected=True)`` finds it from both ends. A
+    missing ``weight`` is 1.
+
+    >>> db.from_networkx("karate", nx.karate_club_graph()).nodes
+    34
+
+    Args:
+        name: Name of the graph. An existing one keeps its types and properties.
+        graph: The graph, without parallel edges.
+
+    Raises:
+        InvalidInputError: There are parallel edges, two nodes have the same text, or a value has
+            no type.
+    """
+    from .errors import InvalidInputError
+
+    if graph.is_multigraph() and any(key for _, _, key in graph.edges(keys=True)):
+        what = "the graph has parallel edges, and a stored graph has at most one from a vertex to another"
+        raise InvalidInputError(f"{what}\nhint: quipu.nx stores them; or combine them first, as by nx.DiGraph(graph)")
+    nodes = [(vertex, dict(attributes)) for vertex, attributes in graph.nodes(data=True)]
+    edges = [(u, v, dict(attributes)) for u, v, attributes in graph.edges(data=True)]
+    ids = _ids([vertex for vertex, _ in nodes])
+    sources, targets = [ids[u] for u, _, _ in edges], [ids[v] for _, v, _ in edges]
+    edge_columns = _columns(["source", "target"], [sources, targets], [attributes for *_, attributes in edges])
+    node_columns = _columns(["vertex"], [list(ids.values())], [attributes for _, attributes in nodes])
+    # As everywhere in NetworkX, a missing weight is 1.
+    return self.import_graph(name, edge_columns, nodes=node_columns, edge_properties=True, missing=1.0)
+
+
+def _ids(vertices: list[Any]) -> dict[Any, int | str]:
+    """Vertices as ids: integers if all are, else strings."""
+    from numbers import Integral
+
+    from .errors import InvalidInputError
+
+    # `bool` is one of these, too, and no id.
+    if all(isinstance(vertex, Integral) and vertex is not True and vertex is not False for vertex in vertices):
+        return {vertex: int(vertex) for vertex in vertices}
+    ids = {vertex: str(vertex) for vertex in vertices}
+    if len(set(ids.values())) != len(ids):
+        raise InvalidInputError("two nodes have the same text\nhint: relabel them, as by nx.relabel_nodes")
+    return ids  # pyright: ignore[reportReturnType]
+
+
+def _columns(names: list[str], columns: list[list[Any]], rows: list[dict[Any, Any]]) -> dict[str, list[Any]]:
+    """Columns by name: those given, and one for each attribute, ``None`` where a row lacks it."""
+    found = dict(zip(names, columns, strict=True))
+    for key in dict.fromkeys(key for row in rows for key in row):
+        # An attribute with the name of a column of the ends is another one.
+        name = str(key) if str(key) not in found else f"{key}_"
+        found[name] = [_plain(row.get(key)) for row in rows]
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's scalars as those of Python, which columns of mixed values take."""
+    return value.item() if hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0 else value
