@@ -139,3 +139,12 @@ def test_graphs_with_arrays_are_pickled_and_copied():
     for other in (pickle.loads(pickle.dumps(G)), copy.deepcopy(G), copy.copy(G), G.copy()):
         assert nx.utils.graphs_equal(other, G)
         assert nx.pagerank(other) == nx.pagerank(G)
+
+
+def test_nothing_is_kept_where_the_program_turns_caching_off():
+    G: Any = quipu.nx.Graph(nx.path_graph(20))
+    setattr(G, "__networkx_cache__", None)  # noqa: B010  (the stubs forbid it)
+    for _ in range(2):
+        assert nx.number_connected_components(G) == 1
+        assert nx.pagerank(G) == pytest.approx(nx.pagerank(nx.path_graph(20)))
+    assert kept(G) is None

@@ -9,10 +9,10 @@ import pytest
 SUITE = Path(__file__).parents[2] / "tests" / "networkx" / "suite.py"
 
 
-@pytest.mark.parametrize("stored", [False, True])
-def test_a_slice_of_the_tests_of_networkx_passes(stored: bool):
+@pytest.mark.parametrize("options", [[], ["--stored"], ["--kernels"], ["--stored", "--kernels"]])
+def test_a_slice_of_the_tests_of_networkx_passes(options: list[str]):
     parts = ["algorithms/components", "algorithms/traversal"]
-    command = [sys.executable, str(SUITE), "--part", *parts, *(["--stored"] if stored else [])]
+    command = [sys.executable, str(SUITE), "--part", *parts, *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "160 passed, 0 failed, 0 skipped" in done.stdout

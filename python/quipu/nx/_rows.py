@@ -3,8 +3,8 @@
 Kernels read these arrays, and answers name vertices by them. A stored graph without unflushed changes is read from the
 columns of its relations, so its dicts need not be in memory; any other graph is read from its dicts.
 
-The arrays are kept with the graph, in the dict that NetworkX clears when a method changes the graph. They have no
-attributes: these are dicts that the program changes without a notice.
+The arrays are kept with the graph, in the dict that NetworkX clears when a method changes the graph. Attributes are not
+among them, since a program changes these dicts without a notice.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ class Rows:
         self.directed = directed
         #: Projections by their options; see :mod:`quipu.nx._projecting`.
         self.projections: dict[Any, Any] = {}
+        #: Weights of a stored graph; see :mod:`quipu.nx._weights`.
+        self.weights: dict[Any, Any] = {}
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -123,19 +125,25 @@ def _sums(groups: Any, values: Any, count: int) -> Ints:
     return np.bincount(groups, weights=values, minlength=count).astype("int64")
 
 
+def _cache(G: Any) -> dict[str, Any]:
+    """The dict that NetworkX clears, or an empty one if the program has set it to ``None``, so that nothing is kept."""
+    found = getattr(G, "__networkx_cache__", None)
+    return {} if found is None else found
+
+
 def kept(G: Any) -> Rows | None:
     """Return the arrays of a graph that were made before; ``None`` if there are none, or the graph has changed."""
-    found = G.__networkx_cache__.get(_KEY)
+    found = _cache(G).get(_KEY)
     return found[1] if found is not None and found[0] == _signature(G) else None
 
 
 def is_known(G: Any) -> bool:
     """Return whether arrays were asked for since the last change of the graph; from now on they were."""
-    found = G.__networkx_cache__.get(_KEY)
+    found = _cache(G).get(_KEY)
     signature = _signature(G)
     if found is not None and found[0] == signature:
         return True
-    G.__networkx_cache__[_KEY] = signature, None
+    _cache(G)[_KEY] = signature, None
     return False
 
 
@@ -145,7 +153,7 @@ def rows_of(G: Any) -> Rows:
     if found is None:
         store = clean_store(G)
         found = _from_dicts(G) if store is None else _from_columns(store, directed=G.is_directed())
-        G.__networkx_cache__[_KEY] = _signature(G), found
+        _cache(G)[_KEY] = _signature(G), found
     return found
 
 

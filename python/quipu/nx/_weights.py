@@ -1,7 +1,8 @@
 """The weights of the edges of a graph as an array, in the order of :class:`quipu.nx._rows.Rows`.
 
 Attributes are dicts that the program changes without a notice, so weights are read at each call. Those of a stored
-graph that is not in memory are read from the column of its relation.
+graph record changes: without changes weights are kept, and of a graph that is not in memory they are read from the
+column of its relation.
 """
 
 from __future__ import annotations
@@ -63,14 +64,20 @@ def read_weights(G: Any, rows: Rows, name: Any, combine: Combine | None, default
         NotNumbersError: A weight is not a number, or not finite, or too large.
     """
     store = clean_store(G)
-    if store is None or G._stored.cache.has_new_attributes() or G._stored.cache.is_complete():
-        found = _from_dicts(G, name, combine, default)
-    else:
-        found = _from_bytes(store.attributes(), name, default)
-        if combine is not None:
-            found = _combined(found, rows, combine)
-    if not np.isfinite(found.values).all():
-        raise NotNumbersError("a weight is not finite")
+    is_clean = store is not None and not G._stored.cache.has_new_attributes()
+    key = name, combine, default
+    found = rows.weights.get(key) if is_clean else None
+    if found is None:
+        if store is not None and is_clean and not G._stored.cache.is_complete():
+            found = _from_bytes(store.attributes(), name, default)
+            if combine is not None:
+                found = _combined(found, rows, combine)
+        else:
+            found = _from_dicts(G, name, combine, default)
+        if not np.isfinite(found.values).all():
+            raise NotNumbersError("a weight is not finite")
+    if is_clean:
+        rows.weights[key] = found
     return found
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._native import Call, Refused, kernel
 from .dijkstra import positive_weights
+from .searches import search
 
 _DEGREE: dict[str, Any] = {"is_one_pass": True, "parallel": True, "loops": True}
 
@@ -65,10 +66,22 @@ def edge_betweenness_centrality(call: Call) -> Any:
     return dict(zip(ends, values[shown].tolist(), strict=True))
 
 
-@kernel(only={"u": None}, loops=True, parallel=True)
+@kernel(loops=True, parallel=True)
 def closeness_centrality(call: Call) -> Any:
+    if call["u"] is not None:
+        return _closeness_of(call)
     projection = call.projection(positive_weights(call, call["distance"]))
     return call.by_vertex(projection.closeness_centrality(wf_improved=bool(call["wf_improved"])).values)
+
+
+def _closeness_of(call: Call) -> float:
+    if call["distance"] is not None:
+        raise Refused("the kernel counts edges to a single vertex")
+    found = search(call.rows.reversed, [call.position(call["u"])])
+    total, reached, n = sum(found.levels()), len(found.order), len(call.rows)
+    if not total:
+        return 0.0
+    return (reached - 1.0) / total * ((reached - 1.0) / (n - 1) if call["wf_improved"] else 1.0)
 
 
 @kernel(only={"nbunch": None, "sources": None}, loops=True, parallel=True)

@@ -236,6 +236,21 @@ def dijkstra_path_length(call: Call) -> Any:
     return python_numbers(length, distances.weights)[0]
 
 
+@kernel(**_BOTH)
+def bellman_ford_path_length(call: Call) -> Any:
+    source, goal = call.position(call["source"]), call.position(call["target"])
+    if source == goal:
+        return 0
+    weights = call.weights(call["weight"], "min")
+    if weights is not None and not weights.is_exact():
+        raise Refused("a weight is not an integer")
+    found = call.projection(weights).bellman_ford(source)
+    reached = np.flatnonzero(found.ids == goal)
+    if not len(reached):
+        raise Refused("there is no path")
+    return int(found.values[reached[0]])
+
+
 def _from_each(call: Call, answer: Callable[[Distances], Any]) -> Iterator[tuple[Any, Any]]:
     """The answers for all sources. Weights are read once."""
     weights, cutoff = positive_weights(call, call["weight"]), _checked_cutoff(call)
