@@ -46,7 +46,7 @@ pub fn options() -> KvOptions {
 }
 
 /// Names of the frozen samples of `tests/formats`.
-pub const SAMPLES: [&str; 13] = [
+pub const SAMPLES: [&str; 14] = [
     "ordinary",
     "killed",
     "names",
@@ -60,6 +60,7 @@ pub const SAMPLES: [&str; 13] = [
     "properties",
     "search",
     "near",
+    "vectors",
 ];
 
 /// A database that is being filled.
@@ -329,6 +330,45 @@ fn near_rows(part: SearchPart, round: i64, what: u8) -> Result<Batch> {
             }
         }
         _ => schema.append([&key[..], &[Value::Bytes(vec![what; 24])]].concat(), &mut rows)?,
+    }
+    Ok(rows)
+}
+
+/// A vector index.
+fn vector_def() -> SearchDef {
+    let text = |text: &str| Value::Str(text.to_owned());
+    let settings = [
+        ("dim", Value::Int(2)),
+        ("dtype", text("F32")),
+        ("fields", Value::List(vec![text("v")])),
+        ("distance", text("L2")),
+        ("m", Value::Int(16)),
+        ("ef_construction", Value::Int(128)),
+    ];
+    SearchDef {
+        name: "doc:closest".to_owned(),
+        method: SearchMethod::Vector,
+        keys: vec![KeyColumn::new("k", Type::String)],
+        settings: settings.map(|(name, value)| (name.to_owned(), value)).into(),
+    }
+}
+
+/// A few vertices, or links of a few vertices to one of each round.
+fn vector_rows(part: SearchPart, round: i64) -> Result<Batch> {
+    let schema = vector_def().part_schema(part);
+    let mut rows = Batch::new(&schema.shape());
+    let vertex = |number: i64| Value::Id((63 << 56) + number as u64);
+    for (number, word) in (1..).zip(["", "a", "fox", "été"]) {
+        let name = [Value::Str(word.to_owned()), Value::Int(0), Value::Int(-1)];
+        let row = match part {
+            SearchPart::Links => {
+                let key = [vertex(number), Value::Int(0), vertex(100 + round)];
+                let link = [Value::Float(number as f64 / 4.0), Value::Bool(round == 1)];
+                [&key[..], &name, &name, &link].concat()
+            }
+            _ => [&[vertex(number)][..], &name, &[Value::Int(round)]].concat(),
+        };
+        schema.append(row, &mut rows)?;
     }
     Ok(rows)
 }
@@ -644,6 +684,30 @@ impl Specimen {
                             _ => Kind::Put,
                         };
                         self.write(id, search_rows(part, round)?, kind, Vec::new())?;
+                    }
+                    if round < 2 {
+                        self.store.flush()?;
+                    }
+                }
+                Ok(())
+            }
+            "vectors" => {
+                let def = vector_def();
+                let keyspace = |&part: &SearchPart| NewKeyspace {
+                    name: def.keyspace_name(part),
+                    shape: def.shape(part),
+                    definition: Definition::Search(def.clone(), part).encode(),
+                };
+                let parts = def.method.parts();
+                let new: Vec<NewKeyspace> = parts.iter().map(keyspace).collect();
+                let ids = self.store.create_keyspaces(&new)?;
+                for round in 0..3 {
+                    for (&part, &id) in parts.iter().zip(&ids) {
+                        let kind = match part {
+                            SearchPart::Vertices => Kind::Merge,
+                            _ => Kind::Put,
+                        };
+                        self.write(id, vector_rows(part, round)?, kind, Vec::new())?;
                     }
                     if round < 2 {
                         self.store.flush()?;

@@ -16,6 +16,7 @@ use crate::expr::{Compiled, Computer};
 use crate::limits::QueryLimits;
 use crate::storage::access_path::StoredPath;
 use crate::storage::relation_source::{Readable, Relation};
+use crate::storage::vector_cache::VectorCache;
 use crate::table::derived::{Marks, Tables};
 use crate::table::{ROWS_MAX, Table};
 use crate::trie::cache::{CachedTries, QueryTries};
@@ -58,6 +59,8 @@ pub struct ExecContext<'a> {
     pub tries: Arc<QueryTries>,
     /// The trie cache of the engine, if this query may use it.
     pub cached_tries: Option<CachedTries<'a>>,
+    /// The cached graphs of vector indexes, likewise.
+    pub cached_vectors: Option<&'a VectorCache>,
     /// Bytes that the sinks of other threads hold.
     pub beside_bytes: u64,
     /// The most bytes that were held since this was reset, for an analysed query.
@@ -110,6 +113,7 @@ impl<'a> ExecContext<'a> {
             marks,
             tries: Arc::default(),
             cached_tries: None,
+            cached_vectors: None,
             beside_bytes: 0,
             held_bytes_max: None,
         })
@@ -130,6 +134,7 @@ impl<'a> ExecContext<'a> {
             marks: self.marks.clone(),
             tries: Arc::clone(&self.tries),
             cached_tries: self.cached_tries,
+            cached_vectors: self.cached_vectors,
             beside_bytes: 0,
             held_bytes_max: self.held_bytes_max.clone(),
         }

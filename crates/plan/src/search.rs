@@ -7,6 +7,8 @@ pub enum SearchMethod {
     FullText,
     /// Sets of words that are nearly equal.
     NearDuplicates,
+    /// Nearest neighbors of vectors.
+    Vector,
 }
 
 /// A parameter of a search.
@@ -22,6 +24,10 @@ pub enum SearchInput {
     Marks,
     /// `snippet_words`: the most words of a snippet.
     SnippetWords,
+    /// `ef`: candidates of a search for neighbors.
+    Ef,
+    /// `radius`: the greatest distance.
+    Radius,
 }
 
 /// An output of a search, computed for each row.
@@ -33,6 +39,14 @@ pub enum SearchOutput {
     Snippet,
     /// `bind_highlight`: the text with its matches marked.
     Highlight,
+    /// `bind_distance`: the distance from the query.
+    Distance,
+    /// `bind_vector`: the found vector.
+    Vector,
+    /// `bind_field`: the column that has the vector.
+    Field,
+    /// `bind_field_idx`: the place of the vector in a list; null without a list.
+    FieldIndex,
 }
 
 /// The meaning of a parameter of a search atom.
@@ -67,13 +81,26 @@ impl SearchMethod {
                 ("bind_similarity", SearchParameter::Output(SearchOutput::Score)),
                 ("filter", SearchParameter::Filter),
             ],
+            Self::Vector => &[
+                ("query", SearchParameter::Input(SearchInput::Query)),
+                ("k", SearchParameter::Input(SearchInput::K)),
+                ("ef", SearchParameter::Input(SearchInput::Ef)),
+                ("radius", SearchParameter::Input(SearchInput::Radius)),
+                ("bind_distance", SearchParameter::Output(SearchOutput::Distance)),
+                ("bind_vector", SearchParameter::Output(SearchOutput::Vector)),
+                ("bind_field", SearchParameter::Output(SearchOutput::Field)),
+                ("bind_field_idx", SearchParameter::Output(SearchOutput::FieldIndex)),
+                ("filter", SearchParameter::Filter),
+            ],
         }
     }
 
     /// The inputs that every atom must have.
     pub(crate) fn needed(self) -> &'static [(&'static str, SearchInput)] {
         match self {
-            Self::FullText => &[("query", SearchInput::Query), ("k", SearchInput::K)],
+            Self::FullText | Self::Vector => {
+                &[("query", SearchInput::Query), ("k", SearchInput::K)]
+            }
             Self::NearDuplicates => &[("query", SearchInput::Query)],
         }
     }

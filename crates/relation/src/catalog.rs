@@ -697,7 +697,8 @@ mod tests {
         defaults.keys[0].default = Some("[]".into());
         defaults.values[1].default = Some("rand_uuid_v4()".into());
         let relations = [Definition::Relation(schema("r")), Definition::Relation(defaults), graph];
-        let methods = [crate::SearchMethod::FullText, crate::SearchMethod::NearDuplicates];
+        let methods =
+            ["fts", "lsh", "hnsw"].map(|name| crate::SearchMethod::of_name(name).unwrap());
         let parts = methods.into_iter().flat_map(|method| {
             let search = SearchDef {
                 name: "r:i".to_owned(),

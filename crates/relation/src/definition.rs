@@ -5,6 +5,7 @@
 //! definition := version:u8  kind:u8  body
 //! version    := 1 | 2 (a relation with dates, timestamps or durations) | 3 (a search index)
 //!             | 4 (a graph with properties) | 5 (an index of near duplicates)
+//!             | 6 (a vector index)
 //! kind 0     := a relation; body = n:varint key*  n:varint value*
 //! key        := name:bytes type        (bytes: a length as a varint, then that many bytes)
 //! value      := name:bytes type nullable:u8  merge:u8 (0 none 1 add int 2 add float 3 min 4 max)
@@ -20,6 +21,8 @@
 //!               part:u8 (0 postings, 1 terms)  n:varint key*  n:varint setting*
 //! kind 10    := a part of an index of near duplicates; body = part:u8 (0 bands, 1 signatures)
 //!               n:varint key*  n:varint setting*
+//! kind 11    := a part of a vector index; body = part:u8 (0 links, 1 vertices)  n:varint key*
+//!               n:varint setting*
 //! setting    := name:bytes value:bytes       (an encoded value, see `model::encode_value`)
 //! vertex     := 0 u64 | 1 i64 | 2 str
 //! weight     := 0 none | 1 float | 2 int
@@ -57,6 +60,12 @@ const VERSION_NEAR: u8 = 5;
 
 /// Kind of a part of an index of near duplicates.
 const NEAR: u8 = 10;
+
+/// Format version of vector indexes: programs that do not know them refuse them by its number.
+const VERSION_VECTOR: u8 = 6;
+
+/// Kind of a part of a vector index.
+const VECTOR: u8 = 11;
 
 /// Bit of a graph's options: it has a relation of vertices.
 const HAS_NODES: u8 = 1;
@@ -177,8 +186,8 @@ impl Definition {
             )
         };
         let (&version, rest) = info.definition.split_first().ok_or_else(|| wrong("is empty"))?;
-        if !(VERSION..=VERSION_NEAR).contains(&version) {
-            let what = format!("has version {version}, this program reads {VERSION_NEAR}");
+        if !(VERSION..=VERSION_VECTOR).contains(&version) {
+            let what = format!("has version {version}, this program reads {VERSION_VECTOR}");
             return Err(wrong(&what));
         }
         if let Some((&kind @ (0 | WITH_DEFAULTS), body)) = rest.split_first() {
@@ -190,7 +199,7 @@ impl Definition {
             }
             return Ok(Self::Relation(schema));
         }
-        if let Some((&kind @ (SEARCH | NEAR), body)) = rest.split_first() {
+        if let Some((&kind @ (SEARCH | NEAR | VECTOR), body)) = rest.split_first() {
             let def = take_search(&info.name, kind, body);
             let (def, part) = def.ok_or_else(|| wrong("cannot be read"))?;
             let schema = def.part_schema(part);
@@ -297,6 +306,7 @@ fn encode_search(def: &SearchDef, part: SearchPart) -> Vec<u8> {
     let mut out = match def.method {
         SearchMethod::FullText => vec![VERSION_SEARCH, SEARCH, 0, part],
         SearchMethod::NearDuplicates => vec![VERSION_NEAR, NEAR, part],
+        SearchMethod::Vector => vec![VERSION_VECTOR, VECTOR, part],
     };
     put_keys(&def.keys, &mut out);
     varint::put(&mut out, def.settings.len() as u64);
@@ -315,6 +325,7 @@ fn take_search(keyspace: &str, kind: u8, mut bytes: &[u8]) -> Option<(SearchDef,
     let bytes = &mut bytes;
     let method = match kind {
         NEAR => SearchMethod::NearDuplicates,
+        VECTOR => SearchMethod::Vector,
         _ if take_byte(bytes)? == 0 => SearchMethod::FullText,
         _ => return None,
     };

@@ -184,12 +184,24 @@ impl Schema {
     /// # Errors
     /// [`ErrorKind::Corruption`] if stored bytes do not encode a value of their column.
     pub fn row(&self, rows: &Batch, i: usize) -> Result<Vec<Value>> {
+        let mut row = self.key(rows, i)?;
+        for column in 0..self.values.len() {
+            row.push(self.value(rows, column, i)?);
+        }
+        Ok(row)
+    }
+
+    /// The key of row `i` of a batch of this shape.
+    ///
+    /// # Errors
+    /// As [`Schema::row`].
+    pub fn key(&self, rows: &Batch, i: usize) -> Result<Vec<Value>> {
         let wrong = |column: &str, why: &str| {
             let of = &self.name;
             let what = format!("column {column:?} of relation {of:?} holds no value: {why}");
             Error::new(ErrorKind::Corruption, what)
         };
-        let mut row = match &rows.keys {
+        match &rows.keys {
             Keys::Words(words) => {
                 let columns = self.keys.iter().zip(words);
                 let value = |(column, words): (&KeyColumn, &Vec<u64>)| {
@@ -197,7 +209,7 @@ impl Schema {
                     word.and_then(|word| model::value_of_word(&column.column_type, word))
                         .ok_or_else(|| wrong(&column.name, "not a word of its type"))
                 };
-                columns.map(value).collect::<Result<Vec<_>>>()?
+                columns.map(value).collect()
             }
             Keys::Bytes(bytes) => {
                 let first = &self.keys[0].name;
@@ -206,14 +218,22 @@ impl Schema {
                 if keys.len() != self.keys.len() {
                     return Err(wrong(first, "the key has another number of columns"));
                 }
-                keys
+                Ok(keys)
             }
-        };
-        for (column, stored) in self.values.iter().zip(&rows.values) {
-            let value = pull(&column.column_type, column.nullable, stored, i);
-            row.push(value.map_err(|why| wrong(&column.name, &why))?);
         }
-        Ok(row)
+    }
+
+    /// Value `i` of a value column of a batch of this shape.
+    ///
+    /// # Errors
+    /// As [`Schema::row`].
+    pub fn value(&self, rows: &Batch, column: usize, i: usize) -> Result<Value> {
+        let (of, stored) = (&self.values[column], &rows.values[column]);
+        pull(&of.column_type, of.nullable, stored, i).map_err(|why| {
+            let (column, of) = (&of.name, &self.name);
+            let what = format!("column {column:?} of relation {of:?} holds no value: {why}");
+            Error::new(ErrorKind::Corruption, what)
+        })
     }
 
     fn coerce(&self, i: usize, value: Value) -> Result<Value> {

@@ -15,6 +15,8 @@ pub enum SearchMethod {
     FullText,
     /// Texts and sets that are nearly equal, `::lsh`.
     NearDuplicates,
+    /// Nearest neighbors of vectors, `::hnsw`.
+    Vector,
 }
 
 impl SearchMethod {
@@ -24,6 +26,7 @@ impl SearchMethod {
         match self {
             Self::FullText => "fts",
             Self::NearDuplicates => "lsh",
+            Self::Vector => "hnsw",
         }
     }
 
@@ -33,13 +36,15 @@ impl SearchMethod {
         match self {
             Self::FullText => "full-text index",
             Self::NearDuplicates => "index of near duplicates",
+            Self::Vector => "vector index",
         }
     }
 
     /// The method with this name in scripts.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
-        [Self::FullText, Self::NearDuplicates].into_iter().find(|method| method.name() == name)
+        let all = [Self::FullText, Self::NearDuplicates, Self::Vector];
+        all.into_iter().find(|method| method.name() == name)
     }
 
     /// The keyspaces of an index. The first has the name of the index.
@@ -48,6 +53,7 @@ impl SearchMethod {
         match self {
             Self::FullText => &[SearchPart::Postings, SearchPart::Terms],
             Self::NearDuplicates => &[SearchPart::Bands, SearchPart::Signatures],
+            Self::Vector => &[SearchPart::Links, SearchPart::Vertices],
         }
     }
 }
@@ -66,6 +72,14 @@ pub enum SearchPart {
     Bands,
     /// `NAME:inv {key columns of the relation => minhash}`: the signature of each row.
     Signatures,
+    /// `NAME {fr__vertex, layer, to__vertex => fr_…, fr__field, fr__sub_idx, to_…, to__field,
+    /// to__sub_idx, dist, ignore_link}`: the links of a graph of vectors. `fr_…` and `to_…` are the
+    /// relation's key columns. A link that is ignored is there because the other end has it.
+    Links,
+    /// `NAME:vertices {vertex => src_…, field, sub_idx, links}`: the vectors of the graph. `links`
+    /// is added to by each writer that changes the links of a vertex. Such writers do not conflict
+    /// with each other, but with one that removes the vertex.
+    Vertices,
 }
 
 impl SearchPart {
@@ -79,9 +93,10 @@ impl SearchPart {
     #[must_use]
     pub fn suffix(self) -> &'static str {
         match self {
-            Self::Postings | Self::Bands => "",
+            Self::Postings | Self::Bands | Self::Links => "",
             Self::Terms => ":terms",
             Self::Signatures => ":inv",
+            Self::Vertices => ":vertices",
         }
     }
 }
@@ -138,8 +153,39 @@ impl SearchDef {
             SearchPart::Signatures => {
                 (self.keys.clone(), vec![ValueColumn::new("minhash", Type::Bytes)])
             }
+            SearchPart::Links => {
+                let keys = vec![
+                    KeyColumn::new("fr__vertex", Type::Id),
+                    KeyColumn::new("layer", Type::Int),
+                    KeyColumn::new("to__vertex", Type::Id),
+                ];
+                let mut values = self.end_columns("fr_", ["fr__field", "fr__sub_idx"]);
+                values.append(&mut self.end_columns("to_", ["to__field", "to__sub_idx"]));
+                values.push(ValueColumn::new("dist", Type::Float));
+                values.push(ValueColumn::new("ignore_link", Type::Bool));
+                (keys, values)
+            }
+            SearchPart::Vertices => {
+                let mut values = self.end_columns("src_", ["field", "sub_idx"]);
+                values.push(added("links"));
+                (vec![KeyColumn::new("vertex", Type::Id)], values)
+            }
         };
         Schema { name: self.keyspace_name(part), keys, values }
+    }
+
+    /// Columns that identify a vector: the relation's key, the number of the field in the settings,
+    /// and the place in a list of vectors, -1 where there is no list.
+    fn end_columns(&self, prefix: &str, names: [&str; 2]) -> Vec<ValueColumn> {
+        let key = |key: &KeyColumn| ValueColumn {
+            nullable: matches!(key.column_type, Type::Nullable(_)),
+            ..ValueColumn::new(
+                format!("{prefix}{}", key.name),
+                key.column_type.without_null().clone(),
+            )
+        };
+        let more = names.into_iter().map(|name| ValueColumn::new(name, Type::Int));
+        self.keys.iter().map(key).chain(more).collect()
     }
 
     /// Shape of one of the keyspaces.

@@ -1,5 +1,5 @@
 //! Full-text search: splits texts into words, parses queries, and scores documents. Near
-//! duplicates: signatures of sets of words.
+//! duplicates: signatures of sets of words. Vectors: graphs of nearest neighbors ([`hnsw`]).
 //!
 //! # What is deliberately absent
 //! Relations, storage and the query language. The caller stores the postings and returns
@@ -36,12 +36,14 @@
 //!    each other; matches within a text.
 //! 7. `evaluate`: whole queries.
 //! 8. `lsh`: signatures of texts, and the bands that similar ones share.
+//! 9. `hnsw`: vectors and their nearest neighbors.
 
 mod analyzer;
 mod component;
 mod evaluate;
 mod filter;
 mod highlight;
+pub mod hnsw;
 mod lsh;
 mod occurrences;
 mod plan;

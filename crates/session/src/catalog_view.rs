@@ -98,7 +98,7 @@ impl<'s> CatalogView<'s> {
         let Some(owner) = self.catalog.find(crate::access::owner(entry.name()))? else {
             return Ok(None);
         };
-        search_storage(&def, &ids, &owner.schema()).map(Some)
+        search_storage(&def, &ids, &owner.schema(), owner.keyspace()).map(Some)
     }
 
     fn stored(&self, name: &str) -> Result<Option<RelationInfo>, String> {

@@ -22,6 +22,7 @@ use exec::limits::QueryLimits;
 use exec::parallel::WorkerPool;
 use exec::storage::relation_source::{Relation, StoredRelation};
 use exec::storage::statistics::Statistics;
+use exec::storage::vector_cache::VectorCache;
 use exec::trie::cache::TrieCache;
 use plan::Plan;
 use relation::{Catalog, NameOverlay};
@@ -57,6 +58,8 @@ pub struct Engine {
     pub(crate) memory_bytes_max: u64,
     pub(crate) projections: Projections,
     pub(crate) tries: TrieCache,
+    /// Graphs of vector indexes.
+    pub(crate) vectors: VectorCache,
     pub(crate) worker_pool: WorkerPool,
     pub(crate) host: Option<Arc<dyn Host>>,
     /// Files that scripts may read.
@@ -87,6 +90,7 @@ impl Engine {
             memory_bytes_max,
             projections: Projections::new(memory_bytes_max / PROJECTIONS_SHARE),
             tries: TrieCache::new(memory_bytes_max / PROJECTIONS_SHARE),
+            vectors: VectorCache::new(memory_bytes_max / PROJECTIONS_SHARE),
             host: None,
             files: Files::default(),
             callbacks: Callbacks::default(),

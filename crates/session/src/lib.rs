@@ -12,15 +12,18 @@
 //! 1. `nesting`, `caught`, `cheap_plan`, `run_options`, `ambient`: used by all other modules.
 //! 2. `script_kind`, `access`, `query_options`: questions about a script, its names and its
 //!    options.
-//! 3. `schema_epoch`, `running`, `search_storage`, `catalog_view`: state that scripts share.
+//! 3. `schema_epoch`, `running`, `vector_index`, `search_storage`, `catalog_view`: state that
+//!    scripts share.
 //! 4. `dml::changed_rows`, `dml::coerce`, `dml::dictionary_ids`, `dml::extract`,
-//!    `dml::posting_rows`, `dml::band_rows`, `dml::search_rows`, `dml::target`, `dml::encode`,
-//!    `dml::refusal`, `dml::bulk_change`, `dml::bulk_load`, `dml::spec`, `dml::sources`,
-//!    `dml::writer`, `dml::trigger`, `dml::change_feed`: changes of rows.
+//!    `dml::posting_rows`, `dml::band_rows`, `dml::search_rows`, `dml::vector_rows`,
+//!    `dml::search_writes`, `dml::target`, `dml::encode`, `dml::refusal`, `dml::bulk_change`,
+//!    `dml::bulk_load`, `dml::spec`, `dml::sources`, `dml::writer`, `dml::trigger`,
+//!    `dml::change_feed`: changes of rows.
 //! 5. `dml`: the folder itself.
 //! 6. `plan_cache::cached_script`, `plan_cache`: plans and scripts by their text.
-//! 7. `admin`, `search_settings`, `search_index`, `index`, `search_check`, `index_check`,
-//!    `system`, `columns`, `script`: system ops, and scripts of several steps.
+//! 7. `admin`, `search_settings`, `vector_settings`, `vector_build`, `search_index`, `index`,
+//!    `vector_check`, `search_check`, `index_check`, `system`, `columns`, `script`: system ops, and
+//!    scripts of several steps.
 //! 8. `transaction_state`, `engine`: state that outlives a script.
 //! 9. `user_defined`, `reentrancy`, `frames`, `lookup`, `query`: calls without a transaction.
 //! 10. `session`, `ddl`, `dml::temp_relation`, `dml::change_rows`: a script in its transaction.
@@ -64,6 +67,10 @@ mod transaction_state;
 #[cfg(test)]
 mod trie_tests;
 mod user_defined;
+mod vector_build;
+mod vector_check;
+mod vector_index;
+mod vector_settings;
 
 pub use dml::change_feed::{Callback, Changed, ChangedBy};
 pub use dml::change_rows::{Change, ChangeKind};

@@ -236,6 +236,7 @@ impl Engine {
         let mut context =
             ExecContext::new(plan, read, interner, relations, given, limits, ambient, &algorithms)?;
         context.cached_tries = lasting.map(|snapshot| CachedTries { cache: &self.tries, snapshot });
+        context.cached_vectors = Some(&self.vectors);
         let fixpoint = Fixpoint::new(context);
         let mut fixpoint = if is_profiled { fixpoint.profiled() } else { fixpoint };
         fixpoint.worker_pool = Some(&self.worker_pool);

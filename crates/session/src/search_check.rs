@@ -1,4 +1,4 @@
-//! Checks whether a search index matches its relation.
+//! Checks whether a search index matches its relation. Vector indexes are in `vector_check.rs`.
 //!
 //! The rows of the index that the rows of the relation imply are compared with the stored ones by
 //! sums of hashes, as `index_check.rs` compares other indexes. They are encoded value by value, so
@@ -11,6 +11,7 @@ use crate::dml::band_rows::SignedRow;
 use crate::dml::extract::Extract;
 use crate::dml::posting_rows::Document;
 use crate::dml::search_rows::SearchIndex;
+use crate::dml::search_writes::SearchWriter;
 use base::{Batch, KeyspaceId, Projection};
 use exec::error::{Error, Result};
 use exec::limits::QueryLimits;
@@ -33,7 +34,7 @@ const CHUNK_ROWS: usize = 4096;
 pub(crate) struct SearchCheck {
     /// Its definition.
     pub def: SearchDef,
-    /// Rows of its main part: postings, or bands.
+    /// Rows of its main part: postings, bands or links.
     pub rows: u64,
     /// A mismatch, if any.
     pub problem: Option<String>,
@@ -60,13 +61,22 @@ pub(crate) fn check(
         return Ok(Vec::new());
     }
     let snapshot = admin.store.snapshot();
-    let indexes = SearchIndex::all_of(admin.catalog, &*snapshot, schema)?;
+    let indexes = SearchWriter::all_of(admin.catalog, &*snapshot, schema, *main)?;
     let mut all = Vec::with_capacity(indexes.len());
     for index in indexes {
+        let index = match index {
+            SearchWriter::Extracted(index) => index,
+            SearchWriter::Vectors(index) => {
+                let (rows, problem) = crate::vector_check::check(&*snapshot, &index, limits)?;
+                all.push(SearchCheck { def: index.def, rows, problem });
+                continue;
+            }
+        };
         let relation = Indexed { read: &*snapshot, schema, main: *main, index: &index, limits };
         let (rows, problem) = match &index.storage {
             Storage::Text(text) => compare_text(&relation, text)?,
             Storage::Bands(bands) => compare_bands(&relation, bands)?,
+            Storage::Vector(_) => unreachable!("`SearchWriter` keeps them apart"),
         };
         all.push(SearchCheck { def: index.def, rows, problem });
     }
@@ -264,8 +274,8 @@ pub(crate) fn rebuild(
     def: SearchDef,
     limits: &QueryLimits<'_>,
 ) -> Result<()> {
-    let Entry::Relation(schema, _) = entry else { return Ok(()) };
+    let Entry::Relation(schema, main) = entry else { return Ok(()) };
     admin.catalog.drop_index(&def.name).map_err(Error::from)?;
-    crate::search_index::make(admin, schema, def, limits, Span::default())?;
+    crate::search_index::make(admin, (schema, *main), def, limits, Span::default())?;
     Ok(())
 }

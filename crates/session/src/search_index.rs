@@ -1,4 +1,4 @@
-//! Search indexes: created and filled. The writer maintains them (`dml::search_rows`).
+//! Search indexes: created and filled. The writer maintains them (`dml::search_writes`).
 //!
 //! They are filled as other indexes are (`index.rs`): rows are bulk-loaded in portions of a query's
 //! memory, and the last load also writes the row that marks the index as complete.
@@ -7,9 +7,12 @@ use crate::admin::Admin;
 use crate::ambient::EnvAmbient;
 use crate::dml::bulk_load::{Rows, load};
 use crate::dml::search_rows::SearchIndex;
+use crate::dml::search_writes::SearchWriter;
 use crate::search_settings::settings_of;
 use crate::search_storage::analyzer_of;
-use base::{Batch, Kind, Projection};
+use crate::vector_build;
+use crate::vector_settings::vector_settings;
+use base::{Batch, KeyspaceId, Kind, Projection};
 use exec::error::{Error, Result};
 use exec::limits::QueryLimits;
 use exec::output::Output;
@@ -37,7 +40,7 @@ pub(crate) fn create(
     settings: &[(Ident, Expr)],
     limits: &QueryLimits<'_>,
 ) -> Result<Output> {
-    let Entry::Relation(schema, _) = entry else {
+    let Entry::Relation(schema, main) = entry else {
         let what = format!("`{}` is no relation of scripts, so it has no indexes", entry.name());
         return Err(Error::value(what, name.span));
     };
@@ -50,8 +53,14 @@ pub(crate) fn create(
         name: format!("{}:{}", schema.name, name.text),
         method,
         keys: schema.keys.clone(),
-        settings: settings_of(method, name, settings, schema)?,
+        settings: match method {
+            SearchMethod::Vector => vector_settings(name, settings, schema)?,
+            _ => settings_of(method, name, settings, schema)?,
+        },
     };
+    if method == SearchMethod::Vector {
+        return make(admin, (schema, *main), def, limits, name.span);
+    }
     if let Err(why) = analyzer_of(&def) {
         let component = |name: &str| settings.iter().find(|(setting, _)| setting.text == name);
         let span = component("tokenizer").map_or(name.span, |(_, value)| value.span());
@@ -62,7 +71,7 @@ pub(crate) fn create(
         let (what, hint) = why.split_once("\nhint: ").unwrap_or((&why, ""));
         return Err(Error::hinted(what, span, hint));
     }
-    make(admin, schema, def, limits, name.span)
+    make(admin, (schema, *main), def, limits, name.span)
 }
 
 /// Drops a search index.
@@ -90,7 +99,7 @@ pub(crate) fn remove(
 /// As [`create`].
 pub(crate) fn make(
     admin: &Admin<'_>,
-    schema: &Schema,
+    (schema, main): (&Schema, KeyspaceId),
     def: SearchDef,
     limits: &QueryLimits<'_>,
     span: Span,
@@ -98,9 +107,11 @@ pub(crate) fn make(
     let ids = admin.catalog.create_search_index(&def);
     let ids = ids.map_err(|error| Error::refused(error, span))?;
     let parts = ids[..def.method.parts().len()].to_vec();
-    let filled = SearchIndex::open(def, &parts, schema)
-        .map_err(Error::from)
-        .and_then(|index| fill(admin, schema, &index, limits, span));
+    let opened = SearchWriter::open(def, &parts, schema, main).map_err(Error::from);
+    let filled = opened.and_then(|index| match &index {
+        SearchWriter::Extracted(index) => fill(admin, (schema, main), index, limits, span),
+        SearchWriter::Vectors(index) => vector_build::fill(admin, index, limits, span),
+    });
     if filled.is_err() {
         // The first error is reported, not one of the cleanup.
         let _ = admin.store.drop_keyspaces(&parts);
@@ -111,15 +122,12 @@ pub(crate) fn make(
 /// Loads the rows of an index; the last load marks it as complete.
 fn fill(
     admin: &Admin<'_>,
-    schema: &Schema,
+    (schema, main): (&Schema, KeyspaceId),
     index: &SearchIndex,
     limits: &QueryLimits<'_>,
     span: Span,
 ) -> Result<Output> {
     let snapshot = admin.store.snapshot();
-    let Some(Entry::Relation(_, main)) = admin.catalog.find(&schema.name)? else {
-        return Err(Error::value(format!("no relation `{}`", schema.name), span));
-    };
     let all = Projection::ALL;
     let mut scan = snapshot.scan(main, base::KeyRange::all(&schema.shape().key), all)?;
     let mut rows = Batch::new(&schema.shape());
@@ -159,8 +167,9 @@ pub(crate) fn list(admin: &Admin<'_>, read: &dyn Read, entry: &Entry) -> Result<
             .settings
             .iter()
             .map(|(name, value)| Value::List(vec![Value::Str(name.clone()), value.clone()]));
-        // As in CozoDB, whose full-text indexes have no counts of words.
-        let shown = def.method.parts().iter().filter(|part| **part != SearchPart::Terms);
+        // As in CozoDB, whose indexes have no counts of words and no rows of vertices.
+        let hidden = [SearchPart::Terms, SearchPart::Vertices];
+        let shown = def.method.parts().iter().filter(|part| !hidden.contains(part));
         vec![
             Value::Str(name.to_owned()),
             Value::Str(def.method.name().to_owned()),

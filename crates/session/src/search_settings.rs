@@ -23,7 +23,7 @@ const NEAR_SETTINGS: [(&str, Value); 5] = [
 /// The noun of an index of this method, with its article.
 fn with_article(method: SearchMethod) -> String {
     match method {
-        SearchMethod::FullText => format!("a {}", method.noun()),
+        SearchMethod::FullText | SearchMethod::Vector => format!("a {}", method.noun()),
         SearchMethod::NearDuplicates => format!("an {}", method.noun()),
     }
 }
@@ -33,6 +33,8 @@ fn names(method: SearchMethod) -> Vec<&'static str> {
     match method {
         SearchMethod::FullText => TEXT_SETTINGS.to_vec(),
         SearchMethod::NearDuplicates => TEXT_SETTINGS.into_iter().chain(numbers).collect(),
+        // Those of vectors are in `vector_settings.rs`.
+        SearchMethod::Vector => Vec::new(),
     }
 }
 
@@ -145,7 +147,7 @@ fn add_bands(
 }
 
 /// Checks an expression over the columns of a relation.
-fn check_expression(expr: &Expr, schema: &Schema) -> Result<()> {
+pub(crate) fn check_expression(expr: &Expr, schema: &Schema) -> Result<()> {
     let hint = "the index also reads rows to come";
     if expr.has_parameters() {
         return Err(Error::hinted("an index has no parameters", expr.span(), hint));

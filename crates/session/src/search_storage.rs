@@ -1,5 +1,6 @@
 //! Search indexes as their definitions describe them.
 
+use crate::vector_index::{unreadable, vector_index};
 use exec::storage::access_path::StoredPath;
 use exec::storage::band_index::BandIndex;
 use exec::storage::search_index::SearchIndex;
@@ -8,9 +9,9 @@ use model::Value;
 use relation::{Schema, SearchDef, SearchMethod, SearchPart};
 use search::{Analyzer, Bands, Component};
 use std::sync::Arc;
-use store::ErrorKind;
 
-/// The parts of an index that searches read; `schema` is the relation's.
+/// The parts of an index that searches read; `schema` and `main` are the
+/// relation's.
 ///
 /// # Errors
 /// A definition that cannot be read.
@@ -18,6 +19,7 @@ pub(crate) fn search_storage(
     def: &SearchDef,
     ids: &[base::KeyspaceId],
     schema: &Schema,
+    main: base::KeyspaceId,
 ) -> store::Result<SearchIndex> {
     let path = |part: SearchPart| -> store::Result<StoredPath> {
         let place = def.method.parts().iter().position(|known| *known == part);
@@ -25,12 +27,12 @@ pub(crate) fn search_storage(
         let id = id.ok_or_else(|| unreadable(def, "a part is missing"))?;
         Ok(StoredPath::of(def.part_schema(part), id))
     };
-    let analyzer = analyzer_of(def).map_err(|why| unreadable(def, &why))?;
+    let analyzer = || analyzer_of(def).map_err(|why| unreadable(def, &why));
     Ok(match def.method {
         SearchMethod::FullText => SearchIndex::Text(Arc::new(TextIndex {
             postings: path(SearchPart::Postings)?,
             terms: path(SearchPart::Terms)?,
-            analyzer,
+            analyzer: analyzer()?,
             extractor: expression(def, "extractor", schema)?
                 .ok_or_else(|| unreadable(def, "no extractor"))?,
         })),
@@ -39,10 +41,13 @@ pub(crate) fn search_storage(
             SearchIndex::Bands(Arc::new(BandIndex {
                 bands: path(SearchPart::Bands)?,
                 signatures: path(SearchPart::Signatures)?,
-                analyzer,
+                analyzer: analyzer()?,
                 n_gram: count(def, "n_gram")?,
                 division: division.ok_or_else(|| unreadable(def, "too many bands"))?,
             }))
+        }
+        SearchMethod::Vector => {
+            SearchIndex::Vector(Arc::new(vector_index(def, ids, schema, main)?))
         }
     })
 }
@@ -100,10 +105,4 @@ pub(crate) fn analyzer_of(def: &SearchDef) -> std::result::Result<Analyzer, Stri
         _ => Vec::new(),
     };
     Analyzer::new(&tokenizer, &filters).map_err(|error| error.to_string())
-}
-
-/// The error of a definition that cannot be used.
-pub(crate) fn unreadable(def: &SearchDef, why: &str) -> store::Error {
-    let what = format!("the definition of index {:?} cannot be read: {why}", def.name);
-    store::Error::new(ErrorKind::Corruption, what)
 }

@@ -179,8 +179,11 @@ pub(crate) fn index(admin: &Admin<'_>, op: &SystemOp, limits: &QueryLimits<'_>) 
 /// There is no such kind of index yet.
 fn search_method(name: &Ident) -> Result<SearchMethod> {
     SearchMethod::of_name(&name.text).ok_or_else(|| {
-        let hint = "a later version has this; `::fts` and `::lsh` are there";
-        Error::hinted(format!("`::{name}`: not yet"), name.span, hint)
+        Error::hinted(
+            format!("no indexes `::{name}`"),
+            name.span,
+            "there are `::fts`, `::lsh` and `::hnsw`",
+        )
     })
 }
 

@@ -69,8 +69,8 @@ fn every_function_and_aggregate_has_its_entry_with_an_example() {
     }
 }
 
-/// Not run by examples in the reference: what is not there yet, and a Parquet file is not text.
-const NOT_RUN: &[&str] = &["::hnsw", "::lsh", "ParquetReader"];
+/// Not run by examples in the reference: a Parquet file is not text.
+const NOT_RUN: &[&str] = &["ParquetReader"];
 
 /// The scripts of a page.
 fn scripts(page: &str) -> String {

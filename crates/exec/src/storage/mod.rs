@@ -10,3 +10,5 @@ pub mod search_index;
 pub mod statistics;
 pub(crate) mod stored_columns;
 pub mod text_index;
+pub mod vector_cache;
+pub mod vector_index;

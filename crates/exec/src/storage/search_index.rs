@@ -3,6 +3,7 @@
 use crate::storage::access_path::StoredPath;
 use crate::storage::band_index::BandIndex;
 use crate::storage::text_index::TextIndex;
+use crate::storage::vector_index::VectorIndex;
 use model::Value;
 use plan::SearchMethod;
 use std::sync::Arc;
@@ -15,6 +16,8 @@ pub enum SearchIndex {
     Text(Arc<TextIndex>),
     /// An index of near duplicates.
     Bands(Arc<BandIndex>),
+    /// A vector index.
+    Vector(Arc<VectorIndex>),
 }
 
 impl SearchIndex {
@@ -24,6 +27,7 @@ impl SearchIndex {
         match self {
             Self::Text(_) => SearchMethod::FullText,
             Self::Bands(_) => SearchMethod::NearDuplicates,
+            Self::Vector(_) => SearchMethod::Vector,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Computes the values of rows that search indexes store.
 
-use crate::search_storage::{expression, unreadable};
+use crate::search_storage::expression;
+use crate::vector_index::unreadable;
 use base::{Batch, KeyspaceId};
 use exec::error::{Error, Result};
 use exec::expr::batch::Rows;
@@ -76,15 +77,19 @@ impl Extractor {
         Ok(Extract { of: self, computer, interner, extractor, filter, span })
     }
 
-    /// An error in the settings of the index, reported where rows are changed.
     fn failed(&self, error: Error, span: Span) -> Error {
-        match error {
-            Error::Value(problem) => {
-                let what = format!("index `{}`: {}", self.index, problem.message);
-                Error::Value(syntax::Diagnostic { message: what, span, ..problem })
-            }
-            other => other,
+        failed(&self.index, error, span)
+    }
+}
+
+/// An error in the settings of an index, reported where rows are changed.
+pub(crate) fn failed(index: &str, error: Error, span: Span) -> Error {
+    match error {
+        Error::Value(problem) => {
+            let what = format!("index `{index}`: {}", problem.message);
+            Error::Value(syntax::Diagnostic { message: what, span, ..problem })
         }
+        other => other,
     }
 }
 
@@ -99,7 +104,7 @@ pub(crate) struct Extract<'i> {
 }
 
 /// The cells of one row.
-struct RowCells(Vec<Cell>);
+pub(crate) struct RowCells(pub Vec<Cell>);
 
 impl Rows for RowCells {
     fn cell(&self, var: usize, _: usize) -> Cell {

@@ -13,8 +13,8 @@ use exec::error::Result;
 use exec::storage::search_index::SearchIndex as Storage;
 use exec::value::cell::Interner;
 use function::FunctionContext;
-use relation::{Catalog, Schema, SearchDef};
-use store::{Read, TableWrites};
+use relation::{Schema, SearchDef};
+use store::TableWrites;
 use syntax::Span;
 
 /// A search index of a relation, ready to be written.
@@ -28,25 +28,18 @@ pub(crate) struct SearchIndex {
 }
 
 impl SearchIndex {
-    /// The search indexes of a relation.
+    /// An index of a relation with this schema, whose rows are in the keyspace `main`; `ids` are
+    /// the keyspaces of its parts.
     ///
     /// # Errors
     /// A definition that cannot be read.
-    pub(crate) fn all_of(
-        catalog: &Catalog,
-        read: &dyn Read,
+    pub(crate) fn open(
+        def: SearchDef,
+        ids: &[KeyspaceId],
         schema: &Schema,
-    ) -> store::Result<Vec<Self>> {
-        let found = catalog.search_indexes_of(read, &schema.name)?;
-        found.into_iter().map(|(def, ids)| Self::open(def, &ids, schema)).collect()
-    }
-
-    /// An index of a relation with this schema; `ids` are the keyspaces of its parts.
-    ///
-    /// # Errors
-    /// A definition that cannot be read.
-    pub(crate) fn open(def: SearchDef, ids: &[KeyspaceId], schema: &Schema) -> store::Result<Self> {
-        let storage = search_storage(&def, ids, schema)?;
+        main: KeyspaceId,
+    ) -> store::Result<Self> {
+        let storage = search_storage(&def, ids, schema, main)?;
         let extractor = Extractor::of(&def, schema)?;
         Ok(Self { def, storage, extractor })
     }
@@ -66,6 +59,7 @@ impl SearchIndex {
         match &self.storage {
             Storage::Text(index) => posting_writes(index, &extract, changes),
             Storage::Bands(index) => band_writes(index, &extract, changes),
+            Storage::Vector(_) => unreachable!("`SearchWriter` keeps them apart"),
         }
     }
 
@@ -74,6 +68,7 @@ impl SearchIndex {
         match &self.storage {
             Storage::Text(index) => Box::new(PostingRows::new(index)),
             Storage::Bands(index) => Box::new(BandRows::new(index)),
+            Storage::Vector(_) => unreachable!("`SearchWriter` keeps them apart"),
         }
     }
 }

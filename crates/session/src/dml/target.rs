@@ -2,7 +2,7 @@
 //! which it is stored.
 
 use crate::catalog_view::{dictionary, stored_paths};
-use crate::dml::search_rows::SearchIndex;
+use crate::dml::search_writes::SearchWriter;
 use exec::storage::access_path::StoredPath;
 use relation::{Catalog, Dictionary, Entry, Schema};
 use store::Read;
@@ -15,7 +15,7 @@ pub(crate) struct Target {
     /// in place of strings.
     pub paths: Vec<StoredPath>,
     /// Its search indexes.
-    pub search: Vec<SearchIndex>,
+    pub search: Vec<SearchWriter>,
     /// The dictionary of its key columns, if it is a graph with string vertices.
     pub dictionary: Option<Dictionary>,
 }
@@ -29,8 +29,8 @@ impl Target {
         let paths = stored_paths(catalog, read, entry)?;
         let dictionary = dictionary(catalog, entry)?;
         let search = match entry {
-            Entry::Relation(schema, _) if !schema.name.contains(':') => {
-                SearchIndex::all_of(catalog, read, schema)?
+            Entry::Relation(schema, main) if !schema.name.contains(':') => {
+                SearchWriter::all_of(catalog, read, schema, *main)?
             }
             _ => Vec::new(),
         };

@@ -492,7 +492,8 @@ impl Writer<'_> {
         let (ambient, span) = (self.computer.ambient, mutation.relation.span);
         let mut tables = Vec::new();
         for index in &self.target.search {
-            tables.append(&mut index.writes(&changed, ambient, span)?);
+            let read: &dyn store::Read = self.transaction;
+            tables.append(&mut index.writes(read, &changed, ambient, span)?);
         }
         Ok(tables)
     }

@@ -1,11 +1,12 @@
 //! Operator: finds rows by a search index, the best first.
 //!
 //! The differences between kinds of indexes are behind one trait ([`Method`]): `text` searches
-//! words, `near` near duplicates.
+//! words, `near` near duplicates. `vector` searches neighbors; it applies filters in its own way.
 
 mod inputs;
 mod near;
 mod text;
+mod vector;
 
 use crate::batch_size::{CHUNK_ROWS, Wanted};
 use crate::context::ExecContext;
@@ -15,12 +16,14 @@ use crate::expr::batch::Bindings;
 use crate::operator::search::inputs::Inputs;
 use crate::operator::search::near::NearSearch;
 use crate::operator::search::text::TextSearch;
+use crate::operator::search::vector::VectorSearch;
 use crate::pipeline::{Operator, Pipeline};
 use crate::sink::Out;
 use crate::storage::access_path::StoredPath;
 use crate::storage::relation_source::{Readable, StoredRelation};
 use crate::storage::search_index::{SearchIndex, source_key};
 use crate::value::cell::Cell;
+use model::Value;
 use plan::{OperatorName, SearchOutput, SearchUse, Step};
 use std::sync::Arc;
 
@@ -74,6 +77,9 @@ impl Operator for Search<'_> {
             Some(SearchIndex::Bands(bands)) => {
                 let method = NearSearch::new(bands, wanted, context);
                 search_all(&Searcher::new(wanted, context, method)?, pipeline)
+            }
+            Some(SearchIndex::Vector(index)) => {
+                search_all(&VectorSearch::new(wanted, context, index)?, pipeline)
             }
             None => unreachable!("planning has looked for a search index"),
         }
@@ -150,30 +156,26 @@ trait SearchRow {
 
 /// A search with its compiled inputs.
 struct Searcher<'s, M> {
-    wanted: &'s SearchUse,
-    context: &'s ExecContext<'s>,
-    relation: Arc<StoredRelation>,
+    rows: RowReader<'s>,
     method: M,
-    inputs: Inputs<'s>,
-    filter: Option<Compiled>,
 }
 
 impl<M: Method> SearchRow for Searcher<'_, M> {
     fn search(&self, input: &Bindings, row: usize) -> Result<FoundRows> {
-        let Some((question, k)) = self.method.question(&self.inputs, input, row)? else {
+        let Some((question, k)) = self.method.question(&self.rows.inputs, input, row)? else {
             return Ok(FoundRows::default());
         };
-        let Some(filter) = &self.filter else {
+        let Some(filter) = &self.rows.filter else {
             return self.rows(&self.method.matches(&question, k)?, &question);
         };
         let all = self.method.matches(&question, usize::MAX)?;
         let mut out = FoundRows::default();
         let (mut from, mut step) = (0, k.clamp(FILTERED_ROWS, CHUNK_ROWS));
         while from < all.len() && out.rows < k {
-            self.context.check(0)?;
+            self.rows.context.check(0)?;
             let to = all.len().min(from + step);
             let found = self.rows(&all[from..to], &question)?;
-            let kept = self.kept(filter, input, row, &found)?;
+            let kept = self.rows.kept(filter, input, row, &found)?;
             out.append(&found, &kept[..kept.len().min(k - out.rows)]);
             (from, step) = (to, (2 * step).min(CHUNK_ROWS));
         }
@@ -183,57 +185,72 @@ impl<M: Method> SearchRow for Searcher<'_, M> {
 
 impl<'s, M: Method> Searcher<'s, M> {
     fn new(wanted: &'s SearchUse, context: &'s ExecContext<'s>, method: M) -> Result<Self> {
+        let name = method.path().schema.name.clone();
+        Ok(Self { rows: RowReader::new(wanted, context, name)?, method })
+    }
+
+    /// The wanted columns of some rows.
+    fn rows(&self, found: &[Match], question: &M::Question) -> Result<FoundRows> {
+        let keys = found.iter().map(|row| Ok(source_key(self.method.path(), &row.key)?));
+        let mut read = Vec::new();
+        for (of, _) in &self.rows.wanted.computed {
+            self.method.each_read(*of, &mut |column| read.push(column));
+        }
+        let columns = self.rows.columns(keys.collect::<Result<_>>()?, &read)?;
+        let mut computed = Vec::with_capacity(self.rows.wanted.computed.len());
+        for &(of, var) in &self.rows.wanted.computed {
+            computed.push((var, self.method.output(of, question, found, &columns)?));
+        }
+        Ok(self.rows.found(&columns, computed))
+    }
+}
+
+/// Reads the rows of the relation that a search finds, and filters them.
+struct RowReader<'s> {
+    wanted: &'s SearchUse,
+    context: &'s ExecContext<'s>,
+    relation: Arc<StoredRelation>,
+    /// Name of the index.
+    index: String,
+    inputs: Inputs<'s>,
+    filter: Option<Compiled>,
+}
+
+impl<'s> RowReader<'s> {
+    fn new(wanted: &'s SearchUse, context: &'s ExecContext<'s>, index: String) -> Result<Self> {
         let relation = stored(context, wanted.relation);
         let inputs = Inputs::of(wanted, context)?;
         let computer = context.computer();
         let filter =
             wanted.filter.as_ref().map(|(filter, _)| computer.compile(filter)).transpose()?;
-        Ok(Self { wanted, context, relation, method, inputs, filter })
+        Ok(Self { wanted, context, relation, index, inputs, filter })
     }
 
     fn path(&self) -> &StoredPath {
         &self.relation.paths[0]
     }
 
-    /// The wanted columns of some rows.
-    fn rows(&self, found: &[Match], question: &M::Question) -> Result<FoundRows> {
-        let (interner, path) = (self.context.interner, self.path());
-        let mut keys: Vec<Vec<Cell>> = vec![Vec::with_capacity(found.len()); path.keys()];
-        for row in found {
-            let values = source_key(self.method.path(), &row.key)?;
-            for ((column, value), key) in keys.iter_mut().zip(values).zip(&path.schema.keys) {
+    /// Columns of the rows with these keys, by their number in the relation; of the values only
+    /// those that the search binds and those in `more`.
+    fn columns(&self, keys: Vec<Vec<Value>>, more: &[usize]) -> Result<Bindings> {
+        let (path, interner, rows) = (self.path(), self.context.interner, keys.len());
+        let mut by_column: Vec<Vec<Cell>> = vec![Vec::with_capacity(rows); path.keys()];
+        for key in keys {
+            for ((column, value), key) in by_column.iter_mut().zip(key).zip(&path.schema.keys) {
                 // An id and an integer are encoded alike.
                 let value = key.column_type.coerce(value.clone()).unwrap_or(value);
                 column.push(interner.take(value));
             }
         }
-        let mut read: Vec<usize> = self.wanted.columns.iter().map(|(column, _)| *column).collect();
-        for (of, _) in &self.wanted.computed {
-            self.method.each_read(*of, &mut |column| read.push(column));
-        }
-        let columns = self.columns(keys, &read, found.len())?;
-        let mut out = Vec::with_capacity(self.wanted.columns.len() + self.wanted.computed.len());
-        for &(of, var) in &self.wanted.computed {
-            out.push((var, self.method.output(of, question, found, &columns)?));
-        }
-        for &(column, var) in &self.wanted.columns {
-            out.push((var, columns.columns[column].clone()));
-        }
-        Ok(FoundRows { rows: found.len(), columns: out })
-    }
-
-    /// Columns of the rows with these keys, by their number in the relation; of the values only
-    /// those that are read.
-    fn columns(&self, keys: Vec<Vec<Cell>>, read: &[usize], rows: usize) -> Result<Bindings> {
-        let path = self.path();
-        let mut values: Vec<usize> =
-            read.iter().copied().filter(|column| *column >= path.keys()).collect();
+        let bound = self.wanted.columns.iter().map(|(column, _)| *column);
+        let read = bound.chain(more.iter().copied());
+        let mut values: Vec<usize> = read.filter(|column| *column >= path.keys()).collect();
         values.sort_unstable();
         values.dedup();
         let mut columns: Vec<Vec<Cell>> = vec![Vec::new(); path.schema.columns()];
         if !values.is_empty() {
-            let slices: Vec<&[Cell]> = keys.iter().map(Vec::as_slice).collect();
-            let (store, interner) = (self.context.read, self.context.interner);
+            let slices: Vec<&[Cell]> = by_column.iter().map(Vec::as_slice).collect();
+            let store = self.context.read;
             let mut found = Vec::with_capacity(rows);
             let there = path.probe(store, &slices, rows, &values, interner, &mut found)?;
             if found.len() < rows {
@@ -241,12 +258,21 @@ impl<'s, M: Method> Searcher<'s, M> {
             }
             values.iter().zip(there.columns).for_each(|(&column, cells)| columns[column] = cells);
         }
-        keys.into_iter().enumerate().for_each(|(column, cells)| columns[column] = cells);
+        by_column.into_iter().enumerate().for_each(|(column, cells)| columns[column] = cells);
         Ok(Bindings { rows, columns, weights: Vec::new() })
     }
 
+    /// The columns that the search binds, after those that it computes.
+    fn found(&self, columns: &Bindings, computed: Vec<(usize, Vec<Cell>)>) -> FoundRows {
+        let mut out = computed;
+        for &(column, var) in &self.wanted.columns {
+            out.push((var, columns.columns[column].clone()));
+        }
+        FoundRows { rows: columns.rows, columns: out }
+    }
+
     fn stale(&self) -> Error {
-        let name = &self.method.path().schema.name;
+        let name = &self.index;
         let what = format!(
             "index {name:?} finds rows that its relation does not have\n\
              hint: `quipu check` compares them, `quipu repair` makes the index anew"

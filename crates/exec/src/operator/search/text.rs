@@ -142,15 +142,13 @@ impl Method for TextSearch<'_> {
         let Question { plan, marks, snippet_words, .. } = question;
         let analyzer = &self.index.analyzer;
         match output {
-            SearchOutput::Score => {
-                Ok(found.iter().map(|row| self.context.interner.float(row.score)).collect())
-            }
             SearchOutput::Highlight => {
                 self.texts(columns, found.len(), &|text| highlight(text, plan, analyzer, marks))
             }
             SearchOutput::Snippet => self.texts(columns, found.len(), &|text| {
                 snippet(text, plan, analyzer, *snippet_words, marks)
             }),
+            _ => Ok(found.iter().map(|row| self.context.interner.float(row.score)).collect()),
         }
     }
 }
