@@ -1972,15 +1972,17 @@ class Graph:
         >>> g.project(weight="weight", where="weight > $least", params={"least": 0.5})
 
         Args:
-            weight: ``"weight"`` if edges keep their weights.
+            weight: ``"weight"`` if edges keep their weights, or the name of a property of edges, an
+                ``int`` or a ``float``, that is their weight; null is 1.
             undirected: Whether each edge leads in both directions.
             nodes: Vertices of a subgraph; ids that are not vertices are ignored.
             parallel: Treatment of several edges between the same vertices: ``"keep"`` all,
                 ``"sum"``, ``"min"`` or ``"first"``. In an undirected projection, edges in both
                 directions are parallel too. ``None`` is ``"first"`` there, and otherwise
                 ``"keep"``. A sum without weights counts the edges.
-            where: Condition of the query language over ``src``, ``dst`` and ``weight``. It reads
-                committed edges.
+            where: Condition of the query language over ``src``, ``dst``, ``weight`` and the
+                properties of edges. It reads committed edges. Vertices without such an edge are not
+                part of the projection.
             params: Values of the condition's parameters.
 
         Raises:
@@ -3621,6 +3623,22 @@ class AlgorithmResult:
 
         Raises:
             InvalidInputError: The name belongs to a graph or something else.
+        """
+    def write_property(self, graph: Graph, name: str) -> None:
+        """Write the values of vertices as a property of a graph's vertices.
+
+        The graph was created with this property of vertices; other properties are kept. Outside of
+        a transaction each 50,000 vertices are a commit.
+
+        >>> g.pagerank().write_property(g, "rank")
+
+        Args:
+            graph: The graph, or the graph in a transaction.
+            name: The property.
+
+        Raises:
+            InvalidInputError: The graph has no such property, its type does not fit, or the result
+                has no value for each vertex.
         """
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...

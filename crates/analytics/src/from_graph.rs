@@ -14,6 +14,7 @@ use crate::budget::{Budget, Reservation};
 use crate::error::from_algo;
 use crate::ids::{Naming, VertexIds};
 use crate::numbering::Numbering;
+use crate::options::ProjectOptions;
 use crate::projection::bytes_for;
 use crate::run::Run;
 use algo::workers::{part_of, parts_of};
@@ -38,10 +39,11 @@ const RANGES: usize = 4;
 /// The ids and all edges of a graph that is at a snapshot or in a transaction, and their memory.
 pub(crate) fn read(
     graph: &Graph,
-    is_weighted: bool,
+    options: &ProjectOptions,
     reserve: &dyn Fn(u64) -> Result<Reservation>,
     run: &Run<'_>,
 ) -> Result<(VertexIds, Csr, Reservation)> {
+    let (is_weighted, property) = (options.is_weighted, options.property);
     let words = vertex_words(graph)?;
     let edges = graph.number_of_edges()?;
     let count = words.len();
@@ -56,6 +58,7 @@ pub(crate) fn read(
         words: &words,
         numbering: Numbering::new(&words),
         is_weighted,
+        property: property.filter(|_| is_weighted),
         edges,
         done: AtomicU64::new(0),
         run,
@@ -86,6 +89,8 @@ struct Reader<'r> {
     words: &'r [u64],
     numbering: Numbering<'r>,
     is_weighted: bool,
+    /// The property that is the weight.
+    property: Option<usize>,
     /// Number of edges of the graph.
     edges: u64,
     /// Edges that were read.
@@ -150,9 +155,10 @@ impl Reader<'_> {
         let mut rows = self.empty(vertices.len(), edges);
         if let Some(&from) = self.words.get(vertices.start) {
             let to = self.words.get(vertices.end).copied();
-            let mut scan = match self.is_weighted {
-                true => self.graph.scan_edges_from(from, to)?,
-                false => self.graph.scan_ends_from(from, to)?,
+            let mut scan = match (self.is_weighted, self.property) {
+                (true, Some(property)) => self.graph.scan_property_from(property, from, to)?,
+                (true, None) => self.graph.scan_edges_from(from, to)?,
+                (false, _) => self.graph.scan_ends_from(from, to)?,
             };
             let mut batch = Edges::default();
             while scan.next_edges(BATCH_EDGES, &mut batch)? {

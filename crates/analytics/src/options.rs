@@ -6,6 +6,9 @@
 pub struct ProjectOptions {
     /// Whether edges have the weights of the graph.
     pub is_weighted: bool,
+    /// With weights of a stored graph: the property of edges that they are, by its place among the
+    /// graph's properties. `None`: the graph's weight.
+    pub property: Option<usize>,
     /// Whether each edge is in the rows of both its ends.
     pub is_undirected: bool,
     /// How several edges between the same vertices are combined. In an undirected projection, edges

@@ -73,7 +73,7 @@ impl Projector {
             return Ok(found);
         }
         let reserve = |bytes| self.reserve(bytes);
-        let (ids, csr, memory) = from_graph::read(&graph, options.is_weighted, &reserve, run)?;
+        let (ids, csr, memory) = from_graph::read(&graph, options, &reserve, run)?;
         let projection = self.finish(ids, csr, memory, options, run)?;
         if let Some((changed, keyspace)) = key {
             let options = *options;

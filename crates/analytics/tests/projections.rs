@@ -80,7 +80,7 @@ fn options() -> impl Strategy<Value = ProjectOptions> {
         Just(Parallel::First)
     ];
     (any::<bool>(), any::<bool>(), parallel).prop_map(|(is_weighted, is_undirected, parallel)| {
-        ProjectOptions { is_weighted, is_undirected, parallel }
+        ProjectOptions { is_weighted, is_undirected, parallel, property: None }
     })
 }
 

@@ -44,7 +44,12 @@ pub(crate) fn run(arguments: &Algo) -> Result<(), Failure> {
         }
     };
     let parallel = if arguments.undirected { Parallel::First } else { Parallel::Keep };
-    let options = ProjectOptions { is_weighted, is_undirected: arguments.undirected, parallel };
+    let options = ProjectOptions {
+        is_weighted,
+        is_undirected: arguments.undirected,
+        parallel,
+        property: None,
+    };
     let run = database.analytics_run().with_go_on(Some(&go_on));
     let run_options = RunOptions { go_on: Some(&go_on), ..RunOptions::default() };
     let projection = match &arguments.condition {

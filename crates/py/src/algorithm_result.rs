@@ -1,6 +1,7 @@
 //! `AlgorithmResult`: what an algorithm found, as arrays, Arrow columns and Python objects.
 
 use crate::error::{OrRaise, invalid};
+use crate::graph::Graph;
 use crate::libraries;
 use crate::projection::{Projection, ids_array};
 use crate::table::Table;
@@ -268,6 +269,11 @@ impl AlgorithmResult {
             let options = quipu::RunOptions { go_on: Some(go_on), ..Default::default() };
             self.database.write_result(&self.result, relation, &options)
         })
+    }
+
+    fn write_property(&self, py: Python<'_>, graph: &Graph, name: &str) -> PyResult<()> {
+        let relations = graph.relations()?;
+        py.detach(|| relations.write_property(&self.result, name)).or_raise()
     }
 
     fn __repr__(&self) -> PyResult<String> {

@@ -421,7 +421,7 @@ impl Database {
         timeout: Option<f64>,
     ) -> PyResult<Projection> {
         let database = self.db()?;
-        let form = Form::new(false, undirected, nodes, parallel)?;
+        let form = Form::new((false, None), undirected, nodes, parallel)?;
         let options = run_options(timeout, None, true)?;
         projection::of_query(py, database, query, params, &form, &options)
     }

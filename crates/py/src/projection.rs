@@ -46,7 +46,7 @@ pub(crate) struct Form {
 
 impl Form {
     pub(crate) fn new(
-        is_weighted: bool,
+        (is_weighted, property): (bool, Option<usize>),
         undirected: bool,
         nodes: Option<&Bound<'_, PyAny>>,
         parallel: Option<&str>,
@@ -62,7 +62,7 @@ impl Form {
                 return Err(invalid(&format!("{what}, not {other:?}")));
             }
         };
-        let options = ProjectOptions { is_weighted, is_undirected: undirected, parallel };
+        let options = ProjectOptions { is_weighted, is_undirected: undirected, parallel, property };
         let nodes = match nodes {
             None => None,
             Some(nodes) => match argument(nodes)? {
@@ -135,25 +135,30 @@ pub(crate) fn of_query(
     Ok(Projection::new(made, database.clone()))
 }
 
-/// Whether a projection of the graph has weights: `weight` names them, is `None`, or is `"auto"`
-/// for the algorithm's default.
+/// Whether a projection of the graph has weights, and their property: `weight` names them, is
+/// `None`, or is `"auto"` for the algorithm's default.
 pub(crate) fn is_weighted(
     graph: &quipu::Graph,
     weight: Option<&str>,
     algorithm: Option<&str>,
-) -> PyResult<bool> {
+) -> PyResult<(bool, Option<usize>)> {
     let has_weights = graph.def().weight != WeightType::None;
     match weight {
-        None => Ok(false),
-        Some("weight") => Ok(true),
+        None => Ok((false, None)),
+        Some("weight") => Ok((true, None)),
         Some("auto") => {
             let found = algorithm.map(quipu::find_algorithm).transpose().or_raise()?;
             let uses = found.map(|algorithm| algorithm.weights);
-            Ok(has_weights && uses == Some(quipu::WeightUse::IfThere))
+            Ok((has_weights && uses == Some(quipu::WeightUse::IfThere), None))
         }
         Some(other) => {
+            let properties = &graph.def().edges;
+            if let Some(place) = properties.iter().position(|property| property.name == other) {
+                return Ok((true, Some(place)));
+            }
             let what = format!("the graph has no weights with the name {other:?}");
-            Err(invalid(&format!("{what}\nhint: weight is None or \"weight\"")))
+            let hint = "weight is None, \"weight\" or the name of a property of edges";
+            Err(invalid(&format!("{what}\nhint: {hint}")))
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Algorithms on projections, and their results as Arrow columns.
 
 use crate::database::Database;
+use crate::graph_relations::GraphRelations;
 use crate::script::{Parameters, RunOptions};
 use crate::series_arrow::series_of_arrow;
 use analytics::{AlgorithmResult, Arguments, Found, Numbers, Projection, ResultColumn, Run};
@@ -109,6 +110,52 @@ pub(crate) fn id_array(column: &VertexColumn, flags: Option<Vec<bool>>) -> Array
             }
             Arc::new(builder.finish())
         }
+    }
+}
+
+/// Rows of a result that one transaction writes as properties of vertices.
+const PROPERTY_ROWS_STEP: usize = 50_000;
+
+impl GraphRelations {
+    /// Writes the values that an algorithm found for vertices as their property `name`, which the
+    /// graph must have, and keeps the other properties. Vertices without a row get one.
+    ///
+    /// Outside of a transaction, each 50,000 rows are a commit.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`]: the result has no value for each vertex, the graph has no such
+    /// property of vertices, or its type does not fit; those of
+    /// [`GraphRelations::merge_nodes`].
+    pub fn write_property(&self, result: &AlgorithmResult, name: &str) -> Result<()> {
+        let batch = algorithm_batch(result)?;
+        let is_of_vertices =
+            matches!(result.found, Found::Values(_) | Found::Tree(_) | Found::Groups { .. });
+        if !is_of_vertices || batch.num_columns() < 2 {
+            let what = format!("{} finds no value for each vertex", result.algorithm);
+            let hint = "`write` writes its columns to a relation";
+            return Err(Error::new(ErrorKind::InvalidInput, format!("{what}\nhint: {hint}")));
+        }
+        let nodes = self.nodes()?;
+        if !nodes.columns().iter().any(|column| !column.is_key && column.name == name) {
+            let names = nodes.columns().iter().filter(|column| !column.is_key);
+            let names: Vec<&str> = names.map(|column| column.name.as_str()).collect();
+            let what = format!("vertices of the graph have no property {name:?}");
+            let hint = match names.as_slice() {
+                [] => "they have none; create the graph with nodes={…}".to_owned(),
+                names => format!("they have {}", names.join(", ")),
+            };
+            return Err(Error::new(ErrorKind::InvalidInput, format!("{what}\nhint: {hint}")));
+        }
+        let names = vec!["vertex".to_owned(), name.to_owned()];
+        for start in (0..batch.num_rows()).step_by(PROPERTY_ROWS_STEP) {
+            let step = batch.slice(start, PROPERTY_ROWS_STEP.min(batch.num_rows() - start));
+            let schema = batch.schema();
+            let series = (0..2).map(|i| series_of_arrow(step.column(i), schema.field(i)));
+            let frame = Frame::new(names.clone(), series.collect::<Result<_>>()?)
+                .map_err(|error| Error::caused(ErrorKind::Internal, error))?;
+            self.merge_nodes(&frame)?;
+        }
+        Ok(())
     }
 }
 

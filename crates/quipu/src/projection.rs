@@ -44,8 +44,9 @@ impl Database {
     }
 
     /// As [`Database::project`], for the edges that meet a condition of the query language over
-    /// `src`, `dst` and, if the graph has weights, `weight`: `weight > 0.5, src != dst`. It is not
-    /// cached. Reads committed edges, also if the graph is in a transaction.
+    /// `src`, `dst`, the weight if there is one, and all properties of edges: `weight > 0.5, src !=
+    /// dst, since < 1990`. Vertices without such edges are not part of it. It is not cached. Reads
+    /// committed edges, also if the graph is in a transaction.
     ///
     /// # Errors
     /// As [`Database::project`] and [`Database::run`].
@@ -59,12 +60,20 @@ impl Database {
     ) -> Result<Arc<Projection>> {
         check_weights(graph, options)?;
         let name = quote_name(graph.name());
-        let weight = if graph.def().weight == WeightType::None { "" } else { ", weight" };
-        let head = if options.is_weighted { weight } else { "" };
+        let weight = (graph.def().weight != WeightType::None).then_some("weight");
+        let property = options.property.and_then(|place| graph.def().edges.get(place));
+        let head = property.map(|property| property.name.as_str()).or(weight);
+        let head =
+            head.filter(|_| options.is_weighted).map_or(String::new(), |name| format!(", {name}"));
+        // Other properties are not read.
+        let is_used = |name: &&str| condition.contains(name) || head.contains(name);
+        let properties = graph.def().edges.iter().map(|property| property.name.as_str());
+        let bound = weight.into_iter().chain(properties.filter(is_used));
+        let bound: String = bound.map(|name| format!(", {name}")).collect();
         // On its own line, so that a comment at its end does not hide the rest.
-        let script = format!("?[src, dst{head}] := *{name}{{src, dst{weight}}},\n{condition}\n");
+        let script = format!("?[src, dst{head}] := *{name}{{src, dst{bound}}},\n{condition}\n");
         let answer = self.run_with(&script, parameters, run)?;
-        let edges = edge_columns(&answer, Some(graph.def().vertex))?;
+        let edges = edge_columns(&answer, Some(graph.def().vertex), property.is_some())?;
         self.projector()?.columns(edges, options, &self.run_of(run))
     }
 
@@ -95,7 +104,7 @@ impl Database {
     ) -> Result<Arc<Projection>> {
         let run = RunOptions { read_only: true, ..*run };
         let answer = self.run_with(query, parameters, &run)?;
-        let edges = edge_columns(&answer, None)?;
+        let edges = edge_columns(&answer, None, false)?;
         if options.is_weighted && edges.weights.is_none() {
             return Err(invalid("the query has no third column for weights", ""));
         }
@@ -133,6 +142,9 @@ impl Database {
 }
 
 fn check_weights(graph: &Graph, options: &ProjectOptions) -> Result<()> {
+    if let Some(property) = options.property.filter(|_| options.is_weighted) {
+        return graph.weight_of_property(property).map(drop);
+    }
     if options.is_weighted && graph.def().weight == WeightType::None {
         let what = format!("the graph {:?} has no weights", graph.name());
         return Err(invalid(&what, "without weights, each edge counts as 1"));
@@ -140,8 +152,13 @@ fn check_weights(graph: &Graph, options: &ProjectOptions) -> Result<()> {
     Ok(())
 }
 
-/// The columns of a result as columns of edges. Ids become those of `vertex`, if it is given.
-fn edge_columns(answer: &Answer, vertex: Option<VertexType>) -> Result<EdgeColumns> {
+/// The columns of a result as columns of edges. Ids become those of `vertex`, if it is given. A
+/// weight may be null, which is 1, if `takes_null`.
+fn edge_columns(
+    answer: &Answer,
+    vertex: Option<VertexType>,
+    takes_null: bool,
+) -> Result<EdgeColumns> {
     let names = answer.columns();
     if !(2..=3).contains(&names.len()) {
         let what = format!("edges have 2 or 3 columns, the query has {}", names.len());
@@ -165,7 +182,17 @@ fn edge_columns(answer: &Answer, vertex: Option<VertexType>) -> Result<EdgeColum
         (sources, targets) => integers(sources, targets, vertex)?,
     };
     let weights = match names.get(2) {
-        Some(name) => Some(numbers(answer.column(2), answer.len(), name)?),
+        Some(name) => {
+            let column = answer.column(2);
+            let valid = column.valid.clone();
+            let column = if takes_null { filled(column) } else { column };
+            let mut weights = numbers(column, answer.len(), name)?;
+            if takes_null {
+                let missing = (0..weights.len()).filter(|&row| !valid.is_valid(row));
+                missing.for_each(|row| weights[row] = 1.0);
+            }
+            Some(weights)
+        }
         None => None,
     };
     Ok(EdgeColumns { sources, targets, weights })
@@ -217,6 +244,15 @@ fn integers(
         })
     };
     Ok((column(sources)?, column(targets)?))
+}
+
+/// The column without nulls: fillers take their places.
+fn filled(column: AnswerColumn) -> AnswerColumn {
+    let values = match column.values {
+        AnswerValues::Null(rows) => AnswerValues::Float(vec![1.0; rows]),
+        values => values,
+    };
+    AnswerColumn { values, valid: base::Validity::default() }
 }
 
 fn numbers(column: AnswerColumn, rows: usize, name: &str) -> Result<Vec<f64>> {

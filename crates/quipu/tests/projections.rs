@@ -61,7 +61,7 @@ fn parallel_edges_of_a_query_are_kept_or_combined() {
     let db = database();
     let text = "?[a, b, w] <- [[1, 2, 2.0], [1, 2, 5.0], [2, 1, 1.0]]";
     let weights = |parallel, is_undirected| {
-        let options = ProjectOptions { is_weighted: true, is_undirected, parallel };
+        let options = ProjectOptions { is_weighted: true, is_undirected, parallel, property: None };
         query(&db, text, options).unwrap().graph().weights().unwrap().to_vec()
     };
     assert_eq!(weights(Parallel::Keep, false), [2.0, 5.0, 1.0]);
