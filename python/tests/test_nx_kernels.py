@@ -11,6 +11,7 @@ import quipu.nx
 from quipu.nx import _native
 from quipu.nx._kernels import KERNELS
 from quipu.nx._native import Refused
+from quipu_networkx import networkx_version
 
 from nx_shapes import KINDS, difference, graphs, outcome
 
@@ -252,7 +253,8 @@ def test_answers_are_those_of_networkx(name: str, place: Any, rounds: int, least
                 found = outcome(lambda G=G, arguments=arguments: function(G, **arguments))
                 differs = difference(expected, found)
                 assert differs is None, f"{about}, {arguments}: {differs}"
-    assert len(answered) >= least, "the kernel answered too few calls for this test to mean something"
+    is_refused = name in KERNELS and networkx_version() < KERNELS[name].since
+    assert is_refused or len(answered) >= least, "the kernel answered too few calls for this test to mean something"
 
 
 def test_each_kernel_has_cases():

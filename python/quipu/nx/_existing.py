@@ -172,6 +172,10 @@ class ExistingStore(Store):
         order = np.lexsort((dst, src))
         return src[order], dst[order]
 
+    def attributes(self) -> list[bytes]:
+        """Return the attributes of the edges of :meth:`neighbors`."""
+        return self.all_rows("edges")[3]
+
     def _positions(self, vertices: Any) -> Ints:
         if self._graph.vertex == "str":
             return np.asarray([self._strings[n] for n in vertices.tolist()], "int64")

@@ -175,17 +175,21 @@ class Store:
     def all_rows(self, side: str) -> tuple[list[int], list[int], list[bytes] | None, list[bytes]]:
         """Return sources, targets, keys and attributes of all edges, in the order of each source's neighbors."""
         columns = f"src, dst, {self._key()}position, {self._order()}attributes"
-        found = self._run(f"?[{columns}] := *{self._ref(side)}{{{columns}}}")
-        src, position = _ints(found, "src"), _ints(found, "position")
-        orders = (_ints(found, "key_position"), position, src) if self.multigraph else (position, src)
-        order = np.lexsort(orders)
-        keys = _permuted(found["key"], order) if self.multigraph else None
-        return src[order].tolist(), _ints(found, "dst")[order].tolist(), keys, _permuted(found["attributes"], order)
+        found = self._run(f"?[{columns}] := *{self._ref(side)}{{{columns}}}").to_numpy()
+        order = self._neighbor_order(found)
+        src, dst = (_ints(found, name)[order].tolist() for name in ("src", "dst"))
+        keys = found["key"][order].tolist() if self.multigraph else None
+        return src, dst, keys, found["attributes"][order].tolist()
+
+    def _neighbor_order(self, found: Any) -> Ints:
+        """The order of each source's neighbors, and of the edges to each of them."""
+        orders = [_ints(found, "position"), _ints(found, "src")]
+        return np.lexsort([_ints(found, "key_position"), *orders] if self.multigraph else orders)
 
     def vertices(self) -> tuple[Ints, list[Any]]:
         """Return the ids of all vertices, ascending, and the vertices."""
-        found = self._run(f"?[id, node] := *{self._ref('nodes')}{{id, node}} :order id")
-        return _ints(found, "id"), [decode(node) for node in found["node"]]
+        found = self._run(f"?[id, node] := *{self._ref('nodes')}{{id, node}} :order id").to_numpy()
+        return _ints(found, "id"), list(map(decode, found["node"]))
 
     def neighbors(self) -> tuple[Ints, Ints]:
         """Return sources and targets of all edges as ids, in the order of each source's neighbors.
@@ -193,14 +197,15 @@ class Store:
         Parallel edges are adjacent.
         """
         columns = f"src, dst, {self._key()}position"
-        found = self._run(f"?[{columns}] := *{self._ref('edges')}{{{columns}}}")
-        src = _ints(found, "src")
-        order = np.lexsort((_ints(found, "position"), src))
-        return src[order], _ints(found, "dst")[order]
+        found = self._run(f"?[{columns}] := *{self._ref('edges')}{{{columns}}}").to_numpy()
+        order = np.lexsort([_ints(found, "position"), _ints(found, "src")])
+        return _ints(found, "src")[order], _ints(found, "dst")[order]
 
     def attributes(self) -> list[bytes]:
         """Return the attributes of the edges of :meth:`neighbors`; of parallel edges in the order of their keys."""
-        return self.all_rows("edges")[3]
+        columns = f"src, position, {self._order()}attributes"
+        found = self._run(f"?[{columns}] := *{self._ref('edges')}{{{columns}}}").to_numpy()
+        return found["attributes"][self._neighbor_order(found)].tolist()
 
     def positions(self, side: str, pairs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], int]:
         """Return the positions of edges that are stored, by source and target."""
@@ -293,9 +298,5 @@ def _column(values: Sequence[int]) -> Ints:
     return np.asarray(values, "int64")
 
 
-def _ints(found: Any, column: str) -> Ints:
-    return cast("Ints", found.to_numpy()[column].astype("int64", copy=False))
-
-
-def _permuted(values: list[bytes], order: Ints) -> list[bytes]:
-    return [values[i] for i in order.tolist()]
+def _ints(columns: Any, name: str) -> Ints:
+    return cast("Ints", columns[name].astype("int64", copy=False))

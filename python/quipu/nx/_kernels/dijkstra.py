@@ -18,6 +18,8 @@ from .._weights import EXACT_MAX, Weights
 from .searches import paths
 
 _BOTH: dict[str, Any] = {"parallel": True, "loops": True}
+#: In older versions, the dict of paths has another order.
+_PATHS: dict[str, Any] = {**_BOTH, "since": (3, 6)}
 
 
 def positive_weights(call: Call, name: Any) -> Weights | None:
@@ -193,22 +195,22 @@ def multi_source_dijkstra_path_length(call: Call) -> Any:
     return _lengths(_found(call, _sources(call)))
 
 
-@kernel(**_BOTH)
+@kernel(**_PATHS)
 def single_source_dijkstra_path(call: Call) -> Any:
     return _lengths_and_paths(_found(call, _source(call)))[1]
 
 
-@kernel(**_BOTH)
+@kernel(**_PATHS)
 def multi_source_dijkstra_path(call: Call) -> Any:
     return _lengths_and_paths(_found(call, _sources(call)))[1]
 
 
-@kernel(**_BOTH)
+@kernel(**_PATHS)
 def single_source_dijkstra(call: Call) -> Any:
     return _dijkstra(call, _source(call))
 
 
-@kernel(**_BOTH)
+@kernel(**_PATHS)
 def multi_source_dijkstra(call: Call) -> Any:
     return _dijkstra(call, _sources(call))
 
@@ -266,12 +268,12 @@ def _is_lost(values: Floats) -> bool:
     return bool(values.sum() + values.min() / 2 == values.sum())
 
 
-@kernel(**_BOTH)
+@kernel(**_PATHS)
 def all_pairs_dijkstra(call: Call) -> Any:
     return _from_each(call, _lengths_and_paths)
 
 
-@kernel(**_BOTH)
+@kernel(**_PATHS)
 def all_pairs_dijkstra_path(call: Call) -> Any:
     return _from_each(call, lambda distances: _lengths_and_paths(distances)[1])
 
