@@ -345,6 +345,21 @@ class Database:
             InvalidInputError: They exist with other keys, the name is not valid or in use, or the
                 database was opened read-only and has no such blobs.
         """
+    def documents(self, name: str, *, key: Literal["u64", "i64", "str"] | None = None) -> Documents:
+        """Open or create the documents with this name: JSON by key.
+
+        Args:
+            name: As for graphs. Documents are the relation ``{key => doc: Json}``; one that a script
+                created can be opened.
+            key: Type of the keys. ``None``: that of the existing documents; ``"u64"`` in new ones.
+
+        Returns:
+            The documents. They read the newest commits.
+
+        Raises:
+            InvalidInputError: They exist with other keys, the name is not valid or in use, or the
+                database was opened read-only and has no such documents.
+        """
     def counters(
         self,
         name: str,
@@ -805,6 +820,15 @@ class Transaction:
         Raises:
             InvalidInputError: There are no such blobs.
         """
+    def documents(self, name: str) -> Documents:
+        """Return documents as the transaction sees them.
+
+        Args:
+            name: Name of existing documents, also of a relation that the transaction has created.
+
+        Raises:
+            InvalidInputError: There are no such documents.
+        """
     def counters(self, name: str) -> Counters:
         """Return counters as the transaction sees them. Concurrent additions do not conflict.
 
@@ -1147,6 +1171,261 @@ class BlobWriter:
         """
     def __enter__(self) -> Self: ...
     def __exit__(self, *args: type[BaseException] | BaseException | TracebackType | None) -> bool: ...
+
+@final
+class Documents:
+    """JSON documents by key, in key order: the relation ``{key => doc: Json}``.
+
+    >>> d = db.documents("users")
+    >>> d[7] = {"name": "Ada", "langs": ["fr"]}
+    >>> d.patch(7, [{"op": "add", "path": "/langs/-", "value": "en"}])
+    >>> d.get(7, field="/langs/1")
+    'en'
+
+    A key is an ``int``, or a ``str`` in documents of ``key="str"``. A document is anything that
+    :mod:`json` writes, or ``bytes`` of JSON text; at most 512 lists and objects are nested. A field
+    is the name of a field at the top, or a JSON Pointer (RFC 6901) such as ``"/langs/0"``.
+
+    Documents are rows of a relation: scripts, indexes, triggers and callbacks see them. A change of
+    several documents is one commit, or a part of its transaction; if it fails, nothing is changed.
+
+    Any call raises :class:`quipu.InvalidInputError` if the documents were dropped, their database is
+    closed, their transaction has ended, or a key is out of range, and :class:`TypeError` if a key
+    has another type. Any write raises :class:`quipu.InvalidInputError` for something that is no
+    JSON, :class:`quipu.ConflictError` if other writers keep changing the same documents, and
+    :class:`quipu.LimitError` for more than a transaction holds, a quarter of the memory limit.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name of the documents."""
+    @property
+    def key(self) -> Literal["u64", "i64", "str"]:
+        """Type of the keys."""
+    def __getitem__(self, key: _Vertex) -> Any:
+        """Return the document of a key. :class:`KeyError` if there is none."""
+    def get(self, key: _Vertex, default: Any = None, *, field: str | None = None) -> Any:
+        """Return a document or one of its fields, or ``default`` if there is none.
+
+        Args:
+            key: Key.
+            default: Returned if there is no document, or no such field.
+            field: Field to return. ``None``: the whole document.
+        """
+    def __contains__(self, key: _Vertex) -> bool: ...
+    def get_many(self, keys: _Column, *, field: str | None = None) -> list[Any]:
+        """Return the documents of keys, or one field of each; ``None`` where there is none.
+
+        Args:
+            keys: Keys.
+            field: Field to return. ``None``: whole documents.
+        """
+    def __setitem__(self, key: _Vertex, document: Any) -> None: ...
+    def put(self, key: _Vertex, document: Any) -> None:
+        """Put a document; one with the same key is replaced.
+
+        Args:
+            key: Key.
+            document: Document.
+        """
+    def put_many(self, keys: _Column, documents: Iterable[Any]) -> None:
+        """Put documents in one commit; of several with one key the last stays.
+
+        Args:
+            keys: Keys.
+            documents: A document for each key.
+
+        Raises:
+            InvalidInputError: Something is no JSON. Then nothing is written.
+        """
+    def insert(self, key: _Vertex, document: Any, *, field: str | None = None) -> None:
+        """Put a document whose key has none, or a field that a document does not have.
+
+        Args:
+            key: Key.
+            document: Document, or the value of the field.
+            field: Field to add. An item of a list is inserted before the one at its place; ``-`` is
+                the place after the last.
+
+        Raises:
+            InvalidInputError: There is one already; or there is no document to add a field to.
+        """
+    def insert_many(self, keys: _Column, documents: Iterable[Any], *, field: str | None = None) -> None:
+        """Insert several documents, or a field in each, in one commit.
+
+        Args:
+            keys: Keys.
+            documents: A document for each key, or a value of the field.
+            field: As for :meth:`insert`.
+
+        Raises:
+            InvalidInputError: As for :meth:`insert`. Then nothing is written.
+        """
+    def update(self, key: _Vertex, document: Any, *, field: str | None = None) -> None:
+        """Replace a document, or a field, which must be there.
+
+        Args:
+            key: Key.
+            document: Document, or the value of the field.
+            field: Field to replace.
+
+        Raises:
+            InvalidInputError: There is no such document or field.
+        """
+    def update_many(self, keys: _Column, documents: Iterable[Any], *, field: str | None = None) -> None:
+        """Replace several documents, or a field of each, in one commit.
+
+        Args:
+            keys: Keys.
+            documents: A document for each key, or a value of the field.
+            field: Field to replace.
+
+        Raises:
+            InvalidInputError: As for :meth:`update`. Then nothing is written.
+        """
+    def upsert(self, key: _Vertex, document: Any, *, field: str | None = None) -> None:
+        """Put a document, or set a field of one, whether it is there or not.
+
+        Args:
+            key: Key.
+            document: Document, or the value of the field.
+            field: Field to set. Objects above it that are missing are made.
+
+        Raises:
+            InvalidInputError: There is no document to set a field of, or it cannot have the field.
+        """
+    def upsert_many(self, keys: _Column, documents: Iterable[Any], *, field: str | None = None) -> None:
+        """Put several documents, or set a field of each, in one commit.
+
+        Args:
+            keys: Keys.
+            documents: A document for each key, or a value of the field.
+            field: Field to set.
+
+        Raises:
+            InvalidInputError: As for :meth:`upsert`. Then nothing is written.
+        """
+    def patch(self, key: _Vertex, operations: Any) -> None:
+        """Change a document by a JSON Patch (RFC 6902).
+
+        Args:
+            key: Key.
+            operations: List of operations, each a ``dict`` with ``op``, ``path`` and ``value`` or
+                ``from``.
+
+        Raises:
+            InvalidInputError: There is no document, an operation cannot be applied, or a ``test``
+                fails. Then nothing is changed.
+        """
+    def patch_many(self, keys: _Column, patches: Iterable[Any]) -> None:
+        """Change several documents, each by its patch, in one commit.
+
+        Args:
+            keys: Keys. One that occurs again is patched again.
+            patches: A patch for each key.
+
+        Raises:
+            InvalidInputError: As for :meth:`patch`. Then no document is changed.
+        """
+    def merge(self, key: _Vertex, changes: Any) -> None:
+        """Change a document by a JSON Merge Patch (RFC 7386); make it if there is none.
+
+        Args:
+            key: Key.
+            changes: Fields to set; ``None`` removes a field, and objects are merged.
+        """
+    def merge_many(self, keys: _Column, changes: Iterable[Any]) -> None:
+        """Change several documents, each by its merge patch, in one commit.
+
+        Args:
+            keys: Keys. One that occurs again is merged again.
+            changes: Changes for each key.
+        """
+    def __delitem__(self, key: _Vertex) -> None: ...
+    def delete(self, key: _Vertex) -> bool:
+        """Delete a document; return whether there was one.
+
+        Args:
+            key: Key.
+        """
+    def delete_many(self, keys: _Column) -> npt.NDArray[np.bool_]:
+        """Delete documents in one commit; return for each key whether it had one.
+
+        Args:
+            keys: Keys.
+        """
+    def delete_field(self, key: _Vertex, field: str) -> None:
+        """Remove a field of a document.
+
+        Args:
+            key: Key.
+            field: Field to remove.
+
+        Raises:
+            InvalidInputError: There is no such document or field.
+        """
+    def scan(self, start: _Vertex | None = None, count: int = 100) -> Table:
+        """Return documents in key order as Arrow columns ``key`` and ``doc``, of JSON text.
+
+        Args:
+            start: First key, or the next one after it. ``None``: from the beginning.
+            count: Maximum number of documents.
+        """
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        """Iterate over pairs of keys and documents in key order, from one snapshot."""
+    def keys(self) -> Iterator[Any]:
+        """Iterate over the keys in order, from one snapshot."""
+    def __iter__(self) -> Iterator[Any]: ...
+    def gist(self) -> Table:
+        """Return which fields the documents have.
+
+        Returns:
+            Columns ``field``, a JSON Pointer; ``type``, one of ``null``, ``bool``, ``int``,
+            ``float``, ``string``, ``list`` and ``object``; and ``documents``, their number. Fields
+            of objects are listed, items of lists are not. The empty pointer is the document.
+        """
+    def gather(self, keys: _Column | None, fields: dict[str, str]) -> tuple[Table, Table, Table]:
+        """Return fields of documents as Arrow columns, a row for each key.
+
+        Args:
+            keys: Keys. ``None``: all, in key order.
+            fields: Type of each field: ``"bool"``, ``"int8"`` to ``"int64"``, ``"uint8"`` to
+                ``"uint64"``, ``"float32"``, ``"float64"``, ``"str"``, or ``"json"``, the text of any
+                value. A number is converted to a string, and a string that is written as a number
+                to one.
+
+        Returns:
+            Three tables with a column for each field. The values: null where the document or the
+            field is missing or null, or has a value that cannot be converted. Whether a value was
+            converted from another type, or rounded. Whether it could not be converted.
+
+        Raises:
+            InvalidInputError: A type is unknown, or a field is no pointer.
+        """
+    def import_ndjson(self, source: _Path | Iterable[bytes | str], key_field: str) -> int:
+        """Put a document for each line of JSON, all in one commit; return their number.
+
+        Args:
+            source: Path of a file, or an iterable of lines. Empty lines are skipped.
+            key_field: Field that has the key of each document; it stays in the document.
+
+        Raises:
+            InvalidInputError: A line is no JSON, or its key is missing or has another type; the
+                message has its number. Then nothing is imported.
+            LimitError: The documents are more than a transaction holds: import them in parts.
+        """
+    def export_ndjson(self, target: _Path | Any, *, key_field: str | None = None) -> int:
+        """Write each document as a line of JSON, in key order; return their number.
+
+        Args:
+            target: Path of a file, which is overwritten, or an object whose method ``write`` takes
+                bytes.
+            key_field: Field that each document gets with its key. ``None``: none.
+        """
+    def __len__(self) -> int:
+        """Return the exact number of documents."""
+    def __bool__(self) -> bool:
+        """Always true, even without documents: counting takes time."""
 
 @final
 class Counters:

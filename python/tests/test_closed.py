@@ -35,6 +35,7 @@ SPARED = {
     "Relation": {"__arrow_c_schema__", "__bool__"},
     "Blobs": {"__bool__"},
     "Counters": {"__bool__"},
+    "Documents": {"__bool__"},
 }
 
 ROWS = {"k": [1], "v": [2]}
@@ -48,6 +49,7 @@ ARGUMENTS: dict[str, dict[str, tuple[Any, ...]]] = {
         "from_networkx": ("g", nx.path_graph(2)),
         "blobs": ("b",),
         "counters": ("c",),
+        "documents": ("d",),
         "run": ("?[a] <- [[1]]",),
         "stream": ("?[a] <- [[1]]",),
         "relation": ("r",),
@@ -67,6 +69,7 @@ ARGUMENTS: dict[str, dict[str, tuple[Any, ...]]] = {
         "graph": ("g",),
         "blobs": ("b",),
         "counters": ("c",),
+        "documents": ("d",),
         "run": ("?[a] <- [[1]]",),
         "relation": ("r",),
         "export_relations": (["r"],),
@@ -92,6 +95,18 @@ ARGUMENTS: dict[str, dict[str, tuple[Any, ...]]] = {
         "sample": (1,),
         "reader": (1,),
         "writer": (1,),
+    },
+    "Documents": {
+        **dict.fromkeys(("__getitem__", "get", "__contains__", "__delitem__", "delete"), (1,)),
+        **dict.fromkeys(("get_many", "delete_many"), (ONE,)),
+        **dict.fromkeys(("__setitem__", "put", "insert", "update", "upsert", "merge"), (1, {"a": 1})),
+        **dict.fromkeys(("put_many", "insert_many", "update_many", "upsert_many", "merge_many"), (ONE, [{"a": 1}])),
+        "patch": (1, []),
+        "patch_many": (ONE, [[]]),
+        "delete_field": (1, "a"),
+        "gather": (ONE, {"a": "int64"}),
+        "import_ndjson": (['{"a": 1}'], "a"),
+        "export_ndjson": ("OUT",),
     },
     "BlobWriter": {"write": (b"x" * (4 << 20),), "__exit__": (None, None, None)},
     "Counters": {
@@ -189,6 +204,7 @@ def fill(db: quipu.Database) -> None:
     db.graph("g").upsert(1, 2)
     db.blobs("b")[1] = b"x" * (1 << 20)
     db.counters("c").add(1)
+    db.documents("d")[1] = {"a": 1}
     db.run("?[k, v] := k in int_range(100000), v = k :create r {k: Int => v: Int}")
 
 
@@ -199,7 +215,7 @@ def held(db: quipu.Database) -> list[Any]:
     stream = db.stream("?[k, v] := *r{k, v}")
     return [
         db,
-        *(db.graph("g"), db.blobs("b"), db.counters("c"), db.relation("r")),
+        *(db.graph("g"), db.blobs("b"), db.counters("c"), db.relation("r"), db.documents("d"), tx.documents("d")),
         *(db.blobs("b").reader(1), db.blobs("b").writer(2), db.blobs("b").range(), db.counters("c").range()),
         *(stream, tx, tx.graph("g"), tx.blobs("b"), tx.counters("c"), tx.relation("r"), db.transaction()),
     ]

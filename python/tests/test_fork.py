@@ -103,6 +103,8 @@ PURE = {
     "Graph": {"name", "vertex", "weight"},
     "Blobs": {"name", "key", "__bool__"},
     "Counters": {"name", "key", "number_type", "combine", "__bool__"},
+    "DocumentItems": {"__iter__"},
+    "Documents": {"name", "key", "__bool__"},
     "Relation": {"name", "columns", "__bool__", "__arrow_c_schema__"},
     "Transaction": {"__enter__", "__exit__"},
     "ResultStream": {"columns", "close", "__iter__", "__enter__", "__exit__", "__arrow_c_schema__"},
@@ -124,20 +126,28 @@ ARGUMENTS: dict[str, Any] = {
     "arity": 1,
     "batches": [],
     "callback": print,
+    "changes": {"a": 2},
     "communities": [[1], [2]],
     "count": 1,
     "data": {"k": [1], "v": [1]},
+    "document": {"a": 1},
+    "documents": [{"a": 1}],
+    "field": "a",
+    "fields": {"a": "int64"},
     "function": print,
     "id": 1,
     "init": print,
     "key": 1,
+    "key_field": "a",
     "keys": [1],
     "name": "x",
     "names": ["r"],
     "nodes": None,
     "number": 1,
     "offset": 0,
+    "operations": [],
     "params": {},
+    "patches": [[]],
     "path": "/nowhere/at/all",
     "query": "?[a, b] := *g{src: a, dst: b}",
     "relation": "r",
@@ -202,6 +212,7 @@ def fill(db: quipu.Database) -> None:
     blobs.put_many([1, 2, 3], [b"one", b"two", b"x" * 500_000])
     db.counters("c").add_many([1, 2, 2])
     db.relation("r", create="{k: Int => v: Int}").put({"k": [1, 2], "v": [1, 2]})
+    db.documents("d").put_many([1, 2, 3], [{"a": 1}, {"a": 2}, {"a": 3}])
 
 
 def live_objects(db: quipu.Database, *, writable: bool = True) -> list[Any]:
@@ -211,6 +222,7 @@ def live_objects(db: quipu.Database, *, writable: bool = True) -> list[Any]:
     for through in (db, tx):
         graph, blobs, counters = through.graph("g"), through.blobs("b"), through.counters("c")
         found += [graph, blobs, counters, through.relation("r")]
+        found += [through.documents("d"), through.documents("d").items(), through.documents("d").keys()]
         found += [blobs.range(), blobs.items(), blobs.keys(), counters.range(), counters.keys()]
         found.append(blobs.reader(3))
         if writable:
@@ -644,7 +656,7 @@ def test_preloading_masters_and_their_workers(folder: Path) -> None:
 def test_what_belongs_to_a_process_says_so_where_it_is_pickled_or_copied(folder: Path) -> None:
     with quipu.open(folder) as db:
         fill(db)
-        iterators = {"BlobItems", "KeyIterator"}
+        iterators = {"BlobItems", "DocumentItems", "KeyIterator"}
         for value in live_objects(db):
             kind = type(value).__name__
             match = "cannot pickle" if kind in iterators else rf"a {kind} belongs to the process.*\nhint: send the path"

@@ -181,7 +181,7 @@ fn json(value: &Value) -> serde_json::Value {
         Value::List(items) => items.iter().map(json).collect(),
         Value::Vector(Vector::F32(items)) => json!(items),
         Value::Vector(Vector::F64(items)) => json!(items),
-        Value::Json(json) => serde_json::from_str(json.as_str()).unwrap_or_default(),
+        Value::Json(json) => json.to_tree(),
         Value::Validity(validity) => json!([validity.timestamp_us, validity.assert]),
         Value::Bytes(_)
         | Value::Uuid(_)

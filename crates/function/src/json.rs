@@ -47,7 +47,7 @@ pub(crate) fn text_of(call: Call<'_>, value: &Value) -> Result<String, Failure> 
 
 /// Parses canonical text. Never `None`, because canonical text is valid.
 pub(crate) fn parse(json: &Json) -> Option<Tree> {
-    serde_json::from_str(json.as_str()).ok()
+    Some(json.to_tree())
 }
 
 fn tree(call: Call<'_>, value: &Value) -> Result<Tree, Failure> {

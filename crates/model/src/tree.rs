@@ -6,8 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Tree;
 
 impl Json {
-    /// Maximum nesting of lists and objects in a converted value. [`Json::parse`] accepts this
-    /// depth.
+    /// Maximum nesting of lists in a converted value. [`Json::parse`] accepts more.
     pub const DEPTH_MAX: usize = 120;
 
     /// Converts a value to a JSON tree. Bytes become base64; a UUID, a date, a timestamp and a
@@ -40,7 +39,7 @@ fn tree(value: &Value, depth: usize) -> Option<Tree> {
             items.iter().map(|&f| Tree::from(f64::from(f))).collect()
         }
         Value::Vector(Vector::F64(items)) => items.iter().copied().map(Tree::from).collect(),
-        Value::Json(json) => serde_json::from_str(json.as_str()).unwrap_or(Tree::Null),
+        Value::Json(json) => json.to_tree(),
         Value::Validity(Validity { timestamp_us, assert }) => {
             Tree::Array(vec![Tree::from(*timestamp_us), Tree::from(*assert)])
         }

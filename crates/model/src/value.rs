@@ -58,14 +58,38 @@ pub enum Vector {
 pub struct Json(String);
 
 impl Json {
+    /// Most lists and objects of a text that are nested in each other.
+    pub const TEXT_DEPTH_MAX: usize = 512;
+
     /// Parses JSON text into its canonical form.
     ///
     /// # Errors
-    /// The position at which the text is not JSON, or nests too deep (the limit of `serde_json`,
-    /// 128 levels).
+    /// The position at which the text is not JSON, or that it nests deeper than
+    /// [`Json::TEXT_DEPTH_MAX`].
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
-        let value: serde_json::Value = serde_json::from_str(text)?;
-        Ok(Self(sorted(value).to_string()))
+        match depth(text) <= Self::TEXT_DEPTH_MAX {
+            true => Ok(Self(sorted(unbounded(text)?).to_string())),
+            // The parser has a limit of its own, which is lower, so this is its error.
+            false => serde_json::from_str::<serde_json::Value>(text).map(|_| Self(String::new())),
+        }
+    }
+
+    /// The canonical form of a tree.
+    ///
+    /// # Errors
+    /// It nests deeper than [`Json::parse`] accepts.
+    pub fn of_tree(tree: serde_json::Value) -> Result<Self, serde_json::Error> {
+        let text = sorted(tree).to_string();
+        match depth(&text) <= Self::TEXT_DEPTH_MAX {
+            true => Ok(Self(text)),
+            false => Self::parse(&text),
+        }
+    }
+
+    /// Its value as a tree.
+    #[must_use]
+    pub fn to_tree(&self) -> serde_json::Value {
+        unbounded(&self.0).unwrap_or_default()
     }
 
     /// Wraps text that [`Json::parse`] made canonical.
@@ -77,6 +101,42 @@ impl Json {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// How many lists and objects of a text are nested in each other, at most. Of a text that is no
+/// JSON it is at least as much as a parser reads before it stops.
+fn depth(text: &str) -> usize {
+    let (mut depth, mut deepest, mut in_string, mut is_escaped) = (0_usize, 0, false, false);
+    for byte in text.bytes() {
+        if in_string {
+            in_string = is_escaped || byte != b'"';
+            is_escaped = !is_escaped && byte == b'\\';
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'[' | b'{' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// Parses a text whose depth was checked.
+fn unbounded(text: &str) -> Result<serde_json::Value, serde_json::Error> {
+    let mut parser = serde_json::Deserializer::from_str(text);
+    parser.disable_recursion_limit();
+    let mut values = parser.into_iter();
+    match (values.next(), values.next()) {
+        (Some(Ok(value)), None) => Ok(value),
+        (Some(Err(error)), _) => Err(error),
+        // Nothing, or something behind the value: the usual parser says so.
+        _ => serde_json::from_str(text),
     }
 }
 
@@ -287,4 +347,35 @@ fn list<T>(
         show(item, f)?;
     }
     f.write_str("]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Json;
+
+    fn nested(levels: usize) -> String {
+        format!("{}1{}", "[{\"[\\\"\":".repeat(levels / 2), "}]".repeat(levels / 2))
+    }
+
+    #[test]
+    fn json_nests_512_levels_and_no_more() {
+        let deep = Json::parse(&nested(512)).unwrap();
+        assert_eq!(deep.as_str(), nested(512));
+        assert_eq!(Json::of_tree(deep.to_tree()).unwrap(), deep);
+        let tree = serde_json::Value::Array(vec![deep.to_tree()]);
+        assert!(Json::of_tree(tree).is_err());
+        assert!(Json::parse(&nested(514)).unwrap_err().to_string().contains("recursion limit"));
+        assert!(Json::parse(&"[".repeat(1_000_000)).is_err());
+    }
+
+    #[test]
+    fn text_that_is_no_json_is_refused() {
+        for text in ["", " ", "[", "[1] 2", "1 2", "{} x", "nul", "\"", "[1]]", "01"] {
+            assert!(Json::parse(text).is_err(), "{text}");
+        }
+        assert_eq!(
+            Json::parse(" {\"b\": [1, 2.50], \"a\": \"x\"} ").unwrap().as_str(),
+            "{\"a\":\"x\",\"b\":[1,2.5]}"
+        );
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::blobs::Blobs;
 use crate::counters::Counters;
+use crate::documents::Documents;
 use crate::error::{OrRaise, check_process, invalid};
 use crate::graph::Graph;
 use crate::graph_properties::{Declared, ImportedProperties};
@@ -290,6 +291,21 @@ impl Database {
             }
         });
         Ok(Blobs::new(blobs.or_raise()?, database.clone()))
+    }
+
+    #[pyo3(signature = (name, *, key=None))]
+    fn documents(&self, py: Python<'_>, name: &str, key: Option<&str>) -> PyResult<Documents> {
+        let database = self.db()?;
+        let key = key_type("key", key)?;
+        let documents = py.detach(|| {
+            let there = match key {
+                None => database.existing_documents(name)?,
+                Some(_) => None,
+            };
+            let options = quipu::DocumentOptions { key: key.unwrap_or_default() };
+            there.map_or_else(|| database.documents(name, options), Ok)
+        });
+        Ok(Documents::new(documents.or_raise()?))
     }
 
     #[pyo3(signature = (name, *, key=None, number=None, combine=None))]

@@ -2,6 +2,7 @@
 
 use crate::blobs::Blobs;
 use crate::counters::Counters;
+use crate::documents::Documents;
 use crate::error::{OrRaise, check_process};
 use crate::graph::Graph;
 use crate::relation::Relation;
@@ -56,6 +57,10 @@ impl Transaction {
         let transaction = self.tx()?;
         let counters = transaction.counters(name).or_raise()?;
         Ok(Counters::new(counters, self.database.clone()))
+    }
+
+    fn documents(&self, name: &str) -> PyResult<Documents> {
+        Ok(Documents::new(self.tx()?.documents(name).or_raise()?))
     }
 
     #[pyo3(signature = (script, params=None, *, timeout=None, memory_limit=None, read_only=false, files=None))]

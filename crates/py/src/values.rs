@@ -142,6 +142,30 @@ fn int(given: &Bound<'_, PyAny>, name: Called<'_>) -> PyResult<Value> {
     given.extract::<u64>().map(Value::id).map_err(|error| explain(given, error, &what))
 }
 
+/// A Python object as JSON; bytes are JSON text. `name` is what messages call it.
+///
+/// # Errors
+/// `quipu.InvalidInputError`: it is no JSON, holds what JSON cannot, or nests too deep.
+pub(crate) fn json_value(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Json> {
+    let py = given.py();
+    let wrong = |why: String| invalid(&format!("{name} is no JSON: {why}"));
+    let text: String = if let Ok(bytes) = given.cast::<PyBytes>() {
+        let text = std::str::from_utf8(bytes.as_bytes());
+        text.map_err(|error| wrong(error.to_string()))?.to_owned()
+    } else {
+        let arguments = PyDict::new(py);
+        arguments.set_item("allow_nan", false)?;
+        let text = DUMPS.get(py)?.call((given,), Some(&arguments));
+        text.map_err(|error| wrong(error.value(py).to_string()))?.extract()?
+    };
+    Json::parse(&text).map_err(|error| wrong(error.to_string()))
+}
+
+/// JSON as a Python object.
+pub(crate) fn json_object<'py>(py: Python<'py>, json: &Json) -> PyResult<Bound<'py, PyAny>> {
+    LOADS.get(py)?.call1((json.as_str(),))
+}
+
 fn json(given: &Bound<'_, PyAny>, name: Called<'_>) -> PyResult<Value> {
     let py = given.py();
     let arguments = PyDict::new(py);

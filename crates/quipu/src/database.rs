@@ -245,6 +245,11 @@ impl Database {
         Ok(Catalog::new(self.open_store()?))
     }
 
+    /// The entry with this name.
+    pub(crate) fn entry(&self, name: &str) -> Result<Option<Entry>> {
+        self.catalog()?.find(name)
+    }
+
     /// Opens the graph with this name, and creates it if it does not exist.
     ///
     /// # Errors
@@ -459,7 +464,7 @@ impl Database {
         self.catalog()?.list()
     }
 
-    fn nothing_named(&self, kind: &str, name: &str) -> Error {
+    pub(crate) fn nothing_named(&self, kind: &str, name: &str) -> Error {
         match self.list() {
             Ok(there) => {
                 missing(kind, name, there.iter().map(Entry::name), "the database holds nothing yet")

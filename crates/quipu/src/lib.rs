@@ -32,6 +32,7 @@ mod backup;
 mod callback;
 mod check;
 mod database;
+mod documents;
 mod engines;
 mod export;
 mod export_import;
@@ -76,6 +77,10 @@ pub use backup::{
 pub use base::{BytesColumn, KeyspaceId, SeqNo, Validity as ValidRows};
 pub use check::{Check, Problem, check};
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
+pub use document::{DocumentError, FieldKind, FieldType, Gist, Patch, Pointer};
+pub use documents::{
+    DocumentImport, DocumentOptions, DocumentRows, DocumentScan, Documents, FieldChange, Gathered,
+};
 pub use engines::is_address;
 pub use export::{ExportFormat, export_file, in_the_database, is_replaced, write_output};
 pub use function::{Accumulate, Cause, Failure};

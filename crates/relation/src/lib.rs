@@ -11,6 +11,7 @@ mod combined_def;
 mod counters_def;
 mod definition;
 mod dictionary;
+mod documents_def;
 mod graph_def;
 mod index_rows;
 
@@ -27,6 +28,7 @@ pub use combined_def::CombinedDef;
 pub use counters_def::{Combine, CountersDef, NumberType};
 pub use definition::{Definition, check_name, invalid};
 pub use dictionary::{ABSENT, Dictionary};
+pub use documents_def::DocumentsDef;
 pub use graph_def::{GraphDef, GraphPart, VertexType, WeightType};
 pub use name_overlay::NameOverlay;
 pub use rows::{Coerce, ColumnError};

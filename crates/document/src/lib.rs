@@ -1,0 +1,34 @@
+//! JSON documents as values: where a field is, how a document changes, what fields have.
+//!
+//! # What is deliberately absent
+//! Relations, storage and columns. A caller reads a document, gets another one, and writes it. So a
+//! change that fails has changed nothing.
+//!
+//! ```
+//! use quipu_document::{Patch, Pointer};
+//! use serde_json::json;
+//!
+//! let patch = Patch::parse(&json!([
+//!     {"op": "test", "path": "/name", "value": "Ada"},
+//!     {"op": "add", "path": "/langs/-", "value": "en"},
+//! ]))?;
+//! let ada = patch.apply(&json!({"name": "Ada", "langs": ["fr"]}))?;
+//! assert_eq!(Pointer::parse("/langs/1")?.get(&ada), Some(&json!("en")));
+//! # Ok::<(), quipu_document::DocumentError>(())
+//! ```
+
+mod convert;
+mod error;
+mod gist;
+mod merge;
+mod patch;
+mod pointer;
+#[cfg(test)]
+mod tests;
+
+pub use convert::{Converted, FieldType, Scalar, convert};
+pub use error::DocumentError;
+pub use gist::{FieldKind, Gist};
+pub use merge::merge;
+pub use patch::Patch;
+pub use pointer::Pointer;

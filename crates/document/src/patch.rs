@@ -1,0 +1,151 @@
+//! JSON Patches (RFC 6902).
+
+use crate::error::DocumentError;
+use crate::pointer::Pointer;
+use serde_json::{Number, Value};
+
+/// A list of operations that change a document together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Patch {
+    operations: Vec<Operation>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Operation {
+    Add(Pointer, Value),
+    Remove(Pointer),
+    Replace(Pointer, Value),
+    /// From, to.
+    Move(Pointer, Pointer),
+    /// From, to.
+    Copy(Pointer, Pointer),
+    Test(Pointer, Value),
+}
+
+impl Patch {
+    /// Reads a patch: a list of objects with `op`, `path`, and `value` or `from`. Other fields are
+    /// ignored, as the RFC says.
+    ///
+    /// # Errors
+    /// Something else, with the number of the operation.
+    pub fn parse(patch: &Value) -> Result<Self, DocumentError> {
+        let Value::Array(operations) = patch else {
+            return Err(DocumentError::new("a patch is a list of operations"));
+        };
+        let operation = |(number, operation)| {
+            Operation::parse(operation).map_err(|error: DocumentError| error.in_operation(number))
+        };
+        let operations = operations.iter().enumerate().map(operation).collect::<Result<_, _>>()?;
+        Ok(Self { operations })
+    }
+
+    /// The changed document.
+    ///
+    /// # Errors
+    /// The first operation that cannot be applied, or a `test` that fails.
+    pub fn apply(&self, document: &Value) -> Result<Value, DocumentError> {
+        let mut changed = document.clone();
+        for (number, operation) in self.operations.iter().enumerate() {
+            operation.apply(&mut changed).map_err(|error| error.in_operation(number))?;
+        }
+        Ok(changed)
+    }
+}
+
+impl Operation {
+    fn parse(operation: &Value) -> Result<Self, DocumentError> {
+        let Value::Object(fields) = operation else {
+            return Err(DocumentError::new("an operation is an object"));
+        };
+        let text = |name: &str| match fields.get(name) {
+            Some(Value::String(text)) => Ok(text.as_str()),
+            Some(_) => Err(DocumentError::new(format!("`{name}` is a string"))),
+            None => Err(DocumentError::new(format!("`{name}` is missing"))),
+        };
+        let value = || {
+            let value = fields.get("value").cloned();
+            value.ok_or_else(|| DocumentError::new("`value` is missing"))
+        };
+        let op = text("op")?;
+        let path = Pointer::parse(text("path")?)?;
+        Ok(match op {
+            "add" => Self::Add(path, value()?),
+            "remove" => Self::Remove(path),
+            "replace" => Self::Replace(path, value()?),
+            "move" => Self::Move(Pointer::parse(text("from")?)?, path),
+            "copy" => Self::Copy(Pointer::parse(text("from")?)?, path),
+            "test" => Self::Test(path, value()?),
+            other => {
+                let known = "add, remove, replace, move, copy and test";
+                let what = format!("there is no operation `{other}`; there are {known}");
+                return Err(DocumentError::new(what));
+            }
+        })
+    }
+
+    fn apply(&self, document: &mut Value) -> Result<(), DocumentError> {
+        match self {
+            Self::Add(path, value) => path.add(document, value.clone()),
+            Self::Remove(path) => path.remove(document).map(drop),
+            Self::Replace(path, value) => path.replace(document, value.clone()).map(drop),
+            Self::Move(from, path) if from == path => match from.get(document) {
+                Some(_) => Ok(()),
+                None => Err(from.nothing()),
+            },
+            Self::Move(from, path) => {
+                if from.is_above(path) {
+                    return Err(DocumentError::new("a value cannot be moved into itself"));
+                }
+                let value = from.remove(document)?;
+                path.add(document, value)
+            }
+            Self::Copy(from, path) => {
+                let value = from.get(document).cloned().ok_or_else(|| from.nothing())?;
+                path.add(document, value)
+            }
+            Self::Test(path, value) => {
+                let there = path.get(document).ok_or_else(|| path.nothing())?;
+                match are_equal(there, value) {
+                    true => Ok(()),
+                    false => {
+                        let what = format!("the value at {:?} is another one", path.to_string());
+                        Err(DocumentError::new(what))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether two values are equal as the operation `test` says: numbers by their value, so that 1
+/// equals 1.0; objects in any order of their fields.
+fn are_equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => are_equal_numbers(a, b),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| are_equal(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            let is_in_b = |(name, a)| b.get(name).is_some_and(|b| are_equal(a, b));
+            a.len() == b.len() && a.iter().all(is_in_b)
+        }
+        (a, b) => a == b,
+    }
+}
+
+fn are_equal_numbers(a: &Number, b: &Number) -> bool {
+    let int = |number: &Number| {
+        let int = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
+        // A float from 2⁵³ on may stand for several integers; it is compared as a float below.
+        int.or_else(|| {
+            let float = number.as_f64()?;
+            (float.trunc() == float && float.abs() < 9_007_199_254_740_992.0)
+                .then_some(float as i128)
+        })
+    };
+    match (int(a), int(b)) {
+        (Some(a), Some(b)) => a == b,
+        (None, None) => a.as_f64() == b.as_f64(),
+        _ => false,
+    }
+}

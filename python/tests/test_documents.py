@@ -1,0 +1,486 @@
+"""Documents: JSON by key, changed whole, by field, by patches; gathered into columns; imported and exported."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import quipu
+
+ADA = {"name": "Ada", "age": 36, "address": {"city": "London", "zip": ["W1", "A"]}, "tags": []}
+FLAT = {"person": "Alice", "age": 27, "height": 1.66, "ok": True, "none": None, "text": 'é\n"\\'}
+
+
+@pytest.fixture
+def d(db: quipu.Database) -> quipu.Documents:
+    """Empty documents."""
+    return db.documents("users")
+
+
+def test_flat_and_nested_documents_come_back_as_they_were(d: quipu.Documents) -> None:
+    d[1] = FLAT
+    d.put(2, ADA)
+    assert (d[1], d[2], d.get(3), d.get(3, 7)) == (FLAT, ADA, None, 7)
+    for number, value in enumerate([None, True, 7, -1.5, "text", [], [1, [2]], {}, {"": {"": 0}}, 2**64 - 1]):
+        d[number] = value
+        assert d[number] == value
+    d[0] = b'{"b": 1, "a": [1, 2.50]}'
+    assert d[0] == {"a": [1, 2.5], "b": 1}
+    assert 0 in d
+    assert 99 not in d
+    assert len(d) == 10
+    assert d
+    with pytest.raises(KeyError):
+        d[99]
+    with pytest.raises(KeyError):
+        del d[99]
+
+
+def test_keys_are_of_the_type_asked_for(db: quipu.Database) -> None:
+    texts = db.documents("texts", key="str")
+    texts.put_many(["b", "a", "é"], [1, 2, 3])
+    assert list(texts) == ["a", "b", "é"]
+    assert list(texts.items()) == [("a", 2), ("b", 1), ("é", 3)]
+    ints = db.documents("ints", key="i64")
+    ints.put_many([5, -5], ["five", "minus"])
+    assert list(ints.items()) == [(-5, "minus"), (5, "five")]
+    words = db.documents("words")
+    words[2**64 - 1] = 1
+    assert (list(words), words.key, texts.key, ints.key) == ([2**64 - 1], "u64", "str", "i64")
+    with pytest.raises(TypeError):
+        ints["five"] = 1
+    with pytest.raises(quipu.InvalidInputError, match="have str keys, u64 were asked for"):
+        db.documents("texts", key="u64")
+    assert db.documents("texts").key == "str"
+    assert repr(texts) == "<quipu.Documents 'texts', keys str>".replace("'", '"')
+
+
+def test_fields_are_read_by_name_and_by_pointer(d: quipu.Documents) -> None:
+    d[1] = {**ADA, "a/b": {"~": 1}}
+    for field, want in [
+        ("name", "Ada"),
+        ("/name", "Ada"),
+        ("/address/zip/1", "A"),
+        ("a/b", {"~": 1}),
+        ("/a~1b/~0", 1),
+        ("/address/zip/2", None),
+        ("/address/nothing", None),
+    ]:
+        assert d.get(1, field=field) == want
+    assert d.get(1, "default", field="/nope") == "default"
+    d[2] = {"name": "Ben"}
+    assert d.get_many([2, 9, 1], field="name") == ["Ben", None, "Ada"]
+    with pytest.raises(quipu.InvalidInputError, match="`~` is written `~0`"):
+        d.get(1, field="/a~")
+
+
+@pytest.mark.parametrize("keys", [[1, 2, 3, 4], [4, 2, 3, 1], [7, 0, 2**40, 8]])
+def test_sorted_and_unsorted_keys_are_written_and_read(d: quipu.Documents, keys: list[int]) -> None:
+    documents = [{"number": key} for key in keys]
+    d.put_many(keys, documents)
+    assert d.get_many(keys) == documents
+    assert d.get_many([*reversed(keys), 99]) == [*reversed(documents), None]
+    assert list(d) == sorted(keys)
+
+
+def test_of_several_documents_with_one_key_the_last_stays(d: quipu.Documents) -> None:
+    d.put_many([1, 2, 1], ["first", "second", "third"])
+    assert d.get_many([1, 1, 2]) == ["third", "third", "second"]
+    d.merge_many([3, 3], [{"a": 1}, {"b": 2}])
+    assert d[3] == {"a": 1, "b": 2}
+    step = [{"op": "add", "path": "/list/-", "value": 1}]
+    d[4] = {"list": []}
+    d.patch_many([4, 4, 4], [step, step, step])
+    assert d[4] == {"list": [1, 1, 1]}
+
+
+@pytest.mark.parametrize("wrong", [b"{", b"nothing", b"", b"\xff", {1, 2}, float("nan"), object()])
+def test_one_document_that_is_no_json_refuses_all(d: quipu.Documents, wrong: object) -> None:
+    d[1] = "before"
+    for write in (d.put_many, d.insert_many, d.upsert_many, d.merge_many):
+        with pytest.raises(quipu.InvalidInputError, match="is no JSON"):
+            write([1, 2, 3], [{"a": 1}, wrong, {"b": 2}])
+    assert list(d.items()) == [(1, "before")]
+    with pytest.raises(quipu.InvalidInputError, match="2 keys, but 1 documents"):
+        d.put_many([1, 2], [3])
+
+
+def test_documents_that_nest_too_deep_are_refused_and_do_not_crash(d: quipu.Documents) -> None:
+    deep: Any = 1
+    for _ in range(512):
+        deep = [deep]
+    d[1] = deep
+    assert d[1] == deep
+    with pytest.raises(quipu.InvalidInputError, match="is no JSON"):
+        d[1] = [deep]
+    with pytest.raises(quipu.InvalidInputError, match="is no JSON"):
+        d[1] = b"[" * 1_000_000
+    with pytest.raises(quipu.InvalidInputError, match="recursion limit"):
+        d.patch(1, [{"op": "copy", "from": "", "path": "/-"}])
+    assert d[1] == deep
+
+
+def test_insert_and_update_say_what_must_be_there(d: quipu.Documents) -> None:
+    d.insert(1, {"a": 1})
+    with pytest.raises(quipu.InvalidInputError, match="already exists"):
+        d.insert(1, {"a": 2})
+    with pytest.raises(quipu.InvalidInputError, match="already exists"):
+        d.insert_many([2, 1], [{"a": 2}, {"a": 2}])
+    with pytest.raises(quipu.InvalidInputError):
+        d.update(2, {"a": 2})
+    with pytest.raises(quipu.InvalidInputError):
+        d.update_many([1, 2], [{"a": 2}, {"a": 2}])
+    assert list(d.items()) == [(1, {"a": 1})]
+    d.update(1, {"a": 3})
+    d.upsert_many([1, 2], [{"a": 4}, {"a": 5}])
+    assert list(d.items()) == [(1, {"a": 4}), (2, {"a": 5})]
+
+
+def test_fields_are_inserted_updated_upserted_and_removed(d: quipu.Documents) -> None:
+    d[1] = ADA
+    d.insert(1, "ada@example.org", field="mail")
+    d.insert(1, "X", field="/address/zip/1")
+    d.insert(1, "end", field="/address/zip/-")
+    d.update(1, 37, field="age")
+    d.upsert(1, "fr", field="/langs/first/code")
+    d.upsert(1, "W2", field="/address/zip/0")
+    d.delete_field(1, "tags")
+    assert d[1] == {
+        "name": "Ada",
+        "age": 37,
+        "mail": "ada@example.org",
+        "address": {"city": "London", "zip": ["W2", "X", "A", "end"]},
+        "langs": {"first": {"code": "fr"}},
+    }
+    before = d[1]
+    for call, message in [
+        (lambda: d.insert(1, 1, field="age"), 'the value at "/age" already exists'),
+        (lambda: d.update(1, 1, field="nothing"), 'there is no value at "/nothing"'),
+        (lambda: d.delete_field(1, "nothing"), 'there is no value at "/nothing"'),
+        (lambda: d.upsert(1, 1, field="/name/x"), '"/name/x" is in neither an object nor a list'),
+        (lambda: d.insert(1, 1, field="/a/b"), 'there is no value at "/a"'),
+        (lambda: d.upsert(2, 1, field="a"), "there is no such document"),
+        (lambda: d.insert_many([1, 2], [1, 1], field="new"), 'document 2 of "users": there is no such document'),
+    ]:
+        with pytest.raises(quipu.InvalidInputError) as raised:
+            call()
+        assert message in str(raised.value)
+    assert list(d.items()) == [(1, before)]
+    d.put_many([1, 2, 3], [{}, {}, {}])
+    d.upsert_many([3, 1], ["three", "one"], field="name")
+    assert d.get_many([1, 2, 3], field="name") == ["one", None, "three"]
+
+
+def test_patches_change_documents_or_nothing(d: quipu.Documents) -> None:
+    d[1] = {"list": [1, 2], "name": "Ada"}
+    d.patch(1, [
+        {"op": "test", "path": "/name", "value": "Ada"},
+        {"op": "add", "path": "/list/1", "value": 1.5},
+        {"op": "move", "from": "/name", "path": "/first"},
+        {"op": "copy", "from": "/list/0", "path": "/one"},
+        {"op": "replace", "path": "/first", "value": "Ada L."},
+        {"op": "remove", "path": "/list/2"},
+    ])  # fmt: skip
+    want = {"first": "Ada L.", "list": [1, 1.5], "one": 1}
+    assert d[1] == want
+    d[2] = {"list": []}
+    for operations, message in [
+        ([{"op": "remove", "path": "/one"}, {"op": "test", "path": "/first", "value": "Ben"}], "operation 1 of the"),
+        ([{"op": "move", "path": "/x"}], "`from` is missing"),
+        ([{"op": "add", "path": "first", "value": 1}], "is no JSON Pointer"),
+        ([{"op": "replace", "path": "/nothing", "value": 1}], "there is no value at"),
+        ({"op": "remove", "path": "/one"}, "a patch is a list of operations"),
+    ]:
+        with pytest.raises(quipu.InvalidInputError, match=message):
+            d.patch(1, operations)
+        with pytest.raises(quipu.InvalidInputError, match=message):
+            d.patch_many([2, 1], [[{"op": "add", "path": "/list/-", "value": 1}], operations])
+    with pytest.raises(quipu.InvalidInputError, match="there is no such document"):
+        d.patch(9, [])
+    assert list(d.items()) == [(1, want), (2, {"list": []})]
+
+
+def test_merges_set_and_remove_fields_and_make_documents(d: quipu.Documents) -> None:
+    d[1] = {"title": "Goodbye!", "author": {"given": "John", "family": "Doe"}, "tags": ["a", "b"]}
+    d.merge(1, {"title": "Hello!", "phone": "+01", "author": {"family": None}, "tags": ["a"]})
+    assert d[1] == {"title": "Hello!", "author": {"given": "John"}, "tags": ["a"], "phone": "+01"}
+    d.merge(2, {"a": {"b": None, "c": 1}})
+    assert d[2] == {"a": {"c": 1}}
+
+
+def test_documents_are_deleted(d: quipu.Documents) -> None:
+    d.put_many([1, 2, 3, 4], [1, 2, 3, 4])
+    assert d.delete(1) is True
+    assert d.delete(1) is False
+    assert d.delete_many([2, 9, 2]).tolist() == [True, False, False]
+    del d[3]
+    assert list(d.items()) == [(4, 4)]
+
+
+def test_documents_are_scanned_in_key_order(db: quipu.Database) -> None:
+    d = db.documents("some_thing", key="str")
+    d.put_many([f"k{n:04}" for n in range(3000)], [{"n": n} for n in range(3000)])
+    table = d.scan("k0010", 2)
+    assert table.rows() == [("k0010", '{"n":10}'), ("k0011", '{"n":11}')]
+    assert [row[0] for row in d.scan(count=2).rows()] == ["k0000", "k0001"]
+    assert d.scan("k2999x").rows() == []
+    seen = 0
+    for number, (key, document) in enumerate(d.items()):
+        assert (key, document) == (f"k{number:04}", {"n": number})
+        seen += 1
+        if number == 10:
+            d.delete_many([f"k{n:04}" for n in range(3000)])
+    assert seen == 3000, "the iteration reads one snapshot"
+    assert len(d) == 0
+
+
+def test_a_gist_lists_fields_with_their_types(d: quipu.Documents) -> None:
+    d.put_many([1, 2, 3], [{"a": {"b": 1}, "l": [{"x": 1}]}, {"a": {"b": "1"}, "c": None}, {"a": {"b": 2}}])
+    assert d.gist().rows() == [
+        ("", "object", 3),
+        ("/a", "object", 3),
+        ("/a/b", "int", 2),
+        ("/a/b", "string", 1),
+        ("/c", "null", 1),
+        ("/l", "list", 1),
+    ]
+
+
+def test_fields_are_gathered_into_typed_columns(d: quipu.Documents) -> None:
+    d.put_many([1, 2, 3, 4, 5], [{"age": 27}, {"age": "27"}, {"age": 27.5}, {"age": None}, {"other": 1}])
+    keys = [1, 2, 3, 4, 5, 99]
+    for of, values, converted, collided in [
+        ("int32", [27, 27, None, None, None, None], [1], [2]),
+        ("uint32", [27, 27, None, None, None, None], [1], [2]),
+        ("str", ["27", "27", "27.5", None, None, None], [0, 2], []),
+        ("float64", [27.0, 27.0, 27.5, None, None, None], [1], []),
+        ("json", ["27", '"27"', "27.5", None, None, None], [], []),
+        ("bool", [None] * 6, [], [0, 1, 2]),
+    ]:
+        table, was_converted, has_collided = d.gather(keys, {"/age": of})
+        assert [row[0] for row in table.rows()] == values, of
+        assert [at for at, (flag,) in enumerate(was_converted.rows()) if flag] == converted, of
+        assert [at for at, (flag,) in enumerate(has_collided.rows()) if flag] == collided, of
+    table, _, _ = d.gather(None, {"age": "int8", "/other": "uint64"})
+    assert table.columns == ["age", "/other"]
+    assert table.rows() == [(27, None), (27, None), (None, None), (None, None), (None, 1)]
+    table, _, _ = d.gather([1, 1], {})
+    assert len(table) == 2
+    for fields, message in [({"age": "i32"}, "there is no type"), ({"/a~": "bool"}, "is no JSON Pointer")]:
+        with pytest.raises(quipu.InvalidInputError, match=message):
+            d.gather([1], fields)
+
+
+def test_gathered_columns_are_arrow_columns_of_their_types(d: quipu.Documents) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    d[1] = {"a": 1}
+    types = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"]
+    for name in types:
+        table = pyarrow.table(d.gather([1], {"a": name})[0])
+        want = {"float32": "float", "float64": "double"}.get(name, name)
+        assert str(table.schema.field("a").type) == want
+        assert table.column("a").to_pylist() == [True if name == "bool" else 1]
+
+
+def test_scripts_read_and_write_documents(db: quipu.Database, d: quipu.Documents) -> None:
+    d.put_many([1, 2], [{"name": "Ada", "age": 36}, {"name": "Ben", "age": 30}])
+    rows = db.run("?[key, name] := *users{key, doc}, name = get(doc, 'name'), get(doc, 'age') > 33").rows()
+    assert rows == [(1, "Ada")]
+    db.run("?[key, doc] <- [[3, json_object('name', 'Cleo')]] :put users {key => doc}")
+    assert d[3] == {"name": "Cleo"}
+    db.run(":create made {key: String => doc: Json}")
+    listed = db.run("::relations")
+    described = {row[0]: row[listed.columns.index("description")] for row in listed.rows()}
+    assert described == {"users": "documents", "made": ""}
+    made = db.documents("made")
+    made["x"] = [1]
+    assert made.key == "str"
+    db.run(":create other {key: String => doc: String}")
+    with pytest.raises(quipu.InvalidInputError, match="are not documents"):
+        db.documents("other")
+    db.graph("g")
+    with pytest.raises(quipu.InvalidInputError, match="are not documents"):
+        db.documents("g")
+    assert db.check()["problems"] == []
+
+
+def test_search_indexes_and_triggers_follow_documents(db: quipu.Database, d: quipu.Documents) -> None:
+    db.run("::fts create users:words {extractor: get(doc, 'text', ''), tokenizer: Simple, filters: [Lowercase]}")
+    db.run(":create log {key: Int}")
+    db.run("::set_triggers users on put {?[key] := _new[key, _] :put log {key}}")
+    d[1] = {"text": "A quick fox"}
+    d.patch(1, [{"op": "replace", "path": "/text", "value": "A slow fox"}])
+    d.merge(2, {"text": "quick"})
+    found = "?[key] := ~users:words{key | query: $q, k: 9}"
+    assert db.run(found, {"q": "quick"}).rows() == [(2,)]
+    assert db.run(found, {"q": "slow"}).rows() == [(1,)]
+    d.delete(1)
+    assert db.run(found, {"q": "slow"}).rows() == []
+    assert db.run("?[key] := *log{key}").rows() == [(1,), (2,)]
+    assert db.check()["problems"] == []
+
+
+def test_documents_in_a_transaction(db: quipu.Database, d: quipu.Documents) -> None:
+    d[1] = {"n": 1}
+    with db.transaction() as tx:
+        inside = tx.documents("users")
+        inside.merge(1, {"m": 2})
+        inside.patch(1, [{"op": "add", "path": "/k", "value": 3}])
+        inside[2] = "new"
+        assert inside[1] == {"n": 1, "m": 2, "k": 3}
+        assert list(inside) == [1, 2]
+        assert [row[0] for row in inside.scan(2).rows()] == [2]
+        assert list(d.items()) == [(1, {"n": 1})]
+    assert d[1] == {"n": 1, "m": 2, "k": 3}
+    with pytest.raises(ZeroDivisionError), db.transaction() as tx:
+        tx.documents("users").delete_many([1, 2])
+        raise ZeroDivisionError
+    assert list(d) == [1, 2]
+    with db.transaction() as tx:
+        tx.run(":create fresh {key: Int => doc: Json}")
+        tx.documents("fresh")[1] = [1]
+    assert db.documents("fresh")[1] == [1]
+
+
+def test_disjoint_transactions_commit_and_overlapping_ones_conflict(db: quipu.Database, d: quipu.Documents) -> None:
+    d.put_many([1, 2], [{"n": 0}, {"n": 0}])
+    with db.transaction() as one, db.transaction() as two:
+        one.documents("users").merge(1, {"n": 1})
+        two.documents("users").merge(2, {"n": 2})
+    assert d.get_many([1, 2], field="n") == [1, 2]
+    one, two = db.transaction(), db.transaction()
+    one.documents("users").merge(1, {"n": 3})
+    two.documents("users").merge(1, {"m": 4})
+    one.commit()
+    with pytest.raises(quipu.ConflictError):
+        two.commit()
+    assert d[1] == {"n": 3}
+
+
+def test_changes_of_one_document_by_several_threads_are_all_there(db: quipu.Database, d: quipu.Documents) -> None:
+    d[1] = {"list": []}
+
+    def append(name: int) -> None:
+        for number in range(20):
+            d.patch(1, [{"op": "add", "path": "/list/-", "value": [name, number]}])
+
+    threads = [threading.Thread(target=append, args=(name,)) for name in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(d[1]["list"]) == [[name, number] for name in range(3) for number in range(20)]
+
+
+def test_a_hundred_sets_of_documents_hold_what_was_put(db: quipu.Database) -> None:
+    for number in range(100):
+        db.documents(f"set{number}")[number] = {"number": number}
+    assert all(list(db.documents(f"set{n}").items()) == [(n, {"number": n})] for n in range(100))
+
+
+def test_a_linked_list_of_documents_is_followed_both_ways(db: quipu.Database) -> None:
+    d = db.documents("links", key="str")
+    names = [f"node {number}" for number in range(1000)]
+    links = [
+        {"before": names[at - 1] if at else None, "after": names[at + 1] if at + 1 < len(names) else None}
+        for at in range(len(names))
+    ]
+    d.put_many(names, links)
+    for first, way in [(names[0], "after"), (names[-1], "before")]:
+        seen, at = 0, first
+        while at is not None:
+            seen, at = seen + 1, d.get(at, field=way)
+        assert seen == 1000
+
+
+def test_lines_of_json_go_in_and_out(db: quipu.Database, write: Callable[..., Path], tmp_path: Path) -> None:
+    lines = '{"id": 7, "name": "Ada"}\n\n  {"id": 3, "name": "Ben"}\r\n{"id": 7, "name": "Ada L."}'
+    d = db.documents("people")
+    assert d.import_ndjson(write("people.ndjson", lines), key_field="id") == 3
+    assert list(d.items()) == [(3, {"id": 3, "name": "Ben"}), (7, {"id": 7, "name": "Ada L."})]
+    assert d.import_ndjson(iter([b'{"id": 8}', '{"id": 9}']), "/id") == 2
+    out = tmp_path / "out.ndjson"
+    assert d.export_ndjson(out) == 4
+    assert [json.loads(line) for line in out.read_text().splitlines()] == [document for _, document in d.items()]
+    target = io.BytesIO()
+    names = db.documents("names", key="str")
+    names.put_many(["é", "b"], [{"n": 1}, {}])
+    assert names.export_ndjson(target, key_field="/meta/name") == 2
+    assert target.getvalue().decode() == '{"meta":{"name":"b"}}\n{"meta":{"name":"é"},"n":1}\n'
+    again = db.documents("again", key="str")
+    again.import_ndjson(target.getvalue().splitlines(), key_field="/meta/name")
+    assert list(again) == ["b", "é"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (['{"id": 1}', "{"], "line 2: EOF"),
+        (['{"id": 1}', "", '{"name": 1}'], 'line 3: the key at "/id" is missing, not of type u64'),
+        (['{"id": "x"}'], 'line 1: the key at "/id" is "x", not of type u64'),
+        ([*(f'{{"id": {n}}}' for n in range(5000)), '{"id": -1}'], 'line 5001: the key at "/id" is -1'),
+        ([b"\xff"], "line 1: invalid utf-8"),
+    ],
+)
+def test_a_line_that_cannot_be_imported_imports_nothing(d: quipu.Documents, lines: list[Any], message: str) -> None:
+    with pytest.raises(quipu.InvalidInputError) as raised:
+        d.import_ndjson(lines, key_field="id")
+    assert message in str(raised.value)
+    assert len(d) == 0
+
+
+def test_exceptions_of_files_are_raised(d: quipu.Documents, tmp_path: Path) -> None:
+    d[1] = 1
+
+    class Full(io.BytesIO):
+        def write(self, data: object) -> int:
+            raise OSError("no room")
+
+    with pytest.raises(OSError, match="no room"):
+        d.export_ndjson(Full())
+    with pytest.raises(FileNotFoundError):
+        d.import_ndjson(tmp_path / "nothing", key_field="id")
+
+    def lines() -> Any:
+        yield '{"id": 2}'
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        d.import_ndjson(lines(), key_field="id")
+    with pytest.raises(quipu.InvalidInputError, match="in neither"):
+        d.export_ndjson(io.BytesIO(), key_field="/id")
+    assert list(d) == [1]
+
+
+def test_documents_survive_reopening_backups_and_repairs(folder: Path, tmp_path: Path) -> None:
+    with quipu.open(folder) as db:
+        d = db.documents("users", key="str")
+        d.put_many(["a", "b"], [ADA, FLAT])
+        db.backup(tmp_path / "backup")
+    quipu.restore(tmp_path / "backup", tmp_path / "restored")
+    quipu.repair(folder, tmp_path / "repaired")
+    for path in (folder, tmp_path / "restored", tmp_path / "repaired"):
+        with quipu.open(path) as db:
+            d = db.documents("users")
+            assert list(d.items()) == [("a", ADA), ("b", FLAT)]
+            assert db.check()["problems"] == []
+    with quipu.open(folder, read_only=True) as follower:
+        assert follower.documents("users")["a"] == ADA
+        with pytest.raises(quipu.InvalidInputError):
+            follower.documents("users")["a"] = 1
+        with pytest.raises(quipu.InvalidInputError, match="no documents"):
+            follower.documents("others")
+
+
+def test_access_levels_hold_for_documents(db: quipu.Database, d: quipu.Documents) -> None:
+    d[1] = {"a": 1}
+    db.run("::access_level read_only users")
+    for write in (lambda: d.put(1, 2), lambda: d.merge(1, {"b": 1}), lambda: d.delete(1)):
+        with pytest.raises(quipu.InvalidInputError, match="read"):
+            write()
+    assert d[1] == {"a": 1}
