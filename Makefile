@@ -34,7 +34,7 @@ MEMORY ?= 512MB
 MEMORY_DATA ?= 544MB
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-tables differ differ-times differ-tables fuzz flips props sim isolation engines kill kill-fork kill-exit kill-python full-disk memory models miri tsan clean module module-release networkx-suite test-rust test-python test-spark
+.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-recursion bench-tables differ differ-times differ-tables fuzz flips props sim isolation engines kill kill-fork kill-exit kill-python full-disk memory models miri tsan clean module module-release networkx-suite test-rust test-python test-spark
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -147,6 +147,12 @@ differ-tables: ## results and times against DuckDB and SQLite, on random questio
 	$(PY) fuzz/tables/differ.py --out $(TABLES) --report $(TABLES:.jsonl=.md)
 
 POSTS ?= 200000
+bench-recursion: ## recursive programs against ascent and DuckDB; BENCH_ARGS such as "--scale 0.3 --repeat 1"
+	cargo build --locked --release -p quipu-session --example recursion
+	cargo build --locked --release --manifest-path bench/recursion/ascent/Cargo.toml --target-dir $(TARGET)
+	$(VENV)/bin/pip install --quiet -r bench/recursion/requirements.txt
+	$(PY) bench/recursion/run.py --quipu $(TARGET)/release/examples/recursion --ascent $(TARGET)/release/recursion-ascent $(BENCH_ARGS)
+
 bench-tables: ## everyday questions to tables, against DuckDB and SQLite; POSTS, BENCH_ARGS such as "--on disk"
 	$(MAKE) module-release
 	$(VENV)/bin/pip install --quiet -r bench/tables/requirements.txt
