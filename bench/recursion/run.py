@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 
 @dataclass(frozen=True)
 class Found:
-    """What one run printed."""
+    """The output of one run."""
 
     rows: int
     seconds: float
@@ -36,7 +36,7 @@ def main() -> None:
     rows: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as scratch:
         for name in args.programs:
-            write(PROGRAMS[name], args.scale, Path(scratch) / name)
+            write(PROGRAMS[name], args.scale, args.spread, Path(scratch) / name)
         for _ in range(args.repeat):
             for name in args.programs:
                 for engine in args.engines:
@@ -57,6 +57,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quipu", type=Path, help="binary of the example `recursion`")
     parser.add_argument("--ascent", type=Path, help="binary of bench/recursion/ascent")
     parser.add_argument("--scale", type=float, default=1.0, help="1 is the published size")
+    parser.add_argument("--spread", type=int, default=1, help="multiplies values: 9973 is sparse")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--cpu", action="store_true", help="show processor seconds: for a busy machine")
@@ -68,13 +69,13 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def write(program: Program, scale: float, folder: Path) -> None:
-    """Writes the relations of a program and its script."""
+def write(program: Program, scale: float, spread: int, folder: Path) -> None:
+    """Writes the relations of a program and its script. All values are multiplied by ``spread``."""
     folder.mkdir()
     (folder / "script").write_text(program.script)
     (folder / "sql").write_text(program.sql or "")
     for relation, pairs in program.data(scale).items():
-        lines = "".join(f"{a} {b}\n" for a, b in pairs)
+        lines = "".join(f"{a * spread} {b * spread}\n" for a, b in pairs)
         (folder / f"{relation}.txt").write_text(lines)
 
 
@@ -108,7 +109,14 @@ def record(args: argparse.Namespace, name: str, engine: str, found: Found) -> No
     print(f"{name:20} {engine:16} {found.seconds:9.3f} s {found.cpu_seconds:9.2f} s of processors", file=sys.stderr)
     if args.out is not None:
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S")
-        line = {"time": stamp, "program": name, "engine": engine, "scale": args.scale, **asdict(found)}
+        line = {
+            "time": stamp,
+            "program": name,
+            "engine": engine,
+            "scale": args.scale,
+            "spread": args.spread,
+            **asdict(found),
+        }
         with args.out.open("a") as file:
             file.write(json.dumps(line) + "\n")
 

@@ -8,10 +8,10 @@
 //! 4. `magic`: rules are restricted to the values that the query needs (magic sets).
 //! 5. `stratify`: predicates are grouped into strata.
 //! 6. `order`: finds a join order for each rule, and one for each of its recursive atoms.
-//!    `alternative` adds an order to be tried first, `row_order` one that finds the first rows of
-//!    the result first, `intersection` groups steps that are answered
-//!    by intersection, `physical` names operators, `live` finds live variables, and `distinct`
-//!    proves rows distinct. Estimates and costs are those of `cost`.
+//!    `alternative` adds an order to be tried first, `round_orders` others for a semi-naive round,
+//!    `row_order` one that finds the first rows of the result first, `intersection` groups steps
+//!    that are answered by intersection, `physical` names operators, `live` finds live variables,
+//!    and `distinct` proves rows distinct. Estimates and costs are those of `cost`.
 //!
 //! With debug assertions, `check` verifies the result of each pass.
 
@@ -32,6 +32,7 @@ mod order;
 mod physical;
 mod push;
 mod resolve;
+mod round_orders;
 mod row_order;
 mod search;
 mod stratify;

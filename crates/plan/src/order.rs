@@ -18,6 +18,7 @@ use crate::intersection;
 use crate::ir::{Expr, Literal, Program, Rule, SearchUse, Source, Var};
 use crate::live::{self, Duplicates};
 use crate::physical::{self, Physical};
+use crate::round_orders;
 use crate::row_order::{InOrder, RowOrder};
 use syntax::{Diagnostic, Span};
 
@@ -187,6 +188,8 @@ pub struct PipelinePlan {
     /// Plans that read the first rows first, to be tried where only those are wanted: one for the
     /// order of a query, or one for each aggregate.
     pub in_order: Vec<InOrder>,
+    /// Other orders of a semi-naive round, for when its sizes make one of them cheaper.
+    pub by_size: Vec<Self>,
     /// Estimated rows that the steps read and leave.
     pub cost: f64,
 }
@@ -255,7 +258,11 @@ pub(crate) fn order(
     let tried = tried.map(|(order, rows_max)| {
         Box::new(Alternative { plan: finished(program, rule, sizes, order), rows_max })
     });
-    Ok(PipelinePlan { tried, ..finished(program, rule, sizes, best) })
+    let mut plan = PipelinePlan { tried, ..finished(program, rule, sizes, best) };
+    if new.is_some() {
+        plan.by_size = round_orders::find(program, rule, sizes, version, &plan);
+    }
+    Ok(plan)
 }
 
 /// Turns a complete order into a plan.
@@ -273,7 +280,7 @@ pub(crate) fn finished(
     let is_entry = rule.predicate == program.entry;
     let distinct_keys = if is_entry { distinct::columns(program, rule, sizes.infos) } else { None };
     let not_compared = distinct::not_compared(rule, distinct_keys);
-    let (tried, in_order) = (None, Vec::new());
+    let (tried, in_order, by_size) = (None, Vec::new(), Vec::new());
     let plan = PipelinePlan {
         steps,
         duplicates,
@@ -283,6 +290,7 @@ pub(crate) fn finished(
         not_compared,
         tried,
         in_order,
+        by_size,
         cost,
     };
     check::body(rule, &plan);
@@ -348,6 +356,11 @@ impl<'a> Orderer<'a> {
             cost: 0.0,
             frontier,
         }
+    }
+
+    /// An order of a semi-naive round.
+    pub(crate) fn of_round(rule: &'a Rule, sizes: &'a Sizes<'a>, frontier: Frontier) -> Self {
+        Self { is_round: true, ..Self::new(rule, sizes, frontier) }
     }
 
     /// An order whose lookups are taken to find as many rows as the mean.

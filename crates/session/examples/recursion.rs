@@ -2,8 +2,8 @@
 //!
 //! FOLDER has the program in `script`, and a file `NAME.txt` for each relation, with a row of two
 //! integers in each line. Everything is in memory. Prints the number that the program counts, and
-//! the seconds and processor seconds of its first run, as a line of JSON. `analyze` prints what `::explain analyze` says
-//! instead.
+//! the seconds and processor seconds of its first run, as a line of JSON. `analyze` prints the
+//! output of `::explain analyze` instead.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads files and tells the time itself")]
 

@@ -29,7 +29,7 @@ use relation::{Catalog, NameOverlay};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use store::{Read, Store};
 
 /// Default timeout of a query, in seconds.
@@ -69,6 +69,8 @@ pub struct Engine {
     pub(crate) pauses: env::Pauses,
     /// Rows per range of a relation that is streamed.
     pub(crate) range_rows: AtomicU64,
+    /// See [`Engine::set_round_order`].
+    pub(crate) round_order: AtomicUsize,
 }
 
 impl Engine {
@@ -97,6 +99,7 @@ impl Engine {
             user_defined: UserDefined::default(),
             pauses: env::Pauses::new(),
             range_rows: exec::result_stream::RANGE_ROWS.into(),
+            round_order: 0.into(),
         }
     }
 
@@ -135,6 +138,13 @@ impl Engine {
     #[doc(hidden)]
     pub fn set_range_rows(&self, rows: u64) {
         self.range_rows.store(rows.max(1), Relaxed);
+    }
+
+    /// Sets which of its join orders a rule uses in each round of a recursion: 0 chooses by size, 1
+    /// is the first one, and so on. For tests.
+    #[doc(hidden)]
+    pub fn set_round_order(&self, order: usize) {
+        self.round_order.store(order, Relaxed);
     }
 
     /// How often worker threads were reserved. For tests.

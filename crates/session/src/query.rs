@@ -240,6 +240,7 @@ impl Engine {
         let fixpoint = Fixpoint::new(context);
         let mut fixpoint = if is_profiled { fixpoint.profiled() } else { fixpoint };
         fixpoint.worker_pool = Some(&self.worker_pool);
+        fixpoint.round_order = self.round_order.load(Relaxed);
         let order = order_of(query, plan);
         fixpoint.streamable = streamable.then(|| order.iter().map(|(column, _)| *column).collect());
         fixpoint.takes_columns = streamable && query.options.order.is_empty();

@@ -37,7 +37,9 @@ fn each_step(
             let tried = body.tried.iter().map(|tried| (&tried.plan, format!("{name} (tried)")));
             let in_order = body.in_order.iter();
             let in_order = in_order.map(|first| (&first.plan, format!("{name} (in order)")));
-            in_order.chain(tried).chain(std::iter::once((body, name.clone())))
+            let by_size = body.by_size.iter();
+            let by_size = by_size.map(|order| (order, format!("{name} (by size)")));
+            in_order.chain(tried).chain(std::iter::once((body, name.clone()))).chain(by_size)
         });
         for (body, name) in bodies {
             for (place, planned) in body.steps.iter().enumerate() {

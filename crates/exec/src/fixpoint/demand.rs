@@ -77,7 +77,13 @@ impl Fixpoint<'_> {
         if steps.len() == body.steps.len() || !steps.iter().any(|planned| looks(&planned.step)) {
             return true;
         }
-        let first = PipelinePlan { steps, tried: None, in_order: Vec::new(), ..body.clone() };
+        let first = PipelinePlan {
+            steps,
+            tried: None,
+            in_order: Vec::new(),
+            by_size: Vec::new(),
+            ..body.clone()
+        };
         self.has_rows(&first, rule).unwrap_or(true)
     }
 

@@ -42,6 +42,7 @@ use syntax::Span;
 
 mod demand;
 mod in_order;
+mod round_order;
 mod stream;
 
 /// A query whose tables are being filled.
@@ -71,6 +72,8 @@ pub struct Fixpoint<'a> {
     passed_on: usize,
     /// Of orders that are tried, by their address: rows that they may still read or make.
     tried: HashMap<usize, u64>,
+    /// Which join order a rule uses in a round: 0 chooses by size, others are for tests.
+    pub round_order: usize,
     /// Measurements, for `::explain analyze`.
     pub profile: Option<Profile>,
 }
@@ -98,6 +101,7 @@ impl<'a> Fixpoint<'a> {
             listed: None,
             passed_on: 0,
             tried: HashMap::new(),
+            round_order: 0,
             profile: None,
         }
     }
@@ -223,7 +227,7 @@ impl<'a> Fixpoint<'a> {
         let sorted: Vec<Vec<Cell>> = columns.iter().map(sorted).collect();
         let table = Table::set(sorted.len()).with_rows(&sorted, rows, &|| self.context.check(0))?;
         self.context.check_rows(&table)?;
-        self.set_table(predicate, table.sorted());
+        self.set_table(predicate, table);
         Ok(())
     }
 
@@ -316,6 +320,7 @@ impl<'a> Fixpoint<'a> {
                     (None, true) => &[],
                 };
                 for body in bodies {
+                    let body = self.order_for_round(body);
                     self.run_in_round(body, rule.rule, &mut fresh)?;
                 }
             }
@@ -357,19 +362,18 @@ impl<'a> Fixpoint<'a> {
         let predicate = program.rules[rule].predicate;
         let head = &program.rules[rule].head;
         let Some(table) = fresh.remove(&predicate) else { return Ok(()) };
+        // Indexed before the sink shares the table: a shared table would be copied to be indexed.
+        self.index_for(body)?;
+        if let Some(tried) = &body.tried {
+            self.index_for(&tried.plan)?;
+        }
+        let known = Some(Arc::clone(&self.context.tables[predicate]));
         let found = if self.is_meet(predicate) {
             let aggregates = aggregates_of(&program.predicates[predicate].kind);
-            let mut sink = MeetSink { table, head, aggregates };
+            let mut sink = MeetSink { table, head, aggregates, known };
             self.run_body(body, rule, &mut sink)?;
             sink.table
         } else {
-            // Indexed before the sink shares the table: a shared table would be copied to be
-            // indexed.
-            self.index_for(body)?;
-            if let Some(tried) = &body.tried {
-                self.index_for(&tried.plan)?;
-            }
-            let known = Some(Arc::clone(&self.context.tables[predicate]));
             let mut sink = SetSink { table, head, known, enough: usize::MAX };
             self.run_body(body, rule, &mut sink)?;
             sink.table

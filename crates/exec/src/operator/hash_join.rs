@@ -11,6 +11,7 @@ use crate::pipeline::{Operator, Pipeline};
 use crate::sink::Out;
 use crate::storage::relation_source::Readable;
 use crate::table::Table;
+use crate::table::index::Index;
 use crate::value::cell::Cell;
 use plan::{Duplicates, OperatorName, Step, Version};
 use std::borrow::Cow;
@@ -30,6 +31,33 @@ struct TableJoin<'j> {
     pub(crate) negated: bool,
 }
 
+/// The number of a key that no row of a table has.
+const NO_KEY: u32 = u32::MAX;
+
+impl<'j> TableJoin<'j> {
+    /// The index of the join, and the number of each row's key there. `None` where no column is
+    /// bound. Numbers are found before the rows are, so that their cache misses overlap.
+    fn numbers(&self, rows: usize) -> Option<(&'j Index, Vec<u32>)> {
+        let index = self.table.index_on(&self.columns);
+        debug_assert_eq!(index.is_none(), self.columns.is_empty(), "tables are indexed before");
+        let index = index?;
+        let number = |key: &[Cell]| index.number(self.table, key).unwrap_or(NO_KEY);
+        let numbers = match &self.keys[..] {
+            [column] => column[..rows].iter().map(|&cell| number(&[cell])).collect(),
+            keys => {
+                let mut key = Vec::with_capacity(keys.len());
+                let of_row = |row: usize| {
+                    key.clear();
+                    key.extend(keys.iter().map(|column| column[row]));
+                    number(&key)
+                };
+                (0..rows).map(of_row).collect()
+            }
+        };
+        Some((index, numbers))
+    }
+}
+
 /// Rows of a batch with the rows of a table that they are joined with, in pairs.
 #[derive(Default)]
 struct JoinedRows {
@@ -43,6 +71,34 @@ impl JoinedRows {
     fn push(&mut self, row: usize, there: usize) {
         self.input.push(row as u32);
         self.table.push(there as u32);
+    }
+
+    /// Adds the matches of a row, whose key has this number in the index. If it is to be added at
+    /// most once, the caller does so. Returns whether there are matches.
+    #[inline]
+    fn match_row(
+        &mut self,
+        row: usize,
+        index: &Index,
+        number: u32,
+        join: &TableJoin<'_>,
+        once: bool,
+    ) -> bool {
+        if number == NO_KEY {
+            return false;
+        }
+        if once {
+            let mut any = false;
+            join.table.each_match(index, number, &join.rows, |_| {
+                any = true;
+                false
+            });
+            return any;
+        }
+        let before = self.table.len();
+        join.table.append_matches(index, number, &join.rows, &mut self.table);
+        self.input.resize(self.table.len(), row as u32);
+        self.table.len() > before
     }
 
     fn gather(&self, input: &Bindings, live: &[usize], join: &TableJoin<'_>) -> Bindings {
@@ -153,32 +209,16 @@ impl Pipeline<'_> {
         if !once && join.outputs.is_empty() && self.duplicates == Duplicates::Weigh {
             return self.count_matches(at, input, join, context, out);
         }
+        let numbers = join.numbers(input.rows);
         let mut joined = JoinedRows::default();
-        let mut key = Vec::with_capacity(join.keys.len());
         for row in 0..input.rows {
-            let any = if join.columns.is_empty() {
-                let Some(any) = self.join_all(at, input, row, join, &mut joined, context, out)?
-                else {
-                    return Ok(false);
-                };
-                any
-            } else {
-                key.clear();
-                key.extend(join.keys.iter().map(|column| column[row]));
-                let mut any = false;
-                let first = joined.table.len();
-                join.table.each_match(&join.columns, &key, &join.rows, |there| {
-                    any = true;
-                    if !once {
-                        joined.push(row, there);
-                    }
-                    !once
-                });
-                if join.table.is_sorted() {
-                    // The index returns rows from the last to the first.
-                    joined.table[first..].reverse();
+            let any = match &numbers {
+                None => {
+                    let all = self.join_all(at, input, row, join, &mut joined, context, out)?;
+                    let Some(any) = all else { return Ok(false) };
+                    any
                 }
-                any
+                Some((index, numbers)) => joined.match_row(row, index, numbers[row], join, once),
             };
             if once && any != join.negated {
                 joined.input.push(row as u32);
@@ -250,15 +290,18 @@ impl Pipeline<'_> {
     ) -> Result<Wanted> {
         let live = &self.steps[at].planned.live;
         let (mut rows, mut weights) = (Vec::new(), Vec::new());
-        let all = join.rows.clone().filter(|&there| join.table.is_live(there)).count() as u64;
-        let mut key = Vec::with_capacity(join.keys.len());
+        let numbers = join.numbers(input.rows);
+        let is_live = |there: &usize| join.table.is_live(*there);
+        let all = match &numbers {
+            None => join.rows.clone().filter(is_live).count() as u64,
+            Some(_) => 0,
+        };
         for row in 0..input.rows {
             let mut matches = all;
-            if !join.columns.is_empty() {
-                matches = 0;
-                key.clear();
-                key.extend(join.keys.iter().map(|column| column[row]));
-                join.table.each_match(&join.columns, &key, &join.rows, |_| {
+            if let Some((index, numbers)) = &numbers
+                && numbers[row] != NO_KEY
+            {
+                join.table.each_match(index, numbers[row], &join.rows, |_| {
                     matches += 1;
                     true
                 });

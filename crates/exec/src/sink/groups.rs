@@ -62,7 +62,7 @@ pub(super) enum States {
     Mean(Vec<Sum>),
     Least(Vec<Cell>),
     Greatest(Vec<Cell>),
-    Unique(UniqueValues),
+    Unique(Box<UniqueValues>),
     Other { used: AggregateUse, args: Vec<Value>, states: Vec<Box<dyn Accumulate>> },
 }
 
@@ -125,7 +125,7 @@ impl Groups {
                 "mean" => States::Mean(Vec::new()),
                 "min" => States::Least(Vec::new()),
                 "max" => States::Greatest(Vec::new()),
-                "count_unique" => States::Unique(UniqueValues::new(!plain.is_empty())),
+                "count_unique" => States::Unique(Box::new(UniqueValues::new(!plain.is_empty()))),
                 _ => States::Other { used: used.clone(), args, states: Vec::new() },
             };
             (i, states)
@@ -295,7 +295,9 @@ impl Groups {
             States::Mean(_) => States::Mean(Vec::new()),
             States::Least(_) => States::Least(Vec::new()),
             States::Greatest(_) => States::Greatest(Vec::new()),
-            States::Unique(_) => States::Unique(UniqueValues::new(!self.plain.is_empty())),
+            States::Unique(_) => {
+                States::Unique(Box::new(UniqueValues::new(!self.plain.is_empty())))
+            }
             States::Other { used, args, .. } => {
                 States::Other { used: used.clone(), args: args.clone(), states: Vec::new() }
             }

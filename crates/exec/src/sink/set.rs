@@ -27,8 +27,11 @@ impl Sink for SetSink<'_> {
         let columns = head_columns(self.head, found);
         self.table.make_room(found.rows, &|| context.check(0))?;
         self.table.expect(&columns, found.rows);
-        if self.known.is_none() && self.enough == usize::MAX {
-            self.table.insert_rows(&columns, found.rows);
+        if self.enough == usize::MAX {
+            match &self.known {
+                Some(known) => self.table.insert_unknown(known, &columns, found.rows),
+                None => self.table.insert_rows(&columns, found.rows),
+            }
             return context.check_rows(&self.table).map(|()| true);
         }
         for row in 0..found.rows {

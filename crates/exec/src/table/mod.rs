@@ -7,14 +7,15 @@
 //!    numbers.
 //! 2. Live rows are distinct. A row that a meet aggregate has replaced is dead: it stays, and no
 //!    lookup returns it.
-//! 3. An index's chain for a key goes from the newest row to the oldest, so that a lookup in the
-//!    delta does not pass older rows.
+//! 3. A lookup in the delta does not pass older rows (`index.rs`).
 
 pub(crate) mod derived;
 pub mod owned;
 
 mod bits;
 mod dense;
+pub(crate) mod index;
+mod pair_bits;
 
 use crate::error::Result;
 use crate::limits::Check;
@@ -23,6 +24,8 @@ use base::STEPS;
 use bits::Bits;
 use dense::Dense;
 use hashbrown::HashTable;
+use index::Index;
+use pair_bits::PairBits;
 use std::hash::BuildHasher;
 use std::ops::Range;
 
@@ -55,24 +58,15 @@ pub struct Table {
     /// Replaces both if the only column of a set holds such integers: a set never asks for the row
     /// of a key.
     bits: Option<Bits>,
-    /// Whether such a bitmap was given up because of an integer too far from the others.
+    /// Replaces `set` if the two columns of a set hold few distinct values.
+    pairs: Option<Box<PairBits>>,
+    /// Whether a bitmap of one column was given up because of an integer too far from the others.
     is_spread: bool,
     is_set: bool,
-    /// Whether its rows are ascending and are requested in that order.
-    is_sorted: bool,
     dead: Vec<u64>,
     dead_rows: usize,
     indexes: Vec<Index>,
     hasher: foldhash::fast::FixedState,
-}
-
-#[derive(Clone, Debug)]
-struct Index {
-    columns: Vec<usize>,
-    /// The newest row of each key.
-    newest: HashTable<u32>,
-    /// For each row, the previous one with its key.
-    before: Vec<u32>,
 }
 
 impl Table {
@@ -84,16 +78,6 @@ impl Table {
     /// An empty set: its rows are not looked up by key, and not replaced.
     pub(crate) fn set(arity: usize) -> Self {
         Self { is_set: true, ..Self::new(arity, arity) }
-    }
-
-    /// The same table, marked as ascending; its rows are found in that order.
-    pub(crate) fn sorted(self) -> Self {
-        Self { is_sorted: true, ..self }
-    }
-
-    /// Whether its rows are found in ascending order.
-    pub(crate) fn is_sorted(&self) -> bool {
-        self.is_sorted
     }
 
     /// Number of rows ever appended, including dead ones.
@@ -193,7 +177,7 @@ impl Table {
         }
         let rows = rows.min(EXPECTED_ROWS_MAX);
         self.columns.iter_mut().for_each(|column| column.reserve(rows));
-        if self.bits.is_some() || self.dense.is_some() {
+        if self.bits.is_some() || self.dense.is_some() || self.pairs.is_some() {
             return;
         }
         let keys = if may_be_close { rows.min(EXPECTED_KEYS_MAX) } else { rows };
@@ -221,12 +205,12 @@ impl Table {
 
     /// Approximate size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
-        let index = |index: &Index| 4 * index.before.capacity() + 5 * index.newest.capacity();
-        let indexes: usize = self.indexes.iter().map(index).sum();
+        let indexes: usize = self.indexes.iter().map(Index::bytes).sum();
         let columns: usize = self.columns.iter().map(|column| 8 * column.capacity()).sum();
         let set = 5 * self.set.capacity()
             + self.dense.as_ref().map_or(0, Dense::bytes)
-            + self.bits.as_ref().map_or(0, Bits::bytes);
+            + self.bits.as_ref().map_or(0, Bits::bytes)
+            + self.pairs.as_ref().map_or(0, |pairs| pairs.bytes());
         (columns + set + indexes + self.dead.len() * 8) as u64
     }
 
@@ -247,16 +231,41 @@ impl Table {
                 }
             }
         }
+        if let Some(pairs) = &mut self.pairs {
+            match pairs.put(columns[0][row], columns[1][row], self.rows) {
+                Some(true) => {
+                    self.push(columns, row);
+                    return true;
+                }
+                Some(false) => return false,
+                None => {
+                    self.pairs = None;
+                    self.fill_set();
+                }
+            }
+        }
         let before = self.rows;
         self.find_or_insert(columns, row);
         let is_new = self.rows > before;
-        if is_new && self.is_set && self.columns.len() == 1 && Bits::is_time(self.rows) {
-            self.bits = Bits::of(&self.columns[0]);
-            if self.bits.is_some() {
-                (self.set, self.dense) = (HashTable::new(), None);
-            }
+        if is_new && self.is_set {
+            self.try_bits();
         }
         is_new
+    }
+
+    /// Replaces the hash table of a set by bits, now and then and where its values are dense.
+    #[inline]
+    fn try_bits(&mut self) {
+        match &self.columns[..] {
+            [column] if Bits::is_time(self.rows) => self.bits = Bits::of(column),
+            [a, b] if PairBits::is_time(self.rows) => {
+                self.pairs = PairBits::of([a, b]).map(Box::new)
+            }
+            _ => return,
+        }
+        if self.bits.is_some() || self.pairs.is_some() {
+            (self.set, self.dense) = (HashTable::new(), None);
+        }
     }
 
     /// Appends those of the first `rows` rows of other columns that do not exist yet.
@@ -274,8 +283,38 @@ impl Table {
             }
             self.rows = own.len();
         }
+        if let ([a, b], Some(pairs)) = (columns, &mut self.pairs)
+            && let [own_a, own_b] = &mut self.columns[..]
+        {
+            while let (Some(&a), Some(&b)) = (a[..rows].get(row), b.get(row)) {
+                match pairs.put(a, b, own_a.len()) {
+                    Some(true) => {
+                        own_a.push(a);
+                        own_b.push(b);
+                    }
+                    Some(false) => {}
+                    None => break,
+                }
+                row += 1;
+            }
+            self.rows = own_a.len();
+        }
         for row in row..rows {
             self.insert(columns, row);
+        }
+    }
+
+    /// Appends those of the first `rows` rows of other columns that exist neither here nor in
+    /// `known`.
+    pub(crate) fn insert_unknown(&mut self, known: &Self, columns: &[&[Cell]], rows: usize) {
+        let (Some(pairs), [a, b]) = (&known.pairs, columns) else {
+            for row in (0..rows).filter(|&row| !known.contains(columns, row)) {
+                self.insert(columns, row);
+            }
+            return;
+        };
+        for row in pairs.missing(&a[..rows], &b[..rows]) {
+            self.insert(columns, row as usize);
         }
     }
 
@@ -368,8 +407,9 @@ impl Table {
 
     /// Returns to the hash table: the keys are not dense any more.
     fn fill_set(&mut self) {
-        let Self { columns, rows, set, hasher, .. } = self;
-        let hash = |row: usize| hash_cells(hasher, std::iter::once(columns[0][row]));
+        let Self { columns, rows, set, hasher, keys, .. } = self;
+        let keys = &columns[..*keys];
+        let hash = |row: usize| hash_cells(hasher, keys.iter().map(|column| column[row]));
         let dead = std::mem::take(&mut self.dead);
         let is_dead =
             |row: usize| dead.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1);
@@ -384,6 +424,9 @@ impl Table {
         if let Some(bits) = &self.bits {
             return bits.has(columns[0][row]);
         }
+        if let Some(pairs) = &self.pairs {
+            return pairs.has(columns[0][row], columns[1][row]);
+        }
         if let Some(dense) = &self.dense {
             return dense.get(columns[0][row]).is_some();
         }
@@ -394,8 +437,22 @@ impl Table {
         self.set.find(hash, is_there).is_some()
     }
 
-    /// The live row with this key.
+    /// The live row with the key of row `row` of other columns. Not of a set.
+    pub(crate) fn find_row(&self, columns: &[&[Cell]], row: usize) -> Option<usize> {
+        debug_assert!(!self.is_set, "the rows of a set are not looked up by key");
+        if let Some(dense) = &self.dense {
+            return dense.get(columns[0][row]);
+        }
+        let hash = self.hash_of(columns.iter().take(self.keys).map(|column| column[row]));
+        let is_there = |&there: &u32| {
+            (0..self.keys).all(|i| self.columns[i][there as usize] == columns[i][row])
+        };
+        self.set.find(hash, is_there).map(|&there| there as usize)
+    }
+
+    /// The live row with this key. Not of a set.
     pub fn find(&self, key: &[Cell]) -> Option<usize> {
+        debug_assert!(!self.is_set, "the rows of a set are not looked up by key");
         if let Some(dense) = &self.dense {
             return dense.get(key[0]);
         }
@@ -408,13 +465,13 @@ impl Table {
 
     /// Appends a row that replaces `old`, the row with the same key, which dies.
     pub fn replace(&mut self, old: usize, row: &[Cell]) {
-        let hash = self.hash_of(row.iter().take(self.keys).copied());
         match &mut self.dense {
             // The cell has an entry, so nothing has to grow.
             Some(dense) => {
                 dense.put(row[0], self.rows);
             }
             None => {
+                let hash = self.hash_of(row.iter().take(self.keys).copied());
                 if let Some(place) = self.set.find_mut(hash, |&there| there as usize == old) {
                     *place = self.rows as u32;
                 }
@@ -434,64 +491,62 @@ impl Table {
     /// # Errors
     /// Those of `check`. The index then lacks rows, which the next call adds.
     pub(crate) fn index(&mut self, columns: &[usize], check: Check<'_>) -> Result<()> {
-        let place = self.indexes.iter().position(|index| index.columns == columns);
+        let place = self.indexes.iter().position(|index| index.columns() == columns);
         let place = place.unwrap_or_else(|| {
-            let (newest, before) = (HashTable::new(), Vec::new());
-            self.indexes.push(Index { columns: columns.to_vec(), newest, before });
+            self.indexes.push(Index::new(columns));
             self.indexes.len() - 1
         });
-        let Index { newest, before, .. } = &mut self.indexes[place];
-        let (own, hasher) = (&self.columns, &self.hasher);
-        let hash = |row: usize| hash_cells(hasher, columns.iter().map(|&i| own[i][row]));
-        for row in before.len()..self.rows {
-            if row.is_multiple_of(STEPS) {
-                check()?;
-            }
-            let same =
-                |&there: &u32| columns.iter().all(|&i| own[i][there as usize] == own[i][row]);
-            match newest.entry(hash(row), same, |&there| hash(there as usize)) {
-                hashbrown::hash_table::Entry::Occupied(mut entry) => {
-                    before.push(*entry.get());
-                    *entry.get_mut() = row as u32;
-                }
-                hashbrown::hash_table::Entry::Vacant(entry) => {
-                    before.push(NONE);
-                    entry.insert(row as u32);
-                }
-            }
-        }
-        Ok(())
+        self.indexes[place].extend(&self.columns, self.rows, check)
+    }
+
+    /// The index on these columns, if there is one.
+    pub(crate) fn index_on(&self, columns: &[usize]) -> Option<&Index> {
+        self.indexes.iter().find(|index| index.columns() == columns)
     }
 
     /// Whether there is an index on these columns with all rows.
     pub(crate) fn is_indexed(&self, columns: &[usize]) -> bool {
-        let index = self.indexes.iter().find(|index| index.columns == columns);
-        index.is_some_and(|index| index.before.len() == self.rows)
+        self.index_on(columns).is_some_and(|index| index.rows() == self.rows)
     }
 
-    /// Calls `found` for each live row of a range whose `columns` equal `key`, the newest first,
-    /// until it returns false. The index must exist and be up to date.
+    /// Number of distinct keys of the index on these columns, if there is one.
+    pub(crate) fn keys_of_index(&self, columns: &[usize]) -> Option<usize> {
+        self.index_on(columns).map(Index::keys)
+    }
+
+    /// Calls `found` for each live row of a range with a key, by the number of the key in `index`,
+    /// the newest first, until it returns false.
+    #[inline]
     pub(crate) fn each_match(
         &self,
-        columns: &[usize],
-        key: &[Cell],
+        index: &Index,
+        number: u32,
         rows: &Range<usize>,
         mut found: impl FnMut(usize) -> bool,
     ) {
-        let Some(index) = self.indexes.iter().find(|index| index.columns == columns) else {
-            return;
-        };
-        let hash = self.hash_of(key.iter().copied());
-        let is_it = |&row: &u32| {
-            columns.iter().zip(key).all(|(&i, cell)| self.columns[i][row as usize] == *cell)
-        };
-        let mut next = index.newest.find(hash, is_it).copied().unwrap_or(NONE);
-        while next != NONE && next as usize >= rows.start {
-            let row = next as usize;
-            if row < rows.end && self.is_live(row) && !found(row) {
-                return;
+        index.each(number, rows, |row| !self.is_live(row) || found(row));
+    }
+
+    /// Appends the live rows of a range with a key, by the number of the key in `index`. They are
+    /// ascending.
+    #[inline]
+    pub(crate) fn append_matches(
+        &self,
+        index: &Index,
+        number: u32,
+        rows: &Range<usize>,
+        out: &mut Vec<u32>,
+    ) {
+        let start = out.len();
+        index.append_to(number, rows, out);
+        if self.dead_rows > 0 {
+            let mut kept = start;
+            for place in start..out.len() {
+                let row = out[place];
+                out[kept] = row;
+                kept += usize::from(self.is_live(row as usize));
             }
-            next = index.before[row];
+            out.truncate(kept);
         }
     }
 
@@ -511,6 +566,7 @@ fn hash_cells(hasher: &foldhash::fast::FixedState, cells: impl Iterator<Item = C
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hashbrown::HashSet;
     use proptest::prelude::*;
 
     fn cell(i: i64) -> Cell {
@@ -542,9 +598,17 @@ mod tests {
             prop_assert_eq!(table.rows(), want.len());
             let range = from.min(want.len())..(from + len).min(want.len());
             let mut found = Vec::new();
-            table.each_match(&[1], &[cell(asked)], &range, |row| { found.push(row); true });
-            let all = range.clone().rev().filter(|&row| want[row].1 == asked);
-            prop_assert_eq!(found, all.collect::<Vec<_>>());
+            let index = table.index_on(&[1]).unwrap();
+            let Some(number) = index.number(&table, &[cell(asked)]) else {
+                prop_assert!(want.iter().all(|row| row.1 != asked));
+                return Ok(());
+            };
+            table.each_match(index, number, &range, |row| { found.push(row); true });
+            let all: Vec<usize> = range.clone().filter(|&row| want[row].1 == asked).collect();
+            prop_assert!(found.iter().rev().eq(&all));
+            let mut appended = Vec::new();
+            table.append_matches(index, number, &range, &mut appended);
+            prop_assert!(appended.iter().map(|&row| row as usize).eq(all));
         }
     }
 
@@ -569,6 +633,38 @@ mod tests {
             }
             assert_eq!(table.rows(), seen.len());
             assert_eq!((by_batches.rows(), by_batches.column(0)), (table.rows(), table.column(0)));
+        }
+    }
+
+    #[test]
+    fn pairs_are_a_set_whether_their_values_are_few_or_lie_close_together_or_not() {
+        let close = (0..3000).map(|i| (i * 7 % 50 - 20, i * 11 % 60));
+        let few = (0..3000).map(|i| (i % 50 * 1_000_003, i % 61 * 1_000_003));
+        let many = (0..3000).map(|i| (i, i * 1_000_003));
+        let near = (-60..60).flat_map(|a| (-60..60).map(move |b| (a, b)));
+        let pairs: Vec<(i64, i64)> = close.chain(few).chain(many).chain(near).collect();
+        for step in [1, 7, 3001] {
+            let pairs: Vec<_> = (0..pairs.len()).map(|i| pairs[i * step % pairs.len()]).collect();
+            let columns = [
+                pairs.iter().map(|pair| cell(pair.0)).collect::<Vec<_>>(),
+                pairs.iter().map(|pair| cell(pair.1)).collect::<Vec<_>>(),
+            ];
+            let half = pairs.len() / 2;
+            let (mut known, mut new, mut both) = (Table::set(2), Table::set(2), Table::set(2));
+            known.insert_rows(&[&columns[0], &columns[1]], half);
+            let before: std::collections::BTreeSet<_> = pairs[..half].iter().copied().collect();
+            let mut seen = before.clone();
+            for start in (0..pairs.len()).step_by(700) {
+                let rows = start..pairs.len().min(start + 700);
+                let batch = [&columns[0][rows.clone()], &columns[1][rows.clone()]];
+                new.insert_unknown(&known, &batch, rows.len());
+                seen.extend(&pairs[rows.clone()]);
+                both.insert_rows(&batch, rows.len());
+                assert!((0..rows.len()).all(|row| both.contains(&batch, row)));
+                assert_eq!(new.rows(), seen.difference(&before).count());
+                assert_eq!(both.rows(), pairs[..rows.end].iter().collect::<HashSet<_>>().len());
+            }
+            assert!(!both.contains(&[&[cell(1 << 40)], &[cell(0)]], 0));
         }
     }
 
@@ -634,10 +730,15 @@ mod tests {
         table.index(&[1], &|| Ok(())).unwrap();
         assert_eq!((table.rows(), table.live_rows(), table.find(&[cell(1)])), (3, 2, Some(2)));
         let mut found = Vec::new();
-        table.each_match(&[1], &[cell(9)], &(0..3), |row| {
+        let index = table.index_on(&[1]).unwrap();
+        let number = index.number(&table, &[cell(9)]).unwrap();
+        table.each_match(index, number, &(0..3), |row| {
             found.push(row);
             true
         });
         assert_eq!(found, [1]);
+        let mut appended = Vec::new();
+        table.append_matches(index, number, &(0..3), &mut appended);
+        assert_eq!(appended, [1]);
     }
 }

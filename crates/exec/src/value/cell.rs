@@ -145,6 +145,12 @@ impl Cell {
         !self.is_interned()
     }
 
+    /// Whether it holds an integer, a float or a string.
+    #[inline]
+    pub(crate) fn is_ordered_word(self) -> bool {
+        self.0 >= SHORT || self.0 < BOXES
+    }
+
     #[inline]
     fn is_interned(self) -> bool {
         self.0 & TAG == INTERNED
@@ -185,7 +191,7 @@ pub(crate) fn fits_cells(of: &Type) -> bool {
 
 /// The order of two cells of one kind that hold their values.
 #[inline]
-fn compare_words(a: Cell, b: Cell) -> Option<Ordering> {
+pub(crate) fn compare_words(a: Cell, b: Cell) -> Option<Ordering> {
     if a == b {
         return Some(Ordering::Equal);
     }
