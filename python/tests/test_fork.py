@@ -20,6 +20,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import pytest
 import quipu
 from quipu import _quipu
@@ -135,6 +136,7 @@ ARGUMENTS: dict[str, Any] = {
     "field": "a",
     "fields": {"a": "int64"},
     "function": print,
+    "graph": nx.path_graph(2),
     "id": 1,
     "init": print,
     "key": 1,

@@ -706,6 +706,7 @@ impl Graph {
     }
 
     fn export_nodes(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<u64> {
+        self.graph()?;
         self.export_of(py, Of::Nodes, &path, crate::graph_files::format_of(&path)?)
     }
 
