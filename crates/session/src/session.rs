@@ -69,8 +69,9 @@ pub(crate) struct Session<'e> {
     pub(crate) in_trigger: bool,
     /// Whether it changed what plans depend on, so that its commit invalidates them.
     pub(crate) invalidates_plans: bool,
-    /// Whether it assigned dictionary ids to new strings of a graph.
-    pub(crate) has_named_texts: bool,
+    /// Whether it may conflict by rows that the caller does not know of: new dictionary ids, links
+    /// of vectors.
+    pub(crate) may_conflict_unseen: bool,
     /// Changes of relations with callbacks.
     pub(crate) changed: Vec<Changed>,
     /// The running script, if its plans may be cached.
@@ -107,7 +108,7 @@ impl Engine {
             before_triggers: None,
             invalidates_plans: false,
             in_trigger: false,
-            has_named_texts: false,
+            may_conflict_unseen: false,
             changed: Vec::new(),
             parsed: None,
             validity: CacheValidity::default(),
@@ -359,7 +360,8 @@ impl Session<'_> {
     ) -> Result<ReturnedRows> {
         let WriteTarget { target, defaults, sources, .. } = write_target;
         let ambient = EnvAmbient(&self.limits);
-        self.has_named_texts |= target.dictionary.is_some();
+        let has_hidden_rows = target.dictionary.is_some() || target.has_vector_index();
+        self.may_conflict_unseen |= has_hidden_rows;
         if let Some(main) = target.paths.first()
             && !self.written.contains(&main.keyspace)
         {
@@ -367,7 +369,7 @@ impl Session<'_> {
         }
         let is_told = self.engine.callbacks.wants(&mutation.relation.text);
         let are_quick = defaults.iter().all(|(_, default)| crate::cheap_plan::is_quick(default));
-        if is_told || !triggers.is_empty() || target.dictionary.is_some() || !are_quick {
+        if is_told || !triggers.is_empty() || has_hidden_rows || !are_quick {
             self.limits.check_may_block()?;
         }
         let writer = Writer {

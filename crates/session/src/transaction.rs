@@ -42,8 +42,8 @@ impl Engine {
             self.callbacks.tell(changed);
             let Err(Error::Store(error)) = &outcome else { return outcome };
             match error.kind() {
-                // Another transaction may have assigned the same dictionary ids, or changed the
-                // schema: the caller cannot know of either.
+                // Another transaction may have assigned the same dictionary ids, linked vectors
+                // near these, or changed the schema: the caller cannot know of that.
                 ErrorKind::Conflict if again.after_conflict && tries > 0 => {
                     tries -= 1;
                     limits.check_may_block()?;
@@ -90,12 +90,12 @@ impl Engine {
             names,
             changed,
             invalidates_plans,
-            has_named_texts,
+            may_conflict_unseen,
             used_cached,
             validity,
             ..
         } = session;
-        again.after_conflict = has_named_texts;
+        again.after_conflict = may_conflict_unseen;
         let done = match outcome {
             Ok(done) => done,
             Err(error) => {

@@ -291,6 +291,32 @@ fn transactions_conflict_only_where_the_graph_would_break() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "the writers are the test's own threads")]
+fn writers_at_the_same_time_keep_the_graph_whole() {
+    let engine = engine_of(4, 1 << 30);
+    indexed(&engine);
+    std::thread::scope(|threads| {
+        for writer in 0..3 {
+            let engine = &engine;
+            threads.spawn(move || {
+                for step in 0..10 {
+                    let k = writer * 100 + step;
+                    let [a, b] = point(k);
+                    run(engine, &format!("?[k, v] <- [[{k}, [{a}, {b}]]] :put doc {{k => v}}"));
+                    if step % 3 == 2 {
+                        run(engine, &format!("?[k] <- [[{}]] :rm doc {{k}}", k - 1));
+                    }
+                }
+            });
+        }
+    });
+    let kept = (0..3).flat_map(|writer| {
+        (0..10).filter(|step| ![1, 4, 7].contains(step)).map(move |step| writer * 100 + step)
+    });
+    check(&engine, &kept.map(|k| (k, point(k))).collect());
+}
+
+#[test]
 fn an_index_that_lost_a_row_is_found_and_made_anew() {
     for lost in ["doc:near", "doc:near:vertices"] {
         let (engine, store) = with_store();

@@ -50,6 +50,11 @@ impl Target {
         !self.search.is_empty() || self.paths[1..].iter().any(|path| self.is_by_value(path))
     }
 
+    /// Whether it has an index whose rows depend on other rows of the relation.
+    pub(crate) fn has_vector_index(&self) -> bool {
+        self.search.iter().any(|index| matches!(index, SearchWriter::Vectors(_)))
+    }
+
     /// Whether a row's key in this order depends on its values.
     pub(crate) fn is_by_value(&self, path: &StoredPath) -> bool {
         let keys = self.schema.keys.len();
