@@ -398,6 +398,8 @@ fn obvious(text: &str, delimiter: u8, weighted: bool) -> Vec<Edge> {
         };
         let weight = match weighted.then(|| record[2].parse::<f64>()) {
             None => "1.0".to_owned(),
+            // Past the range of floats.
+            Some(Ok(weight)) if weight.is_infinite() && !record[2].contains(['i', 'I']) => continue,
             // NaN in another spelling and an empty field are missing weights.
             Some(Ok(weight)) if !weight.is_nan() || &record[2] == "NaN" => format!("{weight:?}"),
             Some(_) => continue,

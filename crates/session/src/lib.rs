@@ -26,7 +26,8 @@
 //!    scripts of several steps.
 //! 8. `transaction_state`, `engine`: state that outlives a script.
 //! 9. `user_defined`, `reentrancy`, `frames`, `lookup`, `query`: calls without a transaction.
-//! 10. `session`, `ddl`, `dml::temp_relation`, `dml::change_rows`: a script in its transaction.
+//! 10. `session`, `ddl`, `dml::temp_relation`, `dml::vertex_names`, `dml::change_rows`: a script in
+//!     its transaction.
 //! 11. `transaction`, `run`, `stream`, `nonblocking`: entry points for `quipu`.
 
 mod access;

@@ -97,3 +97,23 @@ fn a_columns_default_is_computed_with_the_stack_of_who_writes_a_row() {
     let refused = on(SMALL_BYTES, &engine, put()).unwrap_err();
     assert!(refused.contains("levels deep"), "{refused}");
 }
+
+#[test]
+fn json_of_as_many_levels_as_can_be_stored_is_read_on_a_small_stack() {
+    let engine = Arc::new(engine_of(1, 1 << 30));
+    let levels = model::Json::TEXT_DEPTH_MAX;
+    for (open, close) in [("[", "]"), ("{\"k\": ", "}")] {
+        let text = format!("{}1{}", open.repeat(levels), close.repeat(levels));
+        for function in ["parse_json($text)", "json(parse_json($text))", "parse_json($text)->'k'"] {
+            let (engine, text) = (Arc::clone(&engine), text.clone());
+            let run = move || {
+                let parameters = Parameters::from([("text".to_owned(), model::Value::Str(text))]);
+                engine
+                    .run(&format!("?[a] := a = {function}"), &parameters)
+                    .map(|output| output.rows)
+            };
+            let done = Builder::new().stack_size(SMALL_BYTES).spawn(run).unwrap().join().unwrap();
+            assert_eq!(done.unwrap(), 1);
+        }
+    }
+}

@@ -45,12 +45,12 @@ pub struct DocumentOptions {
 ///
 /// let db = Database::in_memory(Options::default())?;
 /// let users = db.documents("users", DocumentOptions::default())?;
-/// users.put(7.into(), Json::parse(r#"{"name": "Ada", "langs": ["fr"]}"#).unwrap())?;
+/// users.put(7_u64.into(), Json::parse(r#"{"name": "Ada", "langs": ["fr"]}"#).unwrap())?;
 ///
 /// let patch = r#"[{"op": "add", "path": "/langs/-", "value": "en"}]"#;
 /// let patch = Patch::parse(&Json::parse(patch).unwrap().to_tree()).unwrap();
-/// users.patch(7.into(), &patch)?;
-/// let ada = users.get(7.into())?.unwrap();
+/// users.patch(7_u64.into(), &patch)?;
+/// let ada = users.get(7_u64.into())?.unwrap();
 /// assert_eq!(ada.as_str(), r#"{"langs":["fr","en"],"name":"Ada"}"#);
 /// # Ok::<(), quipu::Error>(())
 /// ```
