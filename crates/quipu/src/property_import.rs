@@ -77,11 +77,14 @@ impl Database {
     /// and the like.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`]: the input cannot be read as such rows (the message has the file
-    /// and line), or the graph has other types; [`ErrorKind::Limit`]: the rows exceed the memory of
-    /// the options; [`ErrorKind::Cancelled`] if `progress` returns false; [`ErrorKind::Io`];
-    /// [`ErrorKind::Conflict`]. Nothing was imported then, but for vertices whose edges without
-    /// properties failed in a graph that existed.
+    /// - [`crate::ErrorKind::InvalidInput`]: the input cannot be read as such rows (the message has
+    ///   the file and line), or the graph has other types;
+    /// - [`crate::ErrorKind::Limit`]: the rows exceed the memory of the options;
+    /// - [`crate::ErrorKind::Cancelled`] if `progress` returns false;
+    /// - [`crate::ErrorKind::Io`] and [`crate::ErrorKind::Conflict`].
+    ///
+    /// Nothing was imported then, but for vertices whose edges without properties failed in a graph
+    /// that existed.
     pub fn import_properties(
         &self,
         name: &str,
