@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ def points(rows: int, seed: int = 1) -> np.ndarray:
     return np.random.default_rng(seed).random((rows, 4), dtype=np.float32)
 
 
-def column(vectors: np.ndarray) -> pa.Array:
+def column(vectors: np.ndarray) -> Any:
     return pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
 
 
