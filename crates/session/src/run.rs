@@ -131,6 +131,15 @@ impl Engine {
         let limits = self.limits(run, cancelled);
         // The timeout of queries does not apply: the work grows with the relation.
         limits.set_timeout(0.0);
+        if let SystemOp::IndexDrop(..) | SystemOp::SearchDrop(..) = op {
+            // A query that is planned while the keyspace goes finds another epoch, and is planned
+            // again. Changes of names take this lock too: one change at a time.
+            let _naming = self.naming.lock();
+            let _change = self.schema_epoch.begin_change();
+            let output = crate::system::index(&self.admin(), op, &limits);
+            self.plan_cache.clear();
+            return output;
+        }
         let output = match op {
             SystemOp::ColumnAdd(..) | SystemOp::ColumnDrop(..) | SystemOp::ColumnRename(..) => {
                 crate::columns::change(&self.admin(), op, defaults, &limits)
