@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .errors import InvalidInputError
+
 if TYPE_CHECKING:
     from ._quipu import Database, ImportReport
 
@@ -27,9 +29,7 @@ def from_networkx(self: Database, name: str, graph: Any) -> ImportReport:
         InvalidInputError: There are parallel edges, two nodes have the same text, or a value has
             no type.
     """
-    from .errors import InvalidInputError
-
-    if graph.is_multigraph() and any(key for _, _, key in graph.edges(keys=True)):
+    if graph.is_multigraph() and any(len(keys) > 1 for _, row in graph.adjacency() for keys in row.values()):
         what = "the graph has parallel edges, and a stored graph has at most one from a vertex to another"
         raise InvalidInputError(f"{what}\nhint: quipu.nx stores them; or combine them first, as by nx.DiGraph(graph)")
     nodes = [(vertex, dict(attributes)) for vertex, attributes in graph.nodes(data=True)]
@@ -45,8 +45,6 @@ def from_networkx(self: Database, name: str, graph: Any) -> ImportReport:
 def _ids(vertices: list[Any]) -> dict[Any, int | str]:
     """Vertices as ids: integers if all are, else strings."""
     from numbers import Integral
-
-    from .errors import InvalidInputError
 
     # `bool` is one of these, too, and no id.
     if all(isinstance(vertex, Integral) and vertex is not True and vertex is not False for vertex in vertices):

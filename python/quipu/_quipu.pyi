@@ -3453,7 +3453,7 @@ class Projection:
             incoming: Whether edges are followed from target to source.
 
         Raises:
-            InvalidInputError: A vertex is not part of the projection.
+            InvalidInputError: A vertex is not part of the projection, or a fan-out is negative.
         """
     def samples(
         self,
@@ -3478,7 +3478,7 @@ class Projection:
             incoming: As in :meth:`sample`.
 
         Raises:
-            InvalidInputError: As in :meth:`sample`.
+            InvalidInputError: As in :meth:`sample`, or a batch has no vertex.
         """
     # --- algorithms of Projection, written by tools/algorithms.py
     def all_shortest_paths(self, source: _Vertex, target: _Vertex, *, limit: int | None = None) -> AlgorithmResult:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .errors import InvalidInputError
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -50,7 +52,7 @@ def sample(
         incoming: Whether edges are followed from target to source.
 
     Raises:
-        InvalidInputError: A vertex is not part of the projection.
+        InvalidInputError: A vertex is not part of the projection, or a fan-out is negative.
     """
     import numpy as np
 
@@ -81,12 +83,12 @@ def samples(
         incoming: As in :meth:`sample`.
 
     Raises:
-        InvalidInputError: As in :meth:`sample`.
+        InvalidInputError: As in :meth:`sample`, or a batch has no vertex.
     """
     import numpy as np
 
     if batch_size < 1:
-        raise ValueError(f"a batch has one vertex or more, not {batch_size}")
+        raise InvalidInputError(f"a batch has one vertex or more, not {batch_size}")
     sampler = _Sampler(self, fan_outs, incoming)
     positions = np.arange(self.number_of_vertices()) if nodes is None else _positions(self, nodes)
     if shuffle:
@@ -102,8 +104,6 @@ def samples(
 def _positions(projection: Projection, nodes: Any) -> np.ndarray[Any, Any]:
     """Distinct positions of vertices, in the order given."""
     import numpy as np
-
-    from .errors import InvalidInputError
 
     is_one = isinstance(nodes, str) or not hasattr(nodes, "__iter__")
     given: Any = [nodes] if is_one else nodes
@@ -123,7 +123,7 @@ class _Sampler:
 
         self.fan_outs = [int(count) for count in fan_outs]
         if any(count < 0 for count in self.fan_outs):
-            raise ValueError(f"a fan-out is not negative: {self.fan_outs}")
+            raise InvalidInputError(f"a fan-out is not negative: {self.fan_outs}")
         self.ids = projection.ids
         self.incoming = incoming
         if incoming:

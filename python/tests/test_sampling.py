@@ -94,9 +94,9 @@ def test_what_cannot_be_sampled_is_refused(db: quipu.Database) -> None:
     p = random_graph(db, 3).project()
     with pytest.raises(quipu.InvalidInputError, match="99 is not a vertex"):
         p.sample([7, 99], [1])
-    with pytest.raises(ValueError, match="not negative"):
+    with pytest.raises(quipu.InvalidInputError, match="not negative"):
         p.sample([7], [-1])
-    with pytest.raises(ValueError, match="one vertex or more"):
+    with pytest.raises(quipu.InvalidInputError, match="one vertex or more"):
         p.samples(batch_size=0)
     empty = db.graph("e").project()
     assert list(empty.samples()) == []
