@@ -54,8 +54,6 @@ def alarm() -> Iterator[Alarm]:
 
     Not by Ctrl-C's signal, which a process in the background may ignore.
     """
-    if not hasattr(signal, "setitimer"):
-        pytest.skip("needs a timer's signal")
 
     def set_alarm(after_s: float, handler: Callable[[], object] = interrupt) -> None:
         signal.signal(signal.SIGALRM, lambda *_: handler())

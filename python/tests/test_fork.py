@@ -25,11 +25,8 @@ import pytest
 import quipu
 from quipu import _quipu
 
-pytestmark = [
-    pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here"),
-    # Python warns of a fork in a process with threads, which is what is tested.
-    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
-]
+# Python warns of a fork in a process with threads, which is what is tested.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 SILENCE_S = 60
 """A child that has said nothing for so long hangs."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -60,7 +59,6 @@ def test_arrays_and_results_stay_after_close(vertex: str) -> None:
     assert outcome(lambda: found.write("r")) == "InvalidInputError"
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("vertex", CASES)
 def test_arrays_and_results_stay_in_a_forked_child(vertex: str) -> None:

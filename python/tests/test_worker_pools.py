@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import multiprocessing
-import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,8 @@ from typing import Any
 import pytest
 import quipu
 
-pytestmark = [
-    pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here"),
-    # Python warns of a fork in a process with threads, which is what is tested.
-    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
-]
+# Python warns of a fork in a process with threads, which is what is tested.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 METHODS = ["fork", "spawn", "forkserver"]
 
