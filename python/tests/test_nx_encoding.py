@@ -3,6 +3,7 @@
 import datetime
 import math
 import random
+import uuid
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,7 @@ VALUES: list[Any] = [
     datetime.datetime(2026, 11, 27, tzinfo=datetime.UTC),
     datetime.datetime(2026, 11, 27, tzinfo=OFFSET),
     datetime.timedelta(days=-1, seconds=3, microseconds=7),
+    uuid.UUID(int=2**100 + 7),
     np.int8(-3),
     np.uint64(2**64 - 1),
     np.float32(1.5),

@@ -13,6 +13,7 @@ Lengths and counts are variable-length integers of 7 bits a byte, lowest first.
 | ``d`` | dict | count, keys and values |
 | ``D`` ``C`` ``X`` | date, time, datetime | ISO 8601 with a length |
 | ``E`` | timedelta | a tuple of days, seconds and microseconds |
+| ``U`` | UUID | 16 bytes |
 | ``n`` | NumPy scalar | its type and its bytes, each with a length |
 
 :func:`key_of` is the form in which vertices are looked up: equal vertices have equal keys, so ``1``, ``1.0`` and
@@ -22,6 +23,7 @@ Lengths and counts are variable-length integers of 7 bits a byte, lowest first.
 from __future__ import annotations
 
 import datetime
+import uuid
 from collections.abc import Callable
 from struct import Struct
 from typing import Any, cast
@@ -223,6 +225,11 @@ def _put_timedelta(out: bytearray, value: datetime.timedelta, depth: int) -> Non
     _put_tuple(out, (value.days, value.seconds, value.microseconds), depth)
 
 
+def _put_uuid(out: bytearray, value: uuid.UUID, depth: int) -> None:
+    out.append(85)
+    out += value.bytes
+
+
 def _put_scalar(out: bytearray, value: np.generic) -> None:
     if value.dtype.hasobject or value.dtype.names:
         raise UnsupportedError(f"a NumPy scalar of type {value.dtype} cannot be stored")
@@ -246,6 +253,7 @@ _WRITERS: dict[type[Any], Callable[[bytearray, Any, int], None]] = {
     datetime.time: _put_time,
     datetime.datetime: _put_datetime,
     datetime.timedelta: _put_timedelta,
+    uuid.UUID: _put_uuid,
 }
 
 
@@ -334,6 +342,10 @@ def _take_timedelta(data: bytes, at: int) -> tuple[datetime.timedelta, int]:
     return datetime.timedelta(days, seconds, microseconds), at
 
 
+def _take_uuid(data: bytes, at: int) -> tuple[uuid.UUID, int]:
+    return uuid.UUID(bytes=data[at : at + 16]), at + 16
+
+
 def _take_scalar(data: bytes, at: int) -> tuple[np.generic, int]:
     kind, at = _take_bytes(data, at)
     raw, at = _take_bytes(data, at)
@@ -358,5 +370,6 @@ _READERS: dict[int, Callable[[bytes, int], tuple[Any, int]]] = {
     67: _take_time,
     88: _take_datetime,
     69: _take_timedelta,
+    85: _take_uuid,
     110: _take_scalar,
 }

@@ -73,8 +73,10 @@ class UndirectedStore(ExistingStore):
         )
 
     def _upsert(self, side: str, src: Sequence[int], dst: Sequence[int], attributes: Sequence[bytes]) -> None:
-        """Write each edge in the directions in which it is stored; a new one in the direction that comes first."""
-        once = {frozenset(pair): (*pair, one) for *pair, one in zip(src, dst, attributes, strict=True)}
+        """Write each edge in the directions in which it is stored; a new one in the direction that was added."""
+        once: dict[frozenset[int], tuple[int, int, bytes]] = {}
+        for u, v, one in zip(src, dst, attributes, strict=True):
+            once.setdefault(frozenset((u, v)), (u, v, one))
         us, vs, data = [], [], []
         for u, v, one in once.values():
             ends = [(a, b) for a, b in dict.fromkeys([(u, v), (v, u)]) if self._is_stored(a, b)]
