@@ -331,6 +331,33 @@ def test_what_a_kernel_refuses_is_answered_by_networkx():
         nx.pagerank(G, wrong=1)
 
 
+@pytest.mark.parametrize("big", [2**53, 2**60])
+def test_integers_that_floats_round_give_the_answers_of_networkx(big: int):
+    for weights in ([big + 1, big + 3, 1], [big, 1, 1], [-big, -big - 1, -big - 2]):
+        plain = nx.Graph()
+        plain.add_weighted_edges_from(zip([0, 1, 2], [1, 2, 0], weights, strict=True))
+        G = in_memory(plain)
+        for name, options in (
+            ("minimum_spanning_edges", {}),
+            ("maximum_spanning_edges", {}),
+            ("single_source_dijkstra", {"source": 0}),
+            ("dijkstra_path_length", {"source": 0, "target": 1}),
+            ("eccentricity", {"weight": "weight"}),
+            ("betweenness_centrality", {"weight": "weight"}),
+            ("edge_betweenness_centrality", {"weight": "weight"}),
+            ("closeness_centrality", {"distance": "weight"}),
+            ("maximum_flow_value", {"_s": 0, "_t": 1, "capacity": "weight"}),
+        ):
+            expected = outcome(lambda name=name, options=options, plain=plain: public(name)(plain, **options))
+            found = outcome(lambda name=name, options=options, G=G: public(name)(G, **options))
+            assert difference(expected, found, name) is None
+
+
+def test_pairs_are_anything_with_two_items():
+    G = quipu.nx.Graph(nx.path_graph(4))
+    assert list(nx.jaccard_coefficient(G, [{0, 2}, [1, 3]])) == [(0, 2, 0.5), (1, 3, 0.5)]
+
+
 def test_small_graphs_are_not_converted(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(_native, "VERTICES_MIN", 10)
     assert "less than 10" in str(quipu.nx.backend.should_run("pagerank", (nx.path_graph(5),), {}))

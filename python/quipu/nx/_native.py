@@ -219,12 +219,13 @@ def _signature(name: str) -> inspect.Signature:
 KERNELS: dict[str, Kernel] = {}
 
 
-def kernel(**options: Any) -> Callable[[Callable[[Call], Any]], Callable[[Call], Any]]:
-    """Put a function into :data:`KERNELS` under its name, with fields of :class:`Kernel`."""
+def kernel(name: str | None = None, **options: Any) -> Callable[[Callable[[Call], Any]], Callable[[Call], Any]]:
+    """Put a function into :data:`KERNELS`, under its own name without another, with fields of :class:`Kernel`."""
 
     def put(compute: Callable[[Call], Any]) -> Callable[[Call], Any]:
-        if _private.original(compute.__name__) is not None:  # older versions of NetworkX lack some
-            KERNELS[compute.__name__] = Kernel(compute.__name__, compute, **options)
+        key = name or compute.__name__
+        if _private.original(key) is not None:  # older versions of NetworkX lack some
+            KERNELS[key] = Kernel(key, compute, **options)
         return compute
 
     return put

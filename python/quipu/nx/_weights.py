@@ -49,6 +49,10 @@ class Weights:
         """Return whether all are integers whose sum is exact."""
         return self.kind is int and float(np.abs(self.values).sum()) < EXACT_MAX
 
+    def keeps_order(self) -> bool:
+        """Return whether different numbers are different as floats."""
+        return self.kind is float or not len(self.values) or float(np.abs(self.values).max()) < EXACT_MAX
+
 
 def read_weights(G: Any, rows: Rows, name: Any, combine: Combine | None, default: Any = 1) -> Weights:
     """Read the attribute ``name`` of all edges; ``default`` where it is missing.
@@ -99,7 +103,9 @@ def _numbers(found: list[Any]) -> Weights:
         values = np.fromiter(found, "float64", len(found))
     except (TypeError, ValueError, OverflowError) as error:
         raise NotNumbersError("a weight is not a number") from error
-    if not kinds <= {int, float} and not all(issubclass(kind, bool | int | float | np.number) for kind in kinds):
+    if not kinds <= {int, float} and not all(
+        issubclass(kind, bool | int | float | np.integer | np.floating) for kind in kinds
+    ):
         raise NotNumbersError("a weight is not a number")
     return Weights(values, kinds)
 

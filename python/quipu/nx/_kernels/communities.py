@@ -9,11 +9,11 @@ import numpy as np
 
 from .._native import Call, Refused, kernel
 from .._weights import Weights
-from .components import _groups
+from .components import groups
 
 
 def _sets(call: Call, found: Any) -> list[set[Any]]:
-    return list(_groups(call, found.values))
+    return list(groups(call, found.values))
 
 
 def _weights(call: Call) -> Weights | None:

@@ -14,17 +14,12 @@ import numpy as np
 from .._native import Call, Refused, kernel
 from .searches import reached, search
 
-_UNDIRECTED = {"is_one_pass": True, "directed": False, "parallel": True, "loops": True}
-_DIRECTED = {**_UNDIRECTED, "directed": True}
+_UNDIRECTED: dict[str, Any] = {"is_one_pass": True, "directed": False, "parallel": True, "loops": True}
+_DIRECTED: dict[str, Any] = {**_UNDIRECTED, "directed": True}
 
 
-def _labels(call: Call) -> Any:
-    if not len(call.rows):
-        return np.empty(0, "uint32")
-    return call.projection().connected_components().values
-
-
-def _groups(call: Call, labels: Any) -> Iterator[set[Any]]:
+def groups(call: Call, labels: Any) -> Iterator[set[Any]]:
+    """Yield the groups of vertices with one label, by their labels."""
     return _groups_in(call, labels, np.arange(len(labels)))
 
 
@@ -33,16 +28,6 @@ def _groups_in(call: Call, labels: Any, order: Any) -> Iterator[set[Any]]:
     names = call.rows.names[order[np.argsort(labels[order], kind="stable")]]
     ends = np.cumsum(np.bincount(labels)).tolist() if len(labels) else []
     return (set(names[start:end].tolist()) for start, end in zip([0, *ends], ends, strict=False))
-
-
-def _is_one(call: Call, labels: Any) -> bool:
-    if not len(labels):
-        raise Refused("NetworkX has an error for a graph without vertices")
-    return not labels.any()
-
-
-def _count(labels: Any) -> int:
-    return int(labels.max()) + 1 if len(labels) else 0
 
 
 @kernel(**_UNDIRECTED)
@@ -54,33 +39,25 @@ def connected_components(call: Call) -> Any:
 
 
 @kernel(**_UNDIRECTED)
-def number_connected_components(call: Call) -> Any:
-    return _count(_labels(call))
-
-
-@kernel(**_UNDIRECTED)
-def is_connected(call: Call) -> Any:
-    return _is_one(call, _labels(call))
-
-
-@kernel(**_UNDIRECTED)
 def node_connected_component(call: Call) -> Any:
     return set(call.named(reached(call.rows, call.position(call["n"])), [call["n"]]))
 
 
 @kernel(**_DIRECTED)
 def weakly_connected_components(call: Call) -> Any:
-    return _groups(call, _labels(call))
+    return groups(call, _labels(call))
 
 
-@kernel(**_DIRECTED)
-def number_weakly_connected_components(call: Call) -> Any:
+@kernel("number_connected_components", **_UNDIRECTED)
+@kernel("number_weakly_connected_components", **_DIRECTED)
+def _number(call: Call) -> int:
     return _count(_labels(call))
 
 
-@kernel(**_DIRECTED)
-def is_weakly_connected(call: Call) -> Any:
-    return _is_one(call, _labels(call))
+@kernel("is_connected", **_UNDIRECTED)
+@kernel("is_weakly_connected", **_DIRECTED)
+def _is_connected(call: Call) -> bool:
+    return _is_one(_labels(call))
 
 
 @kernel(**_DIRECTED)
@@ -90,10 +67,26 @@ def number_strongly_connected_components(call: Call) -> Any:
 
 @kernel(**_DIRECTED)
 def is_strongly_connected(call: Call) -> Any:
-    return _is_one(call, _strong_labels(call))
+    return _is_one(_strong_labels(call))
+
+
+def _labels(call: Call) -> Any:
+    if not len(call.rows):
+        return np.empty(0, "uint32")
+    return call.projection().connected_components().values
 
 
 def _strong_labels(call: Call) -> Any:
     if not len(call.rows):
         return np.empty(0, "uint32")
     return call.projection().strongly_connected_components().values
+
+
+def _count(labels: Any) -> int:
+    return int(labels.max()) + 1 if len(labels) else 0
+
+
+def _is_one(labels: Any) -> bool:
+    if not len(labels):
+        raise Refused("NetworkX has an error for a graph without vertices")
+    return not labels.any()

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._native import Call, Refused, kernel
 from .._rows import Floats, Ints
-from .._weights import EXACT_MAX, Weights
+from .._weights import Weights
 from .searches import paths
 
 _BOTH: dict[str, Any] = {"parallel": True, "loops": True}
@@ -26,26 +26,22 @@ def positive_weights(call: Call, name: Any) -> Weights | None:
     """Return weights whose sums have one type.
 
     Raises:
-        Refused: A weight is not positive, or there are integers and floats.
+        Refused: A weight is not positive, there are integers and floats, or integers whose sums may not be exact.
     """
     weights = call.weights(name, "min")
     if weights is not None and not weights.is_positive():
         raise Refused("a weight is not positive")
     if weights is not None and weights.kind is None:
         raise Refused("weights are not all integers or all floats")
+    if weights is not None and weights.kind is int and not weights.is_exact():
+        raise Refused("distances may be too large to be exact")
     return weights
 
 
 def python_numbers(distances: Floats, weights: Weights | None) -> list[Any]:
-    """Return distances as Python's numbers: integers if the weights are.
-
-    Raises:
-        Refused: They are too large to be exact.
-    """
+    """Return distances as Python's numbers: integers if the weights are."""
     if weights is not None and weights.kind is float:
         return distances.tolist()
-    if len(distances) and distances.max() > EXACT_MAX:
-        raise Refused("distances are too large to be exact")
     return distances.astype("int64").tolist()
 
 
@@ -256,8 +252,6 @@ def bellman_ford_path_length(call: Call) -> Any:
 def _from_each(call: Call, answer: Callable[[Distances], Any]) -> Iterator[tuple[Any, Any]]:
     """The answers for all sources. Weights are read once."""
     weights, cutoff = positive_weights(call, call["weight"]), _checked_cutoff(call)
-    if weights is not None and weights.kind is int and not weights.is_exact():
-        raise Refused("distances are too large to be exact")
     if weights is not None and len(weights.values) and _is_lost(weights.values):
         raise Refused("a weight is lost in a sum")
     return ((n, answer(Distances(call, {at: n}, weights, cutoff))) for at, n in enumerate(call.rows.nodes))

@@ -28,19 +28,11 @@ def _problem(call: Call) -> tuple[Any, int, int]:
     return call.projection(weights, loops=False), source, target
 
 
+@kernel("maximum_flow_value", **_FLOW)
+@kernel("minimum_cut_value", **_FLOW)
 def _value(call: Call) -> int:
     projection, source, target = _problem(call)
     return int(projection.maximum_flow_value(source, target))
-
-
-@kernel(**_FLOW)
-def maximum_flow_value(call: Call) -> Any:
-    return _value(call)
-
-
-@kernel(**_FLOW)
-def minimum_cut_value(call: Call) -> Any:
-    return _value(call)
 
 
 @kernel(**_FLOW)

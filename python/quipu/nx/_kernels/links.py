@@ -49,7 +49,7 @@ def _scores(call: Call, score: _Score) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def _in_batches(rows: Rows, ebunch: Iterator[Any], score: _Score) -> Iterator[tuple[Any, Any, Any]]:
-    while batch := list(islice(ebunch, _BATCH)):
+    while batch := [(u, v) for u, v in islice(ebunch, _BATCH)]:
         us, vs = (np.fromiter((rows.at[pair[i]] for pair in batch), "int64", len(batch)) for i in (0, 1))
         values = score(rows, us, vs, *_common(rows, us, vs))
         yield from ((u, v, value) for (u, v), value in zip(batch, values, strict=True))
@@ -107,6 +107,11 @@ def overall_reciprocity(call: Call) -> Any:
     return call.projection().overall_reciprocity()
 
 
+_MIXING: dict[str, Any] = {"only": {"weight": None, "nodes": None}}
+
+
+@kernel("degree_assortativity_coefficient", **_MIXING)
+@kernel("degree_pearson_correlation_coefficient", **_MIXING)
 def _assortativity(call: Call) -> float:
     if (call["x"], call["y"]) != ("out", "in"):
         raise Refused("the kernel takes the outgoing degree of sources and the incoming one of targets")
@@ -114,13 +119,3 @@ def _assortativity(call: Call) -> float:
     if not np.isfinite(found):
         raise Refused("NetworkX warns of equal degrees")
     return found
-
-
-@kernel(only={"weight": None, "nodes": None})
-def degree_assortativity_coefficient(call: Call) -> Any:
-    return _assortativity(call)
-
-
-@kernel(only={"weight": None, "nodes": None})
-def degree_pearson_correlation_coefficient(call: Call) -> Any:
-    return _assortativity(call)

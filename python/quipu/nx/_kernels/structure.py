@@ -7,7 +7,6 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from .. import _private
 from .._native import Call, Refused, kernel
 from .._projecting import projection_of
 
@@ -79,15 +78,13 @@ def k_truss(call: Call) -> Any:
     k = call["k"]
     if type(k) is not int:
         raise Refused("k is no integer")
-    rows = call.rows
     found = call.projection().truss_number()
     dropped = found.values < k
     us, vs = (found[name][dropped].astype("int64") for name in ("source", "target"))
     H = call.G.copy()
     H.remove_edges_from(call.edges(us, vs))
     H.remove_nodes_from(list(nx.isolates(H)))
-    _private.clear_cache(H)
-    return H if len(rows) else call.G.copy()
+    return H
 
 
 @kernel(directed=False, parallel=True, only={"root": None})
@@ -138,6 +135,8 @@ def maximum_spanning_edges(call: Call) -> Any:
 
 def _spanning_edges(call: Call, sign: int) -> Any:
     rows, weights = call.rows, call.weights(call["weight"])
+    if weights is not None and not weights.keeps_order():
+        raise Refused("weights are too large to be exact")
     shown = np.flatnonzero(rows.once)
     values = np.ones(len(shown)) if weights is None else weights.values[shown]
     # NetworkX takes edges of equal weight in the order of `G.edges`. Their places differ.
