@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from ._quipu import Database, ImportReport
 
 
+#: Columns of stored edges and vertices that are no properties.
+_ENDS = frozenset({"src", "dst", "vertex"})
+
+
 def from_networkx(self: Database, name: str, graph: Any) -> ImportReport:
     """Import a graph of NetworkX with the attributes of its nodes and edges as properties.
 
@@ -26,8 +30,8 @@ def from_networkx(self: Database, name: str, graph: Any) -> ImportReport:
         graph: The graph, without parallel edges.
 
     Raises:
-        InvalidInputError: There are parallel edges, two nodes have the same text, or a value has
-            no type.
+        InvalidInputError: There are parallel edges, or two nodes have the same text.
+        TypeError: A value has no type, such as a set.
     """
     if graph.is_multigraph() and any(len(keys) > 1 for _, row in graph.adjacency() for keys in row.values()):
         what = "the graph has parallel edges, and a stored graph has at most one from a vertex to another"
@@ -60,7 +64,9 @@ def _columns(names: list[str], columns: list[list[Any]], rows: list[dict[Any, An
     found = dict(zip(names, columns, strict=True))
     for key in dict.fromkeys(key for row in rows for key in row):
         # An attribute with the name of a column of the ends is another one.
-        name = str(key) if str(key) not in found else f"{key}_"
+        name = str(key) or "c_"
+        while name in found or name in _ENDS:
+            name += "_"
         found[name] = [_plain(row.get(key)) for row in rows]
     return found
 

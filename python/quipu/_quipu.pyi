@@ -327,8 +327,8 @@ class Database:
             graph: The graph, without parallel edges.
 
         Raises:
-            InvalidInputError: There are parallel edges, two nodes have the same text, or a value has
-                no type.
+            InvalidInputError: There are parallel edges, or two nodes have the same text.
+            TypeError: A value has no type, such as a set.
         """
     def blobs(self, name: str, *, key: Literal["u64", "i64", "str"] | None = None) -> Blobs:
         """Open or create the blobs with this name: byte strings by key.

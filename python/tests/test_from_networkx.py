@@ -53,6 +53,25 @@ def test_graphs_of_networkx_are_stored_with_their_weights(db: quipu.Database, ma
     assert all(abs(ranks[v] - want[v]) < 1e-5 for v in want)
 
 
+def test_attributes_with_the_names_of_columns_keep_their_values(db: quipu.Database) -> None:
+    graph = nx.DiGraph()
+    graph.add_node(1, **{"vertex": 3, "id": 4, "": 5, "a b": 6, "é-1": 7})
+    graph.add_edge(1, 2, **{"src": 6, "dst": 7, "source": 8, "target": 9, "source_": 10, "": 11})
+    db.from_networkx("g", graph)
+    g = db.graph("g")
+    assert g.node(1) == {"vertex_": 3, "id": 4, "c_": 5, "a_b": 6, "é_1": 7}
+    assert g.edge_properties(1, 2) == {
+        **{"src_": 6, "dst_": 7, "source_": 8, "target_": 9},
+        **{"source__": 10, "c_": 11},
+    }
+
+
+def test_a_value_without_a_type_is_refused(db: quipu.Database) -> None:
+    with pytest.raises(TypeError, match="cannot be a set"):
+        db.from_networkx("g", nx.DiGraph([(1, 2, {"x": {1, 2}})]))
+    assert db.graphs() == []
+
+
 def test_a_missing_weight_is_one(db: quipu.Database) -> None:
     graph = nx.DiGraph([(1, 2, {"weight": 0.5}), (2, 3, {})])
     assert db.from_networkx("g", graph).missing == 1
