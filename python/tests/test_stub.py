@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -96,3 +97,33 @@ def test_everything_public_is_described() -> None:
                 parameters = {arg.arg for arg in [*member.args.args, *member.args.kwonlyargs]} - {"self"}
                 for parameter in parameters:
                     assert f"{parameter}:" in text, f"{name}.{member.name}({parameter})"
+
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "python.md"
+ALGORITHMS = Path(__file__).parents[2] / "docs" / "guides" / "algorithms.md"
+
+
+def names_in(text: str) -> set[str]:
+    """The words between backticks."""
+    return {word for quoted in re.findall("`([^`\n]+)`", text) for word in re.findall(r"\w+", quoted)}
+
+
+def entry(name: str) -> str:
+    """The part of the reference about a class: the section that names it, or else its lines."""
+    page = REFERENCE.read_text(encoding="utf-8")
+    sections = [part for part in page.split("\n## ") if f"`{name}`" in part.partition("\n")[0]]
+    return "\n".join(sections or [line for line in page.splitlines() if f"`{name}`" in line])
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES))
+def test_the_reference_names_every_member_of_a_class(name: str) -> None:
+    members = {node.name for node in CLASSES[name].body if isinstance(node, ast.FunctionDef)}
+    algorithms = names_in(ALGORITHMS.read_text(encoding="utf-8")) if name in ("Graph", "Projection") else set[str]()
+    missing = {member for member in members if not member.startswith("_")} - names_in(entry(name)) - algorithms
+    assert not missing
+
+
+def test_the_reference_names_what_the_package_exports() -> None:
+    page = names_in(REFERENCE.read_text(encoding="utf-8"))
+    assert {name for name in quipu.__all__ if not name.startswith("_")} - page == set[str]()
+    assert FUNCTIONS.keys() <= page
