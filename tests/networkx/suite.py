@@ -1,11 +1,14 @@
 """Runs NetworkX's own tests through the backend, and compares the failures with the known ones.
 
-    python tests/networkx/suite.py [--part algorithms/components ...] [--jobs 2] [--stored] [--kernels]
+    python tests/networkx/suite.py [--part algorithms/components ...] [--jobs 2] [--stored | --classes] [--kernels]
 
 NetworkX's test mode converts each graph to one of the backend, runs the function there, compares graphs that it returns
 or changes with those of its own code, and gives the test the result. With ``--stored`` the graphs are stored ones, in
 databases in memory, and read in pages. With ``--kernels`` kernels answer for graphs of any size, and at the first
 question: most of the tests' graphs are too small for them.
+
+With ``--classes`` nothing is converted: ``networkx.Graph()`` and its sisters make graphs of the backend, as after
+``quipu.nx.enable()``.
 """
 
 import argparse
@@ -39,19 +42,19 @@ def parts() -> list[str]:
     return [*(str(path.relative_to(PACKAGE)) for path in folders), MODULES]
 
 
-def run(part: str, plugins: list[str]) -> dict[str, str]:
+#: The modes: NetworkX converts graphs to the backend, or ``Graph()`` makes graphs of the backend.
+CONVERTING = {"NETWORKX_TEST_BACKEND": "quipu", "NETWORKX_FALLBACK_TO_NX": "True"}
+CLASSES = {"QUIPU_NX_AUTOCONFIG": "1"}
+
+
+def run(part: str, plugins: list[str], mode: dict[str, str]) -> dict[str, str]:
     """Outcomes of the tests of a part, by name."""
     with TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        environment = {
-            **os.environ,
-            "NETWORKX_TEST_BACKEND": "quipu",
-            "NETWORKX_FALLBACK_TO_NX": "True",
-            "MPLBACKEND": "agg",
-            "PYTHONPATH": str(HERE),
-        }
+        environment = {**os.environ, **mode, "MPLBACKEND": "agg", "PYTHONPATH": str(HERE)}
         plugin = [option for name in plugins for option in ("-p", name)]
-        options = ["-c", os.devnull, "--rootdir", folder, "-p", "no:cacheprovider", "-q", "--doctest-modules"]
+        # Names of tests are their places below the root, so that no two are alike.
+        options = ["-c", os.devnull, "--rootdir", str(PACKAGE), "-p", "no:cacheprovider", "-q", "--doctest-modules"]
         # Modules are not named one by one, or those that NetworkX ignores would be collected.
         ignored = [f"--ignore={PACKAGE / name}" for name in parts() if name != MODULES]
         paths = [str(PACKAGE), *ignored] if part == MODULES else [str(PACKAGE / part)]
@@ -61,11 +64,23 @@ def run(part: str, plugins: list[str]) -> dict[str, str]:
             raise SystemExit(f"pytest ended with {done.returncode} in {part}\n{done.stdout}{done.stderr}")
         found: dict[str, str] = {}
         for case in ElementTree.parse(report).iter("testcase"):
-            kinds = [child.tag for child in case if child.tag in ("failure", "error", "skipped")]
+            kinds = [_kind(child) for child in case if child.tag in ("failure", "error", "skipped")]
             found[f"{case.get('classname')}::{case.get('name')}"] = kinds[0] if kinds else "passed"
         if done.returncode:
             print(done.stdout[-6000:], flush=True)
         return found
+
+
+def _kind(child: ElementTree.Element) -> str:
+    """The outcome of a test with this element; the report counts tests that are expected to fail as skipped."""
+    return "xfailed" if child.get("type") == "pytest.xfail" else child.tag
+
+
+def described(outcomes: dict[str, str]) -> str:
+    """The counts of the outcomes."""
+    counts = Counter(outcomes.values())
+    failed = counts["failure"] + counts["error"]
+    return f"{counts['passed']} passed, {failed} failed, {counts['skipped']} skipped, {counts['xfailed']} xfailed"
 
 
 def main() -> None:
@@ -73,16 +88,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", nargs="*", help="folders or modules of NetworkX; all without it")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--stored", action="store_true", help="convert to stored graphs")
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--stored", action="store_true", help="convert to stored graphs")
+    mode.add_argument("--classes", action="store_true", help="let networkx.Graph() make graphs of the backend")
     parser.add_argument("--kernels", action="store_true", help="use kernels for small graphs too")
     options = parser.parse_args()
     plugins = ["stored_graphs"] * options.stored + ["small_graphs"] * options.kernels
+    environment = CLASSES if options.classes else CONVERTING
     found: dict[str, str] = {}
     with ThreadPoolExecutor(options.jobs) as pool:
-        for part in pool.map(lambda part: run(part, plugins), options.part or parts()):
-            found.update(part)
-    counts = Counter(found.values())
-    print(f"{counts['passed']} passed, {counts['failure'] + counts['error']} failed, {counts['skipped']} skipped")
+        chosen = options.part or parts()
+        for part, outcomes in zip(chosen, pool.map(lambda part: run(part, plugins, environment), chosen), strict=True):
+            print(f"{part}: {described(outcomes)}", flush=True)
+            found.update(outcomes)
+    print(described(found))
     failed = {name for name, kind in found.items() if kind in ("failure", "error")}
     for name in sorted(failed):
         print(f"failed: {name}: {DEVIATIONS.get(name, 'not known to fail')}")
