@@ -140,11 +140,16 @@ impl<'q> Parser<'q> {
     }
 
     fn group(&mut self) -> Result<Query, QueryError> {
-        let mut group = self.both()?;
+        let group = self.both()?;
+        let mut unwanted = Vec::new();
         while self.eat_word("NOT") {
-            group = Query::Not(Box::new(group), Box::new(self.both()?));
+            unwanted.push(self.both()?);
         }
-        Ok(group)
+        // One level however many there are, so that a long query does not nest deep.
+        Ok(match unwanted.is_empty() {
+            true => group,
+            false => Query::Not(Box::new(group), Box::new(single(unwanted, Query::Or))),
+        })
     }
 
     fn both(&mut self) -> Result<Query, QueryError> {

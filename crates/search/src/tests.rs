@@ -340,6 +340,14 @@ fn mistakes_in_queries_are_told_with_their_place() {
     assert!(parse(&"(".repeat(100_000)).is_err(), "nesting is bounded");
 }
 
+/// They would overflow the stack if each were a level.
+#[test]
+fn a_query_of_very_many_nots_finds_what_is_left() {
+    let mut index = Index::new(&["a b", "a", "b", "a c"].map(str::to_owned), simple(&[]));
+    let query = format!("a{}", " NOT b NOT c".repeat(100_000));
+    assert_eq!(index.search(&query, 9, ScoreKind::Tf), [(1, 1.0)]);
+}
+
 #[test]
 fn phrases_prefixes_and_neighbours_match_what_they_say() {
     let texts = ["the quick brown fox", "brown quick", "a fox that is brown", "foxes", ""];
