@@ -94,15 +94,17 @@ impl BandIndex {
     /// The similarity of a signature to those of some rows, by their encoded keys.
     ///
     /// # Errors
-    /// Those of the store; a row without a signature.
+    /// Those of the store and of `check`; a row without a signature.
     pub(crate) fn similarities(
         &self,
         signature: &Signature,
         sources: &[Box<[u8]>],
         read: &dyn Read,
+        check: &dyn Fn() -> Result<()>,
     ) -> Result<Vec<f64>> {
         let mut similarities = Vec::with_capacity(sources.len());
         for some in sources.chunks(CHUNK_ROWS) {
+            check()?;
             // Signatures are compared here and needed nowhere else.
             let interner = Interner::default();
             let mut keys: Vec<Vec<Cell>> = vec![Vec::new(); self.signatures.keys()];

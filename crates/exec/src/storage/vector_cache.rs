@@ -10,6 +10,7 @@
 //! read again. Where too many changed, the graph is read as a whole.
 
 use crate::snapshot_cache::{Key, SnapshotCache};
+use crate::storage::access_path::StoredPath;
 use crate::storage::vector_index::{CheckBytes, VectorIndex, layer_word};
 use base::{Batch, KeyRange, Projection, SeqNo};
 use env::sync::Mutex;
@@ -22,8 +23,11 @@ use store::{Error, Read, Snapshot};
 /// Rows that are read at a time.
 const CHUNK_ROWS: usize = 4096;
 
-/// Bytes of a vertex besides its vector, about.
-const VERTEX_BYTES: u64 = 600;
+/// Bytes of a vertex besides its vector and its links, about.
+const VERTEX_BYTES: u64 = 250;
+
+/// Bytes of a link, about: lists have room for more.
+const LINK_BYTES: u64 = 12;
 
 /// A graph is patched where at most this share of its vertices, 1 / n, changed.
 const PATCHED_SHARE: usize = 4;
@@ -43,6 +47,7 @@ impl VectorGraph {
         self.names.get(number as usize).map(AsRef::as_ref).unwrap_or_default()
     }
 
+    /// Approximate size in bytes. Reads the whole graph.
     fn bytes(&self) -> u64 {
         let names: usize = self.names.iter().map(|name| name.len() + 24).sum();
         self.graph.bytes() + names as u64
@@ -97,9 +102,7 @@ impl VectorCache {
         let graph = match patched {
             Some(graph) => graph,
             None => {
-                let vertex_bytes = 4 * index.settings.dim as u64 + VERTEX_BYTES;
-                let rows = snapshot.estimate(vertices, &index.vertices.all())?.rows;
-                if rows.saturating_mul(vertex_bytes) > self.bytes_max {
+                if estimated_bytes(snapshot, index)? > self.bytes_max {
                     return Ok(None);
                 }
                 // From now on the store must track the changes.
@@ -145,6 +148,19 @@ impl VectorCache {
         patch(snapshot, index, &mut graph, &changed, check)?;
         Ok(Some(Arc::new(graph)))
     }
+}
+
+/// The size of the graph of an index in memory, about.
+///
+/// # Errors
+/// Those of the store.
+pub fn estimated_bytes(read: &dyn Read, index: &VectorIndex) -> store::Result<u64> {
+    let rows = |path: &StoredPath| -> store::Result<u64> {
+        Ok(read.estimate(path.keyspace, &path.all())?.rows)
+    };
+    let vertex_bytes = 4 * index.settings.dim as u64 + VERTEX_BYTES;
+    let vertices = rows(&index.vertices)?.saturating_mul(vertex_bytes);
+    Ok(vertices.saturating_add(rows(&index.links)?.saturating_mul(LINK_BYTES)))
 }
 
 /// Reads vertices again, with their links.
@@ -213,12 +229,14 @@ fn read_whole<E: From<Error>>(
     let graph = Graph::new(index.settings.clone(), false);
     let mut whole = VectorGraph { graph, names: Vec::new() };
     let mut ids = read_ids(read, index, check)?;
+    let mut bytes = 0;
     each_vector::<E>(read, index, &mut |name, vector| {
         if let Some(id) = ids.remove(&name) {
             let number = whole.graph.add_vertex(id, &vector, true);
+            bytes += 4 * vector.len() as u64 + name.len() as u64 + VERTEX_BYTES;
             whole.set_name(number, name);
             if (number as usize).is_multiple_of(CHUNK_ROWS) {
-                check(whole.bytes())?;
+                check(bytes)?;
             }
         }
         Ok(())
@@ -252,7 +270,7 @@ fn read_ids<E: From<Error>>(
 /// Receives the name of a vector, and the vector.
 type VisitVector<'v, E> = &'v mut dyn FnMut(Vec<u8>, Vec<f32>) -> Result<(), E>;
 
-/// Passes the vectors of all rows of the relation to `visit`.
+/// Passes the vectors of all rows of the relation to `visit`, those that are not indexed included.
 fn each_vector<E: From<Error>>(
     read: &dyn Read,
     index: &VectorIndex,
@@ -269,8 +287,8 @@ fn each_vector<E: From<Error>>(
             let key: Vec<Value> = path.schema.key(&rows, row)?;
             for (place, field) in index.fields.iter().enumerate() {
                 let value = path.schema.value(&rows, field - keys, row)?;
-                let vectors = index.vectors_of(&value).map_err(|why| index.corrupt(&why))?;
-                for (sub_idx, vector) in vectors {
+                // A row that the filter of the index leaves out may have any value.
+                for (sub_idx, vector) in index.vectors_of(&value).unwrap_or_default() {
                     visit(index.name(&key, place, sub_idx), vector)?;
                 }
             }
@@ -290,10 +308,12 @@ fn read_links<E: From<Error>>(
     let path = &index.links;
     let mut scan = read.scan(path.keyspace, path.all(), index.link_projection(false))?;
     let mut rows = Batch::new(&path.shape);
+    let mut bytes = graph.bytes();
     // The vertex and the layer whose links are being read: their rows come together.
     let (mut of, mut links): (Option<(u32, usize)>, Vec<Link>) = (None, Vec::new());
     while scan.next_batch(CHUNK_ROWS, &mut rows)? {
-        check(graph.bytes())?;
+        bytes += rows.rows as u64 * LINK_BYTES;
+        check(bytes)?;
         index.each_link::<E>(&rows, &mut |from, layer, to, distance, is_ignored| {
             let number = |id| graph.number(id).ok_or_else(|| index.corrupt("a link leads nowhere"));
             let (from, to) = (number(from)?, number(to)?);

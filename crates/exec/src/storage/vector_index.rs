@@ -20,6 +20,9 @@ pub const NO_LIST: i64 = -1;
 /// First rows of the vertices that are read to find the entry.
 const ENTRY_ROWS: usize = 16;
 
+/// Bytes of a vertex that was read, besides its vector, about.
+const VERTEX_BYTES: u64 = 512;
+
 /// Columns of links after those of both ends, counted from there.
 const DISTANCE: usize = 0;
 const IS_IGNORED: usize = 1;
@@ -108,7 +111,8 @@ impl VectorIndex {
         Error::new(ErrorKind::Corruption, what)
     }
 
-    /// The vectors of a value of a field, with their places in a list. Null has none.
+    /// The vectors of a value of a field, with their places in a list. Null has none, also in a
+    /// list.
     ///
     /// # Errors
     /// A message: the value is neither a vector nor a list of vectors, or a vector has the wrong
@@ -122,7 +126,8 @@ impl VectorIndex {
                     Value::Vector(vector) => Ok((place as i64, self.floats(vector)?)),
                     other => Err(format!("expects vectors, not {}", other.kind())),
                 };
-                items.iter().enumerate().map(vector).collect()
+                let items = items.iter().enumerate().filter(|(_, item)| **item != Value::Null);
+                items.map(vector).collect()
             }
             other => Err(format!("expects vectors, not {}", other.kind())),
         }
@@ -348,6 +353,12 @@ impl<'r, E: From<Error>> StoredVectors<'r, E> {
         Self { index, read, check, names: Vec::new() }
     }
 
+    /// Bytes of a vertex in memory, about.
+    #[must_use]
+    pub fn vertex_bytes(index: &VectorIndex) -> u64 {
+        4 * index.settings.dim as u64 + VERTEX_BYTES
+    }
+
     /// The name of a vertex in memory.
     #[must_use]
     pub fn name(&self, number: u32) -> &[u8] {
@@ -467,6 +478,6 @@ impl<E: From<Error>> Source for StoredVectors<'_, E> {
     }
 
     fn check(&mut self, graph: &Graph) -> std::result::Result<(), E> {
-        (self.check)(graph.len() as u64 * (4 * graph.settings().dim as u64 + 512))
+        (self.check)(graph.len() as u64 * Self::vertex_bytes(self.index))
     }
 }

@@ -5,6 +5,9 @@ use super::search::{GraphView, Near, search_layer};
 use super::select::{Choice, select};
 use super::vertex_id::VertexId;
 
+/// Vertices that are asked whether they have room for one more link.
+const ASKED_FOR_ROOM: usize = 16;
+
 /// Fetches parts of a stored graph.
 pub trait Source {
     /// Why it fails.
@@ -146,7 +149,12 @@ impl<S: Source> Editor<'_, S> {
                 let back = Link { to: number, distance: link.distance };
                 self.link_back(link.to, layer, back)?;
             }
-            self.ensure_incoming(number, layer)?;
+            if self.is_before(number, entry) {
+                self.ensure_before(entry, layer, &[number])?;
+            } else {
+                let others = found.iter().map(|near| near.number).chain([entry]);
+                self.ensure_before(number, layer, &others.collect::<Vec<u32>>())?;
+            }
         }
         self.check()
     }
@@ -175,7 +183,8 @@ impl<S: Source> Editor<'_, S> {
     }
 
     /// Sets the links of a vertex, and what the other ends know of them. A link stays if it is the
-    /// last one that leads to a vertex.
+    /// last one that leads to a vertex from one before it, or the last one that leads to a vertex
+    /// before this one.
     pub(super) fn relink(
         &mut self,
         number: u32,
@@ -184,12 +193,17 @@ impl<S: Source> Editor<'_, S> {
     ) -> Result<(), S::Error> {
         self.read(number, layer)?;
         let old = self.graph.links(number, layer).to_vec();
+        if !self.leads_before(number, &links) {
+            let before = old.iter().filter(|link| self.is_before(link.to, number));
+            links.extend(before.min_by(|a, b| a.distance.total_cmp(&b.distance)).copied());
+        }
         for link in &old {
             if leads_to(&links, link.to) {
                 continue;
             }
             self.read(link.to, layer)?;
-            if !self.has_incoming(link.to, layer, Some(number))? {
+            let is_before = self.is_before(number, link.to);
+            if is_before && !self.has_link_from_before(link.to, layer, Some(number))? {
                 links.push(*link);
             } else if leads_to(self.graph.links(link.to, layer), number) {
                 if let Some(own) = self.graph.change(number, layer) {
@@ -224,8 +238,18 @@ impl<S: Source> Editor<'_, S> {
         Ok(())
     }
 
-    /// Whether a link leads to a vertex, from another one than `besides`.
-    pub(super) fn has_incoming(
+    /// Whether a vertex comes before another one by id.
+    fn is_before(&self, one: u32, other: u32) -> bool {
+        self.graph.id(one) < self.graph.id(other)
+    }
+
+    /// Whether one of some links leads to a vertex before this one.
+    fn leads_before(&self, number: u32, links: &[Link]) -> bool {
+        links.iter().any(|link| self.is_before(link.to, number))
+    }
+
+    /// Whether a link leads to a vertex from one before it, other than `besides`.
+    fn has_link_from_before(
         &mut self,
         number: u32,
         layer: usize,
@@ -233,36 +257,76 @@ impl<S: Source> Editor<'_, S> {
     ) -> Result<bool, S::Error> {
         self.read(number, layer)?;
         let Some(own) = self.graph.adjacency(number, layer) else { return Ok(true) };
-        if own.pruned.iter().any(|link| Some(link.to) != besides) {
+        let is_sought = |link: &&Link| Some(link.to) != besides && self.is_before(link.to, number);
+        if own.pruned.iter().any(|link| is_sought(&link)) {
             return Ok(true);
         }
-        for place in 0..own.links.len() {
-            let Some(link) = self.graph.links(number, layer).get(place).copied() else { break };
-            if Some(link.to) == besides {
-                continue;
-            }
-            self.read(link.to, layer)?;
-            if leads_to(self.graph.links(link.to, layer), number) {
+        let before: Vec<u32> = own.links.iter().filter(is_sought).map(|link| link.to).collect();
+        for other in before {
+            self.read(other, layer)?;
+            if leads_to(self.graph.links(other, layer), number) {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// Lets the nearest neighbor of a vertex link to it if no other vertex does. That neighbor may
-    /// have one link too many then.
-    pub(super) fn ensure_incoming(&mut self, number: u32, layer: usize) -> Result<(), S::Error> {
-        if self.has_incoming(number, layer, None)? {
+    /// Sees to it that a vertex has a link to one before it and a link from one before it, where
+    /// there is one among `others`.
+    pub(super) fn ensure_before(
+        &mut self,
+        number: u32,
+        layer: usize,
+        others: &[u32],
+    ) -> Result<(), S::Error> {
+        self.read(number, layer)?;
+        let has_link_to = self.leads_before(number, self.graph.links(number, layer));
+        let has_link_from = self.has_link_from_before(number, layer, None)?;
+        if has_link_to && has_link_from {
             return Ok(());
         }
-        let own = self.graph.links(number, layer).iter();
-        let Some(nearest) = own.min_by(|a, b| a.distance.total_cmp(&b.distance)).copied() else {
-            return Ok(());
+        let Some(near) = self.one_before(number, layer, others)? else { return Ok(()) };
+        let (to, distance) = (near.number, near.distance);
+        if !has_link_to {
+            self.add_link(number, layer, Link { to, distance })?;
+        }
+        if !has_link_from {
+            self.add_link(to, layer, Link { to: number, distance })?;
+        }
+        Ok(())
+    }
+
+    /// The nearest of some vertices before a vertex that has room for a link; if none of the
+    /// nearest has, the nearest.
+    fn one_before(
+        &mut self,
+        number: u32,
+        layer: usize,
+        others: &[u32],
+    ) -> Result<Option<Near>, S::Error> {
+        let before = others.iter().filter(|&&other| self.is_before(other, number));
+        let near = |&number_of: &u32| {
+            let distance = self.graph.distance_between(number, number_of);
+            Near { distance, number: number_of }
         };
-        self.read(nearest.to, layer)?;
-        let mut links = self.graph.links(nearest.to, layer).to_vec();
-        links.push(Link { to: number, distance: nearest.distance });
-        self.relink(nearest.to, layer, links)
+        let mut before: Vec<Near> = before.map(near).collect();
+        before.sort_unstable();
+        let links_max = self.graph.settings().links_max(layer);
+        for near in before.iter().take(ASKED_FOR_ROOM) {
+            self.read(near.number, layer)?;
+            if self.graph.links(near.number, layer).len() < links_max {
+                return Ok(Some(*near));
+            }
+        }
+        Ok(before.first().copied())
+    }
+
+    /// Adds a link, even if a vertex has too many then.
+    fn add_link(&mut self, number: u32, layer: usize, link: Link) -> Result<(), S::Error> {
+        self.read(number, layer)?;
+        let mut links = self.graph.links(number, layer).to_vec();
+        links.push(link);
+        self.relink(number, layer, links)
     }
 }
 

@@ -14,7 +14,9 @@
 //!    id, and nothing else is random.
 //! 2. Links are known at both ends ([`Graph`] says how), so that a removed vertex leaves nothing
 //!    behind: its neighbors are linked to each other at once.
-//! 3. In a layer with several vertices, each of them has an incoming link after each call.
+//! 3. In a layer each vertex but the first by id has a link to a vertex before it and a link from
+//!    a vertex before it. So links lead from each vertex to the first, and from that one to each:
+//!    whatever vectors there are, a search with enough candidates finds all of them.
 
 mod edit;
 mod graph;

@@ -4,11 +4,19 @@
 //! Other implementations mark removed vertices and skip them in results. Such vertices take places
 //! among the candidates of a search, so that recall falls until the index is built anew. The paper
 //! has no algorithm for removals.
+//!
+//! # Why neighbors are compared with some others only
+//! All vectors may link to one, as to the center of a sphere. Comparing each of its neighbors with
+//! each other would never end. They are in the order of their distances from the removed vertex,
+//! and each is compared with those that come near it in this order.
 
 use super::edit::{Editor, Source, leads_to};
 use super::graph::Link;
 use super::search::{GraphView, Near};
 use super::select::{Choice, select};
+
+/// Neighbors that are compared with each other: this many times the most links of a vertex.
+const COMPARED: usize = 4;
 
 impl<S: Source> Editor<'_, S> {
     /// Removes a vertex. Vertices that linked to it choose new links among its other neighbors.
@@ -20,43 +28,53 @@ impl<S: Source> Editor<'_, S> {
         for layer in 0..=id.layer() {
             let neighbors = self.neighbors(number, layer)?;
             let incoming = self.cut_off(number, layer, &neighbors)?;
-            for &neighbor in &incoming {
-                self.relink_around(neighbor, layer, &neighbors)?;
+            let compared = COMPARED * self.graph.settings().links_max(layer);
+            let around = |place: usize| {
+                let from = place.saturating_sub(compared / 2);
+                let from = from.min(neighbors.len().saturating_sub(compared));
+                &neighbors[from..neighbors.len().min(from + compared)]
+            };
+            for place in incoming {
+                self.check()?;
+                self.relink_around(neighbors[place], layer, around(place))?;
             }
-            for &neighbor in &neighbors {
-                if self.graph.links(neighbor, layer).is_empty() {
-                    self.relink_around(neighbor, layer, &neighbors)?;
-                }
-                self.ensure_incoming(neighbor, layer)?;
+            // The removed vertex had one of those before it as a neighbor, so one of these comes
+            // before all that have lost their link to or from a vertex before them.
+            let first = neighbors.iter().min_by_key(|&&number| self.graph.id(number)).copied();
+            for (place, &neighbor) in neighbors.iter().enumerate() {
+                let others: Vec<u32> = around(place).iter().copied().chain(first).collect();
+                self.ensure_before(neighbor, layer, &others)?;
             }
-            self.join(&neighbors, layer)?;
         }
         self.graph.remove_vertex(number);
         self.check()
     }
 
-    /// The other ends of all links of a vertex in a layer.
+    /// The other ends of all links of a vertex in a layer, the nearest first.
     fn neighbors(&mut self, number: u32, layer: usize) -> Result<Vec<u32>, S::Error> {
         self.read(number, layer)?;
         let Some(own) = self.graph.adjacency(number, layer) else { return Ok(Vec::new()) };
-        let mut numbers: Vec<u32> =
-            own.links.iter().chain(&own.pruned).map(|link| link.to).collect();
-        numbers.sort_unstable_by_key(|&number| self.graph.id(number));
-        Ok(numbers)
+        let mut links: Vec<Link> = own.links.iter().chain(&own.pruned).copied().collect();
+        links.sort_unstable_by(|a, b| {
+            let by_id = || self.graph.id(a.to).cmp(&self.graph.id(b.to));
+            a.distance.total_cmp(&b.distance).then_with(by_id)
+        });
+        Ok(links.into_iter().map(|link| link.to).collect())
     }
 
-    /// Deletes the links from and to a vertex; returns the neighbors that linked to it.
+    /// Deletes the links from and to a vertex; returns the places of the neighbors that linked to
+    /// it.
     fn cut_off(
         &mut self,
         number: u32,
         layer: usize,
         neighbors: &[u32],
-    ) -> Result<Vec<u32>, S::Error> {
+    ) -> Result<Vec<usize>, S::Error> {
         let mut incoming = Vec::new();
-        for &neighbor in neighbors {
+        for (place, &neighbor) in neighbors.iter().enumerate() {
             self.read(neighbor, layer)?;
             if leads_to(self.graph.links(neighbor, layer), number) {
-                incoming.push(neighbor);
+                incoming.push(place);
             }
             if let Some(other) = self.graph.change(neighbor, layer) {
                 other.links.retain(|link| link.to != number);
@@ -88,50 +106,5 @@ impl<S: Source> Editor<'_, S> {
             self.link_back(link.to, layer, Link { to: number, distance: link.distance })?;
         }
         Ok(())
-    }
-
-    /// Links vertices in both directions, so that all of them are connected. Each of them was
-    /// connected to the removed vertex, so what was connected stays so.
-    fn join(&mut self, numbers: &[u32], layer: usize) -> Result<(), S::Error> {
-        // A vertex is in the group of the vertex that its place leads to, in the end.
-        let mut group: Vec<usize> = (0..numbers.len()).collect();
-        let root = |group: &[usize], mut place: usize| {
-            while group[place] != place {
-                place = group[place];
-            }
-            place
-        };
-        for (place, &number) in numbers.iter().enumerate() {
-            for link in self.graph.links(number, layer) {
-                if let Some(other) = numbers.iter().position(|other| *other == link.to) {
-                    let (a, b) = (root(&group, place), root(&group, other));
-                    group[a] = b;
-                }
-            }
-        }
-        while let Some((a, b, distance)) =
-            self.nearest_apart(numbers, |a, b| root(&group, a) != root(&group, b))
-        {
-            for (from, to) in [(a, b), (b, a)] {
-                let mut links = self.graph.links(numbers[from], layer).to_vec();
-                links.push(Link { to: numbers[to], distance });
-                self.relink(numbers[from], layer, links)?;
-            }
-            let (a, b) = (root(&group, a), root(&group, b));
-            group[a] = b;
-        }
-        Ok(())
-    }
-
-    /// The places of the two nearest vertices that are apart, and their distance.
-    fn nearest_apart(
-        &self,
-        numbers: &[u32],
-        are_apart: impl Fn(usize, usize) -> bool,
-    ) -> Option<(usize, usize, f32)> {
-        let pairs = (0..numbers.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
-        let distance = |(a, b)| (a, b, self.graph.distance_between(numbers[a], numbers[b]));
-        let apart = pairs.filter(|&(a, b)| are_apart(a, b)).map(distance);
-        apart.min_by(|a, b| a.2.total_cmp(&b.2))
     }
 }

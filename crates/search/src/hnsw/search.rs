@@ -8,6 +8,9 @@ use std::collections::BinaryHeap;
 /// Vertices that are visited between two checks of the limits.
 const CHECKED_VERTICES: usize = 256;
 
+/// Vectors that are compared between two checks of the limits.
+const CHECKED_VECTORS: usize = 8192;
+
 /// A graph that a search reads.
 pub trait GraphView {
     /// Why a search stops.
@@ -94,14 +97,26 @@ pub fn nearest<V: GraphView>(
     search_layer(view, query, found, ef, 0)
 }
 
-/// All vertices of a whole graph, the nearest first.
-#[must_use]
-pub fn exhaustive(graph: &Graph, query: &Query) -> Vec<Near> {
-    let numbers = (0..graph.numbers_end() as u32).filter(|&number| graph.id(number).is_some());
-    let mut found: Vec<Near> =
-        numbers.map(|number| Near { distance: graph.distance(query, number), number }).collect();
+/// All vertices of a whole graph, the nearest first. Calls `check` now and then.
+///
+/// # Errors
+/// Those of `check`.
+pub fn exhaustive<E>(
+    graph: &Graph,
+    query: &Query,
+    mut check: impl FnMut() -> Result<(), E>,
+) -> Result<Vec<Near>, E> {
+    let mut found = Vec::with_capacity(graph.len());
+    for number in 0..graph.numbers_end() as u32 {
+        if (number as usize).is_multiple_of(CHECKED_VECTORS) {
+            check()?;
+        }
+        if graph.id(number).is_some() {
+            found.push(Near { distance: graph.distance(query, number), number });
+        }
+    }
     found.sort_unstable();
-    found
+    Ok(found)
 }
 
 /// Algorithm 2: the nearest vertices of a layer that are found from `entries`, at most `ef`, the

@@ -34,8 +34,12 @@ pub(super) fn select<V: GraphView>(
     if extends {
         extend(view, of, layer, &mut candidates)?;
     }
-    candidates.sort_unstable();
     let graph = view.graph();
+    // In another order for each vertex: else all of many equal vectors would link to the same few.
+    let tie = |near: &Near| Some(graph.id(near.number)?.pair_hash(graph.id(of)?));
+    candidates.sort_unstable_by(|a, b| {
+        a.distance.total_cmp(&b.distance).then_with(|| tie(a).cmp(&tie(b)))
+    });
     let link = |near: &Near| Link { to: near.number, distance: near.distance };
     let mut chosen: Vec<Link> = Vec::with_capacity(links_max);
     let (mut refused, mut equal) = (Vec::new(), 0);

@@ -34,6 +34,13 @@ fn vector(number: u32) -> Vec<f32> {
     floats(u64::from(number) + 1, DIM)
 }
 
+fn on_sphere(number: u32, dim: usize) -> Vec<f32> {
+    let mut vector = floats(u64::from(number) + 1, dim);
+    let norm = vector.iter().map(|item| item * item).sum::<f32>().sqrt();
+    vector.iter_mut().for_each(|item| *item /= norm);
+    vector
+}
+
 fn id(number: u32) -> VertexId {
     VertexId::of_name(&number.to_be_bytes(), 0, 8)
 }
@@ -73,7 +80,7 @@ fn recall(graph: &Graph, ef: usize) -> f64 {
         let query = floats(1_000_000 + number, DIM);
         let got: Vec<u32> = search(graph, &query, ef).iter().map(|near| near.number).collect();
         let query = graph.settings().metric.query(query);
-        let wanted = exhaustive(graph, &query);
+        let Ok(wanted) = exhaustive(graph, &query, || Ok::<(), Infallible>(()));
         found += wanted.iter().take(10).filter(|near| got.contains(&near.number)).count();
     }
     found as f64 / 1000.0
@@ -96,17 +103,18 @@ fn rows_of(graph: &Graph) -> Rows {
 /// Checks what must hold for the rows of any graph.
 fn check_rows(rows: &Rows) {
     for ((id, layer), links) in rows {
-        let mut incoming = false;
+        let (mut to_before, mut from_before) = (false, false);
         assert!(links.windows(2).all(|pair| pair[0].to < pair[1].to), "no link is there twice");
         for link in links {
             let back = rows.get(&(link.to, *layer)).expect("a link leads to a vertex of its layer");
             let back = back.iter().find(|back| back.to == *id).expect("both ends know a link");
             assert!(!(link.is_pruned && back.is_pruned), "one of them follows it");
             assert_eq!(link.distance.to_bits(), back.distance.to_bits());
-            incoming |= !back.is_pruned;
+            to_before |= link.to < *id && !link.is_pruned;
+            from_before |= link.to < *id && !back.is_pruned;
         }
-        let in_layer = rows.keys().filter(|(_, other)| other == layer).count();
-        assert!(incoming || in_layer == 1, "a link leads to each vertex of a layer");
+        let is_first = rows.keys().all(|(other, of)| of != layer || other >= id);
+        assert!(is_first || to_before && from_before, "a vertex can be reached and left");
     }
 }
 
@@ -137,6 +145,22 @@ fn what_is_removed_and_added_again_costs_no_recall() {
     assert!(after > before - 0.02, "recall {after} afterwards, {before} before");
 }
 
+/// Vectors on a sphere are nearer to its center than to each other, so that they link to vertices
+/// in the center alone.
+#[test]
+fn all_vectors_around_many_equal_ones_are_found_by_enough_candidates() {
+    let mut graph = Graph::new(settings(Metric::L2), false);
+    for number in 0..1500 {
+        let vector = if number % 5 == 0 { vec![0.0; DIM] } else { on_sphere(number, DIM) };
+        insert(&mut graph, id(number), &vector);
+    }
+    check_rows(&rows_of(&graph));
+    assert_eq!(search(&graph, &on_sphere(1, DIM), 1500).len(), 1500);
+    (0..1500).step_by(10).for_each(|number| remove(&mut graph, id(number)));
+    check_rows(&rows_of(&graph));
+    assert_eq!(search(&graph, &on_sphere(1, DIM), 1500).len(), 1350);
+}
+
 #[test]
 fn almost_all_of_many_equal_vectors_are_found() {
     let mut graph = Graph::new(settings(Metric::L2), false);
@@ -144,8 +168,32 @@ fn almost_all_of_many_equal_vectors_are_found() {
     check_rows(&rows_of(&graph));
     for number in 0..3 {
         let found = search(&graph, &vector(number), 100);
-        assert!(found.iter().filter(|near| near.distance == 0.0).count() > 90);
+        assert!(found.iter().filter(|near| near.distance == 0.0).count() > 95);
+        assert_eq!(search(&graph, &vector(number), 300).len(), 300);
     }
+}
+
+/// Every vector of a sphere is nearer to its center than to the others.
+#[test]
+fn a_vertex_that_all_others_link_to_can_be_removed() {
+    let mut graph = Graph::new(GraphSettings { dim: 64, ..settings(Metric::L2) }, false);
+    insert(&mut graph, id(0), &[0.0; 64]);
+    (1..2000).for_each(|number| insert(&mut graph, id(number), &on_sphere(number, 64)));
+    let center = graph.number(id(0)).unwrap();
+    assert!(graph.link_rows(center, 0).len() > 1000);
+    let checks = &mut 0;
+    let source = &mut WholeSource(|_: &Graph| {
+        *checks += 1;
+        Ok::<(), Infallible>(())
+    });
+    let Ok(()) = Editor { graph: &mut graph, source }.remove(center);
+    assert!(*checks > 1000, "it can be stopped");
+    check_rows(&rows_of(&graph));
+    let query = Metric::L2.query(on_sphere(7, 64));
+    let view = &mut WholeGraph { graph: &graph, check: || Ok::<(), Infallible>(()) };
+    let Ok(found) = nearest(view, &query, 2000);
+    assert_eq!(found.len(), 1999);
+    assert_eq!(graph.id(found[0].number), Some(id(7)));
 }
 
 #[test]

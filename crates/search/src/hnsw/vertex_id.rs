@@ -44,6 +44,11 @@ impl VertexId {
         self.0
     }
 
+    /// A hash of two ids, the same for both orders.
+    pub(super) fn pair_hash(self, other: Self) -> u64 {
+        mix(self.0 ^ other.0)
+    }
+
     /// The highest layer of the vertex.
     #[must_use]
     pub fn layer(self) -> usize {

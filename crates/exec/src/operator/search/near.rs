@@ -59,7 +59,7 @@ impl Method for NearSearch<'_> {
         let found = index.candidates(question, read, &|bytes| self.context.check(bytes))?;
         let found: Vec<Box<[u8]>> = found.into_iter().collect();
         let similarities = match self.is_ranked {
-            true => index.similarities(question, &found, read)?,
+            true => index.similarities(question, &found, read, &|| self.context.check(0))?,
             false => vec![0.0; found.len()],
         };
         let found = found.into_iter().zip(similarities);

@@ -41,14 +41,38 @@ struct Asked {
     query: Query,
     k: usize,
     ef: usize,
-    radius: f64,
+    radius: Option<f64>,
+}
+
+/// The graph that a search reads.
+enum Reach<'r> {
+    /// All of it, in memory.
+    Whole(&'r VectorGraph),
+    /// Parts, which are read from storage when they are needed.
+    Parts(Graph, StoredVectors<'r, Error>),
 }
 
 /// A vector that was found.
 struct Hit {
-    name: Vec<u8>,
+    /// Number of its vertex.
+    number: u32,
     distance: f64,
-    vector: Vector,
+}
+
+impl Reach<'_> {
+    fn graph(&self) -> &Graph {
+        match self {
+            Self::Whole(whole) => &whole.graph,
+            Self::Parts(graph, _) => graph,
+        }
+    }
+
+    fn name(&self, number: u32) -> &[u8] {
+        match self {
+            Self::Whole(whole) => whole.name(number),
+            Self::Parts(_, stored) => stored.name(number),
+        }
+    }
 }
 
 impl SearchRow for VectorSearch<'_> {
@@ -57,20 +81,25 @@ impl SearchRow for VectorSearch<'_> {
             return Ok(FoundRows::default());
         };
         let check = |bytes: u64| self.context.check(bytes);
-        let stored = StoredVectors::<Error>::new(self.index, self.context.read, &check);
-        let mut stored = (Graph::new(self.index.settings.clone(), true), stored);
+        let mut reach = match &self.whole {
+            Some(whole) => Reach::Whole(whole),
+            None => {
+                let stored = StoredVectors::new(self.index, self.context.read, &check);
+                Reach::Parts(Graph::new(self.index.settings.clone(), true), stored)
+            }
+        };
         let Some(filter) = &self.rows.filter else {
-            let (mut hits, _) = self.hits(&asked, asked.ef, &HashSet::new(), &mut stored)?;
+            let (mut hits, _) = self.hits(&asked, asked.ef, &HashSet::new(), &mut reach)?;
             hits.truncate(asked.k);
-            return self.rows(&hits);
+            return self.rows(&hits, &reach);
         };
         let (mut seen, mut passed) = (HashSet::new(), Vec::new());
         let mut ef = asked.ef;
         loop {
-            let (hits, is_all) = self.hits(&asked, ef, &seen, &mut stored)?;
+            let (hits, is_all) = self.hits(&asked, ef, &seen, &mut reach)?;
             for some in hits.chunks(FILTERED_ROWS.max(CHUNK_ROWS.min(asked.k))) {
                 self.context.check(0)?;
-                let found = self.rows(some)?;
+                let found = self.rows(some, &reach)?;
                 let kept = self.rows.kept(filter, input, row, &found)?;
                 passed.extend(kept.iter().map(|&row| {
                     let mut one = FoundRows::default();
@@ -86,7 +115,7 @@ impl SearchRow for VectorSearch<'_> {
             if is_all || passed.len() >= asked.k {
                 break;
             }
-            seen.extend(hits.into_iter().map(|hit| hit.name));
+            seen.extend(hits.iter().map(|hit| hit.number));
             ef = ef.saturating_mul(2);
         }
         passed.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -114,93 +143,92 @@ impl<'s> VectorSearch<'s> {
         Ok(Self { rows, index, context, whole })
     }
 
-    /// Number of vectors, where that is known.
-    fn len(&self) -> usize {
-        self.whole.as_ref().map_or(usize::MAX, |whole| whole.graph.len())
-    }
-
     /// The nearest vectors of `ef` candidates, without those that were seen, the nearest first; and
     /// whether these are all within the radius.
     fn hits(
         &self,
         asked: &Asked,
         ef: usize,
-        seen: &HashSet<Vec<u8>>,
-        (graph, stored): &mut (Graph, StoredVectors<'_, Error>),
+        seen: &HashSet<u32>,
+        reach: &mut Reach<'_>,
     ) -> Result<(Vec<Hit>, bool)> {
-        let (near, graph, name): (Vec<Near>, &Graph, &dyn Fn(u32) -> Vec<u8>) = match &self.whole {
-            Some(whole) if ef > whole.graph.len() / EXHAUSTIVE_SHARE => {
-                self.context.check(whole.graph.len() as u64 * size_of::<Near>() as u64)?;
-                let near = exhaustive(&whole.graph, &asked.query);
-                (near, &whole.graph, &|number| whole.name(number).to_vec())
+        let check = || self.context.check(0);
+        let (near, len) = match reach {
+            Reach::Whole(whole) => {
+                let graph = &whole.graph;
+                let near = if ef > graph.len() / EXHAUSTIVE_SHARE {
+                    let bytes = graph.len() * (size_of::<Near>() + size_of::<Hit>());
+                    self.context.check(bytes as u64)?;
+                    exhaustive(graph, &asked.query, check)?
+                } else {
+                    nearest(&mut WholeGraph { graph, check }, &asked.query, ef)?
+                };
+                (near, graph.len())
             }
-            Some(whole) => {
-                let check = || self.context.check(0);
-                let near =
-                    nearest(&mut WholeGraph { graph: &whole.graph, check }, &asked.query, ef)?;
-                (near, &whole.graph, &|number| whole.name(number).to_vec())
-            }
-            None => {
-                let near = nearest(&mut Editor { graph, source: stored }, &asked.query, ef)?;
-                (near, &*graph, &|number| stored.name(number).to_vec())
+            Reach::Parts(graph, source) => {
+                (nearest(&mut Editor { graph, source }, &asked.query, ef)?, usize::MAX)
             }
         };
-        let is_all = near.len() < ef || near.len() >= self.len();
-        let unseen = near.into_iter().map(|near| (near.number, name(near.number)));
-        let unseen: Vec<(u32, Vec<u8>)> =
-            unseen.filter(|(_, name)| seen.is_empty() || !seen.contains(name)).collect();
-        let mut hits = self.exact(asked, unseen, graph)?;
-        let before = hits.len();
-        hits.retain(|hit| hit.distance.total_cmp(&asked.radius).is_le());
-        let is_all = is_all || hits.len() < before;
+        let is_all = near.len() < ef || near.len() >= len;
+        let unseen = near.iter().map(|near| near.number).filter(|number| !seen.contains(number));
+        let mut hits = self.measured(asked, &unseen.collect::<Vec<u32>>(), reach)?;
+        let Some(radius) = asked.radius else { return Ok((hits, is_all)) };
+        // A distance that is not a number is not beyond it, and not within it either.
+        let is_all = is_all || hits.iter().any(|hit| hit.distance > radius);
+        hits.retain(|hit| hit.distance <= radius);
         Ok((hits, is_all))
     }
 
-    /// Distances in 64-bit floats, of the vectors as the relation has them.
-    fn exact(&self, asked: &Asked, found: Vec<(u32, Vec<u8>)>, graph: &Graph) -> Result<Vec<Hit>> {
-        let vectors: Vec<Vector> = match self.index.kind {
-            VectorKind::F32 => {
-                let vector = |(number, _): &(u32, Vec<u8>)| graph.vector(*number).to_vec();
-                found.iter().map(|one| Vector::F32(vector(one))).collect()
-            }
-            VectorKind::F64 => {
-                let names: Vec<&[u8]> = found.iter().map(|(_, name)| name.as_slice()).collect();
-                let values = self.index.values(self.context.read, &names)?.into_iter();
-                let vector = |value: Option<Value>| match value {
-                    Some(Value::Vector(vector)) => Ok(vector),
-                    _ => Err(self.index.corrupt("it has a vector that the relation does not have")),
-                };
-                values.map(vector).collect::<store::Result<_>>()?
-            }
-        };
+    /// Distances in 64-bit floats, of the vectors as the relation has them; the least first.
+    fn measured(&self, asked: &Asked, numbers: &[u32], reach: &Reach<'_>) -> Result<Vec<Hit>> {
         let metric = self.index.settings.metric;
-        let hit = |((_, name), vector): ((u32, Vec<u8>), Vector)| {
-            let query = asked.vector.iter().copied();
-            let distance = match &vector {
-                Vector::F32(items) => {
-                    metric.exact(items.iter().map(|&item| f64::from(item)), query)
-                }
-                Vector::F64(items) => metric.exact(items.iter().copied(), query),
-            };
-            Hit { name, distance, vector }
-        };
-        let mut hits: Vec<Hit> = found.into_iter().zip(vectors).map(hit).collect();
-        hits.sort_by(|a, b| a.distance.total_cmp(&b.distance).then_with(|| a.name.cmp(&b.name)));
+        let mut hits = Vec::with_capacity(numbers.len());
+        for some in numbers.chunks(CHUNK_ROWS) {
+            self.context.check(0)?;
+            for (&number, vector) in some.iter().zip(self.vectors(some, reach)?) {
+                let query = asked.vector.iter().copied();
+                let distance = match &vector {
+                    Vector::F32(items) => {
+                        metric.exact(items.iter().map(|&item| f64::from(item)), query)
+                    }
+                    Vector::F64(items) => metric.exact(items.iter().copied(), query),
+                };
+                hits.push(Hit { number, distance });
+            }
+        }
+        let name = |hit: &Hit| reach.name(hit.number);
+        hits.sort_by(|a, b| a.distance.total_cmp(&b.distance).then_with(|| name(a).cmp(name(b))));
         Ok(hits)
     }
 
+    /// The vectors of some vertices.
+    fn vectors(&self, numbers: &[u32], reach: &Reach<'_>) -> Result<Vec<Vector>> {
+        if self.index.kind == VectorKind::F32 {
+            let vector = |&number: &u32| Vector::F32(reach.graph().vector(number).to_vec());
+            return Ok(numbers.iter().map(vector).collect());
+        }
+        let names: Vec<&[u8]> = numbers.iter().map(|&number| reach.name(number)).collect();
+        let vector = |value: Option<Value>| match value {
+            Some(Value::Vector(vector)) => Ok(vector),
+            _ => Err(self.index.corrupt("it has a vector that the relation does not have")),
+        };
+        let values = self.index.values(self.context.read, &names)?;
+        Ok(values.into_iter().map(vector).collect::<store::Result<_>>()?)
+    }
+
     /// The wanted columns of some rows.
-    fn rows(&self, hits: &[Hit]) -> Result<FoundRows> {
+    fn rows(&self, hits: &[Hit], reach: &Reach<'_>) -> Result<FoundRows> {
         let interner = self.context.interner;
-        let parts = hits.iter().map(|hit| Ok(self.index.parts_of_name(&hit.name)?));
+        let parts = hits.iter().map(|hit| Ok(self.index.parts_of_name(reach.name(hit.number))?));
         let parts: Vec<(Vec<Value>, usize, i64)> = parts.collect::<Result<_>>()?;
         let mut computed = Vec::with_capacity(self.rows.wanted.computed.len());
         let columns = &self.index.relation.schema;
         for &(of, var) in &self.rows.wanted.computed {
             let column = match of {
                 SearchOutput::Vector => {
-                    let vectors = hits.iter().map(|hit| Value::Vector(hit.vector.clone()));
-                    vectors.map(|vector| interner.take(vector)).collect()
+                    let numbers: Vec<u32> = hits.iter().map(|hit| hit.number).collect();
+                    let vectors = self.vectors(&numbers, reach)?.into_iter();
+                    vectors.map(|vector| interner.take(Value::Vector(vector))).collect()
                 }
                 SearchOutput::Field => {
                     let name = |field: usize| {
@@ -230,11 +258,14 @@ impl<'s> VectorSearch<'s> {
         let query = inputs.value(SearchInput::Query, input, row)?;
         let k = inputs.positive(SearchInput::K, "k", input, row)?;
         let (Some((query, span)), Some(k)) = (query, k) else { return Ok(None) };
+        if query == Value::Null {
+            return Ok(None);
+        }
         let ef = inputs.positive(SearchInput::Ef, "ef", input, row)?.unwrap_or(EF);
         let radius = match inputs.value(SearchInput::Radius, input, row)? {
-            None => f64::INFINITY,
-            Some((Value::Float(radius), _)) => radius,
-            Some((Value::Int(radius), _)) => radius as f64,
+            None => None,
+            Some((Value::Float(radius), _)) if !radius.is_nan() => Some(radius),
+            Some((Value::Int(radius), _)) => Some(radius as f64),
             Some((other, span)) => {
                 return Err(Error::value(format!("`radius` is a number, not {other}"), span));
             }
