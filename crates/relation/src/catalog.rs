@@ -405,7 +405,10 @@ impl Catalog {
     }
 
     /// Whether an index is marked as complete, see [`Catalog::ready_row`].
-    pub(crate) fn is_ready(&self, read: &dyn Read, index: &str) -> Result<bool> {
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn is_ready(&self, read: &dyn Read, index: &str) -> Result<bool> {
         let Some(info) = self.info(INDEXES) else { return Ok(false) };
         let mut key = Vec::new();
         model::encode_value(&Value::Str(index.to_owned()), &mut key);

@@ -95,6 +95,14 @@ impl<'s> CatalogView<'s> {
             return Ok(None);
         }
         let Some((def, ids)) = self.catalog.search_index(entry.name())? else { return Ok(None) };
+        if !self.catalog.is_ready(self.read, &def.name)? {
+            let what = format!(
+                "the index `{}` is not complete\n\
+                 hint: its creation is still running, or was interrupted; then create it again",
+                def.name
+            );
+            return Err(store::Error::new(ErrorKind::InvalidInput, what));
+        }
         let Some(owner) = self.catalog.find(crate::access::owner(entry.name()))? else {
             return Ok(None);
         };

@@ -10,7 +10,6 @@ use exec::error::{Error, Result};
 use exec::limits::QueryLimits;
 use exec::output::Output;
 use exec::storage::vector_index::VectorIndex;
-use model::Value;
 use search::hnsw::{Editor, Graph, WholeSource};
 use store::{ErrorKind, Read};
 use syntax::Span;
@@ -25,6 +24,15 @@ const LOAD_BYTES_MAX: u64 = 256 << 20;
 struct Built {
     graph: Graph,
     names: Vec<Vec<u8>>,
+    /// Bytes of the names.
+    name_bytes: u64,
+}
+
+impl Built {
+    /// Approximate size in bytes. Reads the whole graph.
+    fn bytes(&self) -> u64 {
+        self.graph.bytes() + self.name_bytes
+    }
 }
 
 /// Loads the rows of an index; the last load marks it as complete.
@@ -41,14 +49,13 @@ pub(crate) fn fill(
     let built = build(&*snapshot, rows, limits, span)?;
     drop(snapshot);
     let index = &rows.index;
-    let check = || limits.check(built.graph.bytes());
+    let bytes = built.bytes();
+    let check = || limits.check(bytes);
     let bytes_max = LOAD_BYTES_MAX.min(limits.memory_bytes_max() / 4);
     let mut links = Batch::new(&index.links.shape);
     let mut vertices = Batch::new(&index.vertices.shape);
-    let values: Vec<Vec<Value>> =
-        built.names.iter().map(|name| decoded(index, name)).collect::<store::Result<_>>()?;
     for number in 0..built.graph.numbers_end() as u32 {
-        append(index, &built.graph, number, &values, (&mut links, &mut vertices))?;
+        append(index, &built, number, (&mut links, &mut vertices))?;
         if (number as usize).is_multiple_of(CHUNK_ROWS) {
             check()?;
         }
@@ -77,7 +84,7 @@ fn build(
 ) -> Result<Built> {
     let index = &rows.index;
     let graph = Graph::new(index.settings.clone(), false);
-    let mut built = Built { graph, names: Vec::new() };
+    let mut built = Built { graph, names: Vec::new(), name_bytes: 0 };
     let path = &index.relation;
     let mut scan = read.scan(path.keyspace, path.all(), Projection::ALL)?;
     let mut batch = Batch::new(&path.shape);
@@ -95,11 +102,12 @@ fn build(
                 })?;
                 Editor { graph, source: &mut source }.insert(id, &vector)?;
                 // Nothing is removed, so numbers ascend.
+                built.name_bytes += (name.len() + size_of::<Vec<u8>>()) as u64;
                 built.names.push(name);
             }
         }
         batch.clear();
-        limits.check(built.graph.bytes())?;
+        limits.check(built.bytes())?;
     }
     Ok(built)
 }
@@ -107,20 +115,21 @@ fn build(
 /// Appends the rows of a vertex.
 fn append(
     index: &VectorIndex,
-    graph: &Graph,
+    built: &Built,
     number: u32,
-    values: &[Vec<Value>],
     (links, vertices): (&mut Batch, &mut Batch),
 ) -> store::Result<()> {
+    let graph = &built.graph;
     let Some(id) = graph.id(number) else { return Ok(()) };
-    let own = &values[number as usize];
+    let values = |number: u32| decoded(index, &built.names[number as usize]);
+    let own = values(number)?;
     let mut count = 0;
     for layer in 0..=id.layer() {
         for link in graph.link_rows(number, layer) {
             let Some(to) = graph.number(link.to) else { continue };
-            append_link(index, (id, own), layer, (&link, &values[to as usize]), links)?;
+            append_link(index, (id, &own), layer, (&link, &values(to)?), links)?;
             count += 1;
         }
     }
-    append_vertex(index, id, own, count, vertices)
+    append_vertex(index, id, &own, count, vertices)
 }

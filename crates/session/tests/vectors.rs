@@ -345,6 +345,36 @@ fn an_index_that_lost_a_row_is_found_and_made_anew() {
     }
 }
 
+/// A process that was killed while it created the index leaves its keyspaces.
+#[test]
+fn an_index_that_is_not_complete_is_not_searched() {
+    let (engine, store) = with_store();
+    indexed(&engine);
+    fill(&engine, 0, 20);
+    let catalog = relation::Catalog::new(Arc::clone(&store));
+    let (def, _) = catalog.search_index("doc:near").unwrap().unwrap();
+    run(&engine, "::hnsw drop doc:near");
+    catalog.create_search_index(&def).unwrap();
+    let search = "?[k] := ~doc:near{k | query: vec([0, 0]), k: 1}";
+    let error = engine.run(search, &Parameters::new()).unwrap_err().render(search);
+    assert!(error.contains("the index `doc:near` is not complete"), "{error}");
+    is_sound(&engine);
+    run(&engine, INDEX);
+    assert_eq!(run(&engine, search).len(), 1);
+}
+
+#[test]
+fn rows_are_put_a_few_at_a_time_where_the_graph_would_not_fit_into_memory() {
+    let engine = engine_of(1, 2 << 20);
+    indexed(&engine);
+    for from in (0..4000).step_by(500) {
+        fill(&engine, from, from + 500);
+    }
+    is_sound(&engine);
+    let search = "?[d] := ~doc:near{k | query: vec([0, 0]), k: 1, bind_distance: d}";
+    assert_eq!(run(&engine, search), [[Value::Float(0.0)]]);
+}
+
 #[test]
 fn neighbors_of_each_row_are_found_by_a_join() {
     let engine = engine_of(1, 1 << 30);

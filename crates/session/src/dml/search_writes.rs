@@ -51,6 +51,17 @@ impl SearchWriter {
         })
     }
 
+    /// Most rows that may be changed together.
+    ///
+    /// # Errors
+    /// Failures of the store.
+    pub(crate) fn rows_max(&self, read: &dyn Read, memory_bytes_max: u64) -> Result<usize> {
+        match self {
+            Self::Extracted(_) => Ok(usize::MAX),
+            Self::Vectors(index) => Ok(index.rows_max(read, memory_bytes_max)?),
+        }
+    }
+
     /// The writes to all parts of the index for changed rows, which are not written yet.
     ///
     /// # Errors

@@ -18,6 +18,7 @@ use crate::vector_index::vector_index;
 use base::{Batch, KeyRef, KeyspaceId, Kind};
 use exec::error::{Error, Result};
 use exec::expr::Computer;
+use exec::storage::vector_cache::estimated_bytes;
 use exec::storage::vector_index::{StoredVectors, VectorIndex};
 use exec::value::cell::Interner;
 use function::FunctionContext;
@@ -32,6 +33,12 @@ use syntax::Span;
 
 /// The id of the row that is deleted with the first vectors of an empty index. No vertex has it.
 const FIRST_VECTOR: u64 = u64::MAX;
+
+/// The parts of a graph that are read to change it may take the memory of a query divided by this.
+const MEMORY_SHARE: u64 = 4;
+
+/// Vertices that are read for the first time with a candidate of a search, about.
+const READ_OF_CANDIDATE: usize = 16;
 
 /// A vector index of a relation, ready to be written.
 pub(crate) struct VectorRows {
@@ -98,6 +105,22 @@ impl VectorRows {
         Ok(vectors)
     }
 
+    /// Most rows that may be changed together: the vertices that are read for all of them stay in
+    /// memory.
+    ///
+    /// # Errors
+    /// Failures of the store.
+    pub(crate) fn rows_max(&self, read: &dyn Read, memory_bytes_max: u64) -> store::Result<usize> {
+        let bytes_max = memory_bytes_max / MEMORY_SHARE;
+        if estimated_bytes(read, &self.index)? <= bytes_max {
+            return Ok(usize::MAX);
+        }
+        let settings = &self.index.settings;
+        let vertices = (settings.ef_construction.max(settings.m) * READ_OF_CANDIDATE) as u64;
+        let rows = bytes_max / (vertices * StoredVectors::<Error>::vertex_bytes(&self.index));
+        Ok(usize::try_from(rows).unwrap_or(usize::MAX).max(1))
+    }
+
     /// The writes to all parts of the index for changed rows, which are not written yet.
     ///
     /// # Errors
@@ -123,8 +146,8 @@ impl VectorRows {
         if removed.is_empty() && added.is_empty() {
             return Ok(Vec::new());
         }
-        let check = |_: u64| -> Result<()> {
-            ambient.check_cancelled().map_err(|failure| Error::failed(failure, span))
+        let check = |bytes: u64| -> Result<()> {
+            ambient.request_memory(bytes).map_err(|failure| Error::failed(failure, span))
         };
         let mut graph = Graph::new(self.index.settings.clone(), true);
         let mut source = StoredVectors::<Error>::new(&self.index, read, &check);

@@ -124,7 +124,14 @@ impl Writer<'_> {
         given: &InputRows<'_>,
         from: usize,
     ) -> Result<Vec<Vec<Option<Value>>>> {
-        let to = from.saturating_add(CHUNK_ROWS).min(given.rows);
+        let mut rows_max = CHUNK_ROWS;
+        if given.rows - from > 1 {
+            for index in &self.target.search {
+                let of_index = index.rows_max(self.transaction, self.memory_bytes_max)?;
+                rows_max = rows_max.min(of_index);
+            }
+        }
+        let to = from.saturating_add(rows_max).min(given.rows);
         let mut rows = Vec::with_capacity(to - from);
         let (mut bytes, bytes_max) = (0, self.memory_bytes_max / CHUNK_SHARE);
         for number in from..to {
