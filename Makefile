@@ -146,13 +146,13 @@ differ-tables: ## results and times against DuckDB and SQLite, on random questio
 	$(PY) fuzz/tables/differ.py --out $(TABLES) --seeds $(SEED):1000000 --seconds-max $(SECONDS_MAX)
 	$(PY) fuzz/tables/differ.py --out $(TABLES) --report $(TABLES:.jsonl=.md)
 
-POSTS ?= 200000
 bench-recursion: ## recursive programs against ascent and DuckDB; BENCH_ARGS such as "--scale 0.3 --repeat 1"
 	cargo build --locked --release -p quipu-session --example recursion
 	cargo build --locked --release --manifest-path bench/recursion/ascent/Cargo.toml --target-dir $(TARGET)
 	$(VENV)/bin/pip install --quiet -r bench/recursion/requirements.txt
 	$(PY) bench/recursion/run.py --quipu $(TARGET)/release/examples/recursion --ascent $(TARGET)/release/recursion-ascent $(BENCH_ARGS)
 
+POSTS ?= 200000
 bench-tables: ## everyday questions to tables, against DuckDB and SQLite; POSTS, BENCH_ARGS such as "--on disk"
 	$(MAKE) module-release
 	$(VENV)/bin/pip install --quiet -r bench/tables/requirements.txt

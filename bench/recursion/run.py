@@ -93,7 +93,7 @@ def run(args: argparse.Namespace, engine: str, program: Program, folder: Path) -
     try:
         done = subprocess.run(
             [str(part) for part in command],
-            capture_output=True,
+            stdout=subprocess.PIPE,
             text=True,
             timeout=args.cap,
             check=True,

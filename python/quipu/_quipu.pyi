@@ -1183,7 +1183,7 @@ class Documents:
     'en'
 
     A key is an ``int``, or a ``str`` in documents of ``key="str"``. A document is anything that
-    :mod:`json` writes, or ``bytes`` of JSON text; at most 128 lists and objects are nested. A field
+    :mod:`json` writes, or ``bytes`` of JSON text; at most 127 lists and objects are nested. A field
     is the name of a field at the top, or a JSON Pointer (RFC 6901) such as ``"/langs/0"``.
 
     Documents are rows of a relation: scripts, indexes, triggers and callbacks see them. A change of

@@ -112,7 +112,7 @@ def test_one_document_that_is_no_json_refuses_all(d: quipu.Documents, wrong: obj
 
 def test_documents_that_nest_too_deep_are_refused_and_do_not_crash(d: quipu.Documents) -> None:
     deep: Any = 1
-    for _ in range(128):
+    for _ in range(127):
         deep = [deep]
     d[1] = deep
     assert d[1] == deep

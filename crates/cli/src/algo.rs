@@ -14,7 +14,7 @@ use std::io;
 pub(crate) fn run(arguments: &Algo) -> Result<(), Failure> {
     let (Some(db), Some(name)) = (&arguments.db, &arguments.graph) else { return list(arguments) };
     let algorithm = quipu::find_algorithm(&arguments.algorithm)?;
-    let given = parameters::values(&arguments.parameters)?;
+    let given = parameters::values(&arguments.parameters);
     let format = arguments.out.as_deref().map(|path| {
         let format = ExportFormat::of(path);
         format.map(|format| (path, format)).ok_or_else(|| {

@@ -31,7 +31,7 @@ impl Script {
 
 pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     let scripts = scripts(arguments)?;
-    let parameters = parameters::values(&arguments.parameters)?;
+    let parameters = parameters::values(&arguments.parameters);
     let format = row_format(arguments)?;
     let changes = scripts.iter().any(|script| quipu::may_change(&script.text));
     let database = Database::open(

@@ -95,13 +95,13 @@ fn truth(value: &Value) -> bool {
 }
 
 fn json_truth(json: &Json) -> bool {
-    match json::parse(json) {
-        None | Some(Tree::Null) => false,
-        Some(Tree::Bool(value)) => value,
-        Some(Tree::Number(number)) => number.as_f64() != Some(0.0),
-        Some(Tree::String(text)) => !text.is_empty(),
-        Some(Tree::Array(items)) => !items.is_empty(),
-        Some(Tree::Object(object)) => !object.is_empty(),
+    match json.to_tree() {
+        Tree::Null => false,
+        Tree::Bool(value) => value,
+        Tree::Number(number) => number.as_f64() != Some(0.0),
+        Tree::String(text) => !text.is_empty(),
+        Tree::Array(items) => !items.is_empty(),
+        Tree::Object(object) => !object.is_empty(),
     }
 }
 

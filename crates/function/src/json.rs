@@ -1,7 +1,7 @@
 //! JSON: creating, parsing, and reading or changing values at a path.
 //!
 //! # Invariants
-//! 1. JSON that is created here nests at most [`DEPTH_MAX`] levels, which [`Json::parse`] accepts.
+//! 1. JSON that is created here nests at most [`DEPTH_MAX`] levels, below [`Json::LEVELS_MAX`].
 //! 2. Values extracted from JSON are scalars or stay JSON: arrays do not become lists.
 
 use crate::call::Call;
@@ -17,19 +17,19 @@ const DEPTH_MAX: usize = Json::DEPTH_MAX;
 /// # Errors
 /// Lists are nested too deeply for JSON.
 pub fn json_of(value: &Value) -> Result<Json, Failure> {
-    canonical(Call::new("json", &[]), &tree(Call::new("json", &[]), value)?)
+    canonical(Call::new("json", &[]), tree(Call::new("json", &[]), value)?)
 }
 
 /// Converts a JSON scalar to a value. Arrays and objects stay JSON.
 #[must_use]
 pub fn scalar_of_json(json: &Json) -> Value {
-    parse(json).map_or(Value::Null, scalar)
+    scalar(json.to_tree())
 }
 
 /// The items of a JSON array, as scalars or JSON. `None` if it is not an array.
 pub(crate) fn items(json: &Json) -> Option<Vec<Value>> {
-    match parse(json) {
-        Some(Tree::Array(items)) => Some(items.into_iter().map(scalar).collect()),
+    match json.to_tree() {
+        Tree::Array(items) => Some(items.into_iter().map(scalar).collect()),
         _ => None,
     }
 }
@@ -45,11 +45,6 @@ pub(crate) fn text_of(call: Call<'_>, value: &Value) -> Result<String, Failure> 
     }
 }
 
-/// Parses canonical text. Never `None`, because canonical text is valid.
-pub(crate) fn parse(json: &Json) -> Option<Tree> {
-    Some(json.to_tree())
-}
-
 fn tree(call: Call<'_>, value: &Value) -> Result<Tree, Failure> {
     Json::tree_of(value).ok_or_else(|| too_deep(call))
 }
@@ -58,8 +53,8 @@ fn too_deep(call: Call<'_>) -> Failure {
     call.fail(format_args!("JSON nests at most {DEPTH_MAX} levels"))
 }
 
-fn canonical(call: Call<'_>, tree: &Tree) -> Result<Json, Failure> {
-    Json::parse(&tree.to_string()).map_err(|_| too_deep(call))
+fn canonical(call: Call<'_>, tree: Tree) -> Result<Json, Failure> {
+    Json::of_tree(tree).map_err(|_| too_deep(call))
 }
 
 fn scalar(tree: Tree) -> Value {
@@ -74,13 +69,13 @@ fn scalar(tree: Tree) -> Value {
         }
         Tree::String(text) => Value::Str(text),
         // A part of a parsed tree is not nested deeper than the tree.
-        other => Json::parse(&other.to_string()).map_or(Value::Null, Value::Json),
+        other => Json::of_tree(other).map_or(Value::Null, Value::Json),
     }
 }
 
 pub(crate) fn json(args: &[Value]) -> Result<Value, Failure> {
     let call = Call::new("json", args);
-    canonical(call, &tree(call, call.value(0))?).map(Value::Json)
+    canonical(call, tree(call, call.value(0))?).map(Value::Json)
 }
 
 /// Takes alternating names and values. The last of equal names wins.
@@ -94,7 +89,7 @@ pub(crate) fn json_object(args: &[Value]) -> Result<Value, Failure> {
     for i in (0..args.len()).step_by(2) {
         object.insert(text_of(call, call.value(i))?, tree(call, call.value(i + 1))?);
     }
-    canonical(call, &Tree::Object(object)).map(Value::Json)
+    canonical(call, Tree::Object(object)).map(Value::Json)
 }
 
 pub(crate) fn parse_json(args: &[Value]) -> Result<Value, Failure> {
@@ -139,7 +134,7 @@ fn look_up(call: Call<'_>) -> Result<Value, Failure> {
             Ok(items.get(i).cloned().unwrap_or(Value::Null))
         }
         Value::Json(json) => {
-            let tree = parse(json).unwrap_or(Tree::Null);
+            let tree = json.to_tree();
             let path = match call.value(1) {
                 Value::List(path) => path.as_slice(),
                 key => std::slice::from_ref(key),
@@ -213,7 +208,7 @@ pub(crate) fn set_json_path(
         };
     }
     *at = tree(call, call.value(2))?;
-    canonical(call, &tree_found).map(Value::Json)
+    canonical(call, tree_found).map(Value::Json)
 }
 
 /// Removes the value at a path. Does nothing if there is none.
@@ -245,7 +240,7 @@ pub(crate) fn remove_json_path(args: &[Value]) -> Result<Value, Failure> {
         Some(_) => return Err(no_container(call, last)),
         None => {}
     }
-    canonical(call, &tree_found).map(Value::Json)
+    canonical(call, tree_found).map(Value::Json)
 }
 
 /// The path argument. Its length is limited so that the result is not nested too deeply.
@@ -265,9 +260,9 @@ pub(crate) fn merge(call: Call<'_>) -> Result<Value, Failure> {
     let mut found = Tree::Null;
     for (i, value) in call.args().iter().enumerate() {
         let Value::Json(json) = value else { return Err(call.refuse(i, "JSON")) };
-        merge_into(&mut found, parse(json).unwrap_or(Tree::Null));
+        merge_into(&mut found, json.to_tree());
     }
-    canonical(call, &found).map(Value::Json)
+    canonical(call, found).map(Value::Json)
 }
 
 /// Recursion is limited by the depth of parsed JSON.

@@ -21,8 +21,7 @@
 //! 2. At most one generation of sealed memtables exists. The log segment that was begun when it was
 //!    sealed is the first that recovery needs once the generation's tables are in the manifest.
 //! 3. A flush installs the tables of all trees by one manifest edit: the writes of a commit to
-//!    several keyspaces reach the tables together, also without a log. keyspaces reaches the tables
-//!    together, also without a log.
+//!    several keyspaces reach the tables together, also without a log.
 
 use crate::convert::{env_error, tree_error};
 use crate::merging::Merging;

@@ -10,7 +10,7 @@
 //! the fences, and so is the number of rows that may be stale.
 //!
 //! # Invariants
-//! 1. The source is only read.
+//! 1. The source is not changed.
 //! 2. The target is a new database. A crash leaves files that no `CURRENT` names, or later a
 //!    database without the commits of the log; the caller starts over.
 

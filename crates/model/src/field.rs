@@ -45,7 +45,7 @@ impl Value {
             },
             Tree::String(text) => Self::Str(text),
             Tree::Array(items) => Self::List(items.into_iter().map(Self::of_tree).collect()),
-            Tree::Object(_) => Json::parse(&tree.to_string()).map_or(Self::Null, Self::Json),
+            Tree::Object(_) => Json::of_tree(tree).map_or(Self::Null, Self::Json),
         }
     }
 

@@ -256,7 +256,7 @@ impl Series {
             }
         }
         if self.valid.0.is_some() || more.valid.0.is_some() {
-            (0..rows).for_each(|row| self.valid.push(before + row, more.valid.is_valid(row)));
+            self.valid.extend(before, rows, |row| more.valid.bits(row));
         }
     }
 

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Tree;
 
 impl Json {
-    /// Maximum nesting of lists in a converted value. [`Json::parse`] accepts more.
+    /// Maximum nesting of lists in a converted value. [`Json::LEVELS_MAX`] is higher.
     pub const DEPTH_MAX: usize = 120;
 
     /// Converts a value to a JSON tree. Bytes become base64; a UUID, a date, a timestamp and a

@@ -200,7 +200,7 @@ impl Type {
 
     fn to_json(&self, value: &Value) -> Result<Value, TypeError> {
         let tree = Json::tree_of(value).filter(|_| is_finite(value));
-        let json = tree.and_then(|tree| Json::parse(&tree.to_string()).ok());
+        let json = tree.and_then(|tree| Json::of_tree(tree).ok());
         json.map(Value::Json).ok_or_else(|| self.refuse(value))
     }
 

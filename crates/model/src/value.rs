@@ -58,39 +58,37 @@ pub enum Vector {
 pub struct Json(String);
 
 impl Json {
-    /// Most lists and objects of a text that are nested in each other. More would overflow the
-    /// smallest stacks that programs give their threads, 128 KiB.
-    pub const TEXT_DEPTH_MAX: usize = 128;
+    /// How many lists and objects are nested in each other, at most. The parser has this limit. 512
+    /// would overflow the smallest stacks that programs give their threads, 128 KiB.
+    pub const LEVELS_MAX: usize = 127;
 
     /// Parses JSON text into its canonical form.
     ///
     /// # Errors
-    /// The position at which the text is not JSON, or that it nests deeper than
-    /// [`Json::TEXT_DEPTH_MAX`].
+    /// The position at which the text is not JSON, or at which it nests deeper than
+    /// [`Json::LEVELS_MAX`].
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
-        match depth(text) <= Self::TEXT_DEPTH_MAX {
-            true => Ok(Self(sorted(unbounded(text)?).to_string())),
-            // The parser has a limit of its own, which is lower, so this is its error.
-            false => serde_json::from_str::<serde_json::Value>(text).map(|_| Self(String::new())),
-        }
+        let tree: serde_json::Value = serde_json::from_str(text)?;
+        Ok(Self(sorted(tree).to_string()))
     }
 
     /// The canonical form of a tree.
     ///
     /// # Errors
-    /// It nests deeper than [`Json::parse`] accepts.
+    /// It nests deeper than [`Json::LEVELS_MAX`].
     pub fn of_tree(tree: serde_json::Value) -> Result<Self, serde_json::Error> {
-        let text = sorted(tree).to_string();
-        match depth(&text) <= Self::TEXT_DEPTH_MAX {
-            true => Ok(Self(text)),
-            false => Self::parse(&text),
+        match nests_within(&tree, Self::LEVELS_MAX) {
+            true => Ok(Self(sorted(tree).to_string())),
+            // The parser's error.
+            false => Self::parse(&tree.to_string()),
         }
     }
 
     /// Its value as a tree.
     #[must_use]
     pub fn to_tree(&self) -> serde_json::Value {
-        unbounded(&self.0).unwrap_or_default()
+        // Canonical text always parses.
+        serde_json::from_str(&self.0).unwrap_or_default()
     }
 
     /// Wraps text that [`Json::parse`] made canonical.
@@ -105,39 +103,13 @@ impl Json {
     }
 }
 
-/// How many lists and objects of a text are nested in each other, at most. Of a text that is no
-/// JSON it is at least as much as a parser reads before it stops.
-fn depth(text: &str) -> usize {
-    let (mut depth, mut deepest, mut in_string, mut is_escaped) = (0_usize, 0, false, false);
-    for byte in text.bytes() {
-        if in_string {
-            in_string = is_escaped || byte != b'"';
-            is_escaped = !is_escaped && byte == b'\\';
-            continue;
-        }
-        match byte {
-            b'"' => in_string = true,
-            b'[' | b'{' => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
-}
-
-/// Parses a text whose depth was checked.
-fn unbounded(text: &str) -> Result<serde_json::Value, serde_json::Error> {
-    let mut parser = serde_json::Deserializer::from_str(text);
-    parser.disable_recursion_limit();
-    let mut values = parser.into_iter();
-    match (values.next(), values.next()) {
-        (Some(Ok(value)), None) => Ok(value),
-        (Some(Err(error)), _) => Err(error),
-        // Nothing, or something behind the value: the usual parser says so.
-        _ => serde_json::from_str(text),
+/// Whether at most `levels` lists and objects of a tree are nested in each other.
+fn nests_within(tree: &serde_json::Value, levels: usize) -> bool {
+    let Some(inner) = levels.checked_sub(1) else { return !(tree.is_array() || tree.is_object()) };
+    match tree {
+        serde_json::Value::Array(items) => items.iter().all(|item| nests_within(item, inner)),
+        serde_json::Value::Object(fields) => fields.values().all(|item| nests_within(item, inner)),
+        _ => true,
     }
 }
 
@@ -355,18 +327,28 @@ mod tests {
     use super::Json;
 
     fn nested(levels: usize) -> String {
-        format!("{}1{}", "[{\"[\\\"\":".repeat(levels / 2), "}]".repeat(levels / 2))
+        let (open, close): (String, String) = (0..levels)
+            .map(|level| if level % 2 == 0 { ("[", "]") } else { ("{\"[\\\"\":", "}") })
+            .unzip();
+        format!("{open}1{}", close.chars().rev().collect::<String>())
     }
 
     #[test]
-    fn json_nests_128_levels_and_no_more() {
-        let deep = Json::parse(&nested(128)).unwrap();
-        assert_eq!(deep.as_str(), nested(128));
+    fn json_nests_127_levels_and_no_more() {
+        let deep = Json::parse(&nested(Json::LEVELS_MAX)).unwrap();
+        assert_eq!((Json::LEVELS_MAX, deep.as_str()), (127, nested(127).as_str()));
         assert_eq!(Json::of_tree(deep.to_tree()).unwrap(), deep);
         let tree = serde_json::Value::Array(vec![deep.to_tree()]);
-        assert!(Json::of_tree(tree).is_err());
-        assert!(Json::parse(&nested(130)).unwrap_err().to_string().contains("recursion limit"));
+        assert!(Json::of_tree(tree).unwrap_err().to_string().contains("recursion limit"));
+        assert!(Json::parse(&nested(128)).unwrap_err().to_string().contains("recursion limit"));
         assert!(Json::parse(&"[".repeat(1_000_000)).is_err());
+    }
+
+    #[test]
+    fn floats_are_read_as_they_were_written() {
+        for text in ["[-7.312715117751976e-237,3.9166573353688696e-29]", "[0.1,1e+308,5e-324]"] {
+            assert_eq!(Json::parse(text).unwrap().to_tree().to_string(), text);
+        }
     }
 
     #[test]

@@ -22,6 +22,9 @@ use syntax::{Ident, Spec, SystemOp};
 /// Rows that are copied at a time.
 const CHUNK_ROWS: usize = 16_384;
 
+/// A change of definitions that queries must not be planned during.
+pub(crate) type Publish<'p> = &'p mut dyn FnMut() -> Result<()>;
+
 /// Where the values of a column of the new relation come from.
 enum ColumnSource {
     /// A value column of the old relation.
@@ -30,7 +33,8 @@ enum ColumnSource {
     Constant(Column),
 }
 
-/// Runs an op that changes columns. `defaults` are the values of the columns that it adds.
+/// Runs an op that changes columns. `defaults` are the values of the columns that it adds;
+/// `publish` runs the change of definitions after the rows are copied.
 ///
 /// # Errors
 /// No such relation or column, or one that may not be changed; failures of the store, and what
@@ -40,6 +44,7 @@ pub(crate) fn change(
     op: &SystemOp,
     defaults: Vec<Option<Value>>,
     limits: &QueryLimits<'_>,
+    publish: &dyn Fn(Publish<'_>) -> Result<()>,
 ) -> Result<Output> {
     let (SystemOp::ColumnAdd(relation, _)
     | SystemOp::ColumnDrop(relation, _)
@@ -70,11 +75,11 @@ pub(crate) fn change(
     match op {
         SystemOp::ColumnAdd(_, spec) => {
             let (new, from) = with_columns(admin, &entry, spec, defaults)?;
-            rewrite(admin, &entry, (&new, relation), from, limits)?;
+            rewrite(admin, &entry, (&new, relation), from, limits, publish)?;
         }
         SystemOp::ColumnDrop(_, names) => {
             let (new, from) = without_columns(admin, schema, names)?;
-            rewrite(admin, &entry, (&new, relation), from, limits)?;
+            rewrite(admin, &entry, (&new, relation), from, limits, publish)?;
         }
         SystemOp::ColumnRename(_, pairs) => {
             for (from, to) in pairs {
@@ -83,10 +88,10 @@ pub(crate) fn change(
             }
             let names = pairs.iter().map(|(from, to)| (from.text.clone(), to.text.clone()));
             let names: Vec<_> = names.collect();
-            admin
-                .catalog
-                .rename_columns(&**admin.store, schema, *keyspace, &names)
-                .map_err(|error| Error::refused(error, relation.span))?;
+            publish(&mut || {
+                let done = admin.catalog.rename_columns(&**admin.store, schema, *keyspace, &names);
+                done.map_err(|error| Error::refused(error, relation.span))
+            })?;
         }
         _ => {}
     }
@@ -209,12 +214,12 @@ fn rewrite(
     (schema, relation): (&Schema, &Ident),
     from: Vec<ColumnSource>,
     limits: &QueryLimits<'_>,
+    publish: &dyn Fn(Publish<'_>) -> Result<()>,
 ) -> Result<()> {
     let new = admin.catalog.begin_rewrite(schema);
     let new = new.map_err(|error| Error::refused(error, relation.span))?;
     let done = copy(admin, entry, new, from, limits).and_then(|()| {
-        admin.catalog.finish_rewrite(schema, new, entry.keyspace())?;
-        Ok(())
+        publish(&mut || Ok(admin.catalog.finish_rewrite(schema, new, entry.keyspace())?))
     });
     if done.is_err() {
         // The first error is reported, not one of the cleanup.

@@ -6,6 +6,7 @@
 //! changes reads a snapshot; anything else runs in a session with a transaction (`session.rs`).
 
 use crate::caught::caught;
+use crate::columns::Publish;
 use crate::engine::Engine;
 use crate::plan_cache::CachedQuery;
 use crate::plan_cache::cached_script::{CachedScript, PLAN_AGE_US};
@@ -131,24 +132,32 @@ impl Engine {
         let limits = self.limits(run, cancelled);
         // The timeout of queries does not apply: the work grows with the relation.
         limits.set_timeout(0.0);
-        if let SystemOp::IndexDrop(..) | SystemOp::SearchDrop(..) = op {
-            // A query that is planned while the keyspace goes finds another epoch, and is planned
-            // again. Changes of names take this lock too: one change at a time.
-            let _naming = self.naming.lock();
-            let _change = self.schema_epoch.begin_change();
-            let output = crate::system::index(&self.admin(), op, &limits);
-            self.plan_cache.clear();
-            return output;
-        }
-        let output = match op {
-            SystemOp::ColumnAdd(..) | SystemOp::ColumnDrop(..) | SystemOp::ColumnRename(..) => {
-                crate::columns::change(&self.admin(), op, defaults, &limits)
+        match op {
+            SystemOp::IndexDrop(..) | SystemOp::SearchDrop(..) => {
+                self.change_schema(&mut || crate::system::index(&self.admin(), op, &limits))
             }
-            _ => crate::system::index(&self.admin(), op, &limits),
-        };
+            SystemOp::ColumnAdd(..) | SystemOp::ColumnDrop(..) | SystemOp::ColumnRename(..) => {
+                let publish = |change: Publish<'_>| self.change_schema(change);
+                crate::columns::change(&self.admin(), op, defaults, &limits, &publish)
+            }
+            _ => {
+                let output = crate::system::index(&self.admin(), op, &limits);
+                self.plan_cache.clear();
+                self.schema_epoch.pass();
+                output
+            }
+        }
+    }
+
+    /// Runs a change that drops keyspaces or renames columns. A query that is planned meanwhile
+    /// finds another epoch, and is planned again.
+    fn change_schema<T>(&self, change: &mut dyn FnMut() -> Result<T>) -> Result<T> {
+        // Changes of names take this lock too: one change at a time.
+        let _naming = self.naming.lock();
+        let _change = self.schema_epoch.begin_change();
+        let done = change();
         self.plan_cache.clear();
-        self.schema_epoch.pass();
-        output
+        done
     }
 
     /// The defaults of the columns that a relation gets. Each is computed once, for all existing

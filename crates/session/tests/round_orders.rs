@@ -6,7 +6,6 @@ use common::engine_of;
 use proptest::prelude::*;
 use quipu_session::{Engine, Parameters};
 use std::collections::BTreeSet;
-use std::fmt::Write;
 
 type Pairs = BTreeSet<(i64, i64)>;
 
@@ -136,9 +135,7 @@ proptest! {
                 engine.set_round_order(order);
                 let mut found = run(engine, &script);
                 found.sort();
-                let mut message = String::new();
-                write!(message, "order {order} of\n{script}").unwrap();
-                prop_assert_eq!(&found, &wanted, "{}", message);
+                prop_assert_eq!(&found, &wanted, "order {} of\n{}", order, script);
             }
         }
     }

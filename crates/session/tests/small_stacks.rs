@@ -101,7 +101,7 @@ fn a_columns_default_is_computed_with_the_stack_of_who_writes_a_row() {
 #[test]
 fn json_of_as_many_levels_as_can_be_stored_is_read_on_a_small_stack() {
     let engine = Arc::new(engine_of(1, 1 << 30));
-    let levels = model::Json::TEXT_DEPTH_MAX;
+    let levels = model::Json::LEVELS_MAX;
     for (open, close) in [("[", "]"), ("{\"k\": ", "}")] {
         let text = format!("{}1{}", open.repeat(levels), close.repeat(levels));
         for function in ["parse_json($text)", "json(parse_json($text))", "parse_json($text)->'k'"] {

@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Shell) -> Result<(), Failure> {
     let is_interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
     let paint = Paint::new(arguments.color, io::stdout().is_terminal());
     let session = Session {
-        parameters: Rc::new(RefCell::new(parameters::values(&arguments.parameters)?)),
+        parameters: Rc::new(RefCell::new(parameters::values(&arguments.parameters))),
         format: arguments.format.unwrap_or(match io::stdout().is_terminal() {
             true => RowFormat::Table,
             false => RowFormat::Csv,
@@ -241,7 +241,7 @@ impl Session {
                 let quoted = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\''));
                 let value = match quoted {
                     Some(text) => Value::Str(text.to_owned()),
-                    None => parameters::value(&name, &text)?,
+                    None => parameters::value(&text),
                 };
                 self.parameters.borrow_mut().insert(name, value);
             }

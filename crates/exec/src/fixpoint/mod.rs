@@ -367,14 +367,14 @@ impl<'a> Fixpoint<'a> {
         if let Some(tried) = &body.tried {
             self.index_for(&tried.plan)?;
         }
-        let known = Some(Arc::clone(&self.context.tables[predicate]));
+        let known = Arc::clone(&self.context.tables[predicate]);
         let found = if self.is_meet(predicate) {
             let aggregates = aggregates_of(&program.predicates[predicate].kind);
             let mut sink = MeetSink { table, head, aggregates, known };
             self.run_body(body, rule, &mut sink)?;
             sink.table
         } else {
-            let mut sink = SetSink { table, head, known, enough: usize::MAX };
+            let mut sink = SetSink { table, head, known: Some(known), enough: usize::MAX };
             self.run_body(body, rule, &mut sink)?;
             sink.table
         };

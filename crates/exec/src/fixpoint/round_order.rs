@@ -19,7 +19,7 @@ use plan::{PipelinePlan, PlannedStep, Step, Var, Version};
 /// the comparison.
 const DELTA_ROWS_MIN: usize = 1024;
 
-/// Another order is chosen if it costs at most this share of the one that begins with the delta:
+/// Another order is chosen if it costs less than this share of the one that begins with the delta:
 /// estimates are wrong by more.
 const BETTER_SHARE: f64 = 0.5;
 

@@ -22,7 +22,7 @@ pub(crate) struct MeetSink<'q> {
     /// The meet aggregate of each column; none for the columns of the group.
     pub aggregates: &'q [Option<AggregateUse>],
     /// Best rows of earlier rounds; rows that better none of them are dropped.
-    pub known: Option<Arc<Table>>,
+    pub known: Arc<Table>,
 }
 
 impl Sink for MeetSink<'_> {
@@ -31,8 +31,8 @@ impl Sink for MeetSink<'_> {
         self.table.make_room(found.rows, &|| context.check(0))?;
         let extremes = extremes(self.aggregates);
         for row in 0..found.rows {
-            if let (Some(extremes), Some(known)) = (&extremes, &self.known)
-                && is_no_better(known, extremes, &columns, row)
+            if let Some(extremes) = &extremes
+                && is_no_better(&self.known, extremes, &columns, row)
             {
                 continue;
             }
@@ -49,7 +49,7 @@ impl Sink for MeetSink<'_> {
 
     fn fork(&self) -> Self {
         let table = Table::new(self.table.arity(), plain_columns(self.aggregates));
-        Self { table, known: self.known.clone(), ..*self }
+        Self { table, known: Arc::clone(&self.known), ..*self }
     }
 
     fn join(&mut self, other: Self, context: &ExecContext<'_>) -> Result<()> {
@@ -158,7 +158,7 @@ fn meet_into(
     let plain = aggregates.iter().take_while(|one| one.is_none()).count();
     let failed = |used: &AggregateUse, failure| Error::failed(failure, used.span);
     let key: Vec<Cell> = columns[..plain].iter().map(|column| column[row]).collect();
-    let Some(there) = table.find(&key) else {
+    let Some(there) = table.find_row(columns, row) else {
         let mut first: Vec<Vec<Cell>> = key.iter().map(|&cell| vec![cell]).collect();
         for (used, column) in aggregates[plain..].iter().flatten().zip(&columns[plain..]) {
             let value = interner.value(column[row]);

@@ -430,37 +430,25 @@ impl Table {
         if let Some(dense) = &self.dense {
             return dense.get(columns[0][row]).is_some();
         }
-        let hash = self.hash_of(columns.iter().take(self.keys).map(|column| column[row]));
-        let is_there = |&there: &u32| {
-            (0..self.keys).all(|i| self.columns[i][there as usize] == columns[i][row])
-        };
-        self.set.find(hash, is_there).is_some()
+        self.position(columns, row).is_some()
     }
 
     /// The live row with the key of row `row` of other columns. Not of a set.
-    pub(crate) fn find_row(&self, columns: &[&[Cell]], row: usize) -> Option<usize> {
+    pub fn find_row(&self, columns: &[&[Cell]], row: usize) -> Option<usize> {
         debug_assert!(!self.is_set, "the rows of a set are not looked up by key");
-        if let Some(dense) = &self.dense {
-            return dense.get(columns[0][row]);
+        match &self.dense {
+            Some(dense) => dense.get(columns[0][row]),
+            None => self.position(columns, row),
         }
+    }
+
+    /// The entry of the hash table for the key of row `row` of other columns.
+    fn position(&self, columns: &[&[Cell]], row: usize) -> Option<usize> {
         let hash = self.hash_of(columns.iter().take(self.keys).map(|column| column[row]));
         let is_there = |&there: &u32| {
             (0..self.keys).all(|i| self.columns[i][there as usize] == columns[i][row])
         };
         self.set.find(hash, is_there).map(|&there| there as usize)
-    }
-
-    /// The live row with this key. Not of a set.
-    pub fn find(&self, key: &[Cell]) -> Option<usize> {
-        debug_assert!(!self.is_set, "the rows of a set are not looked up by key");
-        if let Some(dense) = &self.dense {
-            return dense.get(key[0]);
-        }
-        let hash = self.hash_of(key.iter().copied());
-        let is_it = |&row: &u32| {
-            key.iter().zip(&self.columns).all(|(cell, column)| column[row as usize] == *cell)
-        };
-        self.set.find(hash, is_it).map(|&row| row as usize)
     }
 
     /// Appends a row that replaces `old`, the row with the same key, which dies.
@@ -678,7 +666,7 @@ mod tests {
         for key in keys {
             for value in [1, 2] {
                 let (key, value) = (cell(key), cell(value));
-                let there = table.find(&[key]);
+                let there = table.find_row(&[&[key]], 0);
                 assert_eq!(there, seen.get(&key.word()).copied());
                 assert_eq!(table.contains(&[&[key]], 0), there.is_some());
                 match there {
@@ -711,9 +699,9 @@ mod tests {
         let mut table = table.with_rows(&columns, rows as usize, &check).unwrap();
         assert!(asked.get() > rows as usize / STEPS + GROWN_ASKING_MIN / STEPS);
         assert_eq!(table.rows(), rows as usize + 2);
-        assert_eq!(table.find(&[cell(-1)]), Some(1));
+        assert_eq!(table.find_row(&[&[cell(-1)]], 0), Some(1));
         for row in [0, 1, 77, GROWN_ASKING_MIN, rows as usize - 1] {
-            assert_eq!(table.find(&[columns[0][row]]), Some(row + 2));
+            assert_eq!(table.find_row(&[&columns[0]], row), Some(row + 2));
             assert!(!table.insert(&[&columns[0], &columns[1]], row));
         }
         let never = || Err(crate::error::Error::Stopped(function::Stop::Killed));
@@ -725,10 +713,13 @@ mod tests {
         let mut table = Table::new(2, 1);
         table.insert(&[&[cell(1)], &[cell(9)]], 0);
         table.insert(&[&[cell(2)], &[cell(9)]], 0);
-        let old = table.find(&[cell(1)]).unwrap();
+        let old = table.find_row(&[&[cell(1)]], 0).unwrap();
         table.replace(old, &[cell(1), cell(5)]);
         table.index(&[1], &|| Ok(())).unwrap();
-        assert_eq!((table.rows(), table.live_rows(), table.find(&[cell(1)])), (3, 2, Some(2)));
+        assert_eq!(
+            (table.rows(), table.live_rows(), table.find_row(&[&[cell(1)]], 0)),
+            (3, 2, Some(2))
+        );
         let mut found = Vec::new();
         let index = table.index_on(&[1]).unwrap();
         let number = index.number(&table, &[cell(9)]).unwrap();

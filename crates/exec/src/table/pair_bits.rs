@@ -73,18 +73,24 @@ impl Side {
         Some(Self { numbering: Numbering::Range(first), length })
     }
 
-    /// The values of a column in their order; `None` if there are more than `most`.
-    fn order(column: &[Cell], most: u64) -> Option<Self> {
-        let mut numbers = HashMap::default();
-        for &cell in column {
-            let next = numbers.len() as u32;
-            numbers.entry(cell).or_insert(next);
-            if numbers.len() as u64 > most {
+    /// The values of two columns in their order; `None` as soon as a matrix of them would have more
+    /// than `most` bits.
+    fn orders(columns: [&[Cell]; 2], most: u64) -> Option<[Self; 2]> {
+        let mut numbers = [HashMap::default(), HashMap::default()];
+        for (&a, &b) in columns[0].iter().zip(columns[1]) {
+            for (numbers, cell) in numbers.iter_mut().zip([a, b]) {
+                let next = numbers.len() as u32;
+                numbers.entry(cell).or_insert(next);
+            }
+            let [lines, bits] = numbers.each_ref().map(|numbers| numbers.len() as u64);
+            if lines * bits > most {
                 return None;
             }
         }
-        let length = numbers.len() as u64;
-        Some(Self { numbering: Numbering::Order(numbers), length })
+        Some(numbers.map(|numbers| {
+            let length = numbers.len() as u64;
+            Self { numbering: Numbering::Order(numbers), length }
+        }))
     }
 
     #[inline]
@@ -153,10 +159,8 @@ impl PairBits {
         let rows = columns[0].len();
         let by_words = || Self::empty(Side::range(columns[0])?, Side::range(columns[1])?, rows);
         let by_order = || {
-            let most = bits_max(rows) / 64;
-            let lines = Side::order(columns[0], most)?;
-            let most = bits_max(rows) / lines.length.max(1);
-            Self::empty(lines, Side::order(columns[1], most)?, rows)
+            let [lines, bits] = Side::orders(columns, bits_max(rows))?;
+            Self::empty(lines, bits, rows)
         };
         let mut matrix = by_words().or_else(by_order)?;
         for (&a, &b) in columns[0].iter().zip(columns[1]) {

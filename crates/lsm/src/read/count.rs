@@ -15,8 +15,8 @@ impl SuperVersion {
         KeyRange::all(&self.shape().key)
     }
 
-    /// Number of rows that the reader sees. If the deepest run holds only rows, the cost is
-    /// that of the sources above it; otherwise that of a scan without columns.
+    /// Number of rows that the reader sees. If every row of the deepest run is visible unchanged,
+    /// the cost is that of the sources above it; otherwise that of a scan without columns.
     ///
     /// # Errors
     /// A failed read, or corruption.

@@ -169,7 +169,7 @@ impl TempRelation {
             let cell = |column: &Option<Cow<'_, [Cell]>>| column.as_ref().map(|column| column[row]);
             let key: Vec<Cell> = columns[..keys].iter().filter_map(cell).collect();
             let key_columns: Vec<&[Cell]> = key.iter().map(std::slice::from_ref).collect();
-            let there = table.find(&key).filter(|_| !gone.contains(&key_columns, 0));
+            let there = table.find_row(&key_columns, 0).filter(|_| !gone.contains(&key_columns, 0));
             if let Some(why) = refusal(op, there.is_some()) {
                 return Err(change.refused(&key, why));
             }

@@ -3,8 +3,8 @@
 //! # Why ids are provisional first
 //! A table of all names would not fit in memory. Each run has a table of its own, so a name that
 //! appears while several runs are filled has a provisional id in each of them. Edges are written
-//! with these. After the last one the runs are merged by text: the id of the earliest run stands
-//! for all. The edges of a run only have ids of this run, so its final ids fit in memory as its
+//! with these. After the last one the runs are merged by text: each name keeps its id of the
+//! earliest run. The edges of a run only have ids of this run, so its final ids fit in memory as its
 //! names did, and its edges are rewritten in one pass (`row_collector.rs`).
 //!
 //! # Invariants
@@ -153,7 +153,9 @@ impl FinalIds {
                 Some(file) => {
                     if at == block.len() {
                         counters.check()?;
-                        file.read(next_block, &mut block)?;
+                        if !file.read(next_block, &mut block)? {
+                            return Err(file.corrupt(0));
+                        }
                         (next_block, at) = (next_block + 1, 0);
                     }
                     let word = block.get(at..).and_then(|rest| rest.first_chunk());
