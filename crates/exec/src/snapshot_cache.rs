@@ -7,7 +7,7 @@
 //! valid without reading a row. Commits to other relations invalidate nothing.
 //!
 //! # Invariants
-//! 1. No interned cells are cached: an interner lives as long as its query.
+//! 1. No cells of a query's interner are cached: it lives as long as its query.
 //! 2. Cached values take at most `bytes_max` bytes; the least recently used one is removed first.
 
 use base::{KeyspaceId, SeqNo};
@@ -44,6 +44,11 @@ impl<V: Clone> SnapshotCache<V> {
     /// An empty cache of at most `bytes_max` bytes.
     pub(crate) fn new(bytes_max: u64) -> Self {
         Self { things: Mutex::default(), bytes_max }
+    }
+
+    /// Most bytes of all values.
+    pub(crate) fn bytes_max(&self) -> u64 {
+        self.bytes_max
     }
 
     /// The value for a key at exactly this snapshot.

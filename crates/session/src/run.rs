@@ -14,6 +14,7 @@ use crate::query::QueryInput;
 use crate::run_options::{Parameters, Run};
 use exec::error::{Error, Result};
 use exec::explain::Analysis;
+use exec::operator::shared_tries;
 use exec::output::Output;
 use exec::result_stream::Consumer;
 use exec::storage::relation_source::Relation;
@@ -275,14 +276,28 @@ impl Engine {
             return Ok(None);
         }
         let read: &dyn Read = &*snapshot;
-        let interner = Arc::<Interner>::default();
         let limits = self.limits(run, cancelled);
         // A follower's snapshot that is taken during a refresh may see fewer rows than its number
         // says.
         let lasting = (!self.store.is_read_only()).then_some(&*snapshot);
-        let relations = relations.clone();
+        let shared = lasting.and_then(|_| shared_tries::values_for(&self.tries, relations));
+        let interner = Arc::new(Interner::with_shared(shared));
         let input = QueryInput { read, lasting, streamable: true, consumer: run.consumer };
-        self.run_query(query, plan, relations, input, &interner, run.parameters, &limits, analysis)
-            .map(Some)
+        let of_run = relations.clone();
+        let output = self.run_query(
+            query,
+            plan,
+            of_run,
+            input,
+            &interner,
+            run.parameters,
+            &limits,
+            analysis,
+        )?;
+        if let Some(snapshot) = lasting {
+            // After an error here later queries are only slower.
+            let _ = shared_tries::build_wanted(&self.tries, snapshot, relations, &limits);
+        }
+        Ok(Some(output))
     }
 }

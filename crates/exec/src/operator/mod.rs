@@ -20,6 +20,7 @@ pub(crate) mod project;
 pub(crate) mod row_step;
 pub(crate) mod scan;
 pub(crate) mod search;
+pub mod shared_tries;
 pub(crate) mod temporal_scan;
 pub(crate) mod trie_build;
 pub(crate) mod unnest;

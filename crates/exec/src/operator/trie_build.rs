@@ -12,7 +12,8 @@
 //!
 //! # Invariants
 //! 1. A trie is built from the query's snapshot. It is cached for other queries only if it has no
-//!    interned cells. A trie with long strings is built only if there is no alternative.
+//!    interned cells. A trie with long strings is built only if there is no alternative; later
+//!    queries find one that was built before they started ([`shared_tries`](super::shared_tries)).
 //! 2. A trie that would take more than a quarter of the query's memory is built only if there is no
 //!    alternative.
 
@@ -115,33 +116,45 @@ impl ExecContext<'_> {
         // Long strings would be interned by this query. Long values that are not requested are not
         // read either.
         let may_be_words = key.1.iter().map(types).all(may_be_words);
-        if !may_be_words && !wanted.is_needed {
+        let may_be_shared = key.1.iter().map(types).all(may_be_shared);
+        if !may_be_words && !may_be_shared && !wanted.is_needed {
             return Ok(None);
         }
         let path = relation.read_for(&key.1);
         let cache_key =
             Key { keyspace: main.keyspace, path: path.keyspace, columns: key.1.clone() };
-        let cache = match self.cached_tries.filter(|_| may_be_words) {
+        let cache = match self.cached_tries.filter(|_| may_be_shared) {
             Some(tries) => Some((tries, tries.snapshot.changed_at(path.keyspace)?)),
             None => None,
         };
         if let Some((tries, changed)) = cache
             && let Some(trie) = self.kept_trie(tries, &cache_key, changed, path)?
         {
-            self.tries.put(key.clone(), &trie);
-            return Ok(Some((trie, key.1)));
+            if trie.serves(self.interner) {
+                self.tries.put(key.clone(), &trie);
+                return Ok(Some((trie, key.1)));
+            }
+            if !wanted.is_needed && tries.cache.serves_later(&trie) {
+                return Ok(None);
+            }
         }
         // Reading stops at long strings. Numbers that do not fit a word still allow a trie for this
         // query.
         let only_words = !wanted.is_needed && key.1.iter().map(types).any(is_text);
         let request = Request { key, cache_key, cache, path };
-        if (only_words && self.is_refused(&request))
-            || (!wanted.is_needed && !self.is_worth_reading(&request, wanted.keys))
-        {
+        let may_be_built = may_be_words && !(only_words && self.is_refused(&request));
+        if wanted.is_needed || (may_be_built && self.is_worth_reading(&request, wanted.keys)) {
+            if let Some(trie) = self.build_and_cache(&request, only_words)? {
+                return Ok(Some((trie, request.key.1)));
+            }
+        } else if may_be_built {
             return Ok(None);
         }
-        let trie = self.build_and_cache(&request, only_words)?;
-        Ok(trie.map(|trie| (trie, request.key.1)))
+        if let Some((tries, _)) = cache {
+            let rows = self.plan.infos[stored].rows;
+            tries.cache.want_shared(&request.cache_key, wanted.keys as u64, rows);
+        }
+        Ok(None)
     }
 
     /// Whether long strings were found in the relation before.
@@ -198,6 +211,12 @@ impl ExecContext<'_> {
             self.tries.known.lock().refused.insert(key.clone());
         }
         let Some(trie) = made.map(Arc::new) else { return Ok(None) };
+        if let Some((tries, _)) = cache
+            && !trie.are_words()
+        {
+            // Another query would read all rows again.
+            tries.cache.want_shared(cache_key, u64::MAX, 0);
+        }
         if let Some((tries, changed)) = cache
             && trie.are_words()
         {
@@ -339,6 +358,12 @@ impl ExecContext<'_> {
         }
         fits.then(|| Trie::new(cells, &|| self.check(0))).transpose()
     }
+}
+
+/// Whether values of a type fit a word or may be shared by queries.
+fn may_be_shared(of: &Type) -> bool {
+    let plain = of.without_null();
+    may_be_words(plain) || plain.is_temporal() || matches!(plain, Type::Uuid | Type::Bytes)
 }
 
 /// Whether values of a type often fit a word; of strings, the short ones do.

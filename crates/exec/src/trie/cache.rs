@@ -2,10 +2,13 @@
 
 use crate::snapshot_cache::{Key, SnapshotCache};
 use crate::trie::Trie;
+use crate::value::cell::SharedValues;
 use base::SeqNo;
 use env::sync::Mutex;
 use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use store::Snapshot;
 
 /// Relations whose lookups are counted; with more, all counts are reset.
@@ -19,6 +22,29 @@ pub struct TrieCache {
     pub(crate) asked: Mutex<Asked>,
     /// Held while a trie is patched, so that other queries wait for it and do not rebuild it.
     pub(crate) mending: Mutex<()>,
+    /// Tries with long strings.
+    shared: Mutex<SharedTries>,
+    /// Whether any were ever wanted: most engines take no lock.
+    is_any_wanted: AtomicBool,
+    /// Held while such a trie is built: its values follow those of the one before.
+    pub(crate) building: Mutex<()>,
+}
+
+/// The tries with long strings that queries wanted, and the values of those that were built.
+#[derive(Debug, Default)]
+struct SharedTries {
+    values: Arc<SharedValues>,
+    wanted: Vec<WantedTrie>,
+}
+
+/// A trie that queries looked for.
+#[derive(Debug)]
+struct WantedTrie {
+    key: Key,
+    /// Keys that were looked up in the store since it was built.
+    asked: u64,
+    /// Whether the next query builds it.
+    is_due: bool,
 }
 
 /// Counts of lookups without a trie.
@@ -36,7 +62,70 @@ impl TrieCache {
             kept: SnapshotCache::new(bytes_max),
             asked: Mutex::default(),
             mending: Mutex::default(),
+            shared: Mutex::default(),
+            is_any_wanted: AtomicBool::new(false),
+            building: Mutex::default(),
         }
+    }
+
+    /// Counts lookups in a relation of `rows` rows with long strings, without a trie. With enough
+    /// of them the next query builds the trie.
+    pub(crate) fn want_shared(&self, key: &Key, keys: u64, rows: u64) {
+        self.is_any_wanted.store(true, Relaxed);
+        let wanted = &mut self.shared.lock().wanted;
+        let place = wanted.iter().position(|one| one.key == *key).unwrap_or_else(|| {
+            if wanted.len() >= COUNTED_MAX {
+                wanted.remove(0);
+            }
+            wanted.push(WantedTrie { key: key.clone(), asked: 0, is_due: false });
+            wanted.len() - 1
+        });
+        let one = &mut wanted[place];
+        one.asked = one.asked.saturating_add(keys);
+        one.is_due |= one.asked >= rows / 2;
+    }
+
+    /// The keys of tries that were wanted, and whether each is due.
+    pub(crate) fn wanted_of(&self, is_of: impl Fn(&Key) -> bool) -> Vec<(Key, bool)> {
+        if !self.is_any_wanted.load(Relaxed) {
+            return Vec::new();
+        }
+        let shared = self.shared.lock();
+        let wanted = shared.wanted.iter().filter(|one| is_of(&one.key));
+        wanted.map(|one| (one.key.clone(), one.is_due)).collect()
+    }
+
+    /// Begins a build: resets the lookups of a trie. False if it is not due any more.
+    pub(crate) fn begin_build(&self, key: &Key) -> bool {
+        let mut shared = self.shared.lock();
+        let one = shared.wanted.iter_mut().find(|one| one.key == *key && one.is_due);
+        one.map(|one| (one.asked, one.is_due) = (0, false)).is_some()
+    }
+
+    /// The newest version of the shared values.
+    pub(crate) fn shared_values(&self) -> Arc<SharedValues> {
+        Arc::clone(&self.shared.lock().values)
+    }
+
+    /// Whether a trie of this many bytes may be cached, with shared values of this many bytes.
+    pub(crate) fn has_room(&self, trie_bytes: u64, values_bytes: u64) -> bool {
+        trie_bytes.max(values_bytes) <= self.kept.bytes_max()
+    }
+
+    /// Publishes the values of a trie that was built.
+    pub(crate) fn publish(&self, values: SharedValues) {
+        self.shared.lock().values = Arc::new(values);
+    }
+
+    /// Begins the shared values anew where they would take too much memory: many may be of rows
+    /// that are gone. The tries that have them serve no later query.
+    pub(crate) fn forget_shared(&self) {
+        self.shared.lock().values = Arc::default();
+    }
+
+    /// Whether queries that start now can use a trie.
+    pub(crate) fn serves_later(&self, trie: &Trie) -> bool {
+        trie.has_shared_of(&self.shared.lock().values)
     }
 
     /// Whether long strings were found in a relation at this snapshot.

@@ -26,7 +26,7 @@ pub mod cache;
 
 use crate::error::Result;
 use crate::limits::Check;
-use crate::value::cell::{Cell, small_range};
+use crate::value::cell::{Cell, Interner, SharedValues, SharedVersion, small_range};
 use base::{STEPS, sort_in_pieces};
 use hashbrown::HashMap;
 use std::ops::Range;
@@ -52,6 +52,8 @@ const WALKED: usize = 8;
 pub struct Trie {
     base: Arc<Base>,
     patch: Patch,
+    /// The shared values that its cells may be of.
+    shared: Option<SharedVersion>,
 }
 
 /// The rows that a trie was built from.
@@ -245,7 +247,25 @@ impl Trie {
             sort_group(&mut rest, group, sorting, check)?;
         }
         let base = Base { first, offsets, rest, rows, are_words };
-        Ok(Self { base: Arc::new(base), patch: Patch::default() })
+        Ok(Self { base: Arc::new(base), patch: Patch::default(), shared: None })
+    }
+
+    /// The trie, whose cells are words or shared values of this version.
+    pub(crate) fn with_shared(self, version: SharedVersion) -> Self {
+        Self { shared: Some(version), ..self }
+    }
+
+    /// Whether it has long strings, which are among these values.
+    pub(crate) fn has_shared_of(&self, values: &SharedValues) -> bool {
+        self.shared.is_some_and(|version| values.has(version))
+    }
+
+    /// Whether its cells are valid in an interner that did not make them.
+    pub(crate) fn serves(&self, interner: &Interner) -> bool {
+        match self.shared {
+            Some(version) => interner.has_shared(version),
+            None => self.base.are_words,
+        }
     }
 
     /// Replaces the rows of some first values: those of `firsts[i]` by rows `offsets[i]` to
@@ -481,7 +501,6 @@ pub(crate) fn intersect(lists: &mut [&[Cell]], mut found: impl FnMut(Cell, u64))
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::cell::Interner;
     use proptest::prelude::*;
 
     fn made(columns: Vec<Vec<Cell>>) -> Trie {

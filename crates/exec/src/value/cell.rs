@@ -14,7 +14,8 @@
 //!
 //! ```text
 //! 0xFFF9 0000 0000 000x   null 0, false 1, true 2
-//! 0xFFFA bbbb iiii iiii   entry i of the interner with brand b
+//! 0xFFFA bbbb iiii iiii   entry i of the interner with brand b, or of shared values, whose brands
+//!                         have their highest bit set
 //! 0xFFFB tttt tttt tttt   a string of at most six bytes, none of them zero, padded with zeros;
 //!                         ordered as strings are
 //! 0xFFFC..0xFFFF …        an integer of 50 bits, two's complement
@@ -25,15 +26,15 @@
 //! A cell of one interner has no value in another. Its word carries the low bits of its interner's
 //! number, which are compared when its value is looked up, and only then. So a misplaced cell
 //! causes a panic, not a wrong value (decision 0038). Two interners have the same brand only if
-//! 65,535 others were made between them.
+//! 32,767 others were made between them.
 
 mod int_kernels;
 mod interner;
 
 pub use int_kernels::small_ints;
 pub(crate) use int_kernels::{push_small_ints, select_small_ints, small_range, small_sum};
-pub use interner::Interner;
-pub(crate) use interner::{EachCell, Mark, Sought};
+pub(crate) use interner::{EachCell, Mark, SharedVersion, Sought};
+pub use interner::{Interner, SharedValues};
 
 pub use function::bytes_of;
 use model::{Type, Value, Vector};
@@ -43,6 +44,8 @@ use std::hash::{Hash, Hasher};
 const BOXES: u64 = 0xFFF8 << 48;
 const SPECIAL: u64 = 0xFFF9 << 48;
 const INTERNED: u64 = 0xFFFA << 48;
+/// Set in the brand of shared values.
+const SHARED: u64 = 1 << 47;
 const SHORT: u64 = 0xFFFB << 48;
 const INT: u64 = 0xFFFC << 48;
 const INT_BITS: u32 = 50;
@@ -154,6 +157,12 @@ impl Cell {
     #[inline]
     fn is_interned(self) -> bool {
         self.0 & TAG == INTERNED
+    }
+
+    /// Whether it is an entry of shared values.
+    #[inline]
+    pub(crate) fn is_shared(self) -> bool {
+        self.0 & (TAG | SHARED) == INTERNED | SHARED
     }
 }
 

@@ -4,8 +4,8 @@
 //! A table of all names would not fit in memory. Each run has a table of its own, so a name that
 //! appears while several runs are filled has a provisional id in each of them. Edges are written
 //! with these. After the last one the runs are merged by text: each name keeps its id of the
-//! earliest run. The edges of a run only have ids of this run, so its final ids fit in memory as its
-//! names did, and its edges are rewritten in one pass (`row_collector.rs`).
+//! earliest run. The edges of a run only have ids of this run, so its final ids fit in memory as
+//! its names did, and its edges are rewritten in one pass (`row_collector.rs`).
 //!
 //! # Invariants
 //! 1. Final ids are those of an import that has all names in memory: consecutive, in order of first

@@ -8,14 +8,19 @@
 //!    ([`Interner::intern_not_compared`]).
 //! 2. An entry stays until [`Interner::sweep`] finds no cell of it, or [`Interner::split_off`]
 //!    moves it. Its slot may be reused then.
-//! 3. A cell is looked up only in the interner that made it: the brand in its word is checked.
+//! 3. A cell is looked up only in the interner that made it: the brand in its word is checked. The
+//!    exception are cells of the shared values that the interner was made with
+//!    ([`SharedValues`]), which it never has again among its own.
 //! 4. [`Interner::bytes`] counts the values that are there, and the tables of lists.
 
 mod lists;
+mod shared;
 
 pub(crate) use lists::Sought;
+pub use shared::SharedValues;
+pub(crate) use shared::SharedVersion;
 
-use super::{Cell, INTERNED, compare_to_word, compare_words, hash_value, inline, plain};
+use super::{Cell, INTERNED, SHARED, compare_to_word, compare_words, hash_value, inline, plain};
 use base::STEPS;
 use env::sync::RwLock;
 use function::{Failure, FunctionContext, UNASKED_BYTES, bytes_of};
@@ -24,6 +29,7 @@ use lists::ListTables;
 use model::Value;
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -57,6 +63,8 @@ struct Inner {
     lists: ListTables,
     hasher: foldhash::fast::FixedState,
     brand: Brand,
+    /// Values that are found here first, and are not counted.
+    shared: Option<Arc<SharedValues>>,
 }
 
 impl Default for Inner {
@@ -69,19 +77,29 @@ impl Default for Inner {
             lists: ListTables::default(),
             hasher: foldhash::fast::FixedState::default(),
             brand: Brand::new(),
+            shared: None,
         }
     }
 }
 
 /// The upper half of the words of an interner's cells.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Brand(u32);
 
 impl Brand {
     fn new() -> Self {
         static MADE: AtomicU64 = AtomicU64::new(0);
-        let number = MADE.fetch_add(1, Relaxed) as u32 & 0xFFFF;
-        Self((INTERNED >> 32) as u32 | number)
+        Self::numbered(MADE.fetch_add(1, Relaxed))
+    }
+
+    /// The brand of a generation of shared values.
+    fn shared() -> Self {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        Self(Self::numbered(MADE.fetch_add(1, Relaxed)).0 | (SHARED >> 32) as u32)
+    }
+
+    fn numbered(number: u64) -> Self {
+        Self((INTERNED >> 32) as u32 | (number as u32 & 0x7FFF))
     }
 
     /// The cell of an entry.
@@ -105,6 +123,34 @@ impl Brand {
 }
 
 impl Interner {
+    /// An interner that finds these values, whose cells are those of other queries.
+    pub fn with_shared(shared: Option<Arc<SharedValues>>) -> Self {
+        Self { inner: RwLock::new(Inner { shared, ..Inner::default() }), ..Self::default() }
+    }
+
+    /// Whether the shared values of a version are found here.
+    pub(crate) fn has_shared(&self, version: SharedVersion) -> bool {
+        self.inner.read().shared.as_ref().is_some_and(|shared| shared.has(version))
+    }
+
+    /// Makes the values of this interner shared ones, after those of `shared`, which it was made
+    /// with, and the cells of `columns` refer to them.
+    pub(crate) fn into_shared(
+        self,
+        shared: &SharedValues,
+        columns: &mut [Vec<Cell>],
+    ) -> SharedValues {
+        let inner = self.inner.into_inner();
+        debug_assert!(inner.free.is_empty(), "nothing is swept while tries are read");
+        let first = shared.count();
+        for cell in columns.iter_mut().flatten() {
+            if let Some(place) = inner.own_place(*cell) {
+                *cell = shared.cell(first + place);
+            }
+        }
+        shared.with_more(inner.values)
+    }
+
     /// The cell of a value.
     pub fn cell(&self, value: &Value) -> Cell {
         match inline(value) {
@@ -311,7 +357,7 @@ impl Interner {
         self.bytes.store(mark.bytes, Relaxed);
         let freed_bytes = inner.lists.retain(|place| place < mark.values);
         self.list_bytes.fetch_sub(freed_bytes, Relaxed);
-        let mut other = Inner { values, ..Inner::default() };
+        let mut other = Inner { values, shared: inner.shared.clone(), ..Inner::default() };
         let moved = |place: usize| place.checked_sub(mark.values);
         inner.resettle(&mut other, moved, columns);
         Self { inner: RwLock::new(other), ..Self::default() }
@@ -332,7 +378,8 @@ impl Interner {
         let mut is_kept = vec![false; inner.values.len().saturating_sub(first)];
         let brand = inner.brand;
         each_kept(&mut |cell| {
-            let place = brand.place(cell).and_then(|place| place.checked_sub(first));
+            let own = if cell.is_shared() { None } else { brand.place(cell) };
+            let place = own.and_then(|place| place.checked_sub(first));
             if let Some(kept) = place.and_then(|place| is_kept.get_mut(place)) {
                 *kept = true;
             }
@@ -416,25 +463,46 @@ impl Inner {
     /// # Panics
     /// If another interner made the cell, or the cell is not interned.
     fn value(&self, cell: Cell) -> &Value {
-        &self.values[self.brand.place(cell).expect("the caller checked that it is interned")]
+        self.interned(cell).expect("the caller checked that it is interned")
+    }
+
+    /// The value of a cell; `None` if the cell holds it.
+    ///
+    /// # Panics
+    /// If another interner made the cell.
+    fn interned(&self, cell: Cell) -> Option<&Value> {
+        if cell.is_shared() {
+            return Some(
+                self.shared.as_ref().expect("cells say which values they share").value(cell),
+            );
+        }
+        self.brand.place(cell).map(|place| &self.values[place])
+    }
+
+    /// The slot of a cell's value; `None` if the cell holds it, or it is shared.
+    fn own_place(&self, cell: Cell) -> Option<usize> {
+        if cell.is_shared() { None } else { self.brand.place(cell) }
     }
 
     /// Makes the cells of `columns` refer to another interner: to the entry that `moved` returns,
-    /// or to a copy of the value.
+    /// or to a copy of the value. Shared values stay if the other one has them.
     fn resettle(
         &self,
         other: &mut Self,
         moved: impl Fn(usize) -> Option<usize>,
         columns: &mut [Vec<Cell>],
     ) {
-        let mut copies: HashMap<usize, u32, foldhash::fast::FixedState> = HashMap::default();
-        for cell in columns.iter_mut().flatten() {
-            let Some(place) = self.brand.place(*cell) else { continue };
-            let place = moved(place).map_or_else(
+        let keeps_shared = other.shared.is_some();
+        let mut copies: HashMap<Cell, u32, foldhash::fast::FixedState> = HashMap::default();
+        for cell in columns.iter_mut().flatten().filter(|cell| cell.is_interned()) {
+            if cell.is_shared() && keeps_shared {
+                continue;
+            }
+            let place = self.own_place(*cell).and_then(&moved).map_or_else(
                 || {
                     *copies
-                        .entry(place)
-                        .or_insert_with(|| other.add(self.values[place].clone(), None))
+                        .entry(*cell)
+                        .or_insert_with(|| other.add(self.value(*cell).clone(), None))
                 },
                 |place| place as u32,
             );
@@ -462,10 +530,10 @@ impl Inner {
     }
 
     fn cmp(&self, a: Cell, b: Cell) -> Ordering {
-        match (self.brand.place(a), self.brand.place(b)) {
-            (Some(a), Some(b)) => self.values[a].cmp(&self.values[b]),
-            (Some(a), None) => compare_to_word(&self.values[a], b),
-            (None, Some(b)) => compare_to_word(&self.values[b], a).reverse(),
+        match (self.interned(a), self.interned(b)) {
+            (Some(a), Some(b)) => a.cmp(b),
+            (Some(a), None) => compare_to_word(a, b),
+            (None, Some(b)) => compare_to_word(b, a).reverse(),
             (None, None) => plain(a).cmp(&plain(b)),
         }
     }
@@ -481,33 +549,31 @@ impl Inner {
         check: &mut impl FnMut() -> Result<(), E>,
     ) -> Result<Option<Vec<u64>>, E> {
         let mut first: Option<&str> = None;
-        let mut shared = usize::MAX;
+        let mut prefix = usize::MAX;
         for piece in cells.chunks(STEPS) {
             check()?;
             for cell in piece {
-                let Some(place) = self.brand.place(*cell) else {
+                let Some(value) = self.interned(*cell) else {
                     if !cell.is_short_text() {
                         return Ok(None);
                     }
                     // At most six bytes: little can be saved.
-                    shared = 0;
+                    prefix = 0;
                     continue;
                 };
-                let Value::Str(text) = &self.values[place] else { return Ok(None) };
+                let Value::Str(text) = value else { return Ok(None) };
                 let first = first.get_or_insert(text);
-                let known = &first.as_bytes()[..shared.min(first.len())];
-                shared = known.iter().zip(text.as_bytes()).take_while(|(a, b)| a == b).count();
+                let known = &first.as_bytes()[..prefix.min(first.len())];
+                prefix = known.iter().zip(text.as_bytes()).take_while(|(a, b)| a == b).count();
             }
         }
         let mut words = Vec::with_capacity(cells.len());
         for piece in cells.chunks(STEPS) {
             check()?;
-            words.extend(piece.iter().map(|&cell| {
-                match self.brand.place(cell).map(|at| &self.values[at]) {
-                    Some(Value::Str(text)) => base::leading_word(&text.as_bytes()[shared..]),
-                    // A short string: its bytes are the lower six of its word.
-                    _ => cell.0 << 16,
-                }
+            words.extend(piece.iter().map(|&cell| match self.interned(cell) {
+                Some(Value::Str(text)) => base::leading_word(&text.as_bytes()[prefix..]),
+                // A short string: its bytes are the lower six of its word.
+                _ => cell.0 << 16,
             }));
         }
         Ok(Some(words))
@@ -526,6 +592,11 @@ impl Inner {
     }
 
     fn find(&self, hash: u64, is_it: impl Fn(&Value) -> bool) -> Option<Cell> {
+        if let Some(shared) = &self.shared
+            && let Some(cell) = shared.find(hash, &is_it)
+        {
+            return Some(cell);
+        }
         let place = self.places.find(hash, |&place| is_it(&self.values[place as usize]))?;
         Some(self.brand.cell(*place))
     }
@@ -560,10 +631,50 @@ pub(super) mod tests {
         ]
     }
 
+    /// An interner that shares some values.
+    fn sharing(values: &[Value]) -> Interner {
+        let other = Interner::default();
+        for value in values {
+            other.cell(value);
+        }
+        let shared = other.into_shared(&SharedValues::default(), &mut []);
+        Interner::with_shared(Some(Arc::new(shared)))
+    }
+
     proptest! {
         #[test]
-        fn cells_come_back_are_equal_and_ordered_as_their_values(a in value(), b in value()) {
-            let interner = Interner::default();
+        fn shared_values_have_the_same_cells_in_all_interners_and_versions(
+            parts in prop::collection::vec(prop::collection::vec(value(), 0..9), 0..9),
+            others in prop::collection::vec(value(), 0..9),
+        ) {
+            let mut shared = SharedValues::default();
+            let mut cells = std::collections::BTreeMap::new();
+            for part in &parts {
+                let interner = Interner::with_shared(Some(Arc::new(shared.clone())));
+                let mut columns = [part.iter().map(|value| interner.cell(value)).collect::<Vec<_>>()];
+                shared = interner.into_shared(&shared, &mut columns);
+                for (value, &cell) in part.iter().zip(&columns[0]) {
+                    prop_assert!(cell.is_word() || cell.is_shared());
+                    prop_assert_eq!(*cells.entry(value.clone()).or_insert(cell), cell);
+                }
+            }
+            let bytes = cells.iter().filter(|(_, cell)| !cell.is_word());
+            prop_assert_eq!(shared.bytes(), bytes.map(|(value, _)| bytes_of(value) + 16).sum::<u64>());
+            let interner = Interner::with_shared(Some(Arc::new(shared)));
+            let own: Vec<Cell> = others.iter().map(|value| interner.cell(value)).collect();
+            for (value, &cell) in cells.iter().chain(others.iter().zip(&own)) {
+                prop_assert_eq!(interner.cell(value), *cells.get(value).unwrap_or(&cell));
+                prop_assert_eq!(interner.value(cell).cmp(value), Ordering::Equal);
+            }
+        }
+
+        #[test]
+        fn cells_come_back_are_equal_and_ordered_as_their_values(
+            a in value(),
+            b in value(),
+            shared in prop::collection::vec(value(), 0..3),
+        ) {
+            let interner = sharing(&shared);
             let [x, y] = [&a, &b].map(|value| interner.cell(value));
             prop_assert_eq!(interner.value(x).cmp(&a), Ordering::Equal);
             prop_assert_eq!(x == y, a == b);
@@ -585,8 +696,9 @@ pub(super) mod tests {
                 prop::collection::vec("(shared-)?[ab\\x00]{0,12}".prop_map(Value::Str), 0..60),
                 prop::collection::vec("shared-by-all-[ab]{0,12}".prop_map(Value::Str), 0..60),
             ],
+            shares in 0_usize..60,
         ) {
-            let interner = Interner::default();
+            let interner = sharing(&values[..shares.min(values.len())]);
             let mut cells: Vec<Cell> = values.iter().map(|value| interner.cell(value)).collect();
             cells.sort_by_key(|cell| cell.word());
             cells.dedup();
@@ -600,8 +712,9 @@ pub(super) mod tests {
             before in prop::collection::vec(value(), 0..6),
             young in prop::collection::vec((value(), any::<bool>()), 0..12),
             after in prop::collection::vec(value(), 0..12),
+            shared in prop::collection::vec(value(), 0..3),
         ) {
-            let interner = Interner::default();
+            let interner = sharing(&shared);
             let old: Vec<Cell> = before.iter().map(|value| interner.cell(value)).collect();
             let mark = interner.mark();
             let cells: Vec<_> = young.iter().map(|(value, _)| interner.cell(value)).collect();
@@ -609,7 +722,7 @@ pub(super) mod tests {
             // A value that occurs twice is kept if either cell is.
             interner.sweep(&mark, &mut |keep| kept().for_each(|(&cell, _)| keep(cell)));
             let mut bytes: Vec<Cell> = old.iter().copied().chain(kept().map(|(&cell, _)| cell)).collect();
-            bytes.retain(|cell| !cell.is_word());
+            bytes.retain(|cell| !cell.is_word() && !cell.is_shared());
             bytes.sort_by_key(|cell| cell.word());
             bytes.dedup();
             let bytes: u64 = bytes.iter().map(|&cell| interner.with(cell, bytes_of) + 16).sum();
@@ -634,8 +747,9 @@ pub(super) mod tests {
             before in prop::collection::vec(value(), 0..6),
             after in prop::collection::vec(value(), 0..6),
             forgets in any::<bool>(),
+            shared in prop::collection::vec(value(), 0..3),
         ) {
-            let interner = Interner::default();
+            let interner = sharing(&shared);
             let kept: Vec<Cell> = before.iter().map(|value| interner.cell(value)).collect();
             let (mark, bytes) = (interner.mark(), interner.bytes());
             let both = || before.iter().chain(&after);

@@ -100,7 +100,7 @@ impl Interner {
             table
         };
         let mut inner = self.inner.write();
-        let Some(place) = inner.brand.place(list) else { return Ok(()) };
+        let Some(place) = inner.own_place(list) else { return Ok(()) };
         let bytes = table_bytes(table.len());
         if inner.lists.0.insert(place as u32, table).is_none() {
             self.list_bytes.fetch_add(bytes, Relaxed);
@@ -126,7 +126,7 @@ impl Inner {
         if items.len() <= FEW {
             return Some(Some(items.contains(value)));
         }
-        let place = self.brand.place(list)? as u32;
+        let place = self.own_place(list)? as u32;
         let table = self.lists.0.get(&place)?;
         let is_it = |&place: &u32| items[place as usize] == *value;
         Some(Some(table.find(hash_with(&self.hasher, value), is_it).is_some()))
