@@ -34,7 +34,7 @@ MEMORY ?= 512MB
 MEMORY_DATA ?= 544MB
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-recursion bench-tables differ differ-times differ-tables fuzz flips props sim isolation engines kill kill-fork kill-exit kill-python full-disk memory models miri tsan clean module module-release networkx-suite test-rust test-python test-spark
+.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-recursion bench-tables hot-regions differ differ-times differ-tables fuzz flips props sim isolation engines kill kill-fork kill-exit kill-python full-disk memory models miri tsan clean module module-release networkx-suite test-rust test-python test-spark
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -157,6 +157,10 @@ bench-tables: ## everyday questions to tables, against DuckDB and SQLite; POSTS,
 	$(MAKE) module-release
 	$(VENV)/bin/pip install --quiet -r bench/tables/requirements.txt
 	$(PY) bench/tables/run.py --posts $(POSTS) $(BENCH_ARGS)
+
+# Only NumPy: nothing of Quipu is run. See docs/scale.md.
+hot-regions: $(VENV)/run ## simulate hot regions of a store that splits by key, for each layout of keys; SEED, BENCH_ARGS
+	$(PY) bench/cluster/hot_regions.py --seed $(SEED) $(BENCH_ARGS)
 
 props: ## property tests of encodings, parsers, engine and graph with many seeds; SEED, SECONDS_MAX, CASES
 	$(call by_seed,-p quipu-base -p quipu-model -p quipu-ingest -p quipu-lsm -p quipu-kv -p quipu-views)
