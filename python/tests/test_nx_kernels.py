@@ -295,6 +295,26 @@ def test_leiden_which_networkx_lacks_finds_communities(monkeypatch: pytest.Monke
     assert nx.community.leiden_communities(quipu.nx.Graph()) == []
 
 
+def test_leiden_takes_every_undirected_graph_and_says_which_weights_it_refuses():
+    cliques = _cliques(nx.MultiGraph, 8)
+    cliques.add_edges_from((n, n) for n in range(0, 40, 3))
+    nx.set_edge_attributes(cliques, 1, "weight")
+    cliques.add_edge(0, 21, weight=0)
+    parts = [list(range(i, i + 5)) for i in range(0, 40, 5)]
+
+    class Own(quipu.nx.Graph): ...
+
+    for G in (quipu.nx.MultiGraph(cliques), quipu.nx.Graph(cliques), Own(cliques), Own(cliques).subgraph(range(40))):
+        assert sorted(map(sorted, nx.community.leiden_communities(G, seed=1))) == parts
+    for weight, error, reason in (
+        ("heavy", ValueError, "a weight is not a number"),
+        (float("inf"), ValueError, "a weight is not finite"),
+        (-1, quipu.InvalidInputError, "negative"),
+    ):
+        with pytest.raises(error, match=reason):
+            nx.community.leiden_communities(quipu.nx.Graph([(1, 2, {"weight": weight})]))
+
+
 def test_answers_keep_the_spelling_of_the_source():
     for function in (nx.single_source_shortest_path_length, nx.single_source_dijkstra_path_length):
         found = function(quipu.nx.Graph([(1, 2), (2, 3)]), 1.0)

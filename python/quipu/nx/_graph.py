@@ -45,7 +45,7 @@ class _Quipu:
     def _open(self: Any, db: Any, name: Any, memory: Any) -> None:
         if not isinstance(name, str):
             raise TypeError('a graph in a database has a name\nhint: quipu.nx.Graph(db=path, name="friends")')
-        self._stored = stored = Stored(db, name, kind=_class_of(self).__name__, memory=memory)
+        self._stored = stored = Stored(db, name, kind=class_of(self).__name__, memory=memory)
         # The factories of this object alone: copies of it are in memory.
         self.node_attr_dict_factory = self.edge_attr_dict_factory = FreeAttributes
         self.adjlist_inner_dict_factory = FreeRow
@@ -67,7 +67,7 @@ class _Quipu:
                 f"the graph {self._stored.name!r} is not empty, so it cannot be made of other data\n"
                 "hint: open it without data; then G.update(data) adds, and G.clear() removes"
             )
-        kind = NETWORKX_OF[_class_of(self)]
+        kind = NETWORKX_OF[class_of(self)]
         # A graph of the same kind keeps the order of its neighbors; NetworkX does not.
         other = data if _is_kind(data, kind) else kind(data, *args)
         self.graph.update(other.graph)
@@ -161,7 +161,7 @@ class _Quipu:
         return new
 
 
-def _class_of(graph: Any) -> type[Any]:
+def class_of(graph: Any) -> type[Any]:
     """The class of this package that a graph belongs to."""
     return next(base for base in type(graph).__mro__ if base in NETWORKX_OF)
 

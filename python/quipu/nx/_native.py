@@ -23,7 +23,7 @@ import quipu
 from quipu_networkx import networkx_version
 
 from . import _private
-from ._graph import CLASS_OF
+from ._graph import CLASS_OF, class_of, is_ours
 from ._projecting import projection_of
 from ._rows import Rows, clean_store, is_known, kept, rows_of, vertices_of
 from ._weights import Combine, NotNumbersError, Weights, read_weights
@@ -139,7 +139,7 @@ class Kernel:
     only: Mapping[str, Any] = field(default_factory=dict)
     #: Oldest version of NetworkX with this meaning.
     since: tuple[int, int] = (3, 5)
-    #: NetworkX has no code of its own, so no graph is too small.
+    #: NetworkX has no code of its own, so small graphs and views are taken too.
     is_alone: bool = False
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
@@ -147,8 +147,11 @@ class Kernel:
 
         Raises:
             Refused: NetworkX's own code has to run.
+            ValueError: It refuses the arguments, and NetworkX has no code of its own.
         """
         arguments = self._bound(args, kwargs)
+        if self.is_alone:
+            arguments[self.graph] = _copied_unless_plain(arguments[self.graph])
         reason = self._refusal(arguments)
         G = arguments.get(self.graph)
         if reason is not None:
@@ -161,7 +164,13 @@ class Kernel:
         except quipu.Error as error:
             if error.reason == "no_convergence":
                 raise nx.PowerIterationFailedConvergence(call["max_iter"]) from error
+            if self.is_alone:
+                raise
             raise Refused(str(error)) from error
+        except Refused as error:
+            if self.is_alone:
+                raise ValueError(f"{self.name}: {error}") from error
+            raise
 
     def refusal(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         """Return why NetworkX's own code has to run; ``None`` if the graph of another backend looks fit."""
@@ -190,7 +199,7 @@ class Kernel:
             return "this version of NetworkX has another meaning"
         if type(G) not in _CLASSES:
             return "a subclass may have another meaning"
-        if hasattr(G, "_graph") or not isinstance(G._adj, dict):
+        if _is_view(G):
             return "a view is not projected"
         if self.directed is not None and G.is_directed() != self.directed:
             return "the kernel takes no directed graph" if G.is_directed() else "the kernel takes directed graphs only"
@@ -199,6 +208,17 @@ class Kernel:
         if vertices_of(G) < VERTICES_MIN and not self.is_alone:
             return f"the graph has less than {VERTICES_MIN} vertices"
         return None
+
+
+def _is_view(G: Any) -> bool:
+    return hasattr(G, "_graph") or not isinstance(G._adj, dict)
+
+
+def _copied_unless_plain(G: Any) -> Any:
+    """The graph, or a copy of a view or of a subclass's graph."""
+    if not is_ours(G) or (type(G) in _CLASSES and not _is_view(G)):
+        return G
+    return class_of(G)(G)
 
 
 def _refuse_the_first(G: Any) -> None:

@@ -8,19 +8,11 @@ from typing import Any
 import numpy as np
 
 from .._native import Call, Refused, kernel
-from .._weights import Weights
 from .components import groups
 
 
 def _sets(call: Call, found: Any) -> list[set[Any]]:
     return list(groups(call, found.values))
-
-
-def _weights(call: Call) -> Weights | None:
-    weights = call.weights(call["weight"])
-    if weights is not None and not weights.is_positive():
-        raise Refused("a weight is not positive")
-    return weights
 
 
 @kernel(only={"max_level": None})
@@ -31,10 +23,13 @@ def louvain_communities(call: Call) -> Any:
         raise Refused("the kernel has no other resolution than 1")
     if not len(call.rows.targets):
         return [{n} for n in call.rows.nodes]
-    return _sets(call, call.projection(_weights(call)).louvain())
+    weights = call.weights(call["weight"])
+    if weights is not None and not weights.is_positive():
+        raise Refused("a weight is not positive")
+    return _sets(call, call.projection(weights).louvain())
 
 
-@kernel(directed=False, parallel=True, is_alone=True)
+@kernel(directed=False, parallel=True, loops=True, is_alone=True)
 def leiden_communities(call: Call) -> Any:
     levels = call["max_level"]
     if levels is not None and levels <= 0:
@@ -44,7 +39,7 @@ def leiden_communities(call: Call) -> Any:
     options: dict[str, Any] = {} if levels is None else {"max_level": levels}
     if call["seed"] is not random.random.__self__:  # pyright: ignore[reportFunctionMemberAccess]
         options["seed"] = call["seed"].getrandbits(32)
-    projection = call.projection(_weights(call))
+    projection = call.projection(call.weights(call["weight"]))
     return _sets(call, projection.leiden(resolution=float(call["resolution"]), **options))
 
 
