@@ -49,7 +49,7 @@ enum Reach<'r> {
     /// All of it, in memory.
     Whole(&'r VectorGraph),
     /// Parts, which are read from storage when they are needed.
-    Parts(Graph, StoredVectors<'r, Error>),
+    Parts(Box<Graph>, StoredVectors<'r, Error>),
 }
 
 /// A vector that was found.
@@ -85,7 +85,8 @@ impl SearchRow for VectorSearch<'_> {
             Some(whole) => Reach::Whole(whole),
             None => {
                 let stored = StoredVectors::new(self.index, self.context.read, &check);
-                Reach::Parts(Graph::new(self.index.settings.clone(), true), stored)
+                let graph = Graph::new(self.index.settings.clone(), true);
+                Reach::Parts(Box::new(graph), stored)
             }
         };
         let Some(filter) = &self.rows.filter else {
