@@ -12,6 +12,8 @@
 
 use base::{KeyspaceId, SeqNo};
 use env::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The source of a cached value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub(crate) struct Key {
 pub struct SnapshotCache<V> {
     things: Mutex<Vec<CacheEntry<V>>>,
     bytes_max: u64,
+    /// Bytes that the values share, besides their own.
+    shared_bytes: AtomicU64,
 }
 
 /// A cache entry. Entries are in the order of their last use.
@@ -43,12 +47,18 @@ struct CacheEntry<V> {
 impl<V: Clone> SnapshotCache<V> {
     /// An empty cache of at most `bytes_max` bytes.
     pub(crate) fn new(bytes_max: u64) -> Self {
-        Self { things: Mutex::default(), bytes_max }
+        Self { things: Mutex::default(), bytes_max, shared_bytes: AtomicU64::new(0) }
     }
 
-    /// Most bytes of all values.
+    /// Most bytes of all values, with those that they share.
     pub(crate) fn bytes_max(&self) -> u64 {
         self.bytes_max
+    }
+
+    /// Sets the bytes that the values share. They leave as much less for values that are cached
+    /// from now on.
+    pub(crate) fn set_shared_bytes(&self, bytes: u64) {
+        self.shared_bytes.store(bytes, Relaxed);
     }
 
     /// The value for a key at exactly this snapshot.
@@ -90,7 +100,8 @@ impl<V: Clone> SnapshotCache<V> {
 
     /// Caches a value unless it is too large.
     pub(crate) fn put(&self, key: Key, moment: SeqNo, value: V, bytes: u64) {
-        if bytes > self.bytes_max {
+        let bytes_max = self.bytes_max.saturating_sub(self.shared_bytes.load(Relaxed));
+        if bytes > bytes_max {
             return;
         }
         let mut things = self.things.lock();
@@ -99,7 +110,7 @@ impl<V: Clone> SnapshotCache<V> {
         things.push(CacheEntry { key, moment, value, bytes });
         let mut all: u64 = things.iter().map(|one| one.bytes).sum();
         let mut gone = 0;
-        while all > self.bytes_max {
+        while all > bytes_max {
             all -= things[gone].bytes;
             gone += 1;
         }
@@ -144,6 +155,17 @@ mod tests {
         assert_eq!(kept.up_to(&key(1), SeqNo(12)), Some((SeqNo(11), 'b')));
         kept.put(key(2), SeqNo(12), 'c', 60);
         assert_eq!(kept.take(&key(1), SeqNo(12)), Some((SeqNo(10), 'a')));
+    }
+
+    #[test]
+    fn shared_bytes_leave_less_room_for_values() {
+        let kept = SnapshotCache::new(100);
+        kept.put(key(1), SeqNo(7), 'a', 50);
+        kept.set_shared_bytes(60);
+        kept.put(key(2), SeqNo(7), 'b', 50);
+        assert_eq!(kept.values(), ['a']);
+        kept.put(key(2), SeqNo(7), 'b', 40);
+        assert_eq!(kept.values(), ['b']);
     }
 
     #[test]

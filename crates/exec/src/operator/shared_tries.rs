@@ -6,9 +6,9 @@
 //! use the trie until the relation changes.
 //!
 //! # When a trie is built
-//! Once as many keys have been looked up as half of the relation's rows: then reading the rows
-//! costs about as much as the lookups did. So a relation that changes between any two queries
-//! costs at most twice as much as without tries (the ski rental problem: Karlin et al.,
+//! Once as many keys have been looked up as a quarter of the rows, or four scans have been made.
+//! Building takes as long as five scans, so a relation that changes before each build is used costs
+//! a little over twice as much as without tries (the ski rental problem: Karlin et al.,
 //! Algorithmica 1988).
 
 use crate::batch_size::CHUNK_ROWS;
@@ -93,8 +93,8 @@ fn build(
     let values = interner.into_shared(&values, &mut columns);
     let trie = Trie::new(columns, &|| limits.check(0))?.with_shared(values.version());
     cache.kept.retain(|key| snapshot.changed_at(key.path).is_ok());
+    cache.publish(values);
     let bytes = trie.bytes();
     cache.kept.put(key.clone(), moment, Arc::new(trie), bytes);
-    cache.publish(values);
     Ok(())
 }

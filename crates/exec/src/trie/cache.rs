@@ -82,7 +82,7 @@ impl TrieCache {
         });
         let one = &mut wanted[place];
         one.asked = one.asked.saturating_add(keys);
-        one.is_due |= one.asked >= rows / 2;
+        one.is_due |= one.asked >= rows / 4;
     }
 
     /// The keys of tries that were wanted, and whether each is due.
@@ -109,17 +109,19 @@ impl TrieCache {
 
     /// Whether a trie of this many bytes may be cached, with shared values of this many bytes.
     pub(crate) fn has_room(&self, trie_bytes: u64, values_bytes: u64) -> bool {
-        trie_bytes.max(values_bytes) <= self.kept.bytes_max()
+        trie_bytes + values_bytes <= self.kept.bytes_max()
     }
 
     /// Publishes the values of a trie that was built.
     pub(crate) fn publish(&self, values: SharedValues) {
+        self.kept.set_shared_bytes(values.bytes());
         self.shared.lock().values = Arc::new(values);
     }
 
     /// Begins the shared values anew where they would take too much memory: many may be of rows
     /// that are gone. The tries that have them serve no later query.
     pub(crate) fn forget_shared(&self) {
+        self.kept.set_shared_bytes(0);
         self.shared.lock().values = Arc::default();
     }
 
