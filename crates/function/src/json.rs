@@ -6,7 +6,7 @@
 
 use crate::call::Call;
 use crate::{Failure, FunctionContext};
-use model::{Json, Value};
+use model::{Json, JsonText, Value};
 use serde_json::Value as Tree;
 
 /// Maximum nesting of arrays and objects.
@@ -23,7 +23,7 @@ pub fn json_of(value: &Value) -> Result<Json, Failure> {
 /// Converts a JSON scalar to a value. Arrays and objects stay JSON.
 #[must_use]
 pub fn scalar_of_json(json: &Json) -> Value {
-    scalar(json.to_tree())
+    json.text().value()
 }
 
 /// The items of a JSON array, as scalars or JSON. `None` if it is not an array.
@@ -134,29 +134,33 @@ fn look_up(call: Call<'_>) -> Result<Value, Failure> {
             Ok(items.get(i).cloned().unwrap_or(Value::Null))
         }
         Value::Json(json) => {
-            let tree = json.to_tree();
             let path = match call.value(1) {
                 Value::List(path) => path.as_slice(),
                 key => std::slice::from_ref(key),
             };
-            let mut at = &tree;
+            let mut at = json.text();
             for key in path {
                 at = step(call, at, key)?.ok_or_else(|| {
                     call.fail(format_args!("the JSON has nothing at {key}"))
                         .hint("`->` and maybe_get give null instead")
                 })?;
             }
-            Ok(scalar(at.clone()))
+            Ok(at.value())
         }
         _ => Err(call.refuse(0, "a list or JSON")),
     }
 }
 
 /// The value at a name or an index.
-fn step<'a>(call: Call<'_>, tree: &'a Tree, key: &Value) -> Result<Option<&'a Tree>, Failure> {
-    Ok(match tree {
-        Tree::Object(object) => object.get(&text_of(call, key)?),
-        Tree::Array(items) => array_index(call, key)?.and_then(|i| items.get(i)),
+fn step<'j>(
+    call: Call<'_>,
+    at: JsonText<'j>,
+    key: &Value,
+) -> Result<Option<JsonText<'j>>, Failure> {
+    Ok(match key {
+        Value::Str(name) if at.is_object() => at.field(name),
+        key if at.is_object() => at.field(&text_of(call, key)?),
+        key if at.is_array() => array_index(call, key)?.and_then(|i| at.item(i)),
         _ => None,
     })
 }

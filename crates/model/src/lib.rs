@@ -12,12 +12,14 @@
 //! 1. `number`: integers beside floats.
 //! 2. `calendar`: dates, times and durations as text.
 //! 3. `value`: values and their order.
-//! 4. `encode`, `tree`, `types`: their bytes, their JSON, and the types of columns.
+//! 4. `encode`, `json_path`, `tree`, `types`: their bytes, paths into JSON, their JSON, and the
+//!    types of columns.
 //! 5. `field`, `series`, `words`: values as fields of text, columns of values, values as words.
 
 pub mod calendar;
 mod encode;
 mod field;
+mod json_path;
 mod number;
 mod series;
 mod tree;
@@ -29,6 +31,7 @@ pub use encode::{
     BorrowedValue, DecodeError, ListItem, decode_list_item, decode_next, decode_str, decode_tuple,
     decode_value, encode_str, encode_tuple, encode_value,
 };
+pub use json_path::{JsonStep, JsonText};
 pub use series::{Frame, FrameError, Series, Values};
 pub use types::{Type, TypeError, VectorKind};
 pub use value::{Json, Validity, Value, Vector};

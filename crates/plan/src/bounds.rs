@@ -7,6 +7,7 @@
 
 use crate::cost;
 use crate::ir::{Expr, Literal, Rule, Var};
+use crate::key_value::KeyValue;
 
 /// A range of column values, derived from conditions that are still checked later.
 #[derive(Clone, Debug, Default)]
@@ -88,23 +89,23 @@ impl RangeHint {
     }
 }
 
-/// The range of a variable that the conditions of a rule's body imply, if any.
-pub(crate) fn find(rule: &Rule, var: Var) -> Option<Box<RangeHint>> {
+/// The range of a key column that the conditions of a rule's body imply, if any.
+pub(crate) fn find(rule: &Rule, of: KeyValue<'_>) -> Option<Box<RangeHint>> {
     let mut hint = RangeHint::default();
     for literal in &rule.body {
         if let Literal::Condition(condition) = literal {
-            note_conjunction(rule, condition, var, &mut hint);
+            note_conjunction(rule, condition, of, &mut hint);
         }
     }
     (hint.selectivity() > Selectivity::Nothing).then(|| Box::new(hint))
 }
 
-/// Adds the bounds that a condition implies for a variable: those of all conjuncts.
+/// Adds the bounds that a condition implies for a key column: those of all conjuncts.
 ///
 /// Paging writes `ts < $t || (ts == $t && id < $i)`, which bounds `ts` by `$t`.
-fn note_conjunction(rule: &Rule, condition: &Expr, var: Var, hint: &mut RangeHint) {
+fn note_conjunction(rule: &Rule, condition: &Expr, of: KeyValue<'_>, hint: &mut RangeHint) {
     each_operand(condition, "and", &mut |one| {
-        if let Some((function, right)) = comparison(rule, one, var) {
+        if let Some((function, right)) = compared(rule, one, of) {
             hint.note(function, right);
         }
     });
@@ -113,7 +114,7 @@ fn note_conjunction(rule: &Rule, condition: &Expr, var: Var, hint: &mut RangeHin
             let mut parts = Vec::new();
             each_operand(one, "or", &mut |part| {
                 let mut implied = RangeHint::default();
-                note_conjunction(rule, part, var, &mut implied);
+                note_conjunction(rule, part, of, &mut implied);
                 parts.push(implied);
             });
             hint.note_disjunction(&parts);
@@ -139,10 +140,14 @@ pub(crate) fn each_conjunct(condition: &Expr, visit: &mut dyn FnMut(&Expr)) {
 /// If `condition` compares `var` with a value that is known before any row is read: the function
 /// and the value. The function is mirrored if the variable is on the right.
 pub(crate) fn comparison(rule: &Rule, condition: &Expr, var: Var) -> Option<(&'static str, Expr)> {
+    compared(rule, condition, KeyValue::Var(var))
+}
+
+/// As [`comparison`], for the value of a key column.
+fn compared(rule: &Rule, condition: &Expr, of: KeyValue<'_>) -> Option<(&'static str, Expr)> {
     let Expr::Call(function, args, _) = condition else { return None };
     let [left, right] = args.as_slice() else { return None };
-    let is_var = |expr: &Expr| matches!(expr, Expr::Var(other) if *other == var);
-    match (is_var(left), is_var(right)) {
+    match (of.is(rule, left), of.is(rule, right)) {
         (true, false) => Some((function.name, known(rule, right)?)),
         (false, true) => Some((mirrored(function.name)?, known(rule, left)?)),
         _ => None,

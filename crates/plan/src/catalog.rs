@@ -3,7 +3,7 @@
 use crate::ir::Var;
 use crate::search::SearchMethod;
 use function::UserAggregate;
-use model::Type;
+use model::{JsonStep, Type};
 use std::sync::Arc;
 use syntax::{Diagnostic, Expr, Ident};
 
@@ -20,6 +20,9 @@ pub struct RelationInfo {
     pub rows: u64,
     /// Access paths: the relation itself first, then its indexes.
     pub paths: Vec<AccessPath>,
+    /// Values at paths into JSON columns that indexes have as columns. Access paths count them as
+    /// columns after those of the relation.
+    pub path_columns: Vec<PathColumn>,
     /// For each column, the estimated probability that two rows have the same value in it. May be
     /// shorter than `columns`.
     pub repeat_rates: Vec<Option<f64>>,
@@ -52,12 +55,35 @@ pub struct ColumnInfo {
     pub column_type: Type,
 }
 
+/// A column of an index that the relation does not have: the value at a path into a JSON column.
+#[derive(Clone, Debug)]
+pub struct PathColumn {
+    /// The column into which the path goes.
+    pub column: usize,
+    /// The steps of the path.
+    pub steps: Vec<JsonStep>,
+    /// The path as it is written.
+    pub text: String,
+}
+
+impl RelationInfo {
+    /// The name of a column of an access path, or the path that it is the value of.
+    #[must_use]
+    pub fn column_name(&self, column: usize) -> &str {
+        match column.checked_sub(self.columns.len()) {
+            None => &self.columns[column].name,
+            Some(path) => &self.path_columns[path].text,
+        }
+    }
+}
+
 /// An access path: a relation or one of its indexes, sorted by a list of columns.
 #[derive(Clone, Debug)]
 pub struct AccessPath {
     /// Name of the index; empty for the relation itself.
     pub name: String,
-    /// Columns of the relation by which the path is sorted, in order.
+    /// Columns by which the path is sorted, in order: of the relation, or
+    /// [`RelationInfo::path_columns`].
     pub keys: Vec<usize>,
     /// Columns of the relation that the path contains. Others need a lookup in the relation.
     pub covers: Vec<usize>,

@@ -10,20 +10,21 @@
 
 use crate::ir::Var;
 use crate::order::{PlannedStep, Step};
+use crate::physical::{OperatorName, Physical};
 
 /// Moves the steps of each intersection group next to each other. `places` is permuted in the same
 /// way.
 pub(crate) fn find(steps: &mut [PlannedStep], places: &mut [usize]) {
     let mut at = 0;
     while at < steps.len() {
-        let Some(var) = binds_one(&steps[at].step) else {
+        let Some(var) = binds_one(&steps[at].step).filter(|_| has_trie(&steps[at])) else {
             at += 1;
             continue;
         };
         let bound = bound_before(steps, at);
         let mut together = 0;
         for later in at + 1..steps.len() {
-            if asks_of(&steps[later].step, var, &bound) {
+            if has_trie(&steps[later]) && asks_of(&steps[later].step, var, &bound) {
                 together += 1;
                 steps[at + together..=later].rotate_right(1);
                 places[at + together..=later].rotate_right(1);
@@ -34,6 +35,12 @@ pub(crate) fn find(steps: &mut [PlannedStep], places: &mut [usize]) {
         steps[at].group_steps = together;
         at += 1 + together;
     }
+}
+
+/// Whether the columns of a step may be those of a trie. They are not where a key column is the
+/// value at a path.
+fn has_trie(planned: &PlannedStep) -> bool {
+    planned.operator != Physical::Fixed(OperatorName::IndexJoin)
 }
 
 /// The variable of a join with a stored relation that binds exactly one variable and has a bound

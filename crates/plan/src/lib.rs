@@ -26,6 +26,7 @@ mod frontier;
 mod inline;
 mod intersection;
 mod ir;
+mod key_value;
 mod live;
 mod magic;
 mod order;
@@ -40,7 +41,7 @@ mod types;
 
 pub use bounds::RangeHint;
 pub use catalog::{
-    AccessPath, Catalog, ColumnInfo, DictionaryColumns, PrefixStatistics, RelationInfo,
+    AccessPath, Catalog, ColumnInfo, DictionaryColumns, PathColumn, PrefixStatistics, RelationInfo,
 };
 pub use constants::{Constant, Wanted};
 pub use cost::{LOOK_UP_ROWS, SEEK_ROWS};

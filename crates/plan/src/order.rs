@@ -16,6 +16,7 @@ use crate::distinct;
 use crate::frontier::Frontier;
 use crate::intersection;
 use crate::ir::{Expr, Literal, Program, Rule, SearchUse, Source, Var};
+use crate::key_value::KeyValue;
 use crate::live::{self, Duplicates};
 use crate::physical::{self, Physical};
 use crate::round_orders;
@@ -550,10 +551,24 @@ impl<'a> Orderer<'a> {
         }
     }
 
-    /// The range that conditions imply for a column that is not bound yet.
-    fn range(&self, column: Option<usize>, args: &[Option<Var>]) -> Option<Box<RangeHint>> {
-        let var = args[column?]?;
-        if self.bound[var] { None } else { bounds::find(self.rule, var) }
+    /// The range that conditions imply for a key column of a stored relation that is not bound yet.
+    fn range(
+        &self,
+        stored: usize,
+        column: Option<usize>,
+        args: &[Option<Var>],
+    ) -> Option<Box<RangeHint>> {
+        let value = KeyValue::of(&self.sizes.infos[stored], args, column?)?;
+        match value.bound_var(self.rule, &self.bound) {
+            Some(_) => None,
+            None => bounds::find(self.rule, value),
+        }
+    }
+
+    /// The bound variable with the value of a key column of a stored relation.
+    fn bound_key(&self, stored: usize, args: &[Option<Var>], column: usize) -> Option<Var> {
+        let value = KeyValue::of(&self.sizes.infos[stored], args, column)?;
+        value.bound_var(self.rule, &self.bound)
     }
 
     /// Appends the step of a literal, and marks its variables as bound.
@@ -651,17 +666,18 @@ impl<'a> Orderer<'a> {
         let fanout = self.stored_fanout(stored, path, prefix, args);
         let keys = &self.sizes.infos[stored].paths[path].keys;
         let range = match keys.get(prefix) {
-            Some(&column) => self.range(Some(column), args),
+            Some(&column) => self.range(stored, Some(column), args),
             None => None,
         };
         let own_key = self.sizes.infos[stored].paths[0].keys.first().copied();
         let own_range = match (path, prefix) {
-            (1.., 0) => self.range(own_key, args),
+            (1.., 0) => self.range(stored, own_key, args),
             _ => None,
         };
         let (mut checks, outputs) = self.split(args);
         checks.retain(|(column, _)| !keys[..prefix].contains(column));
-        let prefix: Vec<Var> = keys[..prefix].iter().filter_map(|&column| args[column]).collect();
+        let bound = |&column: &usize| self.bound_key(stored, args, column);
+        let prefix: Vec<Var> = keys[..prefix].iter().filter_map(bound).collect();
         self.rows *= if negated { cost::CONDITION_SHARE } else { fanout };
         Step::Stored { stored, path, prefix, range, own_range, checks, outputs, at, negated }
     }

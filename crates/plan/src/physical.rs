@@ -114,10 +114,14 @@ pub(crate) fn operator_of(step: &Step, infos: &[RelationInfo]) -> Physical {
         Step::Derived { .. } => HashJoin,
         Step::Stored { stored, .. } if infos[*stored].is_in_memory => HashJoin,
         Step::Stored { at: Some(_), .. } => TemporalScan,
-        Step::Stored { prefix, checks, range, .. } => {
+        Step::Stored { stored, path, prefix, checks, range, .. } => {
+            let info = &infos[*stored];
+            let keys = info.paths[*path].keys.iter().take(prefix.len());
             match (prefix.is_empty(), checks.is_empty(), range) {
                 (true, true, _) => Scan,
                 (true, false, _) => return Physical::Adaptive(&[LeapfrogJoin, Scan]),
+                // A trie has no values at paths.
+                _ if keys.clone().any(|&column| column >= info.columns.len()) => IndexJoin,
                 // A range of keys reaches few of them better than a trie.
                 (false, _, Some(_)) => IndexJoin,
                 (false, _, None) => return Physical::Adaptive(&[IndexJoin, LeapfrogJoin]),

@@ -17,6 +17,7 @@ use crate::bounds::{self, Selectivity};
 use crate::catalog::RelationInfo;
 use crate::cost;
 use crate::ir::{Expr, Literal, PredicateKind, Program, Rule, Source, Var};
+use crate::key_value::KeyValue;
 use crate::order::{self, Orderer, PipelinePlan, Sizes, Step, Version, is_positive};
 use crate::physical::{OperatorName, Physical};
 use model::{Type, Value};
@@ -259,14 +260,15 @@ impl<'a> Search<'a> {
     ) -> Option<Candidate<'a>> {
         let info = &self.sizes.infos[atom.stored];
         let keys = &info.paths[path].keys;
-        let is_bound = |&&column: &&usize| atom.args[column].is_some_and(|var| atom.bound[var]);
+        let value = |column: usize| KeyValue::of(info, atom.args, column);
+        let bound_var = |column| value(column)?.bound_var(self.rule, atom.bound);
+        let is_bound = |&&column: &&usize| bound_var(column).is_some();
         let prefix = keys.iter().take_while(is_bound).count();
         if prefix == 0 && !atom.is_single {
             return None;
         }
         let matched = self.matched(info, atom, &keys[prefix..])?;
-        let range =
-            keys.get(prefix).and_then(|&column| bounds::find(self.rule, atom.args[column]?));
+        let range = keys.get(prefix).and_then(|&column| bounds::find(self.rule, value(column)?));
         let selectivity = range.as_ref().map_or(Selectivity::Nothing, |one| one.selectivity());
         let range_rows = range_rows(info, path, prefix, selectivity).max(1.0);
         let read = input_rows * range_rows;
@@ -287,7 +289,8 @@ impl<'a> Search<'a> {
         let cost = if self.has_joins && atom.is_single { cost * JOIN_DOUBT } else { cost };
         let sorting = self.sorting(atom, &keys[..prefix], range.is_some());
         let sorting_cost = sorting.rows.unwrap_or(read * sorting.row_cost);
-        let step = step(atom, path, keys, prefix, range, sorting.range);
+        let bound = keys[..prefix].iter().filter_map(|&column| bound_var(column)).collect();
+        let step = step(atom, path, &keys[..prefix], bound, range, sorting.range);
         let row_order = RowOrder {
             backwards: matched.backwards,
             columns: matched.columns,
@@ -305,9 +308,8 @@ impl<'a> Search<'a> {
         let wanted = self.wanted(info, atom);
         let &(first, backwards) = wanted.first()?;
         let (columns, matched) = self.follows(info, atom, keys, &wanted, backwards);
-        let column = atom.args.iter().position(|var| *var == Some(first))?;
         let skips_nulls = self.first.is_any_of_equals && !backwards;
-        if matched == 0 || skips_nulls && may_be_null(info, column) {
+        if matched == 0 || skips_nulls && self.may_be_null(info, atom, first) {
             return None;
         }
         let (keys, wanted) = (&keys[columns..], &wanted[matched..]);
@@ -357,11 +359,18 @@ impl<'a> Search<'a> {
     ) -> (usize, usize) {
         let (mut columns, mut matched) = (0, 0);
         for (place, &column) in keys.iter().enumerate() {
-            let Some(own) = atom.args[column] else { break };
-            if self.is_constant(own) && atom.bound[own] || self.is_one_value(info, column, own) {
+            let Some(own) = KeyValue::of(info, atom.args, column) else { break };
+            if let KeyValue::Var(own) = own
+                && (self.is_constant(own) && atom.bound[own]
+                    || self.is_one_value(info, column, own))
+            {
                 continue;
             }
-            if atom.bound[own] || wanted.get(matched) != Some(&(own, backwards)) {
+            let is_wanted = |&(var, descends): &(Var, bool)| {
+                descends == backwards && own.is_var(self.rule, var)
+            };
+            let is_bound = own.bound_var(self.rule, atom.bound).is_some();
+            if is_bound || !wanted.get(matched).is_some_and(is_wanted) {
                 break;
             }
             (columns, matched) = (place + 1, matched + 1);
@@ -383,7 +392,17 @@ impl<'a> Search<'a> {
         let of = info.columns[column].column_type.without_null();
         (matches!(of, Type::Int | Type::Id | Type::Bool | Type::String | Type::Uuid)
             || of.is_temporal())
-            && bounds::find(self.rule, var).is_some_and(|range| range.is_point)
+            && bounds::find(self.rule, KeyValue::Var(var)).is_some_and(|range| range.is_point)
+    }
+
+    /// Whether a variable may be null in rows of an atom: `min` skips nulls.
+    fn may_be_null(&self, info: &RelationInfo, atom: &Atom<'_>, var: Var) -> bool {
+        match atom.args.iter().position(|own| *own == Some(var)) {
+            Some(column) => {
+                matches!(info.columns[column].column_type, Type::Any | Type::Nullable(_))
+            }
+            None => true,
+        }
     }
 
     /// Rows that each row of a path counts as: a lookup, if the path lacks a column.
@@ -454,27 +473,21 @@ struct Atom<'s> {
     is_single: bool,
 }
 
-/// The step that reads an atom by a path.
+/// The step that reads an atom by a path whose first key columns, `keys`, are bound.
 fn step(
     atom: &Atom<'_>,
     path: usize,
     keys: &[usize],
-    prefix: usize,
+    prefix: Vec<Var>,
     range: Option<Box<bounds::RangeHint>>,
     own_range: Option<Box<bounds::RangeHint>>,
 ) -> Step {
     let places = atom.args.iter().enumerate().filter_map(|(column, var)| Some((column, (*var)?)));
     let (mut checks, outputs): (Vec<_>, Vec<_>) = places.partition(|(_, var)| atom.bound[*var]);
-    checks.retain(|(column, _)| !keys[..prefix].contains(column));
-    let prefix = keys[..prefix].iter().filter_map(|&column| atom.args[column]).collect();
+    checks.retain(|(column, _)| !keys.contains(column));
     let stored = atom.stored;
     let (at, negated) = (None, false);
     Step::Stored { stored, path, prefix, range, own_range, checks, outputs, at, negated }
-}
-
-/// Whether a column may hold nulls, which `min` skips.
-fn may_be_null(info: &RelationInfo, column: usize) -> bool {
-    matches!(info.columns[column].column_type, Type::Any | Type::Nullable(_))
 }
 
 /// Estimated rows of a path whose keys begin with one prefix, and lie in a range of the next

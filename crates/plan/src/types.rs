@@ -182,6 +182,7 @@ mod tests {
             keys: 1,
             rows: 0,
             paths: Vec::new(),
+            path_columns: Vec::new(),
             repeat_rates: Vec::new(),
             is_in_memory: false,
             is_historical: false,

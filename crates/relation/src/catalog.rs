@@ -2,6 +2,7 @@
 //! the store and their definitions (`definition.rs`). `views`, `session` and `quipu` use it.
 
 use crate::definition::{Definition, check_name, invalid};
+use crate::index_columns::{IndexColumn, index_schema};
 use crate::{
     BlobsDef, BlobsPart, GraphDef, GraphPart, KeyColumn, NameOverlay, Schema, SearchDef, Settings,
     VertexType,
@@ -247,13 +248,13 @@ impl Catalog {
     /// So an index whose build was interrupted does not count; creating it again replaces it.
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`]: the name is invalid or taken, there are no columns, or
-    /// one of them does not exist.
+    /// [`store::ErrorKind::InvalidInput`]: the name is invalid or taken, there are no columns, one
+    /// of them does not exist, or a path goes into a column of another type than JSON.
     pub fn create_index(
         &self,
         of: &Schema,
         name: &str,
-        columns: &[String],
+        columns: &[IndexColumn],
     ) -> Result<(Schema, KeyspaceId)> {
         check_name(name)?;
         let schema = index_schema(of, name, columns)?;
@@ -465,42 +466,12 @@ pub(crate) fn new_keyspace(schema: &Schema) -> NewKeyspace {
     }
 }
 
-/// Columns of an index: the chosen columns, then the other key columns.
-fn index_schema(of: &Schema, name: &str, columns: &[String]) -> Result<Schema> {
-    if columns.is_empty() {
-        return Err(invalid("an index needs at least one column"));
-    }
-    let type_of = |column: &String| {
-        let key = of.keys.iter().find(|key| key.name == *column);
-        let value = of.values.iter().find(|value| value.name == *column);
-        match (key, value) {
-            (Some(key), _) => Some(key.column_type.clone()),
-            (None, Some(value)) if value.nullable => {
-                Some(Type::Nullable(Box::new(value.column_type.clone())))
-            }
-            (None, Some(value)) => Some(value.column_type.clone()),
-            (None, None) => None,
-        }
-    };
-    let mut keys: Vec<KeyColumn> = Vec::new();
-    let others = of.keys.iter().map(|key| &key.name).filter(|name| !columns.contains(name));
-    for column in columns.iter().chain(others) {
-        let Some(column_type) = type_of(column) else {
-            return Err(invalid(format!("relation {:?} has no column {column:?}", of.name)));
-        };
-        keys.push(KeyColumn::new(column, column_type));
-    }
-    let schema = Schema { name: format!("{}:{name}", of.name), keys, values: Vec::new() };
-    schema.check()?;
-    Ok(schema)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{KeyColumn, NameOverlay, ValueColumn, VertexType, WeightType};
+    use crate::{JsonPath, KeyColumn, NameOverlay, ValueColumn, VertexType, WeightType};
     use base::{ColumnShape, Merge};
-    use model::{Type, VectorKind};
+    use model::{JsonStep, Type, VectorKind};
     use store::{ErrorKind, Isolation};
     use testkit::ModelStore;
 
@@ -618,7 +589,7 @@ mod tests {
             values: vec![ValueColumn { nullable: true, ..ValueColumn::new("age", Type::Int) }],
         };
         catalog.create(&of).unwrap();
-        let columns = ["age".to_owned(), "id".to_owned()];
+        let columns = ["age", "id"].map(|name| IndexColumn::Column(name.to_owned()));
         let (index, id) = catalog.create_index(&of, "by_age", &columns).unwrap();
         let names: Vec<_> = index.keys.iter().map(|key| key.name.as_str()).collect();
         assert_eq!((index.name.as_str(), names), ("user:by_age", vec!["age", "id", "country"]));
@@ -632,14 +603,16 @@ mod tests {
         assert!(catalog.create_index(&of, "by_age", &columns).is_err());
         assert_eq!(catalog.indexes_of(&*store, "user").unwrap(), [again]);
         assert_eq!(catalog.indexes_of(&*store, "use").unwrap(), []);
-        for columns in [&["nope".to_owned()][..], &[], &["id".to_owned(), "id".to_owned()]] {
-            let error = catalog.create_index(&of, "other", columns).unwrap_err();
+        for columns in [&["nope"][..], &[], &["id", "id"]] {
+            let columns = columns.iter().map(|name| IndexColumn::Column((*name).to_owned()));
+            let columns: Vec<_> = columns.collect();
+            let error = catalog.create_index(&of, "other", &columns).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
         }
         assert!(!catalog.drop_index("user").unwrap());
         assert!(catalog.drop_index("user:by_age").unwrap());
         assert!(!catalog.drop_index("user:by_age").unwrap());
-        catalog.create_index(&of, "by_age", &["age".to_owned()]).unwrap();
+        catalog.create_index(&of, "by_age", &columns[..1]).unwrap();
         let ready = catalog.ready_row("user:by_age", Kind::Put).unwrap();
         store.write(&WriteBatch { tables: vec![ready] }, None).unwrap();
         rename(&catalog, &[("user", "person")]).unwrap();
@@ -699,7 +672,9 @@ mod tests {
         let mut defaults = schema("r");
         defaults.keys[0].default = Some("[]".into());
         defaults.values[1].default = Some("rand_uuid_v4()".into());
-        let relations = [Definition::Relation(schema("r")), Definition::Relation(defaults), graph];
+        let on_paths = Definition::Relation(index_on_paths("r"));
+        let relations = [schema("r"), defaults].map(Definition::Relation);
+        let relations = relations.into_iter().chain([on_paths, graph]);
         let methods =
             ["fts", "lsh", "hnsw"].map(|name| crate::SearchMethod::of_name(name).unwrap());
         let parts = methods.into_iter().flat_map(|method| {
@@ -713,7 +688,7 @@ mod tests {
         });
         let def = with_properties(VertexType::Str);
         let of_graph = def.parts().iter().map(|&part| Definition::Graph(def.clone(), part));
-        let all = relations.into_iter().chain(blobs).chain(parts).chain(of_graph);
+        let all = relations.chain(blobs).chain(parts).chain(of_graph);
         for whole in all {
             let (name, shape) = match &whole {
                 Definition::Relation(schema) => ("r".to_owned(), schema.shape()),
@@ -743,6 +718,60 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    /// An index by `d->'a'->0`, `b: d->'b'` and `n`.
+    fn index_on_paths(name: &str) -> Schema {
+        let path =
+            |steps: &[JsonStep]| Some(JsonPath { column: "d".to_owned(), steps: steps.to_vec() });
+        let name_of = |name: &str| JsonStep::Name(name.to_owned());
+        let any = |name: &str, path| KeyColumn { path, ..KeyColumn::new(name, Type::Any) };
+        let keys = vec![
+            any("d->'a'->0", path(&[name_of("a"), JsonStep::Index(0)])),
+            any("b", path(&[name_of("b")])),
+            KeyColumn::new("n", Type::Int),
+        ];
+        Schema { name: name.to_owned(), keys, values: Vec::new() }
+    }
+
+    #[test]
+    fn an_index_on_paths_is_refused_by_its_version_and_follows_renamed_columns() {
+        let want = b"\x07\x0c\x03\x09d->'a'->0\x00\x01b\x00\x01n\x02\x00\
+            \x07\x01d\x00\x01a\x01\x00\x05\x01d\x00\x01b\x00";
+        let index = index_on_paths("r:i");
+        assert_eq!(Definition::Relation(index.clone()).encode(), want);
+        let catalog = catalog();
+        let relation = |columns: [&str; 2]| Schema {
+            name: "r".to_owned(),
+            keys: vec![KeyColumn::new(columns[0], Type::Int)],
+            values: vec![ValueColumn::new(columns[1], Type::Json)],
+        };
+        let id = catalog.create(&relation(["n", "d"])).unwrap();
+        let columns: Vec<_> = index.keys[..2].iter().map(IndexColumn::of_key).collect();
+        let shown: Vec<_> = columns.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["d->'a'->0", "b: d->'b'"]);
+        let (created, _) = catalog.create_index(&relation(["n", "d"]), "i", &columns).unwrap();
+        assert_eq!(created, index);
+        let ready = catalog.ready_row("r:i", Kind::Put).unwrap();
+        catalog.store.write(&WriteBatch { tables: vec![ready] }, None).unwrap();
+        let rename = |from: &str, to: &str, schema: &Schema| {
+            let pairs = [(from.to_owned(), to.to_owned())];
+            catalog.rename_columns(&*catalog.store, schema, id, &pairs)
+        };
+        let error = rename("n", "b", &relation(["n", "d"])).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        rename("d", "e-f", &relation(["n", "d"])).unwrap();
+        let (renamed, _) = catalog.indexes_of(&*catalog.store, "r").unwrap().remove(0);
+        let shown = renamed.keys.iter().map(|key| IndexColumn::of_key(key).to_string());
+        assert_eq!(shown.collect::<Vec<_>>(), ["`e-f`->'a'->0", "b: `e-f`->'b'", "n"]);
+        for (of, path) in [("k", index.keys[1].path.clone()), ("n", None)] {
+            let path =
+                path.unwrap_or(JsonPath { column: "n".into(), steps: vec![JsonStep::Index(0)] });
+            let column = IndexColumn::Path(Some("x".to_owned()), path);
+            let of = relation([of, "v"]);
+            let error = catalog.create_index(&of, "other", &[column]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
         }
     }
 

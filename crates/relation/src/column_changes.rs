@@ -4,9 +4,10 @@
 //! durable step of the store. Until then, a rewritten relation has a hidden name. If the process
 //! ends before that step, its keyspace is dropped when the database is opened again.
 
-use crate::Schema;
 use crate::catalog::{Catalog, new_keyspace};
 use crate::definition::invalid;
+use crate::index_columns::IndexColumn;
+use crate::{KeyColumn, Schema};
 use base::KeyspaceId;
 use store::{KeyspaceChange, Read, Result};
 
@@ -32,8 +33,10 @@ impl Catalog {
             let what = format!("relation {:?} has no column {missing:?}", schema.name);
             return Err(invalid(what));
         }
-        let mut changes = vec![change(keyspace, &renamed(schema, pairs)?)];
+        let new = renamed(schema, pairs)?;
+        let mut changes = vec![change(keyspace, &new)];
         for (index, id) in self.indexes_of(read, &schema.name)? {
+            index_leaves_names(&index, &new)?;
             changes.push(change(id, &renamed(&index, pairs)?));
         }
         self.store().change_keyspaces(&changes, &[])
@@ -59,6 +62,25 @@ impl Catalog {
     }
 }
 
+/// Checks that no column of a relation has the name that one of its indexes gives to a path.
+///
+/// # Errors
+/// [`store::ErrorKind::InvalidInput`] with the name.
+pub fn index_leaves_names(index: &Schema, relation: &Schema) -> Result<()> {
+    let is_column = |key: &&KeyColumn| {
+        let mut names = relation.keys.iter().map(|key| &key.name);
+        let mut values = relation.values.iter().map(|value| &value.name);
+        key.path.is_some() && (names.any(|n| *n == key.name) || values.any(|n| *n == key.name))
+    };
+    match index.keys.iter().find(is_column) {
+        None => Ok(()),
+        Some(key) => {
+            let what = format!("the index {:?} has a column {:?}", index.name, key.name);
+            Err(invalid(format!("{what}\nhint: give the relation's column another name")))
+        }
+    }
+}
+
 /// The schema with other names of columns.
 fn renamed(schema: &Schema, pairs: &[(String, String)]) -> Result<Schema> {
     let new_name = |name: &mut String| {
@@ -67,7 +89,18 @@ fn renamed(schema: &Schema, pairs: &[(String, String)]) -> Result<Schema> {
         }
     };
     let mut schema = schema.clone();
-    schema.keys.iter_mut().for_each(|key| new_name(&mut key.name));
+    for key in &mut schema.keys {
+        let made_with = IndexColumn::of_key(key);
+        match (&mut key.path, made_with) {
+            (None, _) => new_name(&mut key.name),
+            (Some(path), made_with) => {
+                new_name(&mut path.column);
+                if let IndexColumn::Path(None, _) = made_with {
+                    key.name = path.to_string();
+                }
+            }
+        }
+    }
     schema.values.iter_mut().for_each(|value| new_name(&mut value.name));
     schema.check()?;
     Ok(schema)

@@ -5,7 +5,7 @@
 //! definition := version:u8  kind:u8  body
 //! version    := 1 | 2 (a relation with dates, timestamps or durations) | 3 (a search index)
 //!             | 4 (a graph with properties) | 5 (an index of near duplicates)
-//!             | 6 (a vector index)
+//!             | 6 (a vector index) | 7 (an index of a relation on paths into JSON)
 //! kind 0     := a relation; body = n:varint key*  n:varint value*
 //! key        := name:bytes type        (bytes: a length as a varint, then that many bytes)
 //! value      := name:bytes type nullable:u8  merge:u8 (0 none 1 add int 2 add float 3 min 4 max)
@@ -23,17 +23,21 @@
 //!               n:varint key*  n:varint setting*
 //! kind 11    := a part of a vector index; body = part:u8 (0 links, 1 vertices)  n:varint key*
 //!               n:varint setting*
+//! kind 12    := an index on paths into JSON; body = that of kind 0, then path:bytes for each key,
+//!               empty for a column of the relation
+//! path       := column:bytes  step*          (at least one step; the bytes end it)
+//! step       := 0 name:bytes | 1 index:varint
 //! setting    := name:bytes value:bytes       (an encoded value, see `model::encode_value`)
 //! vertex     := 0 u64 | 1 i64 | 2 str
 //! weight     := 0 none | 1 float | 2 int
 //! ```
 
 use crate::{
-    BlobsDef, BlobsPart, GraphDef, GraphPart, KeyColumn, Schema, SearchDef, SearchMethod,
+    BlobsDef, BlobsPart, GraphDef, GraphPart, JsonPath, KeyColumn, Schema, SearchDef, SearchMethod,
     SearchPart, ValueColumn, VertexType, WeightType,
 };
 use base::{Merge, varint};
-use model::{Type, VectorKind};
+use model::{JsonStep, Type, VectorKind};
 use store::{Error, ErrorKind, KeyspaceInfo, Result};
 use unicode_ident::{is_xid_continue, is_xid_start};
 
@@ -66,6 +70,12 @@ const VERSION_VECTOR: u8 = 6;
 
 /// Kind of a part of a vector index.
 const VECTOR: u8 = 11;
+
+/// Format version of indexes on paths: programs that do not know them refuse them by its number.
+const VERSION_PATHS: u8 = 7;
+
+/// Kind of an index on paths.
+const WITH_PATHS: u8 = 12;
 
 /// Bit of a graph's options: it has a relation of vertices.
 const HAS_NODES: u8 = 1;
@@ -126,6 +136,12 @@ impl Definition {
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Relation(schema) => {
+                if schema.keys.iter().any(|key| key.path.is_some()) {
+                    let mut out = vec![VERSION_PATHS, WITH_PATHS];
+                    put_schema(schema, &mut out);
+                    schema.keys.iter().for_each(|key| put_path(key.path.as_ref(), &mut out));
+                    return out;
+                }
                 let has_defaults = schema.defaults().any(|default| default.is_some());
                 let version = if has_new_types(schema) { VERSION_TEMPORAL } else { VERSION };
                 let mut out = vec![version, if has_defaults { WITH_DEFAULTS } else { 0 }];
@@ -186,12 +202,12 @@ impl Definition {
             )
         };
         let (&version, rest) = info.definition.split_first().ok_or_else(|| wrong("is empty"))?;
-        if !(VERSION..=VERSION_VECTOR).contains(&version) {
-            let what = format!("has version {version}, this program reads {VERSION_VECTOR}");
+        if !(VERSION..=VERSION_PATHS).contains(&version) {
+            let what = format!("has version {version}, this program reads {VERSION_PATHS}");
             return Err(wrong(&what));
         }
-        if let Some((&kind @ (0 | WITH_DEFAULTS), body)) = rest.split_first() {
-            let schema = take_schema(&info.name, body, kind == WITH_DEFAULTS);
+        if let Some((&kind @ (0 | WITH_DEFAULTS | WITH_PATHS), body)) = rest.split_first() {
+            let schema = take_schema(&info.name, body, kind);
             let schema = schema.ok_or_else(|| wrong("cannot be read"))?;
             schema.check().map_err(|_| wrong("describes no relation"))?;
             if schema.shape() != info.shape {
@@ -360,7 +376,7 @@ fn take_keys(bytes: &mut &[u8]) -> Option<Vec<KeyColumn>> {
     let mut keys = Vec::new();
     for _ in 0..varint::take(bytes)? {
         let name = take_text(bytes)?;
-        keys.push(KeyColumn { name, column_type: take_type(bytes, 0)?, default: None });
+        keys.push(KeyColumn::new(name, take_type(bytes, 0)?));
     }
     Some(keys)
 }
@@ -386,18 +402,60 @@ fn put_values(values: &[ValueColumn], out: &mut Vec<u8>) {
     }
 }
 
-fn take_schema(name: &str, mut bytes: &[u8], has_defaults: bool) -> Option<Schema> {
+fn take_schema(name: &str, mut bytes: &[u8], kind: u8) -> Option<Schema> {
     let bytes = &mut bytes;
     let mut keys = take_keys(bytes)?;
     let mut values = take_values(bytes)?;
-    if has_defaults {
+    if kind == WITH_DEFAULTS {
         let defaults = keys.iter_mut().map(|column| &mut column.default);
         for default in defaults.chain(values.iter_mut().map(|column| &mut column.default)) {
             let text = take_text(bytes)?;
             *default = (!text.is_empty()).then_some(text);
         }
     }
+    if kind == WITH_PATHS {
+        for column in &mut keys {
+            column.path = match varint::take_bytes(bytes)? {
+                [] => None,
+                path => Some(take_path(path)?),
+            };
+        }
+    }
     bytes.is_empty().then(|| Schema { name: name.to_owned(), keys, values })
+}
+
+fn put_path(path: Option<&JsonPath>, out: &mut Vec<u8>) {
+    let mut steps = Vec::new();
+    if let Some(path) = path {
+        varint::put_bytes(&mut steps, path.column.as_bytes());
+        for step in &path.steps {
+            match step {
+                JsonStep::Name(name) => {
+                    steps.push(0);
+                    varint::put_bytes(&mut steps, name.as_bytes());
+                }
+                JsonStep::Index(index) => {
+                    steps.push(1);
+                    varint::put(&mut steps, *index);
+                }
+            }
+        }
+    }
+    varint::put_bytes(out, &steps);
+}
+
+fn take_path(mut bytes: &[u8]) -> Option<JsonPath> {
+    let bytes = &mut bytes;
+    let column = take_text(bytes)?;
+    let mut steps = Vec::new();
+    while !bytes.is_empty() {
+        steps.push(match take_byte(bytes)? {
+            0 => JsonStep::Name(take_text(bytes)?),
+            1 => JsonStep::Index(varint::take(bytes)?),
+            _ => return None,
+        });
+    }
+    (!steps.is_empty()).then_some(JsonPath { column, steps })
 }
 
 fn take_values(bytes: &mut &[u8]) -> Option<Vec<ValueColumn>> {

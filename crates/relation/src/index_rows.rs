@@ -5,10 +5,10 @@
 //! value. The stored words of a column are the words of an index's key, and most other values are
 //! copied as they are encoded.
 
-use crate::Schema;
-use crate::schema::pull;
+use crate::index_columns::{JsonPath, value_at};
+use crate::schema::{Schema, pull};
 use base::{Batch, BytesColumn, Column, Keys};
-use model::{Type, Value, decode_next, encode_str, encode_value};
+use model::{JsonStep, Type, Value, decode_next, decode_value, encode_str, encode_value};
 use store::{Error, ErrorKind, Result};
 
 /// Where a column of another order is in a relation.
@@ -17,25 +17,35 @@ enum Origin<'r> {
     /// The value with this number in each encoded key.
     KeyPart(usize),
     Value(&'r Type, bool, &'r Column),
+    /// The value at steps into a value of JSON.
+    Path(&'r [JsonStep], Box<Self>),
 }
 
 impl Schema {
     /// Rows of another order of this relation, `other`, for the rows numbered in `picked`, in their
-    /// order. `columns` has for each column of `other` its number in this relation. Columns that
-    /// `other` lacks may be empty in `rows`.
+    /// order. `columns` has for each column of `other` its number in this relation, or that of the
+    /// column into which its path goes. Columns that `other` lacks may be empty in `rows`.
     ///
     /// # Errors
     /// [`ErrorKind::Corruption`] if stored bytes do not encode a value of their column.
-    pub fn other_order(
-        &self,
-        rows: &Batch,
+    pub fn other_order<'r>(
+        &'r self,
+        rows: &'r Batch,
         picked: &[u32],
         columns: &[usize],
-        other: &Self,
+        other: &'r Self,
     ) -> Result<Batch> {
         let mut out = Batch::new(&other.shape());
-        let origins: Vec<Origin<'_>> =
-            columns.iter().map(|&column| self.origin(rows, column)).collect();
+        let paths = other.keys.iter().map(|key| key.path.as_ref());
+        let paths = paths.chain(std::iter::repeat(None));
+        let origin = |(&column, path): (&usize, Option<&'r JsonPath>)| {
+            let origin = self.origin(rows, column);
+            match path {
+                None => origin,
+                Some(path) => Origin::Path(&path.steps, Box::new(origin)),
+            }
+        };
+        let origins: Vec<Origin<'r>> = columns.iter().zip(paths).map(origin).collect();
         let (keys, values) = origins.split_at(other.keys.len());
         match &mut out.keys {
             Keys::Words(words) => {
@@ -43,7 +53,7 @@ impl Schema {
                     let from = match origin {
                         Origin::KeyWords(_, words) => words,
                         Origin::Value(_, _, Column::Words(column)) => column.words.as_slice(),
-                        Origin::KeyPart(_) | Origin::Value(..) => {
+                        Origin::KeyPart(_) | Origin::Value(..) | Origin::Path(..) => {
                             return Err(self.corrupt_row("a word of a key is stored as bytes"));
                         }
                     };
@@ -55,7 +65,7 @@ impl Schema {
         for (column, origin) in out.values.iter_mut().zip(values) {
             match origin {
                 Origin::Value(_, _, from) => *column = from.gather(picked),
-                Origin::KeyWords(..) | Origin::KeyPart(_) => {
+                Origin::KeyWords(..) | Origin::KeyPart(_) | Origin::Path(..) => {
                     return Err(self.corrupt_row("a key column is not a value of another order"));
                 }
             }
@@ -84,7 +94,11 @@ impl Schema {
         origins: &[Origin<'_>],
         out: &mut BytesColumn,
     ) -> Result<()> {
-        let needs_parts = origins.iter().any(|origin| matches!(origin, Origin::KeyPart(_)));
+        let is_part = |origin: &Origin<'_>| match origin {
+            Origin::Path(_, from) => matches!(**from, Origin::KeyPart(_)),
+            origin => matches!(origin, Origin::KeyPart(_)),
+        };
+        let needs_parts = origins.iter().any(is_part);
         let (mut encoded, mut parts) = (Vec::new(), Vec::new());
         for &row in picked {
             let row = row as usize;
@@ -104,6 +118,18 @@ impl Schema {
                     Origin::Value(of, nullable, column) => {
                         encode_stored(of, *nullable, column, row, &mut encoded)
                             .map_err(|why| self.corrupt_row(&why))?;
+                    }
+                    Origin::Path(steps, from) => {
+                        let document = match **from {
+                            Origin::Value(of, nullable, column) => pull(of, nullable, column, row),
+                            Origin::KeyPart(part) => {
+                                let mut bytes = parts[part];
+                                decode_value(&mut bytes).map_err(|error| error.to_string())
+                            }
+                            _ => Err("a path goes into no JSON".to_owned()),
+                        };
+                        let document = document.map_err(|why| self.corrupt_row(&why))?;
+                        encode_value(&value_at(steps, &document), &mut encoded);
                     }
                 }
             }
@@ -220,6 +246,46 @@ mod tests {
             check(&[Type::Int], &[4, 0], &rows);
             check(&[Type::Int, Type::String], &[1, 0], &rows);
             check(&[Type::Int, Type::String], &[2, 3, 4, 5, 1, 0], &rows);
+        }
+    }
+
+    #[test]
+    fn rows_of_an_index_have_the_values_at_its_paths() {
+        let json = |text: &str| Value::Json(model::Json::parse(text).unwrap());
+        for key in [Type::Int, Type::Json] {
+            let schema = Schema {
+                name: "r".into(),
+                keys: vec![KeyColumn::new("k", key.clone())],
+                values: vec![ValueColumn { nullable: true, ..ValueColumn::new("d", Type::Json) }],
+            };
+            let path = |column: &str| {
+                let steps = vec![JsonStep::Name("a".into())];
+                let path = Some(JsonPath { column: column.to_owned(), steps });
+                KeyColumn { path, ..KeyColumn::new(column, Type::Any) }
+            };
+            let keys = vec![path("d"), path("k"), KeyColumn::new("i", key.clone())];
+            let (keys, columns) = match key {
+                Type::Int => (vec![keys[0].clone(), keys[2].clone()], vec![1, 0]),
+                _ => (keys, vec![1, 0, 0]),
+            };
+            let other = Schema { name: "i".into(), keys, values: vec![] };
+            let mut stored = Batch::new(&schema.shape());
+            let documents = [json(r#"{"a":"x"}"#), json(r#"{"a":[1]}"#), json("{}"), Value::Null];
+            for (row, document) in documents.into_iter().enumerate() {
+                let key = match key {
+                    Type::Int => Value::Int(row as i64),
+                    _ => json(&format!("{{\"a\":{row}}}")),
+                };
+                schema.append(vec![key, document], &mut stored).unwrap();
+            }
+            let found = schema.other_order(&stored, &[0, 1, 2, 3], &columns, &other).unwrap();
+            for (row, value) in
+                [Value::Str("x".into()), json("[1]"), Value::Null, Value::Null].iter().enumerate()
+            {
+                let found = other.row(&found, row).unwrap();
+                assert_eq!(found[0], *value);
+                assert!(key == Type::Int || found[1] == Value::Int(row as i64));
+            }
         }
     }
 

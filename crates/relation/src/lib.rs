@@ -13,6 +13,7 @@ mod definition;
 mod dictionary;
 mod documents_def;
 mod graph_def;
+mod index_columns;
 mod index_rows;
 
 mod name_overlay;
@@ -24,12 +25,14 @@ mod settings;
 
 pub use blobs_def::{BlobsDef, BlobsPart, KeyType};
 pub use catalog::{Catalog, Entry};
+pub use column_changes::index_leaves_names;
 pub use combined_def::CombinedDef;
 pub use counters_def::{Combine, CountersDef, NumberType};
 pub use definition::{Definition, check_name, invalid};
 pub use dictionary::{ABSENT, Dictionary};
 pub use documents_def::DocumentsDef;
 pub use graph_def::{GraphDef, GraphPart, VertexType, WeightType};
+pub use index_columns::{IndexColumn, JsonPath, value_at};
 pub use name_overlay::NameOverlay;
 pub use rows::{Coerce, ColumnError};
 pub use schema::{KeyColumn, Schema, ValueColumn};

@@ -8,6 +8,7 @@
 //!    other value encoded (see [`encode_value`]).
 
 use crate::definition::invalid;
+use crate::index_columns::JsonPath;
 use base::{Batch, Column, ColumnShape, KeyShape, Keys, Merge, Shape, VALUES_MAX, WORDS_MAX};
 use model::{Type, Value, decode_tuple, decode_value, encode_tuple, encode_value};
 use store::{Error, ErrorKind, Result};
@@ -21,6 +22,9 @@ pub struct KeyColumn {
     pub column_type: Type,
     /// The value of rows that do not give one: the text of an expression of the query language.
     pub default: Option<String>,
+    /// In an index: where the value is in a JSON column of the relation; `None` for a column of the
+    /// relation.
+    pub path: Option<JsonPath>,
 }
 
 /// A value column.
@@ -50,10 +54,10 @@ pub struct Schema {
 }
 
 impl KeyColumn {
-    /// A key column without a default.
+    /// A key column without a default, and without a path.
     #[must_use]
     pub fn new(name: impl Into<String>, column_type: Type) -> Self {
-        Self { name: name.into(), column_type, default: None }
+        Self { name: name.into(), column_type, default: None, path: None }
     }
 }
 

@@ -136,6 +136,7 @@ impl<'s> CatalogView<'s> {
                 prefixes: distribution.prefixes.clone(),
             });
         let info_paths = info_paths.collect();
+        let path_columns = path_columns_of(&relation.paths);
         let handle = self.keep(Relation::Stored(Arc::new(relation)));
         let spelled = entry.string_graph().map(|_| DictionaryColumns {
             columns: (0..keys).collect(),
@@ -148,6 +149,7 @@ impl<'s> CatalogView<'s> {
             keys,
             rows,
             paths,
+            path_columns,
             repeat_rates,
             is_in_memory: false,
             is_historical,
@@ -171,6 +173,20 @@ pub(crate) fn columns_of(schema: &Schema) -> Vec<ColumnInfo> {
         },
     });
     keys.chain(values).collect()
+}
+
+/// The values at paths that indexes have, in the order of their indexes.
+fn path_columns_of(paths: &[StoredPath]) -> Vec<plan::PathColumn> {
+    let all = paths.iter().flat_map(|path| &path.path_columns);
+    let mut all: Vec<_> = all.map(|path| (path.index, path)).collect();
+    all.sort_by_key(|(index, _)| *index);
+    all.dedup_by_key(|(index, _)| *index);
+    let column = |(_, of): (usize, &exec::storage::access_path::PathColumn)| plan::PathColumn {
+        column: of.column,
+        steps: of.path.steps.clone(),
+        text: of.path.to_string(),
+    };
+    all.into_iter().map(column).collect()
 }
 
 /// The orders in which an entry's rows are stored, its own keyspace first.
@@ -197,14 +213,10 @@ pub(crate) fn stored_paths(
         return Ok(paths);
     }
     if !entry.name().contains(':') {
-        for (schema, keyspace) in catalog.indexes_of(read, entry.name())? {
-            let columns = columns_of(&paths[0].schema);
-            let place = |key: &relation::KeyColumn| columns.iter().position(|c| c.name == key.name);
-            let places: Option<Vec<usize>> = schema.keys.iter().map(place).collect();
-            if let Some(columns) = places {
-                let path = StoredPath::of(schema, keyspace);
-                paths.push(StoredPath { columns, ..path });
-            }
+        let mut path_columns = Vec::new();
+        for (index, keyspace) in catalog.indexes_of(read, entry.name())? {
+            let relation = &paths[0].schema;
+            paths.extend(StoredPath::of_index(relation, index, keyspace, &mut path_columns));
         }
     } else if let Some((graph, part)) = dictionary_of(entry.name())
         && let Some(def) = catalog.find(graph)?.as_ref().and_then(Entry::string_graph)
@@ -269,6 +281,7 @@ impl plan::Catalog for CatalogView<'_> {
             keys: temp_relations.keys,
             rows: temp_relations.table.live_rows() as u64,
             paths: vec![path],
+            path_columns: Vec::new(),
             repeat_rates: Vec::new(),
             is_in_memory: true,
             is_historical: false,

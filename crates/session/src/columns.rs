@@ -12,7 +12,7 @@ use exec::error::{Error, Result};
 use exec::limits::QueryLimits;
 use exec::output::Output;
 use model::{Type, Value};
-use relation::{CombinedDef, CountersDef, Entry, KeyColumn, Schema};
+use relation::{CombinedDef, CountersDef, Entry, KeyColumn, Schema, index_leaves_names};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -162,6 +162,10 @@ fn with_columns(
         values.push(value.unwrap_or(Value::Null));
         added.push(new);
     }
+    for (index, _) in admin.catalog.indexes_of(&**admin.store, &schema.name)? {
+        let new = Schema { values: added.clone(), ..schema.clone() };
+        index_leaves_names(&index, &new).map_err(|error| Error::refused(error, spec.span))?;
+    }
     let one = Schema {
         name: schema.name.clone(),
         keys: vec![KeyColumn::new("row", Type::Int)],
@@ -192,7 +196,11 @@ fn without_columns(
         };
         dropped[place] = true;
         for (index, _) in admin.catalog.indexes_of(&**admin.store, &schema.name)? {
-            if index.keys.iter().any(|key| key.name == name.text) {
+            let has = |key: &KeyColumn| match &key.path {
+                None => key.name == name.text,
+                Some(path) => path.column == name.text,
+            };
+            if index.keys.iter().any(has) {
                 let what = format!("the index `{}` has the column `{}`", index.name, name.text);
                 let hint = format!("drop it first: ::index drop {}", index.name);
                 return Err(Error::hinted(what, name.span, hint));

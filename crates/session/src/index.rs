@@ -7,22 +7,64 @@
 //! no change.
 
 use crate::admin::Admin;
-use crate::catalog_view::{columns_of, stored_paths};
+use crate::catalog_view::stored_paths;
 use base::{Batch, Key, KeyspaceId, Kind, Projection};
 use exec::error::{Error, Result};
 use exec::limits::{Check, QueryLimits};
 use exec::output::Output;
 use exec::storage::access_path::StoredPath;
-use model::Value;
-use relation::{CombinedDef, CountersDef, Entry, Schema};
+use model::{JsonStep, Value};
+use relation::{CombinedDef, CountersDef, Entry, IndexColumn, JsonPath, Schema};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use store::{Read, SortedRows, TableWrites};
-use syntax::Ident;
+use syntax::{Expr, Ident};
 
 /// Rows that are read and converted at a time.
 const CHUNK_ROWS: usize = 65_536;
+
+/// The columns that a script names for an index.
+///
+/// # Errors
+/// An expression that is no path into a column.
+pub(crate) fn columns(columns: &[syntax::IndexColumn]) -> Result<Vec<IndexColumn>> {
+    let column = |column: &syntax::IndexColumn| match column {
+        syntax::IndexColumn::Column(name) => Ok(IndexColumn::Column(name.text.clone())),
+        syntax::IndexColumn::Expression(name, expr) => {
+            let mut steps = Vec::new();
+            let column = path(expr, &mut steps).filter(|_| !steps.is_empty()).ok_or_else(|| {
+                let what = "an index is on columns and on paths into JSON";
+                let hint = "write a path with constants: doc->'addr'->'city'";
+                Error::hinted(what, expr.span(), hint)
+            })?;
+            let path = JsonPath { column: column.to_owned(), steps };
+            Ok(IndexColumn::Path(name.as_ref().map(|name| name.text.clone()), path))
+        }
+    };
+    columns.iter().map(column).collect()
+}
+
+/// The column into which a path goes; appends its steps.
+fn path<'e>(expr: &'e Expr, steps: &mut Vec<JsonStep>) -> Option<&'e str> {
+    match expr {
+        Expr::Variable(column) => Some(&column.text),
+        Expr::Call { name, args, .. } if name.text == "maybe_get" => {
+            let [of, key] = args.as_slice() else { return None };
+            let column = path(of, steps)?;
+            let keys = match key {
+                Expr::List(keys, _) => keys.as_slice(),
+                key => std::slice::from_ref(key),
+            };
+            for key in keys {
+                let Expr::Literal(value, _) = key else { return None };
+                steps.push(JsonStep::of_value(value)?);
+            }
+            Some(column)
+        }
+        _ => None,
+    }
+}
 
 /// Creates an index and fills it.
 ///
@@ -33,7 +75,7 @@ pub(crate) fn create(
     admin: &Admin<'_>,
     entry: &Entry,
     name: &Ident,
-    columns: &[Ident],
+    columns: &[IndexColumn],
     limits: &QueryLimits<'_>,
 ) -> Result<Output> {
     let Entry::Relation(schema, keyspace) = entry else {
@@ -46,16 +88,14 @@ pub(crate) fn create(
         let hint = "counters and combined values would leave an index behind";
         return Err(Error::hinted(what, name.span, hint));
     }
-    let names: Vec<String> = columns.iter().map(|column| column.text.clone()).collect();
     let refused = |error: store::Error| Error::refused(error, name.span);
     let catalog = admin.catalog;
-    let (index, id) = catalog.create_index(schema, &name.text, &names).map_err(refused)?;
-    let all = columns_of(schema);
-    let place = |key: &relation::KeyColumn| all.iter().position(|column| column.name == key.name);
-    let path = StoredPath::of(index.clone(), id);
-    let path = StoredPath { columns: index.keys.iter().filter_map(place).collect(), ..path };
+    let (index, id) = catalog.create_index(schema, &name.text, columns).map_err(refused)?;
     let main = StoredPath::of(schema.clone(), *keyspace);
-    let filled = fill(admin, schema, &main, &path, &index.name, limits);
+    let filled = match StoredPath::of_index(schema, index, id, &mut Vec::new()) {
+        Some(path) => fill(admin, schema, &main, &path, limits),
+        None => Err(Error::value("the columns of the index are gone", name.span)),
+    };
     if filled.is_err() {
         // An incomplete index has no readers, and must not stay. The first error is reported, not
         // one of the cleanup.
@@ -70,21 +110,21 @@ fn fill(
     schema: &Schema,
     main: &StoredPath,
     path: &StoredPath,
-    name: &str,
     limits: &QueryLimits<'_>,
 ) -> Result<Output> {
+    let origins = path.origins();
     let snapshot = admin.store.snapshot();
     let mut scan = snapshot.scan(main.keyspace, main.all(), Projection::ALL)?;
     let mut rows = Batch::new(&main.shape);
     let mut load = Load { admin, id: path.keyspace, limits, pieces: Vec::new(), bytes: 0 };
     while scan.next_batch(CHUNK_ROWS, &mut rows)? {
         let all: Vec<u32> = (0..rows.rows as u32).collect();
-        let more = schema.other_order(&rows, &all, &path.columns, &path.schema)?;
+        let more = schema.other_order(&rows, &all, &origins, &path.schema)?;
         load.add((0..more.rows).map(|row| more.keys.get(row)).collect())?;
         rows.clear();
     }
     drop(scan);
-    load.commit(Some(admin.catalog.ready_row(name, Kind::Put)?))?;
+    load.commit(Some(admin.catalog.ready_row(&path.schema.name, Kind::Put)?))?;
     Ok(Output::status("OK"))
 }
 
@@ -106,11 +146,11 @@ pub(crate) fn remove(admin: &Admin<'_>, relation: &Ident, name: &Ident) -> Resul
 /// Failures of the store.
 pub(crate) fn list(admin: &Admin<'_>, read: &dyn Read, entry: &Entry) -> Result<Output> {
     let paths = stored_paths(admin.catalog, read, entry)?;
-    let names = columns_of(&paths[0].schema);
     let rows = paths[1..].iter().map(|path| {
         let full = path.schema.name.clone();
         let name = full.split_once(':').map_or(full.as_str(), |(_, name)| name).to_owned();
-        let columns = path.columns.iter().map(|&column| Value::Str(names[column].name.clone()));
+        let columns = path.schema.keys.iter().map(|key| IndexColumn::of_key(key).to_string());
+        let columns = columns.map(Value::Str);
         let text = |text: &str| Value::Str(text.to_owned());
         let columns = Value::List(columns.collect());
         vec![Value::Str(name), text("normal"), Value::List(vec![Value::Str(full)]), columns]

@@ -13,7 +13,7 @@ use base::{Batch, KeyRef, Keys, KeyspaceId, Projection};
 use exec::error::Error;
 use exec::limits::QueryLimits;
 use exec::storage::access_path::StoredPath;
-use relation::{Entry, Schema};
+use relation::{Entry, IndexColumn, Schema};
 use std::hash::{BuildHasher, Hasher};
 use store::{ErrorKind, Read, Result};
 use syntax::{Ident, Span};
@@ -92,7 +92,7 @@ impl Admin<'_> {
         let ident = |text: &str| Ident { text: text.to_owned(), span: Span::default() };
         for (entry, index) in wrong {
             let Some((relation, name)) = index.name.split_once(':') else { continue };
-            let columns: Vec<Ident> = index.keys.iter().map(|key| ident(&key.name)).collect();
+            let columns: Vec<_> = index.keys.iter().map(IndexColumn::of_key).collect();
             crate::index::remove(self, &ident(relation), &ident(name)).map_err(of_store)?;
             let name = ident(name);
             crate::index::create(self, &entry, &name, &columns, limits).map_err(of_store)?;
@@ -183,8 +183,7 @@ fn index_rows(schema: &Schema, rows: &Batch, path: &StoredPath) -> Result<Batch>
     let mut other = Batch::new(&path.shape);
     for row in 0..rows.rows {
         let values = schema.row(rows, row)?;
-        let values = path.columns.iter().map(|&column| values[column].clone()).collect();
-        path.schema.append(values, &mut other)?;
+        path.schema.append(path.row_of(&values), &mut other)?;
     }
     Ok(other)
 }

@@ -153,7 +153,8 @@ pub(crate) fn index(admin: &Admin<'_>, op: &SystemOp, limits: &QueryLimits<'_>) 
     match op {
         SystemOp::IndexCreate(relation, name, columns) => {
             let entry = indexable(admin, relation)?;
-            crate::index::create(admin, &entry, name, columns, limits)
+            let columns = crate::index::columns(columns)?;
+            crate::index::create(admin, &entry, name, &columns, limits)
         }
         SystemOp::IndexDrop(relation, name) => {
             indexable(admin, relation)?;

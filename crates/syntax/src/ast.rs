@@ -325,6 +325,15 @@ pub struct SpecColumn {
     pub binding: Option<Ident>,
 }
 
+/// A column that an index is made with.
+#[derive(Clone, Debug, PartialEq)]
+pub enum IndexColumn {
+    /// A column of the relation.
+    Column(Ident),
+    /// The value of an expression, with the name of the column if it has one.
+    Expression(Option<Ident>, Expr),
+}
+
 /// A system operation, `::…`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SystemOp {
@@ -340,8 +349,8 @@ pub enum SystemOp {
     Rename(Vec<(Ident, Ident)>),
     /// `::describe r "text"`
     Describe(Ident, String),
-    /// `::index create r:i {columns}`
-    IndexCreate(Ident, Ident, Vec<Ident>),
+    /// `::index create r:i {column, name: expression, …}`
+    IndexCreate(Ident, Ident, Vec<IndexColumn>),
     /// `::index drop r:i`
     IndexDrop(Ident, Ident),
     /// `::column add r {column: Type default e, …}`

@@ -32,7 +32,8 @@ pub(crate) struct Operand {
 }
 
 impl Operand {
-    fn leaf(expr: Expr) -> Self {
+    /// An operand without operators.
+    pub(crate) fn leaf(expr: Expr) -> Self {
         let span = expr.span();
         Self { expr, span, levels: 0, chain: None }
     }

@@ -33,8 +33,8 @@ mod types;
 pub mod words;
 
 pub use ast::{
-    Args, Atom, Block, Condition, Expr, Formula, HeadItem, Ident, Mutation, MutationOp, Options,
-    Query, Rule, Script, Span, Spec, SpecColumn, Statement, SystemOp,
+    Args, Atom, Block, Condition, Expr, Formula, HeadItem, Ident, IndexColumn, Mutation,
+    MutationOp, Options, Query, Rule, Script, Span, Spec, SpecColumn, Statement, SystemOp,
 };
 pub use diagnostic::{Diagnostic, closest, line_and_column};
 use model::Type;

@@ -1,7 +1,8 @@
 //! Parses system operations (`::…`) to [`SystemOp`]. `session` runs them.
 
-use crate::ast::{Ident, Span, SystemOp};
+use crate::ast::{Expr, Ident, IndexColumn, Span, SystemOp};
 use crate::diagnostic::closest;
+use crate::expression::Operand;
 use crate::lexer::Kind;
 use crate::parser::{Parse, Parser};
 
@@ -149,9 +150,29 @@ impl Parser<'_> {
             return Err(self.unexpected("`{` and the columns of the index"));
         }
         let what = format!("the columns of index `{}`", index.text);
-        let columns =
-            self.items(Kind::RightBrace, &what, |parser| parser.plain_name("a column"))?;
+        let columns = self.items(Kind::RightBrace, &what, Self::index_column)?;
         Ok(SystemOp::IndexCreate(relation, index, columns))
+    }
+
+    /// `column`, `expression` or `name: expression`
+    fn index_column(&mut self) -> Parse<IndexColumn> {
+        Ok(match self.index_value()? {
+            Expr::Variable(name) if self.eat(Kind::Colon) => {
+                IndexColumn::Expression(Some(name), self.index_value()?)
+            }
+            Expr::Variable(name) => IndexColumn::Column(name),
+            expr => IndexColumn::Expression(None, expr),
+        })
+    }
+
+    /// A column, whose name may be in backquotes, or an expression that begins with one or with a
+    /// call.
+    fn index_value(&mut self) -> Parse<Expr> {
+        if self.at(Kind::Word) && self.ahead.kind == Kind::LeftParen {
+            return self.expression();
+        }
+        let first = Operand::leaf(Expr::Variable(self.plain_name("a column")?));
+        Ok(self.operations(first)?.expr)
     }
 
     /// `add r {…}`, `drop r {…}` or `rename r {…}`.

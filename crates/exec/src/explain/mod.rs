@@ -275,7 +275,7 @@ impl Names<'_> {
                 let column = info.paths[*path].keys.get(prefix.len());
                 let bounds = range.as_deref().zip(column);
                 let mut parts = bounds.map_or(Vec::new(), |(range, &column)| {
-                    self.bounds(range, &info.columns[column].name)
+                    self.bounds(range, info.column_name(column))
                 });
                 parts.extend(at.iter().map(|at| format!("@ {}", self.expr(at))));
                 if let Some(order) = planned.row_order {

@@ -54,7 +54,7 @@ impl Computer<'_> {
                     Made::Value(value) => item_of(&value, index),
                 },
             },
-            Compiled::Call { .. } => return Ok(None),
+            Compiled::Call { .. } | Compiled::Path { .. } => return Ok(None),
         };
         Ok(match item {
             ListItem::Item(value) => Some(value),

@@ -11,6 +11,7 @@
 //!    (`meter.rs`).
 
 pub mod batch;
+mod json_path;
 pub(crate) mod list_item;
 pub(crate) mod meter;
 
@@ -20,7 +21,7 @@ use crate::expr::batch::{Bindings, NoRows, Rows};
 use crate::expr::meter::Meter;
 use crate::value::cell::{Cell, Interner, Sought, select_small_ints};
 use function::{Failure, Function, FunctionContext, UNASKED_BYTES, bytes_of};
-use model::Value;
+use model::{JsonStep, Value};
 use plan::Expr;
 use syntax::Span;
 
@@ -41,6 +42,15 @@ pub enum Compiled {
         args: Vec<Compiled>,
         /// Its place in the script.
         span: Span,
+    },
+    /// Calls of `maybe_get` with constant steps: a path into JSON.
+    Path {
+        /// The document.
+        of: Box<Compiled>,
+        /// The steps.
+        steps: Vec<JsonStep>,
+        /// The calls, which decide where the document is no JSON.
+        calls: Box<Compiled>,
     },
 }
 
@@ -226,7 +236,7 @@ impl<'a> Computer<'a> {
                 let is_known = args.iter().all(|arg| matches!(arg, Compiled::Const(_)));
                 let call = Compiled::Call { kind, function, args, span: *span };
                 if !is_known || !function.deterministic {
-                    return Ok(call);
+                    return Ok(self.as_path(call));
                 }
                 match self.compute(&call, &NoRows, 0) {
                     Ok(cell) => {
@@ -267,7 +277,7 @@ impl<'a> Computer<'a> {
         match expr {
             Compiled::Const(cell) => Ok(*cell),
             Compiled::Var(var) => Ok(rows.cell(*var, row)),
-            Compiled::Call { .. } => {
+            Compiled::Call { .. } | Compiled::Path { .. } => {
                 let made = self.make(expr, rows, row)?;
                 Ok(self.cell_of(made))
             }
@@ -289,6 +299,12 @@ impl<'a> Computer<'a> {
             Compiled::Const(cell) => return Ok(Made::Cell(*cell)),
             Compiled::Var(var) => return rows.made(*var, row),
             Compiled::Call { kind, function, args, span } => (*kind, function, args, *span),
+            Compiled::Path { of, steps, calls } => {
+                return match self.at_path(of, steps, rows, row)? {
+                    Some(made) => Ok(made),
+                    None => self.part(calls, rows, row),
+                };
+            }
         };
         let held_bytes = self.meter.held_bytes();
         let arg = |i: usize| self.part(&args[i], rows, row);
@@ -561,7 +577,7 @@ impl<'b> Operand<'b> {
                 }
                 _ => return None,
             },
-            Compiled::Call { .. } => return None,
+            Compiled::Call { .. } | Compiled::Path { .. } => return None,
         })
     }
 
@@ -585,12 +601,14 @@ impl Compiled {
             Self::Const(cell) => visit(*cell),
             Self::Var(_) => {}
             Self::Call { args, .. } => args.iter().for_each(|arg| arg.each_cell(visit)),
+            Self::Path { calls, .. } => calls.each_cell(visit),
         }
     }
 
     fn span(&self, otherwise: Span) -> Span {
         match self {
             Self::Call { span, .. } => *span,
+            Self::Path { calls, .. } => calls.span(otherwise),
             _ => otherwise,
         }
     }

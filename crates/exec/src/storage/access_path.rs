@@ -13,7 +13,7 @@ use base::{
     Batch, BlockFilter, Key, KeyRange, KeyRef, KeyShape, Keys, KeyspaceId, Projection, Shape,
 };
 use model::{Type, Value, encode_value};
-use relation::Schema;
+use relation::{JsonPath, KeyColumn, Schema};
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use store::{Error, Read, Result};
@@ -37,6 +37,17 @@ pub(crate) fn words_to_draw_by() -> impl FnMut() -> u64 {
     }
 }
 
+/// A column of an index that has the value at a path into a column of the relation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathColumn {
+    /// Its index, after those of the relation's columns.
+    pub index: usize,
+    /// The column into which the path goes.
+    pub column: usize,
+    /// The path.
+    pub path: JsonPath,
+}
+
 /// One order in which a relation's rows are stored.
 #[derive(Clone, Debug)]
 pub struct StoredPath {
@@ -46,8 +57,11 @@ pub struct StoredPath {
     pub schema: Schema,
     /// Shape of the keyspace.
     pub shape: Shape,
-    /// For each column of the keyspace, its index in the relation.
+    /// For each column of the keyspace, its index in the relation. Values at paths have indexes
+    /// after those of the relation's columns.
     pub columns: Vec<usize>,
+    /// The values at paths among them.
+    pub path_columns: Vec<PathColumn>,
     /// A value column where null means that the value is stored elsewhere, out of reach for
     /// scripts.
     pub kept_elsewhere: Option<usize>,
@@ -60,7 +74,66 @@ impl StoredPath {
     pub fn of(schema: Schema, keyspace: KeyspaceId) -> Self {
         let columns = (0..schema.columns()).collect();
         let shape = schema.shape();
-        Self { keyspace, shape, schema, columns, kept_elsewhere: None, has_raw_keys: false }
+        Self {
+            keyspace,
+            shape,
+            schema,
+            columns,
+            path_columns: Vec::new(),
+            kept_elsewhere: None,
+            has_raw_keys: false,
+        }
+    }
+
+    /// The path for an index of a relation; `None` if the relation lacks one of its columns.
+    /// `known` has the values at paths of the relation's other indexes, and gets those of this one.
+    pub fn of_index(
+        relation: &Schema,
+        index: Schema,
+        keyspace: KeyspaceId,
+        known: &mut Vec<PathColumn>,
+    ) -> Option<Self> {
+        let keys = relation.keys.iter().map(|key| &key.name);
+        let names: Vec<&String> =
+            keys.chain(relation.values.iter().map(|value| &value.name)).collect();
+        let place = |name: &String| names.iter().position(|own| *own == name);
+        let mut own = Vec::new();
+        let mut column = |key: &KeyColumn| {
+            let Some(path) = &key.path else { return place(&key.name) };
+            let there = known.iter().find(|one| one.path == *path).cloned();
+            let found = match there {
+                Some(there) => there,
+                None => {
+                    let index = names.len() + known.len();
+                    let column = place(&path.column)?;
+                    known.push(PathColumn { index, column, path: path.clone() });
+                    known.last()?.clone()
+                }
+            };
+            own.push(found.clone());
+            Some(found.index)
+        };
+        let columns = index.keys.iter().map(&mut column).collect::<Option<Vec<usize>>>()?;
+        Some(Self { columns, path_columns: own, ..Self::of(index, keyspace) })
+    }
+
+    /// For each column of the keyspace, the column of the relation that its value depends on.
+    pub fn origins(&self) -> Vec<usize> {
+        let origin = |&column: &usize| self.path_column(column).map_or(column, |path| path.column);
+        self.columns.iter().map(origin).collect()
+    }
+
+    /// The row of this order for a row of the relation.
+    pub fn row_of(&self, row: &[Value]) -> Vec<Value> {
+        let value = |&column: &usize| match self.path_column(column) {
+            None => row[column].clone(),
+            Some(path) => path.path.value_in(&row[path.column]),
+        };
+        self.columns.iter().map(value).collect()
+    }
+
+    fn path_column(&self, column: usize) -> Option<&PathColumn> {
+        self.path_columns.iter().find(|path| path.index == column)
     }
 
     /// Whether all these columns of the relation are stored here.

@@ -159,6 +159,7 @@ impl Scope<'_> {
                 None => return (self.is_typed)(*var).then_some(Node::Column(*var)),
             },
             Compiled::Call { kind, function, args, .. } => (*kind, *function, args.as_slice()),
+            Compiled::Path { calls, .. } => return self.node(calls),
         };
         self.kernel(kind, function, args).or_else(|| {
             let is_short = SHORT.contains(&function.name)
@@ -303,5 +304,6 @@ fn is_deterministic(expr: &Compiled) -> bool {
         Compiled::Call { function, args, .. } => {
             function.deterministic && args.iter().all(is_deterministic)
         }
+        Compiled::Path { calls, .. } => is_deterministic(calls),
     }
 }

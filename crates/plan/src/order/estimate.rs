@@ -76,7 +76,7 @@ impl Orderer<'_> {
     /// A read with `@` uses the relation itself, because it needs all versions of a key, which are
     /// adjacent only there.
     pub(super) fn path(&self, stored: usize, args: &[Option<Var>], is_at: bool) -> (usize, usize) {
-        let is_bound = |&&column: &&usize| args[column].is_some_and(|var| self.bound[var]);
+        let is_bound = |&&column: &&usize| self.bound_key(stored, args, column).is_some();
         let paths = &self.sizes.infos[stored].paths;
         if is_at {
             let keys = &paths[0].keys;
@@ -93,7 +93,7 @@ impl Orderer<'_> {
             let hint = match paths.len() {
                 // There is no choice.
                 1 => None,
-                _ => self.range(path.keys.get(prefix).copied(), args),
+                _ => self.range(stored, path.keys.get(prefix).copied(), args),
             };
             let selectivity = hint.map_or(Selectivity::Nothing, |hint| hint.selectivity());
             let is_better = match prefix {
@@ -160,7 +160,9 @@ impl Orderer<'_> {
             return mean;
         }
         let met = known.rows_met.max(mean);
-        let comes = prefix.iter().map(|&column| args[column].map(|var| (column, self.comes[var])));
+        let comes = prefix.iter().map(|&column| {
+            self.bound_key(stored, args, column).map(|var| (column, self.comes[var]))
+        });
         let mut comes =
             comes.flatten().filter(|(_, comes)| *comes != ValueDistribution::Once).peekable();
         if comes.peek().is_none() {
@@ -178,7 +180,7 @@ impl Orderer<'_> {
     /// Estimated share of the rows with a prefix that the range of the next column leaves.
     fn share(&self, stored: usize, path: usize, prefix: usize, args: &[Option<Var>]) -> f64 {
         let path = &self.sizes.infos[stored].paths[path];
-        let hint = self.range(path.keys.get(prefix).copied(), args);
+        let hint = self.range(stored, path.keys.get(prefix).copied(), args);
         let selectivity = hint.map_or(Selectivity::Nothing, |hint| hint.selectivity());
         selectivity.share(|| 1.0 / self.values(stored, path, prefix))
     }

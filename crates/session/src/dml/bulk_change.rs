@@ -167,7 +167,7 @@ impl BulkChange<'_> {
     fn is_changed(&self, path: &StoredPath, columns: &[Option<&Series>]) -> bool {
         let keys = self.target.schema.keys.len();
         let is_given = |&column: &usize| column >= keys && columns[column].is_some();
-        self.op != MutationOp::Update || path.columns.iter().any(is_given)
+        self.op != MutationOp::Update || path.origins().iter().any(is_given)
     }
 
     /// The columns that are read of existing rows: the values that are kept, and those in indexes.
@@ -180,7 +180,8 @@ impl BulkChange<'_> {
         }
         for path in self.target.paths[1..].iter().filter(|path| self.target.is_by_value(path)) {
             if self.is_changed(path, columns) {
-                let values = path.columns.iter().filter_map(|column| column.checked_sub(keys));
+                let origins = path.origins().into_iter();
+                let values = origins.filter_map(|column| column.checked_sub(keys));
                 values.for_each(|value| wanted.want_value(value));
             }
         }
@@ -204,7 +205,7 @@ impl BulkChange<'_> {
             (0..exists.len() as u32).filter(|&row| exists[row as usize]).collect();
         let schema = &self.target.paths[0].schema;
         let rows = |path: &&StoredPath| {
-            let rows = schema.other_order(old, &picked, &path.columns, &path.schema);
+            let rows = schema.other_order(old, &picked, &path.origins(), &path.schema);
             self.target.is_by_value(path).then_some(rows).transpose()
         };
         Ok(indexes.iter().map(rows).collect::<store::Result<_>>()?)
@@ -221,7 +222,7 @@ impl BulkChange<'_> {
         let all: Vec<u32> = (0..new.rows as u32).collect();
         let new_rows = || {
             let schema = &self.target.paths[0].schema;
-            schema.other_order(new, &all, &path.columns, &path.schema)
+            schema.other_order(new, &all, &path.origins(), &path.schema)
         };
         let Some(old) = old else {
             let kind = if is_removal(self.op) { Kind::Delete } else { Kind::Put };

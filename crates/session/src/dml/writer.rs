@@ -645,10 +645,8 @@ fn change_other(
     put: Option<&Vec<Value>>,
     (kinds, rows): &mut (Vec<Kind>, Batch),
 ) -> store::Result<()> {
-    let in_order = |row: &Vec<Value>| -> Vec<Value> {
-        path.columns.iter().map(|&column| row[column].clone()).collect()
-    };
-    let (deleted, put) = (deleted.map(in_order), put.map(in_order));
+    let in_order = |row: Option<&Vec<Value>>| row.map(|row| path.row_of(row));
+    let (deleted, put) = (in_order(deleted), in_order(put));
     if deleted == put {
         return Ok(());
     }
