@@ -336,6 +336,70 @@ fn rows_get_ranks_in_the_order_that_is_asked_for() {
 }
 
 #[test]
+fn rankings_are_fused_by_ranks_alone() {
+    let given = "a[x, s] <- [['p', 10.0], ['q', 10], ['r', 1.5]]
+        b[x, d] <- [['q', 0.1], ['s', 0.2], ['q', 0.7], ['p', 0.7]]
+        empty[x, s] <- []
+        ";
+    // Equal scores share a rank; the second `q` has rank 3 and does not count.
+    let [first, third] = [1.0 / 61.0, 1.0 / 63.0];
+    check(
+        given,
+        "?[] <~ ReciprocalRankFusion(a[], b[], empty[], descending: [true, false, true])",
+        &format!("p {:?}\nq {:?}\nr {third:?}\ns {:?}", first + third, first + first, 1.0 / 62.0),
+    );
+    check(
+        given,
+        "?[] <~ ReciprocalRankFusion(a[x, s], b[x, d], k: 0, descending: false, weights: [0, 6])",
+        "p 2.0\nq 6.0\nr 0.0\ns 3.0",
+    );
+    refused(
+        given,
+        "?[] <~ ReciprocalRankFusion(a[], b[], descending: [true])",
+        "[true]",
+        "ReciprocalRankFusion: `descending` is true or false, or a list of one for each of the 2 relations, found a list",
+    );
+    refused(
+        "a[x, s] <- [['p', 'high']]\n",
+        "?[] <~ ReciprocalRankFusion(a[])",
+        "a[]",
+        "ReciprocalRankFusion: a score is a number, found \"high\"",
+    );
+    refused(
+        "a[x] <- [['p']]\n",
+        "?[] <~ ReciprocalRankFusion(a[])",
+        "a[]",
+        "ReciprocalRankFusion reads rows of an item and its score",
+    );
+}
+
+#[test]
+fn relevant_results_that_differ_are_picked() {
+    let given = "r[x, s, v] <- [
+            ['bread', 0.9, [1, 0]], ['rolls', 0.88, [2, 0.1]], ['wine', 0.5, [0, 7]], ['none', 0.1, [0, 0]]
+        ]
+        ";
+    let rule = |options: &str| format!("?[] <~ MaximalMarginalRelevance(r[x, s, v]{options})");
+    check(given, &rule(""), "1 bread\n2 wine\n3 none\n4 rolls");
+    check(given, &rule(", lambda: 1"), "1 bread\n2 rolls\n3 wine\n4 none");
+    check(given, &rule(", take: 2"), "1 bread\n2 wine");
+    check("r[x, s, v] <- []\n", &rule(""), "");
+    refused(
+        given,
+        &rule(", lambda: 2"),
+        "2",
+        "MaximalMarginalRelevance: `lambda` is a number from 0 to 1, found 2",
+    );
+    let wrong = [
+        ("r[x, s, v] <- [['a', 1, [1, 0]], ['b', 1, [1]]]\n", "vectors have 2 and 1 dimensions"),
+        ("r[x, s, v] <- [['a', 1, 'north']]\n", "a vector is a list of numbers, found \"north\""),
+    ];
+    for (given, why) in wrong {
+        refused(given, &rule(""), "r[x, s, v]", &format!("MaximalMarginalRelevance: {why}"));
+    }
+}
+
+#[test]
 fn constant_rows_are_given_as_they_are() {
     check(NUMBERS, "?[] <~ Constant(data: [[1, 'a'], [2, 'b']])", "1 a\n2 b");
 }
@@ -954,7 +1018,7 @@ fn a_rule_whose_rows_tell_its_columns_has_those_it_is_used_with() {
 
 #[test]
 fn all_names_are_listed() {
-    assert_eq!(rows("::fixed_rules").lines().count(), 50);
+    assert_eq!(rows("::fixed_rules").lines().count(), 52);
 }
 
 #[test]

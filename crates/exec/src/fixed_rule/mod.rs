@@ -21,6 +21,7 @@ mod options;
 mod parquet;
 mod paths;
 mod projection;
+mod ranking;
 mod reader;
 mod search;
 mod similarity;
@@ -106,6 +107,7 @@ const TABLE: &[Algorithm] = &[
     Algorithm { names: &["LabelPropagation"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "max_iter"], arity: Arity::Is(2), run: communities::label_propagation },
     Algorithm { names: &["LabelPropagationSynchronous"], inputs: &["edges", "nodes"], inputs_min: 1, options: &["max_iter"], arity: Arity::Is(2), run: communities::synchronous },
     Algorithm { names: &["MaximalIndependentSet"], inputs: &["edges", "nodes"], inputs_min: 1, options: &["seed"], arity: Arity::Is(1), run: matching::independent },
+    Algorithm { names: &["MaximalMarginalRelevance"], inputs: &["rows"], inputs_min: 1, options: &["lambda", "take"], arity: Arity::Is(2), run: ranking::maximal_marginal_relevance },
     Algorithm { names: &["MaximalMatching"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: matching::maximal },
     Algorithm { names: &["MaximumBipartiteMatching"], inputs: &["edges"], inputs_min: 1, options: &[], arity: Arity::Is(2), run: matching::bipartite },
     Algorithm { names: &["MaximumFlow"], inputs: &["edges", "source", "sink"], inputs_min: 3, options: &[], arity: Arity::Is(3), run: flow::maximum_flow },
@@ -119,6 +121,7 @@ const TABLE: &[Algorithm] = &[
     Algorithm { names: &["PageRank"], inputs: &["edges"], inputs_min: 1, options: &["undirected", "theta", "epsilon", "iterations"], arity: Arity::Is(2), run: centrality::pagerank },
     Algorithm { names: &["ParquetReader"], inputs: &[], inputs_min: 0, options: &["url", "columns", "types", "prepend_index"], arity: Arity::Indexed("columns"), run: parquet::read },
     Algorithm { names: &["RandomWalk"], inputs: &["edges", "nodes", "starts"], inputs_min: 3, options: &["steps", "weight", "iterations"], arity: Arity::Is(3), run: search::random_walk },
+    Algorithm { names: &["ReciprocalRankFusion"], inputs: &["ranking 1", "ranking 2", "ranking 3", "ranking 4", "ranking 5", "ranking 6", "ranking 7", "ranking 8"], inputs_min: 1, options: &["k", "descending", "weights"], arity: Arity::Is(2), run: ranking::reciprocal_rank_fusion },
     Algorithm { names: &["ReorderSort"], inputs: &["rows"], inputs_min: 1, options: &["out", "sort_by", "descending", "break_ties", "skip", "take"], arity: Arity::Items("out", 1), run: utility::reorder_sort },
     Algorithm { names: &["ShortestDistancesBFS"], inputs: &["edges", "starts"], inputs_min: 2, options: &["undirected", "limit"], arity: Arity::Is(4), run: paths::levels },
     Algorithm { names: &["ShortestDistancesDijkstra"], inputs: &["edges", "starts"], inputs_min: 2, options: &["undirected", "limit"], arity: Arity::Is(4), run: paths::distances },
