@@ -10,8 +10,8 @@ use env::Env;
 use kv::{Kv, KvOptions};
 use lsm::context::TreeOptions;
 use lsm::table::TableOptions;
-use model::{Json, Type, Value};
-use relation::{Definition, KeyColumn, Schema, ValueColumn};
+use model::{Json, JsonStep, Type, Value};
+use relation::{Definition, JsonPath, KeyColumn, Schema, ValueColumn};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
@@ -48,7 +48,7 @@ pub fn options() -> KvOptions {
 }
 
 /// Names of the frozen samples of `tests/formats`.
-pub const SAMPLES: [&str; 14] = [
+pub const SAMPLES: [&str; 15] = [
     "ordinary",
     "killed",
     "names",
@@ -63,6 +63,7 @@ pub const SAMPLES: [&str; 14] = [
     "search",
     "near",
     "vectors",
+    "paths",
 ];
 
 /// A database that is being filled.
@@ -290,6 +291,39 @@ fn properties_rows(part: GraphPart, round: i64) -> Result<Batch> {
         schema.append(row, &mut rows)?;
     }
     Ok(rows)
+}
+
+/// A relation of documents, and an index on paths into them.
+fn path_schemas() -> [Schema; 2] {
+    let steps =
+        |steps: &[JsonStep]| Some(JsonPath { column: "doc".to_owned(), steps: steps.to_vec() });
+    let name = |name: &str| JsonStep::Name(name.to_owned());
+    let city = steps(&[name("addr"), name("city")]);
+    let tag = steps(&[name("tags"), JsonStep::Index(0)]);
+    let any = |name: &str, path| KeyColumn { path, ..KeyColumn::new(name, Type::Any) };
+    let key = KeyColumn::new("k", Type::Int);
+    let documents = Schema {
+        name: "docs".to_owned(),
+        keys: vec![key.clone()],
+        values: vec![ValueColumn::new("doc", Type::Json)],
+    };
+    let keys = vec![any("city", city), any("doc->'tags'->0", tag), key];
+    [documents, Schema { name: "docs:by_city".to_owned(), keys, values: Vec::new() }]
+}
+
+/// Rows of both, with values of several kinds; each round gives each document the next value.
+fn path_rows(schemas: &[Schema; 2], round: usize) -> Result<[Batch; 2]> {
+    let mut batches = schemas.each_ref().map(|schema| Batch::new(&schema.shape()));
+    let cities = ["null", "7", "7.0", "\"Oslo\"", "[1]", "{\"a\":\"é\"}"];
+    for (k, city) in (0..6).zip(cities.into_iter().cycle().skip(round)) {
+        let text = format!("{{\"addr\":{{\"city\":{city}}},\"tags\":[\"t{k}\"]}}");
+        let document = Value::Json(Json::parse(&text).expect("it is JSON"));
+        let paths = schemas[1].keys.iter().filter_map(|key| key.path.as_ref());
+        let index = paths.map(|path| path.value_in(&document)).chain([Value::Int(k)]).collect();
+        schemas[0].append(vec![Value::Int(k), document], &mut batches[0])?;
+        schemas[1].append(index, &mut batches[1])?;
+    }
+    Ok(batches)
 }
 
 /// Incompressible bytes.
@@ -570,6 +604,28 @@ impl Specimen {
             "search" => self.index_texts(),
             "vectors" => self.index_vectors(),
             "near" => self.index_near(),
+            "paths" => {
+                let schemas = path_schemas();
+                let new = schemas.each_ref().map(|schema| NewKeyspace {
+                    name: schema.name.clone(),
+                    shape: schema.shape(),
+                    definition: Definition::Relation(schema.clone()).encode(),
+                });
+                let ids = self.store.create_keyspaces(&new)?;
+                for round in 0..3 {
+                    let [documents, index] = path_rows(&schemas, round)?;
+                    self.write(ids[0], documents, Kind::Put, Vec::new())?;
+                    if let Some(before) = round.checked_sub(1) {
+                        let [_, stale] = path_rows(&schemas, before)?;
+                        self.write(ids[1], stale, Kind::Delete, Vec::new())?;
+                    }
+                    self.write(ids[1], index, Kind::Put, Vec::new())?;
+                    if round < 2 {
+                        self.store.flush()?;
+                    }
+                }
+                Ok(())
+            }
             other => panic!("no sample is named {other}"),
         }
     }
