@@ -243,7 +243,7 @@ engines: ## the conformance suite on each engine, and a database on it
 	tools/with-postgres.sh cargo test --locked -p quipu-engine-postgres --features postgres
 	tools/with-postgres.sh cargo test --locked -p quipu --features sqlite,postgres --test postgres
 
-# NETWORKX_ARGS, such as "--stored", "--classes" or "--part algorithms/components"
+# NETWORKX_ARGS: "--stored", "--classes", "--plain", "--kernels" or "--part algorithms/components"
 NETWORKX_ARGS ?=
 networkx-suite: module ## NetworkX's own tests through the backend, with the packages that they use; NETWORKX_ARGS
 	$(VENV)/bin/pip install --quiet matplotlib==3.10.7 scipy==1.17.1
