@@ -1411,16 +1411,23 @@ class Documents:
 
         Raises:
             InvalidInputError: A line is no JSON, or its key is missing or has another type; the
-                message has its number. Then nothing is imported.
+                message has its number. Then nothing is imported. In a transaction some lines before
+                may be in it: let it roll back.
             LimitError: The documents are more than a transaction holds: import them in parts.
         """
     def export_ndjson(self, target: _Path | Any, *, key_field: str | None = None) -> int:
         """Write each document as a line of JSON, in key order; return their number.
 
+        Reads one snapshot, or the transaction with its own changes.
+
         Args:
-            target: Path of a file, which is overwritten, or an object whose method ``write`` takes
-                bytes.
+            target: Path of a file, which is replaced once everything is written, or an object whose
+                method ``write`` takes bytes.
             key_field: Field that each document gets with its key. ``None``: none.
+
+        Raises:
+            InvalidInputError: A document cannot have the field; or the path lies in the folder of a
+                database. Then an existing file is unchanged.
         """
     def __len__(self) -> int:
         """Return the exact number of documents."""

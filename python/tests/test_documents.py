@@ -457,6 +457,70 @@ def test_exceptions_of_files_are_raised(d: quipu.Documents, tmp_path: Path) -> N
     assert list(d) == [1]
 
 
+def test_an_export_is_in_the_file_whole_or_not_at_all(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.ndjson"
+    with quipu.open(folder) as db:
+        d = db.documents("users")
+        d.put_many([1, 2], [{"a": 1}, 2])
+        assert d.export_ndjson(str(out)) == 2
+        assert out.read_text() == '{"a":1}\n2\n'
+        with pytest.raises(quipu.InvalidInputError, match="in neither"):
+            d.export_ndjson(out, key_field="id")
+        assert out.read_text() == '{"a":1}\n2\n'
+        with pytest.raises(quipu.InvalidInputError, match="in the folder of the database itself"):
+            d.export_ndjson(folder / "out.ndjson")
+        assert not (folder / "out.ndjson").exists()
+        assert sorted(tmp_path.iterdir()) == [folder, out]
+        with pytest.raises(FileNotFoundError):
+            d.export_ndjson(tmp_path / "nowhere" / "out.ndjson")
+
+
+class Raw(io.RawIOBase):
+    """A file that writes some bytes of those it gets, as pipes do."""
+
+    def __init__(self, results: list[int | None] | None = None) -> None:
+        super().__init__()
+        self.results = results or []
+        self.written = b""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int | None:
+        result = self.results.pop() if self.results else min(7, len(data))
+        self.written += bytes(data[: result or 0])
+        return result
+
+
+def test_a_raw_file_gets_all_bytes_although_it_writes_a_few_at_a_time(d: quipu.Documents) -> None:
+    d.put_many(range(100), [{"number": number} for number in range(100)])
+    raw = Raw()
+    assert d.export_ndjson(raw) == 100
+    assert raw.written.decode() == "".join(f'{{"number":{number}}}\n' for number in range(100))
+
+    class Parts(list[bytes]):
+        def write(self, data: bytes) -> None:
+            self.append(data)
+
+    parts = Parts()
+    assert d.export_ndjson(parts) == 100
+    assert b"".join(parts) == raw.written
+    with pytest.raises(BlockingIOError):
+        d.export_ndjson(Raw([None]))
+    with pytest.raises(OSError, match="`write` returned 1000000"):
+        d.export_ndjson(Raw([1_000_000]))
+
+
+def test_paths_that_are_too_deep_are_refused_and_do_not_crash(d: quipu.Documents) -> None:
+    d[1] = {}
+    for tokens in (200, 200_000):
+        with pytest.raises(quipu.InvalidInputError, match="recursion limit"):
+            d.upsert(1, 1, field="/a" * tokens)
+    with pytest.raises(quipu.InvalidInputError, match="recursion limit"):
+        d.patch(1, [{"op": "copy", "from": "", "path": "/a"}] * 20_000)
+    assert d[1] == {}
+
+
 def test_documents_survive_reopening_backups_and_repairs(folder: Path, tmp_path: Path) -> None:
     with quipu.open(folder) as db:
         d = db.documents("users", key="str")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -245,6 +246,27 @@ def test_progress_is_told_and_may_stop_the_import(db: quipu.Database, write: Wri
     else:
         # The import ended before it reported progress.
         assert len(other) == 300_000
+
+
+def test_a_failed_import_leaves_a_graph_that_another_writer_created_meanwhile(db: quipu.Database) -> None:
+    class Source(io.BytesIO):
+        """A file whose reader is interrupted by another writer, and then breaks off."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.reads = 0
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            self.reads += 1
+            if self.reads > 1:
+                raise OSError("it broke off")
+            db.graph("g").add_edge(1, 2)
+            return b"3 4\n" * 100_000
+
+    with pytest.raises(OSError, match="broke off"):
+        db.import_graph("g", Source())
+    assert db.graph("g").has_edge(1, 2)
+    assert len(db.graph("g")) == 1
 
 
 def test_an_import_in_a_transaction_is_refused(db: quipu.Database, write: Write) -> None:

@@ -7,7 +7,7 @@ use crate::interrupt;
 use crate::output::{bar, note, open_to_read, plural};
 use quipu::ExportFormat;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const TEMPLATE: &str = "exporting {bar:30} {human_pos} of {human_len} edges, {eta} left";
 
@@ -19,6 +19,13 @@ pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
         return Err(Failure::Request(format!(
             "{} already exists\nhint: --force replaces it",
             file.display()
+        )));
+    }
+    let is_same = |nodes: &PathBuf| quipu::is_same_output(nodes, &arguments.file);
+    if !to_stdout && arguments.nodes.as_ref().is_some_and(is_same) {
+        return Err(Failure::Request(format!(
+            "{} is named for the edges and for the vertices\nhint: name two files",
+            arguments.file.display()
         )));
     }
     let nodes = arguments.nodes.as_ref().map(|file| format_of(file).map(|format| (file, format)));

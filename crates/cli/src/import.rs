@@ -56,7 +56,6 @@ fn import_all(
         *imported += 1;
         return told(arguments, &names.join(", "), &report);
     }
-    let is_new = found.is_none();
     let given = (arguments.vertex.map(Into::into), arguments.weight.map(Into::into));
     let wanted = match (&found, given) {
         (Some(graph), _) => GraphOptions::of(graph.def()),
@@ -73,7 +72,7 @@ fn import_all(
         weight: given.1.unwrap_or(wanted.weight),
         ..wanted
     };
-    let graph = database.graph(&arguments.graph, options)?;
+    let (graph, is_new) = database.open_or_create_graph(&arguments.graph, options)?;
     let is_only = files.len() == 1;
     for file in files {
         let name = file.name().to_owned();

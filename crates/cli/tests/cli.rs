@@ -261,6 +261,12 @@ fn properties_are_imported_and_exported() {
     assert_eq!(fs::read_to_string(place.path("out.csv")).unwrap(), edges);
     let vertices = fs::read_to_string(place.path("vertices.tsv")).unwrap();
     assert_eq!(vertices, "vertex\tkind\n1\tbook\n9\t\n");
+    for nodes in ["out.csv", "./out.csv"] {
+        let message =
+            place.fails(1, &["export", "db", "g", "out.csv", "--nodes", nodes, "--force"]);
+        assert!(message.contains("is named for the edges and for the vertices"), "{message}");
+        assert_eq!(fs::read_to_string(place.path("out.csv")).unwrap(), edges);
+    }
     let message = place.fails(1, &["export", "db", "g", "new.csv", "--nodes", "vertices.tsv"]);
     assert!(message.contains("vertices.tsv already exists"), "{message}");
     let said = place.ok(&["import", "db", "g", "out.csv", "--nodes", "vertices.tsv", "--json"]);

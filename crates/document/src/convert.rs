@@ -149,7 +149,7 @@ fn to_int(value: &Value, least: i128, most: i128) -> Converted {
 }
 
 /// A number as an integer, if it is one.
-fn int_of(number: &Number) -> Option<i128> {
+pub(crate) fn int_of(number: &Number) -> Option<i128> {
     let int = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
     int.or_else(|| {
         let float = number.as_f64()?;

@@ -1,5 +1,6 @@
 //! JSON Patches (RFC 6902).
 
+use crate::convert::int_of;
 use crate::error::DocumentError;
 use crate::pointer::Pointer;
 use serde_json::{Number, Value};
@@ -133,17 +134,9 @@ fn are_equal(a: &Value, b: &Value) -> bool {
     }
 }
 
+/// Integers are compared exactly, everything else as floats.
 fn are_equal_numbers(a: &Number, b: &Number) -> bool {
-    let int = |number: &Number| {
-        let int = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
-        // A float from 2⁵³ on may stand for several integers; it is compared as a float below.
-        int.or_else(|| {
-            let float = number.as_f64()?;
-            (float.trunc() == float && float.abs() < 9_007_199_254_740_992.0)
-                .then_some(float as i128)
-        })
-    };
-    match (int(a), int(b)) {
+    match (int_of(a), int_of(b)) {
         (Some(a), Some(b)) => a == b,
         (None, None) => a.as_f64() == b.as_f64(),
         _ => false,

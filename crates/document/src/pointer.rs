@@ -1,7 +1,12 @@
 //! JSON Pointers (RFC 6901): where a value is in a document.
+//!
+//! # Invariant
+//! No call makes a document that nests deeper than [`Json::LEVELS_MAX`]. Values are copied,
+//! compared and dropped by recursion, so a deeper one would overflow the stack.
 
 use crate::error::DocumentError;
-use serde_json::Value;
+use model::Json;
+use serde_json::{Map, Value};
 use std::fmt;
 
 /// A path into a document: names of fields and places in lists.
@@ -24,13 +29,8 @@ impl Pointer {
                 false => Err(wrong("it does not begin with `/`")),
             };
         };
-        let token = |token: &str| {
-            let unescaped = token.replace("~1", "").replace("~0", "");
-            match unescaped.contains('~') {
-                true => Err(wrong("`~` is written `~0`, and `/` in a name `~1`")),
-                false => Ok(token.replace("~1", "/").replace("~0", "~")),
-            }
-        };
+        let escape = || wrong("`~` is written `~0`, and `/` in a name `~1`");
+        let token = |token| unescaped(token).ok_or_else(escape);
         Ok(Self { tokens: rest.split('/').map(token).collect::<Result<_, _>>()? })
     }
 
@@ -66,11 +66,7 @@ impl Pointer {
     /// The value that it points to.
     #[must_use]
     pub fn get<'d>(&self, document: &'d Value) -> Option<&'d Value> {
-        self.tokens.iter().try_fold(document, |at, token| match at {
-            Value::Object(fields) => fields.get(token),
-            Value::Array(items) => items.get(place(token)?),
-            _ => None,
-        })
+        self.tokens.iter().try_fold(document, |at, token| below(at, token))
     }
 
     fn get_mut<'d>(tokens: &[String], document: &'d mut Value) -> Option<&'d mut Value> {
@@ -81,6 +77,19 @@ impl Pointer {
         })
     }
 
+    /// How many of the first tokens lead to a value.
+    fn existing_tokens(&self, document: &Value) -> usize {
+        let mut at = document;
+        let leads = |token: &&String| match below(at, token) {
+            Some(value) => {
+                at = value;
+                true
+            }
+            None => false,
+        };
+        self.tokens.iter().take_while(leads).count()
+    }
+
     /// The container of the value, and its last token; `None` for the whole document.
     fn parent<'p, 'd>(
         &'p self,
@@ -89,9 +98,20 @@ impl Pointer {
         let Some((last, above)) = self.tokens.split_last() else { return Ok(None) };
         match Self::get_mut(above, document) {
             Some(parent) => Ok(Some((parent, last))),
-            None => {
-                let above = Self { tokens: above.to_vec() };
-                Err(DocumentError::new(format!("there is no value at {:?}", above.to_string())))
+            None => Err(Self { tokens: above.to_vec() }.nothing()),
+        }
+    }
+
+    /// Fails if `value` at this place would nest deeper than [`Json::LEVELS_MAX`].
+    fn check_levels(&self, value: &Value) -> Result<(), DocumentError> {
+        let free = Json::LEVELS_MAX.checked_sub(self.tokens.len());
+        match free.is_some_and(|free| Json::nests_within(value, free)) {
+            true => Ok(()),
+            // A pointer with too many tokens is not repeated.
+            false => {
+                let limit = Json::LEVELS_MAX;
+                let what = format!("the document would exceed the recursion limit of {limit}");
+                Err(DocumentError::new(format!("{what} nested lists and objects")))
             }
         }
     }
@@ -101,8 +121,9 @@ impl Pointer {
     ///
     /// # Errors
     /// Its container is missing, or is neither an object nor a list; the place is beyond
-    /// the end. Then the document is unchanged.
+    /// the end; the document would nest too deep. Then the document is unchanged.
     pub fn add(&self, document: &mut Value, value: Value) -> Result<(), DocumentError> {
+        self.check_levels(&value)?;
         match self.parent(document)? {
             None => *document = value,
             Some((Value::Object(fields), name)) => drop(fields.insert(name.to_owned(), value)),
@@ -141,27 +162,23 @@ impl Pointer {
     /// # Errors
     /// As [`Pointer::add`].
     pub fn set(&self, document: &mut Value, value: Value) -> Result<(), DocumentError> {
-        if let Some(there) = Self::get_mut(&self.tokens, document) {
-            *there = value;
-            return Ok(());
-        }
-        let mut changed = document.clone();
-        for depth in 1..self.tokens.len() {
-            let above = Self { tokens: self.tokens[..depth].to_vec() };
-            if above.get(&changed).is_none() {
-                above.add(&mut changed, Value::Object(serde_json::Map::new()))?;
-            }
-        }
-        self.add(&mut changed, value)?;
-        *document = changed;
-        Ok(())
+        self.check_levels(&value)?;
+        let existing = self.existing_tokens(document);
+        let Some(missing) = self.tokens.get(existing + 1..) else {
+            return self.replace(document, value).map(drop);
+        };
+        let object =
+            |below: Value, name: &String| Value::Object(Map::from_iter([(name.clone(), below)]));
+        let made = missing.iter().rev().fold(value, object);
+        Self { tokens: self.tokens[..=existing].to_vec() }.add(document, made)
     }
 
     /// Replaces a value; returns the one that was there.
     ///
     /// # Errors
-    /// There is none.
+    /// There is none, or the document would nest too deep.
     pub fn replace(&self, document: &mut Value, value: Value) -> Result<Value, DocumentError> {
+        self.check_levels(&value)?;
         let there = Self::get_mut(&self.tokens, document).ok_or_else(|| self.nothing())?;
         Ok(std::mem::replace(there, value))
     }
@@ -195,6 +212,31 @@ impl Pointer {
         let what = format!("{:?} is in neither an object nor a list", self.to_string());
         DocumentError::new(what)
     }
+}
+
+/// The field or item of a value.
+fn below<'d>(value: &'d Value, token: &str) -> Option<&'d Value> {
+    match value {
+        Value::Object(fields) => fields.get(token),
+        Value::Array(items) => items.get(place(token)?),
+        _ => None,
+    }
+}
+
+/// A token without its escapes; `None` if a `~` begins none.
+fn unescaped(token: &str) -> Option<String> {
+    let mut parts = token.split('~');
+    let mut plain = parts.next()?.to_owned();
+    for part in parts {
+        let (escaped, rest) = part.split_at_checked(1)?;
+        plain.push(match escaped {
+            "0" => '~',
+            "1" => '/',
+            _ => return None,
+        });
+        plain.push_str(rest);
+    }
+    Some(plain)
 }
 
 /// A token as a place in a list: digits without a leading zero.

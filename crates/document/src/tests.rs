@@ -1,6 +1,7 @@
 //! Pointers, patches and merges: the examples of the RFCs, errors, and properties.
 
-use crate::{Converted, FieldType, Gist, Patch, Pointer, Scalar, convert, merge};
+use crate::{Converted, DocumentError, FieldType, Gist, Patch, Pointer, Scalar, convert, merge};
+use model::Json;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -41,7 +42,7 @@ fn pointers_find_what_the_rfc_says() {
     for pointer in ["/foo/2", "/foo/-", "/foo/01", "/foo/+1", "/foo/bar", "/nope", "/foo/0/x"] {
         assert_eq!(Pointer::parse(pointer).unwrap().get(&document), None, "{pointer}");
     }
-    for text in ["foo", "/a~", "/a~2"] {
+    for text in ["foo", "/a~", "/a~2", "/~~10", "/~", "/~é"] {
         assert!(Pointer::parse(text).is_err(), "{text}");
     }
     assert_eq!(Pointer::of_field("a/b").unwrap().get(&document), Some(&json!(1)));
@@ -203,6 +204,59 @@ fn patches_that_cannot_be_applied_say_which_operation_and_why() {
     }
 }
 
+#[test]
+fn equal_numbers_pass_a_test_however_they_are_written() {
+    for (number, other, are_equal) in [
+        ("1", "1.0", true),
+        ("9007199254740992", "9007199254740992.0", true),
+        ("18446744073709549568", "18446744073709549568.0", true),
+        ("9007199254740993", "9007199254740992.0", false),
+        ("1e20", "100000000000000000000.0", true),
+        ("-0.0", "0", true),
+        ("0.1", "0.25", false),
+        ("1", "1.5", false),
+    ] {
+        let [number, other]: [Value; 2] = [number, other].map(|text| text.parse().unwrap());
+        for (there, tested) in [(&number, &other), (&other, &number)] {
+            let test = json!([{"op": "test", "path": "/n", "value": tested}]);
+            let passed = Patch::parse(&test).unwrap().apply(&json!({"n": there})).is_ok();
+            assert_eq!(passed, are_equal, "{there} and {tested}");
+        }
+    }
+}
+
+/// The document at which a pointer with `tokens` tokens ends.
+fn deep(tokens: usize, value: Value) -> Value {
+    (0..tokens).fold(value, |below, _| json!({"a": below}))
+}
+
+#[test]
+fn no_change_nests_a_document_deeper_than_the_limit() {
+    const MAX: usize = Json::LEVELS_MAX;
+    let pointer = |tokens: usize| Pointer::parse(&"/a".repeat(tokens)).unwrap();
+    let refused = |result: Result<(), DocumentError>| {
+        assert!(result.unwrap_err().to_string().contains("recursion limit"));
+    };
+    let mut document = json!({});
+    pointer(MAX).set(&mut document, json!(1)).unwrap();
+    assert_eq!(document, deep(MAX, json!(1)));
+    for tokens in [MAX + 1, 1_000_000] {
+        refused(pointer(tokens).set(&mut document, json!(1)));
+        refused(pointer(tokens).add(&mut document, json!(1)));
+    }
+    refused(pointer(MAX).set(&mut document, json!([])));
+    refused(pointer(MAX).add(&mut document, json!({})));
+    refused(pointer(MAX).replace(&mut document, json!([])).map(drop));
+    refused(pointer(1).replace(&mut document, deep(MAX, json!(1))).map(drop));
+    assert_eq!(document, deep(MAX, json!(1)), "what fails changes nothing");
+    pointer(1).replace(&mut document, deep(MAX - 1, json!(2))).unwrap();
+    assert_eq!(document, deep(MAX, json!(2)));
+
+    let copies = vec![json!({"op": "copy", "from": "", "path": "/a"}); 100_000];
+    let copied = Patch::parse(&Value::from(copies)).unwrap().apply(&json!({}));
+    refused(copied.map(drop));
+}
+
 /// The examples of RFC 7386, appendix A.
 #[test]
 fn merges_do_what_the_rfc_says() {
@@ -237,7 +291,11 @@ fn a_field_is_set_with_the_objects_above_it_or_not_at_all() {
     Pointer::parse("/a/0").unwrap().set(&mut document, json!(4)).unwrap();
     assert_eq!(document["a"], json!([4, 5]));
     let before = document.clone();
-    assert!(Pointer::parse("/x/y/0/a/b").unwrap().set(&mut document, json!(1)).is_ok());
+    Pointer::parse("/x/y/0/a/b").unwrap().set(&mut document, json!(1)).unwrap();
+    assert_eq!(document["x"], json!({"y": {"0": {"a": {"b": 1}}}}));
+    document = before.clone();
+    Pointer::parse("/a/-/x").unwrap().set(&mut document, json!(1)).unwrap();
+    assert_eq!(document["a"], json!([4, 5, {"x": 1}]));
     document = before.clone();
     assert!(Pointer::parse("/b/c/d/e").unwrap().set(&mut document, json!(1)).is_err());
     assert!(Pointer::parse("/a/9/x").unwrap().set(&mut document, json!(1)).is_err());

@@ -20,6 +20,8 @@ use std::time::Duration;
 use store::{ErrorKind, Isolation, Kinds, NewKeyspace, Read, Store, TableWrites, WriteBatch};
 
 const PROCESSES: u64 = 4;
+/// The variable that makes this program a child process: its arguments.
+const CHILD: &str = "QUIPU_CHILD";
 const TRANSACTIONS: u64 = 60;
 /// Lists in use at a time, and transactions of a process after which it goes on to others.
 const LISTS: u64 = 3;
@@ -137,11 +139,8 @@ fn op(index: u64, line: &str, names: &mut Interner) -> Op {
     Op { index, kind, process, value: parts.map(step).collect(), time: None }
 }
 
-/// Entry point of a child process: runs its transactions, until it dies or is done.
-#[test]
-#[ignore = "entry point of the child processes that the tests below start"]
-fn child() {
-    let Ok(arguments) = std::env::var("QUIPU_CHILD") else { return };
+/// Runs the transactions of a child process, until it dies or is done.
+fn run_child(arguments: &str) {
     let [schema, file, me, serializable, seed, dies] =
         arguments.split(' ').collect::<Vec<_>>().try_into().unwrap();
     let me: u64 = me.parse().unwrap();
@@ -187,8 +186,8 @@ fn history(level: Isolation, seed: u64) -> (History, usize, usize) {
         let serializable = level == Isolation::Serializable;
         let (name, path, dies) = (schema.name(), file.path().display(), me == PROCESSES);
         Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child", "--ignored"])
-            .env("QUIPU_CHILD", format!("{name} {path} {me} {serializable} {seed} {dies}"))
+            .args(["--exact", "histories_of_snapshot_transactions_are_snapshot_isolated"])
+            .env(CHILD, format!("{name} {path} {me} {serializable} {seed} {dies}"))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -240,6 +239,9 @@ fn check(level: Isolation, promised: &str, above: &str, seed: u64) -> Vec<String
 
 #[test]
 fn histories_of_snapshot_transactions_are_snapshot_isolated() {
+    if let Ok(arguments) = std::env::var(CHILD) {
+        return run_child(&arguments);
+    }
     let above =
         |seed| check(Isolation::Snapshot, "strong-snapshot-isolation", "strict-serializable", seed);
     // A checker that finds the write skew that the level allows would find worse.

@@ -74,7 +74,7 @@ pub use error::{Error, InputError, Place, missing_error};
 pub use formats::{GraphFormat, GraphReader};
 pub use guess::guess_types;
 pub use matrix_market::Matrix;
-pub use number::{i64_to_word, is_null, word_to_i64};
+pub use number::{i64_to_word, is_null, parse_float, word_to_i64};
 pub use options::{
     ColumnRef, Columns, EdgeOptions, Missing, OnError, TextOptions, VertexType, WeightType,
 };

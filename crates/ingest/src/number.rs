@@ -219,6 +219,12 @@ pub(crate) fn parse_weight(text: &[u8], decimal: u8) -> Result<f64, NumberError>
     })
 }
 
+/// A float as it is written for the weight of an edge; `None` if it is none.
+#[must_use]
+pub fn parse_float(text: &str, decimal: u8) -> Option<f64> {
+    parse_weight(text.as_bytes(), decimal).ok()
+}
+
 /// The number with a point as decimal mark. A point in it makes it invalid.
 fn with_point(text: &[u8], mark: u8) -> Vec<u8> {
     let exchange = |&byte: &u8| match byte {

@@ -77,10 +77,22 @@ impl Json {
     /// # Errors
     /// It nests deeper than [`Json::LEVELS_MAX`].
     pub fn of_tree(tree: serde_json::Value) -> Result<Self, serde_json::Error> {
-        match nests_within(&tree, Self::LEVELS_MAX) {
+        match Self::nests_within(&tree, Self::LEVELS_MAX) {
             true => Ok(Self(sorted(tree).to_string())),
             // The parser's error.
             false => Self::parse(&tree.to_string()),
+        }
+    }
+
+    /// Whether at most `levels` lists and objects of a tree are nested in each other. Recurses no
+    /// deeper.
+    #[must_use]
+    pub fn nests_within(tree: &serde_json::Value, levels: usize) -> bool {
+        let below = |levels: usize| move |tree| Self::nests_within(tree, levels);
+        match (tree, levels.checked_sub(1)) {
+            (serde_json::Value::Array(items), Some(levels)) => items.iter().all(below(levels)),
+            (serde_json::Value::Object(fields), Some(levels)) => fields.values().all(below(levels)),
+            (tree, _) => !(tree.is_array() || tree.is_object()),
         }
     }
 
@@ -100,16 +112,6 @@ impl Json {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-}
-
-/// Whether at most `levels` lists and objects of a tree are nested in each other.
-fn nests_within(tree: &serde_json::Value, levels: usize) -> bool {
-    let Some(inner) = levels.checked_sub(1) else { return !(tree.is_array() || tree.is_object()) };
-    match tree {
-        serde_json::Value::Array(items) => items.iter().all(|item| nests_within(item, inner)),
-        serde_json::Value::Object(fields) => fields.values().all(|item| nests_within(item, inner)),
-        _ => true,
     }
 }
 

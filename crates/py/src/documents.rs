@@ -4,9 +4,10 @@ use crate::arrays;
 use crate::columns::{Column, KEY, column};
 use crate::document_items::DocumentItems;
 use crate::error::{OrRaise, check_process, invalid};
+use crate::import::interruptible;
 use crate::key_iterator::KeyIterator;
 use crate::keys::{with_bound, with_key};
-use crate::lines::{LINES_AT_ONCE, PythonFile, line_of, opened};
+use crate::lines::{LINES_AT_ONCE, PythonFile, is_path, line_of};
 use crate::table::{Table, vertex_array};
 use crate::values::{json_object, json_value};
 use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
@@ -17,6 +18,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use quipu::{FieldChange, FieldType, Json, KeyList, KeyOf, KeyType, Patch, Pointer};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A map from keys to JSON documents, read and written through the database or a transaction.
@@ -407,7 +409,10 @@ impl Documents {
         let (documents, py) = (self.documents()?, source.py());
         let key = pointer(key_field)?;
         let mut import = py.detach(|| documents.import_ndjson(key)).or_raise()?;
-        let file = opened(source, "rb")?;
+        let file = match is_path(source)? {
+            true => Some(py.import("builtins")?.call_method1("open", (source, "rb"))?),
+            false => None,
+        };
         let mut lines = file.as_ref().unwrap_or(source).try_iter()?;
         let read = (|| -> PyResult<()> {
             loop {
@@ -431,15 +436,19 @@ impl Documents {
     fn export_ndjson(&self, target: &Bound<'_, PyAny>, key_field: Option<&str>) -> PyResult<u64> {
         let (documents, py) = (self.documents()?, target.py());
         let key = key_field.map(pointer).transpose()?;
-        let file = opened(target, "wb")?;
-        let mut out = PythonFile::new(file.as_ref().unwrap_or(target));
-        let written = py.detach(|| documents.export_ndjson(key.as_ref(), &mut out));
-        if let Some(file) = &file {
-            file.call_method0("close")?;
+        if is_path(target)? {
+            let path: PathBuf = target.extract()?;
+            return interruptible(py, |go_on| {
+                documents.export_ndjson_file(key.as_ref(), &path, &|_| go_on())
+            });
         }
+        let mut out = PythonFile::new(target);
+        let written = interruptible(py, |go_on| {
+            documents.export_ndjson(key.as_ref(), &mut out, &|_| go_on())
+        });
         match out.into_error() {
             Some(error) => Err(error),
-            None => written.or_raise(),
+            None => written,
         }
     }
 

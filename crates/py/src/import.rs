@@ -427,7 +427,6 @@ pub(crate) fn into_graph(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ImportReport> {
     let found = py.detach(|| database.existing_graph(name)).or_raise()?;
-    let is_new = found.is_none();
     let wanted = match &found {
         Some(graph) => {
             let of = GraphOptions::of(graph.def());
@@ -446,7 +445,9 @@ pub(crate) fn into_graph(
         weight: types.1.unwrap_or(wanted.weight),
         ..wanted
     };
-    let graph = py.detach(|| database.graph(name, wanted)).or_raise()?;
+    // While the types were looked for, another writer may have created it.
+    let opened = py.detach(|| database.open_or_create_graph(name, wanted));
+    let (graph, is_new) = opened.or_raise()?;
     let graph = Graph::new(graph, database.clone());
     let report = from_source(py, &graph, source, options, progress);
     if report.is_err() && is_new {

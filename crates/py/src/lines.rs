@@ -2,22 +2,16 @@
 
 use crate::keys::with_bytes;
 use crate::python_code::attached;
+use pyo3::exceptions::{PyBlockingIOError, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 /// Lines that are read at a time.
 pub(crate) const LINES_AT_ONCE: usize = 4096;
 
-/// The file at a path; `None` if it is no path.
-pub(crate) fn opened<'py>(
-    file: &Bound<'py, PyAny>,
-    mode: &str,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let is_path = file.is_instance_of::<PyString>() || file.hasattr("__fspath__")?;
-    match is_path {
-        true => file.py().import("builtins")?.call_method1("open", (file, mode)).map(Some),
-        false => Ok(None),
-    }
+/// Whether an object is a path, and not a file.
+pub(crate) fn is_path(file: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(file.is_instance_of::<PyString>() || file.hasattr("__fspath__")?)
 }
 
 /// A line of text or bytes.
@@ -38,18 +32,42 @@ pub(crate) struct PythonFile {
 impl std::io::Write for PythonFile {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let written = attached(|py| {
-            self.file.bind(py).call_method1("write", (PyBytes::new(py, bytes),)).map(drop)
+            let file = self.file.bind(py);
+            let written = file.call_method1("write", (PyBytes::new(py, bytes),))?;
+            written_bytes(file, &written, bytes.len())
         });
         written.map_err(|error| {
             let what = error.to_string();
             self.error = Some(error);
             std::io::Error::other(what)
-        })?;
-        Ok(bytes.len())
+        })
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
+    }
+}
+
+/// How many of `given` bytes were written, by the result of the method `write`. Raw files return a
+/// smaller number, or `None` if they would block; other objects may return `None` for all.
+fn written_bytes(
+    file: &Bound<'_, PyAny>,
+    returned: &Bound<'_, PyAny>,
+    given: usize,
+) -> PyResult<usize> {
+    if returned.is_none() {
+        let raw = file.py().import("io")?.getattr("RawIOBase")?;
+        return match file.is_instance(&raw)? {
+            true => Err(PyBlockingIOError::new_err("the file would block")),
+            false => Ok(given),
+        };
+    }
+    match returned.extract::<usize>() {
+        Ok(written) if written <= given => Ok(written),
+        _ => {
+            let what = format!("`write` returned {returned} for {given} bytes");
+            Err(PyOSError::new_err(what))
+        }
     }
 }
 

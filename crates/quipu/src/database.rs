@@ -256,15 +256,20 @@ impl Database {
     /// [`ErrorKind::InvalidInput`] if it exists with other types or properties, or the name or a
     /// property is invalid.
     pub fn graph(&self, name: &str, options: GraphOptions) -> Result<Graph> {
+        self.open_or_create_graph(name, options).map(|(graph, _)| graph)
+    }
+
+    /// As [`Database::graph`]; also returns whether this call created the graph. Only then may a
+    /// caller that fails afterwards drop it.
+    ///
+    /// # Errors
+    /// As [`Database::graph`].
+    pub fn open_or_create_graph(&self, name: &str, options: GraphOptions) -> Result<(Graph, bool)> {
         if self.parts()?.store.is_read_only() {
-            let found = self.existing_graph(name)?;
-            return match found {
-                Some(graph) => Ok(graph),
-                None => Err(no_graph(name, &self.graphs()?)),
-            };
+            return Ok((self.require_graph(name)?, false));
         }
         self.refuse_told(name, || Ok(self.existing_graph(name)?.is_some()))?;
-        Graph::open(self.open_store()?, options.into_def(name))
+        Graph::open_or_create(self.open_store()?, options.into_def(name))
     }
 
     /// Fails if the database is closed. All calls fail then, except [`Database::close`] and those
@@ -729,6 +734,23 @@ fn missing<'a>(
         format!("there are: {}", names.join(", "))
     };
     Error::new(ErrorKind::InvalidInput, format!("no {kind} {name:?}\nhint: {hint}"))
+}
+
+/// Most attempts of a call that begins its own transactions, before its conflict is returned.
+const ATTEMPTS_MAX: usize = 64;
+
+/// Calls `attempt`, again as long as it conflicts with other writers.
+///
+/// # Errors
+/// Those of the last attempt.
+pub(crate) fn retried<T>(attempt: impl Fn() -> Result<T>) -> Result<T> {
+    for _ in 1..ATTEMPTS_MAX {
+        match attempt() {
+            Err(error) if error.kind() == ErrorKind::Conflict => {}
+            done => return done,
+        }
+    }
+    attempt()
 }
 
 /// Removes unfinished objects of a killed writer. No other process writes now.

@@ -125,6 +125,15 @@ pub fn is_replaced(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|there| there.is_file())
 }
 
+/// Whether two paths lead to the same file, which need not exist.
+#[must_use]
+pub fn is_same_output(a: &Path, b: &Path) -> bool {
+    match (Output::followed(a), Output::followed(b)) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => a == b,
+    }
+}
+
 fn output_error(error: EnvError) -> Error {
     let kind = match &error {
         EnvError::Io { source, .. } => match source.kind() {

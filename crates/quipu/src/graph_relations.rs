@@ -4,15 +4,12 @@
 //! Everything is a relation: rows with properties are written as rows of relations, which checks
 //! types, assigns dictionary ids, and updates the reverse direction in the same commit.
 
-use crate::database::{Database, Tx};
+use crate::database::{Database, Tx, retried};
 use crate::relation::Relation;
 use model::{Frame, FrameError, Series, Type, Value, encode_tuple};
 use std::collections::BTreeSet;
 use store::{Error, ErrorKind, Isolation, Result};
 use views::graph::{Graph, GraphDef, GraphPart, WeightType};
-
-/// Attempts of a merge before its conflict is returned.
-const ATTEMPTS_MAX: usize = 64;
 
 /// The relations of a graph: `NAME {src, dst => weight, …}` has its edges, and `NAME:nodes {vertex
 /// => …}` the properties of its vertices. As the database or a transaction sees them.
@@ -205,16 +202,11 @@ impl GraphRelations {
         if let Some(transaction) = &self.transaction {
             return self.merge_in(transaction, part, rows);
         }
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
+        retried(|| {
             let transaction = self.database.transaction(Isolation::Snapshot);
             self.merge_in(&transaction, part, rows)?;
-            match transaction.commit() {
-                Err(error) if error.kind() == ErrorKind::Conflict && attempts < ATTEMPTS_MAX => {}
-                done => return done,
-            }
-        }
+            transaction.commit()
+        })
     }
 
     fn merge_in(&self, transaction: &Tx, part: Part, rows: &Frame) -> Result<()> {

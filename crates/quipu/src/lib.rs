@@ -82,7 +82,9 @@ pub use documents::{
     DocumentImport, DocumentOptions, DocumentRows, DocumentScan, Documents, FieldChange, Gathered,
 };
 pub use engines::is_address;
-pub use export::{ExportFormat, export_file, in_the_database, is_replaced, write_output};
+pub use export::{
+    ExportFormat, export_file, in_the_database, is_replaced, is_same_output, write_output,
+};
 pub use function::{Accumulate, Cause, Failure};
 pub use graph_relations::GraphRelations;
 pub use import_file::{ImportFile, import_files, types_of_batch, types_of_files};

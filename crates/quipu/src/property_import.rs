@@ -8,7 +8,8 @@
 //! # Invariants
 //! 1. Rows with properties become visible in one step, edges together with vertices, or not at all.
 //!    Edges without properties beside vertices are a second step, after the vertices.
-//! 2. A graph that the call created is dropped if the call fails.
+//! 2. A graph that the call created is dropped if the call fails. One that another writer created
+//!    meanwhile is not.
 
 use crate::database::Database;
 use crate::graph_relations::{GraphRelations, Part};
@@ -93,15 +94,14 @@ impl Database {
     ) -> Result<ImportReport> {
         let began_us = self.env().monotonic_us();
         let found = self.existing_graph(name)?;
-        let is_new = found.is_none();
         let teller = Teller::new(self, progress, began_us);
-        let mut job =
-            Job { database: self, name, options: import.options.clone(), teller: &teller };
+        let options = import.options.clone();
+        let mut job = Job { database: self, name, options, teller: &teller, is_new: false };
         job.options.text.edges.vertex = ingest::VertexType::Str;
         let mut report = match job.run(found, import) {
             Ok(report) => report,
             Err(error) => {
-                if is_new && self.existing_graph(name)?.is_some() {
+                if job.is_new && self.existing_graph(name)?.is_some() {
                     self.drop_graph(name)?;
                 }
                 return Err(error);
@@ -157,6 +157,8 @@ struct Job<'j> {
     name: &'j str,
     options: ImportOptions,
     teller: &'j Teller<'j>,
+    /// Whether it created the graph.
+    is_new: bool,
 }
 
 impl Job<'_> {
@@ -202,7 +204,10 @@ impl Job<'_> {
                 let mut wanted = tables.graph_options(plain, of_edges, node_properties)?;
                 wanted.vertex = import.vertex.unwrap_or(wanted.vertex);
                 wanted.weight = import.weight.unwrap_or(wanted.weight);
-                self.database.graph(self.name, wanted)?
+                // While the rows were read, another writer may have created it.
+                let (graph, is_new) = self.database.open_or_create_graph(self.name, wanted)?;
+                self.is_new = is_new;
+                graph
             }
         };
         let report = self.put(&graph, edges, nodes, import.node_column.as_ref())?;

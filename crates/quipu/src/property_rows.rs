@@ -56,12 +56,21 @@ pub(crate) enum RawColumn {
 /// Stops reading where rows exceed the memory of the import, or the caller cancels.
 pub(crate) struct Limit<'l> {
     pub(crate) bytes_max: u64,
+    /// Bytes of the rows that were read before.
     pub(crate) held: u64,
     pub(crate) go_on: &'l dyn Fn() -> bool,
 }
 
 impl Limit<'_> {
-    /// Notes that `more` bytes are held beside those noted before.
+    /// Counts the rows of an input that was read.
+    fn hold(&mut self, rows: RawRows) -> Result<RawRows> {
+        let bytes = rows.bytes();
+        self.check(bytes)?;
+        self.held += bytes;
+        Ok(rows)
+    }
+
+    /// Fails if `more` bytes beside those held exceed the limit.
     fn check(&self, more: u64) -> Result<()> {
         if !(self.go_on)() {
             return Err(Error::new(ErrorKind::Cancelled, "the import was cancelled"));
@@ -81,21 +90,16 @@ pub(crate) fn read(
     options: &ImportOptions,
     limit: &mut Limit<'_>,
 ) -> Result<Vec<RawRows>> {
-    let mut all = Vec::new();
     match source {
-        PropertySource::Rows(frame) => all.push(of_frame(frame)),
+        PropertySource::Rows(frame) => Ok(vec![limit.hold(of_frame(frame))?]),
         PropertySource::Batches(batches) => {
-            all.push(of_batches(batches, "the table", RawColumn::Values, limit)?);
+            let rows = of_batches(batches, "the table", RawColumn::Values, limit)?;
+            Ok(vec![limit.hold(rows)?])
         }
         PropertySource::Files(files) => {
-            for file in files {
-                let rows = of_file(file, &options.text, limit)?;
-                limit.held += rows.bytes();
-                all.push(rows);
-            }
+            files.into_iter().map(|file| limit.hold(of_file(file, &options.text, limit)?)).collect()
         }
     }
-    Ok(all)
 }
 
 impl RawRows {

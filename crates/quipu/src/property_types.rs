@@ -1,6 +1,6 @@
 //! Types of properties: found from values, and columns of strings converted to them.
 
-use ingest::{TextColumn, TextOptions, is_null};
+use ingest::{TextColumn, TextOptions, is_null, parse_float};
 use model::{Series, Type, Value, Values, calendar};
 
 /// Characters of a field that a message repeats at most.
@@ -68,7 +68,7 @@ impl Guess {
             let special = matches!(digits, "NaN" | "inf" | "Infinity");
             self.float = special
                 || is_whole
-                || is_number && has_point && parse_float(text, options).is_some();
+                || is_number && has_point && parse_float(text, options.decimal).is_some();
         }
         self.date = self.date && calendar::parse_date(text).is_some();
         self.timestamp = self.timestamp && calendar::parse_timestamp(text).is_some();
@@ -220,7 +220,7 @@ fn value_of(of: &Type, text: &str, options: &TextOptions) -> Option<Value> {
         return Some(Value::Null);
     }
     match of {
-        Type::Float => parse_float(text.trim(), options).map(Value::Float),
+        Type::Float => parse_float(text, options.decimal).map(Value::Float),
         Type::Bool => match text.trim() {
             "1" => Some(Value::Bool(true)),
             "0" => Some(Value::Bool(false)),
@@ -232,13 +232,6 @@ fn value_of(of: &Type, text: &str, options: &TextOptions) -> Option<Value> {
             list.or_else(|| Some(Value::Str(text.to_owned())))
         }
         of => of.parse_field(text),
-    }
-}
-
-fn parse_float(text: &str, options: &TextOptions) -> Option<f64> {
-    match options.decimal {
-        b',' => text.replace(',', ".").parse().ok(),
-        _ => text.parse().ok(),
     }
 }
 
@@ -324,5 +317,28 @@ mod tests {
         assert_eq!(guess.property().to_string(), "Float?");
         let found = converted(&column(&["1,5"]), &Type::Float, &options, &mut Vec::new());
         assert_eq!(found.value(0), Value::Float(1.5));
+    }
+
+    #[test]
+    fn a_field_is_a_float_if_it_is_a_weight() {
+        let comma = TextOptions { decimal: b',', ..TextOptions::default() };
+        for (text, options) in [
+            ("1.5", &comma),
+            ("1.000,5", &comma),
+            ("1,5", &TextOptions::default()),
+            ("1e999", &TextOptions::default()),
+        ] {
+            let mut unfit = Vec::new();
+            let found = converted(&column(&[text]), &Type::Float, options, &mut unfit);
+            assert_eq!((found.value(0), unfit.len()), (Value::Null, 1), "{text}");
+            let mut guess = Guess::default();
+            guess.look(&column(&[text, "2"]), options);
+            assert_eq!(guess.property().to_string(), "String?", "{text}");
+        }
+        let special = column(&["inf", "-Infinity", " 2 ", "NaN"]);
+        let found = converted(&special, &Type::Float, &comma, &mut Vec::new());
+        let values: Vec<Value> = (0..3).map(|row| found.value(row)).collect();
+        assert_eq!(values, [f64::INFINITY, f64::NEG_INFINITY, 2.0].map(Value::Float));
+        assert!(matches!(found.value(3), Value::Float(nan) if nan.is_nan()));
     }
 }

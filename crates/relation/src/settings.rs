@@ -142,7 +142,11 @@ impl Catalog {
     pub fn settings_row(&self, name: &str, settings: &Settings) -> Result<TableWrites> {
         let id = match self.settings_keyspace() {
             Some(id) => id,
-            None => self.create_internal(&settings_schema())?,
+            None => match self.create_internal(&settings_schema()) {
+                Ok(id) => id,
+                // Another thread may have created it meanwhile.
+                Err(error) => self.settings_keyspace().ok_or(error)?,
+            },
         };
         let schema = settings_schema();
         let mut rows = Batch::new(&schema.shape());

@@ -1,15 +1,12 @@
 //! Changes that read a document before they write it.
 
 use super::{Documents, frame, invalid, key_frame, read};
-use crate::database::Tx;
+use crate::database::{Tx, retried};
 use document::{DocumentError, Patch, Pointer, merge};
 use model::{Json, Value, encode_tuple};
 use std::collections::BTreeMap;
 use store::{ErrorKind, Isolation, Result};
 use views::keys::{KeyList, KeyOf};
-
-/// Attempts of a change before its conflict is returned.
-const ATTEMPTS_MAX: usize = 64;
 
 /// A document in memory.
 type Tree = serde_json::Value;
@@ -140,16 +137,11 @@ impl Documents {
         if let Some(transaction) = &self.transaction {
             return self.change_in(transaction, keys, change);
         }
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
+        retried(|| {
             let transaction = self.database.transaction(Isolation::Snapshot);
             self.change_in(&transaction, keys, change)?;
-            match transaction.commit() {
-                Err(error) if error.kind() == ErrorKind::Conflict && attempts < ATTEMPTS_MAX => {}
-                done => return done,
-            }
-        }
+            transaction.commit()
+        })
     }
 
     /// Computes all changes before it writes the first, so that one that fails changes nothing.

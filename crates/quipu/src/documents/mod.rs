@@ -13,7 +13,7 @@ pub use change::FieldChange;
 pub use gather::Gathered;
 pub use ndjson::DocumentImport;
 
-use crate::database::{Database, Tx};
+use crate::database::{Database, Tx, retried};
 use crate::relation::{Relation, RowScan};
 use crate::script::Parameters;
 use base::BytesColumn;
@@ -116,7 +116,8 @@ impl Database {
         self.create_relation_of(name, &keys.chain(values).collect::<Vec<_>>())?;
         // `::relations` shows it.
         let describe = format!("::describe {} '{DESCRIPTION}'", quote_name(name));
-        self.run(&describe, &Parameters::new())?;
+        // Another thread may create and describe the same documents now.
+        retried(|| self.run(&describe, &Parameters::new()).map(drop))?;
         Ok(Documents { database: self.clone(), transaction: None, def })
     }
 
@@ -243,7 +244,7 @@ impl Documents {
     /// # Errors
     /// See [`Documents`].
     pub fn put(&self, key: KeyOf<'_>, document: Json) -> Result<()> {
-        self.relation()?.put(&frame(vec![self.key(key)?], vec![document])?)
+        self.write(ChangeKind::Put, &frame(vec![self.key(key)?], vec![document])?)
     }
 
     /// Puts documents; of several with one key the last stays.
@@ -252,7 +253,7 @@ impl Documents {
     /// As [`Documents::put`], and if there are more or fewer keys than documents. Then nothing is
     /// written.
     pub fn put_many(&self, keys: KeyList<'_>, documents: Vec<Json>) -> Result<()> {
-        self.write(ChangeKind::Put, keys, documents)
+        self.write(ChangeKind::Put, &frame(self.keys(keys)?, documents)?)
     }
 
     /// Puts documents whose keys have none.
@@ -260,7 +261,7 @@ impl Documents {
     /// # Errors
     /// As [`Documents::put_many`], and if a key has a document.
     pub fn insert_many(&self, keys: KeyList<'_>, documents: Vec<Json>) -> Result<()> {
-        self.write(ChangeKind::Insert, keys, documents)
+        self.write(ChangeKind::Insert, &frame(self.keys(keys)?, documents)?)
     }
 
     /// Replaces documents.
@@ -268,12 +269,17 @@ impl Documents {
     /// # Errors
     /// As [`Documents::put_many`], and if a key has no document.
     pub fn update_many(&self, keys: KeyList<'_>, documents: Vec<Json>) -> Result<()> {
-        self.write(ChangeKind::Update, keys, documents)
+        self.write(ChangeKind::Update, &frame(self.keys(keys)?, documents)?)
     }
 
-    fn write(&self, kind: ChangeKind, keys: KeyList<'_>, documents: Vec<Json>) -> Result<()> {
-        let rows = frame(self.keys(keys)?, documents)?;
-        self.relation()?.change(kind, &rows, &crate::RunOptions::default())
+    /// Changes rows; outside of a transaction again where another writer changed one of them.
+    fn write(&self, kind: ChangeKind, rows: &Frame) -> Result<()> {
+        let write = || self.relation()?.change(kind, rows, &crate::RunOptions::default());
+        match &self.transaction {
+            // The rest of the transaction would have to be run again, too.
+            Some(_) => write(),
+            None => retried(write),
+        }
     }
 
     /// At most `count` documents in key order, from `start` on.

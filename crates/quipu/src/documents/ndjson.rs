@@ -2,13 +2,17 @@
 
 use super::{CHUNK_ROWS, Documents, invalid};
 use crate::database::Tx;
+use crate::export::{in_the_database, write_output};
 use document::Pointer;
 use model::Json;
 use std::io::Write;
-use store::{Isolation, Result};
+use std::path::Path;
+use store::{Error, ErrorKind, Isolation, Result};
 use views::keys::{KeyColumn, KeyList, KeyType};
 
-/// An import of lines, each a document. All become visible together; without [`Self::finish`] none.
+/// An import of lines, each a document. Outside of a transaction all become visible together with
+/// [`Self::finish`], and without it none. In a transaction the documents of each [`Self::push`] are
+/// in the transaction when it returns: an import that fails later leaves them there.
 #[derive(Debug)]
 pub struct DocumentImport {
     documents: Documents,
@@ -29,6 +33,7 @@ enum Keys {
 
 impl Documents {
     /// Begins an import of lines. The field `key` of each document is its key, and stays in it.
+    /// Documents of a transaction are imported into it.
     ///
     /// # Errors
     /// See [`Documents`].
@@ -43,16 +48,25 @@ impl Documents {
         Ok(DocumentImport { documents, own, key, lines: 0, imported: 0 })
     }
 
-    /// Writes each document as a line of JSON, in key order and from one snapshot; returns their
-    /// number. With `key` that field of each document is its key.
+    /// Writes each document as a line of JSON, in key order; returns their number. Reads one
+    /// snapshot, or the transaction with its own changes. With `key` that field of each document is
+    /// its key. `progress` gets the number of documents written and returns false to stop.
     ///
     /// # Errors
-    /// See [`Documents`]; [`store::ErrorKind::InvalidInput`] if a document cannot have the field;
-    /// what `out` refuses.
-    pub fn export_ndjson(&self, key: Option<&Pointer>, out: &mut dyn Write) -> Result<u64> {
+    /// See [`Documents`]; [`ErrorKind::InvalidInput`] if a document cannot have the field;
+    /// [`ErrorKind::Io`] if `out` fails; [`ErrorKind::Cancelled`].
+    pub fn export_ndjson(
+        &self,
+        key: Option<&Pointer>,
+        out: &mut dyn Write,
+        progress: &dyn Fn(u64) -> bool,
+    ) -> Result<u64> {
         let (mut scan, mut count) = (self.all()?, 0);
         let mut lines = Vec::new();
         while let Some(rows) = scan.next_rows(CHUNK_ROWS)? {
+            if !progress(count) {
+                return Err(Error::new(ErrorKind::Cancelled, "the export was stopped"));
+            }
             lines.clear();
             for (row, document) in rows.documents.iter().enumerate() {
                 match key {
@@ -69,9 +83,26 @@ impl Documents {
                 lines.push(b'\n');
                 count += 1;
             }
-            out.write_all(&lines).map_err(|error| invalid(error.to_string()))?;
+            out.write_all(&lines).map_err(|error| Error::caused(ErrorKind::Io, error))?;
         }
         Ok(count)
+    }
+
+    /// As [`Documents::export_ndjson`], to a file that the user chose; see [`write_output`].
+    ///
+    /// # Errors
+    /// As [`Documents::export_ndjson`]; [`ErrorKind::InvalidInput`] if `path` lies in the folder of
+    /// the database. An existing file is then unchanged.
+    pub fn export_ndjson_file(
+        &self,
+        key: Option<&Pointer>,
+        path: &Path,
+        progress: &dyn Fn(u64) -> bool,
+    ) -> Result<u64> {
+        if self.database.holds(path) {
+            return Err(in_the_database(path));
+        }
+        write_output(path, &|| progress(0), |out| self.export_ndjson(key, out, progress))
     }
 }
 
@@ -88,9 +119,9 @@ impl DocumentImport {
     /// stays.
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`] with the number of the line: it is no JSON, or has no key
-    /// or one of another type; [`store::ErrorKind::Limit`] if the documents exceed a transaction's
-    /// memory.
+    /// [`ErrorKind::InvalidInput`] with the number of the line: it is no JSON, or has no key or one
+    /// of another type; [`ErrorKind::Limit`] if the documents exceed a transaction's memory. Some
+    /// lines before may have been put.
     pub fn push<L: AsRef<[u8]>>(&mut self, lines: &[L]) -> Result<()> {
         for some in lines.chunks(CHUNK_ROWS) {
             self.push_chunk(some)?;
@@ -137,10 +168,11 @@ impl DocumentImport {
         }
     }
 
-    /// Commits the import; returns the number of documents read.
+    /// Commits the import; returns the number of documents read. In a transaction it commits
+    /// nothing.
     ///
     /// # Errors
-    /// [`store::ErrorKind::Conflict`] if another transaction wrote one of the documents meanwhile.
+    /// [`ErrorKind::Conflict`] if another transaction wrote one of the documents meanwhile.
     pub fn finish(self) -> Result<u64> {
         if let Some(own) = self.own {
             own.commit()?;

@@ -81,20 +81,29 @@ impl Graph {
     /// exists with other types or properties; the message names both. The properties cannot be
     /// stored ([`GraphDef::check`]).
     pub fn open(store: Arc<dyn Store>, def: GraphDef) -> Result<Self> {
+        Self::open_or_create(store, def).map(|(graph, _)| graph)
+    }
+
+    /// As [`Graph::open`]; also returns whether this call created the graph.
+    ///
+    /// # Errors
+    /// As [`Graph::open`].
+    pub fn open_or_create(store: Arc<dyn Store>, def: GraphDef) -> Result<(Self, bool)> {
         check_name(&def.name)?;
         def.check()?;
         // Two callers may create it at the same time: the second finds the graph of the first.
         for _ in 0..ATTEMPTS_MAX {
             if let Some(graph) = Self::find(Arc::clone(&store), &def.name)? {
                 check_same(graph.def(), &def)?;
-                return Ok(graph);
+                return Ok((graph, false));
             }
             let new: Vec<_> = def.parts().iter().map(|&part| new_keyspace(&def, part)).collect();
             match store.create_keyspaces(&new) {
                 Err(error) if error.kind() == ErrorKind::InvalidInput => {}
                 created => {
                     let core = Core::new(def, &created?, &store)?;
-                    return Ok(Self { core: Arc::new(core), source: Source::Store(store) });
+                    let source = Source::Store(store);
+                    return Ok((Self { core: Arc::new(core), source }, true));
                 }
             }
         }
