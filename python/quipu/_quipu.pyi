@@ -1328,7 +1328,7 @@ class Documents:
             InvalidInputError: As for :meth:`patch`. Then no document is changed.
         """
     def merge(self, key: _Vertex, changes: Any) -> None:
-        """Change a document by a JSON Merge Patch (RFC 7386); make it if there is none.
+        """Change a document by a JSON Merge Patch (RFC 7396); make it if there is none.
 
         Args:
             key: Key.

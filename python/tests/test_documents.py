@@ -192,7 +192,7 @@ def test_patches_change_documents_or_nothing(d: quipu.Documents) -> None:
     for operations, message in [
         ([{"op": "remove", "path": "/one"}, {"op": "test", "path": "/first", "value": "Ben"}], "operation 1 of the"),
         ([{"op": "move", "path": "/x"}], "`from` is missing"),
-        ([{"op": "add", "path": "first", "value": 1}], "is no JSON Pointer"),
+        ([{"op": "add", "path": "first", "value": 1}], "is not a JSON Pointer"),
         ([{"op": "replace", "path": "/nothing", "value": 1}], "there is no value at"),
         ({"op": "remove", "path": "/one"}, "a patch is a list of operations"),
     ]:
@@ -271,7 +271,7 @@ def test_fields_are_gathered_into_typed_columns(d: quipu.Documents) -> None:
     assert table.rows() == [(27, None), (27, None), (None, None), (None, None), (None, 1)]
     table, _, _ = d.gather([1, 1], {})
     assert len(table) == 2
-    for fields, message in [({"age": "i32"}, "there is no type"), ({"/a~": "bool"}, "is no JSON Pointer")]:
+    for fields, message in [({"age": "i32"}, "unknown type of a column"), ({"/a~": "bool"}, "is not a JSON Pointer")]:
         with pytest.raises(quipu.InvalidInputError, match=message):
             d.gather([1], fields)
 

@@ -40,11 +40,11 @@ pub enum Scalar {
 pub enum Converted {
     /// The value of the field.
     Same(Scalar),
-    /// The value, which has another type, or is rounded.
+    /// The value after a conversion from another type, or rounded.
     Changed(Scalar),
-    /// The field has a value that the column cannot have.
+    /// The value cannot be converted to the type of the column.
     Collided,
-    /// There is no such field, or it is null.
+    /// The field is missing or null.
     Missing,
 }
 
@@ -68,8 +68,7 @@ impl FromStr for FieldType {
             "json" => Self::Json,
             other => {
                 let known = "bool, int8 to int64, uint8 to uint64, float32, float64, str and json";
-                let what =
-                    format!("there is no type {other:?} of columns\nhint: there are {known}");
+                let what = format!("unknown type of a column: {other:?}\nhint: types are {known}");
                 return Err(DocumentError::new(what));
             }
         })
@@ -89,11 +88,11 @@ impl fmt::Display for FieldType {
     }
 }
 
-/// The value of a field as a column of this type has it.
+/// Converts the value of a field to the type of a column.
 ///
-/// Numbers are the same in integers and floats if no digit is lost: `27` and `27.0` are. A number
-/// is changed if it is rounded to a float. Strings that are written as a number, `true` or `false`
-/// become one; numbers and booleans become strings; booleans become 0 and 1, and these booleans.
+/// Integers and floats of the same value are [`Converted::Same`], such as `27` and `27.0`. A number
+/// that is rounded to a float is [`Converted::Changed`]. Strings that spell a number, `true` or
+/// `false` are converted to it, numbers and booleans to strings, and booleans from and to 0 and 1.
 #[must_use]
 pub fn convert(value: Option<&Value>, of: FieldType) -> Converted {
     let value = match value {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A change of a document that cannot be made, or a text that describes none.
+/// A change that cannot be applied to a document, or a pointer or a patch that is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentError {
     /// The reason.
@@ -12,14 +12,10 @@ pub struct DocumentError {
 }
 
 impl DocumentError {
-    pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self { what: what.into(), operation: None }
-    }
-
-    /// An error of a caller's change.
+    /// An error with this reason.
     #[must_use]
-    pub fn of_text(what: &str) -> Self {
-        Self::new(what)
+    pub fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into(), operation: None }
     }
 
     /// The same error in an operation of a patch.

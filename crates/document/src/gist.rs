@@ -12,15 +12,15 @@ pub enum FieldKind {
     Null,
     /// `true` or `false`.
     Bool,
-    /// A number without fraction and exponent that has 64 bits.
+    /// A 64-bit integer, written without fraction and exponent.
     Int,
     /// Another number.
     Float,
     /// A string.
     String,
-    /// A list. Its items are not listed: their pointers would be as many as the longest list.
+    /// A list. Its items are not counted: there would be a pointer for each index.
     List,
-    /// An object. Its fields are listed too.
+    /// An object. Its fields are counted too.
     Object,
 }
 

@@ -1,8 +1,8 @@
-//! JSON documents as values: where a field is, how a document changes, what fields have.
+//! JSON documents as values: pointers to fields, patches, merges, statistics of fields.
 //!
 //! # What is deliberately absent
-//! Relations, storage and columns. A caller reads a document, gets another one, and writes it. So a
-//! change that fails has changed nothing.
+//! Relations, storage and columns. A caller reads a document, changes a copy, and writes the copy,
+//! so a change that fails has no effect.
 //!
 //! ```
 //! use quipu_document::{Patch, Pointer};

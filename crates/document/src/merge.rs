@@ -1,9 +1,10 @@
-//! JSON Merge Patches (RFC 7396, before it RFC 7386).
+//! JSON Merge Patches (RFC 7396, which replaces RFC 7386).
 
 use serde_json::{Map, Value};
 
 /// Merges changes into a document: fields of `changes` replace those of the same name, objects are
-/// merged field by field, and null removes a field. Everything but an object replaces the document.
+/// merged field by field, and null removes a field. Changes other than an object replace the whole
+/// document.
 #[must_use]
 pub fn merge(document: Value, changes: &Value) -> Value {
     let Value::Object(changes) = changes else { return changes.clone() };

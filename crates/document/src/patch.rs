@@ -28,7 +28,7 @@ impl Patch {
     /// ignored, as the RFC says.
     ///
     /// # Errors
-    /// Something else, with the number of the operation.
+    /// It is not such a list; the error has the number of the operation.
     pub fn parse(patch: &Value) -> Result<Self, DocumentError> {
         let Value::Array(operations) = patch else {
             return Err(DocumentError::new("a patch is a list of operations"));
@@ -78,7 +78,7 @@ impl Operation {
             "test" => Self::Test(path, value()?),
             other => {
                 let known = "add, remove, replace, move, copy and test";
-                let what = format!("there is no operation `{other}`; there are {known}");
+                let what = format!("unknown operation `{other}`\nhint: operations are {known}");
                 return Err(DocumentError::new(what));
             }
         })
@@ -109,7 +109,7 @@ impl Operation {
                 match are_equal(there, value) {
                     true => Ok(()),
                     false => {
-                        let what = format!("the value at {:?} is another one", path.to_string());
+                        let what = format!("the value at {:?} is different", path.to_string());
                         Err(DocumentError::new(what))
                     }
                 }

@@ -20,9 +20,10 @@ impl Pointer {
     /// `~1` is `/` and `~0` is `~`.
     ///
     /// # Errors
-    /// It begins with something else, or has another `~`.
+    /// It begins with another character, or has an invalid escape.
     pub fn parse(text: &str) -> Result<Self, DocumentError> {
-        let wrong = |why: &str| DocumentError::new(format!("{text:?} is no JSON Pointer: {why}"));
+        let wrong =
+            |why: &str| DocumentError::new(format!("{text:?} is not a JSON Pointer: {why}"));
         let Some(rest) = text.strip_prefix('/') else {
             return match text.is_empty() {
                 true => Ok(Self::default()),
@@ -52,7 +53,7 @@ impl Pointer {
         Self { tokens: tokens.collect() }
     }
 
-    /// Whether it is the whole document.
+    /// Whether it points to the whole document.
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.tokens.is_empty()
@@ -139,10 +140,10 @@ impl Pointer {
         Ok(())
     }
 
-    /// Adds a value where there is none, as [`Pointer::add`]. Items of a list move.
+    /// Adds a value as [`Pointer::add`], but replaces no field.
     ///
     /// # Errors
-    /// As [`Pointer::add`]; a field is there already.
+    /// As [`Pointer::add`]; the field already exists.
     pub fn insert(&self, document: &mut Value, value: Value) -> Result<(), DocumentError> {
         let is_field = match self.parent(document)? {
             Some((Value::Object(fields), name)) => fields.contains_key(name),
@@ -156,8 +157,8 @@ impl Pointer {
         self.add(document, value)
     }
 
-    /// Sets a value: replaces the one that is there, or adds it as [`Pointer::add`]. Objects above
-    /// that are missing are made.
+    /// Sets a value: replaces the existing one, or adds it as [`Pointer::add`]. Creates the objects
+    /// above it that are missing.
     ///
     /// # Errors
     /// As [`Pointer::add`].
@@ -173,10 +174,10 @@ impl Pointer {
         Self { tokens: self.tokens[..=existing].to_vec() }.add(document, made)
     }
 
-    /// Replaces a value; returns the one that was there.
+    /// Replaces a value; returns the old one.
     ///
     /// # Errors
-    /// There is none, or the document would nest too deep.
+    /// There is no value, or the document would nest too deep.
     pub fn replace(&self, document: &mut Value, value: Value) -> Result<Value, DocumentError> {
         self.check_levels(&value)?;
         let there = Self::get_mut(&self.tokens, document).ok_or_else(|| self.nothing())?;
@@ -186,7 +187,7 @@ impl Pointer {
     /// Removes a value and returns it.
     ///
     /// # Errors
-    /// There is none, or it is the whole document.
+    /// There is no value, or it is the whole document.
     pub fn remove(&self, document: &mut Value) -> Result<Value, DocumentError> {
         let removed = match self.parent(document)? {
             None => return Err(DocumentError::new("the whole document cannot be removed")),
@@ -204,7 +205,7 @@ impl Pointer {
     }
 
     fn no_place(&self, items: usize) -> DocumentError {
-        let what = format!("{:?} is no place in a list of {items} items", self.to_string());
+        let what = format!("{:?} is not a place in a list of {items} items", self.to_string());
         DocumentError::new(what)
     }
 

@@ -133,11 +133,11 @@ fn patches_that_cannot_be_applied_say_which_operation_and_why() {
         (json!([{"op": "move", "path": "/x"}]), "operation 0 of the patch: `from` is missing"),
         (
             json!([{"op": "spam", "path": "/x"}]),
-            "operation 0 of the patch: there is no operation `spam`; there are add, remove, replace, move, copy and test",
+            "operation 0 of the patch: unknown operation `spam`\nhint: operations are add, remove, replace, move, copy and test",
         ),
         (
             json!([{"op": "add", "path": "x", "value": 1}]),
-            "operation 0 of the patch: \"x\" is no JSON Pointer: it does not begin with `/`",
+            "operation 0 of the patch: \"x\" is not a JSON Pointer: it does not begin with `/`",
         ),
         (
             json!([{"op": "remove", "path": "/s"}, {"op": "add", "path": "/a/x/y", "value": 1}]),
@@ -157,11 +157,11 @@ fn patches_that_cannot_be_applied_say_which_operation_and_why() {
         ),
         (
             json!([{"op": "add", "path": "/a/b/3", "value": 1}]),
-            "operation 0 of the patch: \"/a/b/3\" is no place in a list of 2 items",
+            "operation 0 of the patch: \"/a/b/3\" is not a place in a list of 2 items",
         ),
         (
             json!([{"op": "add", "path": "/a/b/01", "value": 1}]),
-            "operation 0 of the patch: \"/a/b/01\" is no place in a list of 2 items",
+            "operation 0 of the patch: \"/a/b/01\" is not a place in a list of 2 items",
         ),
         (
             json!([{"op": "remove", "path": "/a/b/-"}]),
@@ -185,19 +185,19 @@ fn patches_that_cannot_be_applied_say_which_operation_and_why() {
         ),
         (
             json!([{"op": "test", "path": "/s", "value": "other"}]),
-            "operation 0 of the patch: the value at \"/s\" is another one",
+            "operation 0 of the patch: the value at \"/s\" is different",
         ),
         (
             json!([{"op": "test", "path": "/a/b", "value": [2, 1]}]),
-            "operation 0 of the patch: the value at \"/a/b\" is another one",
+            "operation 0 of the patch: the value at \"/a/b\" is different",
         ),
         (
             json!([{"op": "test", "path": "/s", "value": null}]),
-            "operation 0 of the patch: the value at \"/s\" is another one",
+            "operation 0 of the patch: the value at \"/s\" is different",
         ),
         (
             json!([{"op": "test", "path": "/n", "value": 9_007_199_254_740_992_u64}]),
-            "operation 0 of the patch: the value at \"/n\" is another one",
+            "operation 0 of the patch: the value at \"/n\" is different",
         ),
     ] {
         assert_eq!(refused(document.clone(), operations), want);
@@ -257,7 +257,7 @@ fn no_change_nests_a_document_deeper_than_the_limit() {
     refused(copied.map(drop));
 }
 
-/// The examples of RFC 7386, appendix A.
+/// The examples of RFC 7396, appendix A.
 #[test]
 fn merges_do_what_the_rfc_says() {
     for (document, changes, want) in [

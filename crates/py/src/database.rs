@@ -236,7 +236,6 @@ impl Database {
             }
         };
         let types = (key_type("vertex", vertex)?, weight);
-        let (on_error, decimal) = (Some(on_error), Some(decimal));
         let no_quotes = import::no_quotes(quote)?;
         let options = Arguments {
             columns,

@@ -1,13 +1,13 @@
 //! Iteration over pairs of keys and documents, for `for` loops.
 
 use crate::error::{OrRaise, check_process};
+use crate::keys::key_object;
 use crate::values::json_object;
 use env::Own;
 use env::sync::Mutex;
 use py_guard::guarded;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
-use quipu::{DocumentRows, DocumentScan, KeyColumn};
+use quipu::{DocumentRows, DocumentScan};
 
 /// Documents that are read at a time, at most.
 const ROWS_MAX: usize = 256;
@@ -80,11 +80,7 @@ impl DocumentItems {
             items = all.lock();
         }
         let Some((rows, at)) = items.row() else { return Ok(None) };
-        let key = match &rows.keys {
-            KeyColumn::U64(words) => words[at].into_pyobject(py)?.into_any(),
-            KeyColumn::I64(ints) => ints[at].into_pyobject(py)?.into_any(),
-            KeyColumn::Str(texts) => PyString::from_bytes(py, texts.get(at))?.into_any(),
-        };
+        let key = key_object(py, &rows.keys, at)?;
         let document = rows.documents[at].clone();
         items.at += 1;
         drop(items);

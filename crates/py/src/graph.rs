@@ -600,7 +600,6 @@ impl Graph {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<ImportReport> {
         self.graph()?;
-        let (on_error, decimal) = (Some(on_error), Some(decimal));
         let no_quotes = import::no_quotes(quote)?;
         let options = Arguments {
             columns,
@@ -679,7 +678,6 @@ impl Graph {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<ImportReport> {
         let name = self.outside_of_transactions()?;
-        let (on_error, decimal) = (Some(on_error), Some(decimal));
         let no_quotes = import::no_quotes(quote)?;
         let arguments = Arguments {
             delimiter,

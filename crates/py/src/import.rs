@@ -153,18 +153,34 @@ impl From<quipu::ImportReport> for ImportReport {
 }
 
 /// Keyword arguments of an import, as Python gives them.
-#[derive(Default)]
 pub(crate) struct Arguments<'a, 'py> {
     pub(crate) columns: Option<&'a Bound<'py, PyAny>>,
     pub(crate) delimiter: Option<&'a str>,
     pub(crate) header: Option<bool>,
-    pub(crate) on_error: Option<&'a str>,
+    pub(crate) on_error: &'a str,
     pub(crate) missing: Option<&'a Bound<'py, PyAny>>,
     pub(crate) no_quotes: bool,
     pub(crate) skip_rows: u64,
     pub(crate) comment: Option<&'a str>,
-    pub(crate) decimal: Option<&'a str>,
+    pub(crate) decimal: &'a str,
     pub(crate) null_values: Option<Vec<String>>,
+}
+
+impl Default for Arguments<'_, '_> {
+    fn default() -> Self {
+        Self {
+            columns: None,
+            delimiter: None,
+            header: None,
+            on_error: "fail",
+            missing: None,
+            no_quotes: false,
+            skip_rows: 0,
+            comment: None,
+            decimal: ".",
+            null_values: None,
+        }
+    }
 }
 
 impl Arguments<'_, '_> {
@@ -172,9 +188,9 @@ impl Arguments<'_, '_> {
         let mut text = TextOptions { header: self.header, ..TextOptions::default() };
         text.delimiter = self.delimiter.map(|d| one_byte("a delimiter", d)).transpose()?;
         text.on_error = match self.on_error {
-            None | Some("fail") => OnError::Fail,
-            Some("skip") => OnError::Skip,
-            Some(other) => {
+            "fail" => OnError::Fail,
+            "skip" => OnError::Skip,
+            other => {
                 let what = format!("on_error is \"fail\" or \"skip\", not {other:?}");
                 return Err(invalid(&what));
             }
@@ -185,9 +201,9 @@ impl Arguments<'_, '_> {
         text.skip_rows = self.skip_rows;
         text.comment = self.comment.map(|c| one_byte("a comment's mark", c)).transpose()?;
         text.decimal = match self.decimal {
-            None | Some(".") => b'.',
-            Some(",") => b',',
-            Some(other) => {
+            "." => b'.',
+            "," => b',',
+            other => {
                 return Err(invalid(&format!("decimal is \".\" or \",\", not {other:?}")));
             }
         };
@@ -469,15 +485,7 @@ fn types_of(
                 None => found.or_raise(),
             }
         }
-        EdgeSource::Table(batches) => {
-            let Some(first) = batches.next().transpose().or_raise()? else {
-                return Ok(GraphOptions::default());
-            };
-            let types = quipu::types_of_batch(&first, options).or_raise()?;
-            let rest = std::mem::replace(batches, Box::new(std::iter::empty()));
-            *batches = Box::new(std::iter::once(Ok(first)).chain(rest));
-            Ok(types)
-        }
+        EdgeSource::Table(batches) => quipu::types_of_batches(batches, options).or_raise(),
     }
 }
 

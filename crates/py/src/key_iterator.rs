@@ -1,11 +1,11 @@
 //! Iteration over keys, for `for` loops.
 
 use crate::error::{OrRaise, check_process};
+use crate::keys::key_object;
 use env::Own;
 use env::sync::Mutex;
 use py_guard::guarded;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
 use quipu::KeyColumn;
 
 /// Keys that are read at a time, at most.
@@ -75,10 +75,6 @@ impl KeyIterator {
         }
         let at = buffer.at;
         buffer.at += 1;
-        Ok(Some(match &buffer.keys {
-            KeyColumn::U64(words) => words[at].into_pyobject(py)?.into_any(),
-            KeyColumn::I64(ints) => ints[at].into_pyobject(py)?.into_any(),
-            KeyColumn::Str(texts) => PyString::from_bytes(py, texts.get(at))?.into_any(),
-        }))
+        key_object(py, &buffer.keys, at).map(Some)
     }
 }

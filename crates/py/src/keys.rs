@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 use pyo3::exceptions::{PyImportError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
-use quipu::{BytesColumn, KeyOf, KeyType, NumberColumn};
+use quipu::{BytesColumn, KeyColumn, KeyOf, KeyType, NumberColumn};
 use std::sync::Arc;
 
 /// Calls `f` with a Python object as a key of this type.
@@ -34,6 +34,19 @@ pub(crate) fn with_key<R>(
             f(KeyOf::Str(text.to_str()?))
         }
     }
+}
+
+/// A key of a column as a Python object.
+pub(crate) fn key_object<'py>(
+    py: Python<'py>,
+    keys: &KeyColumn,
+    at: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match keys {
+        KeyColumn::U64(words) => words[at].into_pyobject(py)?.into_any(),
+        KeyColumn::I64(ints) => ints[at].into_pyobject(py)?.into_any(),
+        KeyColumn::Str(texts) => PyString::from_bytes(py, texts.get(at))?.into_any(),
+    })
 }
 
 /// Calls `f` with a key, or with `None`.

@@ -153,12 +153,16 @@ pub(crate) fn json_value(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Json>
         let text = std::str::from_utf8(bytes.as_bytes());
         text.map_err(|error| wrong(error.to_string()))?.to_owned()
     } else {
-        let arguments = PyDict::new(py);
-        arguments.set_item("allow_nan", false)?;
-        let text = DUMPS.get(py)?.call((given,), Some(&arguments));
-        text.map_err(|error| wrong(error.value(py).to_string()))?.extract()?
+        dumped(given).map_err(|error| wrong(error.value(py).to_string()))?
     };
     Json::parse(&text).map_err(|error| wrong(error.to_string()))
+}
+
+/// A Python object as JSON text, by `json.dumps`.
+fn dumped(given: &Bound<'_, PyAny>) -> PyResult<String> {
+    let arguments = PyDict::new(given.py());
+    arguments.set_item("allow_nan", false)?;
+    DUMPS.get(given.py())?.call((given,), Some(&arguments))?.extract()
 }
 
 /// JSON as a Python object.
@@ -167,12 +171,8 @@ pub(crate) fn json_object<'py>(py: Python<'py>, json: &Json) -> PyResult<Bound<'
 }
 
 fn json(given: &Bound<'_, PyAny>, name: Called<'_>) -> PyResult<Value> {
-    let py = given.py();
-    let arguments = PyDict::new(py);
-    arguments.set_item("allow_nan", false)?;
     let wrong = |why: String| invalid(&format!("{name} is a dict, but no JSON: {why}"));
-    let text = DUMPS.get(py)?.call((given,), Some(&arguments));
-    let text: String = text.map_err(|error| wrong(error.value(py).to_string()))?.extract()?;
+    let text = dumped(given).map_err(|error| wrong(error.value(given.py()).to_string()))?;
     Ok(Value::Json(Json::parse(&text).map_err(|error| wrong(error.to_string()))?))
 }
 

@@ -27,6 +27,14 @@ type Made<T> = std::result::Result<T, ArrowError>;
 /// Rows of a batch in an Arrow file, and of a row group in a Parquet file.
 const ROWS_A_GROUP: usize = 1 << 20;
 
+/// Properties of Parquet files: compressed with Zstandard, in groups of [`ROWS_A_GROUP`].
+pub(crate) fn parquet_properties() -> WriterProperties {
+    WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_max_row_group_row_count(Some(ROWS_A_GROUP))
+        .build()
+}
+
 impl Answer {
     /// Converts all rows to one batch. Columns have the types of [`Answer::column`].
     ///
@@ -130,13 +138,8 @@ impl<W: Write + Send> ParquetParts<W> {
     /// A failed write, or columns that Parquet does not support. Nothing more can be written then.
     pub fn write(&mut self, part: &Answer) -> Result<()> {
         let batch = part.to_batch().map_err(failed)?;
-        let begin = |out| {
-            let properties = WriterProperties::builder()
-                .set_compression(Compression::ZSTD(ZstdLevel::default()))
-                .set_max_row_group_row_count(Some(ROWS_A_GROUP))
-                .build();
-            Ok(ArrowWriter::try_new(out, batch.schema(), Some(properties))?)
-        };
+        let begin =
+            |out| Ok(ArrowWriter::try_new(out, batch.schema(), Some(parquet_properties()))?);
         self.0.write(begin, |file| Ok(file.write(&batch)?))
     }
 

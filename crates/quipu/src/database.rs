@@ -490,6 +490,19 @@ impl Database {
         Tx::begin(self, isolation)
     }
 
+    /// Calls `change` in new transactions until one of them commits.
+    ///
+    /// # Errors
+    /// Those of `change` and of the commit; [`ErrorKind::Conflict`] after many attempts.
+    pub(crate) fn retried<T>(&self, change: impl Fn(&Tx) -> Result<T>) -> Result<T> {
+        retried(|| {
+            let transaction = self.transaction(Isolation::Snapshot);
+            let done = change(&transaction)?;
+            transaction.commit()?;
+            Ok(done)
+        })
+    }
+
     /// Whether a small commit would not block now: not on a sync of the log, a memtable flush, or
     /// another thread. For callers that hold a lock during the commit, such as Python's GIL. It
     /// guarantees nothing, because others commit too.
@@ -739,7 +752,7 @@ fn missing<'a>(
 /// Most attempts of a call that begins its own transactions, before its conflict is returned.
 const ATTEMPTS_MAX: usize = 64;
 
-/// Calls `attempt`, again as long as it conflicts with other writers.
+/// Calls `attempt` until it conflicts with no other writer.
 ///
 /// # Errors
 /// Those of the last attempt.

@@ -4,11 +4,11 @@
 //! Everything is a relation: rows with properties are written as rows of relations, which checks
 //! types, assigns dictionary ids, and updates the reverse direction in the same commit.
 
-use crate::database::{Database, Tx, retried};
+use crate::database::{Database, Tx};
 use crate::relation::Relation;
 use model::{Frame, FrameError, Series, Type, Value, encode_tuple};
 use std::collections::BTreeSet;
-use store::{Error, ErrorKind, Isolation, Result};
+use store::{Error, ErrorKind, Result};
 use views::graph::{Graph, GraphDef, GraphPart, WeightType};
 
 /// The relations of a graph: `NAME {src, dst => weight, …}` has its edges, and `NAME:nodes {vertex
@@ -202,11 +202,7 @@ impl GraphRelations {
         if let Some(transaction) = &self.transaction {
             return self.merge_in(transaction, part, rows);
         }
-        retried(|| {
-            let transaction = self.database.transaction(Isolation::Snapshot);
-            self.merge_in(&transaction, part, rows)?;
-            transaction.commit()
-        })
+        self.database.retried(|transaction| self.merge_in(transaction, part, rows))
     }
 
     fn merge_in(&self, transaction: &Tx, part: Part, rows: &Frame) -> Result<()> {

@@ -10,7 +10,8 @@
 //!    length is 0.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // the user's files
 
-use crate::GraphOptions;
+use crate::options::GraphOptions;
+use crate::property_rows::RecordBatches;
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::FileReader;
 use std::fs::File;
@@ -34,6 +35,14 @@ enum Source {
     Path(PathBuf),
     /// A stream, and the bytes that were read from it to detect types.
     Stream(Box<dyn Read + Send>, Vec<u8>),
+}
+
+/// The start of a file, as its format is read.
+enum Start {
+    Parquet(File),
+    Arrow(arrow_schema::SchemaRef, RecordBatches),
+    /// Its first bytes, as they are stored.
+    Text(Vec<u8>),
 }
 
 impl ImportFile {
@@ -92,36 +101,17 @@ impl ImportFile {
         &mut self,
         options: &ImportOptions,
     ) -> Result<Option<(ingest::VertexType, ingest::WeightType)>> {
-        let found = match &mut self.source {
-            Source::Path(path) if is_regular(path)? => {
-                let mut file = File::open(&*path).map_err(|error| unreadable(path, error))?;
-                let mut head = Vec::new();
-                file.by_ref()
-                    .take(HEAD_BYTES)
-                    .read_to_end(&mut head)
-                    .map_err(|error| unreadable(path, error))?;
-                if head.starts_with(b"PAR1") {
-                    ingest::parquet_edges::types_of(file, &self.name, &options.text.edges).map(Some)
-                } else if head.starts_with(b"ARROW1") {
-                    let (schema, mut batches) = arrow_file(path)?;
-                    let first = batches.next().transpose()?;
-                    let first = first.unwrap_or_else(|| RecordBatch::new_empty(schema));
-                    ingest::arrow_edges::types_of_batch(&first, &self.name, &options.text.edges)
-                        .map(Some)
-                        .map_err(Into::into)
-                } else {
-                    let options = &options.text;
-                    ingest::guess_types(&head, &self.name, options).map_err(Into::into)
-                }
+        let (edges, name) = (&options.text.edges, self.name.clone());
+        let found = match self.start()? {
+            Start::Parquet(file) => ingest::parquet_edges::types_of(file, &name, edges).map(Some),
+            Start::Arrow(schema, mut batches) => {
+                let first = batches.next().transpose()?;
+                let first = first.unwrap_or_else(|| RecordBatch::new_empty(schema));
+                let types = ingest::arrow_edges::types_of_batch(&first, &name, edges);
+                types.map(Some).map_err(Into::into)
             }
-            _ => {
-                self.fill_head()?;
-                match &self.source {
-                    Source::Stream(_, head) => {
-                        ingest::guess_types(head, &self.name, &options.text).map_err(Into::into)
-                    }
-                    Source::Path(_) => Ok(None),
-                }
+            Start::Text(head) => {
+                ingest::guess_types(&head, &name, &options.text).map_err(Into::into)
             }
         };
         found.map_err(failed)
@@ -132,30 +122,14 @@ impl ImportFile {
     /// # Errors
     /// The file cannot be read, or is no sound Parquet or Arrow file.
     pub(crate) fn column_names(&mut self, options: &ingest::TextOptions) -> Result<Vec<String>> {
-        let head = match &mut self.source {
-            Source::Path(path) if is_regular(path)? => {
-                let mut file = File::open(&*path).map_err(|error| unreadable(path, error))?;
-                let mut head = Vec::new();
-                file.by_ref()
-                    .take(HEAD_BYTES)
-                    .read_to_end(&mut head)
-                    .map_err(|error| unreadable(path, error))?;
-                if head.starts_with(b"PAR1") {
-                    return ingest::parquet_rows::column_names(&file, &self.name).map_err(failed);
-                }
-                if head.starts_with(b"ARROW1") {
-                    let (schema, _) = arrow_file(path)?;
-                    return Ok(schema.fields().iter().map(|field| field.name().clone()).collect());
-                }
-                head
+        let head = match self.start()? {
+            Start::Parquet(file) => {
+                return ingest::parquet_rows::column_names(&file, &self.name).map_err(failed);
             }
-            _ => {
-                self.fill_head()?;
-                match &self.source {
-                    Source::Stream(_, head) => head.clone(),
-                    Source::Path(_) => Vec::new(),
-                }
+            Start::Arrow(schema, _) => {
+                return Ok(schema.fields().iter().map(|field| field.name().clone()).collect());
             }
+            Start::Text(head) => head,
         };
         let mut plain = Vec::new();
         if let Ok((_, reader)) = ingest::decompressor(head.as_slice()) {
@@ -168,21 +142,29 @@ impl ImportFile {
         Ok(ingest::sniff_rows(&plain, &self.name, options).map_or(Vec::new(), |rows| rows.names))
     }
 
-    /// Makes what is no regular file a stream, and reads its first bytes.
-    fn fill_head(&mut self) -> Result<()> {
+    /// Reads the start of the file. A pipe or a device becomes a stream, which keeps what was read.
+    fn start(&mut self) -> Result<Start> {
         if let Source::Path(path) = &self.source {
-            let file = File::open(path).map_err(|error| unreadable(path, error))?;
+            let mut file = File::open(path).map_err(|error| unreadable(path, error))?;
+            if is_regular(path)? {
+                let mut head = Vec::new();
+                fill(&mut file, &mut head).map_err(|error| unreadable(path, error))?;
+                if head.starts_with(b"PAR1") {
+                    return Ok(Start::Parquet(file));
+                }
+                if head.starts_with(b"ARROW1") {
+                    let (schema, batches) = arrow_file(path)?;
+                    return Ok(Start::Arrow(schema, batches));
+                }
+                return Ok(Start::Text(head));
+            }
             self.source = Source::Stream(Box::new(file), Vec::new());
         }
-        if let Source::Stream(reader, head) = &mut self.source {
-            let missing = HEAD_BYTES - (head.len() as u64).min(HEAD_BYTES);
-            reader
-                .by_ref()
-                .take(missing)
-                .read_to_end(head)
-                .map_err(|error| unreadable(Path::new(&self.name), error))?;
-        }
-        Ok(())
+        let Source::Stream(reader, head) = &mut self.source else {
+            return Ok(Start::Text(Vec::new()));
+        };
+        fill(reader, head).map_err(|error| unreadable(Path::new(&self.name), error))?;
+        Ok(Start::Text(head.clone()))
     }
 
     pub(crate) fn open(self) -> Result<ImportInput> {
@@ -210,32 +192,56 @@ impl ImportFile {
     }
 }
 
+/// Reads on until `head` has the first bytes of the file or all of it.
+fn fill(reader: &mut impl Read, head: &mut Vec<u8>) -> io::Result<()> {
+    let missing = HEAD_BYTES.saturating_sub(head.len() as u64);
+    reader.take(missing).read_to_end(head).map(drop)
+}
+
 /// The types of vertices and weights that fit all files, for a graph that does not exist yet.
 ///
 /// # Errors
 /// A file cannot be read, or holds no edges.
 pub fn types_of_files(files: &mut [ImportFile], options: &ImportOptions) -> Result<GraphOptions> {
-    let mut all = (ingest::VertexType::U64, ingest::WeightType::None);
+    let mut all = GraphOptions::default();
     for file in files {
-        if let Some((vertex, weight)) = file.types(options)? {
-            all = (wider_vertex(all.0, vertex), wider_weight(all.1, weight));
+        if let Some(types) = file.types(options)? {
+            let of = graph_options(types);
+            all.vertex = wider_vertex(all.vertex, of.vertex);
+            all.weight = wider_weight(all.weight, of.weight);
         }
     }
-    Ok(graph_options(all))
+    Ok(all)
 }
 
-/// The types that fit a record batch. Signed vertices are unsigned if none is negative.
+/// The types that fit the first of some record batches; the default without one. Signed vertices
+/// are unsigned if none is negative.
 ///
 /// # Errors
-/// The columns of an edge cannot be told apart.
-pub fn types_of_batch(batch: &RecordBatch, options: &ImportOptions) -> Result<GraphOptions> {
+/// The batch cannot be read, or the columns of an edge cannot be told apart.
+pub fn types_of_batches(
+    batches: &mut RecordBatches,
+    options: &ImportOptions,
+) -> Result<GraphOptions> {
+    let Some(first) = first_of(batches)? else { return Ok(GraphOptions::default()) };
     let edges = &options.text.edges;
-    let types = ingest::arrow_edges::types_of_batch(batch, "the table", edges);
+    let types = ingest::arrow_edges::types_of_batch(&first, "the table", edges);
     Ok(graph_options(types.map_err(|error| failed(error.into()))?))
 }
 
-pub(crate) fn wider_vertex(a: ingest::VertexType, b: ingest::VertexType) -> ingest::VertexType {
-    use ingest::VertexType::{I64, Str, U64};
+/// The first of some record batches, which stays among them.
+///
+/// # Errors
+/// That of reading it.
+pub(crate) fn first_of(batches: &mut RecordBatches) -> Result<Option<RecordBatch>> {
+    let Some(first) = batches.next().transpose()? else { return Ok(None) };
+    let rest = std::mem::replace(batches, Box::new(std::iter::empty()));
+    *batches = Box::new(std::iter::once(Ok(first.clone())).chain(rest));
+    Ok(Some(first))
+}
+
+pub(crate) fn wider_vertex(a: VertexType, b: VertexType) -> VertexType {
+    use VertexType::{I64, Str, U64};
     match (a, b) {
         (Str, _) | (_, Str) => Str,
         (I64, _) | (_, I64) => I64,
@@ -243,8 +249,8 @@ pub(crate) fn wider_vertex(a: ingest::VertexType, b: ingest::VertexType) -> inge
     }
 }
 
-fn wider_weight(a: ingest::WeightType, b: ingest::WeightType) -> ingest::WeightType {
-    use ingest::WeightType::{Float, Int, None};
+pub(crate) fn wider_weight(a: WeightType, b: WeightType) -> WeightType {
+    use WeightType::{Float, Int, None};
     match (a, b) {
         (Float, _) | (_, Float) => Float,
         (Int, _) | (_, Int) => Int,
@@ -325,11 +331,9 @@ fn is_regular(path: &Path) -> Result<bool> {
     Ok(about.is_file() && about.len() > 0)
 }
 
-type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
-
 /// The schema and the batches of an Arrow file (Feather). The library asserts some properties of
 /// the file, so its panics become errors, too.
-fn arrow_file(path: &Path) -> Result<(arrow_schema::SchemaRef, Batches)> {
+fn arrow_file(path: &Path) -> Result<(arrow_schema::SchemaRef, RecordBatches)> {
     let mut file = File::open(path).map_err(|error| unreadable(path, error))?;
     let checked = guarded(|| Ok(check_arrow_sizes(&mut file)))?;
     if !checked.map_err(|error| unreadable(path, error))? {

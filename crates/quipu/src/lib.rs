@@ -87,7 +87,7 @@ pub use export::{
 };
 pub use function::{Accumulate, Cause, Failure};
 pub use graph_relations::GraphRelations;
-pub use import_file::{ImportFile, import_files, types_of_batch, types_of_files};
+pub use import_file::{ImportFile, import_files, types_of_batches, types_of_files};
 pub use ingest;
 pub use migrate::{MigrateReport, migrate};
 pub use model::{

@@ -1,6 +1,8 @@
 //! The types of a new graph, found from tables of edges and of vertices.
 
-use crate::import_file::{failed, types_of_batch, types_of_files, wider_vertex};
+use crate::import_file::{
+    failed, first_of, types_of_batches, types_of_files, wider_vertex, wider_weight,
+};
 use crate::options::{GraphOptions, Properties};
 use crate::property_import::PropertyTypes;
 use crate::property_rows::{PropertySource, RawColumn, RawRows};
@@ -32,11 +34,8 @@ impl PropertySource {
         match self {
             Self::Rows(_) => Ok(true),
             Self::Batches(batches) => {
-                let Some(first) = batches.next().transpose()? else { return Ok(false) };
-                let found = first.schema().fields().iter().any(|field| is_one(field.name()));
-                let rest = std::mem::replace(batches, Box::new(std::iter::empty()));
-                *batches = Box::new(std::iter::once(Ok(first)).chain(rest));
-                Ok(found)
+                let Some(first) = first_of(batches)? else { return Ok(false) };
+                Ok(first.schema().fields().iter().any(|field| is_one(field.name())))
             }
             Self::Files(files) => {
                 for file in files {
@@ -56,15 +55,7 @@ impl PropertySource {
     pub(crate) fn types(&mut self, options: &ImportOptions) -> Result<GraphOptions> {
         match self {
             Self::Files(files) => types_of_files(files, options),
-            Self::Batches(batches) => {
-                let Some(first) = batches.next().transpose()? else {
-                    return Ok(GraphOptions::default());
-                };
-                let types = types_of_batch(&first, options)?;
-                let rest = std::mem::replace(batches, Box::new(std::iter::empty()));
-                *batches = Box::new(std::iter::once(Ok(first)).chain(rest));
-                Ok(types)
-            }
+            Self::Batches(batches) => types_of_batches(batches, options),
             Self::Rows(_) => Ok(GraphOptions::default()),
         }
     }
@@ -107,7 +98,7 @@ impl Tables<'_> {
             .flat_map(|(rows, ends)| [&rows.columns[ends.source], &rows.columns[ends.target]]);
         let of_nodes = nodes().map(|(rows, vertex)| &rows.columns[*vertex]);
         let found = of_edges.chain(of_nodes).filter(|column| !column.is_empty()).map(vertex_type);
-        wanted.vertex = found.fold(to_ingest(wanted.vertex), wider_vertex).into_graph();
+        wanted.vertex = found.fold(wanted.vertex, wider_vertex);
         for (rows, ends) in edges() {
             if let Some(weight) = ends.weight {
                 wanted.weight = wider_weight(wanted.weight, weight_type(&rows.columns[weight]));
@@ -202,8 +193,8 @@ fn reserved_or(name: String) -> String {
     if RESERVED.contains(&name.as_str()) { format!("{name}_") } else { name }
 }
 
-fn vertex_type(column: &RawColumn) -> ingest::VertexType {
-    use ingest::VertexType::{I64, Str, U64};
+fn vertex_type(column: &RawColumn) -> VertexType {
+    use VertexType::{I64, Str, U64};
     match column {
         RawColumn::Text(column) => match Guess::of_vertices(column) {
             (true, _) => U64,
@@ -240,42 +231,11 @@ fn weight_type(column: &RawColumn) -> WeightType {
     }
 }
 
-fn wider_weight(a: WeightType, b: WeightType) -> WeightType {
-    match (a, b) {
-        (WeightType::Float, _) | (_, WeightType::Float) => WeightType::Float,
-        (WeightType::Int, _) | (_, WeightType::Int) => WeightType::Int,
-        (WeightType::None, WeightType::None) => WeightType::None,
-    }
-}
-
 impl RawColumn {
     fn is_empty(&self) -> bool {
         match self {
             Self::Text(column) => column.present.is_empty(),
             Self::FileValues(series) | Self::Values(series) => series.is_empty(),
-        }
-    }
-}
-
-fn to_ingest(of: VertexType) -> ingest::VertexType {
-    match of {
-        VertexType::U64 => ingest::VertexType::U64,
-        VertexType::I64 => ingest::VertexType::I64,
-        VertexType::Str => ingest::VertexType::Str,
-    }
-}
-
-/// Converts back.
-trait IntoGraph {
-    fn into_graph(self) -> VertexType;
-}
-
-impl IntoGraph for ingest::VertexType {
-    fn into_graph(self) -> VertexType {
-        match self {
-            Self::U64 => VertexType::U64,
-            Self::I64 => VertexType::I64,
-            Self::Str => VertexType::Str,
         }
     }
 }

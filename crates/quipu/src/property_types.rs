@@ -19,7 +19,6 @@ pub(crate) struct Unfit {
 pub(crate) struct Guess {
     is_seen: bool,
     bool: bool,
-    id: bool,
     int: bool,
     float: bool,
     date: bool,
@@ -28,15 +27,7 @@ pub(crate) struct Guess {
 
 impl Default for Guess {
     fn default() -> Self {
-        Self {
-            is_seen: false,
-            bool: true,
-            id: true,
-            int: true,
-            float: true,
-            date: true,
-            timestamp: true,
-        }
+        Self { is_seen: false, bool: true, int: true, float: true, date: true, timestamp: true }
     }
 }
 
@@ -60,7 +51,6 @@ impl Guess {
             && digits.as_bytes()[1].is_ascii_digit();
         let is_number = starts && !is_padded;
         self.bool &= text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false");
-        self.id &= is_number && text.parse::<u64>().is_ok();
         self.int &= is_number && text.parse::<i64>().is_ok();
         if self.float {
             let has_point = digits.bytes().any(|byte| !byte.is_ascii_digit());

@@ -1,6 +1,7 @@
 //! Exports the rows of a relation to a file that the user chooses: those of a graph's edges and
 //! vertices with their properties.
 
+use crate::answer_arrow::parquet_properties;
 use crate::database::Database;
 use crate::export::{ExportFormat, in_the_database, with_compression, write_output};
 use crate::relation::{Relation, RowScan};
@@ -10,8 +11,6 @@ use arrow_ipc::writer::FileWriter;
 use ingest::{write_float, write_text};
 use model::{Frame, Series, Type, Value, Values};
 use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::file::properties::WriterProperties;
 use session::ColumnOf;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -20,9 +19,6 @@ use store::{Error, ErrorKind, Result};
 
 /// Rows that are read, converted and written in one step.
 const STEP_ROWS: usize = 1 << 16;
-
-/// Rows of a row group of a Parquet file.
-const ROWS_A_GROUP: usize = 1 << 20;
 
 /// Writes all rows of a relation, at a snapshot taken now or in its transaction, to `path`. Returns
 /// their number. The columns `src` and `dst` of edges are called `source` and `target`, as in other
@@ -180,13 +176,9 @@ fn string(value: &str, delimiter: u8, text: &mut Vec<u8>) {
 }
 
 fn parquet(rows: &mut Rows<'_>, columns: &[ColumnOf], out: impl Write + Send) -> Result<()> {
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        .set_max_row_group_row_count(Some(ROWS_A_GROUP))
-        .build();
     let columns = typed(columns);
     let schema = Arc::new(schema_of(&columns).unwrap_or_else(arrow_schema::Schema::empty));
-    let writer = ArrowWriter::try_new(out, schema, Some(properties));
+    let writer = ArrowWriter::try_new(out, schema, Some(parquet_properties()));
     let mut writer = writer.map_err(|error| failed(&error))?;
     while let Some(frame) = rows.next()? {
         writer.write(&batch(&columns, frame)?).map_err(|error| failed(&error))?;

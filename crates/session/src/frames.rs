@@ -59,7 +59,7 @@ impl Engine {
     /// There is none of this name.
     pub fn columns(&self, names: &NameOverlay, name: &str) -> Result<Vec<ColumnOf>> {
         self.store.check_open()?;
-        Ok(columns(&self.entry(names, name)?.shown_schema()))
+        Ok(schema_columns(&self.entry(names, name)?.shown_schema()))
     }
 
     /// The columns of a spec, in the syntax after `:create name`.
@@ -82,7 +82,7 @@ impl Engine {
         let Some(mutation) = mutation.filter(|mutation| mutation.spec.is_some()) else {
             return Err(wrong(Vec::new()));
         };
-        Ok(columns(&crate::dml::spec::schema_of(&mutation, &[])?))
+        Ok(schema_columns(&crate::dml::spec::schema_of(&mutation, &[])?))
     }
 
     /// Creates a relation with these columns unless it exists.
@@ -128,7 +128,7 @@ impl Engine {
         if there.schema() != schema {
             let shown = |schema: &Schema| {
                 let text = |column: ColumnOf| format!("{}: {}", column.name, column.column_type);
-                let all: Vec<String> = self::columns(schema).into_iter().map(text).collect();
+                let all: Vec<String> = schema_columns(schema).into_iter().map(text).collect();
                 let (keys, values) = all.split_at(schema.keys.len());
                 let arrow = if values.is_empty() { "" } else { " => " };
                 format!("{{{}{arrow}{}}}", keys.join(", "), values.join(", "))
@@ -178,7 +178,9 @@ impl Engine {
     }
 }
 
-fn columns(schema: &Schema) -> Vec<ColumnOf> {
+/// The columns of a schema, keys first.
+#[must_use]
+pub fn schema_columns(schema: &Schema) -> Vec<ColumnOf> {
     let columns = crate::catalog_view::columns_of(schema).into_iter().zip(schema.defaults());
     let column = |(place, (column, default)): (usize, (plan::ColumnInfo, Option<&str>))| ColumnOf {
         name: column.name,

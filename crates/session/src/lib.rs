@@ -85,7 +85,7 @@ pub use exec::output::Output;
 pub use exec::result_stream::{Consumer, Part, TakePart};
 pub use exec::value::cell::{Cell, Interner, ShortText};
 pub use exec::words::{Words, words};
-pub use frames::{ColumnOf, Frames};
+pub use frames::{ColumnOf, Frames, schema_columns};
 pub use function::Stop;
 pub use index_check::IndexCheck;
 pub use run_options::{Debug, NonBlocking, Parameters, Run};

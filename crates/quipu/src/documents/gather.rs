@@ -36,36 +36,43 @@ impl Documents {
         keys: Option<KeyList<'_>>,
         fields: &[(String, FieldType)],
     ) -> Result<Gathered> {
-        let documents = match keys {
-            Some(keys) => self.get_many(keys)?,
-            None => {
-                let (mut scan, mut all) = (self.all()?, Vec::new());
-                while let Some(rows) = scan.next_rows(CHUNK_ROWS)? {
-                    all.extend(rows.documents.into_iter().map(Some));
-                }
-                all
-            }
-        };
-        let trees: Vec<Option<serde_json::Value>> =
-            documents.iter().map(|document| document.as_ref().map(Json::to_tree)).collect();
-        let (mut values, mut converted, mut collided) = (Vec::new(), Vec::new(), Vec::new());
+        let mut columns = Vec::with_capacity(fields.len());
         for (place, (name, of)) in fields.iter().enumerate() {
             if fields[..place].iter().any(|(other, _)| other == name) {
                 return Err(invalid(format!("the field {name:?} is given twice")));
             }
             let pointer = Pointer::of_field(name).map_err(|error| invalid(error.to_string()))?;
-            let column: Vec<Converted> = trees
-                .iter()
-                .map(|tree| convert(tree.as_ref().and_then(|tree| pointer.get(tree)), *of))
-                .collect();
+            columns.push((pointer, *of, Vec::<Converted>::new()));
+        }
+        let mut rows = 0;
+        let mut gather = |document: Option<&Json>| {
+            let tree = document.map(Json::to_tree);
+            for (pointer, of, values) in &mut columns {
+                let value = tree.as_ref().and_then(|tree| pointer.get(tree));
+                values.push(convert(value, *of));
+            }
+            rows += 1;
+        };
+        match keys {
+            Some(keys) => {
+                self.get_many(keys)?.iter().for_each(|document| gather(document.as_ref()));
+            }
+            None => {
+                let mut scan = self.all()?;
+                while let Some(rows) = scan.next_rows(CHUNK_ROWS)? {
+                    rows.documents.iter().for_each(|document| gather(Some(document)));
+                }
+            }
+        }
+        let (mut values, mut converted, mut collided) = (Vec::new(), Vec::new(), Vec::new());
+        for ((name, _), (_, of, column)) in fields.iter().zip(columns) {
             let flags = |is: fn(&Converted) -> bool| -> ArrayRef {
                 Arc::new(column.iter().map(|value| Some(is(value))).collect::<BooleanArray>())
             };
             converted.push((name, flags(|value| matches!(value, Converted::Changed(_)))));
             collided.push((name, flags(|value| matches!(value, Converted::Collided))));
-            values.push((name, array(&column, *of)));
+            values.push((name, array(&column, of)));
         }
-        let rows = trees.len();
         Ok(Gathered {
             values: batch(values, rows, true)?,
             converted: batch(converted, rows, false)?,

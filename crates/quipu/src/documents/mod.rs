@@ -20,7 +20,7 @@ use base::BytesColumn;
 use document::Gist;
 use model::{Frame, FrameError, Json, Series, Value};
 use relation::{DocumentsDef, Entry};
-use session::{ChangeKind, ColumnOf};
+use session::{ChangeKind, schema_columns};
 use store::{Error, ErrorKind, Result};
 use syntax::words::quote_name;
 use views::keys::{KeyColumn, KeyList, KeyOf, KeyType};
@@ -103,17 +103,7 @@ impl Database {
                 ))),
             };
         }
-        let schema = def.schema();
-        let column = |name: &str, column_type, is_key| ColumnOf {
-            name: name.to_owned(),
-            column_type,
-            is_key,
-            default: None,
-        };
-        let keys = schema.keys.iter().map(|key| column(&key.name, key.column_type.clone(), true));
-        let values =
-            schema.values.iter().map(|value| column(&value.name, value.column_type.clone(), false));
-        self.create_relation_of(name, &keys.chain(values).collect::<Vec<_>>())?;
+        self.create_relation_of(name, &schema_columns(&def.schema()))?;
         // `::relations` shows it.
         let describe = format!("::describe {} '{DESCRIPTION}'", quote_name(name));
         // Another thread may create and describe the same documents now.
@@ -165,14 +155,7 @@ impl Tx {
 fn def_of(relation: &Relation) -> Option<DocumentsDef> {
     let types = [KeyType::U64, KeyType::I64, KeyType::Str].into_iter();
     let mut defs = types.map(|key| DocumentsDef { name: relation.name().to_owned(), key });
-    let [key, doc] = relation.columns() else { return None };
-    defs.find(|def| {
-        let schema = def.schema();
-        let (keys, values) = (&schema.keys[0], &schema.values[0]);
-        key.is_key
-            && (&key.name, &key.column_type) == (&keys.name, &keys.column_type)
-            && (&doc.name, &doc.column_type) == (&values.name, &values.column_type)
-    })
+    defs.find(|def| schema_columns(&def.schema()) == relation.columns())
 }
 
 impl Documents {
