@@ -1376,6 +1376,51 @@ class Documents:
     def keys(self) -> Iterator[Any]:
         """Iterate over the keys in order, from one snapshot."""
     def __iter__(self) -> Iterator[Any]: ...
+    def create_index(self, name: str, *fields: str) -> None:
+        """Create an index on fields, which :meth:`find` and scripts use. It follows every change.
+
+        >>> d.create_index("by_city", "/addr/city")
+
+        The index orders documents by the first field, then by the next. It is the relation
+        ``name_of_documents:name``; scripts write the field as ``doc->'addr'->'city'``.
+
+        Args:
+            name: Name of the index.
+            fields: Fields.
+
+        Raises:
+            InvalidInputError: The name is invalid or taken, there are no fields, or the documents
+                are those of a transaction.
+        """
+    def drop_index(self, name: str) -> None:
+        """Drop an index.
+
+        Args:
+            name: Name of the index.
+
+        Raises:
+            InvalidInputError: There is no such index, or the documents are those of a transaction.
+        """
+    def find(self, field: str, *value: Any, minimum: Any = None, maximum: Any = None) -> Iterator[tuple[Any, Any]]:
+        """Iterate over pairs of keys and documents whose field has a value, in key order.
+
+        >>> dict(d.find("/addr/city", "Oslo"))
+        >>> dict(d.find("/age", minimum=18, maximum=21))
+
+        An index on the field finds them; without one, all documents are read. The documents that
+        are found are held as text until the iteration ends.
+
+        Args:
+            field: Field.
+            value: The value that the field equals: 1 and 1.0 are equal, and ``None`` is also the
+                value of a field that is missing.
+            minimum: Least value, a number or a string. Values of other types are not found.
+            maximum: Greatest value, of the same type.
+
+        Raises:
+            InvalidInputError: Several values are given, or a value and bounds, or neither; or a
+                bound is neither a number nor a string.
+        """
     def gist(self) -> Table:
         """Return which fields the documents have.
 

@@ -548,3 +548,91 @@ def test_access_levels_hold_for_documents(db: quipu.Database, d: quipu.Documents
         with pytest.raises(quipu.InvalidInputError, match="read"):
             write()
     assert d[1] == {"a": 1}
+
+
+def people(d: quipu.Documents) -> None:
+    for key, city in enumerate(["Oslo", "Bergen", "Oslo", None, 7, 7.0, ["Oslo"], {"a": 1}]):
+        d[key] = {"addr": {"city": city}, "age": key}
+    d[8] = {"age": "old"}
+    d[9] = "Oslo"
+
+
+def found(d: quipu.Documents, field: str, *value: Any, **bounds: Any) -> list[int]:
+    return [key for key, _ in d.find(field, *value, **bounds)]
+
+
+def check_found(d: quipu.Documents) -> None:
+    assert found(d, "/addr/city", "Oslo") == [0, 2]
+    assert found(d, "/addr/city", None) == [3, 8, 9]
+    assert found(d, "/addr/city", 7) == [4, 5]
+    assert found(d, "/addr/city", ["Oslo"]) == [6]
+    assert found(d, "/addr/city", {"a": 1}) == [7]
+    assert found(d, "/addr/city/0", "Oslo") == [6]
+    assert found(d, "/addr/city", minimum="C") == [0, 2]
+    assert found(d, "/addr/city", maximum="Bergen") == [1]
+    assert found(d, "age", minimum=2, maximum=4) == [2, 3, 4]
+    assert found(d, "age", "old") == [8]
+    assert dict(d.find("age", 1)) == {1: {"addr": {"city": "Bergen"}, "age": 1}}
+
+
+def test_documents_are_found_by_a_field_with_and_without_an_index(db: quipu.Database, d: quipu.Documents) -> None:
+    people(d)
+    check_found(d)
+    d.create_index("by_city", "/addr/city")
+    d.create_index("by_age", "age", "/addr/city/0")
+    check_found(d)
+    plan = db.run("::explain { ?[key] := *users{key, doc}, doc->'addr'->'city' == 'Oslo' }").rows()
+    assert any(row[5] == "*users:by_city" for row in plan)
+    d.merge(1, {"addr": {"city": "Oslo"}})
+    d.update(2, "Bergen", field="/addr/city")
+    del d[0]
+    d.put_many([10, 11], [{"addr": {"city": "Oslo"}}, {"addr": {"city": "Oslo"}}])
+    assert found(d, "/addr/city", "Oslo") == [1, 10, 11]
+    with db.transaction() as tx:
+        inner = tx.documents("users")
+        inner[12] = {"addr": {"city": "Oslo"}}
+        assert found(inner, "/addr/city", "Oslo") == [1, 10, 11, 12]
+        with pytest.raises(quipu.InvalidInputError, match="outside of transactions"):
+            inner.create_index("other", "age")
+        tx.rollback()
+    assert found(d, "/addr/city", "Oslo") == [1, 10, 11]
+    assert db.check()["problems"] == []
+    d.drop_index("by_city")
+    assert found(d, "/addr/city", "Oslo") == [1, 10, 11]
+
+
+def test_an_index_on_a_field_survives_a_restart_a_backup_and_an_import(tmp_path: Path) -> None:
+    with quipu.open(tmp_path / "a") as db:
+        d = db.documents("users")
+        d.create_index("by_city", "/addr/city")
+        people(d)
+        lines = [json.dumps({"id": 20 + n, "addr": {"city": f"c{n % 3}"}}) for n in range(30)]
+        d.import_ndjson(lines, key_field="id")
+        db.backup(tmp_path / "b")
+    quipu.restore(tmp_path / "b", tmp_path / "c")
+    for name in ["a", "c"]:
+        with quipu.open(tmp_path / name) as db:
+            d = db.documents("users")
+            assert found(d, "/addr/city", "c1") == list(range(21, 50, 3))
+            assert found(d, "/addr/city", "Oslo") == [0, 2]
+            assert db.run("::indices users").rows() == [
+                ("by_city", "normal", ["users:by_city"], ["doc->'addr'->'city'", "key"])
+            ]
+            assert db.check()["problems"] == []
+
+
+def test_what_find_and_create_index_refuse(d: quipu.Documents) -> None:
+    for args, bounds in [((), {}), ((1, 2), {}), ((1,), {"minimum": 1}), ((), {"minimum": 1, "maximum": "a"})]:
+        with pytest.raises(quipu.InvalidInputError):
+            d.find("age", *args, **bounds)
+    for bound in [True, [1], {}]:
+        with pytest.raises(quipu.InvalidInputError, match="numbers or strings"):
+            d.find("age", minimum=bound)
+    for fields in [(), ("",), ("/a~2",)]:
+        with pytest.raises(quipu.InvalidInputError):
+            d.create_index("x", *fields)
+    d.create_index("x", "age")
+    with pytest.raises(quipu.InvalidInputError, match="already exists"):
+        d.create_index("x", "age")
+    with pytest.raises(quipu.InvalidInputError, match="no index"):
+        d.drop_index("y")

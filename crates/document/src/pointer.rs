@@ -53,6 +53,12 @@ impl Pointer {
         Self { tokens: tokens.collect() }
     }
 
+    /// Names of fields and places in lists, unescaped.
+    #[must_use]
+    pub fn tokens(&self) -> &[String] {
+        &self.tokens
+    }
+
     /// Whether it points to the whole document.
     #[must_use]
     pub fn is_root(&self) -> bool {

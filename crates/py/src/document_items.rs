@@ -30,6 +30,11 @@ impl DocumentItems {
     pub(crate) fn new(scan: DocumentScan) -> Self {
         Self(Own::new(Mutex::new(Items { scan: Some(scan), rows: None, at: 0, wanted: 4 })))
     }
+
+    /// An iterator over documents that were read.
+    pub(crate) fn of_rows(rows: DocumentRows) -> Self {
+        Self(Own::new(Mutex::new(Items { scan: None, rows: Some(rows), at: 0, wanted: 4 })))
+    }
 }
 
 impl Items {

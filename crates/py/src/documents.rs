@@ -16,8 +16,8 @@ use numpy::PyArray1;
 use py_guard::{documented, guarded};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
-use quipu::{FieldChange, FieldType, Json, KeyList, KeyOf, KeyType, Patch, Pointer};
+use pyo3::types::{PyDict, PyList, PyTuple};
+use quipu::{FieldChange, FieldType, FieldValues, Json, KeyList, KeyOf, KeyType, Patch, Pointer};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -360,6 +360,42 @@ impl Documents {
 
     fn __iter__(&self, py: Python<'_>) -> PyResult<KeyIterator> {
         self.keys(py)
+    }
+
+    #[pyo3(signature = (name, *fields))]
+    fn create_index(&self, py: Python<'_>, name: &str, fields: Vec<String>) -> PyResult<()> {
+        let documents = self.documents()?;
+        let fields = fields.iter().map(|field| pointer(field)).collect::<PyResult<Vec<_>>>()?;
+        py.detach(|| documents.create_index(name, &fields)).or_raise()
+    }
+
+    fn drop_index(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        let documents = self.documents()?;
+        py.detach(|| documents.drop_index(name)).or_raise()
+    }
+
+    #[pyo3(signature = (field, *value, minimum=None, maximum=None))]
+    fn find(
+        &self,
+        field: &str,
+        value: &Bound<'_, PyTuple>,
+        minimum: Option<&Bound<'_, PyAny>>,
+        maximum: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<DocumentItems> {
+        let (documents, py) = (self.documents()?, value.py());
+        let field = pointer(field)?;
+        let bound = |given: Option<&Bound<'_, PyAny>>, name: &str| {
+            given.map(|given| json_value(given, name)).transpose()
+        };
+        let values = match (value.len(), minimum, maximum) {
+            (1, None, None) => FieldValues::Equal(json_value(&value.get_item(0)?, "the value")?),
+            (0, Some(_), _) | (0, _, Some(_)) => {
+                FieldValues::Between(bound(minimum, "minimum")?, bound(maximum, "maximum")?)
+            }
+            _ => return Err(invalid("find takes one value, or minimum or maximum")),
+        };
+        let rows = py.detach(|| documents.find(&field, &values)).or_raise()?;
+        Ok(DocumentItems::of_rows(rows))
     }
 
     fn gist(&self, py: Python<'_>) -> PyResult<Table> {

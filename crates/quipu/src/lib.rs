@@ -79,7 +79,8 @@ pub use check::{Check, Problem, check};
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
 pub use document::{DocumentError, FieldKind, FieldType, Gist, Patch, Pointer};
 pub use documents::{
-    DocumentImport, DocumentOptions, DocumentRows, DocumentScan, Documents, FieldChange, Gathered,
+    DocumentImport, DocumentOptions, DocumentRows, DocumentScan, Documents, FieldChange,
+    FieldValues, Gathered,
 };
 pub use engines::is_address;
 pub use export::{

@@ -6,10 +6,12 @@
 //! document reads it, changes it and writes it in one transaction.
 
 mod change;
+mod find;
 mod gather;
 mod ndjson;
 
 pub use change::FieldChange;
+pub use find::FieldValues;
 pub use gather::Gathered;
 pub use ndjson::DocumentImport;
 
