@@ -131,7 +131,7 @@ fn a_change_of_another_relation_ends_nothing() {
 
 /// The name of a vertex: every third one fits a word.
 fn vertex(number: u8) -> String {
-    if number % 3 == 0 { format!("v{number}") } else { format!("vertex number {number}") }
+    if number.is_multiple_of(3) { format!("v{number}") } else { format!("vertex number {number}") }
 }
 
 /// Edges between vertices with long names.
@@ -202,7 +202,8 @@ fn check_answers(engine: &Engine, edges: &std::collections::BTreeSet<(u8, u8)>, 
     // Strings that the query makes are those that are stored.
     let made =
         "?[a, b] := k in int_range(24), a = concat('vertex number ', to_string(k)), *e[a, b]";
-    let wanted = edges.iter().filter(|edge| edge.0 % 3 != 0).map(|&(a, b)| vec![text(a), text(b)]);
+    let wanted =
+        edges.iter().filter(|edge| !edge.0.is_multiple_of(3)).map(|&(a, b)| vec![text(a), text(b)]);
     assert_eq!(found(made), wanted.collect());
     let mut reached = BTreeSet::new();
     let mut new: Vec<u8> = next(start).collect();
