@@ -167,7 +167,11 @@ ARGUMENTS: dict[str, Any] = {
 }
 
 # Arguments that one class takes in another form.
-ARGUMENTS_OF: dict[str, dict[str, Any]] = {"Graph": {"source": 1}, "Relation": {"keys": {"k": [1]}}}
+ARGUMENTS_OF: dict[str, dict[str, Any]] = {
+    "Documents": {"*fields": ["/a"], "*value": [1]},
+    "Graph": {"source": 1},
+    "Relation": {"keys": {"k": [1]}},
+}
 
 INHERITED = set(dir(object))
 
@@ -175,11 +179,11 @@ INHERITED = set(dir(object))
 def arguments(function: Any, kind: str) -> list[Any]:
     """Arguments of a method, by the names of its parameters; a new name has to be added above."""
     found: list[Any] = []
+    own = ARGUMENTS_OF.get(kind, {})
     for parameter in list(inspect.signature(function).parameters.values())[1:]:
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-            found += [None, None, None]
+            found += own.get(f"*{parameter.name}", [None, None, None])
         elif parameter.default is inspect.Parameter.empty and parameter.kind is not inspect.Parameter.VAR_KEYWORD:
-            own = ARGUMENTS_OF.get(kind, {})
             found.append(own[parameter.name] if parameter.name in own else ARGUMENTS[parameter.name])
     # Values of blobs and of blob writers are bytes, those of counters are numbers.
     if kind == "BlobWriter":
