@@ -14,6 +14,7 @@ use base::{KeyspaceId, SeqNo};
 use env::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use store::Snapshot;
 
 /// The source of a cached value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,8 +80,13 @@ impl<V: Clone> SnapshotCache<V> {
     }
 
     /// Removes the entries that `is_wanted` refuses.
-    pub(crate) fn retain(&self, is_wanted: impl Fn(&Key) -> bool) {
-        self.things.lock().retain(|one| is_wanted(&one.key));
+    pub(crate) fn retain(&self, is_wanted: impl Fn(&Key, &V) -> bool) {
+        self.things.lock().retain(|one| is_wanted(&one.key, &one.value));
+    }
+
+    /// Removes the entries of dropped relations.
+    pub(crate) fn remove_dropped(&self, snapshot: &dyn Snapshot) {
+        self.retain(|key, _| snapshot.changed_at(key.path).is_ok());
     }
 
     /// Removes the values for a key up to this snapshot, and returns the newest with its own
@@ -180,9 +186,9 @@ mod tests {
         assert_eq!(kept.up_to(&key(1), SeqNo(7)), None);
         assert_eq!(kept.take(&key(1), SeqNo(7)), None);
         assert_eq!(kept.take(&key(1), SeqNo(9)), Some((SeqNo(8), 'c')));
-        kept.retain(|one| *one != key(1));
+        kept.retain(|one, _| *one != key(1));
         assert_eq!(kept.get(&key(2), SeqNo(5)), Some('d'));
-        kept.retain(|one| *one != key(2));
+        kept.retain(|one, _| *one != key(2));
         assert_eq!(kept.get(&key(2), SeqNo(5)), None);
     }
 

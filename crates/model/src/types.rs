@@ -175,20 +175,8 @@ impl Type {
 
     fn to_vector(&self, kind: VectorKind, len: u64, value: Value) -> Result<Value, TypeError> {
         let floats: Option<Vec<f64>> = match &value {
-            Value::List(items) => items
-                .iter()
-                .map(|item| match *item {
-                    Value::Int(int) => Some(int as f64),
-                    Value::Float(float) => Some(float),
-                    _ => None,
-                })
-                .collect(),
-            Value::Vector(Vector::F32(items)) => {
-                Some(items.iter().map(|&f| f64::from(f)).collect())
-            }
-            Value::Vector(Vector::F64(items)) => Some(items.clone()),
             Value::Str(text) => STANDARD.decode(text).ok().and_then(|bytes| floats(kind, &bytes)),
-            _ => None,
+            other => other.to_floats(),
         };
         let floats = floats.filter(|floats| floats.len() as u64 == len);
         let floats = floats.ok_or_else(|| self.refuse(&value))?;

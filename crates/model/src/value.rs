@@ -53,6 +53,34 @@ pub enum Vector {
     F64(Vec<f64>),
 }
 
+impl Value {
+    /// The floats of a vector, or of a list of integers and floats.
+    #[must_use]
+    pub fn to_floats(&self) -> Option<Vec<f64>> {
+        let float = |item: &Self| match *item {
+            Self::Int(int) => Some(int as f64),
+            Self::Float(float) => Some(float),
+            _ => None,
+        };
+        match self {
+            Self::Vector(vector) => Some(vector.to_floats()),
+            Self::List(items) => items.iter().map(float).collect(),
+            _ => None,
+        }
+    }
+}
+
+impl Vector {
+    /// Its items in 64 bits.
+    #[must_use]
+    pub fn to_floats(&self) -> Vec<f64> {
+        match self {
+            Self::F32(items) => items.iter().map(|&item| f64::from(item)).collect(),
+            Self::F64(items) => items.clone(),
+        }
+    }
+}
+
 /// JSON as canonical text, without white space and with sorted names. It sorts as this text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Json(String);

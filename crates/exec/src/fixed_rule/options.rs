@@ -64,6 +64,24 @@ impl Call<'_, '_> {
         }
     }
 
+    /// An option that has one value for all of `count` inputs, or a list with one for each.
+    pub(super) fn of_each<T: Copy>(
+        &self,
+        name: &str,
+        wanted: &str,
+        count: usize,
+        otherwise: T,
+        read: impl Fn(&Value) -> Option<T>,
+    ) -> Result<Vec<T>> {
+        let wanted = format!("{wanted}, or a list of one for each of the {count} relations");
+        let read_all = |value: &Value| match value {
+            Value::List(items) if items.len() == count => items.iter().map(&read).collect(),
+            Value::List(_) => None,
+            one => read(one).map(|one| vec![one; count]),
+        };
+        Ok(self.read(name, &wanted, read_all)?.unwrap_or_else(|| vec![otherwise; count]))
+    }
+
     /// A truth value, `false` by default.
     pub(super) fn flag(&self, name: &str) -> Result<bool> {
         self.flag_or(name, false)

@@ -5,7 +5,7 @@ use super::options::float;
 use crate::error::{Error, Result};
 use crate::value::cell::Cell;
 use hashbrown::HashMap;
-use model::{Value, Vector};
+use model::Value;
 
 /// The constant of the paper.
 const RANK_OFFSET: f64 = 60.0;
@@ -23,15 +23,16 @@ pub(super) fn reciprocal_rank_fusion(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell
     let lists = call.fixed.inputs.len();
     let offset = call.size("k", RANK_OFFSET)?;
     let descends =
-        of_each(call, "descending", "true or false", lists, true, |value| match value {
+        call.of_each("descending", "true or false", lists, true, |value| match value {
             Value::Bool(value) => Some(*value),
             _ => None,
         })?;
-    let weights = of_each(call, "weights", "a number", lists, 1.0, float)?;
+    let weights = call.of_each("weights", "a number", lists, 1.0, float)?;
     let mut places: HashMap<Cell, usize, foldhash::fast::FixedState> = HashMap::default();
     let mut sums: Vec<(Cell, f64)> = Vec::new();
     for list in 0..lists {
-        let (items, scores) = scored(call, list)?;
+        let columns = call.columns(list)?;
+        let (items, scores) = scored(call, list, &columns)?;
         let mut order: Vec<usize> = (0..items.len()).collect();
         let before = |a: usize, b: usize| match descends[list] {
             true => scores[b].total_cmp(&scores[a]),
@@ -68,8 +69,9 @@ pub(super) fn reciprocal_rank_fusion(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell
 pub(super) fn maximal_marginal_relevance(call: &Call<'_, '_>) -> Result<Vec<Vec<Cell>>> {
     let lambda = call.fraction("lambda", 0.5)?;
     let take = usize::try_from(call.positive("take")?.unwrap_or(PICKED)).unwrap_or(usize::MAX);
-    let (items, relevance) = scored(call, 0)?;
-    let vectors = directions(call)?;
+    let columns = call.columns(0)?;
+    let (items, relevance) = scored(call, 0, &columns)?;
+    let vectors = directions(call, &columns)?;
     // The similarity to the nearest picked item; before the first pick there is none.
     let mut nearest = vec![f64::NEG_INFINITY; items.len()];
     let mut left: Vec<usize> = (0..items.len()).collect();
@@ -102,18 +104,22 @@ pub(super) fn maximal_marginal_relevance(call: &Call<'_, '_>) -> Result<Vec<Vec<
 }
 
 /// The items of an input and their scores, its first two columns.
-fn scored(call: &Call<'_, '_>, input: usize) -> Result<(Vec<Cell>, Vec<f64>)> {
-    let mut columns = call.columns(input)?.into_iter();
-    let items = columns.next().unwrap_or_default();
-    let Some(scores) = columns.next() else {
-        return match items.is_empty() {
-            true => Ok((items, Vec::new())),
-            false => Err(misses_column(call, input, "an item and its score")),
-        };
+fn scored<'c>(
+    call: &Call<'_, '_>,
+    input: usize,
+    columns: &'c [Vec<Cell>],
+) -> Result<(&'c [Cell], Vec<f64>)> {
+    let (items, scores) = match columns {
+        [items, scores, ..] => (items.as_slice(), scores.as_slice()),
+        [items] if !items.is_empty() => {
+            return Err(misses_column(call, input, "an item and its score"));
+        }
+        _ => return Ok((&[], Vec::new())),
     };
     let score = |&cell: &Cell| {
         let value = call.query.interner.value(cell);
-        float(&value).filter(|score| !score.is_nan()).ok_or_else(|| {
+        // Zero is added so that -0.0 is 0.0.
+        float(&value).filter(|score| !score.is_nan()).map(|score| score + 0.0).ok_or_else(|| {
             let what = format!("{}: a score is a number, found {value}", call.name());
             Error::value(what, call.input_span(input))
         })
@@ -123,8 +129,7 @@ fn scored(call: &Call<'_, '_>, input: usize) -> Result<(Vec<Cell>, Vec<f64>)> {
 }
 
 /// The vectors in the third column, of length 1. A vector without a direction is zero.
-fn directions(call: &Call<'_, '_>) -> Result<Vec<Vec<f64>>> {
-    let columns = call.columns(0)?;
+fn directions(call: &Call<'_, '_>, columns: &[Vec<Cell>]) -> Result<Vec<Vec<f64>>> {
     let Some(cells) = columns.get(2) else {
         return match columns.first().is_none_or(Vec::is_empty) {
             true => Ok(Vec::new()),
@@ -155,31 +160,10 @@ fn directions(call: &Call<'_, '_>) -> Result<Vec<Vec<f64>>> {
 
 fn of_vector(value: &Value) -> Option<Vec<f64>> {
     match value {
-        Value::Vector(Vector::F32(items)) => Some(items.iter().map(|&x| f64::from(x)).collect()),
-        Value::Vector(Vector::F64(items)) => Some(items.clone()),
+        Value::Vector(vector) => Some(vector.to_floats()),
         Value::List(items) => items.iter().map(float).collect(),
         _ => None,
     }
-}
-
-/// An option that has one value for all inputs, or a list with one for each.
-fn of_each<T: Copy>(
-    call: &Call<'_, '_>,
-    name: &str,
-    wanted: &str,
-    count: usize,
-    otherwise: T,
-    read: impl Fn(&Value) -> Option<T>,
-) -> Result<Vec<T>> {
-    let Some(expr) = call.option(name) else { return Ok(vec![otherwise; count]) };
-    let value = call.known(expr)?;
-    let all = match &value {
-        Value::List(items) if items.len() == count => items.iter().map(&read).collect(),
-        Value::List(_) => None,
-        one => read(one).map(|one| vec![one; count]),
-    };
-    let wanted = format!("{wanted}, or a list of one for each of the {count} relations");
-    all.ok_or_else(|| call.wrong(name, &wanted, &value, expr.span()))
 }
 
 fn misses_column(call: &Call<'_, '_>, input: usize, columns: &str) -> Error {

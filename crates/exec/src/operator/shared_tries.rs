@@ -26,8 +26,11 @@ use store::Snapshot;
 /// The values that the interner of a query must have to use the tries of its relations; `None` if
 /// they have no tries with long strings.
 pub fn values_for(cache: &TrieCache, relations: &[Relation]) -> Option<Arc<SharedValues>> {
-    let is_of = |key: &Key| relations.iter().any(|one| one.keyspace() == Some(key.keyspace));
-    (!cache.wanted_of(is_of).is_empty()).then(|| cache.shared_values())
+    cache.values_if_wanted(|key| is_of(relations, key))
+}
+
+fn is_of(relations: &[Relation], key: &Key) -> bool {
+    relations.iter().any(|one| one.keyspace() == Some(key.keyspace))
 }
 
 /// Builds the tries that queries of these relations wanted, unless another query is doing so.
@@ -40,13 +43,12 @@ pub fn build_wanted(
     relations: &[Relation],
     limits: &QueryLimits<'_>,
 ) -> Result<()> {
-    let is_of = |key: &Key| relations.iter().any(|one| one.keyspace() == Some(key.keyspace));
-    let wanted = cache.wanted_of(is_of);
-    if limits.is_non_blocking() || !wanted.iter().any(|(_, is_due)| *is_due) {
+    let due = cache.due(|key| is_of(relations, key));
+    if due.is_empty() || limits.is_non_blocking() {
         return Ok(());
     }
     let Some(_building) = cache.building.try_lock() else { return Ok(()) };
-    for (key, _) in wanted.iter().filter(|(_, is_due)| *is_due) {
+    for key in &due {
         if let Some(path) = relations.iter().find_map(|one| path_of(one, key)) {
             build(cache, snapshot, key, path, limits)?;
         }
@@ -92,7 +94,7 @@ fn build(
     }
     let values = interner.into_shared(&values, &mut columns);
     let trie = Trie::new(columns, &|| limits.check(0))?.with_shared(values.version());
-    cache.kept.retain(|key| snapshot.changed_at(key.path).is_ok());
+    cache.kept.remove_dropped(snapshot);
     cache.publish(values);
     let bytes = trie.bytes();
     cache.kept.put(key.clone(), moment, Arc::new(trie), bytes);

@@ -225,8 +225,7 @@ impl ExecContext<'_> {
                 // From now on the store must track the changes of this relation.
                 tries.snapshot.changed_since(path.keyspace, *changed)?;
             }
-            // Removes the tries of dropped relations.
-            tries.cache.kept.retain(|key| tries.snapshot.changed_at(key.path).is_ok());
+            tries.cache.kept.remove_dropped(tries.snapshot);
             tries.cache.kept.put(cache_key.clone(), *changed, Arc::clone(&trie), bytes);
         }
         self.tries.put(key.clone(), &trie);

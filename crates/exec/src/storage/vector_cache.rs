@@ -111,7 +111,7 @@ impl VectorCache {
                 Arc::new(read_whole(snapshot, index, check)?)
             }
         };
-        self.kept.retain(|key| snapshot.changed_at(key.path).is_ok());
+        self.kept.remove_dropped(snapshot);
         self.kept.put(key, moment, Arc::clone(&graph), graph.bytes());
         Ok(Some(graph))
     }

@@ -85,14 +85,26 @@ impl TrieCache {
         one.is_due |= one.asked >= rows / 4;
     }
 
-    /// The keys of tries that were wanted, and whether each is due.
-    pub(crate) fn wanted_of(&self, is_of: impl Fn(&Key) -> bool) -> Vec<(Key, bool)> {
+    /// The shared values, if tries of a relation were wanted that have them.
+    pub(crate) fn values_if_wanted(
+        &self,
+        is_of: impl Fn(&Key) -> bool,
+    ) -> Option<Arc<SharedValues>> {
+        if !self.is_any_wanted.load(Relaxed) {
+            return None;
+        }
+        let shared = self.shared.lock();
+        shared.wanted.iter().any(|one| is_of(&one.key)).then(|| Arc::clone(&shared.values))
+    }
+
+    /// The tries of a relation that are due.
+    pub(crate) fn due(&self, is_of: impl Fn(&Key) -> bool) -> Vec<Key> {
         if !self.is_any_wanted.load(Relaxed) {
             return Vec::new();
         }
         let shared = self.shared.lock();
-        let wanted = shared.wanted.iter().filter(|one| is_of(&one.key));
-        wanted.map(|one| (one.key.clone(), one.is_due)).collect()
+        let due = shared.wanted.iter().filter(|one| one.is_due && is_of(&one.key));
+        due.map(|one| one.key.clone()).collect()
     }
 
     /// Begins a build: resets the lookups of a trie. False if it is not due any more.
@@ -119,8 +131,9 @@ impl TrieCache {
     }
 
     /// Begins the shared values anew where they would take too much memory: many may be of rows
-    /// that are gone. The tries that have them serve no later query.
+    /// that are gone. The tries that have them serve no later query, and are removed.
     pub(crate) fn forget_shared(&self) {
+        self.kept.retain(|_, trie| !trie.has_shared());
         self.kept.set_shared_bytes(0);
         self.shared.lock().values = Arc::default();
     }

@@ -255,6 +255,11 @@ impl Trie {
         Self { shared: Some(version), ..self }
     }
 
+    /// Whether its cells may be shared values.
+    pub(crate) fn has_shared(&self) -> bool {
+        self.shared.is_some()
+    }
+
     /// Whether it has long strings, which are among these values.
     pub(crate) fn has_shared_of(&self, values: &SharedValues) -> bool {
         self.shared.is_some_and(|version| values.has(version))

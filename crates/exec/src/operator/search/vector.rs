@@ -282,24 +282,12 @@ impl<'s> VectorSearch<'s> {
             let hint = "write vec([…]), a parameter, or a column with vectors";
             Error::hinted(what, span, hint)
         };
-        let items: Vec<f64> = match &query {
-            Value::Vector(Vector::F32(items)) => items.iter().map(|&f| f64::from(f)).collect(),
-            Value::Vector(Vector::F64(items)) => items.clone(),
-            Value::List(items) => {
-                let number = |item: &Value| match *item {
-                    Value::Int(int) => Some(int as f64),
-                    Value::Float(float) => Some(float),
-                    _ => None,
-                };
-                let items: Option<Vec<f64>> = items.iter().map(number).collect();
-                items.ok_or_else(|| {
-                    refused("the query of a search is a vector, not a list of other values".into())
-                })?
-            }
-            other => {
-                let what = format!("the query of a search is a vector, not {}", other.kind());
-                return Err(refused(what));
-            }
+        let Some(items) = query.to_floats() else {
+            let found = match query {
+                Value::List(_) => "a list of other values",
+                other => other.kind(),
+            };
+            return Err(refused(format!("the query of a search is a vector, not {found}")));
         };
         let dim = self.index.settings.dim;
         if items.len() != dim {

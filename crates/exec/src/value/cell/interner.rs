@@ -13,6 +13,7 @@
 //!    ([`SharedValues`]), which it never has again among its own.
 //! 4. [`Interner::bytes`] counts the values that are there, and the tables of lists.
 
+mod brand;
 mod lists;
 mod shared;
 
@@ -20,8 +21,9 @@ pub(crate) use lists::Sought;
 pub use shared::SharedValues;
 pub(crate) use shared::SharedVersion;
 
-use super::{Cell, INTERNED, SHARED, compare_to_word, compare_words, hash_value, inline, plain};
+use super::{Cell, compare_to_word, compare_words, hash_value, inline, plain};
 use base::STEPS;
+use brand::Brand;
 use env::sync::RwLock;
 use function::{Failure, FunctionContext, UNASKED_BYTES, bytes_of};
 use hashbrown::{HashMap, HashTable};
@@ -82,46 +84,6 @@ impl Default for Inner {
     }
 }
 
-/// The upper half of the words of an interner's cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Brand(u32);
-
-impl Brand {
-    fn new() -> Self {
-        static MADE: AtomicU64 = AtomicU64::new(0);
-        Self::numbered(MADE.fetch_add(1, Relaxed))
-    }
-
-    /// The brand of a generation of shared values.
-    fn shared() -> Self {
-        static MADE: AtomicU64 = AtomicU64::new(0);
-        Self(Self::numbered(MADE.fetch_add(1, Relaxed)).0 | (SHARED >> 32) as u32)
-    }
-
-    fn numbered(number: u64) -> Self {
-        Self((INTERNED >> 32) as u32 | (number as u32 & 0x7FFF))
-    }
-
-    /// The cell of an entry.
-    #[inline]
-    fn cell(self, place: u32) -> Cell {
-        Cell(u64::from(self.0) << 32 | u64::from(place))
-    }
-
-    /// The entry of a cell; `None` if the cell is not interned.
-    ///
-    /// # Panics
-    /// If another interner made the cell.
-    #[inline]
-    fn place(self, cell: Cell) -> Option<usize> {
-        if !cell.is_interned() {
-            return None;
-        }
-        assert!((cell.0 >> 32) as u32 == self.0, "a cell met an interner that did not make it");
-        Some(cell.0 as u32 as usize)
-    }
-}
-
 impl Interner {
     /// An interner that finds these values, whose cells are those of other queries.
     pub fn with_shared(shared: Option<Arc<SharedValues>>) -> Self {
@@ -142,7 +104,7 @@ impl Interner {
     ) -> SharedValues {
         let inner = self.inner.into_inner();
         debug_assert!(inner.free.is_empty(), "nothing is swept while tries are read");
-        let first = shared.count();
+        let first = shared.len();
         for cell in columns.iter_mut().flatten() {
             if let Some(place) = inner.own_place(*cell) {
                 *cell = shared.cell(first + place);

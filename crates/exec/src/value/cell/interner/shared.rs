@@ -16,7 +16,8 @@
 //!    query's own interner, and no entry here that the query meets.
 //! 3. Cells say by a bit that they belong here, and by their brand to which generation.
 
-use super::{Brand, hash_with};
+use super::brand::Brand;
+use super::hash_with;
 use crate::value::cell::Cell;
 use function::bytes_of;
 use hashbrown::HashTable;
@@ -59,23 +60,20 @@ impl Segment {
 }
 
 impl Default for SharedValues {
+    /// The values of a new generation, none.
     fn default() -> Self {
         Self { brand: Brand::shared(), segments: Vec::new(), bytes: 0 }
     }
 }
 
 impl SharedValues {
-    /// The values of a new generation, none.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Approximate size in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    fn len(&self) -> usize {
+    /// The number of entries.
+    pub(super) fn len(&self) -> usize {
         self.segments.last().map_or(0, |last| last.first + last.values.len())
     }
 
@@ -95,25 +93,19 @@ impl SharedValues {
             return more;
         }
         more.bytes += values.iter().map(|value| bytes_of(value) + 16).sum::<u64>();
-        let mut last = Segment::new(self.len(), values);
-        while let Some(before) = more.segments.pop_if(|it| it.values.len() < 2 * last.values.len())
-        {
-            let mut values = before.values.clone();
-            values.append(&mut last.values);
-            last = Segment::new(before.first, values);
+        let (mut first, mut values) = (self.len(), values);
+        while let Some(before) = more.segments.pop_if(|it| it.values.len() < 2 * values.len()) {
+            let mut all = before.values.clone();
+            all.append(&mut values);
+            (first, values) = (before.first, all);
         }
-        more.segments.push(Arc::new(last));
+        more.segments.push(Arc::new(Segment::new(first, values)));
         more
     }
 
     /// The cell of the entry with this number.
     pub(super) fn cell(&self, number: usize) -> Cell {
         self.brand.cell(number as u32)
-    }
-
-    /// The number of entries.
-    pub(super) fn count(&self) -> usize {
-        self.len()
     }
 
     /// The cell of a value, by its hash.
