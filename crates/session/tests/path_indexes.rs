@@ -10,9 +10,7 @@ use quipu_session::{Change, ChangeKind, Engine, Parameters, Run};
 
 fn try_run(engine: &Engine, script: &str) -> Result<Vec<Vec<Value>>, String> {
     let output = engine.run(script, &Parameters::new()).map_err(|error| error.render(script))?;
-    Ok((0..output.rows)
-        .map(|row| (0..output.headers.len()).map(|column| output.value(row, column)).collect())
-        .collect())
+    Ok((0..output.rows).map(|row| output.row(row)).collect())
 }
 
 #[track_caller]
@@ -333,4 +331,14 @@ fn a_plan_reads_the_index_whose_path_a_query_compares() {
         let [(_, of, _)] = &reads(&indexed, query)[..] else { panic!("{query}") };
         assert_eq!(of, "*r", "{query}");
     }
+}
+
+/// Found by review: each level held its document twice, so thirty of them took all memory.
+#[test]
+fn paths_into_computed_documents_nest() {
+    let engine = engine_of(1, 1 << 28);
+    let nested =
+        (0..40).fold("d".to_owned(), |of, _| format!("coalesce({of}->'a', parse_json('{{}}'))"));
+    let script = format!("?[x] := d = parse_json('{{\"a\": {{\"a\": 1}}}}'), x = {nested}");
+    assert_eq!(run(&engine, &script), [[Value::Json(Json::parse("{}").unwrap())]]);
 }

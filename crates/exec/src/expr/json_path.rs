@@ -6,6 +6,8 @@
 //!
 //! # Invariants
 //! 1. The result is that of the calls. Where the document is no JSON, they decide.
+//! 2. The document is a constant or a variable, so it may be evaluated twice, and expressions that
+//!    hold it twice stay small.
 
 use crate::error::Result;
 use crate::expr::batch::Rows;
@@ -26,7 +28,8 @@ impl Computer<'_> {
         let Some(mut last) = steps else { return call };
         let (of, mut steps) = match of {
             Compiled::Path { of, steps, .. } => (of.clone(), steps.clone()),
-            of => (Box::new(of.clone()), Vec::new()),
+            Compiled::Const(_) | Compiled::Var(_) => (Box::new(of.clone()), Vec::new()),
+            Compiled::Call { .. } => return call,
         };
         steps.append(&mut last);
         Compiled::Path { of, steps, calls: Box::new(call) }

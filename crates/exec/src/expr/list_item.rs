@@ -32,7 +32,7 @@ impl Computer<'_> {
         rows: &dyn Rows,
         row: usize,
     ) -> Result<Option<Value>> {
-        if matches!(args.first(), Some(Compiled::Call { .. })) {
+        if matches!(args.first(), Some(Compiled::Call { .. } | Compiled::Path { .. })) {
             return Ok(None);
         }
         let index = match (name, args) {

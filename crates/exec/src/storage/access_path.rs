@@ -97,7 +97,7 @@ impl StoredPath {
         let names: Vec<&String> =
             keys.chain(relation.values.iter().map(|value| &value.name)).collect();
         let place = |name: &String| names.iter().position(|own| *own == name);
-        let mut own = Vec::new();
+        let (known_before, mut own) = (known.len(), Vec::new());
         let mut column = |key: &KeyColumn| {
             let Some(path) = &key.path else { return place(&key.name) };
             let there = known.iter().find(|one| one.path == *path).cloned();
@@ -113,8 +113,12 @@ impl StoredPath {
             own.push(found.clone());
             Some(found.index)
         };
-        let columns = index.keys.iter().map(&mut column).collect::<Option<Vec<usize>>>()?;
-        Some(Self { columns, path_columns: own, ..Self::of(index, keyspace) })
+        let columns = index.keys.iter().map(&mut column).collect::<Option<Vec<usize>>>();
+        if columns.is_none() {
+            // No index has these: the numbers of paths have no gaps.
+            known.truncate(known_before);
+        }
+        Some(Self { columns: columns?, path_columns: own, ..Self::of(index, keyspace) })
     }
 
     /// For each column of the keyspace, the column of the relation that its value depends on.

@@ -77,17 +77,7 @@ impl Documents {
             }
         };
         let script = format!("?[key, doc] := *{name}{{key, doc}}, v = {path}, {condition}");
-        let answer = match &self.transaction {
-            Some(transaction) => transaction.run(&script, &parameters)?,
-            None => self.database.run(&script, &parameters)?,
-        };
-        let mut rows = DocumentRows::new(self.def.key);
-        answer.rows().for_each(|row| rows.push(row));
-        Ok(rows)
-    }
-
-    fn quoted(&self) -> String {
-        quote_name(self.name()).into_owned()
+        self.found(&script, &parameters)
     }
 }
 

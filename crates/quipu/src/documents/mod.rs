@@ -280,15 +280,24 @@ impl Documents {
                 ", key >= $start"
             }
         };
-        let name = quote_name(self.name());
+        let name = self.quoted();
         let script = format!("?[key, doc] := *{name}{{key, doc}}{from} :order key :limit {count}");
+        self.found(&script, &parameters)
+    }
+
+    /// The documents of a query for `key` and `doc`, as the database or the transaction has them.
+    fn found(&self, script: &str, parameters: &Parameters) -> Result<DocumentRows> {
         let answer = match &self.transaction {
-            Some(transaction) => transaction.run(&script, &parameters)?,
-            None => self.database.run(&script, &parameters)?,
+            Some(transaction) => transaction.run(script, parameters)?,
+            None => self.database.run(script, parameters)?,
         };
         let mut rows = DocumentRows::new(self.def.key);
         answer.rows().for_each(|row| rows.push(row));
         Ok(rows)
+    }
+
+    fn quoted(&self) -> String {
+        quote_name(self.name()).into_owned()
     }
 
     /// Reads all documents in key order, from one snapshot.

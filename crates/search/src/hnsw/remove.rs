@@ -42,6 +42,7 @@ impl<S: Source> Editor<'_, S> {
             // before all that have lost their link to or from a vertex before them.
             let first = neighbors.iter().min_by_key(|&&number| self.graph.id(number)).copied();
             for (place, &neighbor) in neighbors.iter().enumerate() {
+                self.check()?;
                 let others: Vec<u32> = around(place).iter().copied().chain(first).collect();
                 self.ensure_before(neighbor, layer, &others)?;
             }
@@ -72,6 +73,7 @@ impl<S: Source> Editor<'_, S> {
     ) -> Result<Vec<usize>, S::Error> {
         let mut incoming = Vec::new();
         for (place, &neighbor) in neighbors.iter().enumerate() {
+            self.check()?;
             self.read(neighbor, layer)?;
             if leads_to(self.graph.links(neighbor, layer), number) {
                 incoming.push(place);

@@ -205,8 +205,8 @@ impl BulkChange<'_> {
             (0..exists.len() as u32).filter(|&row| exists[row as usize]).collect();
         let schema = &self.target.paths[0].schema;
         let rows = |path: &&StoredPath| {
-            let rows = schema.other_order(old, &picked, &path.origins(), &path.schema);
-            self.target.is_by_value(path).then_some(rows).transpose()
+            let rows = || schema.other_order(old, &picked, &path.origins(), &path.schema);
+            self.target.is_by_value(path).then(rows).transpose()
         };
         Ok(indexes.iter().map(rows).collect::<store::Result<_>>()?)
     }
