@@ -11,12 +11,12 @@ use kv::{Kv, KvOptions};
 use lsm::context::TreeOptions;
 use lsm::table::TableOptions;
 use model::{Json, JsonStep, Type, Value};
-use relation::{Definition, JsonPath, KeyColumn, Schema, ValueColumn};
+use relation::{JsonPath, KeyColumn, Schema, ValueColumn, new_keyspace};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
-use store::{Durability, Kinds, NewKeyspace, Result, Store, TableWrites, WriteBatch};
+use store::{Durability, Kinds, Result, Store, TableWrites, WriteBatch};
 use views::graph::{Graph, GraphDef, GraphPart, VertexList, VertexType, WeightType, WeightsRef};
 
 /// Tiny blocks, tables and segments, so that a few kilobytes hold every kind of structure.
@@ -344,13 +344,8 @@ impl Specimen {
     /// Failures of the environment.
     pub fn new(env: &Arc<dyn Env>, folder: &Path) -> Result<Self> {
         let kv = Arc::new(Kv::open(Arc::clone(env), folder, options())?);
-        let new = |schema: Schema| NewKeyspace {
-            name: schema.name.clone(),
-            shape: schema.shape(),
-            definition: Definition::Relation(schema).encode(),
-        };
-        let ids =
-            kv.create_keyspaces(&[new(counts_schema()), new(pages_schema()), new(noise_schema())])?;
+        let schemas = [counts_schema(), pages_schema(), noise_schema()];
+        let ids = kv.create_keyspaces(&schemas.each_ref().map(new_keyspace))?;
         let graph = |name: &str, vertex, weight| {
             Graph::open(Arc::clone(&kv) as Arc<dyn Store>, GraphDef::new(name, vertex, weight))
         };
@@ -539,13 +534,7 @@ impl Specimen {
                 self.store.flush()
             }
             "wide" => {
-                let schema = wide_schema();
-                let keyspace = NewKeyspace {
-                    name: schema.name.clone(),
-                    shape: schema.shape(),
-                    definition: Definition::Relation(schema).encode(),
-                };
-                let ids = self.store.create_keyspaces(&[keyspace])?;
+                let ids = self.store.create_keyspaces(&[new_keyspace(&wide_schema())])?;
                 for (round, &wide) in ids.iter().chain(&ids).chain(&ids).enumerate() {
                     self.write(wide, wide_rows(round as u64), Kind::Put, Vec::new())?;
                     if round < 2 {
@@ -573,13 +562,7 @@ impl Specimen {
                 self.texts(1)
             }
             "dates" => {
-                let schema = dates_schema();
-                let keyspace = NewKeyspace {
-                    name: schema.name.clone(),
-                    shape: schema.shape(),
-                    definition: Definition::Relation(schema).encode(),
-                };
-                let dates = self.store.create_keyspaces(&[keyspace])?[0];
+                let dates = self.store.create_keyspaces(&[new_keyspace(&dates_schema())])?[0];
                 self.write(dates, dates_rows(0)?, Kind::Put, Vec::new())?;
                 self.store.flush()?;
                 self.write(dates, dates_rows(1)?, Kind::Put, Vec::new())
@@ -606,11 +589,7 @@ impl Specimen {
             "near" => self.index_near(),
             "paths" => {
                 let schemas = path_schemas();
-                let new = schemas.each_ref().map(|schema| NewKeyspace {
-                    name: schema.name.clone(),
-                    shape: schema.shape(),
-                    definition: Definition::Relation(schema.clone()).encode(),
-                });
+                let new = schemas.each_ref().map(new_keyspace);
                 let ids = self.store.create_keyspaces(&new)?;
                 for round in 0..3 {
                     let [documents, index] = path_rows(&schemas, round)?;

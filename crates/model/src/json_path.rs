@@ -23,6 +23,15 @@ pub enum JsonStep {
 }
 
 impl JsonStep {
+    /// The steps that `->` makes with this value on its right: those of a list, or one.
+    #[must_use]
+    pub fn all_of(value: &Value) -> Option<Vec<Self>> {
+        match value {
+            Value::List(values) => values.iter().map(Self::of_value).collect(),
+            value => Self::of_value(value).map(|step| vec![step]),
+        }
+    }
+
     /// The step that the operator `->` makes with this value on its right; `None` for one that is
     /// neither a string nor an index.
     #[must_use]

@@ -9,7 +9,7 @@
 
 use crate::catalog::RelationInfo;
 use crate::ir::{Expr, Literal, Rule, Var};
-use model::{JsonStep, Value};
+use model::JsonStep;
 
 /// Most assignments that are followed from a variable to the document that it is a part of.
 const ASSIGNMENTS_MAX: usize = 8;
@@ -106,25 +106,15 @@ fn leads_to(
 
 /// The steps before those that a key makes, if these are the last ones.
 fn begin_before<'s>(steps: &'s [JsonStep], key: &Expr) -> Option<&'s [JsonStep]> {
-    let is_step = |step: &JsonStep, value: &Value| JsonStep::of_value(value).as_ref() == Some(step);
-    let (begin, last) = match key {
-        Expr::Const(Value::List(path)) => {
-            let (begin, last) = steps.split_at_checked(steps.len().checked_sub(path.len())?)?;
-            (begin, last.iter().zip(path).all(|(step, value)| is_step(step, value)))
-        }
-        Expr::Const(value) => {
-            let (last, begin) = steps.split_last()?;
-            (begin, is_step(last, value))
-        }
+    let last = match key {
+        Expr::Const(value) => JsonStep::all_of(value)?,
         key => {
-            let path = key.list_items()?;
-            let (begin, last) = steps.split_at_checked(steps.len().checked_sub(path.len())?)?;
-            let is_same = |(step, item): (&JsonStep, &Expr)| match item {
-                Expr::Const(value) => is_step(step, value),
-                _ => false,
+            let step = |item: &Expr| match item {
+                Expr::Const(value) => JsonStep::of_value(value),
+                _ => None,
             };
-            (begin, last.iter().zip(path).all(is_same))
+            key.list_items()?.iter().map(step).collect::<Option<Vec<_>>>()?
         }
     };
-    last.then_some(begin)
+    steps.strip_suffix(last.as_slice())
 }

@@ -458,7 +458,9 @@ fn indexes_schema() -> Schema {
     Schema { name: INDEXES.to_owned(), keys, values: Vec::new() }
 }
 
-pub(crate) fn new_keyspace(schema: &Schema) -> NewKeyspace {
+/// The keyspace of a relation or an index, to be created.
+#[must_use]
+pub fn new_keyspace(schema: &Schema) -> NewKeyspace {
     NewKeyspace {
         name: schema.name.clone(),
         shape: schema.shape(),

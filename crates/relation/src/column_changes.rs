@@ -25,10 +25,7 @@ impl Catalog {
         keyspace: KeyspaceId,
         pairs: &[(String, String)],
     ) -> Result<()> {
-        let has = |name: &String| {
-            schema.keys.iter().any(|key| key.name == *name)
-                || schema.values.iter().any(|value| value.name == *name)
-        };
+        let has = |name: &String| schema.names().any(|own| own == name);
         if let Some((missing, _)) = pairs.iter().find(|(from, _)| !has(from)) {
             let what = format!("relation {:?} has no column {missing:?}", schema.name);
             return Err(invalid(what));
@@ -67,11 +64,8 @@ impl Catalog {
 /// # Errors
 /// [`store::ErrorKind::InvalidInput`] with the name.
 pub fn index_leaves_names(index: &Schema, relation: &Schema) -> Result<()> {
-    let is_column = |key: &&KeyColumn| {
-        let mut names = relation.keys.iter().map(|key| &key.name);
-        let mut values = relation.values.iter().map(|value| &value.name);
-        key.path.is_some() && (names.any(|n| *n == key.name) || values.any(|n| *n == key.name))
-    };
+    let is_column =
+        |key: &&KeyColumn| key.path.is_some() && relation.names().any(|name| *name == key.name);
     match index.keys.iter().find(is_column) {
         None => Ok(()),
         Some(key) => {

@@ -1,7 +1,7 @@
 //! Columns of an index: columns of its relation, and values at paths into JSON columns.
 
 use crate::definition::invalid;
-use crate::{KeyColumn, Schema};
+use crate::{KeyColumn, Schema, ValueColumn};
 use model::{JsonStep, Type, Value};
 use std::fmt;
 use store::Result;
@@ -20,16 +20,10 @@ impl JsonPath {
     /// The value at the path; null where there is nothing.
     #[must_use]
     pub fn value_in(&self, document: &Value) -> Value {
-        value_at(&self.steps, document)
-    }
-}
-
-/// The value that steps lead to; null where there is nothing.
-#[must_use]
-pub fn value_at(steps: &[JsonStep], document: &Value) -> Value {
-    match document {
-        Value::Json(json) => json.at(steps),
-        _ => Value::Null,
+        match document {
+            Value::Json(json) => json.at(&self.steps),
+            _ => Value::Null,
+        }
     }
 }
 
@@ -110,16 +104,9 @@ impl fmt::Display for IndexColumn {
 }
 
 fn type_of(of: &Schema, column: &str) -> Option<Type> {
-    let key = of.keys.iter().find(|key| key.name == column);
-    let value = of.values.iter().find(|value| value.name == column);
-    match (key, value) {
-        (Some(key), _) => Some(key.column_type.clone()),
-        (None, Some(value)) if value.nullable => {
-            Some(Type::Nullable(Box::new(value.column_type.clone())))
-        }
-        (None, Some(value)) => Some(value.column_type.clone()),
-        (None, None) => None,
-    }
+    let key = of.keys.iter().find(|key| key.name == column).map(|key| key.column_type.clone());
+    let value = || of.values.iter().find(|value| value.name == column);
+    key.or_else(|| value().map(ValueColumn::shown_type))
 }
 
 /// The schema of an index: the chosen columns, then the other key columns.

@@ -5,10 +5,10 @@
 //! value. The stored words of a column are the words of an index's key, and most other values are
 //! copied as they are encoded.
 
-use crate::index_columns::{JsonPath, value_at};
+use crate::index_columns::JsonPath;
 use crate::schema::{Schema, pull};
 use base::{Batch, BytesColumn, Column, Keys};
-use model::{JsonStep, Type, Value, decode_next, decode_value, encode_str, encode_value};
+use model::{Type, Value, decode_next, decode_value, encode_str, encode_value};
 use store::{Error, ErrorKind, Result};
 
 /// Where a column of another order is in a relation.
@@ -18,7 +18,7 @@ enum Origin<'r> {
     KeyPart(usize),
     Value(&'r Type, bool, &'r Column),
     /// The value at steps into a value of JSON.
-    Path(&'r [JsonStep], Box<Self>),
+    Path(&'r JsonPath, Box<Self>),
 }
 
 impl Schema {
@@ -42,7 +42,7 @@ impl Schema {
             let origin = self.origin(rows, column);
             match path {
                 None => origin,
-                Some(path) => Origin::Path(&path.steps, Box::new(origin)),
+                Some(path) => Origin::Path(path, Box::new(origin)),
             }
         };
         let origins: Vec<Origin<'r>> = columns.iter().zip(paths).map(origin).collect();
@@ -119,7 +119,7 @@ impl Schema {
                         encode_stored(of, *nullable, column, row, &mut encoded)
                             .map_err(|why| self.corrupt_row(&why))?;
                     }
-                    Origin::Path(steps, from) => {
+                    Origin::Path(path, from) => {
                         let document = match **from {
                             Origin::Value(of, nullable, column) => pull(of, nullable, column, row),
                             Origin::KeyPart(part) => {
@@ -129,7 +129,7 @@ impl Schema {
                             _ => Err("a path goes into no JSON".to_owned()),
                         };
                         let document = document.map_err(|why| self.corrupt_row(&why))?;
-                        encode_value(&value_at(steps, &document), &mut encoded);
+                        encode_value(&path.value_in(&document), &mut encoded);
                     }
                 }
             }
@@ -182,6 +182,7 @@ fn encode_stored(
 mod tests {
     use super::*;
     use crate::{KeyColumn, ValueColumn};
+    use model::JsonStep;
     use proptest::prelude::*;
 
     /// Another order by all columns at these places.

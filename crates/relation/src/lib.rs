@@ -24,7 +24,7 @@ mod search_def;
 mod settings;
 
 pub use blobs_def::{BlobsDef, BlobsPart, KeyType};
-pub use catalog::{Catalog, Entry};
+pub use catalog::{Catalog, Entry, new_keyspace};
 pub use column_changes::index_leaves_names;
 pub use combined_def::CombinedDef;
 pub use counters_def::{Combine, CountersDef, NumberType};
@@ -32,7 +32,7 @@ pub use definition::{Definition, check_name, invalid};
 pub use dictionary::{ABSENT, Dictionary};
 pub use documents_def::DocumentsDef;
 pub use graph_def::{GraphDef, GraphPart, VertexType, WeightType};
-pub use index_columns::{IndexColumn, JsonPath, value_at};
+pub use index_columns::{IndexColumn, JsonPath};
 pub use name_overlay::NameOverlay;
 pub use rows::{Coerce, ColumnError};
 pub use schema::{KeyColumn, Schema, ValueColumn};

@@ -105,9 +105,8 @@ impl Schema {
         for (column, stored) in self.values.iter().zip(rows.values) {
             columns.push(self.value_column(column, stored, rows.rows)?);
         }
-        let keys = self.keys.iter().map(|column| column.name.clone());
-        let names = keys.chain(self.values.iter().map(|column| column.name.clone())).collect();
-        Frame::new(names, columns).map_err(|error| self.no_value("", &error.to_string()))
+        Frame::new(self.names().cloned().collect(), columns)
+            .map_err(|error| self.no_value("", &error.to_string()))
     }
 
     fn no_value(&self, column: &str, why: &str) -> store::Error {

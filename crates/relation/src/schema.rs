@@ -67,6 +67,15 @@ impl ValueColumn {
     pub fn new(name: impl Into<String>, column_type: Type) -> Self {
         Self { name: name.into(), column_type, nullable: false, merge: None, default: None }
     }
+
+    /// Its type as scripts see it: nullable if the column is.
+    #[must_use]
+    pub fn shown_type(&self) -> Type {
+        match self.nullable {
+            true => Type::Nullable(Box::new(self.column_type.clone())),
+            false => self.column_type.clone(),
+        }
+    }
 }
 
 impl Schema {
@@ -85,8 +94,7 @@ impl Schema {
             let what = format!("relation {of:?} has more than {VALUES_MAX} value columns");
             return Err(invalid(what));
         }
-        let names = self.keys.iter().map(|c| &c.name).chain(self.values.iter().map(|c| &c.name));
-        let mut names: Vec<_> = names.collect();
+        let mut names: Vec<_> = self.names().collect();
         names.sort();
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(invalid(format!("relation {of:?} has two columns named {:?}", pair[0])));
@@ -138,6 +146,12 @@ impl Schema {
     pub fn defaults(&self) -> impl Iterator<Item = Option<&str>> {
         let keys = self.keys.iter().map(|column| column.default.as_deref());
         keys.chain(self.values.iter().map(|column| column.default.as_deref()))
+    }
+
+    /// The names of all columns, keys first.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        let keys = self.keys.iter().map(|column| &column.name);
+        keys.chain(self.values.iter().map(|column| &column.name))
     }
 
     /// Number of columns.

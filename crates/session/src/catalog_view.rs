@@ -165,13 +165,10 @@ pub(crate) fn columns_of(schema: &Schema) -> Vec<ColumnInfo> {
         .keys
         .iter()
         .map(|key| ColumnInfo { name: key.name.clone(), column_type: key.column_type.clone() });
-    let values = schema.values.iter().map(|value| ColumnInfo {
-        name: value.name.clone(),
-        column_type: match value.nullable {
-            true => Type::Nullable(Box::new(value.column_type.clone())),
-            false => value.column_type.clone(),
-        },
-    });
+    let values = schema
+        .values
+        .iter()
+        .map(|value| ColumnInfo { name: value.name.clone(), column_type: value.shown_type() });
     keys.chain(values).collect()
 }
 

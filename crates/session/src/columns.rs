@@ -108,8 +108,7 @@ fn find(schema: &Schema, name: &Ident) -> Result<Option<usize>> {
     }
     let place = schema.values.iter().position(|value| value.name == name.text);
     place.map(Some).ok_or_else(|| {
-        let keys = schema.keys.iter().map(|key| key.name.as_str());
-        let all = keys.chain(schema.values.iter().map(|value| value.name.as_str()));
+        let all = schema.names().map(String::as_str);
         let what = format!("relation `{}` has no column `{}`", schema.name, name.text);
         Error::unknown(what, name.span, syntax::closest(&name.text, all))
     })

@@ -1,7 +1,6 @@
 //! Search indexes as their definitions describe them.
 
-use crate::vector_index::{unreadable, vector_index};
-use exec::storage::access_path::StoredPath;
+use crate::vector_index::{part_path, unreadable, vector_index};
 use exec::storage::band_index::BandIndex;
 use exec::storage::search_index::SearchIndex;
 use exec::storage::text_index::TextIndex;
@@ -21,12 +20,7 @@ pub(crate) fn search_storage(
     schema: &Schema,
     main: base::KeyspaceId,
 ) -> store::Result<SearchIndex> {
-    let path = |part: SearchPart| -> store::Result<StoredPath> {
-        let place = def.method.parts().iter().position(|known| *known == part);
-        let id = place.and_then(|place| ids.get(place)).copied();
-        let id = id.ok_or_else(|| unreadable(def, "a part is missing"))?;
-        Ok(StoredPath::of(def.part_schema(part), id))
-    };
+    let path = |part: SearchPart| part_path(def, ids, part);
     let analyzer = || analyzer_of(def).map_err(|why| unreadable(def, &why));
     Ok(match def.method {
         SearchMethod::FullText => SearchIndex::Text(Arc::new(TextIndex {
@@ -78,9 +72,7 @@ pub(crate) fn expression(
         let why = problems.first().map_or("", |problem| problem.message.as_str());
         unreadable(def, why)
     })?;
-    let keys = schema.keys.iter().map(|key| key.name.clone());
-    let names: Vec<String> =
-        keys.chain(schema.values.iter().map(|value| value.name.clone())).collect();
+    let names: Vec<String> = schema.names().cloned().collect();
     let resolved = plan::resolve_over(&parsed, &names, &mut Vec::new());
     resolved.map(Some).map_err(|problem| unreadable(def, &problem.message))
 }

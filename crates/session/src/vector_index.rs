@@ -7,6 +7,18 @@ use model::{Value, VectorKind};
 use relation::{Schema, SearchDef, SearchPart};
 use search::hnsw::{GraphSettings, Metric};
 
+/// Where the rows of a part of an index are.
+pub(crate) fn part_path(
+    def: &SearchDef,
+    ids: &[KeyspaceId],
+    part: SearchPart,
+) -> store::Result<StoredPath> {
+    let place = def.method.parts().iter().position(|known| *known == part);
+    let id = place.and_then(|place| ids.get(place)).copied();
+    let id = id.ok_or_else(|| unreadable(def, "a part is missing"))?;
+    Ok(StoredPath::of(def.part_schema(part), id))
+}
+
 /// The parts of an index that searches read; `schema` and `main` are the relation's.
 ///
 /// # Errors
@@ -17,12 +29,7 @@ pub(crate) fn vector_index(
     schema: &Schema,
     main: KeyspaceId,
 ) -> store::Result<VectorIndex> {
-    let path = |part: SearchPart| -> store::Result<StoredPath> {
-        let place = def.method.parts().iter().position(|known| *known == part);
-        let id = place.and_then(|place| ids.get(place)).copied();
-        let id = id.ok_or_else(|| unreadable(def, "a part is missing"))?;
-        Ok(StoredPath::of(def.part_schema(part), id))
-    };
+    let path = |part: SearchPart| part_path(def, ids, part);
     let settings = graph_settings(def).ok_or_else(|| unreadable(def, "a setting is missing"))?;
     let kind = match def.setting("dtype") {
         Some(Value::Str(name)) if name == "F64" => VectorKind::F64,

@@ -54,9 +54,7 @@ fn rows_of(engine: &Engine, script: &str) -> Vec<Vec<Value>> {
 }
 
 fn values(output: exec::output::Output) -> Vec<Vec<Value>> {
-    (0..output.rows)
-        .map(|row| (0..output.headers.len()).map(|column| output.value(row, column)).collect())
-        .collect()
+    (0..output.rows).map(|row| output.row(row)).collect()
 }
 
 fn given(rows: &BTreeMap<i64, Row>) -> String {

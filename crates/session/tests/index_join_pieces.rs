@@ -1,11 +1,15 @@
 //! A join reads a bounded number of rows by one call to the store, however many rows a key has; the
 //! limits are checked between calls.
 
+#[path = "common/rows.rs"]
+mod rows;
+
 use base::{Batch, KeyRange, KeyRef, Keys, KeyspaceId, Projection, SeqNo};
 use env::{Env, MemoryEnv};
 use kv::{Kv, KvOptions};
 use model::Value;
-use quipu_session::{Engine, Parameters};
+use quipu_session::Engine;
+use rows::run;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -221,12 +225,6 @@ fn engine() -> (Engine, Arc<Given>) {
     let given = Arc::new(Given::default());
     let store = Noting { inner: Arc::new(kv), given: Arc::clone(&given) };
     (Engine::new(Arc::new(store), env, 16 << 20), given)
-}
-
-fn run(engine: &Engine, script: &str) -> Vec<Vec<Value>> {
-    let output = engine.run(script, &Parameters::new());
-    let output = output.unwrap_or_else(|error| panic!("{}", error.render(script)));
-    (0..output.rows).map(|row| output.row(row)).collect()
 }
 
 /// Fills `name` with a long group and many short ones; `key` makes their keys.

@@ -2,36 +2,20 @@
 //! all rows finds.
 
 mod common;
+#[path = "common/rows.rs"]
+mod rows;
 
-use common::engine_of;
-use env::MemoryEnv;
-use kv::{Kv, KvOptions};
+use common::{engine_of, engine_with_store};
 use model::{Frame, Series, Value};
 use proptest::prelude::*;
 use quipu_session::{Change, ChangeKind, Engine, Parameters, Run};
+use rows::run;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 use store::Store;
 
 /// Texts by key.
 type Model = BTreeMap<i64, String>;
-
-fn run(engine: &Engine, script: &str) -> Vec<Vec<Value>> {
-    let output = engine.run(script, &Parameters::new());
-    let output = output.unwrap_or_else(|error| panic!("{}", error.render(script)));
-    (0..output.rows)
-        .map(|row| (0..output.headers.len()).map(|column| output.value(row, column)).collect())
-        .collect()
-}
-
-/// An engine with its store.
-fn with_store() -> (Engine, Arc<dyn Store>) {
-    let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(1));
-    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
-    let store: Arc<dyn Store> = Arc::new(store);
-    (Engine::new(Arc::clone(&store), env, 1 << 30), store)
-}
 
 fn indexed(engine: &Engine) {
     run(engine, ":create doc {k: Int => text: String}");
@@ -234,7 +218,7 @@ proptest! {
 
 #[test]
 fn transactions_that_change_different_rows_do_not_conflict() {
-    let (engine, store) = with_store();
+    let (engine, store) = engine_with_store(1, 1 << 30);
     indexed(&engine);
     let scripts = [
         "?[k, text] <- [[1, 'a b']] :put doc {k => text}",
@@ -255,7 +239,7 @@ fn transactions_that_change_different_rows_do_not_conflict() {
 
 #[test]
 fn an_index_that_lost_a_row_is_found_and_made_anew() {
-    let (engine, store) = with_store();
+    let (engine, store) = engine_with_store(1, 1 << 30);
     indexed(&engine);
     run(&engine, "?[k, text] <- [[1, 'a b'], [2, 'a']] :put doc {k => text}");
     let row = [Value::Str("a".to_owned()), Value::Int(1), Value::Int(1), Value::Int(1)];
@@ -288,7 +272,7 @@ fn delete(store: &Arc<dyn Store>, relation: &str, row: Vec<Value>) {
 
 #[test]
 fn an_index_of_near_duplicates_that_lost_a_row_is_found_and_made_anew() {
-    let (engine, store) = with_store();
+    let (engine, store) = engine_with_store(1, 1 << 30);
     indexed(&engine);
     run(&engine, "?[k, text] <- [[1, 'a b'], [2, 'a']] :put doc {k => text}");
     let hashes = run(&engine, "?[hash] := *doc:like{hash, src_k: 1}");

@@ -1,11 +1,15 @@
 //! Queries between changes: what an engine caches across queries is patched or dropped, never
 //! stale.
 
+#[path = "common/rows.rs"]
+mod rows;
+
 use env::MemoryEnv;
 use kv::{Kv, KvOptions};
 use model::Value;
 use proptest::prelude::*;
-use quipu_session::{Engine, Parameters};
+use quipu_session::Engine;
+use rows::run;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -65,13 +69,6 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 fn list(rows: impl IntoIterator<Item = Vec<i64>>) -> String {
     let rows: Vec<String> = rows.into_iter().map(|row| format!("{row:?}")).collect();
     format!("[{}]", rows.join(", "))
-}
-
-fn run(engine: &Engine, script: &str) -> Vec<Vec<Value>> {
-    let output = engine
-        .run(script, &Parameters::new())
-        .unwrap_or_else(|error| panic!("{}", error.render(script)));
-    (0..output.rows).map(|row| output.row(row)).collect()
 }
 
 proptest! {

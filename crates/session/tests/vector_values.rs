@@ -2,18 +2,13 @@
 //! values that a filter leaves out.
 
 mod common;
+#[path = "common/rows.rs"]
+mod rows;
 
 use common::engine_of;
 use model::Value;
 use quipu_session::{Engine, Parameters};
-
-fn run(engine: &Engine, script: &str) -> Vec<Vec<Value>> {
-    let output = engine.run(script, &Parameters::new());
-    let output = output.unwrap_or_else(|error| panic!("{}", error.render(script)));
-    (0..output.rows)
-        .map(|row| (0..output.headers.len()).map(|column| output.value(row, column)).collect())
-        .collect()
-}
+use rows::run;
 
 /// Integers of the first column of a result.
 fn ints(engine: &Engine, script: &str) -> Vec<i64> {

@@ -2,15 +2,15 @@
 //! comparing all vectors finds.
 
 mod common;
+#[path = "common/rows.rs"]
+mod rows;
 
-use common::engine_of;
-use env::MemoryEnv;
-use kv::{Kv, KvOptions};
+use common::{engine_of, engine_with_store};
 use model::{Frame, Series, Value};
 use proptest::prelude::*;
 use quipu_session::{Change, ChangeKind, Engine, Parameters, Run};
+use rows::run;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use store::Store;
 
@@ -18,22 +18,6 @@ use store::Store;
 type Model = BTreeMap<i64, [i64; 2]>;
 
 const INDEX: &str = "::hnsw create doc:near {dim: 2, fields: [v], m: 4, ef_construction: 20}";
-
-fn run(engine: &Engine, script: &str) -> Vec<Vec<Value>> {
-    let output = engine.run(script, &Parameters::new());
-    let output = output.unwrap_or_else(|error| panic!("{}", error.render(script)));
-    (0..output.rows)
-        .map(|row| (0..output.headers.len()).map(|column| output.value(row, column)).collect())
-        .collect()
-}
-
-/// An engine with its store.
-fn with_store() -> (Engine, Arc<dyn Store>) {
-    let env: Arc<dyn env::Env> = Arc::new(MemoryEnv::new(1));
-    let store = Kv::open(Arc::clone(&env), Path::new("/memory"), KvOptions::default()).unwrap();
-    let store: Arc<dyn Store> = Arc::new(store);
-    (Engine::new(Arc::clone(&store), env, 1 << 30), store)
-}
 
 fn indexed(engine: &Engine) {
     run(engine, ":create doc {k: Int => v: <F32; 2>}");
@@ -273,7 +257,7 @@ fn is_sound(engine: &Engine) {
 
 #[test]
 fn transactions_conflict_only_where_the_graph_would_break() {
-    let (engine, store) = with_store();
+    let (engine, store) = engine_with_store(1, 1 << 30);
     indexed(&engine);
     let put = |k: i64, at: i64| format!("?[k, v] <- [[{k}, [{at}, 0]]] :put doc {{k => v}}");
     let remove = |k: i64| format!("?[k] <- [[{k}]] :rm doc {{k}}");
@@ -319,7 +303,7 @@ fn writers_at_the_same_time_keep_the_graph_whole() {
 #[test]
 fn an_index_that_lost_a_row_is_found_and_made_anew() {
     for lost in ["doc:near", "doc:near:vertices"] {
-        let (engine, store) = with_store();
+        let (engine, store) = engine_with_store(1, 1 << 30);
         indexed(&engine);
         fill(&engine, 0, 20);
         let catalog = relation::Catalog::new(Arc::clone(&store));
@@ -348,7 +332,7 @@ fn an_index_that_lost_a_row_is_found_and_made_anew() {
 /// A process that was killed while it created the index leaves its keyspaces.
 #[test]
 fn an_index_that_is_not_complete_is_not_searched() {
-    let (engine, store) = with_store();
+    let (engine, store) = engine_with_store(1, 1 << 30);
     indexed(&engine);
     fill(&engine, 0, 20);
     let catalog = relation::Catalog::new(Arc::clone(&store));

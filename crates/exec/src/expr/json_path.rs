@@ -21,10 +21,7 @@ impl Computer<'_> {
         let ("maybe_get", [of, Compiled::Const(key)]) = (function.name, args.as_slice()) else {
             return call;
         };
-        let steps = self.interner.with(*key, |key| match key {
-            Value::List(keys) => keys.iter().map(JsonStep::of_value).collect(),
-            key => JsonStep::of_value(key).map(|step| vec![step]),
-        });
+        let steps = self.interner.with(*key, JsonStep::all_of);
         let Some(mut last) = steps else { return call };
         let (of, mut steps) = match of {
             Compiled::Path { of, steps, .. } => (of.clone(), steps.clone()),

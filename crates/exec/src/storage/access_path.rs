@@ -93,10 +93,8 @@ impl StoredPath {
         keyspace: KeyspaceId,
         known: &mut Vec<PathColumn>,
     ) -> Option<Self> {
-        let keys = relation.keys.iter().map(|key| &key.name);
-        let names: Vec<&String> =
-            keys.chain(relation.values.iter().map(|value| &value.name)).collect();
-        let place = |name: &String| names.iter().position(|own| *own == name);
+        let columns = relation.columns();
+        let place = |name: &String| relation.names().position(|own| own == name);
         let (known_before, mut own) = (known.len(), Vec::new());
         let mut column = |key: &KeyColumn| {
             let Some(path) = &key.path else { return place(&key.name) };
@@ -104,7 +102,7 @@ impl StoredPath {
             let found = match there {
                 Some(there) => there,
                 None => {
-                    let index = names.len() + known.len();
+                    let index = columns + known.len();
                     let column = place(&path.column)?;
                     known.push(PathColumn { index, column, path: path.clone() });
                     known.last()?.clone()

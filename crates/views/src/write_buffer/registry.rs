@@ -9,11 +9,11 @@ use crate::write_buffer::{BYTES_A_ROW, Buffered};
 use base::KeyspaceId;
 use env::sync::Mutex;
 use env::{Env, Owner};
-use relation::{Definition, Schema, check_name, invalid};
+use relation::{Schema, check_name, invalid, new_keyspace};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use store::{Durability, Error, ErrorKind, KeyspaceInfo, NewKeyspace, Result, Store};
+use store::{Durability, Error, ErrorKind, KeyspaceInfo, Result, Store};
 
 /// Settings of the write buffers.
 #[derive(Clone, Copy, Debug)]
@@ -250,12 +250,7 @@ impl Registry {
             if let Some(view) = find()? {
                 return Ok(view);
             }
-            let new = NewKeyspace {
-                name: schema.name.clone(),
-                shape: schema.shape(),
-                definition: Definition::Relation(schema.clone()).encode(),
-            };
-            match self.store.create_keyspaces(&[new]) {
+            match self.store.create_keyspaces(&[new_keyspace(schema)]) {
                 Err(error) if error.kind() == ErrorKind::InvalidInput => {}
                 created => drop(created?),
             }

@@ -43,6 +43,15 @@ impl<'s> Inputs<'s> {
         Ok(Some((self.context.interner.value(cell), *span)))
     }
 
+    /// The query of a row's search, and its place; `None` if it is null, which finds nothing.
+    ///
+    /// # Errors
+    /// As of expressions.
+    pub(super) fn query(&self, input: &Bindings, row: usize) -> Result<Option<(Value, Span)>> {
+        let query = self.value(SearchInput::Query, input, row)?;
+        Ok(query.filter(|(query, _)| *query != Value::Null))
+    }
+
     /// An input that is a number of rows or words, from 1 on.
     ///
     /// # Errors

@@ -8,7 +8,6 @@ use crate::expr::batch::Bindings;
 use crate::storage::access_path::StoredPath;
 use crate::storage::band_index::BandIndex;
 use crate::value::cell::Cell;
-use model::Value;
 use plan::{SearchInput, SearchOutput, SearchUse};
 use search::Signature;
 
@@ -41,12 +40,7 @@ impl Method for NearSearch<'_> {
         row: usize,
     ) -> Result<Option<(Signature, usize)>> {
         let k = inputs.positive(SearchInput::K, "k", input, row)?.unwrap_or(usize::MAX);
-        let Some((query, span)) = inputs.value(SearchInput::Query, input, row)? else {
-            return Ok(None);
-        };
-        if query == Value::Null {
-            return Ok(None);
-        }
+        let Some((query, span)) = inputs.query(input, row)? else { return Ok(None) };
         let Some(shingles) = self.index.shingles(&query) else {
             let what = format!("the query of a search is a String or a list, not {}", query.kind());
             return Err(Error::value(what, span));

@@ -83,12 +83,7 @@ impl Method for TextSearch<'_> {
         input: &Bindings,
         row: usize,
     ) -> Result<Option<(Question, usize)>> {
-        let Some((query, query_span)) = inputs.value(SearchInput::Query, input, row)? else {
-            return Ok(None);
-        };
-        if query == Value::Null {
-            return Ok(None);
-        }
+        let Some((query, query_span)) = inputs.query(input, row)? else { return Ok(None) };
         let Value::Str(query) = query else {
             let what = format!("the query of a search is a String, not {}", query.kind());
             return Err(Error::value(what, query_span));

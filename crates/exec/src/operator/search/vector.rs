@@ -256,12 +256,9 @@ impl<'s> VectorSearch<'s> {
     /// The search of a row.
     fn asked(&self, input: &Bindings, row: usize) -> Result<Option<Asked>> {
         let inputs = &self.rows.inputs;
-        let query = inputs.value(SearchInput::Query, input, row)?;
+        let query = inputs.query(input, row)?;
         let k = inputs.positive(SearchInput::K, "k", input, row)?;
         let (Some((query, span)), Some(k)) = (query, k) else { return Ok(None) };
-        if query == Value::Null {
-            return Ok(None);
-        }
         let ef = inputs.positive(SearchInput::Ef, "ef", input, row)?.unwrap_or(EF);
         let radius = match inputs.value(SearchInput::Radius, input, row)? {
             None => None,
