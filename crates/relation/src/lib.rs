@@ -15,6 +15,7 @@ mod documents_def;
 mod graph_def;
 mod index_columns;
 mod index_rows;
+mod indexes;
 
 mod name_overlay;
 mod rows;
