@@ -1389,8 +1389,8 @@ class Documents:
             fields: Fields.
 
         Raises:
-            InvalidInputError: The name is invalid or taken, there are no fields, or the documents
-                are those of a transaction.
+            InvalidInputError: The name is invalid or taken, there are no fields, one of them is the
+                whole document, or the documents are those of a transaction.
         """
     def drop_index(self, name: str) -> None:
         """Drop an index.
@@ -1418,8 +1418,8 @@ class Documents:
             maximum: Greatest value, of the same type.
 
         Raises:
-            InvalidInputError: Several values are given, or a value and bounds, or neither; or a
-                bound is neither a number nor a string.
+            InvalidInputError: Several values are given, or a value and bounds, or neither; the field
+                is the whole document; or the bounds are not numbers or strings of one kind.
         """
     def gist(self) -> Table:
         """Return which fields the documents have.
