@@ -232,7 +232,7 @@ tsan: ## ThreadSanitizer over env, the memtable and the engine with real threads
 
 isolation: ## histories of 8 threads verified by a checker, and mutants that the checks must catch; SEED, SECONDS_MAX
 	QUIPU_ISOLATION_SEED=$(SEED) QUIPU_ISOLATION_SECONDS=$(SECONDS_MAX) \
-	  cargo test --locked -p quipu --test hermitage --test ldbc_acid --test list_append
+	  cargo test --locked -p quipu --test suite -- hermitage:: ldbc_acid:: list_append::
 	cargo test --locked $(MUTANTS)
 
 # A plain build compiles no engine but kv, so these have features of their own.
