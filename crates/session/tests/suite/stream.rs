@@ -298,9 +298,9 @@ fn the_time_of_the_caller_is_not_the_scripts() {
     let engine = engine(2, 1 << 30, 1000);
     let parameters = Parameters::new();
     let slow = |_: Part<'_>| {
-        engine.run("?[a] <- [[1]] :sleep 0.02", &Parameters::new())?;
+        engine.run("?[a] <- [[1]] :sleep 0.1", &Parameters::new())?;
         Ok(true)
     };
-    let run = Run { timeout_s: Some(0.5), ..Run::new(&parameters) };
+    let run = Run { timeout_s: Some(2.5), ..Run::new(&parameters) };
     engine.stream("?[a, b] := *r{a, b}", &run, &slow).unwrap();
 }
