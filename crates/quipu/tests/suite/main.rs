@@ -1,5 +1,5 @@
-//! The integration tests of the crate in one binary: linking each file on its own would take most of
-//! the time and disk of a build. Tests that fork, count descriptors or memory of the process, or
+//! The integration tests of the crate in one binary: to link each file on its own would take most
+//! of the time and disk of a build. Tests that fork, count descriptors or memory of the process, or
 //! need a feature have their own binaries beside it.
 
 #[path = "../checks/mod.rs"]

@@ -1,6 +1,6 @@
-//! The integration tests of the crate in one binary: linking each file on its own would take most of
-//! the time and disk of a build. Tests that count the memory of the process, or wait for a clock,
-//! have their own binaries beside it.
+//! The integration tests of the crate in one binary: to link each file on its own would take most
+//! of the time and disk of a build. Tests that count the memory of the process,
+//! or wait for a clock, have their own binaries beside it.
 
 #[path = "../common/mod.rs"]
 mod common;
