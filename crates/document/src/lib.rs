@@ -1,4 +1,4 @@
-//! JSON documents as values: pointers to fields, patches, merges, statistics of fields.
+//! JSON documents as values: pointers to fields, patches, merges, statistics of fields, formats.
 //!
 //! # What is deliberately absent
 //! Relations, storage and columns. A caller reads a document, changes a copy, and writes the copy,
@@ -19,6 +19,7 @@
 
 mod convert;
 mod error;
+mod format;
 mod gist;
 mod merge;
 mod patch;
@@ -28,6 +29,7 @@ mod tests;
 
 pub use convert::{Converted, FieldType, Scalar, convert};
 pub use error::DocumentError;
+pub use format::{Format, Splitter};
 pub use gist::{FieldKind, Gist};
 pub use merge::merge;
 pub use patch::Patch;
