@@ -1204,13 +1204,24 @@ class Documents:
         """Type of the keys."""
     def __getitem__(self, key: _Vertex) -> Any:
         """Return the document of a key. :class:`KeyError` if there is none."""
-    def get(self, key: _Vertex, default: Any = None, *, field: str | None = None) -> Any:
+    def get(
+        self,
+        key: _Vertex,
+        default: Any = None,
+        *,
+        field: str | None = None,
+        format: Literal["json", "bson", "msgpack"] | None = None,
+    ) -> Any:
         """Return a document or one of its fields, or ``default`` if there is none.
 
         Args:
             key: Key.
             default: Returned if there is no document, or no such field.
             field: Field to return. ``None``: the whole document.
+            format: Return ``bytes`` of this format. ``None``: a Python object.
+
+        Raises:
+            InvalidInputError: The document has no form in the format, such as a list in BSON.
         """
     def __contains__(self, key: _Vertex) -> bool: ...
     def get_many(self, keys: _Column, *, field: str | None = None) -> list[Any]:
@@ -1221,12 +1232,17 @@ class Documents:
             field: Field to return. ``None``: whole documents.
         """
     def __setitem__(self, key: _Vertex, document: Any) -> None: ...
-    def put(self, key: _Vertex, document: Any) -> None:
+    def put(self, key: _Vertex, document: Any, *, format: Literal["json", "bson", "msgpack"] | None = None) -> None:
         """Put a document; one with the same key is replaced.
 
         Args:
             key: Key.
             document: Document.
+            format: Format of the document, which is ``bytes`` then. ``None``: a Python object, or
+                ``bytes`` of JSON.
+
+        Raises:
+            InvalidInputError: It is no document of the format, or has a value that JSON does not.
         """
     def put_many(self, keys: _Column, documents: Iterable[Any]) -> None:
         """Put documents in one commit; of several with one key the last stays.
@@ -1447,18 +1463,27 @@ class Documents:
         Raises:
             InvalidInputError: A type is unknown, or a field is no pointer.
         """
-    def import_ndjson(self, source: _Path | Iterable[bytes | str], key_field: str) -> int:
-        """Put a document for each line of JSON, all in one commit; return their number.
+    def import_ndjson(
+        self,
+        source: _Path | Iterable[bytes | str],
+        key_field: str,
+        *,
+        commit_every: int | None = None,
+    ) -> int:
+        """Put a document for each line of JSON; return their number.
 
         Args:
             source: Path of a file, or an iterable of lines. Empty lines are skipped.
             key_field: Field that has the key of each document; it stays in the document.
+            commit_every: Documents after which they are committed, for a file with more than a
+                transaction holds. What was committed stays if a later line fails. ``None``: all
+                lines are one commit. Without effect in a transaction.
 
         Raises:
             InvalidInputError: A line is no JSON, or its key is missing or has another type; the
-                message has its number. Then nothing is imported. In a transaction some lines before
-                may be in it: let it roll back.
-            LimitError: The documents are more than a transaction holds: import them in parts.
+                message has its number. Without ``commit_every`` nothing is imported then. In a
+                transaction some lines before may be in it: let it roll back.
+            LimitError: The documents are more than a transaction holds.
         """
     def export_ndjson(self, target: _Path | Any, *, key_field: str | None = None) -> int:
         """Write each document as a line of JSON, in key order; return their number.
@@ -1473,6 +1498,72 @@ class Documents:
         Raises:
             InvalidInputError: A document cannot have the field; or the path lies in the folder of a
                 database. Then an existing file is unchanged.
+        """
+    def import_bson(
+        self,
+        source: _Path | _Readable | Iterable[bytes],
+        key_field: str = "_id",
+        *,
+        commit_every: int | None = None,
+    ) -> int:
+        """Put the documents of a BSON file, as ``mongodump`` writes it; return their number.
+
+        BSON's types that JSON lacks become MongoDB's relaxed Extended JSON, such as
+        ``{"$oid": "5f43726f6964000102030405"}`` or ``{"$date": "2020-01-01T00:00:00Z"}``;
+        :meth:`export_bson` makes the same types of them again.
+
+        Args:
+            source: Path of a file of documents one after another, an open file, or an iterable of
+                documents.
+            key_field: Field that has the key of each document; it stays in the document. An object
+                id is a key of ``key="str"``: its 24 hexadecimal digits.
+            commit_every: As for :meth:`import_ndjson`.
+
+        Raises:
+            InvalidInputError: As for :meth:`import_ndjson`, with the number of the document.
+            LimitError: The documents are more than a transaction holds.
+        """
+    def export_bson(self, target: _Path | Any, *, key_field: str | None = None) -> int:
+        """Write each document as BSON, one after another in key order; return their number.
+
+        Args:
+            target: As for :meth:`export_ndjson`.
+            key_field: Field that each document gets with its key. ``None``: none.
+
+        Raises:
+            InvalidInputError: As for :meth:`export_ndjson`; or a document is no object, or has an
+                integer beyond 64 signed bits, which BSON does not have.
+        """
+    def import_msgpack(
+        self,
+        source: _Path | _Readable | Iterable[bytes],
+        key_field: str,
+        *,
+        commit_every: int | None = None,
+    ) -> int:
+        """Put the documents of a MessagePack file; return their number.
+
+        Args:
+            source: Path of a file of documents one after another, an open file, or an iterable of
+                documents.
+            key_field: Field that has the key of each document; it stays in the document.
+            commit_every: As for :meth:`import_ndjson`.
+
+        Raises:
+            InvalidInputError: As for :meth:`import_ndjson`, with the number of the document; or a
+                value has no form in JSON: binary data, an extension, a field whose name is not
+                text, NaN or an infinity.
+            LimitError: The documents are more than a transaction holds.
+        """
+    def export_msgpack(self, target: _Path | Any, *, key_field: str | None = None) -> int:
+        """Write each document as MessagePack, one after another in key order; return their number.
+
+        Args:
+            target: As for :meth:`export_ndjson`.
+            key_field: Field that each document gets with its key. ``None``: none.
+
+        Raises:
+            InvalidInputError: As for :meth:`export_ndjson`.
         """
     def __len__(self) -> int:
         """Return the exact number of documents."""

@@ -109,7 +109,9 @@ ARGUMENTS: dict[str, dict[str, tuple[Any, ...]]] = {
         "drop_index": ("by_a",),
         "find": ("a", 1),
         "import_ndjson": (['{"a": 1}'], "a"),
-        "export_ndjson": ("OUT",),
+        "import_bson": ([b"\x0c\0\0\0\x10a\0\x01\0\0\0\0"], "a"),
+        "import_msgpack": ([b"\x81\xa1a\x01"], "a"),
+        **dict.fromkeys(("export_ndjson", "export_bson", "export_msgpack"), ("OUT",)),
     },
     "BlobWriter": {"write": (b"x" * (4 << 20),), "__exit__": (None, None, None)},
     "Counters": {

@@ -7,7 +7,7 @@ import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import quipu
@@ -415,6 +415,77 @@ def test_lines_of_json_go_in_and_out(db: quipu.Database, write: Callable[..., Pa
     again = db.documents("again", key="str")
     again.import_ndjson(target.getvalue().splitlines(), key_field="/meta/name")
     assert list(again) == ["b", "é"]
+
+
+def test_a_dump_of_mongodb_goes_in_and_comes_out_the_same(db: quipu.Database, tmp_path: Path) -> None:
+    first = b"\x07_id\0" + bytes.fromhex("5f43726f6964000102030405") + b"\x02name\0\x04\0\0\0Ada\0"
+    second = b"\x07_id\0" + bytes.fromhex("5f43726f6964000102030406") + b"\x09born\0" + bytes(8) + b"\x10n\0\x07\0\0\0"
+    dump = b"".join((len(fields) + 5).to_bytes(4, "little") + fields + b"\0" for fields in (first, second))
+    path = tmp_path / "people.bson"
+    path.write_bytes(dump)
+    d = db.documents("people", key="str")
+    assert d.import_bson(path) == 2
+    assert d["5f43726f6964000102030405"] == {"_id": {"$oid": "5f43726f6964000102030405"}, "name": "Ada"}
+    assert d.get("5f43726f6964000102030406", field="/born/$date") == "1970-01-01T00:00:00Z"
+    out = io.BytesIO()
+    assert d.export_bson(out) == 2
+    assert out.getvalue() == dump
+    assert d.export_bson(tmp_path / "out.bson") == 2
+    assert (tmp_path / "out.bson").read_bytes() == dump
+    with pytest.raises(quipu.InvalidInputError, match="document 2: the file ends within a document"):
+        db.documents("cut", key="str").import_bson(io.BytesIO(dump[:-1]))
+    assert len(db.documents("cut", key="str")) == 0
+
+
+def test_messagepack_goes_in_and_comes_out_the_same(d: quipu.Documents, tmp_path: Path) -> None:
+    packed = [b"\x82\xa2id" + bytes([n]) + b"\xa4tags\x92\xa1x\xcb\x3f\xe0\0\0\0\0\0\0" for n in range(5)]
+    path = tmp_path / "docs.msgpack"
+    path.write_bytes(b"".join(packed))
+    assert d.import_msgpack(path, "id") == 5
+    assert d[3] == {"id": 3, "tags": ["x", 0.5]}
+    out = io.BytesIO()
+    assert d.export_msgpack(out) == 5
+    assert out.getvalue() == path.read_bytes()
+    assert d.import_msgpack(packed[:2], "id") == 2
+    with pytest.raises(quipu.InvalidInputError, match='document 2: binary data, which JSON does not have at "/b"'):
+        d.import_msgpack([packed[0], b"\x81\xa1b\xc4\x01x"], "id")
+
+
+def test_one_document_has_the_format_that_is_asked_for(d: quipu.Documents) -> None:
+    d.put(1, b"\x81\xa1a\x92\x01\xa1x", format="msgpack")
+    assert d[1] == {"a": [1, "x"]}
+    assert d.get(1, format="msgpack") == b"\x81\xa1a\x92\x01\xa1x"
+    assert d.get(1, format="json") == b'{"a":[1,"x"]}'
+    assert d.get(1, field="a", format="msgpack") == b"\x92\x01\xa1x"
+    bson = d.get(1, format="bson")
+    d.put(2, bson, format="bson")
+    assert d[2] == d[1]
+    assert d.get(3, default=b"", format="bson") == b""
+    with pytest.raises(quipu.InvalidInputError, match="BSON has objects at the top"):
+        d.get(1, field="a", format="bson")
+    with pytest.raises(quipu.InvalidInputError, match="hint: formats are json, bson, msgpack"):
+        d.get(1, format=cast("Any", "xml"))
+    for wrong in (b"", b"\x92\x01", b"\x81\xa1a"):
+        with pytest.raises(quipu.InvalidInputError, match="this is not MessagePack"):
+            d.put(1, wrong, format="msgpack")
+        with pytest.raises(quipu.InvalidInputError, match="this is not BSON"):
+            d.put(1, wrong, format="bson")
+    assert d[1] == {"a": [1, "x"]}
+
+
+def test_an_import_of_more_than_a_transaction_holds_commits_in_between() -> None:
+    with quipu.open(memory_limit="16MB") as db:
+        lines = [json.dumps({"id": n, "text": "x" * 10_000}) for n in range(2000)]
+        d = db.documents("d")
+        with pytest.raises(quipu.LimitError):
+            d.import_ndjson(lines, "id")
+        assert len(d) == 0
+        assert d.import_ndjson(lines, "id", commit_every=100) == 2000
+        assert len(d) == 2000
+        with pytest.raises(quipu.InvalidInputError, match="line 1025: the key"):
+            d.import_ndjson([*lines[:1024], "{}"], "id", commit_every=1)
+        with pytest.raises(quipu.InvalidInputError, match="commit_every is 0"):
+            d.import_ndjson(lines, "id", commit_every=0)
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,11 @@
 
 use crate::arrays;
 use crate::columns::{Column, KEY, column};
+use crate::document_files::{export, format_of, import};
 use crate::document_items::DocumentItems;
 use crate::error::{OrRaise, check_process, invalid};
-use crate::import::interruptible;
 use crate::key_iterator::KeyIterator;
-use crate::keys::{with_bound, with_key};
-use crate::lines::{LINES_AT_ONCE, PythonFile, is_path, line_of};
+use crate::keys::{with_bound, with_bytes, with_key};
 use crate::table::{Table, vertex_array};
 use crate::values::{json_object, json_value};
 use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
@@ -16,9 +15,10 @@ use numpy::PyArray1;
 use py_guard::{documented, guarded};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
-use quipu::{FieldChange, FieldType, FieldValues, Json, KeyList, KeyOf, KeyType, Patch, Pointer};
-use std::path::PathBuf;
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use quipu::{
+    FieldChange, FieldType, FieldValues, Format, Json, KeyList, KeyOf, KeyType, Patch, Pointer,
+};
 use std::sync::Arc;
 
 /// A map from keys to JSON documents, read and written through the database or a transaction.
@@ -159,22 +159,27 @@ impl Documents {
         json_object(key.py(), &found)
     }
 
-    #[pyo3(signature = (key, default=None, *, field=None))]
+    #[pyo3(signature = (key, default=None, *, field=None, format=None))]
     fn get<'py>(
         &self,
         key: &Bound<'py, PyAny>,
         default: Option<Bound<'py, PyAny>>,
         field: Option<&str>,
+        format: Option<&str>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let py = key.py();
-        let field = field.map(pointer).transpose()?;
-        let Some(found) = self.found(key)? else { return Ok(default) };
-        match field {
-            None => json_object(py, &found).map(Some),
-            Some(field) => match field_of(&found, &field) {
-                Some(value) => json_object(py, &value).map(Some),
-                None => Ok(default),
-            },
+        let format = format.map(format_of).transpose()?;
+        let found = match field.map(pointer).transpose()? {
+            None => self.found(key)?,
+            Some(field) => self.found(key)?.and_then(|found| field_of(&found, &field)),
+        };
+        match (found, format) {
+            (None, _) => Ok(default),
+            (Some(found), None) => json_object(py, &found).map(Some),
+            (Some(found), Some(format)) => {
+                let bytes = format.encode(&found).map_err(|error| invalid(&error.to_string()))?;
+                Ok(Some(PyBytes::new(py, &bytes).into_any()))
+            }
         }
     }
 
@@ -202,11 +207,23 @@ impl Documents {
     }
 
     fn __setitem__(&self, key: &Bound<'_, PyAny>, document: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.put(key, document)
+        self.put(key, document, None)
     }
 
-    fn put(&self, key: &Bound<'_, PyAny>, document: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.write_one(key, document, None, FieldChange::Upsert)
+    #[pyo3(signature = (key, document, *, format=None))]
+    fn put(
+        &self,
+        key: &Bound<'_, PyAny>,
+        document: &Bound<'_, PyAny>,
+        format: Option<&str>,
+    ) -> PyResult<()> {
+        let Some(format) = format.map(format_of).transpose()? else {
+            return self.write_one(key, document, None, FieldChange::Upsert);
+        };
+        let (documents, py) = (self.documents()?, key.py());
+        let decoded = with_bytes(document, |bytes| Ok(format.decode(bytes)))?;
+        let document = decoded.map_err(|error| invalid(&error.to_string()))?;
+        with_key(self.key_type(), key, |key| py.detach(|| documents.put(key, document)).or_raise())
     }
 
     fn put_many(&self, keys: &Bound<'_, PyAny>, documents: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -441,51 +458,49 @@ impl Documents {
         Ok((Table::of_batch(values), Table::of_batch(converted), Table::of_batch(collided)))
     }
 
-    fn import_ndjson(&self, source: &Bound<'_, PyAny>, key_field: &str) -> PyResult<u64> {
-        let (documents, py) = (self.documents()?, source.py());
-        let key = pointer(key_field)?;
-        let mut import = py.detach(|| documents.import_ndjson(key)).or_raise()?;
-        let file = match is_path(source)? {
-            true => Some(py.import("builtins")?.call_method1("open", (source, "rb"))?),
-            false => None,
-        };
-        let mut lines = file.as_ref().unwrap_or(source).try_iter()?;
-        let read = (|| -> PyResult<()> {
-            loop {
-                let some = lines.by_ref().take(LINES_AT_ONCE).map(|line| line_of(&line?));
-                let some = some.collect::<PyResult<Vec<Vec<u8>>>>()?;
-                if some.is_empty() {
-                    return Ok(());
-                }
-                py.check_signals()?;
-                py.detach(|| import.push(&some)).or_raise()?;
-            }
-        })();
-        if let Some(file) = &file {
-            file.call_method0("close")?;
-        }
-        read?;
-        py.detach(|| import.finish()).or_raise()
+    #[pyo3(signature = (source, key_field, *, commit_every=None))]
+    fn import_ndjson(
+        &self,
+        source: &Bound<'_, PyAny>,
+        key_field: &str,
+        commit_every: Option<u64>,
+    ) -> PyResult<u64> {
+        import(self.documents()?, Format::Json, source, pointer(key_field)?, commit_every)
     }
 
     #[pyo3(signature = (target, *, key_field=None))]
     fn export_ndjson(&self, target: &Bound<'_, PyAny>, key_field: Option<&str>) -> PyResult<u64> {
-        let (documents, py) = (self.documents()?, target.py());
-        let key = key_field.map(pointer).transpose()?;
-        if is_path(target)? {
-            let path: PathBuf = target.extract()?;
-            return interruptible(py, |go_on| {
-                documents.export_ndjson_file(key.as_ref(), &path, &|_| go_on())
-            });
-        }
-        let mut out = PythonFile::new(target);
-        let written = interruptible(py, |go_on| {
-            documents.export_ndjson(key.as_ref(), &mut out, &|_| go_on())
-        });
-        match out.into_error() {
-            Some(error) => Err(error),
-            None => written,
-        }
+        export(self.documents()?, Format::Json, target, key_field.map(pointer).transpose()?)
+    }
+
+    #[pyo3(signature = (source, key_field="_id", *, commit_every=None))]
+    fn import_bson(
+        &self,
+        source: &Bound<'_, PyAny>,
+        key_field: &str,
+        commit_every: Option<u64>,
+    ) -> PyResult<u64> {
+        import(self.documents()?, Format::Bson, source, pointer(key_field)?, commit_every)
+    }
+
+    #[pyo3(signature = (target, *, key_field=None))]
+    fn export_bson(&self, target: &Bound<'_, PyAny>, key_field: Option<&str>) -> PyResult<u64> {
+        export(self.documents()?, Format::Bson, target, key_field.map(pointer).transpose()?)
+    }
+
+    #[pyo3(signature = (source, key_field, *, commit_every=None))]
+    fn import_msgpack(
+        &self,
+        source: &Bound<'_, PyAny>,
+        key_field: &str,
+        commit_every: Option<u64>,
+    ) -> PyResult<u64> {
+        import(self.documents()?, Format::MessagePack, source, pointer(key_field)?, commit_every)
+    }
+
+    #[pyo3(signature = (target, *, key_field=None))]
+    fn export_msgpack(&self, target: &Bound<'_, PyAny>, key_field: Option<&str>) -> PyResult<u64> {
+        export(self.documents()?, Format::MessagePack, target, key_field.map(pointer).transpose()?)
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {

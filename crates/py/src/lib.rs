@@ -25,6 +25,7 @@ mod columns;
 mod command_line;
 mod counters;
 mod database;
+mod document_files;
 mod document_items;
 mod documents;
 mod edge_source;

@@ -77,7 +77,7 @@ pub use backup::{
 pub use base::{BytesColumn, KeyspaceId, SeqNo, Validity as ValidRows};
 pub use check::{Check, Problem, check};
 pub use database::{Database, DatabaseStats, GraphStats, RelationStats, Tx};
-pub use document::{DocumentError, FieldKind, FieldType, Gist, Patch, Pointer};
+pub use document::{DocumentError, FieldKind, FieldType, Format, Gist, Patch, Pointer};
 pub use documents::{
     DocumentImport, DocumentOptions, DocumentRows, DocumentScan, Documents, FieldChange,
     FieldValues, Gathered,

@@ -69,7 +69,8 @@ impl Format {
     pub fn decode(self, bytes: &[u8]) -> Result<Json, DocumentError> {
         match self {
             Self::Json => {
-                let text = std::str::from_utf8(bytes).map_err(|error| self.wrong(error))?;
+                let text = std::str::from_utf8(bytes)
+                    .map_err(|error| DocumentError::new(error.to_string()))?;
                 Json::parse(text).map_err(|error| DocumentError::new(error.to_string()))
             }
             #[cfg(feature = "bson")]

@@ -6,14 +6,15 @@
 //! document reads it, changes it and writes it in one transaction.
 
 mod change;
+mod export;
 mod find;
 mod gather;
-mod ndjson;
+mod import;
 
 pub use change::FieldChange;
 pub use find::FieldValues;
 pub use gather::Gathered;
-pub use ndjson::DocumentImport;
+pub use import::DocumentImport;
 
 use crate::database::{Database, Tx, retried};
 use crate::relation::{Relation, RowScan};

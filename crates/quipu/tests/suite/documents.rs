@@ -3,11 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types)]
 
 use quipu::{
-    Database, DocumentOptions, Documents, ErrorKind, Isolation, Json, KeyList, KeyType, Options,
-    Pointer,
+    Database, DocumentOptions, Documents, ErrorKind, Format, Isolation, Json, KeyList, KeyType,
+    Options, Pointer,
 };
 use std::fs;
 use std::io::{self, Write};
+use std::num::NonZeroU64;
 use std::sync::Barrier;
 
 fn memory() -> Database {
@@ -81,22 +82,52 @@ fn an_import_in_a_transaction_leaves_earlier_lines_in_it() {
     let key = || Pointer::of_field("id").unwrap();
     let tx = db.transaction(Isolation::Snapshot);
     let inside = tx.documents("users").unwrap();
-    let mut import = inside.import_ndjson(key()).unwrap();
+    let mut import = inside.import(Format::Json, key()).unwrap();
     import.push(&[r#"{"id": 1}"#]).unwrap();
     assert!(import.push(&["{"]).unwrap_err().to_string().contains("line 2"));
     drop(import);
     assert_eq!((inside.len().unwrap(), documents.len().unwrap()), (1, 0));
-    let mut again = inside.import_ndjson(key()).unwrap();
+    let mut again = inside.import(Format::Json, key()).unwrap();
     again.push(&[r#"{"id": 2}"#]).unwrap();
     assert_eq!(again.finish().unwrap(), 1);
     assert_eq!(documents.len().unwrap(), 0, "the transaction is not committed");
     tx.commit().unwrap();
     assert_eq!(documents.len().unwrap(), 2);
 
-    let mut import = documents.import_ndjson(key()).unwrap();
+    let mut import = documents.import(Format::Json, key()).unwrap();
     import.push(&[r#"{"id": 3}"#]).unwrap();
     drop(import);
     assert_eq!(documents.len().unwrap(), 2, "outside of a transaction nothing is kept");
+}
+
+#[test]
+fn an_import_of_several_commits_keeps_those_before_a_wrong_line() {
+    let db = memory();
+    let documents = users(&db);
+    let import = documents.import(Format::Json, Pointer::of_field("id").unwrap()).unwrap();
+    let mut import = import.with_commits_of(NonZeroU64::new(2).unwrap());
+    for id in 0..5 {
+        import.push(&[format!(r#"{{"id": {id}}}"#)]).unwrap();
+    }
+    assert_eq!((import.committed(), documents.len().unwrap()), (4, 4));
+    let error = import.push_bytes(b"{\n").unwrap_err().to_string();
+    assert!(
+        error.starts_with("line 6: ") && error.ends_with("4 documents before are committed"),
+        "{error}"
+    );
+    drop(import);
+    assert_eq!(documents.len().unwrap(), 4);
+
+    let tx = db.transaction(Isolation::Snapshot);
+    let inside = tx.documents("users").unwrap();
+    let import = inside.import(Format::Json, Pointer::of_field("id").unwrap()).unwrap();
+    let mut import = import.with_commits_of(NonZeroU64::new(1).unwrap());
+    import.push(&[r#"{"id": 8}"#, r#"{"id": 9}"#]).unwrap();
+    assert_eq!(
+        (import.finish().unwrap(), documents.len().unwrap()),
+        (2, 4),
+        "the transaction commits"
+    );
 }
 
 /// A disk without room.
@@ -116,7 +147,7 @@ impl Write for Full {
 fn an_export_whose_output_fails_is_an_input_output_error() {
     let documents = users(&memory());
     documents.put(1_u64.into(), json("1")).unwrap();
-    let error = documents.export_ndjson(None, &mut Full, &|_| true).unwrap_err();
+    let error = documents.export(Format::Json, None, &mut Full, &|_| true).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io);
     assert_eq!(error.cause::<io::Error>().unwrap().kind(), io::ErrorKind::StorageFull);
 }
@@ -129,20 +160,20 @@ fn an_export_that_fails_leaves_the_file_as_it_was() {
     let db = Database::open(folder.path().join("db"), options()).unwrap();
     let documents = users(&db);
     documents.put(1_u64.into(), json("1")).unwrap();
-    assert_eq!(documents.export_ndjson_file(None, &path, &|_| true).unwrap(), 1);
+    assert_eq!(documents.export_file(Format::Json, None, &path, &|_| true).unwrap(), 1);
     assert_eq!(fs::read_to_string(&path).unwrap(), "1\n");
     documents.put(1_u64.into(), json("2")).unwrap();
 
-    let stopped = documents.export_ndjson_file(None, &path, &|_| false).unwrap_err();
+    let stopped = documents.export_file(Format::Json, None, &path, &|_| false).unwrap_err();
     assert_eq!(stopped.kind(), ErrorKind::Cancelled);
     let field = Pointer::of_field("id").unwrap();
-    let no_field = documents.export_ndjson_file(Some(&field), &path, &|_| true).unwrap_err();
+    let no_field = documents.export_file(Format::Json, Some(&field), &path, &|_| true).unwrap_err();
     assert_eq!(no_field.kind(), ErrorKind::InvalidInput);
     assert_eq!(fs::read_to_string(&path).unwrap(), "1\n");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "no part is left");
 
     let inside = folder.path().join("db/out.ndjson");
-    let refused = documents.export_ndjson_file(None, &inside, &|_| true).unwrap_err();
+    let refused = documents.export_file(Format::Json, None, &inside, &|_| true).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidInput);
     assert!(!inside.exists());
 }
