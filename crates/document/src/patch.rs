@@ -4,6 +4,7 @@ use crate::convert::int_of;
 use crate::error::DocumentError;
 use crate::pointer::Pointer;
 use serde_json::{Number, Value};
+use std::io;
 
 /// A list of operations that change a document together.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +25,10 @@ enum Operation {
 }
 
 impl Patch {
+    /// How many bytes of text the operations `copy` of a patch copy, at most. A document that is
+    /// copied into itself doubles with each, so that thirty would fill the memory.
+    pub const COPIED_BYTES_MAX: u64 = 64 << 20;
+
     /// Reads a patch: a list of objects with `op`, `path`, and `value` or `from`. Other fields are
     /// ignored, as the RFC says.
     ///
@@ -43,11 +48,13 @@ impl Patch {
     /// The changed document.
     ///
     /// # Errors
-    /// The first operation that cannot be applied, or a `test` that fails.
+    /// The first operation that cannot be applied, or a `test` that fails; copies of more than
+    /// [`Patch::COPIED_BYTES_MAX`].
     pub fn apply(&self, document: &Value) -> Result<Value, DocumentError> {
-        let mut changed = document.clone();
+        let (mut changed, mut copied_bytes) = (document.clone(), 0);
         for (number, operation) in self.operations.iter().enumerate() {
-            operation.apply(&mut changed).map_err(|error| error.in_operation(number))?;
+            let applied = operation.apply(&mut changed, &mut copied_bytes);
+            applied.map_err(|error| error.in_operation(number))?;
         }
         Ok(changed)
     }
@@ -84,7 +91,7 @@ impl Operation {
         })
     }
 
-    fn apply(&self, document: &mut Value) -> Result<(), DocumentError> {
+    fn apply(&self, document: &mut Value, copied_bytes: &mut u64) -> Result<(), DocumentError> {
         match self {
             Self::Add(path, value) => path.add(document, value.clone()),
             Self::Remove(path) => path.remove(document).map(drop),
@@ -101,8 +108,13 @@ impl Operation {
                 path.add(document, value)
             }
             Self::Copy(from, path) => {
-                let value = from.get(document).cloned().ok_or_else(|| from.nothing())?;
-                path.add(document, value)
+                let value = from.get(document).ok_or_else(|| from.nothing())?;
+                *copied_bytes += text_bytes(value);
+                if *copied_bytes > Patch::COPIED_BYTES_MAX {
+                    let limit = Patch::COPIED_BYTES_MAX >> 20;
+                    return Err(DocumentError::new(format!("the copies exceed {limit} MiB")));
+                }
+                path.add(document, value.clone())
             }
             Self::Test(path, value) => {
                 let there = path.get(document).ok_or_else(|| path.nothing())?;
@@ -116,6 +128,27 @@ impl Operation {
             }
         }
     }
+}
+
+/// Length of a value as text, in bytes.
+fn text_bytes(value: &Value) -> u64 {
+    struct Count(u64);
+
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut count = Count(0);
+    // Counting takes all bytes.
+    let _ = serde_json::to_writer(&mut count, value);
+    count.0
 }
 
 /// Whether two values are equal as the operation `test` says: numbers by their value, so that 1

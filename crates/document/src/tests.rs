@@ -471,3 +471,12 @@ proptest! {
         prop_assert_eq!(merge(old, &changes), new);
     }
 }
+
+#[test]
+fn a_document_that_doubles_with_each_copy_meets_a_limit() {
+    // Under 128 levels, so that only the limit of bytes ends it.
+    let double = |number: usize| json!({"op": "copy", "from": "", "path": format!("/{number}")});
+    let patch = Value::Array((0..60).map(double).collect());
+    let error = refused(json!({"text": "x".repeat(1000)}), patch);
+    assert!(error.ends_with("the copies exceed 64 MiB"), "{error}");
+}
