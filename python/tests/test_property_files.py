@@ -144,6 +144,13 @@ def test_values_of_python_are_imported(db: quipu.Database) -> None:
     assert db.graph("h").edges_table.rows() == [(1, 2, 1), (2, 3, None)]
 
 
+def test_a_column_of_a_reserved_name_keeps_its_values(db: quipu.Database) -> None:
+    edges = {"source": [1, 2], "target": [2, 3], "src": ["a", "b"], "key": [5, 6]}
+    db.import_graph("g", edges, edge_properties=True)
+    found = db.graph("g").edges_table.to_arrow().to_pydict()
+    assert found == {"src": [1, 2], "dst": [2, 3], "src_": ["a", "b"], "key_": [5, 6]}
+
+
 def test_given_types_are_those_of_the_graph(db: quipu.Database, tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text("u,v,cost,code,weight\n1,2,3,007,5\n")
     db.import_graph("g", tmp_path / "e.csv", edge_properties={"code": "str", "weight": "int"})

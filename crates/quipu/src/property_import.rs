@@ -17,10 +17,10 @@ use crate::import_file::{failed, import_files};
 use crate::options::{GraphOptions, Properties};
 use crate::property_counts::Distinct;
 use crate::property_rows::{Limit, PropertySource, RawRows, read};
-use crate::property_schema::Tables;
+use crate::property_schema::{Tables, names_property};
 use crate::property_table::{Picked, PropertyTable, Role};
 use crate::script::{RunOptions, no_parameters, run_of, to_store_error};
-use ingest::{ColumnRef, TextOptions, WeightNames, property_name};
+use ingest::{ColumnRef, TextOptions, WeightNames};
 use model::{Frame, Type};
 use session::{Change, ChangeKind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -424,7 +424,7 @@ fn properties_in(
             (0..rows.names.len()).find(|i| is_free(i) && same(&rows.names[*i]))
         };
         let exact = named(&|one| one == name);
-        if let Some(column) = exact.or_else(|| named(&|one| property_name(one) == *name)) {
+        if let Some(column) = exact.or_else(|| named(&|one| names_property(one, name))) {
             let (name, column_type, role) = (name.clone(), column_type.clone(), Role::Property);
             found.push(Picked { column, name, column_type, role });
         }

@@ -27,10 +27,8 @@ impl PropertySource {
         if properties.is_empty() {
             return Ok(matches!(self, Self::Rows(_)));
         }
-        let is_one = |name: &String| {
-            let plain = property_name(name);
-            properties.iter().any(|property| property.name == *name || property.name == plain)
-        };
+        let is_one =
+            |name: &String| properties.iter().any(|property| names_property(name, &property.name));
         match self {
             Self::Rows(_) => Ok(true),
             Self::Batches(batches) => {
@@ -154,7 +152,7 @@ impl Tables<'_> {
                 let place = rows.names.iter().position(|one| one == name)?;
                 rows.columns.get(place)
             });
-            let property = reserved_or(property_name(name));
+            let property = graph_property_name(name);
             if found.iter().any(|(other, _)| *other == property) {
                 let what = format!("{}: two columns become the property {property:?}", first.name);
                 let hint = "give their types by name, or rename one of them";
@@ -189,7 +187,16 @@ impl Tables<'_> {
 }
 
 /// The name of a property that is not one of the graph's own columns.
-fn reserved_or(name: String) -> String {
+/// Whether a column has the values of a property: by its name, or by its name in a new graph.
+pub(crate) fn names_property(column: &str, property: &str) -> bool {
+    column == property
+        || property_name(column) == property
+        || graph_property_name(column) == property
+}
+
+/// The name of a graph's property for the name of a column; see [`property_name`].
+fn graph_property_name(column: &str) -> String {
+    let name = property_name(column);
     if RESERVED.contains(&name.as_str()) { format!("{name}_") } else { name }
 }
 
