@@ -18,9 +18,8 @@ def from_networkx(self: Database, name: str, graph: Any) -> ImportReport:
     """Import a graph of NetworkX with the attributes of its nodes and edges as properties.
 
     Nodes that are not all integers become strings. Types are found from the values, and
-    attributes that some nodes or edges lack are null there. An edge of an undirected graph is
-    stored once, as NetworkX gives it: ``project(undirected=True)`` finds it from both ends. A
-    missing ``weight`` is 1.
+    attributes that some nodes or edges lack are null there. An undirected graph becomes one of
+    ``directed=False``. A missing ``weight`` is 1.
 
     >>> db.from_networkx("karate", nx.karate_club_graph()).nodes
     34
@@ -30,7 +29,8 @@ def from_networkx(self: Database, name: str, graph: Any) -> ImportReport:
         graph: The graph, without parallel edges.
 
     Raises:
-        InvalidInputError: There are parallel edges, or two nodes have the same text.
+        InvalidInputError: There are parallel edges, two nodes have the same text, or one of the
+            graphs is directed and the other is not.
         TypeError: A value has no type, such as a set.
     """
     if graph.is_multigraph() and any(len(keys) > 1 for _, row in graph.adjacency() for keys in row.values()):
@@ -43,7 +43,14 @@ def from_networkx(self: Database, name: str, graph: Any) -> ImportReport:
     edge_columns = _columns(["source", "target"], [sources, targets], [attributes for *_, attributes in edges])
     node_columns = _columns(["vertex"], [list(ids.values())], [attributes for _, attributes in nodes])
     # As everywhere in NetworkX, a missing weight is 1.
-    return self.import_graph(name, edge_columns, nodes=node_columns, edge_properties=True, missing=1.0)
+    return self.import_graph(
+        name,
+        edge_columns,
+        directed=graph.is_directed(),
+        nodes=node_columns,
+        edge_properties=True,
+        missing=1.0,
+    )
 
 
 def _ids(vertices: list[Any]) -> dict[Any, int | str]:

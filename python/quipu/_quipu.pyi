@@ -209,6 +209,7 @@ class Database:
         vertex: Literal["u64", "i64", "str"] | None = None,
         nodes: Mapping[str, str] | None = None,
         edges: Mapping[str, str] | None = None,
+        directed: bool | None = None,
     ) -> Graph:
         """Open or create the graph with this name.
 
@@ -231,6 +232,9 @@ class Database:
                 edges can be stored. ``None``: those of the existing graph; none in a new one.
             edges: Types of the edges' properties, likewise. ``"weight"`` must be a ``"float"`` or
                 an ``"int"``, and means the same as the argument ``weight``.
+            directed: ``False``: edges have no direction. ``(u, v)`` and ``(v, u)`` are one edge,
+                which is stored once and found from both ends. ``None``: as the existing graph; a
+                new one is directed.
 
         Returns:
             The graph. It reads the newest commits.
@@ -247,6 +251,7 @@ class Database:
         *,
         vertex: Literal["u64", "i64", "str"] | None = None,
         weight: Literal["float64", "int64", "none"] | None = None,
+        directed: bool | None = None,
         nodes: _Files | _Edges | None = None,
         node_column: int | str | None = None,
         edge_properties: Mapping[str, str] | bool | None = None,
@@ -281,6 +286,8 @@ class Database:
             weight: Type of the weights of a new graph. ``None``: those of the weight's column if
                 there is one; floats for text. Among properties only a name, such as ``weight``, makes
                 a column the weight.
+            directed: ``False``: edges of a new graph have no direction, so rows ``(u, v)`` and
+                ``(v, u)`` are one edge. The last one counts.
             nodes: A table of vertices with their properties: files with a header, or a table. It
                 becomes visible together with the edges if these have properties, else before them.
             node_column: The column of ``nodes`` that is the vertex. ``None``: ``vertex``, ``id``,
@@ -315,9 +322,8 @@ class Database:
         """Import a graph of NetworkX with the attributes of its nodes and edges as properties.
 
         Nodes that are not all integers become strings. Types are found from the values, and
-        attributes that some nodes or edges lack are null there. An edge of an undirected graph is
-        stored once, as NetworkX gives it: ``project(undirected=True)`` finds it from both ends. A
-        missing ``weight`` is 1.
+        attributes that some nodes or edges lack are null there. An undirected graph becomes one of
+        ``directed=False``. A missing ``weight`` is 1.
 
         >>> db.from_networkx("karate", nx.karate_club_graph()).nodes
         34
@@ -327,7 +333,8 @@ class Database:
             graph: The graph, without parallel edges.
 
         Raises:
-            InvalidInputError: There are parallel edges, or two nodes have the same text.
+            InvalidInputError: There are parallel edges, two nodes have the same text, or one of the
+                graphs is directed and the other is not.
             TypeError: A value has no type, such as a set.
         """
     def blobs(self, name: str, *, key: Literal["u64", "i64", "str"] | None = None) -> Blobs:
@@ -1741,7 +1748,13 @@ class TableStream:
 
 @final
 class Graph:
-    """A directed graph with at most one edge per source and target, indexed from both ends.
+    """A graph with at most one edge per source and target, indexed from both ends.
+
+    A graph of ``directed=False`` takes the ends of an edge in any order. Each vertex of an edge is
+    its source and its target there: :meth:`out_edges`, :meth:`in_edges` and :meth:`edges` return
+    all edges of a vertex, sorted by the other end. :attr:`edges_table`, :meth:`to_table` and
+    exports have each edge once, with its smaller end as the source; of strings that is the one that
+    the graph saw first.
 
     Vertices need not be created: a vertex exists while it has an edge or, in a graph with
     properties of vertices, a row in :attr:`nodes`. Reading a missing vertex is not an error. The
@@ -1763,6 +1776,9 @@ class Graph:
     @property
     def weight(self) -> Literal["float64", "int64"] | None:
         """Type of the weights; ``None`` if edges have no weights."""
+    @property
+    def is_directed(self) -> bool:
+        """Whether an edge leads from its source to its target alone."""
     def edge(self, u: _Vertex, v: _Vertex) -> float | None:
         """Return the weight of the edge from ``u`` to ``v``, or ``None`` if it does not exist.
 
@@ -1926,7 +1942,7 @@ class Graph:
             v: The vertex.
 
         Returns:
-            Sources, targets and weights.
+            Sources, targets and weights. In an undirected graph all sources are ``v``.
         """
     def out_edges_many(self, vs: _Column) -> tuple[_Offsets, _Vertices, _Vertices, _Weights]:
         """Return the outgoing edges of each of ``vs``.

@@ -90,6 +90,9 @@ pub(crate) struct Import {
     /// Type of weights; default: that of the graph, for a new one what fits the files
     #[arg(long, value_enum, value_name = "TYPE")]
     pub(crate) weight: Option<Weight>,
+    /// Edges of a new graph have no direction: (a, b) and (b, a) are one edge
+    #[arg(long)]
+    pub(crate) undirected: bool,
     /// Columns of source, target and, if any, weight: names in the header, or positions from 0
     #[arg(long, value_parser = columns, value_name = "A,B[,C]")]
     pub(crate) columns: Option<Columns>,

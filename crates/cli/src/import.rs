@@ -70,6 +70,7 @@ fn import_all(
     let options = GraphOptions {
         vertex: given.0.unwrap_or(wanted.vertex),
         weight: given.1.unwrap_or(wanted.weight),
+        is_undirected: arguments.undirected || wanted.is_undirected,
         ..wanted
     };
     let (graph, is_new) = database.open_or_create_graph(&arguments.graph, options)?;
@@ -123,6 +124,7 @@ fn import_properties(
         nodes: (!nodes.is_empty()).then_some(PropertySource::Files(nodes)),
         vertex: arguments.vertex.map(Into::into),
         weight: arguments.weight.map(Into::into),
+        is_undirected: arguments.undirected.then_some(true),
         edge_properties: arguments.properties.then_some(PropertyTypes::Found),
         options: ImportOptions { text, ..database.import_options() },
         ..PropertyImport::default()

@@ -48,7 +48,7 @@ pub fn options() -> KvOptions {
 }
 
 /// Names of the frozen samples of `tests/formats`.
-pub const SAMPLES: [&str; 15] = [
+pub const SAMPLES: [&str; 16] = [
     "ordinary",
     "killed",
     "names",
@@ -64,6 +64,7 @@ pub const SAMPLES: [&str; 15] = [
     "near",
     "vectors",
     "paths",
+    "undirected",
 ];
 
 /// A database that is being filled.
@@ -604,6 +605,26 @@ impl Specimen {
                     }
                 }
                 Ok(())
+            }
+            // String vertices; edges written from either end, replaced, and removed.
+            "undirected" => {
+                let store = Arc::clone(&self.store) as Arc<dyn Store>;
+                let weight = WeightType::Float;
+                let def = GraphDef {
+                    is_undirected: true,
+                    ..GraphDef::new("undirected", VertexType::Str, weight)
+                };
+                let graph = Graph::open(store, def)?;
+                let put = |us: [&str; 3], vs: [&str; 3], weights: [f64; 3]| {
+                    let (us, vs) = (VertexList::Str(&us), VertexList::Str(&vs));
+                    graph.upsert_list(us, vs, Some(WeightsRef::Float(&weights)))
+                };
+                put(["é", "b", "c"], ["b", "a", "c"], [0.5, 1.0, -2.0])?;
+                self.store.flush()?;
+                put(["a", "d", "b"], ["é", "c", "é"], [3.0, 4.0, 5.0])?;
+                let mut words = Vec::new();
+                graph.to_words(VertexList::Str(&["a", "b"]), &mut words)?;
+                graph.remove(words[0], words[1]).map(drop)
             }
             other => panic!("no sample is named {other}"),
         }

@@ -6,7 +6,7 @@ use crate::documents::Documents;
 use crate::error::{OrRaise, check_process, invalid};
 use crate::graph::Graph;
 use crate::graph_properties::{Declared, ImportedProperties};
-use crate::import::{self, Arguments, ImportReport};
+use crate::import::{self, Arguments, GivenTypes, ImportReport};
 use crate::projection::{self, Form, Projection};
 use crate::relation::Relation;
 use crate::result::{QueryResult, run_options};
@@ -154,7 +154,7 @@ impl Database {
         self.database.anywhere().folder().map(PathBuf::from)
     }
 
-    #[pyo3(signature = (name, *, weight=None, vertex=None, nodes=None, edges=None))]
+    #[pyo3(signature = (name, *, weight=None, vertex=None, nodes=None, edges=None, directed=None))]
     #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
     fn graph(
         &self,
@@ -164,6 +164,7 @@ impl Database {
         vertex: Option<&str>,
         nodes: Option<&Bound<'_, PyAny>>,
         edges: Option<&Bound<'_, PyAny>>,
+        directed: Option<bool>,
     ) -> PyResult<Graph> {
         let database = self.db()?;
         let weight = match weight {
@@ -190,16 +191,17 @@ impl Database {
                 weight: weight.unwrap_or(there.weight),
                 edges: edges.unwrap_or(there.edges),
                 nodes: nodes.or(there.nodes),
+                is_undirected: directed.map_or(there.is_undirected, |directed| !directed),
             };
             database.graph(name, options)
         });
         Ok(Graph::new(graph.or_raise()?, database.clone()))
     }
 
-    #[pyo3(signature = (name, source, *, vertex=None, weight=None, nodes=None, node_column=None,
-                        edge_properties=None, node_properties=None, columns=None, delimiter=None,
-                        header=None, on_error="fail", missing=None, quote="\"", skip_rows=0,
-                        comment=None, decimal=".", null_values=None, progress=None))]
+    #[pyo3(signature = (name, source, *, vertex=None, weight=None, directed=None, nodes=None,
+                        node_column=None, edge_properties=None, node_properties=None, columns=None,
+                        delimiter=None, header=None, on_error="fail", missing=None, quote="\"",
+                        skip_rows=0, comment=None, decimal=".", null_values=None, progress=None))]
     #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
     fn import_graph(
         &self,
@@ -208,6 +210,7 @@ impl Database {
         source: &Bound<'_, PyAny>,
         vertex: Option<&str>,
         weight: Option<&str>,
+        directed: Option<bool>,
         nodes: Option<&Bound<'_, PyAny>>,
         node_column: Option<&Bound<'_, PyAny>>,
         edge_properties: Option<&Bound<'_, PyAny>>,
@@ -235,7 +238,8 @@ impl Database {
                 return Err(invalid(&what));
             }
         };
-        let types = (key_type("vertex", vertex)?, weight);
+        let is_undirected = directed.map(|directed| !directed);
+        let types = GivenTypes { vertex: key_type("vertex", vertex)?, weight, is_undirected };
         let no_quotes = import::no_quotes(quote)?;
         let options = Arguments {
             columns,
@@ -263,8 +267,9 @@ impl Database {
         let import = quipu::PropertyImport {
             edges: Some(edges),
             nodes,
-            vertex: types.0,
-            weight: types.1.or(declared.weight),
+            vertex: types.vertex,
+            weight: types.weight.or(declared.weight),
+            is_undirected: types.is_undirected,
             edge_properties: declared.edges,
             node_properties: declared.nodes,
             node_column: node_column.map(import::column).transpose()?,

@@ -184,6 +184,11 @@ impl Graph {
         }
     }
 
+    #[getter]
+    fn is_directed(&self) -> bool {
+        !self.graph.anywhere().def().is_undirected
+    }
+
     // --- one edge ------------------------------------------------------------------------------
 
     fn edge<'py>(
@@ -553,7 +558,11 @@ impl Graph {
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let (name, vertex) = (self.graph.anywhere().name(), self.vertex()?);
-        let weight = self.weight()?.map_or(String::new(), |weight| format!(", weight={weight}"));
+        let mut weight =
+            self.weight()?.map_or(String::new(), |weight| format!(", weight={weight}"));
+        if !self.is_directed()? {
+            weight.push_str(", directed=False");
+        }
         // Debuggers and logs call this also in a forked child, where the graph cannot be read.
         let Ok(graph) = self.graph.get() else {
             let owner = self.graph.owner();

@@ -432,33 +432,33 @@ pub(crate) fn with_properties(
     }
 }
 
+/// The types of a graph that an import is given.
+pub(crate) struct GivenTypes {
+    pub(crate) vertex: Option<VertexType>,
+    pub(crate) weight: Option<WeightType>,
+    pub(crate) is_undirected: Option<bool>,
+}
+
 /// Imports into a graph that may not exist yet, which then gets the types that fit.
 pub(crate) fn into_graph(
     py: Python<'_>,
     database: &quipu::Database,
     name: &str,
     mut source: EdgeSource,
-    types: (Option<VertexType>, Option<WeightType>),
+    types: GivenTypes,
     options: ImportOptions,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ImportReport> {
     let found = py.detach(|| database.existing_graph(name)).or_raise()?;
     let wanted = match &found {
-        Some(graph) => {
-            let of = GraphOptions::of(graph.def());
-            let (vertex, weight) = types;
-            GraphOptions {
-                vertex: vertex.unwrap_or(of.vertex),
-                weight: weight.unwrap_or(of.weight),
-                ..of
-            }
-        }
-        None if types.0.is_some() && types.1.is_some() => GraphOptions::default(),
+        Some(graph) => GraphOptions::of(graph.def()),
+        None if types.vertex.is_some() && types.weight.is_some() => GraphOptions::default(),
         None => types_of(py, &mut source, &options)?,
     };
     let wanted = GraphOptions {
-        vertex: types.0.unwrap_or(wanted.vertex),
-        weight: types.1.unwrap_or(wanted.weight),
+        vertex: types.vertex.unwrap_or(wanted.vertex),
+        weight: types.weight.unwrap_or(wanted.weight),
+        is_undirected: types.is_undirected.unwrap_or(wanted.is_undirected),
         ..wanted
     };
     // While the types were looked for, another writer may have created it.

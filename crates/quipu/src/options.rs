@@ -168,6 +168,9 @@ pub struct GraphOptions {
     /// Properties of vertices: columns of the relation `NAME:nodes`, keyed by vertex. With an empty
     /// list, vertices without edges can still be stored. Default: no such relation.
     pub nodes: Option<Properties>,
+    /// Whether an edge has no direction: it is stored once, and found from both its ends. Default:
+    /// it has one.
+    pub is_undirected: bool,
 }
 
 /// Names and types of properties. One with a [`Type::Nullable`] may be null.
@@ -188,6 +191,7 @@ impl GraphOptions {
             weight: def.weight,
             edges: properties(&def.edges),
             nodes: def.nodes.as_ref().map(properties),
+            is_undirected: def.is_undirected,
         }
     }
 
@@ -201,6 +205,7 @@ impl GraphOptions {
         GraphDef {
             edges: columns(self.edges),
             nodes: self.nodes.map(columns),
+            is_undirected: self.is_undirected,
             ..GraphDef::new(name, self.vertex, self.weight)
         }
     }

@@ -13,6 +13,7 @@ use views::graph::{Graph, VertexColumn, VertexType, WeightType};
 impl Database {
     /// A frozen copy of a graph in memory, for algorithms. The graph is read at its newest
     /// snapshot, or in its transaction. Until it changes, the same options return the same object.
+    /// The projection of an undirected graph is undirected, whatever the options say.
     ///
     /// ```
     /// use quipu::{Database, GraphOptions, Options, ProjectOptions};
@@ -40,7 +41,7 @@ impl Database {
     ) -> Result<Arc<Projection>> {
         self.check_open()?;
         check_weights(graph, options)?;
-        self.projector()?.graph(graph, options, run)
+        self.projector()?.graph(graph, &options_for(graph, options), run)
     }
 
     /// As [`Database::project`], for the edges that meet a condition of the query language over
@@ -74,7 +75,7 @@ impl Database {
         let script = format!("?[src, dst{head}] := *{name}{{src, dst{bound}}},\n{condition}\n");
         let answer = self.run_with(&script, parameters, run)?;
         let edges = edge_columns(&answer, Some(graph.def().vertex), property.is_some())?;
-        self.projector()?.columns(edges, options, &self.run_of(run))
+        self.projector()?.columns(edges, &options_for(graph, options), &self.run_of(run))
     }
 
     /// The graph whose edges are the rows of a query: source, target and perhaps weight. Vertices
@@ -139,6 +140,11 @@ impl Database {
     fn projector(&self) -> Result<&Projector> {
         Ok(&self.parts()?.projector)
     }
+}
+
+/// The options with the direction of the graph's edges.
+fn options_for(graph: &Graph, options: &ProjectOptions) -> ProjectOptions {
+    ProjectOptions { is_undirected: options.is_undirected || graph.def().is_undirected, ..*options }
 }
 
 fn check_weights(graph: &Graph, options: &ProjectOptions) -> Result<()> {

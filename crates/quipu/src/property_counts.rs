@@ -30,7 +30,9 @@ impl Distinct {
         };
         let numbered = Numbered::of(&[src, dst], graph.def().vertex);
         let [src, dst] = numbered.columns.as_slice() else { unreachable!("two columns") };
-        let mut pairs: Vec<(u64, u64)> = src.iter().copied().zip(dst.iter().copied()).collect();
+        let pairs = src.iter().zip(dst);
+        // Two ends of an undirected edge are the same in any order, also that of these numbers.
+        let mut pairs: Vec<(u64, u64)> = pairs.map(|(&u, &v)| graph.def().in_order(u, v)).collect();
         pairs.sort_unstable();
         pairs.dedup();
         let distinct = pairs.len() as u64;

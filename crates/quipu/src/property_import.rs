@@ -44,6 +44,8 @@ pub struct PropertyImport {
     /// The type of weights of a new graph; `None`: that of a column called `weight`, if there is
     /// one; floats for text.
     pub weight: Option<WeightType>,
+    /// Whether edges of a new graph have no direction; `None`: they have one.
+    pub is_undirected: Option<bool>,
     /// The properties of edges of a new graph; `None`: no properties. An existing graph has its
     /// own, which columns of these names become.
     pub edge_properties: Option<PropertyTypes>,
@@ -170,7 +172,7 @@ impl Job<'_> {
                 &edge_properties,
                 &node_properties,
                 import.vertex,
-                import.weight,
+                (import.weight, import.is_undirected),
             )?;
         }
         let by_rows = match (&mut edges, &found) {
@@ -204,6 +206,7 @@ impl Job<'_> {
                 let mut wanted = tables.graph_options(plain, of_edges, node_properties)?;
                 wanted.vertex = import.vertex.unwrap_or(wanted.vertex);
                 wanted.weight = import.weight.unwrap_or(wanted.weight);
+                wanted.is_undirected = import.is_undirected.unwrap_or_default();
                 // While the rows were read, another writer may have created it.
                 let (graph, is_new) = self.database.open_or_create_graph(self.name, wanted)?;
                 self.is_new = is_new;
@@ -224,7 +227,7 @@ impl Job<'_> {
         edges: &Option<PropertyTypes>,
         nodes: &PropertyTypes,
         vertex: Option<VertexType>,
-        weight: Option<WeightType>,
+        (weight, is_undirected): (Option<WeightType>, Option<bool>),
     ) -> Result<()> {
         let mut wanted = GraphOptions::of(graph.def());
         if let Some(PropertyTypes::Given(given)) = edges {
@@ -235,6 +238,7 @@ impl Job<'_> {
         }
         wanted.vertex = vertex.unwrap_or(wanted.vertex);
         wanted.weight = weight.unwrap_or(wanted.weight);
+        wanted.is_undirected = is_undirected.unwrap_or(wanted.is_undirected);
         self.database.graph(self.name, wanted).map(drop)
     }
 

@@ -615,6 +615,34 @@ mod tests {
     }
 
     #[test]
+    fn an_undirected_graph_has_a_version_of_its_own_and_one_encoding() {
+        let plain = GraphDef {
+            is_undirected: true,
+            ..GraphDef::new("g", VertexType::U64, WeightType::Float)
+        };
+        let bytes = |def: &GraphDef, part| Definition::Graph(def.clone(), part).encode();
+        assert_eq!(bytes(&plain, GraphPart::Reverse), [8, 2, 0, 1, 2, 0]);
+        let def = GraphDef { is_undirected: true, ..with_properties(VertexType::Str) };
+        let columns = b"\x02\x05since\x02\x01\x00\x04more\x08\x01\x00\x01\x04kind\x05\x00\x00";
+        assert_eq!(bytes(&def, GraphPart::Nodes), [&[8, 9, 2, 1, 3], &columns[..]].concat());
+        let decoded = |def: &GraphDef, part, definition: Vec<u8>| {
+            let (name, shape) = (def.keyspace_name(part), def.shape(part));
+            Definition::decode(&KeyspaceInfo { id: KeyspaceId(1), name, shape, definition })
+        };
+        for def in [&plain, &def] {
+            for &part in def.parts() {
+                let found = decoded(def, part, bytes(def, part)).unwrap();
+                assert_eq!(found, Definition::Graph(def.clone(), part));
+            }
+        }
+        // The directed graph of the same columns has another version.
+        for wrong in [[8, 2, 0, 1, 0, 0], [4, 2, 0, 1, 2, 0], [8, 2, 0, 1, 4, 0]] {
+            let error = decoded(&plain, GraphPart::Reverse, wrong.to_vec()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corruption, "{wrong:?}");
+        }
+    }
+
+    #[test]
     fn the_vertices_of_a_graph_are_an_entry_and_go_with_it() {
         let catalog = catalog();
         let def = with_properties(VertexType::U64);

@@ -6,14 +6,16 @@
 //! version    := 1 | 2 (a relation with dates, timestamps or durations) | 3 (a search index)
 //!             | 4 (a graph with properties) | 5 (an index of near duplicates)
 //!             | 6 (a vector index) | 7 (an index of a relation on paths into JSON)
+//!             | 8 (an undirected graph)
 //! kind 0     := a relation; body = n:varint key*  n:varint value*
 //! key        := name:bytes type        (bytes: a length as a varint, then that many bytes)
 //! value      := name:bytes type nullable:u8  merge:u8 (0 none 1 add int 2 add float 3 min 4 max)
 //! type       := tag:u8 body            (see `put_type`)
 //! kind 1..=4 := a graph's part: forward, reverse, ids, names; body = vertex:u8 weight:u8
-//! kind 9     := the part nodes of a graph of version 4
-//! version 4  := kinds 1..=4 and 9; body = vertex:u8 weight:u8 options:u8  n:varint value*
-//!               (properties of edges)  n:varint value* (those of vertices, if options has bit 0)
+//! kind 9     := the part nodes of a graph of version 4 or 8
+//! version 4, := kinds 1..=4 and 9; body = vertex:u8 weight:u8 options:u8  n:varint value*
+//!   8           (properties of edges)  n:varint value* (those of vertices, if options has bit 0)
+//! options    := bit 0: a relation of vertices; bit 1, in version 8 alone: undirected
 //! kind 7     := a relation with defaults; body = that of kind 0, then default:bytes for each
 //!               column, keys first: an expression of the query language, empty for none
 //! kind 5, 6  := a part of blobs: rows, large; body = vertex:u8 (the keys' type)
@@ -77,8 +79,18 @@ const VERSION_PATHS: u8 = 7;
 /// Kind of an index on paths.
 const WITH_PATHS: u8 = 12;
 
+/// Format version of undirected graphs: programs that do not know them refuse them by its number,
+/// since they would look for an edge from one of its ends only.
+const VERSION_UNDIRECTED: u8 = 8;
+
+/// The newest format version that this program reads.
+const VERSION_MAX: u8 = VERSION_UNDIRECTED;
+
 /// Bit of a graph's options: it has a relation of vertices.
 const HAS_NODES: u8 = 1;
+
+/// Bit of a graph's options: it is undirected.
+const IS_UNDIRECTED: u8 = 2;
 
 /// Kind of a relation whose columns have defaults.
 const WITH_DEFAULTS: u8 = 7;
@@ -167,11 +179,15 @@ impl Definition {
                     WeightType::Int => 2,
                 };
                 let vertex = vertex_number(def.vertex);
-                if !def.has_properties() {
+                let version = graph_version(def);
+                if version == VERSION {
                     return vec![VERSION, kind, vertex, weight];
                 }
-                let options = if def.nodes.is_some() { HAS_NODES } else { 0 };
-                let mut out = vec![VERSION_PROPERTIES, kind, vertex, weight, options];
+                let mut options = if def.nodes.is_some() { HAS_NODES } else { 0 };
+                if def.is_undirected {
+                    options |= IS_UNDIRECTED;
+                }
+                let mut out = vec![version, kind, vertex, weight, options];
                 put_values(&def.edges, &mut out);
                 if let Some(nodes) = &def.nodes {
                     put_values(nodes, &mut out);
@@ -202,8 +218,8 @@ impl Definition {
             )
         };
         let (&version, rest) = info.definition.split_first().ok_or_else(|| wrong("is empty"))?;
-        if !(VERSION..=VERSION_PATHS).contains(&version) {
-            let what = format!("has version {version}, this program reads {VERSION_PATHS}");
+        if !(VERSION..=VERSION_MAX).contains(&version) {
+            let what = format!("has version {version}, this program reads {VERSION_MAX}");
             return Err(wrong(&what));
         }
         if let Some((&kind @ (0 | WITH_DEFAULTS | WITH_PATHS), body)) = rest.split_first() {
@@ -238,8 +254,8 @@ impl Definition {
             }
             return Ok(Self::Blobs(def, part));
         }
-        let (&[kind, vertex, weight], properties) = match rest.split_first_chunk() {
-            Some((first, properties)) if version == VERSION_PROPERTIES => (first, properties),
+        let (&[kind, vertex, weight], options) = match rest.split_first_chunk() {
+            Some((first, options)) if has_options(version) => (first, options),
             Some((first, [])) => (first, &[][..]),
             _ => return Err(wrong("has the wrong length")),
         };
@@ -248,7 +264,7 @@ impl Definition {
             2 => GraphPart::Reverse,
             3 => GraphPart::Ids,
             4 => GraphPart::Names,
-            9 if version == VERSION_PROPERTIES => GraphPart::Nodes,
+            9 if has_options(version) => GraphPart::Nodes,
             _ => return Err(wrong(&format!("is of unknown kind {kind}"))),
         };
         let vertex = vertex_type(vertex)?;
@@ -261,9 +277,12 @@ impl Definition {
         let name =
             info.name.strip_suffix(part.suffix()).ok_or_else(|| wrong("does not fit its name"))?;
         let mut def = GraphDef::new(name, vertex, weight);
-        if version == VERSION_PROPERTIES {
-            take_properties(properties, &mut def).ok_or_else(|| wrong("cannot be read"))?;
+        if has_options(version) {
+            take_options(options, &mut def).ok_or_else(|| wrong("cannot be read"))?;
             def.check().map_err(|_| wrong("describes no graph"))?;
+            if graph_version(&def) != version {
+                return Err(wrong("has the version of another graph"));
+            }
         }
         if !def.parts().contains(&part) || def.shape(part) != info.shape {
             return Err(wrong("does not fit its shape"));
@@ -272,18 +291,34 @@ impl Definition {
     }
 }
 
-/// Decodes the properties of a graph.
-fn take_properties(mut bytes: &[u8], def: &mut GraphDef) -> Option<()> {
+/// The oldest version that can describe a graph: each definition has one encoding.
+fn graph_version(def: &GraphDef) -> u8 {
+    match def {
+        GraphDef { is_undirected: true, .. } => VERSION_UNDIRECTED,
+        _ if def.has_properties() => VERSION_PROPERTIES,
+        _ => VERSION,
+    }
+}
+
+/// Whether a graph of this version has options and columns.
+fn has_options(version: u8) -> bool {
+    matches!(version, VERSION_PROPERTIES | VERSION_UNDIRECTED)
+}
+
+/// Decodes the options and the properties of a graph.
+fn take_options(mut bytes: &[u8], def: &mut GraphDef) -> Option<()> {
     let bytes = &mut bytes;
     let options = take_byte(bytes)?;
+    if options & !(HAS_NODES | IS_UNDIRECTED) != 0 {
+        return None;
+    }
+    def.is_undirected = options & IS_UNDIRECTED != 0;
     def.edges = take_values(bytes)?;
-    def.nodes = match options {
+    def.nodes = match options & HAS_NODES {
         0 => None,
-        HAS_NODES => Some(take_values(bytes)?),
-        _ => return None,
+        _ => Some(take_values(bytes)?),
     };
-    // Without properties it would have another encoding too.
-    (bytes.is_empty() && def.has_properties()).then_some(())
+    bytes.is_empty().then_some(())
 }
 
 fn vertex_number(of: VertexType) -> u8 {

@@ -46,6 +46,9 @@ pub struct GraphDef {
     /// Properties of vertices, the value columns of the relation `NAME:nodes`. Without such a
     /// relation (`None`) a vertex exists as long as it is an end of an edge.
     pub nodes: Option<Vec<ValueColumn>>,
+    /// Whether an edge has no direction: it is stored once, with its smaller end as the source
+    /// (see [`GraphDef::in_order`]).
+    pub is_undirected: bool,
 }
 
 /// The keyspaces of a graph.
@@ -94,6 +97,14 @@ impl GraphDef {
     #[must_use]
     pub fn has_properties(&self) -> bool {
         !self.edges.is_empty() || self.nodes.is_some()
+    }
+
+    /// The ends of an edge as they are stored: in an undirected graph the smaller word first. The
+    /// order of words is that of numbers, and of string vertices that of their ids.
+    #[must_use]
+    #[inline]
+    pub fn in_order(&self, u: u64, v: u64) -> (u64, u64) {
+        if self.is_undirected && v < u { (v, u) } else { (u, v) }
     }
 
     /// Checks that its properties can be stored.

@@ -201,10 +201,12 @@ pub(crate) fn stored_paths(
         paths[0].kept_elsewhere = Some(0);
     }
     if let Entry::Graph(def, _) = entry {
+        paths[0].ordered_ends = def.is_undirected.then_some([0, 1]);
         if let Some(reverse) = catalog.find(&def.keyspace_name(GraphPart::Reverse))? {
             let mut path = StoredPath::of(reverse.schema(), reverse.keyspace());
             path.columns = (0..path.schema.columns()).collect();
             path.columns.swap(0, 1);
+            path.ordered_ends = def.is_undirected.then_some([1, 0]);
             paths.push(path);
         }
         return Ok(paths);

@@ -66,6 +66,7 @@ impl Engine {
         path.schema
             .append_columns(&columns, 0..known.len(), &coerce, &mut encoded)
             .map_err(|refused| wrong(name, &refused))?;
+        path.order_ends(&mut encoded);
         let (mut found, mut rows) = (Vec::new(), Batch::new(&path.shape));
         let projection = Projection { keys: 0, ..Projection::ALL };
         read.get_many(path.keyspace, &encoded.keys, projection, &mut found, &mut rows)?;

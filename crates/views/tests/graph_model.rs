@@ -60,6 +60,11 @@ fn of_type(weight: WeightType, value: f64) -> Option<Weight> {
     }
 }
 
+/// The key of an edge in the map: without a direction, its smaller end comes first.
+fn key(graph: &Graph, u: u64, v: u64) -> (u64, u64) {
+    if graph.def().is_undirected { (u.min(v), u.max(v)) } else { (u, v) }
+}
+
 /// Applies `op` to graph and map, and compares the results.
 fn apply(graph: &Graph, model: &mut Model, op: &Op) {
     let weight = graph.def().weight;
@@ -67,7 +72,7 @@ fn apply(graph: &Graph, model: &mut Model, op: &Op) {
     match op {
         Op::Upsert(u, v, w) => {
             graph.upsert(*u, *v, of_type(weight, *w)).unwrap();
-            model.insert((*u, *v), kept(*w));
+            model.insert(key(graph, *u, *v), kept(*w));
         }
         Op::UpsertMany(edges) => {
             let us: Vec<_> = edges.iter().map(|e| e.0).collect();
@@ -80,16 +85,18 @@ fn apply(graph: &Graph, model: &mut Model, op: &Op) {
                 WeightType::Int => Some(WeightsRef::Int(&ints)),
             };
             graph.upsert_many(&us, &vs, weights).unwrap();
-            model.extend(edges.iter().map(|&(u, v, w)| ((u, v), kept(w))));
+            model.extend(edges.iter().map(|&(u, v, w)| (key(graph, u, v), kept(w))));
         }
         Op::Remove(u, v) => {
-            assert_eq!(graph.remove(*u, *v).unwrap(), model.remove(&(*u, *v)).is_some());
+            let is_there = model.remove(&key(graph, *u, *v)).is_some();
+            assert_eq!(graph.remove(*u, *v).unwrap(), is_there);
         }
         Op::RemoveMany(pairs) => {
             let (us, vs): (Vec<_>, Vec<_>) = pairs.iter().copied().unzip();
             let mut removed = vec![true; 3];
             graph.remove_many(&us, &vs, &mut removed).unwrap();
-            let want: Vec<_> = pairs.iter().map(|pair| model.remove(pair).is_some()).collect();
+            let is_there = |&(u, v): &(u64, u64)| model.remove(&key(graph, u, v)).is_some();
+            let want: Vec<_> = pairs.iter().map(is_there).collect();
             assert_eq!(removed, want);
         }
         Op::RemoveVertex(v) => {
@@ -120,8 +127,14 @@ fn split<T: Clone>(offsets: &[u64], items: &[T]) -> Vec<Vec<T>> {
 /// Compares the results of all reads.
 fn compare(graph: &Graph, model: &Model) {
     let all: Vec<((u64, u64), f64)> = model.iter().map(|(&pair, &w)| (pair, w)).collect();
+    // Without directions, each edge leads both ways.
+    let mut both_ways = model.clone();
+    if graph.def().is_undirected {
+        both_ways.extend(model.iter().map(|(&(u, v), &w)| ((v, u), w)));
+    }
+    let led: Vec<((u64, u64), f64)> = both_ways.iter().map(|(&pair, &w)| (pair, w)).collect();
     let pick = |keep: &dyn Fn(u64, u64) -> bool| -> Vec<((u64, u64), f64)> {
-        all.iter().filter(|((u, v), _)| keep(*u, *v)).copied().collect()
+        led.iter().filter(|((u, v), _)| keep(*u, *v)).copied().collect()
     };
     // Repeated and unordered, as a caller may pass them.
     let vs: Vec<u64> = VERTICES.into_iter().rev().chain([2, 2, 77]).collect();
@@ -139,7 +152,9 @@ fn compare(graph: &Graph, model: &Model) {
         let out = pick(&|src, _| src == v);
         let into = pick(&|_, dst| dst == v);
         let mut either = out.clone();
-        either.extend(pick(&|src, dst| dst == v && src != v));
+        if !graph.def().is_undirected {
+            either.extend(pick(&|src, dst| dst == v && src != v));
+        }
         let successors: Vec<_> = out.iter().map(|((_, dst), _)| *dst).collect();
         let predecessors: Vec<_> = into.iter().map(|((src, _), _)| *src).collect();
         let mut neighbors: BTreeSet<_> = successors.iter().chain(&predecessors).copied().collect();
@@ -197,7 +212,7 @@ fn compare(graph: &Graph, model: &Model) {
     graph.degree_many(&vs, &mut counts, &mut sums).unwrap();
     assert_eq!(zip(&counts, &sums), want_degrees[2]);
 
-    compare_pairs(graph, model, &vs);
+    compare_pairs(graph, &both_ways, &vs);
 
     assert_eq!(graph.number_of_edges().unwrap(), model.len() as u64);
     let ends: BTreeSet<u64> = model.keys().flat_map(|&(u, v)| [u, v]).collect();
@@ -238,9 +253,9 @@ fn compare_pairs(graph: &Graph, model: &Model, ends: &[u64]) {
     assert_eq!(present, flags);
 }
 
-fn run(ops: &[Op], weight: WeightType) {
+fn run(ops: &[Op], weight: WeightType, is_undirected: bool) {
     let store: Arc<dyn Store> = Arc::new(ModelStore::new());
-    let def = GraphDef::new("g", VertexType::U64, weight);
+    let def = GraphDef { is_undirected, ..GraphDef::new("g", VertexType::U64, weight) };
     let graph = Graph::open(Arc::clone(&store), def).unwrap();
     let mut model = Model::new();
     let mut open: Option<(Arc<SharedTransaction>, Graph, Model)> = None;
@@ -278,17 +293,18 @@ proptest! {
         weight in proptest::sample::select(
             [WeightType::None, WeightType::Float, WeightType::Int].as_slice()
         ),
+        is_undirected in any::<bool>(),
     ) {
-        run(&ops, weight);
+        run(&ops, weight, is_undirected);
     }
 }
 
 #[test]
 fn an_empty_graph_answers_everything() {
     for weight in [WeightType::None, WeightType::Float, WeightType::Int] {
-        run(
-            &[Op::Clear, Op::UpsertMany(vec![]), Op::RemoveMany(vec![]), Op::Begin, Op::Clear],
-            weight,
-        );
+        for is_undirected in [false, true] {
+            let nothing = [Op::UpsertMany(vec![]), Op::RemoveMany(vec![]), Op::Begin, Op::Clear];
+            run(&nothing, weight, is_undirected);
+        }
     }
 }

@@ -27,8 +27,12 @@ struct Fixture {
 }
 
 fn fixture(vertex: VertexType, weight: WeightType) -> Fixture {
+    fixture_of(GraphDef::new("g", vertex, weight))
+}
+
+fn fixture_of(def: GraphDef) -> Fixture {
     let store: Arc<dyn Store> = Arc::new(ModelStore::new());
-    let graph = Graph::open(Arc::clone(&store), GraphDef::new("g", vertex, weight)).unwrap();
+    let graph = Graph::open(Arc::clone(&store), def).unwrap();
     Fixture { env: Arc::new(MemoryEnv::new(2)), store, graph }
 }
 
@@ -315,6 +319,45 @@ fn names_past_the_limit_are_spilled_and_keep_the_order_of_their_appearance() {
     assert_eq!(roomy.2, tight.2);
     assert_eq!((roomy.3, roomy.4), (tight.3, tight.4));
     assert!(tight.5 > roomy.5, "spilled names and edges are written twice");
+}
+
+/// `(a, b)` and `(b, a)` are one edge, whose last row counts, also across spills and where ids of
+/// names are provisional.
+#[test]
+fn an_undirected_import_has_each_edge_once() {
+    for vertex in [VertexType::U64, VertexType::I64, VertexType::Str] {
+        let mut edges = edges(Kind::Few, 20_000, 7);
+        edges.extend(self::edges(Kind::Scattered, 20_000, 8));
+        let text = csv(&edges, vertex, true);
+        let [roomy, tight] = [1 << 30, 256 << 10].map(|limit| {
+            let def =
+                GraphDef { is_undirected: true, ..GraphDef::new("g", vertex, WeightType::Int) };
+            let fixture = fixture_of(def);
+            // Some edges are there before, with the other end first.
+            let turned: Vec<_> = edges[..50].iter().map(|&(a, b, w)| (b, a, w + 1)).collect();
+            fixture.import(&csv(&turned, vertex, true), &options(1 << 30)).unwrap();
+            let report = fixture.import(&text, &options(limit)).unwrap();
+            fixture.graph.check().unwrap();
+            fixture.check_no_files();
+            (report.edges, report.duplicates, fixture.rows(GraphPart::Forward))
+        });
+        assert_eq!(roomy, tight);
+        let mut want = BTreeMap::new();
+        for &(a, b, weight) in &edges {
+            want.insert((a.min(b), a.max(b)), weight);
+        }
+        let (imported, duplicates, rows) = roomy;
+        let told = (imported, imported + duplicates);
+        let before: std::collections::BTreeSet<_> =
+            edges[..50].iter().map(|&(a, b, _)| (a.min(b), a.max(b))).collect();
+        assert_eq!(told, (want.len() as u64, (edges.len() + before.len()) as u64));
+        let mut weights: Vec<_> = rows.iter().map(|row| row.2).collect();
+        let mut wanted: Vec<_> = want.values().map(|&w| word(WeightType::Int, w)).collect();
+        weights.sort_unstable();
+        wanted.sort_unstable();
+        assert_eq!(weights, wanted);
+        assert!(rows.iter().all(|(src, dst, _)| src <= dst));
+    }
 }
 
 #[test]

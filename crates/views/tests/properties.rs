@@ -14,13 +14,20 @@ struct Stored {
     store: Arc<dyn Store>,
 }
 
-fn new() -> Stored {
+fn def() -> GraphDef {
     let nullable = |name: &str, of| ValueColumn { nullable: true, ..ValueColumn::new(name, of) };
-    let def = GraphDef {
+    GraphDef {
         edges: vec![nullable("since", Type::Int), nullable("note", Type::String)],
         nodes: Some(vec![nullable("kind", Type::String)]),
         ..GraphDef::new("g", VertexType::U64, WeightType::Float)
-    };
+    }
+}
+
+fn new() -> Stored {
+    new_of(def())
+}
+
+fn new_of(def: GraphDef) -> Stored {
     let store: Arc<dyn Store> = Arc::new(ModelStore::new());
     Stored { graph: Graph::open(Arc::clone(&store), def).unwrap(), store }
 }
@@ -111,6 +118,16 @@ fn a_lost_row_comes_back_with_its_properties() {
     stored.put_edge(GraphPart::Reverse, 8, 9, 5, None);
     assert_eq!(stored.reconcile(false), (0, 0, 1), "the sound direction does not have it");
     assert_eq!(stored.rows(GraphPart::Reverse).len(), 2);
+}
+
+#[test]
+fn an_undirected_edge_with_its_larger_end_first_is_found() {
+    let stored = new_of(GraphDef { is_undirected: true, ..def() });
+    stored.both(2, 4, 7, None);
+    stored.graph.check().unwrap();
+    stored.both(4, 3, 7, None);
+    let want = "the undirected graph \"g\" has an edge from 4 to 3, its larger end first";
+    stored.check_says(want);
 }
 
 #[test]

@@ -42,6 +42,10 @@ class ExistingStore(Store):
         self._new.clear()
         if transaction is not None:
             self._graph = transaction.graph(self.name)
+            if self.kind == "DiGraph" and not self._graph.is_directed:
+                raise InvalidInputError(
+                    f"the graph {self.name!r} of db.graph is undirected\nhint: open it as quipu.nx.Graph"
+                )
             self._of_edges = Properties(self._graph.edges_table.columns)
             self._of_nodes = self._properties_of_nodes()
             self._vertices = self._graph.vertices()

@@ -67,6 +67,9 @@ pub struct StoredPath {
     pub kept_elsewhere: Option<usize>,
     /// Whether the single key column is a string and keys are its bytes, not an encoded tuple.
     pub has_raw_keys: bool,
+    /// For the edges of an undirected graph: the key words of source and target. The smaller one is
+    /// stored as the source.
+    pub ordered_ends: Option<[usize; 2]>,
 }
 
 impl StoredPath {
@@ -82,6 +85,21 @@ impl StoredPath {
             path_columns: Vec::new(),
             kept_elsewhere: None,
             has_raw_keys: false,
+            ordered_ends: None,
+        }
+    }
+
+    /// Puts the ends of edges of an undirected graph in their stored order, in rows of this path.
+    pub fn order_ends(&self, rows: &mut Batch) {
+        if let Some(places) = self.ordered_ends
+            && let Keys::Words(columns) = &mut rows.keys
+            && let Ok([sources, targets]) = columns.get_disjoint_mut(places)
+        {
+            for (source, target) in sources.iter_mut().zip(targets) {
+                if *target < *source {
+                    std::mem::swap(source, target);
+                }
+            }
         }
     }
 

@@ -39,6 +39,30 @@ fn a_condition_leaves_edges_out_and_keeps_the_type_of_the_vertices() {
 }
 
 #[test]
+fn a_projection_of_an_undirected_graph_leads_both_ways() {
+    let db = database();
+    let graph_options =
+        GraphOptions { weight: WeightType::Int, is_undirected: true, ..GraphOptions::default() };
+    let graph = db.graph("g", graph_options).unwrap();
+    let weights = Some(WeightsRef::Int(&[5, 6, 7, 8]));
+    graph.upsert_many(&[2, 1, 3, 4], &[1, 2, 2, 4], weights).unwrap();
+    let options = ProjectOptions { is_weighted: true, ..Default::default() };
+    let run = db.analytics_run();
+    let all = db.project(&graph, &options, &run).unwrap();
+    assert!(!all.is_directed());
+    assert_eq!((all.vertices(), all.edges()), (4, 3));
+    assert_eq!(all.graph().offsets(), [0, 1, 3, 4, 5]);
+    assert_eq!(all.graph().targets(), [1, 0, 2, 1, 3]);
+    assert_eq!(all.graph().weights(), Some(&[6.0, 6.0, 7.0, 7.0, 8.0][..]));
+    let none = Parameters::new();
+    let run = RunOptions::default();
+    let some = db.project_where(&graph, "weight > 6", &none, &options, &run).unwrap();
+    assert!(!some.is_directed());
+    assert_eq!(some.ids().as_u64(), Some(&[2, 3, 4][..]));
+    assert_eq!(some.graph().targets(), [1, 0, 2]);
+}
+
+#[test]
 fn a_query_gives_integers_strings_and_ids_above_the_signed_range() {
     let db = database();
     let options = ProjectOptions::default();

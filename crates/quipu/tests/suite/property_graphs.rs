@@ -26,6 +26,7 @@ fn options(vertex: VertexType, weight: WeightType) -> GraphOptions {
             ("kind".into(), nullable(Type::String)),
             ("year".into(), nullable(Type::Int)),
         ]),
+        is_undirected: false,
     }
 }
 
@@ -157,8 +158,10 @@ impl World {
 
     fn apply(&mut self, op: &Op) {
         let graph = self.graph();
-        let GraphOptions { vertex, weight, .. } = GraphOptions::of(graph.def());
+        let GraphOptions { vertex, weight, is_undirected, .. } = GraphOptions::of(graph.def());
         let value = |v: V| value_of(vertex, v);
+        // Without a direction, an edge is the same from both ends.
+        let key = |a: V, b: V| if is_undirected { (a.min(b), a.max(b)) } else { (a, b) };
         let keys = |pairs: &[(V, V)], more: &[Value]| -> Vec<Vec<Value>> {
             let row = |&(a, b): &(V, V)| [&[value(a), value(b)], more].concat();
             pairs.iter().map(row).collect()
@@ -193,30 +196,30 @@ impl World {
                     }
                 }
                 let row = (weighted.then_some(*w), None, None);
-                model.edges.extend(pairs.iter().map(|&pair| (pair, row.clone())));
+                model.edges.extend(pairs.iter().map(|&(a, b)| (key(a, b), row.clone())));
             }
             Op::UpsertEdges(pairs, since, note) => {
                 let rows = keys(pairs, &[of_text(note), of_int(*since)]);
                 let rows = frame(&["src", "dst", "note", "since"], rows);
                 self.relations().upsert_edges(&rows).unwrap();
                 let row = (one, *since, note.clone());
-                self.now.edges.extend(pairs.iter().map(|&pair| (pair, row.clone())));
+                self.now.edges.extend(pairs.iter().map(|&(a, b)| (key(a, b), row.clone())));
             }
             Op::MergeEdges(pairs, since) => {
                 let rows = frame(&["src", "dst", "since"], keys(pairs, &[of_int(*since)]));
                 self.relations().merge_edges(&rows).unwrap();
-                for &pair in pairs {
-                    self.now.edges.entry(pair).or_insert((one, None, None)).1 = *since;
+                for &(a, b) in pairs {
+                    self.now.edges.entry(key(a, b)).or_insert((one, None, None)).1 = *since;
                 }
             }
             Op::Remove(a, b) => {
                 let (u, v) = (word_of(&graph, *a), word_of(&graph, *b));
-                assert_eq!(graph.remove(u, v).unwrap(), model.edges.remove(&(*a, *b)).is_some());
+                assert_eq!(graph.remove(u, v).unwrap(), model.edges.remove(&key(*a, *b)).is_some());
             }
             Op::RmEdges(pairs) => {
                 let rows = frame(&["src", "dst"], keys(pairs, &[]));
                 self.relations().edges().unwrap().rm(&rows).unwrap();
-                pairs.iter().for_each(|pair| drop(self.now.edges.remove(pair)));
+                pairs.iter().for_each(|&(a, b)| drop(self.now.edges.remove(&key(a, b))));
             }
             Op::UpsertNodes(vs, kind, year) => {
                 let rows = frame(&["kind", "vertex", "year"], {
@@ -259,7 +262,7 @@ impl World {
                     if weighted { "7," } else { "" },
                 ));
                 let row = (weighted.then_some(7), Some(*since), Some("s".to_owned()));
-                self.now.edges.insert((*a, *b), row);
+                self.now.edges.insert(key(*a, *b), row);
                 self.now.nodes.insert(*a, (Some("s".to_owned()), None));
             }
             Op::Clear => {
@@ -289,16 +292,23 @@ impl World {
 
     fn compare(&self) {
         let (graph, model) = (self.graph(), &self.now);
-        let GraphOptions { vertex, weight, .. } = GraphOptions::of(graph.def());
+        let GraphOptions { vertex, weight, is_undirected, .. } = GraphOptions::of(graph.def());
         let weighted = weight == WeightType::Int;
         let text = |row: Vec<Value>| Value::List(row).to_string();
+        // The stored order of string ends is that of their ids.
+        let text_of_edge = |mut row: Vec<Value>| {
+            if is_undirected && row[1] < row[0] {
+                row.swap(0, 1);
+            }
+            text(row)
+        };
         let row = |(&(a, b), (w, since, note)): (&(V, V), &EdgeRow)| {
             let mut row = vec![value_of(vertex, a), value_of(vertex, b)];
             row.extend(weighted.then(|| of_int(*w)));
             row.extend([of_int(*since), of_text(note)]);
-            text(row)
+            text_of_edge(row)
         };
-        let sorted = |frame: Frame| {
+        let sorted = |frame: Frame, text: &dyn Fn(Vec<Value>) -> String| {
             let mut rows: Vec<String> = frame.rows().map(text).collect();
             rows.sort();
             rows
@@ -306,14 +316,30 @@ impl World {
         let mut want: Vec<String> = model.edges.iter().map(row).collect();
         want.sort();
         let relations = self.relations();
-        assert_eq!(sorted(relations.edges().unwrap().to_frame().unwrap()), want);
+        let found = relations.edges().unwrap().to_frame().unwrap();
+        assert_eq!(sorted(found, &text_of_edge), want);
         let node = |(&v, (kind, year)): (&V, &NodeRow)| {
             text(vec![value_of(vertex, v), of_text(kind), of_int(*year)])
         };
         let mut want: Vec<String> = model.nodes.iter().map(node).collect();
         want.sort();
-        assert_eq!(sorted(relations.nodes().unwrap().to_frame().unwrap()), want);
+        assert_eq!(sorted(relations.nodes().unwrap().to_frame().unwrap(), &text), want);
         self.compare_vertices(&graph);
+        self.compare_rows(&relations, vertex);
+    }
+
+    /// Rows of edges by their keys, with the ends in each order.
+    fn compare_rows(&self, relations: &GraphRelations, vertex: VertexType) {
+        let is_undirected = self.graph().def().is_undirected;
+        let pairs: Vec<(V, V)> = (0..5).flat_map(|a| (0..5).map(move |b| (V(a), V(b)))).collect();
+        let row = |&(a, b): &(V, V)| vec![value_of(vertex, a), value_of(vertex, b)];
+        let keys = frame(&["src", "dst"], pairs.iter().map(row).collect());
+        let (present, _) = relations.edges().unwrap().get_many(&keys).unwrap();
+        let edges = &self.now.edges;
+        let is_there = |&(a, b): &(V, V)| {
+            edges.contains_key(&(a, b)) || is_undirected && edges.contains_key(&(b, a))
+        };
+        assert_eq!(present, pairs.iter().map(is_there).collect::<Vec<_>>());
     }
 
     fn compare_vertices(&self, graph: &Graph) {
@@ -340,11 +366,21 @@ impl World {
                 .enumerate()
                 .map(|(i, dst)| (dst, weights(i)))
                 .collect();
-            let out = edges.iter().filter(|((src, _), _)| *src == v);
-            assert_eq!(got, out.map(|((_, dst), row)| (*dst, row.0)).collect());
+            // Without directions, the other ends of all edges.
+            let is_undirected = graph.def().is_undirected;
+            let out = edges.iter().filter_map(|(&(src, dst), row)| match v {
+                _ if src == v => Some((dst, row.0)),
+                _ if is_undirected && dst == v => Some((src, row.0)),
+                _ => None,
+            });
+            assert_eq!(got, out.collect());
             let (mut sources, mut near) = (Vec::new(), Vec::new());
             graph.predecessors(word, &mut sources).unwrap();
-            let want = edges.keys().filter(|(_, dst)| *dst == v).map(|(src, _)| *src);
+            let want = edges.keys().filter_map(|&(src, dst)| match v {
+                _ if dst == v => Some(src),
+                _ if is_undirected && src == v => Some(dst),
+                _ => None,
+            });
             assert_eq!(
                 vertex_of(graph, &sources).into_iter().collect::<BTreeSet<V>>(),
                 want.collect()
@@ -364,10 +400,11 @@ proptest! {
         ops in prop::collection::vec(op(), 1..40),
         vertex in prop::sample::select(vec![VertexType::U64, VertexType::I64, VertexType::Str]),
         weighted in any::<bool>(),
+        is_undirected in any::<bool>(),
     ) {
         let db = memory();
         let weight = if weighted { WeightType::Int } else { WeightType::None };
-        db.graph("g", options(vertex, weight)).unwrap();
+        db.graph("g", GraphOptions { is_undirected, ..options(vertex, weight) }).unwrap();
         let (kept, now) = (Model::default(), Model::default());
         let mut world = World { db, tx: None, kept, now };
         for op in &ops {

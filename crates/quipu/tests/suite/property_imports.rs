@@ -4,7 +4,7 @@
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use quipu::{
     Database, Error, ErrorKind, Frame, GraphOptions, ImportOptions, Options, PropertyImport,
-    PropertySource, PropertyTypes, Values,
+    PropertySource, PropertyTypes, Value, Values,
 };
 use std::sync::Arc;
 
@@ -50,6 +50,34 @@ fn a_failed_import_drops_the_graph_that_it_created() {
     let error = db.import_properties("g", import, &|_| true).unwrap_err();
     assert!(error.to_string().contains("broke off"), "{error}");
     assert!(db.existing_graph("g").unwrap().is_none());
+}
+
+#[test]
+fn rows_of_an_undirected_graph_are_one_edge_from_both_ends() {
+    let ends = |ends: &[(&str, &str)]| {
+        let row = |&(a, b): &(&str, &str)| vec![Value::Str(a.into()), Value::Str(b.into())];
+        let names = ["source", "target"].map(str::to_owned).to_vec();
+        PropertySource::Rows(Frame::of_rows(names, ends.iter().map(row).collect()).unwrap())
+    };
+    let db = memory();
+    let import = |rows: &[(&str, &str)]| {
+        let import = PropertyImport {
+            edges: Some(ends(rows)),
+            is_undirected: Some(true),
+            ..PropertyImport::default()
+        };
+        let report = db.import_properties("g", import, &|_| true).unwrap();
+        (report.rows, report.edges, report.duplicates)
+    };
+    assert_eq!(import(&[("b", "a"), ("a", "b"), ("c", "c")]), (3, 2, 1));
+    assert_eq!(import(&[("a", "b"), ("a", "c"), ("c", "b")]), (3, 3, 1));
+    let graph = db.require_graph("g").unwrap();
+    assert!(GraphOptions::of(graph.def()).is_undirected);
+    assert_eq!(graph.number_of_edges().unwrap(), 4);
+    graph.check().unwrap();
+    let directed = GraphOptions { is_undirected: false, ..GraphOptions::of(graph.def()) };
+    let error = db.graph("g", directed).unwrap_err().to_string();
+    assert_eq!(error, "the graph \"g\" is undirected, one that is directed was asked for");
 }
 
 /// Imports edges and vertices of this many rows; returns the kind of the error.

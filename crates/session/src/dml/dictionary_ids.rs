@@ -39,6 +39,12 @@ impl DictionaryIds {
         Ok(Self { dictionary, by_text })
     }
 
+    /// The id of a string that had one when the ids were looked up.
+    pub(crate) fn id(&self, text: Option<&Value>) -> Option<u64> {
+        let id = *self.by_text.get(as_text(text?)?)?;
+        (id != ABSENT).then_some(id)
+    }
+
     /// A key with ids in place of strings; `None` where a string has no id.
     pub(crate) fn key(&self, key: &[Value]) -> Option<Vec<Value>> {
         let number = |value: &Value| {

@@ -78,5 +78,6 @@ pub(crate) fn encode(
     let mut batch = Batch::new(&path.shape);
     let encoded = path.schema.append_columns(&own, rows, &coerce, &mut batch);
     encoded.map_err(|refused| ColumnError { column: path.columns[refused.column], ..refused })?;
+    path.order_ends(&mut batch);
     Ok(batch)
 }

@@ -150,7 +150,7 @@ impl Writer<'_> {
     fn write_rows(
         &self,
         mutation: &Mutation,
-        rows: Vec<Vec<Option<Value>>>,
+        mut rows: Vec<Vec<Option<Value>>>,
         looks: bool,
         returned: &mut ReturnedRows,
     ) -> Result<()> {
@@ -163,6 +163,9 @@ impl Writer<'_> {
             }
             None => None,
         };
+        if self.target.paths[0].ordered_ends.is_some() {
+            order_ends(&mut rows, ids.as_ref());
+        }
         if !looks {
             let changes = self.blind_changes(mutation, rows)?;
             return self.write_changes(changes, ids, has_indexes, mutation);
@@ -625,6 +628,34 @@ impl Writer<'_> {
             old[row] = Some(values);
         }
         Ok(old)
+    }
+}
+
+/// Puts the ends of edges of an undirected graph in their stored order: that of the words, which
+/// are ids of strings. A new string gets a larger id than those before it.
+fn order_ends(rows: &mut [Vec<Option<Value>>], ids: Option<&DictionaryIds>) {
+    let Some(ids) = ids else {
+        // The values have the type of the column, so their order is that of their words.
+        let swapped = rows.iter_mut().filter(|row| row[1] < row[0]);
+        swapped.for_each(|row| row.swap(0, 1));
+        return;
+    };
+    let mut new: HashMap<String, u64> = HashMap::new();
+    for row in rows {
+        let [source, target, ..] = row.as_mut_slice() else { continue };
+        let mut rank = |end: &Option<Value>| match (end, ids.id(end.as_ref())) {
+            (_, Some(id)) => (0, id),
+            (Some(Value::Str(text)), None) => {
+                let next = new.len() as u64;
+                (1, *new.entry_ref(text.as_str()).or_insert(next))
+            }
+            _ => (1, u64::MAX),
+        };
+        if let (of_source, of_target) = (rank(source), rank(target))
+            && of_target < of_source
+        {
+            std::mem::swap(source, target);
+        }
     }
 }
 

@@ -27,7 +27,8 @@ const ROWS: usize = 8192;
 const NAMED_MAX: usize = 5;
 
 impl Graph {
-    /// Reads the whole graph and compares both directions, and both sides of the dictionary.
+    /// Reads the whole graph and compares both directions, and both sides of the dictionary. Edges
+    /// of an undirected graph must have their smaller end first.
     ///
     /// Each side is reduced to sums of 128-bit hashes, so memory stays bounded.
     ///
@@ -60,6 +61,13 @@ impl Graph {
                 what.push_str(&format!("\n  {}", graph.describe(difference)));
             }
             return Err(damaged(what));
+        }
+        if let Some((src, dst)) = sums.misplaced {
+            let (name, ends) = (self.name(), [src, dst].map(|end| graph.vertex_text(end)));
+            return Err(damaged(format!(
+                "the undirected graph {name:?} has an edge from {} to {}, its larger end first",
+                ends[0], ends[1]
+            )));
         }
         let (names, ids_free) = graph.read_snapshot(|read| graph.check_names(read))?;
         let nodes = graph.number_of_nodes_stored()?;

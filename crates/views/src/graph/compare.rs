@@ -38,6 +38,8 @@ struct Bucket {
 pub(super) struct Sums {
     forward: Vec<Bucket>,
     reverse: Vec<Bucket>,
+    /// An edge of an undirected graph whose source is above its target.
+    pub(super) misplaced: Option<(u64, u64)>,
 }
 
 /// An edge on which the directions disagree, with a word for its values in each direction that has
@@ -57,6 +59,8 @@ struct Side {
     order: [usize; 2],
     buckets: Vec<Bucket>,
     done: bool,
+    is_undirected: bool,
+    misplaced: Option<(u64, u64)>,
 }
 
 impl Sums {
@@ -93,6 +97,8 @@ impl Side {
             order,
             buckets: vec![Bucket::default(); BUCKETS],
             done: false,
+            is_undirected: core.def.is_undirected,
+            misplaced: None,
         })
     }
 
@@ -108,8 +114,12 @@ impl Side {
             }
             rows += self.rows.rows as u64;
             let (srcs, dsts) = (self.rows.key_words(src), self.rows.key_words(dst));
+            let pairs = srcs.iter().copied().zip(dsts.iter().copied());
+            if self.is_undirected && self.misplaced.is_none() {
+                self.misplaced = pairs.clone().find(|(src, dst)| dst < src);
+            }
             let values = value_words(&self.rows);
-            for (i, (&src, &dst)) in srcs.iter().zip(dsts).enumerate() {
+            for (i, (src, dst)) in pairs.enumerate() {
                 let value = values.get(i).copied().unwrap_or_default();
                 let bucket = &mut self.buckets[bucket_of(src, dst)];
                 bucket.edges += 1;
@@ -153,7 +163,8 @@ impl Graph {
         }
         match <[Side; 2]>::try_from(sides) {
             Ok([forward, reverse]) => {
-                Ok(Sums { forward: forward.buckets, reverse: reverse.buckets })
+                let misplaced = forward.misplaced.or(reverse.misplaced);
+                Ok(Sums { forward: forward.buckets, reverse: reverse.buckets, misplaced })
             }
             Err(_) => Err(damaged("a direction was lost")),
         }

@@ -1,14 +1,20 @@
-//! Directed graphs: edges with an optional weight and properties, indexed by source and by target.
+//! Graphs: edges with an optional weight and properties, indexed by source and by target.
 //!
 //! # Why two keyspaces
 //! `NAME {src, dst => weight}` serves outgoing edges, `NAME:rev {dst, src => weight}` incoming
 //! edges. One batch writes both and one snapshot reads both, so they never disagree.
+//!
+//! # Why undirected edges are stored in one order of their ends
+//! An edge of an undirected graph is a row of each keyspace too, so it costs what a directed edge
+//! costs: `NAME` has it under its smaller end, `NAME:rev` under its larger one. A read of a vertex
+//! reads both. Under both ends in `NAME`, a relation with each edge once would need another copy.
 //!
 //! # Invariants
 //! 1. Every edge is in both directions with the same weight and properties.
 //! 2. A read that needs both directions takes one snapshot for them.
 //! 3. String vertices: every id of an edge has a name, every name has one id, and ids are never
 //!    reused. A vertex with properties has a name too.
+//! 4. Undirected graphs: no source is above its target.
 
 mod check;
 mod compare;
@@ -43,8 +49,12 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 use store::{Error, ErrorKind, NewKeyspace, Read, Result, Snapshot, Store};
 
-/// A directed graph, with at most one edge from one vertex to another. Cheap to clone; threads may
-/// share it.
+/// A graph with at most one edge from one vertex to another. Cheap to clone; threads may share it.
+///
+/// In an undirected graph ([`GraphDef::is_undirected`]) calls take the ends of an edge in any
+/// order. Outgoing and incoming edges of a vertex are all its edges there, with the vertex as their
+/// source or target, by the other end. Scans of all edges have each edge once, its smaller end
+/// first.
 ///
 /// Inside, vertices are words (see [`VertexType`]). Calls take and return `u64` words;
 /// [`Graph::to_words`] and [`Graph::to_vertices`] convert them.
@@ -200,6 +210,18 @@ impl Graph {
         self.core.def.weight != WeightType::None
     }
 
+    #[inline]
+    fn is_undirected(&self) -> bool {
+        self.core.def.is_undirected
+    }
+
+    /// Puts the ends of edges, as columns, in the order in which they are stored.
+    fn order_ends(&self, columns: &mut [Vec<u64>]) {
+        if let ([us, vs, ..], true) = (columns, self.is_undirected()) {
+            order_ends(us, vs);
+        }
+    }
+
     /// Reads the newest state. Two calls may see different states.
     #[inline]
     fn read<R>(&self, f: impl FnOnce(&dyn Read) -> Result<R>) -> Result<R> {
@@ -238,6 +260,15 @@ impl fmt::Debug for Graph {
     }
 }
 
+/// Makes each end in `us` the smaller one of its edge.
+pub(crate) fn order_ends(us: &mut [u64], vs: &mut [u64]) {
+    for (u, v) in us.iter_mut().zip(vs) {
+        if *v < *u {
+            std::mem::swap(u, v);
+        }
+    }
+}
+
 fn new_keyspace(def: &GraphDef, part: GraphPart) -> NewKeyspace {
     NewKeyspace {
         name: def.keyspace_name(part),
@@ -258,6 +289,14 @@ fn check_same(stored: &GraphDef, wanted: &GraphDef) -> Result<()> {
         return Err(invalid(format!(
             "the graph {name:?} has weights of type {}, {} was asked for",
             stored.weight, wanted.weight
+        )));
+    }
+    if stored.is_undirected != wanted.is_undirected {
+        let text = |is_undirected| if is_undirected { "undirected" } else { "directed" };
+        return Err(invalid(format!(
+            "the graph {name:?} is {}, one that is {} was asked for",
+            text(stored.is_undirected),
+            text(wanted.is_undirected)
         )));
     }
     for (of, stored, wanted) in [

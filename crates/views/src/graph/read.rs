@@ -27,6 +27,7 @@ const OTHER: u8 = 0b10;
 impl Graph {
     /// The weight of the edge from `u` to `v`; `None` if there is no such edge.
     pub fn edge(&self, u: u64, v: u64) -> Result<Option<Weight>> {
+        let (u, v) = self.core.def.in_order(u, v);
         scratch::with(&self.core.values, |scratch| {
             let rows = &mut scratch.rows[0];
             let key = KeyRef::Words(&[u, v]);
@@ -50,6 +51,7 @@ impl Graph {
 
     /// Whether there is an edge from `u` to `v`.
     pub fn has_edge(&self, u: u64, v: u64) -> Result<bool> {
+        let (u, v) = self.core.def.in_order(u, v);
         scratch::with(&self.core.values, |scratch| {
             let rows = &mut scratch.rows[0];
             let key = KeyRef::Words(&[u, v]);
@@ -104,6 +106,7 @@ impl Graph {
             if let Keys::Words(columns) = &mut scratch.keys {
                 columns[0].extend_from_slice(us);
                 columns[1].extend_from_slice(vs);
+                self.order_ends(columns);
             }
             let projection = Projection { keys: 0, values: u64::from(values) };
             let (keys, rows) = (&scratch.keys, &mut scratch.rows[0]);
@@ -146,6 +149,9 @@ impl Graph {
         offsets: Option<&mut Vec<u64>>,
         out: &mut Edges,
     ) -> Result<()> {
+        if self.is_undirected() {
+            return self.incident(direction, vs, offsets, out);
+        }
         out.reset(self.core.def.weight);
         scratch::with(&self.core.values, |scratch| {
             let rows = &mut scratch.rows[0];
@@ -189,6 +195,9 @@ impl Graph {
         mut offsets: Option<&mut Vec<u64>>,
         out: &mut Edges,
     ) -> Result<()> {
+        if self.is_undirected() {
+            return self.incident(Direction::Out, vs, offsets, out);
+        }
         out.reset(self.core.def.weight);
         if let Some(offsets) = offsets.as_deref_mut() {
             offsets.clear();
@@ -208,6 +217,37 @@ impl Graph {
             }
             if let Some(offsets) = offsets.as_deref_mut() {
                 offsets.push(out.src.len() as u64);
+            }
+        })
+    }
+
+    /// The edges of each of `vs` in an undirected graph, by the other end, with the vertex as their
+    /// source (`Out`) or their target (`In`). A self-loop occurs once.
+    fn incident(
+        &self,
+        direction: Direction,
+        vs: &[u64],
+        mut offsets: Option<&mut Vec<u64>>,
+        out: &mut Edges,
+    ) -> Result<()> {
+        out.reset(self.core.def.weight);
+        if let Some(offsets) = offsets.as_deref_mut() {
+            offsets.clear();
+            offsets.push(0);
+        }
+        let (fixed, other) = match direction {
+            Direction::Out => (&mut out.src, &mut out.dst),
+            Direction::In => (&mut out.dst, &mut out.src),
+        };
+        let projection = Projection { keys: OTHER, values: u64::from(self.weighted()) };
+        self.both(vs, [projection; 2], |v, sides| {
+            for side in both_ascending(v, sides) {
+                other.extend_from_slice(side.others);
+                out.weight.extend_from_words(side.weights);
+            }
+            fixed.resize(other.len(), v);
+            if let Some(offsets) = offsets.as_deref_mut() {
+                offsets.push(other.len() as u64);
             }
         })
     }
@@ -247,10 +287,24 @@ impl Graph {
         &self,
         direction: Direction,
         vs: &[u64],
-        offsets: Option<&mut Vec<u64>>,
+        mut offsets: Option<&mut Vec<u64>>,
         ids: &mut Vec<u64>,
     ) -> Result<()> {
         ids.clear();
+        if self.is_undirected() {
+            if let Some(offsets) = offsets.as_deref_mut() {
+                offsets.clear();
+                offsets.push(0);
+            }
+            return self.both(vs, [Projection { keys: OTHER, values: 0 }; 2], |v, sides| {
+                for side in both_ascending(v, sides) {
+                    ids.extend_from_slice(side.others);
+                }
+                if let Some(offsets) = offsets.as_deref_mut() {
+                    offsets.push(ids.len() as u64);
+                }
+            });
+        }
         scratch::with(&self.core.values, |scratch| {
             let rows = &mut scratch.rows[0];
             let offsets = offsets.unwrap_or(&mut scratch.offsets[0]);
@@ -380,6 +434,9 @@ impl Graph {
         vs: &[u64],
         mut take: impl FnMut(u64, f64),
     ) -> Result<()> {
+        if self.is_undirected() {
+            return self.degrees_of(vs, take);
+        }
         scratch::with(&self.core.values, |scratch| {
             let (rows, offsets) = (&mut scratch.rows[0], &mut scratch.offsets[0]);
             let keyspace = self.keyspace_of(direction);
@@ -554,6 +611,14 @@ impl<'a> Side<'a> {
             WeightType::Float | WeightType::Int => sum_words(weight, self.weights),
         }
     }
+}
+
+/// The edges of a vertex of an undirected graph by their other ends, ascending: the smaller ones
+/// are sources, in the reverse direction, and the larger ones targets. A self-loop is on both
+/// sides.
+fn both_ascending(v: u64, [leaving, arriving]: [Side<'_>; 2]) -> [Side<'_>; 2] {
+    let [below, _] = arriving.without(v);
+    [below, leaving]
 }
 
 /// Appends the union of two ascending lists, without `v`.

@@ -59,6 +59,7 @@ pub struct Reconciled {
 
 impl Graph {
     /// Makes both directions hold the same edges, and both sides of the dictionary the same names.
+    /// An undirected edge with its larger end first, which no lost row leads to, stays as it is.
     ///
     /// # Errors
     /// [`store::ErrorKind::InvalidInput`] for a graph in a transaction or at a snapshot; failed

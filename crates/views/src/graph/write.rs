@@ -75,6 +75,11 @@ impl Graph {
     pub fn remove_many(&self, us: &[u64], vs: &[u64], removed: &mut Vec<bool>) -> Result<()> {
         check_pairs(us, vs)?;
         removed.clear();
+        if self.is_undirected() && us.iter().zip(vs).any(|(u, v)| v < u) {
+            let (mut us, mut vs) = (us.to_vec(), vs.to_vec());
+            super::order_ends(&mut us, &mut vs);
+            return self.remove_many(&us, &vs, removed);
+        }
         if let Source::Store(store) = &self.source {
             scratch::with(&self.core.values, |scratch| {
                 let mut flags = std::mem::take(&mut scratch.flags);
@@ -172,10 +177,16 @@ impl Graph {
         let [forward, reverse] = batch.tables.as_mut_slice() else {
             unreachable!("the scratch has a table for each direction");
         };
-        for (rows, first, second) in [(&mut forward.rows, us, vs), (&mut reverse.rows, vs, us)] {
-            scratch::key_vec(rows, 0).extend_from_slice(first);
-            scratch::key_vec(rows, 1).extend_from_slice(second);
+        let mut keys = [&mut forward.rows, &mut reverse.rows];
+        for (rows, [src, dst]) in keys.iter_mut().zip([[0, 1], [1, 0]]) {
+            scratch::key_vec(rows, src).extend_from_slice(us);
+            scratch::key_vec(rows, dst).extend_from_slice(vs);
             rows.rows = us.len();
+        }
+        if self.is_undirected() {
+            for (rows, [src, dst]) in keys.into_iter().zip([[0, 1], [1, 0]]) {
+                scratch::order_ends(rows, src, dst);
+            }
         }
         match (value_vec(&mut forward.rows), value_vec(&mut reverse.rows)) {
             (Some(forward), Some(reverse)) if self.weighted() => {

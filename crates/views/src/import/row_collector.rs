@@ -17,6 +17,7 @@ use super::progress::Counters;
 use super::rows::{Rows, Span, WeightWords, weight_words};
 use super::sorter::{Direction, RunRows, Sorter, Unscattered};
 use super::spill::{Blocks, RunFile, RunWriter};
+use crate::graph::order_ends;
 use base::Batch;
 use env::Env;
 use env::sync::Mutex;
@@ -38,6 +39,8 @@ pub(super) struct RowCollector {
     pub(super) bucket_rows: u64,
     pub(super) spill_folder: Option<PathBuf>,
     pub(super) edge_shape: base::Shape,
+    /// Whether edges are stored with their smaller end first.
+    is_undirected: bool,
     held: Mutex<Held>,
 }
 
@@ -85,6 +88,7 @@ impl RowCollector {
         limits: (u64, u64),
         spill_folder: Option<PathBuf>,
         edge_shape: base::Shape,
+        is_undirected: bool,
     ) -> Self {
         Self {
             counters: Arc::clone(counters),
@@ -93,6 +97,7 @@ impl RowCollector {
             bucket_rows: limits.1,
             spill_folder,
             edge_shape,
+            is_undirected,
             held: Mutex::new(Held {
                 rows: Vec::new(),
                 bytes: 0,
@@ -261,6 +266,13 @@ impl RowCollector {
     }
 
     fn hold(&self, at: (u64, usize), src: &[u64], dst: &[u64], weights: WeightWords) {
+        // Provisional ids may order two ends otherwise than final ones, with which rows are held
+        // again.
+        if self.is_undirected && src.iter().zip(dst).any(|(u, v)| v < u) {
+            let (mut us, mut vs) = (src.to_vec(), dst.to_vec());
+            order_ends(&mut us, &mut vs);
+            return self.hold(at, &us, &vs, weights);
+        }
         let (rows, [first, second]) = Rows::pack(src, dst, weights);
         let mut held = self.held.lock();
         held.bytes += rows.bytes();

@@ -161,8 +161,14 @@ impl<'g> Run<'g> {
         let (folder, def) = (self.options.spill_folder.clone(), self.graph.def());
         // Rows in memory have no properties besides the weight.
         let shape = GraphDef::new("", def.vertex, def.weight).shape(GraphPart::Forward);
-        let collector =
-            Arc::new(RowCollector::new(&reporter.counters, names.clone(), limits, folder, shape));
+        let collector = Arc::new(RowCollector::new(
+            &reporter.counters,
+            names.clone(),
+            limits,
+            folder,
+            shape,
+            def.is_undirected,
+        ));
         read(&reporter, &collector)?;
         if names.as_ref().is_some_and(|names| names.runs() > 0) {
             let collector = Arc::clone(&collector);
