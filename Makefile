@@ -34,7 +34,7 @@ MEMORY ?= 512MB
 MEMORY_DATA ?= 544MB
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-recursion bench-tables hot-regions differ differ-times differ-tables fuzz flips props sim isolation engines kill kill-fork kill-exit kill-python full-disk memory models miri tsan clean module module-release networkx-suite test-rust test-python test-spark
+.PHONY: help demo test lint bench bench-kv bench-counts bench-grow bench-steady bench-recursion bench-tables hot-regions differ differ-times differ-tables fuzz flips props sim sim-indexes isolation engines kill kill-fork kill-exit kill-python full-disk memory models miri tsan clean module module-release networkx-suite test-rust test-python test-spark
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -173,6 +173,10 @@ JOBS ?= 2
 sim: ## crashes and faults on a simulated machine, checked against a model; SEED, SECONDS_MAX (or SECONDS), JOBS
 	cargo run --locked --release -p quipu-sim --features marks --bin quipu-sim -- \
 	  --seed $(SEED) --seconds $(SIM_SECONDS) --jobs $(JOBS)
+
+sim-indexes: ## rows and indexes of each kind after COUNT simulated crashes for each durability and kind; COUNT, SEED
+	QUIPU_SIM_SEED=$(SEED) QUIPU_SIM_CRASHES=$(COUNT) \
+	  cargo test --locked -p quipu-sim --test search_indexes -- --nocapture
 
 kill: ## kill -9 writing processes COUNT times and verify the database; COUNT, SEED, WORK="graphs blobs counters"
 	cargo build --locked --release -p quipu-kill

@@ -225,11 +225,13 @@ impl Catalog {
         self.store.keyspace_named(name)
     }
 
-    /// Deletes settings left by an earlier relation with the same name.
+    /// Deletes settings left by an earlier relation with the same name, durably: keyspaces are made
+    /// durably, and a crash must not give a new one the triggers and the access level of another.
     fn forget_settings(&self, name: &str) -> Result<()> {
         if self.settings(&*self.store, name)? != Settings::default() {
             let tables = vec![self.settings_row(name, &Settings::default())?];
             self.store.write(&WriteBatch { tables }, None)?;
+            self.store.make_durable()?;
         }
         Ok(())
     }

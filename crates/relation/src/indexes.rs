@@ -69,8 +69,7 @@ impl Catalog {
         let is_ready = self.is_ready(&**self.store(), name)?;
         if self.info(name).is_none() && is_ready {
             // Left by an index that a killed process had renamed or dropped.
-            let stale = vec![self.ready_row(name, Kind::Delete)?];
-            self.store().write(&WriteBatch { tables: stale }, None)?;
+            self.remove_ready_row(name)?;
         } else if is_ready {
             return Err(invalid(format!("index {name:?} already exists")));
         }
@@ -180,10 +179,17 @@ impl Catalog {
         if self.info(name).is_none() || !self.is_ready(&**self.store(), name)? {
             return Ok(false);
         }
-        self.store()
-            .write(&WriteBatch { tables: vec![self.ready_row(name, Kind::Delete)?] }, None)?;
+        self.remove_ready_row(name)?;
         self.store().drop_keyspaces(&self.parts_of_index(name))?;
         Ok(true)
+    }
+
+    /// Marks an index as incomplete, durably. Keyspaces are made and dropped durably: a crash that
+    /// took the mark back would make the next index of this name, which is being built, count.
+    fn remove_ready_row(&self, name: &str) -> Result<()> {
+        let tables = vec![self.ready_row(name, Kind::Delete)?];
+        self.store().write(&WriteBatch { tables }, None)?;
+        self.store().make_durable()
     }
 
     /// Whether an index is marked as complete, see [`Catalog::ready_row`].

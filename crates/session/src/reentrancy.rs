@@ -13,28 +13,36 @@ use std::cell::RefCell;
 use syntax::Span;
 
 thread_local! {
-    /// Addresses of the engines whose scripts run on this thread, the outermost first.
-    static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    /// The scripts that run on this thread, the outermost first.
+    static INSIDE: RefCell<Vec<Inside>> = const { RefCell::new(Vec::new()) };
 }
+
+/// A running script: the address of its engine, and its task (see [`env::sync::task`]).
+type Inside = (usize, u64);
 
 /// A share of the lock while a script runs. An inner script uses that of the outer one.
 pub(crate) struct Changing<'e> {
     _shared: Option<RwLockReadGuard<'e, ()>>,
+    inside: Inside,
 }
 
 impl Drop for Changing<'_> {
     fn drop(&mut self) {
-        INSIDE.with_borrow_mut(Vec::pop);
+        INSIDE.with_borrow_mut(|inside| {
+            // The last of this task: in a simulator those of others may follow.
+            let place = inside.iter().rposition(|one| *one == self.inside);
+            place.map(|place| inside.remove(place))
+        });
     }
 }
 
 impl Engine {
-    fn address(&self) -> usize {
-        std::ptr::from_ref(self).addr()
+    fn inside(&self) -> Inside {
+        (std::ptr::from_ref(self).addr(), env::sync::task())
     }
 
     fn is_inside(&self) -> bool {
-        INSIDE.with_borrow(|inside| inside.contains(&self.address()))
+        INSIDE.with_borrow(|inside| inside.contains(&self.inside()))
     }
 
     /// Takes a share of the lock.
@@ -52,8 +60,9 @@ impl Engine {
     }
 
     fn enter<'e>(&'e self, shared: Option<RwLockReadGuard<'e, ()>>) -> Changing<'e> {
-        INSIDE.with_borrow_mut(|inside| inside.push(self.address()));
-        Changing { _shared: shared }
+        let inside = self.inside();
+        INSIDE.with_borrow_mut(|running| running.push(inside));
+        Changing { _shared: shared, inside }
     }
 
     /// Checks that no script of this engine runs on this thread.

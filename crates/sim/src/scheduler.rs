@@ -533,7 +533,9 @@ fn put(bodies: &mut Vec<Option<Body>>, id: TaskId, body: Body) {
 fn resume(shared: &Shared, bodies: &mut [Option<Body>], id: TaskId) -> Result<(), Failure> {
     let slot = &mut bodies[id as usize];
     let running = slot.as_mut().expect("a task that has not ended has a body");
+    env::sync::set_task(u64::from(id) + 1);
     let end = running.resume(());
+    env::sync::set_task(0);
     YIELDER.set(std::ptr::null());
     let mut state = shared.lock();
     state.tasks.current = None;

@@ -309,3 +309,58 @@ fn a_relation_that_a_power_cut_takes_goes_with_all_that_was_written_to_it_since(
     }
     assert!(lost > 10 && kept > 500, "{lost} {kept}");
 }
+
+/// Removes a relation that has settings and creates another with its name, until an operation;
+/// returns whether the other one is there.
+fn cut_between_removal_and_creation(durability: Durability, crash: Crash, at: u64) -> bool {
+    let sim = Sim::new(at, Settings { faults: FaultPlan::none(), ..Settings::default() });
+    let env = sim.env();
+    sim.spawn("make", move || {
+        let (store, engine) = open(&env, durability).unwrap();
+        rows(&engine, ":create r {k: Int}");
+        rows(&engine, "::describe r 'the first'");
+        store.flush().unwrap();
+        drop(engine);
+        store.close().unwrap();
+    });
+    sim.run().unwrap();
+    sim.crash(Crash::Kill);
+    let sim = sim.restart();
+    let env = sim.env();
+    sim.crash_at_operation(sim.operations() + at, crash);
+    sim.spawn("change", move || {
+        let Ok((store, _)) = open(&env, durability) else { return };
+        let catalog = Catalog::new(store);
+        let schema = |entry: relation::Entry| entry.schema().clone();
+        let Ok(Some(mut other)) = catalog.find("r").map(|found| found.map(schema)) else { return };
+        other.keys.push(relation::KeyColumn::new("l", model::Type::Int));
+        let _ = catalog.drop_entry("r").and_then(|_| catalog.create(&other));
+    });
+    sim.run().unwrap();
+    sim.crash(crash);
+    let sim = sim.restart();
+    let (env, is_other) = (sim.env(), Rc::new(Cell::new(false)));
+    let out = Rc::clone(&is_other);
+    sim.spawn("look", move || {
+        let (store, _) = open(&env, durability).unwrap();
+        let catalog = Catalog::new(Arc::clone(&store));
+        let Some(found) = catalog.find("r").unwrap() else { return };
+        out.set(found.schema().columns() == 2);
+        let description = catalog.settings(&*store, "r").unwrap().description;
+        assert_eq!(description.is_empty(), out.get(), "{description:?}, cut at {at}");
+    });
+    sim.run().unwrap();
+    is_other.get()
+}
+
+#[test]
+fn a_relation_does_not_get_the_settings_of_a_removed_one() {
+    let mut others = 0;
+    for durability in [Durability::Sync, Durability::Os, Durability::None] {
+        for crash in [Crash::Kill, Crash::Power] {
+            let cut = |at| cut_between_removal_and_creation(durability, crash, at);
+            others += (1..200).filter(|&at| cut(at)).count();
+        }
+    }
+    assert!(others > 100, "only {others}");
+}

@@ -14,6 +14,19 @@ pub mod atomic {
 
 thread_local! {
     static CONTENDED: Cell<Option<fn()>> = const { Cell::new(None) };
+    static TASK: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The task that runs on this thread: 0, but in a simulator, which runs several on one thread. What
+/// belongs to the caller's thread on a real machine belongs to its task.
+#[must_use]
+pub fn task() -> u64 {
+    TASK.get()
+}
+
+/// Sets the task that runs on this thread. For simulators.
+pub fn set_task(task: u64) {
+    TASK.set(task);
 }
 
 /// Sets what this thread does when it finds a lock taken: it calls `run_others` until the lock is

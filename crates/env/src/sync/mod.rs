@@ -20,12 +20,12 @@ mod model;
 #[cfg(not(feature = "shuttle"))]
 pub use machine::{
     ArcSwap, ArcSwapOption, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic,
-    on_contention,
+    on_contention, set_task, task,
 };
 #[cfg(feature = "shuttle")]
 pub use model::{
     ArcSwap, ArcSwapOption, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic,
-    on_contention,
+    on_contention, set_task, task,
 };
 
 pub use arc_swap::Guard;

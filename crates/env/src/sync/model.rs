@@ -21,6 +21,15 @@ pub mod atomic {
 /// Does nothing: the checker knows which other threads can run.
 pub fn on_contention(_: Option<fn()>) {}
 
+/// As in `machine.rs`: the model checker's tasks are threads of their own.
+#[must_use]
+pub fn task() -> u64 {
+    0
+}
+
+/// As in `machine.rs`.
+pub fn set_task(_: u64) {}
+
 /// A mutual exclusion lock. A panic while it is held does not poison it.
 #[derive(Debug, Default)]
 pub struct Mutex<T: ?Sized>(shuttle::sync::Mutex<T>);
