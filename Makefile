@@ -27,7 +27,7 @@ SECONDS_MAX ?= 60
 CASES ?= 2000
 COUNT ?= 200
 # What the killed processes write.
-WORK ?= graphs blobs counters
+WORK ?= graphs blobs counters rows
 EDGES ?= 240000000
 MEMORY ?= 512MB
 # The limit plus memory outside of the database: the program's own data, and stacks of its threads.
@@ -178,7 +178,7 @@ sim-indexes: ## rows and indexes of each kind after COUNT simulated crashes for 
 	QUIPU_SIM_SEED=$(SEED) QUIPU_SIM_CRASHES=$(COUNT) \
 	  cargo test --locked -p quipu-sim --test search_indexes -- --nocapture
 
-kill: ## kill -9 writing processes COUNT times and verify the database; COUNT, SEED, WORK="graphs blobs counters"
+kill: ## kill -9 writing processes COUNT times and verify the database; COUNT, SEED, WORK="graphs blobs counters rows"
 	cargo build --locked --release -p quipu-kill
 	for work in $(WORK); do \
 	  $(TARGET)/release/quipu-kill run --work $$work --count $(COUNT) --seed $(SEED) \

@@ -5,7 +5,7 @@
 //! nothing is simulated: the processes, the file systems and the accounting are the kernel's.
 //!
 //! ```text
-//! quipu-kill run [--work graphs|blobs|counters] [--count N] [--seed N] [--seconds N]
+//! quipu-kill run [--work graphs|blobs|counters|rows] [--count N] [--seed N] [--seconds N]
 //!                [--forking 0|1] [--folder PATH] [--json FILE]
 //! quipu-kill full [--variant tmpfs|file-limit] [--rounds N] [--seed N] [--json FILE]
 //! quipu-kill memory [--edges N] [--limit SIZE] [--cache SIZE] [--folder PATH] [--json FILE]
@@ -33,6 +33,7 @@ mod memory;
 mod ops;
 mod parent;
 mod report;
+mod rows;
 mod values;
 mod verify;
 

@@ -1,12 +1,12 @@
-//! Kills of processes that write blobs or counters: `--work blobs` and `--work counters`.
+//! Kills of processes that write blobs, counters or rows: `--work blobs`, `counters` and `rows`.
 //! `parent.rs` kills those that write graphs.
 //!
 //! # Why not with the graphs
-//! Blobs and counters are verified in another way (values whose bytes are derived again, sums
-//! within bounds), and a kill may leave other things behind: see [`Verifier`], which `blobs.rs` and
-//! `counters.rs` implement. Starting, killing and reading reports are the same: a child reports the
-//! start and the end of each operation, and is killed at a time that the seed selects, while it
-//! writes or while it opens.
+//! Each is verified in another way (values whose bytes are derived again, sums within bounds,
+//! searches by indexes), and a kill may leave other things behind: see [`Verifier`], which
+//! `blobs.rs`, `counters.rs` and `rows.rs` implement. Starting, killing and reading reports are
+//! the same: a child reports the start and the end of each operation, and is killed at a time that
+//! the seed selects, while it writes or while it opens.
 
 use crate::arguments::Arguments;
 use crate::child::{Message, Worker};
@@ -14,7 +14,7 @@ use crate::ops::{Random, STREAMS};
 use crate::parent::{count, end, wait_us};
 use crate::report::Report;
 use crate::verify::VerifyMode;
-use crate::{Outcome, blobs, counters, files};
+use crate::{Outcome, blobs, counters, files, rows};
 use quipu::{Check, Database, Durability, ErrorKind, Options};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -31,6 +31,7 @@ pub(crate) enum Work {
     Graphs,
     Blobs,
     Counters,
+    Rows,
 }
 
 impl Work {
@@ -40,7 +41,8 @@ impl Work {
             "graphs" => Ok(Self::Graphs),
             "blobs" => Ok(Self::Blobs),
             "counters" => Ok(Self::Counters),
-            work => Err(format!("no work {work:?}: there are graphs, blobs and counters")),
+            "rows" => Ok(Self::Rows),
+            work => Err(format!("no work {work:?}: there are graphs, blobs, counters and rows")),
         }
     }
 
@@ -49,6 +51,7 @@ impl Work {
             Self::Graphs => "graphs",
             Self::Blobs => "blobs",
             Self::Counters => "counters",
+            Self::Rows => "rows",
         }
     }
 
@@ -58,6 +61,7 @@ impl Work {
             Self::Graphs => crate::child::tiny_options(durability),
             Self::Blobs => blobs::options(seed, durability),
             Self::Counters => counters::options(durability),
+            Self::Rows => rows::options(durability),
         }
     }
 
@@ -67,6 +71,7 @@ impl Work {
             Self::Graphs => None,
             Self::Blobs => Some(Box::new(blobs::Writer::new(db.clone(), seed, stream))),
             Self::Counters => Some(Box::new(counters::Writer::new(db.clone(), seed, stream))),
+            Self::Rows => Some(Box::new(rows::Writer::new(db.clone(), seed, stream))),
         }
     }
 
@@ -75,6 +80,7 @@ impl Work {
             Self::Graphs => Err("graphs are judged elsewhere".to_owned()),
             Self::Blobs => Ok(Box::new(blobs::BlobsVerifier::new(seed))),
             Self::Counters => Ok(Box::new(counters::CountersVerifier::new(seed))),
+            Self::Rows => Ok(Box::new(rows::RowsVerifier::new(seed))),
         }
     }
 }

@@ -32,6 +32,12 @@ fn increments_are_counted_once_after_kills() {
 }
 
 #[test]
+fn rows_and_indexes_of_each_kind_agree_after_kills() {
+    let text = harness(&["run", "--work", "rows", "--count", "40", "--seconds", "6"]);
+    assert!(text.contains("lost: 0, wrong: 0"), "{text}");
+}
+
+#[test]
 fn a_full_disk_loses_nothing_and_says_which_file() {
     let text = harness(&["full", "--rounds", "12"]);
     assert!(text.contains("lost: 0, wrong: 0") || text.contains("skipped"), "{text}");
