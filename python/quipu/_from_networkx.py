@@ -19,38 +19,50 @@ def from_networkx(self: Database, name: str, graph: Any) -> ImportReport:
 
     Nodes that are not all integers become strings. Types are found from the values, and
     attributes that some nodes or edges lack are null there. An undirected graph becomes one of
-    ``directed=False``. A missing ``weight`` is 1.
+    ``directed=False``, and a multigraph with integer keys one of ``key="int"``. A missing
+    ``weight`` is 1.
 
     >>> db.from_networkx("karate", nx.karate_club_graph()).nodes
     34
 
     Args:
         name: Name of the graph. An existing one keeps its types and properties.
-        graph: The graph, without parallel edges.
+        graph: The graph.
 
     Raises:
-        InvalidInputError: There are parallel edges, two nodes have the same text, or one of the
-            graphs is directed and the other is not.
+        InvalidInputError: There are parallel edges with keys that are no integers, two nodes have
+            the same text, or only one of the graphs is directed or has keys.
         TypeError: A value has no type, such as a set.
     """
-    if graph.is_multigraph() and any(len(keys) > 1 for _, row in graph.adjacency() for keys in row.values()):
-        what = "the graph has parallel edges, and a stored graph has at most one from a vertex to another"
-        raise InvalidInputError(f"{what}\nhint: quipu.nx stores them; or combine them first, as by nx.DiGraph(graph)")
+    is_keyed = graph.is_multigraph() and all(type(key) is int for _, _, key in graph.edges(keys=True))
+    if graph.is_multigraph() and not is_keyed and _has_parallel(graph):
+        what = "the graph has parallel edges with keys that are not integers"
+        raise InvalidInputError(
+            f"{what}\nhint: quipu.nx stores them; or number them, as by nx.MultiDiGraph(graph.edges)"
+        )
     nodes = [(vertex, dict(attributes)) for vertex, attributes in graph.nodes(data=True)]
     edges = [(u, v, dict(attributes)) for u, v, attributes in graph.edges(data=True)]
     ids = _ids([vertex for vertex, _ in nodes])
     sources, targets = [ids[u] for u, _, _ in edges], [ids[v] for _, v, _ in edges]
-    edge_columns = _columns(["source", "target"], [sources, targets], [attributes for *_, attributes in edges])
+    known = {"source": sources, "target": targets}
+    if is_keyed:
+        known["key"] = [key for _, _, key in graph.edges(keys=True)]
+    edge_columns = _columns(list(known), list(known.values()), [attributes for *_, attributes in edges])
     node_columns = _columns(["vertex"], [list(ids.values())], [attributes for _, attributes in nodes])
     # As everywhere in NetworkX, a missing weight is 1.
     return self.import_graph(
         name,
         edge_columns,
         directed=graph.is_directed(),
+        key="int" if is_keyed else "none",
         nodes=node_columns,
         edge_properties=True,
         missing=1.0,
     )
+
+
+def _has_parallel(graph: Any) -> bool:
+    return any(len(keys) > 1 for _, row in graph.adjacency() for keys in row.values())
 
 
 def _ids(vertices: list[Any]) -> dict[Any, int | str]:

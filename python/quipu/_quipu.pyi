@@ -210,6 +210,7 @@ class Database:
         nodes: Mapping[str, str] | None = None,
         edges: Mapping[str, str] | None = None,
         directed: bool | None = None,
+        key: Literal["int", "int64", "none"] | None = None,
     ) -> Graph:
         """Open or create the graph with this name.
 
@@ -235,6 +236,8 @@ class Database:
             directed: ``False``: edges have no direction. ``(u, v)`` and ``(v, u)`` are one edge,
                 which is stored once and found from both ends. ``None``: as the existing graph; a
                 new one is directed.
+            key: ``"int"``: several edges may lead from one vertex to another, and each has an
+                integer as its key. ``None``: as the existing graph; a new one has at most one edge.
 
         Returns:
             The graph. It reads the newest commits.
@@ -252,6 +255,7 @@ class Database:
         vertex: Literal["u64", "i64", "str"] | None = None,
         weight: Literal["float64", "int64", "none"] | None = None,
         directed: bool | None = None,
+        key: Literal["int", "int64", "none"] | None = None,
         nodes: _Files | _Edges | None = None,
         node_column: int | str | None = None,
         edge_properties: Mapping[str, str] | bool | None = None,
@@ -288,6 +292,7 @@ class Database:
                 a column the weight.
             directed: ``False``: edges of a new graph have no direction, so rows ``(u, v)`` and
                 ``(v, u)`` are one edge. The last one counts.
+            key: ``"int"``: edges of a new graph have keys, from the column ``key``.
             nodes: A table of vertices with their properties: files with a header, or a table. It
                 becomes visible together with the edges if these have properties, else before them.
             node_column: The column of ``nodes`` that is the vertex. ``None``: ``vertex``, ``id``,
@@ -323,18 +328,19 @@ class Database:
 
         Nodes that are not all integers become strings. Types are found from the values, and
         attributes that some nodes or edges lack are null there. An undirected graph becomes one of
-        ``directed=False``. A missing ``weight`` is 1.
+        ``directed=False``, and a multigraph with integer keys one of ``key="int"``. A missing
+        ``weight`` is 1.
 
         >>> db.from_networkx("karate", nx.karate_club_graph()).nodes
         34
 
         Args:
             name: Name of the graph. An existing one keeps its types and properties.
-            graph: The graph, without parallel edges.
+            graph: The graph.
 
         Raises:
-            InvalidInputError: There are parallel edges, two nodes have the same text, or one of the
-                graphs is directed and the other is not.
+            InvalidInputError: There are parallel edges with keys that are no integers, two nodes have
+                the same text, or only one of the graphs is directed or has keys.
             TypeError: A value has no type, such as a set.
         """
     def blobs(self, name: str, *, key: Literal["u64", "i64", "str"] | None = None) -> Blobs:
@@ -1750,6 +1756,10 @@ class TableStream:
 class Graph:
     """A graph with at most one edge per source and target, indexed from both ends.
 
+    A graph of ``key="int"`` may have several, each with a key. Calls that name edges by their ends
+    take the key too, and refuse to choose one. Reads of a vertex return all its edges, and other
+    ends once.
+
     A graph of ``directed=False`` takes the ends of an edge in any order. Each vertex of an edge is
     its source and its target there: :meth:`out_edges`, :meth:`in_edges` and :meth:`edges` return
     all edges of a vertex, sorted by the other end. :attr:`edges_table`, :meth:`to_table` and
@@ -1777,32 +1787,50 @@ class Graph:
     def weight(self) -> Literal["float64", "int64"] | None:
         """Type of the weights; ``None`` if edges have no weights."""
     @property
+    def key(self) -> Literal["int"] | None:
+        """Type of the edges' keys; ``None`` if there is at most one edge per source and target."""
+    @property
     def is_directed(self) -> bool:
         """Whether an edge leads from its source to its target alone."""
-    def edge(self, u: _Vertex, v: _Vertex) -> float | None:
+    def edge(self, u: _Vertex, v: _Vertex, key: int | None = None) -> float | None:
         """Return the weight of the edge from ``u`` to ``v``, or ``None`` if it does not exist.
 
         Args:
             u: Source.
             v: Target.
+            key: Its key, in a graph of parallel edges.
 
         Returns:
             A ``float``; an ``int`` in a graph of ``weight="int64"``; 1.0 in a graph without
             weights.
         """
-    def has_edge(self, u: _Vertex, v: _Vertex) -> bool:
+    def has_edge(self, u: _Vertex, v: _Vertex, key: int | None = None) -> bool:
         """Return whether there is an edge from ``u`` to ``v``.
 
         Args:
             u: Source.
             v: Target.
+            key: Its key; ``None``: any.
         """
-    def edge_many(self, us: _Column, vs: _Column) -> tuple[npt.NDArray[np.bool_], _Weights]:
+    def edge_keys(self, u: _Vertex, v: _Vertex) -> npt.NDArray[np.int64]:
+        """Return the keys of the edges from ``u`` to ``v``, sorted.
+
+        Args:
+            u: Source.
+            v: Target.
+
+        Raises:
+            InvalidInputError: Edges have no keys.
+        """
+    def edge_many(
+        self, us: _Column, vs: _Column, keys: _Column | None = None
+    ) -> tuple[npt.NDArray[np.bool_], _Weights]:
         """Look up the edges from ``us[i]`` to ``vs[i]``.
 
         Args:
             us: Sources.
             vs: Targets, one per source.
+            keys: Keys, one per edge, in a graph of parallel edges.
 
         Returns:
             Whether each edge exists, and its weight. The weight of a missing edge is NaN, or 0 for
@@ -1811,12 +1839,13 @@ class Graph:
         Raises:
             InvalidInputError: The columns differ in length.
         """
-    def has_edge_many(self, us: _Column, vs: _Column) -> npt.NDArray[np.bool_]:
+    def has_edge_many(self, us: _Column, vs: _Column, keys: _Column | None = None) -> npt.NDArray[np.bool_]:
         """Return for each ``i`` whether there is an edge from ``us[i]`` to ``vs[i]``.
 
         Args:
             us: Sources.
             vs: Targets, one per source.
+            keys: Keys, one per edge; ``None``: any.
 
         Raises:
             InvalidInputError: The columns differ in length.
@@ -1830,7 +1859,7 @@ class Graph:
         """
     @property
     def edges_table(self) -> Relation:
-        """The relation of the edges: keys ``src`` and ``dst``, then ``weight`` and properties."""
+        """The relation of the edges: ``src``, ``dst``, perhaps ``key``, ``weight`` and properties."""
     def add_node(self, v: _Vertex, /, **properties: Any) -> None:
         """Insert the vertex ``v``, or change some of its properties.
 
@@ -1855,7 +1884,7 @@ class Graph:
         Args:
             u: Source.
             v: Target.
-            properties: Values by name, ``weight`` among them.
+            properties: Values by name, ``weight`` among them, and the ``key`` of the edge.
 
         Raises:
             InvalidInputError: There is no such property, a value does not fit it, or a new edge
@@ -1879,8 +1908,8 @@ class Graph:
         """Insert or replace edges with their properties, atomically.
 
         Args:
-            data: Rows with columns ``src`` and ``dst``, as for :meth:`Relation.put`. A missing
-                weight is 1, and other missing properties are null.
+            data: Rows with columns ``src``, ``dst`` and, where edges have one, ``key``, as for
+                :meth:`Relation.put`. A missing weight is 1, and other missing properties are null.
             merge: Whether missing properties of existing edges stay as they are.
 
         Raises:
@@ -1894,12 +1923,13 @@ class Graph:
         Args:
             v: The vertex.
         """
-    def edge_properties(self, u: _Vertex, v: _Vertex) -> dict[str, Any] | None:
+    def edge_properties(self, u: _Vertex, v: _Vertex, key: int | None = None) -> dict[str, Any] | None:
         """Return the properties of the edge from ``u`` to ``v``, or ``None`` if it does not exist.
 
         Args:
             u: Source.
             v: Target.
+            key: Its key, in a graph of parallel edges.
         """
     def node_many(self, vs: _Column) -> tuple[npt.NDArray[np.bool_], Table]:
         """Return whether each vertex has a row in :attr:`nodes`, and a table of these rows.
@@ -1907,12 +1937,15 @@ class Graph:
         Args:
             vs: The vertices. The table has their order.
         """
-    def edge_properties_many(self, us: _Column, vs: _Column) -> tuple[npt.NDArray[np.bool_], Table]:
+    def edge_properties_many(
+        self, us: _Column, vs: _Column, keys: _Column | None = None
+    ) -> tuple[npt.NDArray[np.bool_], Table]:
         """Return whether each edge exists, and a table of those that do, with their properties.
 
         Args:
             us: Sources.
             vs: Targets, one per source. The table has the order of the pairs.
+            keys: Keys, one per edge, in a graph of parallel edges.
 
         Raises:
             InvalidInputError: The columns differ in length.
@@ -2063,7 +2096,7 @@ class Graph:
         Returns:
             Counts and sums.
         """
-    def upsert(self, u: _Vertex, v: _Vertex, w: float | None = None) -> None:
+    def upsert(self, u: _Vertex, v: _Vertex, w: float | None = None, *, key: int | None = None) -> None:
         """Insert the edge from ``u`` to ``v``, or set its weight.
 
         The whole edge is replaced: other properties become null. :meth:`add_edge` keeps them.
@@ -2072,13 +2105,14 @@ class Graph:
             u: Source.
             v: Target.
             w: Weight; ``None`` is 1.
+            key: Its key, in a graph of parallel edges.
 
         Raises:
             InvalidInputError: There is a weight, but the graph has none; or edges have a property
                 that cannot be null.
             TypeError: The weight does not have the graph's type.
         """
-    def upsert_many(self, us: _Column, vs: _Column, ws: _Column | None = None) -> None:
+    def upsert_many(self, us: _Column, vs: _Column, ws: _Column | None = None, *, keys: _Column | None = None) -> None:
         """Insert the edges from ``us[i]`` to ``vs[i]``, or set their weights, atomically.
 
         Whole edges are replaced, as by :meth:`upsert`.
@@ -2088,24 +2122,27 @@ class Graph:
             vs: Targets, one per source.
             ws: Weights, one per edge; ``None``: 1 each. If a pair occurs twice, the last weight
                 wins.
+            keys: Keys, one per edge, in a graph of parallel edges.
 
         Raises:
             InvalidInputError: The columns differ in length; there are weights, but the graph has
                 none; or edges have a property that cannot be null.
         """
-    def remove(self, u: _Vertex, v: _Vertex) -> bool:
+    def remove(self, u: _Vertex, v: _Vertex, key: int | None = None) -> bool:
         """Remove the edge from ``u`` to ``v``; return whether it existed.
 
         Args:
             u: Source.
             v: Target.
+            key: Its key, in a graph of parallel edges.
         """
-    def remove_many(self, us: _Column, vs: _Column) -> npt.NDArray[np.bool_]:
+    def remove_many(self, us: _Column, vs: _Column, keys: _Column | None = None) -> npt.NDArray[np.bool_]:
         """Remove the edges from ``us[i]`` to ``vs[i]``, atomically.
 
         Args:
             us: Sources.
             vs: Targets, one per source.
+            keys: Keys, one per edge, in a graph of parallel edges.
 
         Returns:
             Whether each existed; false for the repetition of a pair.

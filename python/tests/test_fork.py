@@ -98,7 +98,7 @@ def in_child(work: Callable[[], object]) -> Any:
 # Calls that are allowed in a child: names, types, and calls that end something.
 PURE = {
     "Database": {"path", "close", "__enter__", "__exit__"},
-    "Graph": {"name", "vertex", "weight"},
+    "Graph": {"name", "vertex", "weight", "key", "is_directed"},
     "Blobs": {"name", "key", "__bool__"},
     "Counters": {"name", "key", "number_type", "combine", "__bool__"},
     "DocumentItems": {"__iter__"},

@@ -87,7 +87,7 @@ def test_nodes_that_are_no_integers_become_strings(db: quipu.Database) -> None:
 
 def test_parallel_edges_are_refused_and_an_empty_graph_is_stored(db: quipu.Database) -> None:
     with pytest.raises(quipu.InvalidInputError, match="parallel edges"):
-        db.from_networkx("g", nx.MultiGraph([(1, 2), (1, 2)]))
+        db.from_networkx("g", nx.MultiGraph([(1, 2, "a", {}), (1, 2, "b", {})]))
     with pytest.raises(quipu.InvalidInputError, match="parallel edges"):
         db.from_networkx("g", nx.MultiDiGraph([(1, 2, 0, {}), (1, 2, "", {})]))
     assert db.from_networkx("m", nx.MultiGraph([(1, 2), (2, 3, "second", {})])).edges == 2

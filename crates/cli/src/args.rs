@@ -93,6 +93,9 @@ pub(crate) struct Import {
     /// Edges of a new graph have no direction: (a, b) and (b, a) are one edge
     #[arg(long)]
     pub(crate) undirected: bool,
+    /// A new graph has parallel edges, told apart by the integers of the column "key"
+    #[arg(long)]
+    pub(crate) keyed: bool,
     /// Columns of source, target and, if any, weight: names in the header, or positions from 0
     #[arg(long, value_parser = columns, value_name = "A,B[,C]")]
     pub(crate) columns: Option<Columns>,

@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
         let count = quipu::export_relation(&database, &rows, file, format, &go_on)?;
         note(&format!("{} to {}", plural(count, "vertex", "vertices"), file.display()));
     }
-    let has_properties = !graph.def().edges.is_empty();
+    let has_properties = graph.def().has_edge_rows();
     if to_stdout {
         // Edges are written in large pieces, which a buffer of standard output would only copy.
         let mut out = io::stdout().lock();

@@ -49,8 +49,8 @@ fn import_all(
 ) -> Result<(), Failure> {
     let mut files = files(&arguments.files)?;
     let found = database.existing_graph(&arguments.graph)?;
-    let has_properties = found.as_ref().is_some_and(|graph| !graph.def().edges.is_empty());
-    if arguments.properties || !arguments.nodes.is_empty() || has_properties {
+    let has_properties = found.as_ref().is_some_and(|graph| graph.def().has_edge_rows());
+    if arguments.properties || arguments.keyed || !arguments.nodes.is_empty() || has_properties {
         let names: Vec<String> = files.iter().map(|file| file.name().to_owned()).collect();
         let report = import_properties(arguments, database, files)?;
         *imported += 1;
@@ -125,6 +125,7 @@ fn import_properties(
         vertex: arguments.vertex.map(Into::into),
         weight: arguments.weight.map(Into::into),
         is_undirected: arguments.undirected.then_some(true),
+        is_keyed: arguments.keyed.then_some(true),
         edge_properties: arguments.properties.then_some(PropertyTypes::Found),
         options: ImportOptions { text, ..database.import_options() },
         ..PropertyImport::default()

@@ -48,7 +48,7 @@ pub fn options() -> KvOptions {
 }
 
 /// Names of the frozen samples of `tests/formats`.
-pub const SAMPLES: [&str; 16] = [
+pub const SAMPLES: [&str; 17] = [
     "ordinary",
     "killed",
     "names",
@@ -65,6 +65,7 @@ pub const SAMPLES: [&str; 16] = [
     "vectors",
     "paths",
     "undirected",
+    "parallel",
 ];
 
 /// A database that is being filled.
@@ -625,6 +626,35 @@ impl Specimen {
                 let mut words = Vec::new();
                 graph.to_words(VertexList::Str(&["a", "b"]), &mut words)?;
                 graph.remove(words[0], words[1]).map(drop)
+            }
+            // Parallel edges with keys of either sign, replaced and removed.
+            "parallel" => {
+                let store = Arc::clone(&self.store) as Arc<dyn Store>;
+                let def = GraphDef {
+                    is_keyed: true,
+                    ..GraphDef::new("parallel", VertexType::U64, WeightType::Int)
+                };
+                let graph = Graph::open(store, def.clone())?;
+                for round in 0..2 {
+                    for part in [GraphPart::Forward, GraphPart::Reverse] {
+                        let schema = def.part_schema(part);
+                        let mut rows = Batch::new(&schema.shape());
+                        for i in 2 * round..2 * round + 6 {
+                            let mut row = vec![i / 4, i % 3, i - 3, 10 * i + round];
+                            if part == GraphPart::Reverse {
+                                row.swap(0, 1);
+                            }
+                            schema.append(row.into_iter().map(Value::Int).collect(), &mut rows)?;
+                        }
+                        if let Some(keyspace) = graph.keyspace(part) {
+                            self.write(keyspace, rows, Kind::Put, Vec::new())?;
+                        }
+                    }
+                    if round == 0 {
+                        self.store.flush()?;
+                    }
+                }
+                graph.remove_keyed(0, 1, -2).map(drop)
             }
             other => panic!("no sample is named {other}"),
         }

@@ -134,6 +134,16 @@ pub(crate) fn callable(value: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
+/// Whether edges have keys, from their type.
+fn edge_key(key: Option<&str>) -> PyResult<Option<bool>> {
+    match key {
+        None => Ok(None),
+        Some("int" | "int64") => Ok(Some(true)),
+        Some("none") => Ok(Some(false)),
+        Some(other) => Err(invalid(&format!("key is \"int\" or \"none\", not {other:?}"))),
+    }
+}
+
 /// A number of bytes from an `int` or a string such as `"512MB"`.
 pub(crate) fn bytes(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     if let Ok(bytes) = value.extract::<u64>() {
@@ -154,7 +164,8 @@ impl Database {
         self.database.anywhere().folder().map(PathBuf::from)
     }
 
-    #[pyo3(signature = (name, *, weight=None, vertex=None, nodes=None, edges=None, directed=None))]
+    #[pyo3(signature = (name, *, weight=None, vertex=None, nodes=None, edges=None, directed=None,
+                        key=None))]
     #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
     fn graph(
         &self,
@@ -165,7 +176,9 @@ impl Database {
         nodes: Option<&Bound<'_, PyAny>>,
         edges: Option<&Bound<'_, PyAny>>,
         directed: Option<bool>,
+        key: Option<&str>,
     ) -> PyResult<Graph> {
+        let is_keyed = edge_key(key)?;
         let database = self.db()?;
         let weight = match weight {
             None => None,
@@ -192,16 +205,18 @@ impl Database {
                 edges: edges.unwrap_or(there.edges),
                 nodes: nodes.or(there.nodes),
                 is_undirected: directed.map_or(there.is_undirected, |directed| !directed),
+                is_keyed: is_keyed.unwrap_or(there.is_keyed),
             };
             database.graph(name, options)
         });
         Ok(Graph::new(graph.or_raise()?, database.clone()))
     }
 
-    #[pyo3(signature = (name, source, *, vertex=None, weight=None, directed=None, nodes=None,
-                        node_column=None, edge_properties=None, node_properties=None, columns=None,
-                        delimiter=None, header=None, on_error="fail", missing=None, quote="\"",
-                        skip_rows=0, comment=None, decimal=".", null_values=None, progress=None))]
+    #[pyo3(signature = (name, source, *, vertex=None, weight=None, directed=None, key=None,
+                        nodes=None, node_column=None, edge_properties=None, node_properties=None,
+                        columns=None, delimiter=None, header=None, on_error="fail", missing=None,
+                        quote="\"", skip_rows=0, comment=None, decimal=".", null_values=None,
+                        progress=None))]
     #[allow(clippy::too_many_arguments)] // keyword arguments of one Python call
     fn import_graph(
         &self,
@@ -211,6 +226,7 @@ impl Database {
         vertex: Option<&str>,
         weight: Option<&str>,
         directed: Option<bool>,
+        key: Option<&str>,
         nodes: Option<&Bound<'_, PyAny>>,
         node_column: Option<&Bound<'_, PyAny>>,
         edge_properties: Option<&Bound<'_, PyAny>>,
@@ -239,7 +255,8 @@ impl Database {
             }
         };
         let is_undirected = directed.map(|directed| !directed);
-        let types = GivenTypes { vertex: key_type("vertex", vertex)?, weight, is_undirected };
+        let (vertex, is_keyed) = (key_type("vertex", vertex)?, edge_key(key)?);
+        let types = GivenTypes { vertex, weight, is_undirected, is_keyed };
         let no_quotes = import::no_quotes(quote)?;
         let options = Arguments {
             columns,
@@ -256,8 +273,8 @@ impl Database {
         let options = options.options()?;
         let declared = ImportedProperties::of(database, edge_properties, node_properties)?;
         let found = py.detach(|| database.existing_graph(name)).or_raise()?;
-        let has_some = found.is_some_and(|graph| !graph.def().edges.is_empty());
-        if nodes.is_none() && !declared.is_given && !has_some {
+        let has_some = found.is_some_and(|graph| graph.def().has_edge_rows());
+        if nodes.is_none() && !declared.is_given && !has_some && types.is_keyed != Some(true) {
             let source = crate::edge_source::source(source)?;
             return import::into_graph(py, database, name, source, types, options, progress);
         }
@@ -270,6 +287,7 @@ impl Database {
             vertex: types.vertex,
             weight: types.weight.or(declared.weight),
             is_undirected: types.is_undirected,
+            is_keyed: types.is_keyed,
             edge_properties: declared.edges,
             node_properties: declared.nodes,
             node_column: node_column.map(import::column).transpose()?,

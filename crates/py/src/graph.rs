@@ -6,8 +6,9 @@
 //! (`gil.rs`). Every `_many` call, scan and import releases it.
 
 use crate::arrays::{self, EdgeArrays};
+use crate::columns::Ints;
 use crate::edge_source;
-use crate::error::{OrRaise, check_process};
+use crate::error::{OrRaise, check_process, invalid};
 use crate::gil;
 use crate::graph_properties::Of;
 use crate::import::{self, Arguments, ImportReport};
@@ -144,6 +145,44 @@ impl Graph {
         Ok((arrays::offsets(py, &offsets), arrays::moved(py, graph, ids)?))
     }
 
+    /// Puts edges with keys as rows of their relation.
+    fn put_keyed(
+        &self,
+        us: &Bound<'_, PyAny>,
+        vs: &Bound<'_, PyAny>,
+        ws: Option<&Bound<'_, PyAny>>,
+        keys: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        if self.graph()?.def().is_keyed {
+            let rows = PyDict::new(us.py());
+            rows.set_item("src", us)?;
+            rows.set_item("dst", vs)?;
+            rows.set_item("key", keys)?;
+            if let Some(ws) = ws {
+                rows.set_item("weight", ws)?;
+            }
+            return self.put_rows(Of::Edges, &rows, false);
+        }
+        Err(self.no_keys()?)
+    }
+
+    fn no_keys(&self) -> PyResult<PyErr> {
+        Ok(invalid(&format!("edges of graph {:?} have no keys", self.graph()?.name())))
+    }
+
+    /// The key columns of edges that are given, which must be those that edges have.
+    fn key_columns<'a, 'py>(
+        &self,
+        [src, dst, key]: [(&'a str, Option<&'a Bound<'py, PyAny>>); 3],
+    ) -> PyResult<Vec<(&'a str, &'a Bound<'py, PyAny>)>> {
+        let graph = self.graph()?;
+        if key.1.is_some() && !graph.def().is_keyed {
+            return Err(self.no_keys()?);
+        }
+        let columns = [src, dst, key].into_iter();
+        Ok(columns.filter_map(|(name, column)| Some((name, column?))).collect())
+    }
+
     fn degrees_of_many<'py>(
         &self,
         py: Python<'py>,
@@ -185,59 +224,108 @@ impl Graph {
     }
 
     #[getter]
+    fn key(&self) -> Option<&'static str> {
+        self.graph.anywhere().def().is_keyed.then_some("int")
+    }
+
+    #[getter]
     fn is_directed(&self) -> bool {
         !self.graph.anywhere().def().is_undirected
     }
 
     // --- one edge ------------------------------------------------------------------------------
 
+    #[pyo3(signature = (u, v, key=None))]
     fn edge<'py>(
         &self,
         py: Python<'py>,
         u: &Bound<'py, PyAny>,
         v: &Bound<'py, PyAny>,
+        key: Option<i64>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let graph = self.graph()?;
         let (u, v) = (vertex(graph, u)?, vertex(graph, v)?);
-        let found = gil::lookup(py, || graph.edge(u, v)).or_raise()?;
-        found.map(|weight| arrays::weight(py, weight)).transpose()
+        let found = gil::lookup(py, || match key {
+            None => graph.edge(u, v),
+            Some(key) => graph.keyed_edge(u, v, key),
+        });
+        found.or_raise()?.map(|weight| arrays::weight(py, weight)).transpose()
     }
 
-    fn has_edge(&self, u: &Bound<'_, PyAny>, v: &Bound<'_, PyAny>) -> PyResult<bool> {
+    #[pyo3(signature = (u, v, key=None))]
+    fn has_edge(
+        &self,
+        u: &Bound<'_, PyAny>,
+        v: &Bound<'_, PyAny>,
+        key: Option<i64>,
+    ) -> PyResult<bool> {
         let graph = self.graph()?;
         let py = u.py();
         let (u, v) = (vertex(graph, u)?, vertex(graph, v)?);
-        gil::lookup(py, || graph.has_edge(u, v)).or_raise()
+        let found = gil::lookup(py, || match key {
+            None => graph.has_edge(u, v),
+            Some(key) => graph.keyed_edge(u, v, key).map(|weight| weight.is_some()),
+        });
+        found.or_raise()
     }
 
+    fn edge_keys<'py>(
+        &self,
+        py: Python<'py>,
+        u: &Bound<'py, PyAny>,
+        v: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let graph = self.graph()?;
+        let (u, v) = (vertex(graph, u)?, vertex(graph, v)?);
+        let mut keys = Vec::new();
+        py.detach(|| graph.edge_keys(u, v, &mut keys)).or_raise()?;
+        Ok(PyArray1::from_vec(py, keys))
+    }
+
+    #[pyo3(signature = (us, vs, keys=None))]
     fn edge_many<'py>(
         &self,
         py: Python<'py>,
         us: &Bound<'py, PyAny>,
         vs: &Bound<'py, PyAny>,
+        keys: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyArray1<bool>>, Bound<'py, PyAny>)> {
         let graph = self.graph()?;
         let (us, vs) = (vertices::column(graph, us)?, vertices::column(graph, vs)?);
         let (us, vs) = (us.words(graph)?, vs.words(graph)?);
         let (us, vs) = (&*us, &*vs);
+        let keys = keys.map(vertices::keys).transpose()?;
+        let keys = keys.as_ref().map(Ints::as_slice).transpose()?;
         let (mut present, mut weights) = (Vec::new(), Weights::default());
-        py.detach(|| graph.edge_many(us, vs, &mut present, &mut weights)).or_raise()?;
+        let found = py.detach(|| match keys {
+            None => graph.edge_many(us, vs, &mut present, &mut weights),
+            Some(keys) => graph.keyed_edge_many(us, vs, keys, &mut present, &mut weights),
+        });
+        found.or_raise()?;
         let count = present.len();
         Ok((arrays::flags(py, &present), arrays::moved_weights(py, weights, count)))
     }
 
+    #[pyo3(signature = (us, vs, keys=None))]
     fn has_edge_many<'py>(
         &self,
         py: Python<'py>,
         us: &Bound<'py, PyAny>,
         vs: &Bound<'py, PyAny>,
+        keys: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
         let graph = self.graph()?;
         let (us, vs) = (vertices::column(graph, us)?, vertices::column(graph, vs)?);
         let (us, vs) = (us.words(graph)?, vs.words(graph)?);
         let (us, vs) = (&*us, &*vs);
+        let keys = keys.map(vertices::keys).transpose()?;
+        let keys = keys.as_ref().map(Ints::as_slice).transpose()?;
         let mut present = Vec::new();
-        py.detach(|| graph.has_edge_many(us, vs, &mut present)).or_raise()?;
+        let found = py.detach(|| match keys {
+            None => graph.has_edge_many(us, vs, &mut present),
+            Some(keys) => graph.has_keyed_edge_many(us, vs, keys, &mut present),
+        });
+        found.or_raise()?;
         Ok(arrays::flags(py, &present))
     }
 
@@ -292,13 +380,16 @@ impl Graph {
         self.properties_of(py, Of::Nodes, &[("vertex", v)])
     }
 
+    #[pyo3(signature = (u, v, key=None))]
     fn edge_properties<'py>(
         &self,
         py: Python<'py>,
         u: &Bound<'py, PyAny>,
         v: &Bound<'py, PyAny>,
+        key: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
-        self.properties_of(py, Of::Edges, &[("src", u), ("dst", v)])
+        let columns = [("src", Some(u)), ("dst", Some(v)), ("key", key)];
+        self.properties_of(py, Of::Edges, &self.key_columns(columns)?)
     }
 
     fn node_many<'py>(
@@ -309,13 +400,16 @@ impl Graph {
         self.rows_of_keys(py, Of::Nodes, vec![("vertex", vs)])
     }
 
+    #[pyo3(signature = (us, vs, keys=None))]
     fn edge_properties_many<'py>(
         &self,
         py: Python<'py>,
         us: &Bound<'py, PyAny>,
         vs: &Bound<'py, PyAny>,
+        keys: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyArray1<bool>>, Table)> {
-        self.rows_of_keys(py, Of::Edges, vec![("src", us), ("dst", vs)])
+        let columns = [("src", Some(us)), ("dst", Some(vs)), ("key", keys)];
+        self.rows_of_keys(py, Of::Edges, self.key_columns(columns)?)
     }
 
     // --- edges of a vertex ---------------------------------------------------------------------
@@ -444,35 +538,47 @@ impl Graph {
 
     // --- writes --------------------------------------------------------------------------------
 
-    #[pyo3(signature = (u, v, w=None))]
+    #[pyo3(signature = (u, v, w=None, *, key=None))]
     fn upsert<'py>(
         &self,
         py: Python<'py>,
         u: &Bound<'py, PyAny>,
         v: &Bound<'py, PyAny>,
         w: Option<&Bound<'py, PyAny>>,
+        key: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<()> {
         let graph = self.graph()?;
+        if let Some(key) = key {
+            let list = |x: &Bound<'py, PyAny>| pyo3::types::PyList::new(py, [x.clone()]);
+            let w = w.filter(|w| !w.is_none()).map(list).transpose()?;
+            let w = w.as_ref().map(|w| w.as_any());
+            let (u, v, key) = (list(u)?, list(v)?, list(key)?);
+            return self.put_keyed(&u, &v, w, &key);
+        }
         if graph.def().vertex == quipu::VertexType::Str {
             let py_list = |x: &Bound<'py, PyAny>| pyo3::types::PyList::new(py, [x.clone()]);
             let w = w.filter(|w| !w.is_none()).map(py_list).transpose()?;
             let (u, v) = (py_list(u)?, py_list(v)?);
-            return self.upsert_many(py, &u, &v, w.as_ref().map(|w| w.as_any()));
+            return self.upsert_many(py, &u, &v, w.as_ref().map(|w| w.as_any()), None);
         }
         let (u, v) = (vertex(graph, u)?, vertex(graph, v)?);
         let w = vertices::weight(graph, w)?;
         gil::write(py, &self.database, || graph.upsert(u, v, w))
     }
 
-    #[pyo3(signature = (us, vs, ws=None))]
+    #[pyo3(signature = (us, vs, ws=None, *, keys=None))]
     fn upsert_many<'py>(
         &self,
         py: Python<'py>,
         us: &Bound<'py, PyAny>,
         vs: &Bound<'py, PyAny>,
         ws: Option<&Bound<'py, PyAny>>,
+        keys: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<()> {
         let graph = self.graph()?;
+        if let Some(keys) = keys {
+            return self.put_keyed(us, vs, ws.filter(|ws| !ws.is_none()), keys);
+        }
         let (us, vs) = (vertices::column(graph, us)?, vertices::column(graph, vs)?);
         let ws = vertices::weights(graph, ws)?;
         let ws = ws.as_ref().map(vertices::WeightColumn::as_ref).transpose()?;
@@ -481,29 +587,42 @@ impl Graph {
         })??
     }
 
+    #[pyo3(signature = (u, v, key=None))]
     fn remove<'py>(
         &self,
         py: Python<'py>,
         u: &Bound<'py, PyAny>,
         v: &Bound<'py, PyAny>,
+        key: Option<i64>,
     ) -> PyResult<bool> {
         let graph = self.graph()?;
         let (u, v) = (vertex(graph, u)?, vertex(graph, v)?);
-        gil::write(py, &self.database, || graph.remove(u, v))
+        gil::write(py, &self.database, || match key {
+            None => graph.remove(u, v),
+            Some(key) => graph.remove_keyed(u, v, key),
+        })
     }
 
+    #[pyo3(signature = (us, vs, keys=None))]
     fn remove_many<'py>(
         &self,
         py: Python<'py>,
         us: &Bound<'py, PyAny>,
         vs: &Bound<'py, PyAny>,
+        keys: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
         let graph = self.graph()?;
         let (us, vs) = (vertices::column(graph, us)?, vertices::column(graph, vs)?);
         let (us, vs) = (us.words(graph)?, vs.words(graph)?);
         let (us, vs) = (&*us, &*vs);
+        let keys = keys.map(vertices::keys).transpose()?;
+        let keys = keys.as_ref().map(Ints::as_slice).transpose()?;
         let mut removed = Vec::new();
-        py.detach(|| graph.remove_many(us, vs, &mut removed)).or_raise()?;
+        let done = py.detach(|| match keys {
+            None => graph.remove_many(us, vs, &mut removed),
+            Some(keys) => graph.remove_keyed_many(us, vs, keys, &mut removed),
+        });
+        done.or_raise()?;
         Ok(arrays::flags(py, &removed))
     }
 
@@ -562,6 +681,9 @@ impl Graph {
             self.weight()?.map_or(String::new(), |weight| format!(", weight={weight}"));
         if !self.is_directed()? {
             weight.push_str(", directed=False");
+        }
+        if self.key()?.is_some() {
+            weight.push_str(", key=int");
         }
         // Debuggers and logs call this also in a forked child, where the graph cannot be read.
         let Ok(graph) = self.graph.get() else {

@@ -12,7 +12,7 @@ use std::path::Path;
 
 impl Graph {
     pub(crate) fn has_edge_properties(&self) -> PyResult<bool> {
-        Ok(!self.graph()?.def().edges.is_empty())
+        Ok(self.graph()?.def().has_edge_rows())
     }
 
     /// The name of the graph, if it is in no transaction.

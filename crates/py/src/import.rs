@@ -437,6 +437,7 @@ pub(crate) struct GivenTypes {
     pub(crate) vertex: Option<VertexType>,
     pub(crate) weight: Option<WeightType>,
     pub(crate) is_undirected: Option<bool>,
+    pub(crate) is_keyed: Option<bool>,
 }
 
 /// Imports into a graph that may not exist yet, which then gets the types that fit.
@@ -459,6 +460,7 @@ pub(crate) fn into_graph(
         vertex: types.vertex.unwrap_or(wanted.vertex),
         weight: types.weight.unwrap_or(wanted.weight),
         is_undirected: types.is_undirected.unwrap_or(wanted.is_undirected),
+        is_keyed: types.is_keyed.unwrap_or(wanted.is_keyed),
         ..wanted
     };
     // While the types were looked for, another writer may have created it.

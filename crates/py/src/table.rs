@@ -114,6 +114,9 @@ fn record_batch(graph: &quipu::Graph, edges: &Edges) -> quipu::Result<RecordBatc
         ("src", vertex_array(graph.to_vertices(&edges.src)?)),
         ("dst", vertex_array(graph.to_vertices(&edges.dst)?)),
     ];
+    if graph.def().is_keyed {
+        columns.push(("key", Arc::new(Int64Array::from(edges.key.clone()))));
+    }
     match &edges.weight {
         Weights::None => {}
         Weights::Float(weights) => {

@@ -1,6 +1,6 @@
 //! Input vertices and weights: plain numbers, NumPy arrays, lists and Arrow data.
 
-use crate::columns::{Column, Ints, VERTEX, WEIGHT, explain, floats, ints, slice};
+use crate::columns::{Column, Ints, KEY, VERTEX, WEIGHT, explain, floats, ints, slice};
 use crate::error::{OrRaise, invalid};
 use crate::gil;
 use numpy::PyReadonlyArray1;
@@ -40,6 +40,11 @@ fn text_expected(value: &Bound<'_, PyAny>) -> PyErr {
 /// A column of vertices of the graph's type.
 pub(crate) fn column<'py>(graph: &Graph, value: &Bound<'py, PyAny>) -> PyResult<Column<'py>> {
     crate::columns::column(graph.def().vertex, VERTEX, value)
+}
+
+/// A column of the keys of edges.
+pub(crate) fn keys<'py>(value: &Bound<'py, PyAny>) -> PyResult<Ints<'py>> {
+    ints(KEY, value)
 }
 
 /// An input column of weights.

@@ -171,6 +171,9 @@ pub struct GraphOptions {
     /// Whether an edge has no direction: it is stored once, and found from both its ends. Default:
     /// it has one.
     pub is_undirected: bool,
+    /// Whether several edges may lead from one vertex to another, told apart by integer keys: the
+    /// key column `key` of the graph's relation. Default: at most one.
+    pub is_keyed: bool,
 }
 
 /// Names and types of properties. One with a [`Type::Nullable`] may be null.
@@ -192,6 +195,7 @@ impl GraphOptions {
             edges: properties(&def.edges),
             nodes: def.nodes.as_ref().map(properties),
             is_undirected: def.is_undirected,
+            is_keyed: def.is_keyed,
         }
     }
 
@@ -206,6 +210,7 @@ impl GraphOptions {
             edges: columns(self.edges),
             nodes: self.nodes.map(columns),
             is_undirected: self.is_undirected,
+            is_keyed: self.is_keyed,
             ..GraphDef::new(name, self.vertex, self.weight)
         }
     }

@@ -69,12 +69,18 @@ impl Database {
         // Other properties are not read.
         let is_used = |name: &&str| condition.contains(name) || head.contains(name);
         let properties = graph.def().edges.iter().map(|property| property.name.as_str());
-        let bound = weight.into_iter().chain(properties.filter(is_used));
+        // Parallel edges are as many rows only with their keys.
+        let key = graph.def().is_keyed.then_some("key");
+        let bound = weight.into_iter().chain(properties.filter(is_used)).chain(key);
         let bound: String = bound.map(|name| format!(", {name}")).collect();
         // On its own line, so that a comment at its end does not hide the rest.
-        let script = format!("?[src, dst{head}] := *{name}{{src, dst{bound}}},\n{condition}\n");
+        let last = if key.is_some() { ", key" } else { "" };
+        let script =
+            format!("?[src, dst{head}{last}] := *{name}{{src, dst{bound}}},\n{condition}\n");
         let answer = self.run_with(&script, parameters, run)?;
-        let edges = edge_columns(&answer, Some(graph.def().vertex), property.is_some())?;
+        let columns = answer.columns().len() - usize::from(key.is_some());
+        let takes_null = property.is_some();
+        let edges = edge_columns(&answer, columns, Some(graph.def().vertex), takes_null)?;
         self.projector()?.columns(edges, &options_for(graph, options), &self.run_of(run))
     }
 
@@ -105,7 +111,7 @@ impl Database {
     ) -> Result<Arc<Projection>> {
         let run = RunOptions { read_only: true, ..*run };
         let answer = self.run_with(query, parameters, &run)?;
-        let edges = edge_columns(&answer, None, false)?;
+        let edges = edge_columns(&answer, answer.columns().len(), None, false)?;
         if options.is_weighted && edges.weights.is_none() {
             return Err(invalid("the query has no third column for weights", ""));
         }
@@ -158,14 +164,15 @@ fn check_weights(graph: &Graph, options: &ProjectOptions) -> Result<()> {
     Ok(())
 }
 
-/// The columns of a result as columns of edges. Ids become those of `vertex`, if it is given. A
-/// weight may be null, which is 1, if `takes_null`.
+/// The first `columns` columns of a result as columns of edges. Ids become those of `vertex`, if it
+/// is given. A weight may be null, which is 1, if `takes_null`.
 fn edge_columns(
     answer: &Answer,
+    columns: usize,
     vertex: Option<VertexType>,
     takes_null: bool,
 ) -> Result<EdgeColumns> {
-    let names = answer.columns();
+    let names = &answer.columns()[..columns];
     if !(2..=3).contains(&names.len()) {
         let what = format!("edges have 2 or 3 columns, the query has {}", names.len());
         return Err(invalid(&what, "?[source, target] or ?[source, target, weight]"));

@@ -30,16 +30,21 @@ impl Distinct {
         };
         let numbered = Numbered::of(&[src, dst], graph.def().vertex);
         let [src, dst] = numbered.columns.as_slice() else { unreachable!("two columns") };
-        let pairs = src.iter().zip(dst);
+        let key = |row| match rows.column("key").map(|keys| keys.value(row)) {
+            Some(Value::Int(key)) if graph.def().is_keyed => key,
+            _ => 0,
+        };
         // Two ends of an undirected edge are the same in any order, also that of these numbers.
-        let mut pairs: Vec<(u64, u64)> = pairs.map(|(&u, &v)| graph.def().in_order(u, v)).collect();
-        pairs.sort_unstable();
-        pairs.dedup();
-        let distinct = pairs.len() as u64;
+        let ends = src.iter().zip(dst).map(|(&u, &v)| graph.def().in_order(u, v)).enumerate();
+        let mut edges: Vec<((u64, u64), i64)> = ends.map(|(row, ends)| (ends, key(row))).collect();
+        edges.sort_unstable();
+        edges.dedup();
+        let distinct = edges.len() as u64;
         if graph.number_of_edges()? == 0 {
             return Ok(Self { distinct, existing: 0 });
         }
-        let (mut us, mut vs): (Vec<u64>, Vec<u64>) = pairs.into_iter().unzip();
+        let (ends, keys): (Vec<(u64, u64)>, Vec<i64>) = edges.into_iter().unzip();
+        let (mut us, mut vs): (Vec<u64>, Vec<u64>) = ends.into_iter().unzip();
         if let Some(texts) = &numbered.texts {
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             let mut words = Vec::new();
@@ -47,7 +52,10 @@ impl Distinct {
             us.iter_mut().chain(&mut vs).for_each(|end| *end = words[*end as usize]);
         }
         let mut present = Vec::new();
-        graph.has_edge_many(&us, &vs, &mut present)?;
+        match graph.def().is_keyed {
+            true => graph.has_keyed_edge_many(&us, &vs, &keys, &mut present)?,
+            false => graph.has_edge_many(&us, &vs, &mut present)?,
+        }
         let existing = present.iter().filter(|present| **present).count() as u64;
         Ok(Self { distinct, existing })
     }

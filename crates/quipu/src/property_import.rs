@@ -17,14 +17,14 @@ use crate::import_file::{failed, import_files};
 use crate::options::{GraphOptions, Properties};
 use crate::property_counts::Distinct;
 use crate::property_rows::{Limit, PropertySource, RawRows, read};
-use crate::property_schema::{Tables, names_property};
+use crate::property_schema::{self, Tables, names_property};
 use crate::property_table::{Picked, PropertyTable, Role};
 use crate::script::{RunOptions, no_parameters, run_of, to_store_error};
 use ingest::{ColumnRef, TextOptions, WeightNames};
 use model::{Frame, Type};
 use session::{Change, ChangeKind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use store::Result;
+use store::{Error, ErrorKind, Result};
 use views::graph::{Graph, GraphPart, VertexType, WeightType};
 use views::import::{ImportOptions, ImportProgress, ImportReport, Phase, ProgressFn};
 
@@ -46,6 +46,9 @@ pub struct PropertyImport {
     pub weight: Option<WeightType>,
     /// Whether edges of a new graph have no direction; `None`: they have one.
     pub is_undirected: Option<bool>,
+    /// Whether edges of a new graph have integer keys, from the column `key`; `None`: they have
+    /// none.
+    pub is_keyed: Option<bool>,
     /// The properties of edges of a new graph; `None`: no properties. An existing graph has its
     /// own, which columns of these names become.
     pub edge_properties: Option<PropertyTypes>,
@@ -172,14 +175,17 @@ impl Job<'_> {
                 &edge_properties,
                 &node_properties,
                 import.vertex,
-                (import.weight, import.is_undirected),
+                import.weight,
+                [import.is_undirected, import.is_keyed],
             )?;
         }
         let by_rows = match (&mut edges, &found) {
             (None, _) => false,
             (Some(edges), Some(graph)) => edges.has_property(graph, &self.options.text)?,
             (Some(edges), None) => {
-                edge_properties.is_some() || matches!(edges, PropertySource::Rows(_))
+                edge_properties.is_some()
+                    || import.is_keyed == Some(true)
+                    || matches!(edges, PropertySource::Rows(_))
             }
         };
         let (row_edges, mut plain_edges) =
@@ -200,6 +206,7 @@ impl Job<'_> {
                     edges: edges.as_deref(),
                     nodes: nodes.as_deref(),
                     node_column: import.node_column.as_ref(),
+                    is_keyed: import.is_keyed == Some(true),
                     options: &self.options.text,
                 };
                 let of_edges = edge_properties.unwrap_or(PropertyTypes::Given(Vec::new()));
@@ -207,6 +214,7 @@ impl Job<'_> {
                 wanted.vertex = import.vertex.unwrap_or(wanted.vertex);
                 wanted.weight = import.weight.unwrap_or(wanted.weight);
                 wanted.is_undirected = import.is_undirected.unwrap_or_default();
+                wanted.is_keyed = import.is_keyed.unwrap_or_default();
                 // While the rows were read, another writer may have created it.
                 let (graph, is_new) = self.database.open_or_create_graph(self.name, wanted)?;
                 self.is_new = is_new;
@@ -227,7 +235,8 @@ impl Job<'_> {
         edges: &Option<PropertyTypes>,
         nodes: &PropertyTypes,
         vertex: Option<VertexType>,
-        (weight, is_undirected): (Option<WeightType>, Option<bool>),
+        weight: Option<WeightType>,
+        [is_undirected, is_keyed]: [Option<bool>; 2],
     ) -> Result<()> {
         let mut wanted = GraphOptions::of(graph.def());
         if let Some(PropertyTypes::Given(given)) = edges {
@@ -239,6 +248,7 @@ impl Job<'_> {
         wanted.vertex = vertex.unwrap_or(wanted.vertex);
         wanted.weight = weight.unwrap_or(wanted.weight);
         wanted.is_undirected = is_undirected.unwrap_or(wanted.is_undirected);
+        wanted.is_keyed = is_keyed.unwrap_or(wanted.is_keyed);
         self.database.graph(self.name, wanted).map(drop)
     }
 
@@ -298,6 +308,9 @@ impl Job<'_> {
                 role: Role::Vertex,
             };
             let mut picked = vec![vertex(ends.source, "src"), vertex(ends.target, "dst")];
+            if def.is_keyed {
+                picked.push(key_column(rows, [ends.source, ends.target])?);
+            }
             let weight = match def.weight {
                 WeightType::None => None,
                 WeightType::Float => Some(Type::Float),
@@ -315,7 +328,7 @@ impl Job<'_> {
         let counted = Distinct::of_edges(graph, &table.frame)?;
         report.edges = counted.distinct;
         report.duplicates = report.rows - counted.distinct + counted.existing;
-        let said = list_of(&table.frame, &["src", "dst", "weight"]);
+        let said = list_of(&table.frame, &["src", "dst", "key", "weight"]);
         note(report, table, "properties", said, |table| relations.complete(Part::Edges, table))
     }
 
@@ -413,6 +426,18 @@ fn list_of(frame: &Frame, others: &[&str]) -> String {
     let names = frame.names().iter().filter(|name| !others.contains(&name.as_str()));
     let names: Vec<&str> = names.map(String::as_str).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+/// The column of an input that has the keys of edges.
+fn key_column(rows: &RawRows, ends: [usize; 2]) -> Result<Picked> {
+    let column = property_schema::key_column(&rows.names, ends).ok_or_else(|| {
+        let what =
+            format!("{}: the graph's edges have keys, and no column is called key", rows.name);
+        let hint = "number the edges between the same vertices in a column of this name";
+        Error::new(ErrorKind::InvalidInput, format!("{what}\nhint: {hint}"))
+    })?;
+    let (name, column_type, role) = ("key".to_owned(), Type::Int, Role::Key);
+    Ok(Picked { column, name, column_type, role })
 }
 
 /// The columns of an input that are properties of these names.

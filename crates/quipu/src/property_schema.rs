@@ -24,6 +24,9 @@ impl PropertySource {
     /// A file cannot be read.
     pub(crate) fn has_property(&mut self, graph: &Graph, options: &TextOptions) -> Result<bool> {
         let properties = &graph.def().edges;
+        if graph.def().is_keyed {
+            return Ok(true);
+        }
         if properties.is_empty() {
             return Ok(matches!(self, Self::Rows(_)));
         }
@@ -65,6 +68,8 @@ pub(crate) struct Tables<'t> {
     pub(crate) nodes: Option<&'t [RawRows]>,
     /// The column of the vertex in `nodes`.
     pub(crate) node_column: Option<&'t ColumnRef>,
+    /// Whether a column `key` has the keys of edges.
+    pub(crate) is_keyed: bool,
     pub(crate) options: &'t TextOptions,
 }
 
@@ -105,13 +110,13 @@ impl Tables<'_> {
         wanted.edges = match edge_properties {
             PropertyTypes::Given(given) => given,
             PropertyTypes::Found => {
-                let taken = |ends: &ingest::EdgeEnds| {
-                    [Some(ends.source), Some(ends.target), ends.weight]
-                        .into_iter()
-                        .flatten()
-                        .collect()
+                let taken = |(rows, ends): (&RawRows, &ingest::EdgeEnds)| {
+                    let key = || key_column(&rows.names, [ends.source, ends.target]);
+                    let key = if self.is_keyed { key() } else { None };
+                    let known = [Some(ends.source), Some(ends.target), ends.weight, key];
+                    known.into_iter().flatten().collect()
                 };
-                let taken: Vec<BTreeSet<usize>> = ends.iter().map(taken).collect();
+                let taken: Vec<BTreeSet<usize>> = edges().map(taken).collect();
                 self.properties(self.edges.unwrap_or_default(), &taken)?
             }
         };
@@ -184,6 +189,12 @@ impl Tables<'_> {
         };
         Type::Nullable(Box::new(of))
     }
+}
+
+/// The column that has the keys of edges: that of the name, but for the ends.
+pub(crate) fn key_column(names: &[String], ends: [usize; 2]) -> Option<usize> {
+    let is_key = |i: &usize| names[*i].eq_ignore_ascii_case("key") && !ends.contains(i);
+    (0..names.len()).find(is_key)
 }
 
 /// The name of a property that is not one of the graph's own columns.

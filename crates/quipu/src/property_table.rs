@@ -20,6 +20,8 @@ pub(crate) struct Picked {
 pub(crate) enum Role {
     /// A vertex, which is never missing.
     Vertex,
+    /// The key of an edge, which is never missing.
+    Key,
     /// The weight, for which the options say what a missing one means.
     Weight,
     Property,
@@ -104,11 +106,15 @@ impl PropertyTable {
                     self.weights(series, at, options, &mut bad, &mut left_out)
                 }
                 role => {
-                    let is_needed =
-                        role == Role::Vertex || !matches!(one.column_type, Type::Nullable(_));
+                    let is_needed = matches!(role, Role::Vertex | Role::Key)
+                        || !matches!(one.column_type, Type::Nullable(_));
                     let nulls = (0..series.len()).filter(|&row| is_needed && is_null(&series, row));
                     for row in nulls {
-                        let expected = if role == Role::Vertex { "a vertex" } else { "a value" };
+                        let expected = match role {
+                            Role::Vertex => "a vertex",
+                            Role::Key => "a key",
+                            Role::Weight | Role::Property => "a value",
+                        };
                         bad.entry(row).or_insert_with(|| {
                             input.error(row, one.column, expected.to_owned(), "nothing".to_owned())
                         });

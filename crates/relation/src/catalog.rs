@@ -6,6 +6,7 @@ use crate::{BlobsDef, BlobsPart, GraphDef, GraphPart, NameOverlay, Schema, Setti
 use base::{KeyRange, KeyspaceId};
 use model::Type;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use store::{ErrorKind, KeyspaceInfo, NewKeyspace, Result, Store, WriteBatch};
 
@@ -65,10 +66,20 @@ impl Entry {
     #[must_use]
     pub fn shown_schema(&self) -> Schema {
         let mut schema = self.schema();
-        if self.string_graph().is_some() {
-            schema.keys.iter_mut().for_each(|key| key.column_type = Type::String);
+        for place in self.string_columns() {
+            schema.keys[place].column_type = Type::String;
         }
         schema
+    }
+
+    /// The key columns that hold ids of strings: the vertices of a graph of strings.
+    #[must_use]
+    pub fn string_columns(&self) -> Range<usize> {
+        match self {
+            Self::Graph(..) if self.string_graph().is_some() => 0..2,
+            Self::Nodes(..) if self.string_graph().is_some() => 0..1,
+            _ => 0..0,
+        }
     }
 
     /// The range of all its keys.
@@ -617,7 +628,7 @@ mod tests {
     }
 
     #[test]
-    fn an_undirected_graph_has_a_version_of_its_own_and_one_encoding() {
+    fn undirected_graphs_and_parallel_edges_have_a_version_and_one_encoding() {
         let plain = GraphDef {
             is_undirected: true,
             ..GraphDef::new("g", VertexType::U64, WeightType::Float)
@@ -631,14 +642,17 @@ mod tests {
             let (name, shape) = (def.keyspace_name(part), def.shape(part));
             Definition::decode(&KeyspaceInfo { id: KeyspaceId(1), name, shape, definition })
         };
-        for def in [&plain, &def] {
+        let keyed = GraphDef { is_keyed: true, ..with_properties(VertexType::Str) };
+        assert_eq!(bytes(&keyed, GraphPart::Nodes), [&[8, 9, 2, 1, 5], &columns[..]].concat());
+        assert_eq!(keyed.schema().keys[2], KeyColumn::new("key", Type::Int));
+        for def in [&plain, &def, &keyed] {
             for &part in def.parts() {
                 let found = decoded(def, part, bytes(def, part)).unwrap();
                 assert_eq!(found, Definition::Graph(def.clone(), part));
             }
         }
         // The directed graph of the same columns has another version.
-        for wrong in [[8, 2, 0, 1, 0, 0], [4, 2, 0, 1, 2, 0], [8, 2, 0, 1, 4, 0]] {
+        for wrong in [[8, 2, 0, 1, 0, 0], [4, 2, 0, 1, 2, 0], [8, 2, 0, 1, 8, 0]] {
             let error = decoded(&plain, GraphPart::Reverse, wrong.to_vec()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Corruption, "{wrong:?}");
         }
@@ -697,10 +711,11 @@ mod tests {
     fn a_graph_has_the_shape_of_its_schema() {
         for weight in [WeightType::None, WeightType::Float, WeightType::Int] {
             let def = GraphDef::new("g", VertexType::Str, weight);
+            let keyed = GraphDef { is_keyed: true, ..def.clone() };
             for &part in def.parts() {
-                let shape = def.part_schema(part).shape();
                 // The dictionary stores its strings unencoded.
-                assert_eq!(shape, def.shape(part));
+                assert_eq!(def.part_schema(part).shape(), def.shape(part));
+                assert_eq!(keyed.part_schema(part).shape(), keyed.shape(part));
             }
             assert_eq!(def.schema().values.is_empty(), weight == WeightType::None);
         }

@@ -6,7 +6,7 @@
 //! version    := 1 | 2 (a relation with dates, timestamps or durations) | 3 (a search index)
 //!             | 4 (a graph with properties) | 5 (an index of near duplicates)
 //!             | 6 (a vector index) | 7 (an index of a relation on paths into JSON)
-//!             | 8 (an undirected graph)
+//!             | 8 (a graph that is undirected or has parallel edges)
 //! kind 0     := a relation; body = n:varint key*  n:varint value*
 //! key        := name:bytes type        (bytes: a length as a varint, then that many bytes)
 //! value      := name:bytes type nullable:u8  merge:u8 (0 none 1 add int 2 add float 3 min 4 max)
@@ -15,7 +15,8 @@
 //! kind 9     := the part nodes of a graph of version 4 or 8
 //! version 4, := kinds 1..=4 and 9; body = vertex:u8 weight:u8 options:u8  n:varint value*
 //!   8           (properties of edges)  n:varint value* (those of vertices, if options has bit 0)
-//! options    := bit 0: a relation of vertices; bit 1, in version 8 alone: undirected
+//! options    := bit 0: a relation of vertices; in version 8 alone, bit 1: undirected, bit 2: a
+//!               third key column of edges
 //! kind 7     := a relation with defaults; body = that of kind 0, then default:bytes for each
 //!               column, keys first: an expression of the query language, empty for none
 //! kind 5, 6  := a part of blobs: rows, large; body = vertex:u8 (the keys' type)
@@ -79,18 +80,21 @@ const VERSION_PATHS: u8 = 7;
 /// Kind of an index on paths.
 const WITH_PATHS: u8 = 12;
 
-/// Format version of undirected graphs: programs that do not know them refuse them by its number,
-/// since they would look for an edge from one of its ends only.
-const VERSION_UNDIRECTED: u8 = 8;
+/// Format version of graphs that are undirected or have parallel edges: programs that do not know
+/// them refuse them by its number, since they would find an edge from one of its ends only.
+const VERSION_DIRECTIONS: u8 = 8;
 
 /// The newest format version that this program reads.
-const VERSION_MAX: u8 = VERSION_UNDIRECTED;
+const VERSION_MAX: u8 = VERSION_DIRECTIONS;
 
 /// Bit of a graph's options: it has a relation of vertices.
 const HAS_NODES: u8 = 1;
 
 /// Bit of a graph's options: it is undirected.
 const IS_UNDIRECTED: u8 = 2;
+
+/// Bit of a graph's options: its edges have a third key column.
+const IS_KEYED: u8 = 4;
 
 /// Kind of a relation whose columns have defaults.
 const WITH_DEFAULTS: u8 = 7;
@@ -186,6 +190,9 @@ impl Definition {
                 let mut options = if def.nodes.is_some() { HAS_NODES } else { 0 };
                 if def.is_undirected {
                     options |= IS_UNDIRECTED;
+                }
+                if def.is_keyed {
+                    options |= IS_KEYED;
                 }
                 let mut out = vec![version, kind, vertex, weight, options];
                 put_values(&def.edges, &mut out);
@@ -294,7 +301,7 @@ impl Definition {
 /// The oldest version that can describe a graph: each definition has one encoding.
 fn graph_version(def: &GraphDef) -> u8 {
     match def {
-        GraphDef { is_undirected: true, .. } => VERSION_UNDIRECTED,
+        _ if def.is_special() => VERSION_DIRECTIONS,
         _ if def.has_properties() => VERSION_PROPERTIES,
         _ => VERSION,
     }
@@ -302,17 +309,18 @@ fn graph_version(def: &GraphDef) -> u8 {
 
 /// Whether a graph of this version has options and columns.
 fn has_options(version: u8) -> bool {
-    matches!(version, VERSION_PROPERTIES | VERSION_UNDIRECTED)
+    matches!(version, VERSION_PROPERTIES | VERSION_DIRECTIONS)
 }
 
 /// Decodes the options and the properties of a graph.
 fn take_options(mut bytes: &[u8], def: &mut GraphDef) -> Option<()> {
     let bytes = &mut bytes;
     let options = take_byte(bytes)?;
-    if options & !(HAS_NODES | IS_UNDIRECTED) != 0 {
+    if options & !(HAS_NODES | IS_UNDIRECTED | IS_KEYED) != 0 {
         return None;
     }
     def.is_undirected = options & IS_UNDIRECTED != 0;
+    def.is_keyed = options & IS_KEYED != 0;
     def.edges = take_values(bytes)?;
     def.nodes = match options & HAS_NODES {
         0 => None,

@@ -49,6 +49,9 @@ pub struct GraphDef {
     /// Whether an edge has no direction: it is stored once, with its smaller end as the source
     /// (see [`GraphDef::in_order`]).
     pub is_undirected: bool,
+    /// Whether several edges may lead from one vertex to another: each has a key, an integer, which
+    /// is the third key column `key`.
+    pub is_keyed: bool,
 }
 
 /// The keyspaces of a graph.
@@ -97,6 +100,23 @@ impl GraphDef {
     #[must_use]
     pub fn has_properties(&self) -> bool {
         !self.edges.is_empty() || self.nodes.is_some()
+    }
+
+    /// Whether it is a graph that programs of plain graphs and properties do not know.
+    pub(crate) fn is_special(&self) -> bool {
+        self.is_undirected || self.is_keyed
+    }
+
+    /// Whether an edge is more than two ends and a weight, so that whole rows are written and read.
+    #[must_use]
+    pub fn has_edge_rows(&self) -> bool {
+        self.is_keyed || !self.edges.is_empty()
+    }
+
+    /// Number of key columns of its edges.
+    #[must_use]
+    pub fn edge_key_columns(&self) -> usize {
+        2 + usize::from(self.is_keyed)
     }
 
     /// The ends of an edge as they are stored: in an undirected graph the smaller word first. The
@@ -167,7 +187,7 @@ impl GraphDef {
         let word = ColumnShape::Word { merge: None };
         match part {
             GraphPart::Forward | GraphPart::Reverse if self.edges.is_empty() => Shape {
-                key: KeyShape::Words(2),
+                key: KeyShape::Words(self.edge_key_columns() as u8),
                 values: if self.weight == WeightType::None { vec![] } else { vec![word] },
             },
             GraphPart::Forward | GraphPart::Reverse | GraphPart::Nodes => {
@@ -202,9 +222,13 @@ impl GraphDef {
             VertexType::I64 => Type::Int,
             VertexType::U64 | VertexType::Str => Type::Id,
         };
+        let edge = |first, second| {
+            let key = self.is_keyed.then_some(("key", Type::Int));
+            [(first, vertex()), (second, vertex())].into_iter().chain(key).collect()
+        };
         let (keys, values): (Vec<_>, Vec<_>) = match part {
-            GraphPart::Forward => (vec![("src", vertex()), ("dst", vertex())], self.edge_columns()),
-            GraphPart::Reverse => (vec![("dst", vertex()), ("src", vertex())], self.edge_columns()),
+            GraphPart::Forward => (edge("src", "dst"), self.edge_columns()),
+            GraphPart::Reverse => (edge("dst", "src"), self.edge_columns()),
             GraphPart::Ids => {
                 (vec![("name", Type::String)], vec![ValueColumn::new("id", Type::Id)])
             }

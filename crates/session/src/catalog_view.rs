@@ -139,7 +139,7 @@ impl<'s> CatalogView<'s> {
         let path_columns = path_columns_of(&relation.paths);
         let handle = self.keep(Relation::Stored(Arc::new(relation)));
         let spelled = entry.string_graph().map(|_| DictionaryColumns {
-            columns: (0..keys).collect(),
+            columns: entry.string_columns().collect(),
             names: format!("{}{}", crate::access::owner(name), GraphPart::Names.suffix()),
         });
         let paths = info_paths;

@@ -9,6 +9,7 @@ use exec::error::{Error, Result};
 use exec::storage::access_path::StoredPath;
 use model::{Frame, Series, Type, Values};
 use relation::{Access, Dictionary, KeyColumn, NameOverlay, Schema, ValueColumn};
+use std::ops::Range;
 use std::sync::Arc;
 use store::{ErrorKind, Read, Scan, Snapshot};
 use syntax::{Diagnostic, Expr, Ident, Script, Span};
@@ -32,6 +33,8 @@ pub struct Frames {
     path: StoredPath,
     /// The dictionary of its keys, if they hold dictionary ids.
     dictionary: Option<Dictionary>,
+    /// The key columns that hold its ids.
+    strings: Range<usize>,
 }
 
 impl std::fmt::Debug for Frames {
@@ -148,7 +151,7 @@ impl Engine {
         let (entry, path) = self.readable(read, names, name)?;
         let dictionary = dictionary(&self.catalog, &entry)?;
         let scan = read.scan(path.keyspace, path.all(), Projection::ALL)?;
-        Ok(Frames { scan, path, dictionary })
+        Ok(Frames { scan, path, dictionary, strings: entry.string_columns() })
     }
 
     /// Number of rows of a relation, as `read` sees them.
@@ -222,21 +225,23 @@ impl Frames {
     }
 
     fn frame(&self, read: Option<&dyn Read>, rows: Batch) -> Result<Frame> {
-        frame(&self.path, self.dictionary.zip(read), rows)
+        frame(&self.path, self.dictionary.zip(read), self.strings.clone(), rows)
     }
 }
 
-/// The rows of a path as a frame, with strings in place of dictionary ids.
+/// The rows of a path as a frame, with strings in place of the dictionary ids in the key columns
+/// `strings`, which come first.
 pub(crate) fn frame(
     path: &StoredPath,
     spelled_by: Option<(Dictionary, &dyn Read)>,
+    strings: Range<usize>,
     rows: Batch,
 ) -> Result<Frame> {
     check_readable(path, &rows)?;
     let texts = match (spelled_by, &rows.keys) {
         (Some((dictionary, read)), Keys::Words(ids)) => {
             let text = |ids: &Vec<u64>| spelled(dictionary, read, ids);
-            ids.iter().map(text).collect::<Result<Vec<_>>>()?
+            ids[strings].iter().map(text).collect::<Result<Vec<_>>>()?
         }
         _ => Vec::new(),
     };

@@ -40,9 +40,10 @@ impl Engine {
         let mut known: Vec<u32> = (0..keys.len() as u32).collect();
         let ids = match dictionary {
             Some(dictionary) => {
+                let types = entry.shown_schema().keys;
                 let text = |row: usize| {
                     let text = |(column, series): (usize, &&Series)| {
-                        coerce(&Type::String, series.value(row))
+                        coerce(&types[column].column_type, series.value(row))
                             .map_err(|why| wrong(name, &ColumnError { row, column, why }))
                     };
                     columns.iter().enumerate().map(text).collect()
@@ -86,7 +87,7 @@ impl Engine {
             values: rows.values.iter().map(|column| column.gather(&there)).collect(),
         };
         let spelled_by = dictionary.map(|dictionary| (dictionary, read));
-        Ok((present, frame(&path, spelled_by, rows)?))
+        Ok((present, frame(&path, spelled_by, entry.string_columns(), rows)?))
     }
 }
 

@@ -146,7 +146,8 @@ fn compare(graph: &Graph, model: &Model) {
     let mut want_ids: [Vec<_>; 3] = Default::default();
     let mut want_degrees: [Vec<_>; 3] = Default::default();
     // Outputs with old contents must not change the results.
-    let mut edges = Edges { src: vec![9], dst: vec![9, 9], weight: Weights::Int(vec![4]) };
+    let mut edges =
+        Edges { src: vec![9], dst: vec![9, 9], weight: Weights::Int(vec![4]), key: vec![2] };
     let mut ids = vec![5];
     for &v in &vs {
         let out = pick(&|src, _| src == v);

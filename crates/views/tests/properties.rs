@@ -131,6 +131,35 @@ fn an_undirected_edge_with_its_larger_end_first_is_found() {
 }
 
 #[test]
+fn a_parallel_edge_that_one_direction_lost_comes_back_with_its_key() {
+    let stored = new_of(GraphDef { is_keyed: true, edges: Vec::new(), ..def() });
+    let put = |part, src: i64, dst: i64, key: i64, weight: f64| {
+        let ends = if part == GraphPart::Forward { [src, dst] } else { [dst, src] };
+        let row = [ends[0], ends[1], key].map(Value::Int).to_vec();
+        stored.write(part, Kind::Put, [row, vec![Value::Float(weight)]].concat());
+    };
+    for part in [GraphPart::Forward, GraphPart::Reverse] {
+        put(part, 1, 2, -3, 0.5);
+        put(part, 2, 2, 0, 1.5);
+    }
+    stored.graph.check().unwrap();
+    put(GraphPart::Forward, 1, 2, 7, 2.5);
+    stored.check_says("the edge from 1 to 2 with key 7 is not there in reverse");
+    assert_eq!(stored.reconcile(false), (0, 1, 0));
+    assert_eq!(stored.rows(GraphPart::Reverse).len(), 3);
+    let mut keys = Vec::new();
+    stored.graph.edge_keys(1, 2, &mut keys).unwrap();
+    assert_eq!(keys, [-3, 7]);
+    let mut edges = quipu_views::graph::Edges::default();
+    stored.graph.in_edges(2, &mut edges).unwrap();
+    assert_eq!((&edges.src[..], &edges.key[..]), (&[1, 1, 2][..], &[-3, 7, 0][..]));
+    stored.graph.edges(2, &mut edges).unwrap();
+    assert_eq!((&edges.src[..], &edges.key[..]), (&[2, 1, 1][..], &[0, -3, 7][..]));
+    assert_eq!(stored.graph.remove_vertex(2).unwrap(), 3);
+    assert_eq!(stored.graph.check().unwrap().edges, 0);
+}
+
+#[test]
 fn a_null_is_not_a_zero_and_not_an_empty_string() {
     let stored = new();
     stored.put_edge(GraphPart::Forward, 1, 2, 5, Some(""));

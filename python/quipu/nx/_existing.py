@@ -42,6 +42,11 @@ class ExistingStore(Store):
         self._new.clear()
         if transaction is not None:
             self._graph = transaction.graph(self.name)
+            if self._graph.key is not None:
+                raise InvalidInputError(
+                    f"the graph {self.name!r} of db.graph has edges with keys, which classes of NetworkX do not show\n"
+                    "hint: g.project().to_networkx() copies them"
+                )
             if self.kind == "DiGraph" and not self._graph.is_directed:
                 raise InvalidInputError(
                     f"the graph {self.name!r} of db.graph is undirected\nhint: open it as quipu.nx.Graph"

@@ -27,6 +27,7 @@ fn options(vertex: VertexType, weight: WeightType) -> GraphOptions {
             ("year".into(), nullable(Type::Int)),
         ]),
         is_undirected: false,
+        is_keyed: false,
     }
 }
 

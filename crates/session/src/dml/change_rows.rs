@@ -280,7 +280,7 @@ impl Session<'_> {
         let Some(dictionary) = target.dictionary else { return Ok(Vec::new()) };
         let (schema, ambient) = (&target.schema, EnvAmbient(&self.limits));
         let mut keys = Vec::new();
-        for (place, source) in sources.iter().take(schema.keys.len()).enumerate() {
+        for (place, source) in sources.iter().take(target.strings.end).enumerate() {
             let Some(series) = source.series() else { continue };
             let is_plain = matches!(series.values, Values::Str(_)) && series.valid.0.is_none();
             let key = match is_plain {

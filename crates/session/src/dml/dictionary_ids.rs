@@ -45,10 +45,12 @@ impl DictionaryIds {
         (id != ABSENT).then_some(id)
     }
 
-    /// A key with ids in place of strings; `None` where a string has no id.
+    /// A key with ids in place of strings; `None` where a string has no id. Its other columns, such
+    /// as the key of an edge, stay.
     pub(crate) fn key(&self, key: &[Value]) -> Option<Vec<Value>> {
         let number = |value: &Value| {
-            let number = *self.by_text.get(as_text(value)?)?;
+            let Some(text) = as_text(value) else { return Some(value.clone()) };
+            let number = *self.by_text.get(text)?;
             (number != ABSENT).then(|| i64::try_from(number).ok().map(Value::Int)).flatten()
         };
         key.iter().map(number).collect()

@@ -5,6 +5,7 @@ use crate::catalog_view::{dictionary, stored_paths};
 use crate::dml::search_writes::SearchWriter;
 use exec::storage::access_path::StoredPath;
 use relation::{Catalog, Dictionary, Entry, Schema};
+use std::ops::Range;
 use store::Read;
 
 /// A relation that rows are written to.
@@ -18,6 +19,8 @@ pub(crate) struct Target {
     pub search: Vec<SearchWriter>,
     /// The dictionary of its key columns, if it is a graph with string vertices.
     pub dictionary: Option<Dictionary>,
+    /// The key columns that hold its ids.
+    pub strings: Range<usize>,
 }
 
 impl Target {
@@ -34,7 +37,8 @@ impl Target {
             }
             _ => Vec::new(),
         };
-        Ok(Self { schema: entry.shown_schema(), paths, search, dictionary })
+        let strings = entry.string_columns();
+        Ok(Self { schema: entry.shown_schema(), paths, search, dictionary, strings })
     }
 
     /// Sets the name that the script uses for it, which may differ from that of its keyspace.

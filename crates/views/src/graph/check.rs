@@ -75,8 +75,13 @@ impl Graph {
     }
 
     fn describe(&self, difference: &Difference) -> String {
-        let Difference { src, dst, forward, reverse } = *difference;
-        let edge = format!("the edge from {} to {}", self.vertex_text(src), self.vertex_text(dst));
+        let Difference { src, dst, key, forward, reverse } = *difference;
+        let key = match self.is_keyed() {
+            true => format!(" with key {}", base::shape::word_to_int(key)),
+            false => String::new(),
+        };
+        let ends = [src, dst].map(|end| self.vertex_text(end));
+        let edge = format!("the edge from {} to {}{key}", ends[0], ends[1]);
         match (forward, reverse) {
             (Some(_), None) => format!("{edge} is not there in reverse"),
             (None, _) => format!("{edge} is there in reverse only"),

@@ -10,7 +10,7 @@
 //! properties, one in 2^64.
 
 use super::{Core, Graph, GraphPart, Source, damaged};
-use base::{Batch, Column, KeyRange, KeyspaceId, Projection};
+use base::{Batch, Column, KeyRange, Keys, KeyspaceId, Projection};
 use env::Env;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -48,6 +48,8 @@ pub(super) struct Sums {
 pub(super) struct Difference {
     pub(super) src: u64,
     pub(super) dst: u64,
+    /// Its key as a word; 0 without keys.
+    pub(super) key: u64,
     pub(super) forward: Option<u64>,
     pub(super) reverse: Option<u64>,
 }
@@ -118,12 +120,13 @@ impl Side {
             if self.is_undirected && self.misplaced.is_none() {
                 self.misplaced = pairs.clone().find(|(src, dst)| dst < src);
             }
-            let values = value_words(&self.rows);
+            let (values, keys) = (value_words(&self.rows), third_words(&self.rows));
             for (i, (src, dst)) in pairs.enumerate() {
                 let value = values.get(i).copied().unwrap_or_default();
+                let key = keys.get(i).copied().unwrap_or_default();
                 let bucket = &mut self.buckets[bucket_of(src, dst)];
                 bucket.edges += 1;
-                bucket.sum = bucket.sum.wrapping_add(mix(src, dst, value));
+                bucket.sum = bucket.sum.wrapping_add(mix([src, dst, key, value]));
             }
         }
         Ok((self, rows))
@@ -179,40 +182,51 @@ impl Graph {
         let (mut f, mut r) = (forward.into_iter().peekable(), reverse.into_iter().peekable());
         let mut out = Vec::new();
         loop {
-            let ends = |edge: &(u64, u64, u64)| (edge.0, edge.1);
-            let least = [f.peek().map(ends), r.peek().map(ends)].into_iter().flatten().min();
-            let Some((src, dst)) = least else { return Ok(out) };
-            let forward = f.next_if(|edge| ends(edge) == (src, dst)).map(|edge| edge.2);
-            let reverse = r.next_if(|edge| ends(edge) == (src, dst)).map(|edge| edge.2);
+            let name = |edge: &[u64; 4]| [edge[0], edge[1], edge[2]];
+            let least = [f.peek().map(name), r.peek().map(name)].into_iter().flatten().min();
+            let Some(least) = least else { return Ok(out) };
+            let forward = f.next_if(|edge| name(edge) == least).map(|edge| edge[3]);
+            let reverse = r.next_if(|edge| name(edge) == least).map(|edge| edge[3]);
             if forward != reverse {
-                out.push(Difference { src, dst, forward, reverse });
+                let [src, dst, key] = least;
+                out.push(Difference { src, dst, key, forward, reverse });
             }
         }
     }
 
-    /// The edges of a direction that belong to the buckets, sorted by source and target.
+    /// The edges of a direction that belong to the buckets: source, target, key and a word for the
+    /// values, sorted.
     fn bucket_edges(
         &self,
         read: &dyn Read,
         keyspace: KeyspaceId,
         [src, dst]: [usize; 2],
         wanted: &[bool],
-    ) -> Result<Vec<(u64, u64, u64)>> {
+    ) -> Result<Vec<[u64; 4]>> {
         let mut rows = Batch::new(&self.core.def.shape(GraphPart::Forward));
         let mut scan = read.scan(keyspace, KeyRange::all_words(), Projection::ALL)?;
         let mut edges = Vec::new();
         while scan.next_batch(ROWS, &mut rows)? {
-            let values = value_words(&rows);
+            let (values, keys) = (value_words(&rows), third_words(&rows));
             for (i, (&src, &dst)) in rows.key_words(src).iter().zip(rows.key_words(dst)).enumerate()
             {
                 if wanted[bucket_of(src, dst)] {
-                    edges.push((src, dst, values.get(i).copied().unwrap_or_default()));
+                    let word = |words: &[u64]| words.get(i).copied().unwrap_or_default();
+                    edges.push([src, dst, word(keys), word(&values)]);
                 }
             }
             rows.clear();
         }
         edges.sort_unstable();
         Ok(edges)
+    }
+}
+
+/// The keys of the edges of a batch; empty if they have none.
+fn third_words(rows: &Batch) -> &[u64] {
+    match &rows.keys {
+        Keys::Words(columns) => columns.get(2).map_or(&[], Vec::as_slice),
+        Keys::Bytes(_) => &[],
     }
 }
 
@@ -253,11 +267,11 @@ fn bucket_of(src: u64, dst: u64) -> usize {
 }
 const _: () = assert!(BUCKETS == 1 << 12, "bucket_of() takes 12 bits");
 
-/// A 128-bit hash of an edge.
-fn mix(src: u64, dst: u64, weight: u64) -> u128 {
+/// A 128-bit hash of an edge: its ends, its key, and a word for its values.
+fn mix(edge: [u64; 4]) -> u128 {
     let half = |seed: u64| {
         let mut state = seed;
-        for word in [src, dst, weight] {
+        for word in edge {
             state = (state ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
             state = (state ^ state >> 32).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
             state ^= state >> 29;

@@ -207,6 +207,8 @@ pub struct Edges {
     pub dst: Vec<u64>,
     /// One weight for each edge, or [`Weights::None`].
     pub weight: Weights,
+    /// One key for each edge, in a graph of parallel edges; else empty.
+    pub key: Vec<i64>,
 }
 
 impl Edges {
@@ -226,6 +228,7 @@ impl Edges {
     pub fn reset(&mut self, weight: WeightType) {
         self.src.clear();
         self.dst.clear();
+        self.key.clear();
         self.weight.reset(weight);
     }
 }

@@ -74,6 +74,7 @@ impl Graph {
         progress: &dyn Fn(u64) -> bool,
         mut write: impl FnMut(&EdgeChunk) -> Result<()>,
     ) -> Result<u64> {
+        self.refuse_keyed("export its relation of edges")?;
         let mut scan = self.scan_edges()?;
         let mut edges = Edges::default();
         let mut chunk = EdgeChunk::default();

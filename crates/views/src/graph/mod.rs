@@ -15,6 +15,10 @@
 //! 3. String vertices: every id of an edge has a name, every name has one id, and ids are never
 //!    reused. A vertex with properties has a name too.
 //! 4. Undirected graphs: no source is above its target.
+//!
+//! # Parallel edges
+//! A graph of parallel edges has a third key column in both directions, which is an integer. Reads
+//! of vertices return each of its edges, with their keys, and other ends once.
 
 mod check;
 mod compare;
@@ -39,17 +43,19 @@ pub use scan::EdgeScan;
 use crate::SharedTransaction;
 use crate::parts::{ATTEMPTS_MAX, find_with_parts};
 use crate::source::Source;
-use base::{ColumnShape, KeyspaceId};
+use base::KeyspaceId;
 pub(crate) use edges::weight_words;
 pub(crate) use names::Dictionary;
 pub(crate) use properties::fill_nulls;
 use relation::{Definition, ValueColumn, check_name, invalid};
+use scratch::Layout;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 use store::{Error, ErrorKind, NewKeyspace, Read, Result, Snapshot, Store};
 
-/// A graph with at most one edge from one vertex to another. Cheap to clone; threads may share it.
+/// A graph with at most one edge from one vertex to another, or with several that have keys
+/// ([`GraphDef::is_keyed`]). Cheap to clone; threads may share it.
 ///
 /// In an undirected graph ([`GraphDef::is_undirected`]) calls take the ends of an edge in any
 /// order. Outgoing and incoming edges of a vertex are all its edges there, with the vertex as their
@@ -77,8 +83,8 @@ struct Core {
     dictionary: Option<Dictionary>,
     /// The relation of vertices.
     nodes: Option<KeyspaceId>,
-    /// Shapes of the value columns of edges.
-    values: Box<[ColumnShape]>,
+    /// The columns of edges.
+    layout: Layout,
     /// The store of the graph. Weak, so that a handle does not keep the database open.
     store: Weak<dyn Store>,
 }
@@ -211,6 +217,28 @@ impl Graph {
     }
 
     #[inline]
+    fn is_keyed(&self) -> bool {
+        self.core.def.is_keyed
+    }
+
+    /// Refuses a call that names an edge by its ends alone, where edges have keys.
+    pub(crate) fn refuse_keyed(&self, hint: &str) -> Result<()> {
+        if !self.is_keyed() {
+            return Ok(());
+        }
+        let what = format!("edges of graph {:?} have keys, and none was given", self.name());
+        Err(invalid(format!("{what}\nhint: {hint}")))
+    }
+
+    /// Refuses a key where edges have none.
+    fn refuse_keys(&self) -> Result<()> {
+        if self.is_keyed() {
+            return Ok(());
+        }
+        Err(invalid(format!("edges of graph {:?} have no keys", self.name())))
+    }
+
+    #[inline]
     fn is_undirected(&self) -> bool {
         self.core.def.is_undirected
     }
@@ -247,7 +275,10 @@ impl Core {
             reverse: ids[1],
             dictionary: dictionary.map(|(ids, names)| Dictionary::new(ids, names)),
             nodes: of(GraphPart::Nodes),
-            values: def.shape(GraphPart::Forward).values.into(),
+            layout: Layout {
+                keys: def.edge_key_columns(),
+                values: def.shape(GraphPart::Forward).values.into(),
+            },
             store: Arc::downgrade(store),
             def,
         })
@@ -297,6 +328,14 @@ fn check_same(stored: &GraphDef, wanted: &GraphDef) -> Result<()> {
             "the graph {name:?} is {}, one that is {} was asked for",
             text(stored.is_undirected),
             text(wanted.is_undirected)
+        )));
+    }
+    if stored.is_keyed != wanted.is_keyed {
+        let text = |is_keyed| if is_keyed { "keys" } else { "no keys" };
+        return Err(invalid(format!(
+            "the edges of graph {name:?} have {}, {} were asked for",
+            text(stored.is_keyed),
+            text(wanted.is_keyed)
         )));
     }
     for (of, stored, wanted) in [

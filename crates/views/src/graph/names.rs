@@ -123,6 +123,7 @@ impl Graph {
     ) -> Result<()> {
         self.check_list(us)?;
         self.check_list(vs)?;
+        self.refuse_keyed("put rows with src, dst and key into its relation of edges")?;
         match (us, vs) {
             (VertexList::Str(us), VertexList::Str(vs)) => self.upsert_texts(us, vs, weights),
             _ => {
@@ -191,9 +192,9 @@ impl Graph {
         tables: Vec<TableWrites>,
     ) -> Result<()> {
         let (us, vs) = words.split_at(words.len() / 2);
-        scratch::with(&self.core.values, |scratch| {
+        scratch::with(&self.core.layout, |scratch| {
             let weight = self.core.def.weight;
-            let batch = self.edge_batch(scratch, Kind::Put, us, vs, |out| {
+            let batch = self.edge_batch(scratch, Kind::Put, us, vs, &[], |out| {
                 weight_words(weight, weights, us.len(), out)
             })?;
             batch.tables.extend(tables);

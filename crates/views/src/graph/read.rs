@@ -7,6 +7,7 @@
 use super::edges::sum_words;
 use super::scratch::{self, key_vec};
 use super::{Core, Edges, Graph, Weight, WeightType, Weights, damaged};
+use base::shape::{int_to_word, word_to_int};
 use base::{KeyRange, KeyRef, Keys, KeyspaceId, Projection};
 use relation::invalid;
 use std::mem::swap;
@@ -24,13 +25,34 @@ enum Direction {
 /// Projection bit of the key word that holds the other end.
 const OTHER: u8 = 0b10;
 
+/// Projection bit of the third key word, where edges have one.
+const KEY: u8 = 0b100;
+
 impl Graph {
     /// The weight of the edge from `u` to `v`; `None` if there is no such edge.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::InvalidInput`] in a graph of parallel edges: see [`Graph::keyed_edge`].
     pub fn edge(&self, u: u64, v: u64) -> Result<Option<Weight>> {
+        self.refuse_keyed("name it too: keyed_edge(u, v, key)")?;
         let (u, v) = self.core.def.in_order(u, v);
-        scratch::with(&self.core.values, |scratch| {
+        self.weight_of(&[u, v])
+    }
+
+    /// The weight of the edge from `u` to `v` with this key; `None` if there is no such edge.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::InvalidInput`] if edges have no keys.
+    pub fn keyed_edge(&self, u: u64, v: u64, key: i64) -> Result<Option<Weight>> {
+        self.refuse_keys()?;
+        let (u, v) = self.core.def.in_order(u, v);
+        self.weight_of(&[u, v, int_to_word(key)])
+    }
+
+    fn weight_of(&self, key: &[u64]) -> Result<Option<Weight>> {
+        scratch::with(&self.core.layout, |scratch| {
             let rows = &mut scratch.rows[0];
-            let key = KeyRef::Words(&[u, v]);
+            let key = KeyRef::Words(key);
             let projection = Projection { keys: 0, values: u64::from(self.weighted()) };
             if !self.read(|read| read.get(self.core.forward, key, projection, rows))? {
                 return Ok(None);
@@ -49,13 +71,44 @@ impl Graph {
         })
     }
 
-    /// Whether there is an edge from `u` to `v`.
+    /// Whether there is an edge from `u` to `v`, with any key.
     pub fn has_edge(&self, u: u64, v: u64) -> Result<bool> {
         let (u, v) = self.core.def.in_order(u, v);
-        scratch::with(&self.core.values, |scratch| {
+        if self.is_keyed() {
+            return self.read(|read| self.is_linked(read, u, v));
+        }
+        scratch::with(&self.core.layout, |scratch| {
             let rows = &mut scratch.rows[0];
             let key = KeyRef::Words(&[u, v]);
             self.read(|read| read.get(self.core.forward, key, Projection::COUNT, rows))
+        })
+    }
+
+    /// The keys of the edges from `u` to `v`, ascending. `out` is replaced.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::InvalidInput`] if edges have no keys.
+    pub fn edge_keys(&self, u: u64, v: u64, out: &mut Vec<i64>) -> Result<()> {
+        self.refuse_keys()?;
+        out.clear();
+        let (u, v) = self.core.def.in_order(u, v);
+        scratch::with(&self.core.layout, |scratch| {
+            let rows = &mut scratch.rows[0];
+            let range = KeyRange::prefix_words(&[u, v]);
+            let keys = Projection { keys: KEY, values: 0 };
+            self.read(|read| read.scan_into(self.core.forward, &range, keys, usize::MAX, rows))?;
+            out.extend(rows.key_words(2).iter().map(|&word| word_to_int(word)));
+            Ok(())
+        })
+    }
+
+    /// Whether there is an edge between these ends in stored order, in a graph of parallel edges.
+    fn is_linked(&self, read: &dyn Read, u: u64, v: u64) -> Result<bool> {
+        scratch::with(&self.core.layout, |scratch| {
+            let rows = &mut scratch.rows[0];
+            let range = KeyRange::prefix_words(&[u, v]);
+            read.scan_into(self.core.forward, &range, Projection::COUNT, 1, rows)?;
+            Ok(rows.rows > 0)
         })
     }
 
@@ -63,7 +116,8 @@ impl Graph {
     /// not). Both results are replaced.
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`] if `us` and `vs` differ in length.
+    /// [`store::ErrorKind::InvalidInput`] if `us` and `vs` differ in length, and in a graph of
+    /// parallel edges: see [`Graph::keyed_edge_many`].
     pub fn edge_many(
         &self,
         us: &[u64],
@@ -71,8 +125,38 @@ impl Graph {
         present: &mut Vec<bool>,
         weights: &mut Weights,
     ) -> Result<()> {
+        self.refuse_keyed("name them too: keyed_edge_many(us, vs, keys)")?;
+        self.look_up_weights(us, vs, &[], present, weights)
+    }
+
+    /// As [`Graph::edge_many`], for the edges with the keys `keys[i]`.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::InvalidInput`] if edges have no keys, or the columns differ in length.
+    pub fn keyed_edge_many(
+        &self,
+        us: &[u64],
+        vs: &[u64],
+        keys: &[i64],
+        present: &mut Vec<bool>,
+        weights: &mut Weights,
+    ) -> Result<()> {
+        self.refuse_keys()?;
+        check_keys(us, keys)?;
+        self.look_up_weights(us, vs, keys, present, weights)
+    }
+
+    fn look_up_weights(
+        &self,
+        us: &[u64],
+        vs: &[u64],
+        keys: &[i64],
+        present: &mut Vec<bool>,
+        weights: &mut Weights,
+    ) -> Result<()> {
         weights.reset(self.core.def.weight);
-        self.look_up(us, vs, self.weighted(), present, |words| weights.extend_from_words(words))?;
+        let take = |words: &[u64]| weights.extend_from_words(words);
+        self.look_up(us, vs, keys, self.weighted(), present, take)?;
         if self.weighted() {
             if weights.len() != present.len() {
                 return Err(damaged("edges have no weights"));
@@ -89,23 +173,54 @@ impl Graph {
     /// # Errors
     /// [`store::ErrorKind::InvalidInput`] if `us` and `vs` differ in length.
     pub fn has_edge_many(&self, us: &[u64], vs: &[u64], present: &mut Vec<bool>) -> Result<()> {
-        self.look_up(us, vs, false, present, |_| ())
+        if self.is_keyed() {
+            check_pairs(us, vs)?;
+            present.clear();
+            return self.read_snapshot(|read| {
+                for (&u, &v) in us.iter().zip(vs) {
+                    let (u, v) = self.core.def.in_order(u, v);
+                    present.push(self.is_linked(read, u, v)?);
+                }
+                Ok(())
+            });
+        }
+        self.look_up(us, vs, &[], false, present, |_| ())
+    }
+
+    /// As [`Graph::has_edge_many`], for the edges with the keys `keys[i]`.
+    ///
+    /// # Errors
+    /// As [`Graph::keyed_edge_many`].
+    pub fn has_keyed_edge_many(
+        &self,
+        us: &[u64],
+        vs: &[u64],
+        keys: &[i64],
+        present: &mut Vec<bool>,
+    ) -> Result<()> {
+        self.refuse_keys()?;
+        check_keys(us, keys)?;
+        self.look_up(us, vs, keys, false, present, |_| ())
     }
 
     fn look_up(
         &self,
         us: &[u64],
         vs: &[u64],
+        keys: &[i64],
         values: bool,
         present: &mut Vec<bool>,
         take: impl FnOnce(&[u64]),
     ) -> Result<()> {
         check_pairs(us, vs)?;
         present.clear();
-        scratch::with(&self.core.values, |scratch| {
+        scratch::with(&self.core.layout, |scratch| {
             if let Keys::Words(columns) = &mut scratch.keys {
                 columns[0].extend_from_slice(us);
                 columns[1].extend_from_slice(vs);
+                if let Some(column) = columns.get_mut(2) {
+                    column.extend(keys.iter().map(|&key| int_to_word(key)));
+                }
                 self.order_ends(columns);
             }
             let projection = Projection { keys: 0, values: u64::from(values) };
@@ -153,7 +268,7 @@ impl Graph {
             return self.incident(direction, vs, offsets, out);
         }
         out.reset(self.core.def.weight);
-        scratch::with(&self.core.values, |scratch| {
+        scratch::with(&self.core.layout, |scratch| {
             let rows = &mut scratch.rows[0];
             let offsets = offsets.unwrap_or(&mut scratch.offsets[0]);
             offsets.clear();
@@ -164,11 +279,14 @@ impl Graph {
             // Swapped in, so that the store appends to the caller's own vector.
             swap(key_vec(rows, 1), other);
             let keyspace = self.keyspace_of(direction);
-            let projection = Projection { keys: OTHER, values: u64::from(self.weighted()) };
+            let projection = self.ends_and_weights();
             let result =
                 self.read(|read| read.prefix_many(keyspace, vs, projection, offsets, rows));
             swap(key_vec(rows, 1), other);
             result?;
+            if self.is_keyed() {
+                out.key.extend(rows.key_words(2).iter().map(|&word| word_to_int(word)));
+            }
             for (&v, &end) in vs.iter().zip(&offsets[1..]) {
                 fixed.resize(end as usize, v);
             }
@@ -203,17 +321,18 @@ impl Graph {
             offsets.clear();
             offsets.push(0);
         }
-        let projection = Projection { keys: OTHER, values: u64::from(self.weighted()) };
-        self.both(vs, [projection; 2], |v, sides| {
+        self.both(vs, [self.ends_and_weights(); 2], |v, sides| {
             let [leaving, arriving] = sides;
             out.dst.extend_from_slice(leaving.others);
             out.src.resize(out.dst.len(), v);
             out.weight.extend_from_words(leaving.weights);
+            leaving.add_keys(&mut out.key);
             // A self-loop splits the incoming side into the parts before and after it.
             for part in arriving.without(v) {
                 out.src.extend_from_slice(part.others);
                 out.dst.resize(out.src.len(), v);
                 out.weight.extend_from_words(part.weights);
+                part.add_keys(&mut out.key);
             }
             if let Some(offsets) = offsets.as_deref_mut() {
                 offsets.push(out.src.len() as u64);
@@ -239,11 +358,12 @@ impl Graph {
             Direction::Out => (&mut out.src, &mut out.dst),
             Direction::In => (&mut out.dst, &mut out.src),
         };
-        let projection = Projection { keys: OTHER, values: u64::from(self.weighted()) };
+        let projection = self.ends_and_weights();
         self.both(vs, [projection; 2], |v, sides| {
             for side in both_ascending(v, sides) {
                 other.extend_from_slice(side.others);
                 out.weight.extend_from_words(side.weights);
+                side.add_keys(&mut out.key);
             }
             fixed.resize(other.len(), v);
             if let Some(offsets) = offsets.as_deref_mut() {
@@ -252,12 +372,18 @@ impl Graph {
         })
     }
 
-    /// The targets of the outgoing edges of `v`, ascending. `out` is replaced.
+    /// The columns of edges that reads of vertices return.
+    fn ends_and_weights(&self) -> Projection {
+        let keys = if self.is_keyed() { OTHER | KEY } else { OTHER };
+        Projection { keys, values: u64::from(self.weighted()) }
+    }
+
+    /// The targets of the outgoing edges of `v`, ascending and distinct. `out` is replaced.
     pub fn successors(&self, v: u64, out: &mut Vec<u64>) -> Result<()> {
         self.others(Direction::Out, &[v], None, out)
     }
 
-    /// The sources of the incoming edges of `v`, ascending. `out` is replaced.
+    /// The sources of the incoming edges of `v`, ascending and distinct. `out` is replaced.
     pub fn predecessors(&self, v: u64, out: &mut Vec<u64>) -> Result<()> {
         self.others(Direction::In, &[v], None, out)
     }
@@ -291,21 +417,29 @@ impl Graph {
         ids: &mut Vec<u64>,
     ) -> Result<()> {
         ids.clear();
-        if self.is_undirected() {
+        if self.is_undirected() || self.is_keyed() {
             if let Some(offsets) = offsets.as_deref_mut() {
                 offsets.clear();
                 offsets.push(0);
             }
             return self.both(vs, [Projection { keys: OTHER, values: 0 }; 2], |v, sides| {
-                for side in both_ascending(v, sides) {
+                let start = ids.len();
+                let [leaving, arriving] = sides;
+                let wanted = match (self.is_undirected(), direction) {
+                    (true, _) => both_ascending(v, sides),
+                    (false, Direction::Out) => [leaving, leaving.slice(0, 0)],
+                    (false, Direction::In) => [arriving, arriving.slice(0, 0)],
+                };
+                for side in wanted {
                     ids.extend_from_slice(side.others);
                 }
+                dedup_from(ids, start);
                 if let Some(offsets) = offsets.as_deref_mut() {
                     offsets.push(ids.len() as u64);
                 }
             });
         }
-        scratch::with(&self.core.values, |scratch| {
+        scratch::with(&self.core.layout, |scratch| {
             let rows = &mut scratch.rows[0];
             let offsets = offsets.unwrap_or(&mut scratch.offsets[0]);
             offsets.clear();
@@ -325,6 +459,9 @@ impl Graph {
         out.clear();
         self.both(&[v], [Projection { keys: OTHER, values: 0 }; 2], |v, sides| {
             unite(sides[0].others, sides[1].others, v, out);
+            if self.is_keyed() {
+                dedup_from(out, 0);
+            }
         })
     }
 
@@ -340,13 +477,17 @@ impl Graph {
         offsets.clear();
         offsets.push(0);
         self.both(vs, [Projection { keys: OTHER, values: 0 }; 2], |v, sides| {
+            let start = ids.len();
             unite(sides[0].others, sides[1].others, v, ids);
+            if self.is_keyed() {
+                dedup_from(ids, start);
+            }
             offsets.push(ids.len() as u64);
         })
     }
 
-    /// Number of edges of `v`, and the sum of their weights (their number if the graph has no
-    /// weights). A self-loop counts once.
+    /// Number of edges of `v`, parallel ones too, and the sum of their weights (their number if the
+    /// graph has no weights). A self-loop counts once.
     pub fn degree(&self, v: u64) -> Result<(u64, f64)> {
         let mut degree = (0, 0.0);
         self.degrees_of(&[v], |count, sum| degree = (count, sum))?;
@@ -437,7 +578,7 @@ impl Graph {
         if self.is_undirected() {
             return self.degrees_of(vs, take);
         }
-        scratch::with(&self.core.values, |scratch| {
+        scratch::with(&self.core.layout, |scratch| {
             let (rows, offsets) = (&mut scratch.rows[0], &mut scratch.offsets[0]);
             let keyspace = self.keyspace_of(direction);
             let projection = Projection { keys: 0, values: u64::from(self.weighted()) };
@@ -463,7 +604,7 @@ impl Graph {
         projections: [Projection; 2],
         mut show: impl FnMut(u64, [Side<'_>; 2]),
     ) -> Result<()> {
-        scratch::with(&self.core.values, |scratch| {
+        scratch::with(&self.core.layout, |scratch| {
             let [out_rows, in_rows] = &mut scratch.rows;
             let [out_offsets, in_offsets] = &mut scratch.offsets;
             let [leaving, arriving] = projections;
@@ -496,7 +637,7 @@ impl Graph {
 
     /// Whether `v` is an end of an edge, or has a row of properties.
     pub fn has_vertex(&self, v: u64) -> Result<bool> {
-        scratch::with(&self.core.values, |scratch| {
+        scratch::with(&self.core.layout, |scratch| {
             let rows = &mut scratch.rows[0];
             let range = KeyRange::prefix_words(&[v]);
             self.read_snapshot(|read| {
@@ -577,10 +718,13 @@ fn vertices(
 struct Side<'a> {
     /// Number of edges.
     len: usize,
-    /// The other ends, strictly ascending; empty if they are not in the projection.
+    /// The other ends, ascending, and strictly so without parallel edges; empty if they are not in
+    /// the projection.
     others: &'a [u64],
     /// Weights as words; empty if they are not in the projection.
     weights: &'a [u64],
+    /// Keys as words; empty if they are not in the projection.
+    keys: &'a [u64],
 }
 
 impl<'a> Side<'a> {
@@ -588,21 +732,29 @@ impl<'a> Side<'a> {
         let range = offsets[i] as usize..offsets[i + 1] as usize;
         let others = if projection.key(1) { &rows.key_words(1)[range.clone()] } else { &[] };
         let weights = if projection.value(0) { &rows.value_words(0)[range.clone()] } else { &[] };
-        Self { len: range.len(), others, weights }
+        let keys = if projection.key(2) { &rows.key_words(2)[range.clone()] } else { &[] };
+        Self { len: range.len(), others, weights, keys }
     }
 
-    /// The edges before and after the edge to `v` itself.
+    /// The edges before and after the edges to `v` itself.
     fn without(self, v: u64) -> [Self; 2] {
-        let empty = Self { len: 0, others: &[], weights: &[] };
-        match self.others.binary_search(&v) {
-            Err(_) => [self, empty],
-            Ok(at) => [self.slice(0, at), self.slice(at + 1, self.others.len())],
-        }
+        let Ok(at) = self.others.binary_search(&v) else {
+            return [self, Self { len: 0, others: &[], weights: &[], keys: &[] }];
+        };
+        // Parallel edges to `v` are next to each other.
+        let before = self.others[..at].iter().rev().take_while(|other| **other == v).count();
+        let after = self.others[at..].iter().take_while(|other| **other == v).count();
+        [self.slice(0, at - before), self.slice(at + after, self.others.len())]
+    }
+
+    fn add_keys(self, out: &mut Vec<i64>) {
+        out.extend(self.keys.iter().map(|&word| word_to_int(word)));
     }
 
     fn slice(self, from: usize, to: usize) -> Self {
         let weights = if self.weights.is_empty() { &[] } else { &self.weights[from..to] };
-        Self { len: to - from, others: &self.others[from..to], weights }
+        let keys = if self.keys.is_empty() { &[] } else { &self.keys[from..to] };
+        Self { len: to - from, others: &self.others[from..to], weights, keys }
     }
 
     fn sum(self, weight: WeightType) -> f64 {
@@ -640,6 +792,26 @@ fn unite(mut a: &[u64], mut b: &[u64], v: u64, out: &mut Vec<u64>) {
             out.extend_from_slice(&rest[at + 1..]);
         }
     }
+}
+
+/// Removes what repeats the item before it, from `start` on.
+fn dedup_from(ids: &mut Vec<u64>, start: usize) {
+    let mut kept = start;
+    for at in start..ids.len() {
+        if at == start || ids[at] != ids[kept - 1] {
+            ids[kept] = ids[at];
+            kept += 1;
+        }
+    }
+    ids.truncate(kept);
+}
+
+/// Checks that there is a key for each pair.
+pub(super) fn check_keys(us: &[u64], keys: &[i64]) -> Result<()> {
+    if us.len() == keys.len() {
+        return Ok(());
+    }
+    Err(invalid(format!("{} edges, but {} keys", us.len(), keys.len())))
 }
 
 /// Checks that two columns of pairs have one length.

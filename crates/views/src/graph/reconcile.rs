@@ -98,9 +98,10 @@ impl Graph {
         let mut forward = Changes::new(self.core.forward, [0, 1]);
         let mut reverse = Changes::new(self.core.reverse, [1, 0]);
         for edge in different {
-            let &Difference { src, dst, .. } = edge;
-            let doubts_forward = (doubts.forward)(KeyRef::Words(&[src, dst]));
-            let doubts_reverse = (doubts.reverse)(KeyRef::Words(&[dst, src]));
+            let &Difference { src, dst, key, .. } = edge;
+            let keys = self.core.layout.keys;
+            let doubts_forward = (doubts.forward)(KeyRef::Words(&[src, dst, key][..keys]));
+            let doubts_reverse = (doubts.reverse)(KeyRef::Words(&[dst, src, key][..keys]));
             let truth = match (doubts_forward, doubts_reverse) {
                 (false, true) => edge.forward,
                 (true, false) => edge.reverse,
@@ -109,11 +110,11 @@ impl Graph {
             done.removed += u64::from(truth.is_none());
             if edge.forward != truth {
                 done.rebuilt_forward += u64::from(truth.is_some());
-                forward.set(src, dst, truth.is_some());
+                forward.set([src, dst, key], truth.is_some());
             }
             if edge.reverse != truth {
                 done.rebuilt_reverse += u64::from(truth.is_some());
-                reverse.set(src, dst, truth.is_some());
+                reverse.set([src, dst, key], truth.is_some());
             }
         }
         // The edges missing in one direction are read from the other before that is changed. No
@@ -126,13 +127,12 @@ impl Graph {
     /// Number of edges with both rows in doubt.
     fn count_doubts(&self, read: &dyn Read, doubts: &GraphDoubts<'_>) -> Result<u64> {
         let mut rows = Batch::new(&self.core.def.shape(GraphPart::Forward));
-        let projection = Projection { keys: 3, values: 0 };
-        let mut scan = read.scan(self.core.forward, KeyRange::all_words(), projection)?;
-        let mut count = 0;
+        let mut scan = read.scan(self.core.forward, KeyRange::all_words(), Projection::KEYS)?;
+        let (keys, mut count) = (self.core.layout.keys, 0);
         while scan.next_batch(ROWS, &mut rows)? {
-            for (&src, &dst) in rows.key_words(0).iter().zip(rows.key_words(1)) {
-                let both = (doubts.forward)(KeyRef::Words(&[src, dst]))
-                    && (doubts.reverse)(KeyRef::Words(&[dst, src]));
+            for [src, dst, key] in names_of(&rows, [0, 1]) {
+                let both = (doubts.forward)(KeyRef::Words(&[src, dst, key][..keys]))
+                    && (doubts.reverse)(KeyRef::Words(&[dst, src, key][..keys]));
                 count += u64::from(both);
             }
             rows.clear();
@@ -148,14 +148,11 @@ impl Graph {
                 return Ok(());
             }
             let mut edges = BTreeSet::new();
-            for (keyspace, [src, dst]) in [(self.core.forward, [0, 1]), (self.core.reverse, [1, 0])]
-            {
+            for (keyspace, ends) in [(self.core.forward, [0, 1]), (self.core.reverse, [1, 0])] {
                 let mut rows = Batch::new(&self.core.def.shape(GraphPart::Forward));
-                let projection = Projection { keys: 3, values: 0 };
-                store.prefix_many(keyspace, &unnamed, projection, &mut Vec::new(), &mut rows)?;
-                edges.extend(
-                    rows.key_words(src).iter().copied().zip(rows.key_words(dst).iter().copied()),
-                );
+                let keys = Projection::KEYS;
+                store.prefix_many(keyspace, &unnamed, keys, &mut Vec::new(), &mut rows)?;
+                edges.extend(names_of(&rows, ends));
             }
             let nodes = self.delete_nodes(store, &unnamed)?;
             if edges.is_empty() && nodes == 0 {
@@ -164,9 +161,9 @@ impl Graph {
             done.unnamed += edges.len() as u64 + nodes;
             let mut forward = Changes::new(self.core.forward, [0, 1]);
             let mut reverse = Changes::new(self.core.reverse, [1, 0]);
-            for (src, dst) in edges {
-                forward.set(src, dst, false);
-                reverse.set(src, dst, false);
+            for edge in edges {
+                forward.set(edge, false);
+                reverse.set(edge, false);
             }
             let shape = self.core.def.shape(GraphPart::Forward);
             forward.write(store, &reverse, &shape)?;
@@ -260,12 +257,22 @@ fn put(store: &dyn Store, keyspace: KeyspaceId, keys: Keys, value: Column) -> Re
     store.write(&WriteBatch { tables: vec![table] }, None).map(drop)
 }
 
+/// Source, target and key of the edges of a batch; the key is 0 if they have none.
+fn names_of(rows: &Batch, [src, dst]: [usize; 2]) -> impl Iterator<Item = [u64; 3]> {
+    let keys = match &rows.keys {
+        Keys::Words(columns) => columns.get(2),
+        Keys::Bytes(_) => None,
+    };
+    let ends = rows.key_words(src).iter().zip(rows.key_words(dst)).enumerate();
+    ends.map(move |(i, (&src, &dst))| [src, dst, keys.map_or(0, |keys| keys[i])])
+}
+
 /// Rows to put into a direction, and rows to delete from it.
 struct Changes {
     keyspace: KeyspaceId,
     order: [usize; 2],
     /// By key: whether the row is put or deleted.
-    rows: BTreeMap<[u64; 2], bool>,
+    rows: BTreeMap<[u64; 3], bool>,
 }
 
 impl Changes {
@@ -273,8 +280,8 @@ impl Changes {
         Self { keyspace, order, rows: BTreeMap::new() }
     }
 
-    fn set(&mut self, src: u64, dst: u64, is_put: bool) {
-        let mut key = [0; 2];
+    fn set(&mut self, [src, dst, third]: [u64; 3], is_put: bool) {
+        let mut key = [0, 0, third];
         key[self.order[0]] = src;
         key[self.order[1]] = dst;
         self.rows.insert(key, is_put);
@@ -288,25 +295,29 @@ impl Changes {
             rows,
             delete_ranges: Vec::new(),
         };
-        let chosen = |put: bool| -> Vec<[u64; 2]> {
+        let words = shape.key_words();
+        let chosen = |put: bool| -> Vec<[u64; 3]> {
             self.rows.iter().filter(|(_, is_put)| **is_put == put).map(|(&key, _)| key).collect()
         };
-        let column = |some: &[[u64; 2]], i: usize| some.iter().map(|key| key[i]).collect();
+        let columns = |some: &[[u64; 3]], order: [usize; 3]| {
+            let column = |&i: &usize| some.iter().map(|key| key[i]).collect();
+            Keys::Words(order[..words].iter().map(column).collect())
+        };
         for some in chosen(true).chunks(COMMIT_ROWS) {
-            let keys = Keys::Words(vec![column(some, 1), column(some, 0)]);
+            let keys = columns(some, [1, 0, 2]);
             let (mut present, mut rows) = (Vec::new(), Batch::new(shape));
             let projection = Projection { keys: 0, ..Projection::ALL };
             store.get_many(other.keyspace, &keys, projection, &mut present, &mut rows)?;
             if present.contains(&false) {
                 return Err(damaged("an edge changed while its directions were compared"));
             }
-            rows.keys = Keys::Words(vec![column(some, 0), column(some, 1)]);
+            rows.keys = columns(some, [0, 1, 2]);
             rows.rows = some.len();
             store.write(&WriteBatch { tables: vec![table(Kind::Put, rows)] }, None)?;
         }
         for some in chosen(false).chunks(COMMIT_ROWS) {
             let mut rows = Batch::new(shape);
-            rows.keys = Keys::Words(vec![column(some, 0), column(some, 1)]);
+            rows.keys = columns(some, [0, 1, 2]);
             rows.values.iter_mut().for_each(|column| fill_nulls(column, some.len()));
             rows.rows = some.len();
             store.write(&WriteBatch { tables: vec![table(Kind::Delete, rows)] }, None)?;

@@ -2,6 +2,7 @@
 
 use super::{Edges, Graph, WeightType, Weights};
 use crate::source::Source;
+use base::shape::word_to_int;
 use base::{Batch, Column, KeyRange, Projection, SeqNo};
 use model::Type;
 use relation::{GraphPart, invalid};
@@ -33,7 +34,8 @@ impl Graph {
     pub fn scan_ends_from(&self, from: u64, to: Option<u64>) -> Result<EdgeScan> {
         let lower = base::Key::words(&[from]);
         let range = KeyRange { lower, upper: to.map(|to| base::Key::words(&[to])) };
-        let scan = self.read(|read| read.scan(self.core.forward, range, Projection::KEYS))?;
+        let ends = Projection { keys: 0b11, values: 0 };
+        let scan = self.read(|read| read.scan(self.core.forward, range, ends))?;
         let rows = Batch::new(&self.core.def.shape(GraphPart::Forward));
         Ok(EdgeScan { scan, rows, weight: WeightType::None, column: 0 })
     }
@@ -99,7 +101,7 @@ impl Graph {
     fn scan_range(&self, range: KeyRange) -> Result<EdgeScan> {
         // The result has no properties, so their columns are not read.
         let projection = match self.has_properties() {
-            true => Projection { keys: 0b11, values: u64::from(self.weighted()) },
+            true => Projection { values: u64::from(self.weighted()), ..Projection::KEYS },
             false => Projection::ALL,
         };
         let scan = self.read(|read| read.scan(self.core.forward, range, projection))?;
@@ -116,6 +118,11 @@ impl EdgeScan {
         let more = self.scan.next_batch(edges_max, &mut self.rows)?;
         swap(super::scratch::key_vec(&mut self.rows, 0), &mut out.src);
         swap(super::scratch::key_vec(&mut self.rows, 1), &mut out.dst);
+        if let base::Keys::Words(columns) = &self.rows.keys
+            && let Some(keys) = columns.get(2)
+        {
+            out.key.extend(keys.iter().map(|&word| word_to_int(word)));
+        }
         out.weight.extend_from_words(self.rows.value_words(self.column));
         if self.column > 0 || self.weight != WeightType::None {
             self.fill_missing(&mut out.weight);

@@ -9,7 +9,7 @@ const ROWS_KEPT_MAX: usize = 1 << 16;
 
 /// The working memory of one call.
 pub(crate) struct Scratch {
-    /// Rows of edge keyspaces: two key words, and the value columns of the graph's edges.
+    /// Rows of edge keyspaces, in the layout of the graph's edges.
     pub(crate) rows: [Batch; 2],
     /// Offsets of the rows above.
     pub(crate) offsets: [Vec<u64>; 2],
@@ -25,12 +25,21 @@ thread_local! {
     static KEPT: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
 }
 
-/// Calls `f` with a scratch whose rows have these value columns. Calls may nest.
+/// The columns of a graph's edges.
+pub(crate) struct Layout {
+    /// Number of key words.
+    pub(crate) keys: usize,
+    /// Shapes of the value columns.
+    pub(crate) values: Box<[ColumnShape]>,
+}
+
+/// Calls `f` with a scratch whose rows have this layout. Calls may nest.
 #[inline]
-pub(crate) fn with<R>(values: &[ColumnShape], f: impl FnOnce(&mut Scratch) -> R) -> R {
+pub(crate) fn with<R>(layout: &Layout, f: impl FnOnce(&mut Scratch) -> R) -> R {
     let mut scratch = KEPT.take().unwrap_or_default();
+    set_keys(&mut scratch.keys, layout.keys);
     for rows in &mut scratch.rows {
-        set_values(rows, values);
+        set_layout(rows, layout);
     }
     let result = f(&mut scratch);
     if !scratch.is_large() {
@@ -38,6 +47,22 @@ pub(crate) fn with<R>(values: &[ColumnShape], f: impl FnOnce(&mut Scratch) -> R)
         KEPT.set(Some(scratch));
     }
     result
+}
+
+/// Gives empty rows this layout, unless they have it.
+#[inline]
+fn set_layout(rows: &mut Batch, layout: &Layout) {
+    set_keys(&mut rows.keys, layout.keys);
+    set_values(rows, &layout.values);
+}
+
+#[inline]
+fn set_keys(keys: &mut Keys, words: usize) {
+    if let Keys::Words(columns) = keys
+        && columns.len() != words
+    {
+        columns.resize_with(words, Vec::new);
+    }
 }
 
 /// Gives empty rows these value columns, unless they have them.
@@ -81,7 +106,7 @@ impl Scratch {
         &mut self,
         kind: Kind,
         directions: [KeyspaceId; 2],
-        values: &[ColumnShape],
+        layout: &Layout,
     ) -> &mut WriteBatch {
         let tables = &mut self.writes.tables;
         tables.truncate(2);
@@ -97,7 +122,7 @@ impl Scratch {
             table.keyspace = keyspace;
             table.kinds = Kinds::Uniform(kind);
             table.delete_ranges.clear();
-            set_values(&mut table.rows, values);
+            set_layout(&mut table.rows, layout);
             table.rows.clear();
         }
         &mut self.writes

@@ -2,17 +2,21 @@
 
 use super::edges::{weight_word, weight_words};
 use super::properties::fill_nulls;
-use super::read::check_pairs;
+use super::read::{check_keys, check_pairs};
 use super::scratch::{self, value_vec};
 use super::{Edges, Graph, VertexType, Weight, WeightsRef};
 use crate::source::Source;
 use crate::transaction::retry;
 use base::fault_switch::{Switch, is_on};
+use base::shape::int_to_word;
 use base::{KeyRange, Kind};
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 use relation::{GraphPart, invalid};
 use store::{Error, Isolation, Kinds, Result, TableWrites, WriteBatch};
+
+/// Hint of calls that write ends and weights where edges have keys.
+const HINT_ROWS: &str = "put rows with src, dst and key into its relation of edges";
 
 impl Graph {
     /// Inserts the edge from `u` to `v`, or updates its weight. `None` is weight 1. The row is
@@ -20,12 +24,14 @@ impl Graph {
     ///
     /// # Errors
     /// [`store::ErrorKind::InvalidInput`]: the weight is not of the graph's type, its vertices are
-    /// strings (see [`Graph::upsert_list`]), or edges have properties that cannot be null.
+    /// strings (see [`Graph::upsert_list`]), or edges have keys, or properties that cannot be null:
+    /// then whole rows are put into the relation of edges.
     pub fn upsert(&self, u: u64, v: u64, weight: Option<Weight>) -> Result<()> {
         self.refuse_words_of_text()?;
+        self.refuse_keyed(HINT_ROWS)?;
         let word = weight_word(self.core.def.weight, weight)?;
-        scratch::with(&self.core.values, |scratch| {
-            let batch = self.edge_batch(scratch, Kind::Put, &[u], &[v], |words| {
+        scratch::with(&self.core.layout, |scratch| {
+            let batch = self.edge_batch(scratch, Kind::Put, &[u], &[v], &[], |words| {
                 words.extend(word);
                 Ok(())
             })?;
@@ -50,10 +56,11 @@ impl Graph {
         weights: Option<WeightsRef<'_>>,
     ) -> Result<()> {
         self.refuse_words_of_text()?;
+        self.refuse_keyed(HINT_ROWS)?;
         check_pairs(us, vs)?;
-        scratch::with(&self.core.values, |scratch| {
+        scratch::with(&self.core.layout, |scratch| {
             let weight = self.core.def.weight;
-            let batch = self.edge_batch(scratch, Kind::Put, us, vs, |words| {
+            let batch = self.edge_batch(scratch, Kind::Put, us, vs, &[], |words| {
                 weight_words(weight, weights, us.len(), words)
             })?;
             self.apply(batch)
@@ -61,9 +68,22 @@ impl Graph {
     }
 
     /// Removes the edge from `u` to `v`; returns whether it existed.
+    ///
+    /// # Errors
+    /// As [`Graph::remove_many`].
     pub fn remove(&self, u: u64, v: u64) -> Result<bool> {
         let mut removed = Vec::with_capacity(1);
         self.remove_many(&[u], &[v], &mut removed)?;
+        Ok(removed.first() == Some(&true))
+    }
+
+    /// Removes the edge from `u` to `v` with this key; returns whether it existed.
+    ///
+    /// # Errors
+    /// As [`Graph::remove_keyed_many`].
+    pub fn remove_keyed(&self, u: u64, v: u64, key: i64) -> Result<bool> {
+        let mut removed = Vec::with_capacity(1);
+        self.remove_keyed_many(&[u], &[v], &[key], &mut removed)?;
         Ok(removed.first() == Some(&true))
     }
 
@@ -71,19 +91,47 @@ impl Graph {
     /// each existed. If a pair occurs twice, its second flag is false.
     ///
     /// # Errors
-    /// [`store::ErrorKind::InvalidInput`] if `us` and `vs` differ in length.
+    /// [`store::ErrorKind::InvalidInput`] if `us` and `vs` differ in length, and in a graph of
+    /// parallel edges: see [`Graph::remove_keyed_many`].
     pub fn remove_many(&self, us: &[u64], vs: &[u64], removed: &mut Vec<bool>) -> Result<()> {
+        self.refuse_keyed("name them too: remove_keyed_many(us, vs, keys)")?;
+        self.remove_all(us, vs, &[], removed)
+    }
+
+    /// As [`Graph::remove_many`], for the edges with the keys `keys[i]`.
+    ///
+    /// # Errors
+    /// [`store::ErrorKind::InvalidInput`] if edges have no keys, or the columns differ in length.
+    pub fn remove_keyed_many(
+        &self,
+        us: &[u64],
+        vs: &[u64],
+        keys: &[i64],
+        removed: &mut Vec<bool>,
+    ) -> Result<()> {
+        self.refuse_keys()?;
+        check_keys(us, keys)?;
+        self.remove_all(us, vs, keys, removed)
+    }
+
+    fn remove_all(
+        &self,
+        us: &[u64],
+        vs: &[u64],
+        keys: &[i64],
+        removed: &mut Vec<bool>,
+    ) -> Result<()> {
         check_pairs(us, vs)?;
         removed.clear();
         if self.is_undirected() && us.iter().zip(vs).any(|(u, v)| v < u) {
             let (mut us, mut vs) = (us.to_vec(), vs.to_vec());
             super::order_ends(&mut us, &mut vs);
-            return self.remove_many(&us, &vs, removed);
+            return self.remove_all(&us, &vs, keys, removed);
         }
         if let Source::Store(store) = &self.source {
-            scratch::with(&self.core.values, |scratch| {
+            scratch::with(&self.core.layout, |scratch| {
                 let mut flags = std::mem::take(&mut scratch.flags);
-                let batch = self.edge_batch(scratch, Kind::Delete, us, vs, |words| {
+                let batch = self.edge_batch(scratch, Kind::Delete, us, vs, keys, |words| {
                     words.resize(us.len(), 0);
                     Ok(())
                 })?;
@@ -93,16 +141,15 @@ impl Graph {
                 scratch.flags = flags;
                 Ok::<_, Error>(())
             })?;
-            forget_repeats(us, vs, removed);
+            forget_repeats(us, vs, keys, removed);
             return Ok(());
         }
-        self.has_edge_many(us, vs, removed)?;
-        forget_repeats(us, vs, removed);
-        let there = |ends: &[u64]| -> Vec<u64> {
-            ends.iter().zip(&*removed).filter(|(_, there)| **there).map(|(&end, _)| end).collect()
-        };
-        let (us, vs) = (there(us), there(vs));
-        self.delete_pairs(&us, &vs)
+        match self.is_keyed() {
+            true => self.has_keyed_edge_many(us, vs, keys, removed)?,
+            false => self.has_edge_many(us, vs, removed)?,
+        }
+        forget_repeats(us, vs, keys, removed);
+        self.delete_pairs(&there(us, removed), &there(vs, removed), &there(keys, removed))
     }
 
     /// Removes `v`: all its edges, and its properties. Returns the number of edges.
@@ -113,7 +160,7 @@ impl Graph {
         let Source::Store(store) = &self.source else {
             let mut edges = Edges::default();
             self.edges(v, &mut edges)?;
-            self.delete_pairs(&edges.src, &edges.dst)?;
+            self.delete_pairs(&edges.src, &edges.dst, &edges.key)?;
             self.remove_node(v)?;
             return Ok(edges.len() as u64);
         };
@@ -152,9 +199,9 @@ impl Graph {
         store.drop_keyspaces(&ids)
     }
 
-    fn delete_pairs(&self, us: &[u64], vs: &[u64]) -> Result<()> {
-        scratch::with(&self.core.values, |scratch| {
-            let batch = self.edge_batch(scratch, Kind::Delete, us, vs, |words| {
+    fn delete_pairs(&self, us: &[u64], vs: &[u64], keys: &[i64]) -> Result<()> {
+        scratch::with(&self.core.layout, |scratch| {
+            let batch = self.edge_batch(scratch, Kind::Delete, us, vs, keys, |words| {
                 words.resize(us.len(), 0);
                 Ok(())
             })?;
@@ -163,28 +210,32 @@ impl Graph {
     }
 
     /// Builds rows of one kind for both directions, in the scratch. `fill` appends the weight words
-    /// of the pairs.
+    /// of the pairs. `keys` has a key for each pair where edges have keys.
     pub(super) fn edge_batch<'a>(
         &self,
         scratch: &'a mut scratch::Scratch,
         kind: Kind,
         us: &[u64],
         vs: &[u64],
+        keys: &[i64],
         fill: impl FnOnce(&mut Vec<u64>) -> Result<()>,
     ) -> Result<&'a mut WriteBatch> {
         let directions = [self.core.forward, self.core.reverse];
-        let batch = scratch.edge_writes(kind, directions, &self.core.values);
+        let batch = scratch.edge_writes(kind, directions, &self.core.layout);
         let [forward, reverse] = batch.tables.as_mut_slice() else {
             unreachable!("the scratch has a table for each direction");
         };
-        let mut keys = [&mut forward.rows, &mut reverse.rows];
-        for (rows, [src, dst]) in keys.iter_mut().zip([[0, 1], [1, 0]]) {
+        let mut both = [&mut forward.rows, &mut reverse.rows];
+        for (rows, [src, dst]) in both.iter_mut().zip([[0, 1], [1, 0]]) {
             scratch::key_vec(rows, src).extend_from_slice(us);
             scratch::key_vec(rows, dst).extend_from_slice(vs);
+            if self.is_keyed() {
+                scratch::key_vec(rows, 2).extend(keys.iter().map(|&key| int_to_word(key)));
+            }
             rows.rows = us.len();
         }
         if self.is_undirected() {
-            for (rows, [src, dst]) in keys.into_iter().zip([[0, 1], [1, 0]]) {
+            for (rows, [src, dst]) in both.into_iter().zip([[0, 1], [1, 0]]) {
                 scratch::order_ends(rows, src, dst);
             }
         }
@@ -228,13 +279,18 @@ impl Graph {
     }
 }
 
-/// Clears the flag of every pair that occurs earlier in the list.
-fn forget_repeats(us: &[u64], vs: &[u64], flags: &mut [bool]) {
+/// Those of some items whose flag is set.
+fn there<T: Copy>(items: &[T], flags: &[bool]) -> Vec<T> {
+    items.iter().zip(flags).filter(|(_, there)| **there).map(|(&item, _)| item).collect()
+}
+
+/// Clears the flag of every edge that occurs earlier in the list.
+fn forget_repeats(us: &[u64], vs: &[u64], keys: &[i64], flags: &mut [bool]) {
     if us.len() < 2 {
         return;
     }
     let mut seen = HashSet::with_capacity_and_hasher(us.len(), RandomState::default());
-    for ((&u, &v), flag) in us.iter().zip(vs).zip(flags) {
-        *flag &= seen.insert((u, v));
+    for (i, ((&u, &v), flag)) in us.iter().zip(vs).zip(flags).enumerate() {
+        *flag &= seen.insert((u, v, keys.get(i)));
     }
 }

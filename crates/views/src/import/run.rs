@@ -65,6 +65,7 @@ impl<'g> Run<'g> {
             ));
         };
         graph.refuse_required_properties()?;
+        graph.refuse_keyed("import rows with a column `key` as rows with properties")?;
         store.check_process()?;
         env.check_process().map_err(io)?;
         let (store, env, mut options) = (Arc::clone(store), Arc::clone(env), options.clone());
