@@ -156,7 +156,8 @@ def repair(path: _Path, target: _Path) -> dict[str, Any]:
     Returns:
         The saved and the lost data: ``complete`` (nothing is lost), ``keyspaces`` with ``rows_kept``,
         ``rows_lost``, ``stale_max`` and ``lost`` key ranges, ``graphs`` by name with ``edges``,
-        ``rebuilt``, ``in_doubt`` and ``unnamed`` edges, rebuilt ``indexes``, ``blobs`` by name with
+        ``rebuilt``, ``in_doubt`` and ``unnamed`` edges, rebuilt ``indexes``, ``not_unique``: by name,
+        unique indexes that are ordinary ones now and the rows that are equal, ``blobs`` by name with
         ``rows`` and ``lost``, ``damages``, ``files_skipped``, ``commits_kept``, ``log_lost_bytes``,
         ``manifest_whole``.
 
@@ -1405,7 +1406,7 @@ class Documents:
     def keys(self) -> Iterator[Any]:
         """Iterate over the keys in order, from one snapshot."""
     def __iter__(self) -> Iterator[Any]: ...
-    def create_index(self, name: str, *fields: str) -> None:
+    def create_index(self, name: str, *fields: str, unique: bool = False) -> None:
         """Create an index on fields, which :meth:`find` and scripts use. It follows every change.
 
         >>> d.create_index("by_city", "/addr/city")
@@ -1413,13 +1414,19 @@ class Documents:
         The index orders documents by the first field, then by the next. It is the relation
         ``name_of_documents:name``; scripts write the field as ``doc->'addr'->'city'``.
 
+        With ``unique``, no two documents have the same values of all fields. A change that would
+        leave two raises :class:`InvalidInputError`. Documents in which one of the fields is missing
+        or null are not compared.
+
         Args:
             name: Name of the index.
             fields: Fields.
+            unique: Whether documents must differ in the fields.
 
         Raises:
             InvalidInputError: The name is invalid or taken, there are no fields, one of them is the
-                whole document, or the documents are those of a transaction.
+                whole document, the documents are those of a transaction, or two documents are equal
+                in the fields of a unique index.
         """
     def drop_index(self, name: str) -> None:
         """Drop an index.

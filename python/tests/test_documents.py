@@ -692,6 +692,41 @@ def test_an_index_on_a_field_survives_a_restart_a_backup_and_an_import(tmp_path:
             assert db.check()["problems"] == []
 
 
+def test_documents_differ_in_the_fields_of_a_unique_index(tmp_path: Path) -> None:
+    with quipu.open(tmp_path / "a") as db:
+        d = db.documents("users")
+        d.create_index("by_mail", "/mail", unique=True)
+        d[1] = {"mail": "ada@x.org"}
+        d[2] = {"mail": "bob@x.org"}
+        d[3], d[4], d[5] = {}, {}, {"mail": None}
+        refused = r'row \[6\] of relation `users` cannot have doc->\'mail\' = "ada@x.org": row \[1\] has it'
+        with pytest.raises(quipu.InvalidInputError, match=refused):
+            d[6] = {"mail": "ada@x.org"}
+        with pytest.raises(quipu.InvalidInputError, match="is unique"):
+            d.put_many([7, 8], [{"mail": "new"}, {"mail": "new"}])
+        assert 7 not in d
+        d.put_many([1, 2], [{"mail": "bob@x.org"}, {"mail": "ada@x.org"}])
+        with pytest.raises(quipu.InvalidInputError, match="cannot be unique: rows"):
+            d.put_many([8, 9], [{"n": 1}, {"n": 1}])
+            d.create_index("by_n", "n", unique=True)
+        one, two = db.transaction(), db.transaction()
+        one.documents("users")[10] = {"mail": "cid@x.org"}
+        two.documents("users")[11] = {"mail": "cid@x.org"}
+        one.commit()
+        with pytest.raises(quipu.ConflictError):
+            two.commit()
+        assert db.check()["problems"] == []
+        db.backup(tmp_path / "b")
+    quipu.restore(tmp_path / "b", tmp_path / "c")
+    for name in ["a", "c"]:
+        with quipu.open(tmp_path / name) as db:
+            d = db.documents("users")
+            assert db.run("::indices users").rows() == [("by_mail", "unique", ["users:by_mail"], ["doc->'mail'"])]
+            assert found(d, "mail", "cid@x.org") == [10]
+            with pytest.raises(quipu.InvalidInputError, match="is unique"):
+                d[11] = {"mail": "cid@x.org"}
+
+
 def test_what_find_and_create_index_refuse(d: quipu.Documents) -> None:
     for args, bounds in [((), {}), ((1, 2), {}), ((1,), {"minimum": 1}), ((), {"minimum": 1, "maximum": "a"})]:
         with pytest.raises(quipu.InvalidInputError):

@@ -69,6 +69,7 @@ fn as_json(report: &RepairReport) -> Value {
         "keyspaces": report.keyspaces.iter().map(keyspace).collect::<Vec<_>>(),
         "graphs": graphs.collect::<Vec<_>>(),
         "indexes": report.indexes,
+        "not_unique": report.not_unique.iter().map(|(index, rows)| json!({ "index": index, "rows": rows })).collect::<Vec<_>>(),
         "blobs": report.blobs.iter().map(|(name, done)| json!({ "name": name, "rows": done.rows, "lost": done.lost })).collect::<Vec<_>>(),
         "damages": damages.collect::<Vec<_>>(),
         "files_skipped": report.files_skipped,
@@ -115,6 +116,9 @@ fn as_text(report: &RepairReport) -> String {
     }
     for name in &report.indexes {
         text.push_str(&format!("index {name:?}: made anew from its relation\n"));
+    }
+    for (name, why) in &report.not_unique {
+        text.push_str(&format!("index {name:?}: not unique any more: {why}\n"));
     }
     for (name, done) in &report.blobs {
         let (rows, lost) = (plural(done.rows, "blob", "blobs"), done.lost);

@@ -87,6 +87,9 @@ pub struct AccessPath {
     pub keys: Vec<usize>,
     /// Columns of the relation that the path contains. Others need a lookup in the relation.
     pub covers: Vec<usize>,
+    /// Number of first columns that at most one row has the same values in, if none of these is
+    /// null: all of the relation's key, or the columns of a unique index.
+    pub unique: usize,
     /// Statistics of the prefixes of `keys`, as far as known. `prefixes[0]` is for the first
     /// column.
     pub prefixes: Vec<PrefixStatistics>,
@@ -102,6 +105,9 @@ impl AccessPath {
     /// Estimated rows, of `rows`, whose keys begin with one prefix of this many columns, if there
     /// are no statistics of the prefix.
     pub(crate) fn rows_unknown(&self, rows: f64, prefix: usize) -> f64 {
+        if prefix >= self.unique {
+            return 1.0;
+        }
         rows.powf(1.0 - prefix as f64 / self.keys.len() as f64)
     }
 }

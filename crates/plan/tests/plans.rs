@@ -22,6 +22,7 @@ impl Catalog for Relations {
                 name: name.to_owned(),
                 keys: keys.to_vec(),
                 covers: covers.to_vec(),
+                unique: keys.len(),
                 prefixes: prefixes.collect(),
             }
         };

@@ -379,11 +379,17 @@ impl Documents {
         self.keys(py)
     }
 
-    #[pyo3(signature = (name, *fields))]
-    fn create_index(&self, py: Python<'_>, name: &str, fields: Vec<String>) -> PyResult<()> {
+    #[pyo3(signature = (name, *fields, unique=false))]
+    fn create_index(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        fields: Vec<String>,
+        unique: bool,
+    ) -> PyResult<()> {
         let documents = self.documents()?;
         let fields = fields.iter().map(|field| pointer(field)).collect::<PyResult<Vec<_>>>()?;
-        py.detach(|| documents.create_index(name, &fields)).or_raise()
+        py.detach(|| documents.create_index(name, &fields, unique)).or_raise()
     }
 
     fn drop_index(&self, py: Python<'_>, name: &str) -> PyResult<()> {

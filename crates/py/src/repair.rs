@@ -112,6 +112,11 @@ fn report_dict<'py>(py: Python<'py>, report: &RepairReport) -> PyResult<Bound<'p
     }
     out.set_item("graphs", graphs)?;
     out.set_item("indexes", report.indexes.clone())?;
+    let not_unique = PyDict::new(py);
+    for (index, rows) in &report.not_unique {
+        not_unique.set_item(index, rows)?;
+    }
+    out.set_item("not_unique", not_unique)?;
     let blobs = PyDict::new(py);
     for (name, done) in &report.blobs {
         let row = PyDict::new(py);

@@ -8,6 +8,7 @@ use base::{Corruption, Key};
 use env::{Env, RealEnv, RealOptions};
 use kv::{Doubts, Salvaged, SalvagedKeyspace};
 use relation::{Entry, GraphPart};
+use session::RepairedIndexes;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Error, ErrorKind, Progress, Result};
@@ -28,6 +29,9 @@ pub struct RepairReport {
     pub graphs: Vec<(GraphDef, Reconciled)>,
     /// Indexes that were rebuilt, as `relation:index`.
     pub indexes: Vec<String>,
+    /// Unique indexes that are ordinary ones now, because rows of their relations are equal in
+    /// their columns: the name, and which rows.
+    pub not_unique: Vec<(String, String)>,
     /// Results for each set of blobs, by name.
     pub blobs: Vec<(String, BlobsReconciled)>,
     /// All damages found.
@@ -125,7 +129,7 @@ pub fn repair_in(
     let disk: u64 = database.store().stats().keyspaces.iter().map(|(_, s)| s.disk_bytes).sum();
     let graphs = reconcile_graphs(&database, &salvaged, &|| progress(disk, 3 * disk))?;
     let blobs = reconcile_blobs(&database)?;
-    let indexes = database.engine()?.mend_indexes()?;
+    let RepairedIndexes { rebuilt: indexes, not_unique } = database.engine()?.mend_indexes()?;
     database.flush()?;
     let check = database.check(&|done, all| {
         let share = done as f64 / all.max(1) as f64;
@@ -146,6 +150,7 @@ pub fn repair_in(
     let complete = manifest_whole
         && !log_damaged
         && graphs.iter().all(|(_, done)| done.unnamed == 0)
+        && not_unique.is_empty()
         && blobs.iter().all(|(_, done)| done.lost == 0)
         && keyspaces.iter().all(|keyspace| is_whole(keyspace, &keyspaces, &graphs, &check));
     Ok(RepairReport {
@@ -153,6 +158,7 @@ pub fn repair_in(
         keyspaces: keyspaces.into_iter().map(repaired).collect(),
         graphs,
         indexes,
+        not_unique,
         blobs,
         damages,
         files_skipped,

@@ -417,29 +417,29 @@ mod tests {
         };
         catalog.create(&of).unwrap();
         let columns = ["age", "id"].map(|name| IndexColumn::Column(name.to_owned()));
-        let (index, id) = catalog.create_index(&of, "by_age", &columns).unwrap();
+        let (index, id) = catalog.create_index(&of, "by_age", &columns, false).unwrap();
         let names: Vec<_> = index.keys.iter().map(|key| key.name.as_str()).collect();
         assert_eq!((index.name.as_str(), names), ("user:by_age", vec!["age", "id", "country"]));
         assert_eq!(index.keys[0].column_type, Type::Nullable(Box::new(Type::Int)));
         let store = Arc::clone(&catalog.store);
         assert_eq!(catalog.indexes_of(&*store, "user").unwrap(), [], "it is not whole yet");
-        let again = catalog.create_index(&of, "by_age", &columns).unwrap();
+        let again = catalog.create_index(&of, "by_age", &columns, false).unwrap();
         assert_ne!(again.1, id, "one that was cut short is begun again");
         let ready = catalog.ready_row("user:by_age", Kind::Put).unwrap();
         store.write(&WriteBatch { tables: vec![ready] }, None).unwrap();
-        assert!(catalog.create_index(&of, "by_age", &columns).is_err());
+        assert!(catalog.create_index(&of, "by_age", &columns, false).is_err());
         assert_eq!(catalog.indexes_of(&*store, "user").unwrap(), [again]);
         assert_eq!(catalog.indexes_of(&*store, "use").unwrap(), []);
         for columns in [&["nope"][..], &[], &["id", "id"]] {
             let columns = columns.iter().map(|name| IndexColumn::Column((*name).to_owned()));
             let columns: Vec<_> = columns.collect();
-            let error = catalog.create_index(&of, "other", &columns).unwrap_err();
+            let error = catalog.create_index(&of, "other", &columns, false).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
         }
         assert!(!catalog.drop_index("user").unwrap());
         assert!(catalog.drop_index("user:by_age").unwrap());
         assert!(!catalog.drop_index("user:by_age").unwrap());
-        catalog.create_index(&of, "by_age", &columns[..1]).unwrap();
+        catalog.create_index(&of, "by_age", &columns[..1], false).unwrap();
         let ready = catalog.ready_row("user:by_age", Kind::Put).unwrap();
         store.write(&WriteBatch { tables: vec![ready] }, None).unwrap();
         rename(&catalog, &[("user", "person")]).unwrap();
@@ -578,7 +578,8 @@ mod tests {
         let columns: Vec<_> = index.keys[..2].iter().map(IndexColumn::of_key).collect();
         let shown: Vec<_> = columns.iter().map(ToString::to_string).collect();
         assert_eq!(shown, ["d->'a'->0", "b: d->'b'"]);
-        let (created, _) = catalog.create_index(&relation(["n", "d"]), "i", &columns).unwrap();
+        let (created, _) =
+            catalog.create_index(&relation(["n", "d"]), "i", &columns, false).unwrap();
         assert_eq!(created, index);
         let ready = catalog.ready_row("r:i", Kind::Put).unwrap();
         catalog.store.write(&WriteBatch { tables: vec![ready] }, None).unwrap();
@@ -597,8 +598,39 @@ mod tests {
                 path.unwrap_or(JsonPath { column: "n".into(), steps: vec![JsonStep::Index(0)] });
             let column = IndexColumn::Path(Some("x".to_owned()), path);
             let of = relation([of, "v"]);
-            let error = catalog.create_index(&of, "other", &[column]).unwrap_err();
+            let error = catalog.create_index(&of, "other", &[column], false).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        }
+    }
+
+    #[test]
+    fn a_unique_index_is_refused_by_its_version_and_stays_unique_under_other_names() {
+        let of = Schema {
+            name: "user".to_owned(),
+            keys: vec![KeyColumn::new("id", Type::Int)],
+            values: vec![ValueColumn::new("email", Type::String), ValueColumn::new("n", Type::Int)],
+        };
+        let catalog = catalog();
+        let id = catalog.create(&of).unwrap();
+        let columns = ["email", "n"].map(|name| IndexColumn::Column(name.to_owned()));
+        let (index, _) = catalog.create_index(&of, "mail", &columns, true).unwrap();
+        assert_eq!(index.unique_columns(), 2);
+        let want = b"\x09\x0d\x03\x05email\x05\x01n\x02\x02id\x02\x00\0\0\0\x02";
+        assert_eq!(Definition::Relation(index.clone()).encode(), want);
+        let ready = catalog.ready_row("user:mail", Kind::Put).unwrap();
+        catalog.store.write(&WriteBatch { tables: vec![ready] }, None).unwrap();
+        let pairs = [("email".to_owned(), "mail".to_owned())];
+        catalog.rename_columns(&*catalog.store, &of, id, &pairs).unwrap();
+        rename(&catalog, &[("user", "person")]).unwrap();
+        let (renamed, id) = catalog.indexes_of(&*catalog.store, "person").unwrap().remove(0);
+        assert_eq!(renamed.keys[0].name, "mail");
+        assert_eq!(renamed.unique_columns(), 2);
+        for number in [0, 4, 128] {
+            let definition = [&want[..want.len() - 1], &[number]].concat();
+            let (name, shape) = ("user:mail".to_owned(), index.shape());
+            let info = KeyspaceInfo { id, name, shape, definition };
+            let error = Definition::decode(&info).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corruption, "{number} unique columns");
         }
     }
 

@@ -7,6 +7,7 @@
 //!             | 4 (a graph with properties) | 5 (an index of near duplicates)
 //!             | 6 (a vector index) | 7 (an index of a relation on paths into JSON)
 //!             | 8 (a graph that is undirected or has parallel edges)
+//!             | 9 (a unique index)
 //! kind 0     := a relation; body = n:varint key*  n:varint value*
 //! key        := name:bytes type        (bytes: a length as a varint, then that many bytes)
 //! value      := name:bytes type nullable:u8  merge:u8 (0 none 1 add int 2 add float 3 min 4 max)
@@ -28,6 +29,8 @@
 //!               n:varint setting*
 //! kind 12    := an index on paths into JSON; body = that of kind 0, then path:bytes for each key,
 //!               empty for a column of the relation
+//! kind 13    := a unique index; body = that of kind 12, then n:varint, the number of its first
+//!               columns in which no two rows are equal
 //! path       := column:bytes  step*          (at least one step; the bytes end it)
 //! step       := 0 name:bytes | 1 index:varint
 //! setting    := name:bytes value:bytes       (an encoded value, see `model::encode_value`)
@@ -84,8 +87,15 @@ const WITH_PATHS: u8 = 12;
 /// them refuse them by its number, since they would find an edge from one of its ends only.
 const VERSION_DIRECTIONS: u8 = 8;
 
+/// Format version of unique indexes: programs that do not know them refuse them by its number,
+/// because they would not keep them unique.
+const VERSION_UNIQUE: u8 = 9;
+
+/// Kind of a unique index.
+const UNIQUE: u8 = 13;
+
 /// The newest format version that this program reads.
-const VERSION_MAX: u8 = VERSION_DIRECTIONS;
+const VERSION_MAX: u8 = VERSION_UNIQUE;
 
 /// Bit of a graph's options: it has a relation of vertices.
 const HAS_NODES: u8 = 1;
@@ -152,10 +162,17 @@ impl Definition {
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Relation(schema) => {
-                if schema.keys.iter().any(|key| key.path.is_some()) {
-                    let mut out = vec![VERSION_PATHS, WITH_PATHS];
+                let unique = schema.unique_columns();
+                if unique > 0 || schema.keys.iter().any(|key| key.path.is_some()) {
+                    let mut out = match unique {
+                        0 => vec![VERSION_PATHS, WITH_PATHS],
+                        _ => vec![VERSION_UNIQUE, UNIQUE],
+                    };
                     put_schema(schema, &mut out);
                     schema.keys.iter().for_each(|key| put_path(key.path.as_ref(), &mut out));
+                    if unique > 0 {
+                        varint::put(&mut out, unique as u64);
+                    }
                     return out;
                 }
                 let has_defaults = schema.defaults().any(|default| default.is_some());
@@ -229,7 +246,8 @@ impl Definition {
             let what = format!("has version {version}, this program reads {VERSION_MAX}");
             return Err(wrong(&what));
         }
-        if let Some((&kind @ (0 | WITH_DEFAULTS | WITH_PATHS), body)) = rest.split_first() {
+        if let Some((&kind @ (0 | WITH_DEFAULTS | WITH_PATHS | UNIQUE), body)) = rest.split_first()
+        {
             let schema = take_schema(&info.name, body, kind);
             let schema = schema.ok_or_else(|| wrong("cannot be read"))?;
             schema.check().map_err(|_| wrong("describes no relation"))?;
@@ -456,13 +474,20 @@ fn take_schema(name: &str, mut bytes: &[u8], kind: u8) -> Option<Schema> {
             *default = (!text.is_empty()).then_some(text);
         }
     }
-    if kind == WITH_PATHS {
+    if matches!(kind, WITH_PATHS | UNIQUE) {
         for column in &mut keys {
             column.path = match varint::take_bytes(bytes)? {
                 [] => None,
                 path => Some(take_path(path)?),
             };
         }
+    }
+    if kind == UNIQUE {
+        let unique = usize::try_from(varint::take(bytes)?).ok()?;
+        if unique == 0 {
+            return None;
+        }
+        keys.get_mut(..unique)?.iter_mut().for_each(|column| column.is_unique = true);
     }
     bytes.is_empty().then(|| Schema { name: name.to_owned(), keys, values })
 }

@@ -109,13 +109,19 @@ fn type_of(of: &Schema, column: &str) -> Option<Type> {
     key.or_else(|| value().map(ValueColumn::shown_type))
 }
 
-/// The schema of an index: the chosen columns, then the other key columns.
-pub(crate) fn index_schema(of: &Schema, name: &str, columns: &[IndexColumn]) -> Result<Schema> {
+/// The schema of an index: the chosen columns, in which a unique index is unique, then the other
+/// key columns.
+pub(crate) fn index_schema(
+    of: &Schema,
+    name: &str,
+    columns: &[IndexColumn],
+    is_unique: bool,
+) -> Result<Schema> {
     if columns.is_empty() {
         return Err(invalid("an index needs at least one column"));
     }
-    let mut keys: Vec<KeyColumn> =
-        columns.iter().map(|column| column.key(of)).collect::<Result<_>>()?;
+    let key = |column: &IndexColumn| Ok(KeyColumn { is_unique, ..column.key(of)? });
+    let mut keys: Vec<KeyColumn> = columns.iter().map(key).collect::<Result<_>>()?;
     let is_chosen = |key: &&KeyColumn| columns.contains(&IndexColumn::Column(key.name.clone()));
     let others = of.keys.iter().filter(|key| !is_chosen(key));
     keys.extend(others.map(|key| KeyColumn::new(&key.name, key.column_type.clone())));

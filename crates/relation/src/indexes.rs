@@ -22,7 +22,8 @@ fn indexes_schema() -> Schema {
 
 impl Catalog {
     /// Creates the keyspace of an index, a relation `relation:index`. Its key columns are `columns`
-    /// and then the relation's other key columns.
+    /// and then the relation's other key columns. In a unique index no two rows are equal in
+    /// `columns`, unless one of them is null: writers of the relation see to it.
     ///
     /// Writers of the relation write the index in the same commit. [`Catalog::indexes_of`] lists
     /// the index once its rows and the row of [`Catalog::ready_row`] are written, in one commit.
@@ -36,9 +37,10 @@ impl Catalog {
         of: &Schema,
         name: &str,
         columns: &[IndexColumn],
+        is_unique: bool,
     ) -> Result<(Schema, KeyspaceId)> {
         check_name(name)?;
-        let schema = index_schema(of, name, columns)?;
+        let schema = index_schema(of, name, columns, is_unique)?;
         let ids = self.create_parts(&schema.name, vec![new_keyspace(&schema)])?;
         let id = ids.first().copied().ok_or_else(|| invalid("the store created nothing"))?;
         Ok((schema, id))

@@ -25,6 +25,9 @@ pub struct KeyColumn {
     /// In an index: where the value is in a JSON column of the relation; `None` for a column of the
     /// relation.
     pub path: Option<JsonPath>,
+    /// In a unique index: whether it is one of the columns in which no two rows are equal. They are
+    /// the first ones.
+    pub is_unique: bool,
 }
 
 /// A value column.
@@ -54,10 +57,10 @@ pub struct Schema {
 }
 
 impl KeyColumn {
-    /// A key column without a default, and without a path.
+    /// A key column without a default and a path, and not of a unique index.
     #[must_use]
     pub fn new(name: impl Into<String>, column_type: Type) -> Self {
-        Self { name: name.into(), column_type, default: None, path: None }
+        Self { name: name.into(), column_type, default: None, path: None, is_unique: false }
     }
 }
 
@@ -140,6 +143,13 @@ impl Schema {
             false => ColumnShape::Bytes,
         };
         Shape { key, values: self.values.iter().map(value).collect() }
+    }
+
+    /// Of a unique index: the number of columns in which no two rows are equal, unless one of them
+    /// is null. 0 for other indexes, and for relations.
+    #[must_use]
+    pub fn unique_columns(&self) -> usize {
+        self.keys.iter().take_while(|key| key.is_unique).count()
     }
 
     /// The default of each column, keys first.

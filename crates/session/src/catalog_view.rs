@@ -133,6 +133,10 @@ impl<'s> CatalogView<'s> {
                 name: if path.keyspace == own { String::new() } else { path.schema.name.clone() },
                 keys: path.columns[..path.schema.keys.len()].to_vec(),
                 covers: path.columns.clone(),
+                unique: match path.schema.unique_columns() {
+                    0 => path.schema.keys.len(),
+                    unique => unique,
+                },
                 prefixes: distribution.prefixes.clone(),
             });
         let info_paths = info_paths.collect();
@@ -272,6 +276,7 @@ impl plan::Catalog for CatalogView<'_> {
             name: String::new(),
             keys: all[..temp_relations.keys].to_vec(),
             covers: all,
+            unique: temp_relations.keys,
             prefixes: Vec::new(),
         };
         Ok(Some(RelationInfo {

@@ -6,7 +6,7 @@
 use crate::admin::Admin;
 use crate::catalog_view::{CatalogView, TempRelation};
 use crate::dml::change_feed::Callbacks;
-use crate::index_check::IndexCheck;
+use crate::index_check::{IndexCheck, RepairedIndexes};
 use crate::plan_cache::PlanCache;
 use crate::run_options::Run;
 use crate::running::{Registered, RunningScripts};
@@ -237,12 +237,12 @@ impl Engine {
         self.admin().check_indexes(&self.no_limits())
     }
 
-    /// Rebuilds the indexes that do not match their relations; returns their names. Relations must
-    /// not be changed meanwhile.
+    /// Rebuilds the indexes that do not match their relations. Relations must not be changed
+    /// meanwhile.
     ///
     /// # Errors
     /// Failures of the store.
-    pub fn mend_indexes(&self) -> store::Result<Vec<String>> {
+    pub fn mend_indexes(&self) -> store::Result<RepairedIndexes> {
         self.admin().mend_indexes(&self.no_limits())
     }
 }

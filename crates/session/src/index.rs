@@ -8,12 +8,13 @@
 
 use crate::admin::Admin;
 use crate::catalog_view::stored_paths;
+use crate::unique_index::UniqueIndex;
 use base::{Batch, Key, KeyspaceId, Kind, Projection};
 use exec::error::{Error, Result};
 use exec::limits::{Check, QueryLimits};
 use exec::output::Output;
 use exec::storage::access_path::StoredPath;
-use model::{JsonStep, Value};
+use model::{JsonStep, Type, Value};
 use relation::{CombinedDef, CountersDef, Entry, IndexColumn, JsonPath, Schema};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -75,7 +76,7 @@ pub(crate) fn create(
     admin: &Admin<'_>,
     entry: &Entry,
     name: &Ident,
-    columns: &[IndexColumn],
+    (columns, is_unique): (&[IndexColumn], bool),
     limits: &QueryLimits<'_>,
 ) -> Result<Output> {
     let Entry::Relation(schema, keyspace) = entry else {
@@ -88,12 +89,18 @@ pub(crate) fn create(
         let hint = "counters and combined values would leave an index behind";
         return Err(Error::hinted(what, name.span, hint));
     }
+    if is_unique && schema.keys.last().is_some_and(|key| key.column_type == Type::Validity) {
+        let what = format!("the rows of `{}` are a history, which repeats values", schema.name);
+        let hint = "a unique index is for a relation whose rows have no times of validity";
+        return Err(Error::hinted(what, name.span, hint));
+    }
     let refused = |error: store::Error| Error::refused(error, name.span);
     let catalog = admin.catalog;
-    let (index, id) = catalog.create_index(schema, &name.text, columns).map_err(refused)?;
+    let (index, id) =
+        catalog.create_index(schema, &name.text, columns, is_unique).map_err(refused)?;
     let main = StoredPath::of(schema.clone(), *keyspace);
     let filled = match StoredPath::of_index(schema, index, id, &mut Vec::new()) {
-        Some(path) => fill(admin, schema, &main, &path, limits),
+        Some(path) => fill(admin, (schema, name), &main, &path, limits),
         None => Err(Error::value("the columns of the index are gone", name.span)),
     };
     if filled.is_err() {
@@ -104,10 +111,11 @@ pub(crate) fn create(
     filled
 }
 
-/// Loads the keys of an index; the last load marks it as complete.
+/// Loads the keys of an index; the last load marks it as complete. A unique one is complete once
+/// its rows are loaded and compared.
 fn fill(
     admin: &Admin<'_>,
-    schema: &Schema,
+    (schema, name): (&Schema, &Ident),
     main: &StoredPath,
     path: &StoredPath,
     limits: &QueryLimits<'_>,
@@ -124,7 +132,17 @@ fn fill(
         rows.clear();
     }
     drop(scan);
-    load.commit(Some(admin.catalog.ready_row(&path.schema.name, Kind::Put)?))?;
+    let ready = admin.catalog.ready_row(&path.schema.name, Kind::Put)?;
+    let Some(index) = UniqueIndex::of(path, schema.keys.len()) else {
+        load.commit(Some(ready))?;
+        return Ok(Output::status("OK"));
+    };
+    load.commit(None)?;
+    if let Some(repeat) = index.first_repeat(&*admin.store.snapshot(), || limits.check(0))? {
+        let what = format!("`{}` cannot be unique: {}", path.schema.name, repeat.of_rows());
+        return Err(Error::value(what, name.span));
+    }
+    load.commit(Some(ready))?;
     Ok(Output::status("OK"))
 }
 
@@ -140,7 +158,8 @@ pub(crate) fn remove(admin: &Admin<'_>, relation: &Ident, name: &Ident) -> Resul
     }
 }
 
-/// Lists the indexes of a relation.
+/// Lists the indexes of a relation: of a unique one the columns that it was made with, of others
+/// all.
 ///
 /// # Errors
 /// Failures of the store.
@@ -149,11 +168,14 @@ pub(crate) fn list(admin: &Admin<'_>, read: &dyn Read, entry: &Entry) -> Result<
     let rows = paths[1..].iter().map(|path| {
         let full = path.schema.name.clone();
         let name = full.split_once(':').map_or(full.as_str(), |(_, name)| name).to_owned();
-        let columns = path.schema.keys.iter().map(|key| IndexColumn::of_key(key).to_string());
-        let columns = columns.map(Value::Str);
+        let (kind, keys) = match path.schema.unique_columns() {
+            0 => ("normal", path.schema.keys.as_slice()),
+            unique => ("unique", &path.schema.keys[..unique]),
+        };
+        let columns = keys.iter().map(|key| Value::Str(IndexColumn::of_key(key).to_string()));
         let text = |text: &str| Value::Str(text.to_owned());
         let columns = Value::List(columns.collect());
-        vec![Value::Str(name), text("normal"), Value::List(vec![Value::Str(full)]), columns]
+        vec![Value::Str(name), text(kind), Value::List(vec![Value::Str(full)]), columns]
     });
     let mut rows: Vec<Vec<Value>> = rows.collect();
     rows.append(&mut crate::search_index::list(admin, read, entry)?);

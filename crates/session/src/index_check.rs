@@ -4,11 +4,13 @@
 //! Both are read once, from one snapshot: the keys that the relation's rows imply, and the keys of
 //! the index. Two sums of key hashes tell whether both are the same set, without an order and
 //! without storing them. An index that differs in many rows passes with a probability of 2⁻¹²⁸; one
-//! that differs in one row never does, unless two of its keys agree in both hashes.
+//! that differs in one row never does, unless two of its keys agree in both hashes. The rows of a
+//! unique index are also compared with their neighbors.
 
 use crate::admin::Admin;
 use crate::catalog_view::stored_paths;
 use crate::search_check::SearchCheck;
+use crate::unique_index::{Repeat, UniqueIndex};
 use base::{Batch, KeyRef, Keys, KeyspaceId, Projection};
 use exec::error::Error;
 use exec::limits::QueryLimits;
@@ -26,6 +28,27 @@ const CHUNK_ROWS: usize = 65_536;
 struct Sums {
     rows: u64,
     hashes: [u64; 2],
+}
+
+/// The result of rebuilding indexes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RepairedIndexes {
+    /// Names of the rebuilt indexes, as `relation:index`.
+    pub rebuilt: Vec<String>,
+    /// Unique indexes that are ordinary ones now, because rows of their relations are equal in
+    /// their columns: the name, and which rows.
+    pub not_unique: Vec<(String, String)>,
+}
+
+/// An index beside its relation.
+struct Compared {
+    path: StoredPath,
+    /// Sums of the keys that the relation implies.
+    wanted: Sums,
+    /// Sums of the keys of the index.
+    found: Sums,
+    /// Two rows that a unique index must not have both.
+    repeat: Option<Repeat>,
 }
 
 /// A sound index.
@@ -48,10 +71,16 @@ impl Admin<'_> {
         limits: &QueryLimits<'_>,
     ) -> Result<(Vec<IndexCheck>, Vec<String>)> {
         let (mut sound, mut problems) = (Vec::new(), Vec::new());
-        self.compare_indexes(&mut |_, path, wanted, found| {
-            let name = path.schema.name.clone();
+        self.compare_indexes(&mut |_, Compared { path, wanted, found, repeat }| {
+            let name = path.schema.name;
             if found == wanted {
-                sound.push(IndexCheck { name, rows: found.rows });
+                match repeat {
+                    None => sound.push(IndexCheck { name, rows: found.rows }),
+                    Some(repeat) => problems.push(format!(
+                        "index {name:?} is unique, but {}\nhint: change one of the rows",
+                        repeat.of_rows()
+                    )),
+                }
                 return;
             }
             let rows = match found.rows == wanted.rows {
@@ -76,27 +105,38 @@ impl Admin<'_> {
         Ok((sound, problems))
     }
 
-    /// Rebuilds the indexes that do not match their relations; returns their names. Relations must
-    /// not be changed meanwhile.
+    /// Rebuilds the indexes that do not match their relations, and makes unique ones ordinary whose
+    /// relations repeat values. Relations must not be changed meanwhile.
     ///
     /// # Errors
     /// Failures of the store.
-    pub(crate) fn mend_indexes(&self, limits: &QueryLimits<'_>) -> Result<Vec<String>> {
+    pub(crate) fn mend_indexes(&self, limits: &QueryLimits<'_>) -> Result<RepairedIndexes> {
         let mut wrong = Vec::new();
-        self.compare_indexes(&mut |entry, path, wanted, found| {
-            if found != wanted {
-                wrong.push((entry.clone(), path.schema.clone()));
+        self.compare_indexes(&mut |entry, Compared { path, wanted, found, repeat }| {
+            if found != wanted || repeat.is_some() {
+                wrong.push((entry.clone(), path.schema));
             }
         })?;
-        let mut repaired = Vec::with_capacity(wrong.len());
+        let RepairedIndexes { mut rebuilt, mut not_unique } = RepairedIndexes::default();
         let ident = |text: &str| Ident { text: text.to_owned(), span: Span::default() };
         for (entry, index) in wrong {
             let Some((relation, name)) = index.name.split_once(':') else { continue };
-            let columns: Vec<_> = index.keys.iter().map(IndexColumn::of_key).collect();
+            let unique = index.unique_columns();
+            let keys = if unique > 0 { &index.keys[..unique] } else { &index.keys };
+            let columns: Vec<_> = keys.iter().map(IndexColumn::of_key).collect();
             crate::index::remove(self, &ident(relation), &ident(name)).map_err(of_store)?;
             let name = ident(name);
-            crate::index::create(self, &entry, &name, &columns, limits).map_err(of_store)?;
-            repaired.push(index.name);
+            let create = |is_unique| {
+                crate::index::create(self, &entry, &name, (&columns, is_unique), limits)
+            };
+            match create(unique > 0) {
+                Err(refused @ Error::Value(_)) if unique > 0 => {
+                    create(false).map_err(of_store)?;
+                    not_unique.push((index.name.clone(), refused.to_string()));
+                }
+                created => drop(created.map_err(of_store)?),
+            }
+            rebuilt.push(index.name);
         }
         let mut wrong = Vec::new();
         self.compare_search_indexes(limits, &mut |entry, checked| {
@@ -105,10 +145,10 @@ impl Admin<'_> {
             }
         })?;
         for (entry, def) in wrong {
-            repaired.push(def.name.clone());
+            rebuilt.push(def.name.clone());
             crate::search_check::rebuild(self, &entry, def, limits).map_err(of_store)?;
         }
-        Ok(repaired)
+        Ok(RepairedIndexes { rebuilt, not_unique })
     }
 
     /// Calls `tell` with the result of checking each search index. Relations dropped meanwhile are
@@ -129,23 +169,20 @@ impl Admin<'_> {
         Ok(())
     }
 
-    /// Calls `tell` for each index with the sums that its relation implies and its own. Relations
-    /// dropped meanwhile are skipped.
-    fn compare_indexes(&self, tell: &mut dyn FnMut(&Entry, &StoredPath, Sums, Sums)) -> Result<()> {
+    /// Calls `tell` for each index. Relations dropped meanwhile are skipped.
+    fn compare_indexes(&self, tell: &mut dyn FnMut(&Entry, Compared)) -> Result<()> {
         for entry in self.catalog.list()? {
             let compared = self
                 .catalog
-                .with_entry(entry.name(), |now| Ok((now.clone(), self.sums_of_indexes(now)?)))?;
+                .with_entry(entry.name(), |now| Ok((now.clone(), self.compared(now)?)))?;
             let Some((entry, all)) = compared else { continue };
-            for (path, wanted, found) in all {
-                tell(&entry, &path, wanted, found);
-            }
+            all.into_iter().for_each(|compared| tell(&entry, compared));
         }
         Ok(())
     }
 
-    /// For each index of a relation: the sums that the relation implies, and its own.
-    fn sums_of_indexes(&self, entry: &Entry) -> Result<Vec<(StoredPath, Sums, Sums)>> {
+    /// The indexes of a relation.
+    fn compared(&self, entry: &Entry) -> Result<Vec<Compared>> {
         let Entry::Relation(schema, keyspace) = entry else { return Ok(Vec::new()) };
         if schema.name.contains(':') {
             return Ok(Vec::new());
@@ -156,19 +193,23 @@ impl Admin<'_> {
         if indexes.is_empty() {
             return Ok(Vec::new());
         }
-        let mut all: Vec<_> =
-            indexes.iter().map(|path| (path.clone(), Sums::default(), Sums::default())).collect();
+        let (wanted, found) = (Sums::default(), Sums::default());
+        let new = |path: &StoredPath| Compared { path: path.clone(), wanted, found, repeat: None };
+        let mut all: Vec<Compared> = indexes.iter().map(new).collect();
         each_batch(&*snapshot, *keyspace, &paths[0], &mut |rows| {
-            for (path, wanted, _) in &mut all {
+            for Compared { path, wanted, .. } in &mut all {
                 wanted.add(&index_rows(schema, rows, path)?);
             }
             Ok(())
         })?;
-        for (path, _, found) in &mut all {
+        for Compared { path, found, repeat, .. } in &mut all {
             each_batch(&*snapshot, path.keyspace, path, &mut |rows| {
                 found.add(rows);
                 Ok(())
             })?;
+            if let Some(index) = UniqueIndex::of(path, schema.keys.len()) {
+                *repeat = index.first_repeat(&*snapshot, || Ok::<_, store::Error>(()))?;
+            }
         }
         Ok(all)
     }

@@ -12,13 +12,13 @@
 //! 1. `nesting`, `caught`, `cheap_plan`, `run_options`, `ambient`: used by all other modules.
 //! 2. `script_kind`, `access`, `query_options`: questions about a script, its names and its
 //!    options.
-//! 3. `schema_epoch`, `running`, `vector_index`, `search_storage`, `catalog_view`: state that
-//!    scripts share.
+//! 3. `schema_epoch`, `running`, `vector_index`, `search_storage`, `catalog_view`,
+//!    `unique_index`: state that scripts share.
 //! 4. `dml::changed_rows`, `dml::coerce`, `dml::dictionary_ids`, `dml::extract`,
 //!    `dml::posting_rows`, `dml::band_rows`, `dml::search_rows`, `dml::vector_rows`,
-//!    `dml::search_writes`, `dml::target`, `dml::encode`, `dml::refusal`, `dml::bulk_change`,
-//!    `dml::bulk_load`, `dml::spec`, `dml::sources`, `dml::writer`, `dml::trigger`,
-//!    `dml::change_feed`: changes of rows.
+//!    `dml::search_writes`, `dml::target`, `dml::unique_check`, `dml::encode`, `dml::refusal`,
+//!    `dml::bulk_change`, `dml::bulk_load`, `dml::spec`, `dml::sources`, `dml::writer`,
+//!    `dml::trigger`, `dml::change_feed`: changes of rows.
 //! 5. `dml`: the folder itself.
 //! 6. `plan_cache::cached_script`, `plan_cache`: plans and scripts by their text.
 //! 7. `admin`, `search_settings`, `vector_settings`, `vector_build`, `search_index`, `index`,
@@ -67,6 +67,7 @@ mod transaction;
 mod transaction_state;
 #[cfg(test)]
 mod trie_tests;
+mod unique_index;
 mod user_defined;
 mod vector_build;
 mod vector_check;
@@ -87,7 +88,7 @@ pub use exec::value::cell::{Cell, Interner, ShortText};
 pub use exec::words::{Words, words};
 pub use frames::{ColumnOf, Frames, schema_columns};
 pub use function::Stop;
-pub use index_check::IndexCheck;
+pub use index_check::{IndexCheck, RepairedIndexes};
 pub use run_options::{Debug, NonBlocking, Parameters, Run};
 pub use script_kind::may_change;
 pub use transaction_state::TransactionState;

@@ -151,10 +151,10 @@ fn check_triggers(name: &Ident, entry: &Entry, triggers: &[&Vec<String>]) -> Res
 /// See [`Error`].
 pub(crate) fn index(admin: &Admin<'_>, op: &SystemOp, limits: &QueryLimits<'_>) -> Result<Output> {
     match op {
-        SystemOp::IndexCreate(relation, name, columns) => {
+        SystemOp::IndexCreate(relation, name, columns, is_unique) => {
             let entry = indexable(admin, relation)?;
             let columns = crate::index::columns(columns)?;
-            crate::index::create(admin, &entry, name, &columns, limits)
+            crate::index::create(admin, &entry, name, (&columns, *is_unique), limits)
         }
         SystemOp::IndexDrop(relation, name) => {
             indexable(admin, relation)?;

@@ -349,8 +349,8 @@ pub enum SystemOp {
     Rename(Vec<(Ident, Ident)>),
     /// `::describe r "text"`
     Describe(Ident, String),
-    /// `::index create r:i {column, name: expression, …}`
-    IndexCreate(Ident, Ident, Vec<IndexColumn>),
+    /// `::index create r:i {column, name: expression, …}`; true if `unique` follows.
+    IndexCreate(Ident, Ident, Vec<IndexColumn>, bool),
     /// `::index drop r:i`
     IndexDrop(Ident, Ident),
     /// `::column add r {column: Type default e, …}`

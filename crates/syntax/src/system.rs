@@ -151,7 +151,11 @@ impl Parser<'_> {
         }
         let what = format!("the columns of index `{}`", index.text);
         let columns = self.items(Kind::RightBrace, &what, Self::index_column)?;
-        Ok(SystemOp::IndexCreate(relation, index, columns))
+        let is_unique = self.word(self.token) == "unique";
+        if is_unique {
+            self.bump();
+        }
+        Ok(SystemOp::IndexCreate(relation, index, columns, is_unique))
     }
 
     /// `column`, `expression` or `name: expression`

@@ -65,8 +65,8 @@ impl Orderer<'_> {
         rows.powf(1.0 - bound as f64 / args.len().max(1) as f64)
     }
 
-    /// The access path with the longest bound prefix, and the length of the prefix. Among paths
-    /// with equal prefixes:
+    /// The access path with the longest bound prefix, and the length of the prefix. A prefix that
+    /// at most one row has counts as the longest. Among paths with equal prefixes:
     ///
     /// - Without a prefix, the path whose next column has the most selective range wins. Its real
     ///   selectivity is measured when the query runs.
@@ -87,7 +87,8 @@ impl Orderer<'_> {
         let mut best_value = (0, Selectivity::Nothing);
         for (number, path) in paths.iter().enumerate() {
             let prefix = path.keys.iter().take_while(is_bound).count();
-            if prefix < best_value.0 {
+            let rank = if prefix > 0 && prefix >= path.unique { usize::MAX } else { prefix };
+            if rank < best_value.0 {
                 continue;
             }
             let hint = match paths.len() {
@@ -97,7 +98,7 @@ impl Orderer<'_> {
             };
             let selectivity = hint.map_or(Selectivity::Nothing, |hint| hint.selectivity());
             let is_better = match prefix {
-                _ if prefix > best_value.0 => true,
+                _ if rank > best_value.0 => true,
                 0 => selectivity > best_value.1,
                 _ if best_value.1 > Selectivity::Nothing => false,
                 _ if path.covers_atom(args) => selectivity > Selectivity::Nothing,
@@ -107,7 +108,7 @@ impl Orderer<'_> {
                 }
             };
             if is_better {
-                (best, best_value) = ((number, prefix), (prefix, selectivity));
+                (best, best_value) = ((number, prefix), (rank, selectivity));
             }
         }
         best

@@ -23,12 +23,19 @@ impl Documents {
     /// Creates an index on fields, by which [`Documents::find`] and scripts find documents. It has
     /// the documents that exist, and follows every change.
     ///
+    /// In a unique index, documents must differ in the fields, unless one of them is missing or
+    /// null. A change that would leave two equal ones fails with
+    /// [`store::ErrorKind::InvalidInput`].
+    ///
     /// # Errors
     /// See [`Documents`]; [`store::ErrorKind::InvalidInput`] for a name that is invalid or taken,
-    /// for no fields, for the whole document, and in a transaction.
-    pub fn create_index(&self, name: &str, fields: &[Pointer]) -> Result<()> {
+    /// for no fields, for the whole document, in a transaction, and for a unique index on fields in
+    /// which documents are equal.
+    pub fn create_index(&self, name: &str, fields: &[Pointer], is_unique: bool) -> Result<()> {
         let paths = fields.iter().map(path).collect::<Result<Vec<_>>>()?.join(", ");
-        self.change_indexes(&format!("create {}:{} {{{paths}}}", self.quoted(), quote_name(name)))
+        let unique = if is_unique { " unique" } else { "" };
+        let (documents, name) = (self.quoted(), quote_name(name));
+        self.change_indexes(&format!("create {documents}:{name} {{{paths}}}{unique}"))
     }
 
     /// Drops an index.

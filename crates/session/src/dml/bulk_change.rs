@@ -15,6 +15,7 @@
 use crate::dml::encode;
 use crate::dml::refusal::refusal;
 use crate::dml::target::Target;
+use crate::dml::unique_check::UniqueCheck;
 use base::key_order::{compare_rows, sort};
 use base::{Batch, Keys, Kind, Projection};
 use exec::storage::access_path::StoredPath;
@@ -113,6 +114,7 @@ impl BulkChange<'_> {
         &self,
         columns: &[Option<&Series>],
         rows: &Range<usize>,
+        unique: &mut UniqueCheck<'_>,
     ) -> Result<(), Refused> {
         let main = &self.target.paths[0];
         let mut new =
@@ -127,8 +129,9 @@ impl BulkChange<'_> {
         if let Some((row, why)) = self.refused(&keys, &exists) {
             return Err(Refused::Row(rows.start + row, why));
         }
-        let indexes = self.target.paths[1..].iter().filter(|path| self.is_changed(path, columns));
-        let indexes: Vec<&StoredPath> = indexes.collect();
+        let indexes = self.target.paths[1..].iter().enumerate();
+        let indexes = indexes.filter(|(_, path)| self.is_changed(path, columns));
+        let (numbers, indexes): (Vec<usize>, Vec<&StoredPath>) = indexes.unzip();
         let old_rows = self.old_rows(&indexes, &new.keys, &exists, &mut old)?;
         if self.op == MutationOp::Update {
             let kept = columns[main.schema.keys.len()..].iter().map(|column| column.is_none());
@@ -136,8 +139,9 @@ impl BulkChange<'_> {
             values.filter(|(_, is_kept)| *is_kept).for_each(|((new, old), _)| *new = old);
         }
         let mut tables = Vec::with_capacity(1 + indexes.len());
-        for (path, old) in indexes.into_iter().zip(old_rows) {
+        for ((number, path), old) in numbers.into_iter().zip(indexes).zip(old_rows) {
             let (kinds, rows) = self.index_writes(path, &new, old, &exists)?;
+            let (kinds, rows) = unique.claimed(self.transaction, number, kinds, rows)?;
             tables.push(table(path, kinds, rows));
         }
         let kind = if is_removal(self.op) { Kind::Delete } else { Kind::Put };

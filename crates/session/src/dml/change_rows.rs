@@ -19,6 +19,7 @@ use crate::dml::encode;
 use crate::dml::encode::CHUNK_ROWS;
 use crate::dml::refusal::row_error;
 use crate::dml::target::Target;
+use crate::dml::unique_check::UniqueCheck;
 use crate::dml::vertex_names;
 use crate::engine::Engine;
 use crate::plan_cache::cached_script::{CachedScript, WriteTarget};
@@ -238,7 +239,8 @@ impl Session<'_> {
         let is_wanted = !triggers.is_empty() || engine.callbacks.wants(change.relation);
         let is_blind = matches!(change.kind, ChangeKind::Put | ChangeKind::Rm)
             && target.dictionary.is_none()
-            && !target.has_value_index();
+            && !target.has_value_index()
+            && !target.has_unique_index();
         let path = match takes_columns(target, mutation.op) && !is_wanted {
             true if is_blind => WritePath::Blind,
             true => WritePath::Columns,
@@ -303,27 +305,31 @@ impl Session<'_> {
     fn change(&mut self, prepared: &Prepared<'_>) -> Result<()> {
         let Prepared { kind, rows, mutation, write_target, sources, triggers, path, .. } = prepared;
         let rows = *rows;
+        let target = &write_target.target;
         let step = match path {
             WritePath::Columns => BULK_ROWS,
-            // A trigger sees all changed rows together.
-            WritePath::Rows if !triggers.is_empty() => usize::MAX,
+            // A trigger sees all changed rows together, and a unique index is checked at the end.
+            WritePath::Rows if !triggers.is_empty() || target.has_unique_index() => usize::MAX,
             _ => CHUNK_ROWS,
         };
+        let mut unique = UniqueCheck::of(target);
         let told = self.changed.len();
         let mut from = 0;
         while from < rows {
             let to = from.saturating_add(step).min(rows);
             self.check()?;
-            let target = &write_target.target;
             match path {
                 WritePath::Blind => self.write_columns(*kind, target, sources, from..to)?,
-                WritePath::Columns => self.change_columns(mutation, target, sources, from..to)?,
+                WritePath::Columns => {
+                    self.change_columns(mutation, sources, from..to, target, &mut unique)?;
+                }
                 WritePath::Rows => {
                     self.write_rows(mutation, write_target, sources, triggers, from..to)?;
                 }
             }
             from = to;
         }
+        unique.finish(self.transaction, Span::default())?;
         // Callbacks get one change. Triggers may have changed other relations in between, but then
         // there was only one chunk.
         if triggers.is_empty() {
@@ -443,15 +449,16 @@ impl Session<'_> {
     fn change_columns(
         &self,
         mutation: &Mutation,
-        target: &Target,
         sources: &[Source<'_>],
         rows: std::ops::Range<usize>,
+        target: &Target,
+        unique: &mut UniqueCheck<'_>,
     ) -> Result<()> {
         let (transaction, op, schema) = (self.transaction, mutation.op, &target.schema);
         let ambient = EnvAmbient(&self.limits);
         let columns: Vec<_> = sources.iter().map(Source::series).collect();
         let change = BulkChange { transaction, target, op, ambient: &ambient };
-        change.write(&columns, &rows).map_err(|refused| match refused {
+        change.write(&columns, &rows, unique).map_err(|refused| match refused {
             Refused::Column(refused) => wrong(schema, &refused),
             Refused::Store(error) => error.into(),
             Refused::Row(row, why) => {

@@ -19,6 +19,7 @@ pub(crate) mod spec;
 pub(crate) mod target;
 pub(crate) mod temp_relation;
 pub(crate) mod trigger;
+pub(crate) mod unique_check;
 pub(crate) mod vector_rows;
 pub(crate) mod vertex_names;
 pub(crate) mod writer;

@@ -54,6 +54,11 @@ impl Target {
         !self.search.is_empty() || self.paths[1..].iter().any(|path| self.is_by_value(path))
     }
 
+    /// Whether it has an index in which some rows must not be equal.
+    pub(crate) fn has_unique_index(&self) -> bool {
+        self.paths[1..].iter().any(|path| path.schema.unique_columns() > 0)
+    }
+
     /// Whether it has an index whose rows depend on other rows of the relation.
     pub(crate) fn has_vector_index(&self) -> bool {
         self.search.iter().any(|index| matches!(index, SearchWriter::Vectors(_)))

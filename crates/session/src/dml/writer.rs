@@ -17,6 +17,7 @@ use crate::dml::refusal::{refusal, row_error};
 use crate::dml::sources::{Source, Sources};
 use crate::dml::spec::find;
 use crate::dml::target::Target;
+use crate::dml::unique_check::UniqueCheck;
 use base::{Batch, Kind, STEPS};
 use exec::error::{Error, Result};
 use exec::expr::Computer;
@@ -94,9 +95,12 @@ impl Writer<'_> {
         let has_indexes = self.target.has_value_index();
         let is_new = matches!(mutation.op, MutationOp::Create | MutationOp::Replace);
         let is_blind = is_new || matches!(mutation.op, MutationOp::Put | MutationOp::Rm);
-        let looks = has_indexes || !is_blind || self.returning;
+        let looks = has_indexes || self.target.has_unique_index() || !is_blind || self.returning;
+        let mut unique = UniqueCheck::of(self.target);
+        let span = mutation.relation.span;
         if !self.returning && takes_columns(self.target, mutation.op) {
-            self.write_columns(mutation, &sources.of, given, looks)?;
+            self.write_columns(mutation, &sources.of, given, looks, &mut unique)?;
+            unique.finish(self.transaction, span)?;
             return Ok(ReturnedRows::new());
         }
         let mut returned = ReturnedRows::new();
@@ -105,10 +109,11 @@ impl Writer<'_> {
             let told = returned.len();
             let rows = self.rows(mutation, &sources.of, given, from)?;
             from += rows.len();
-            self.write_rows(mutation, rows, looks, &mut returned)?;
+            self.write_rows(mutation, rows, looks, &mut returned, &mut unique)?;
             returned_bytes += returned[told..].iter().map(bytes_of_returned).sum::<u64>();
             self.holds(returned_bytes)?;
         }
+        unique.finish(self.transaction, span)?;
         returned.sort_by_key(|(kind, _)| match *kind {
             "inserted" | "requested" => 0,
             _ => 1,
@@ -153,6 +158,7 @@ impl Writer<'_> {
         mut rows: Vec<Vec<Option<Value>>>,
         looks: bool,
         returned: &mut ReturnedRows,
+        unique: &mut UniqueCheck<'_>,
     ) -> Result<()> {
         let keys = self.target.schema.keys.len();
         let has_indexes = self.target.has_value_index();
@@ -168,14 +174,14 @@ impl Writer<'_> {
         }
         if !looks {
             let changes = self.blind_changes(mutation, rows)?;
-            return self.write_changes(changes, ids, has_indexes, mutation);
+            return self.write_changes(changes, ids, has_indexes, mutation, unique);
         }
         // The previous rows of many rows are freed with a separate interner.
         let own = (rows.len() > CELLS_KEPT_ROWS_MAX).then(Interner::default);
         let interner = own.as_ref().unwrap_or(self.interner);
         let old = self.old_rows(&rows, ids.as_ref(), interner)?;
         let changes = self.changes(mutation, &rows, old, interner, returned)?;
-        self.write_changes(changes, ids, has_indexes, mutation)
+        self.write_changes(changes, ids, has_indexes, mutation, unique)
     }
 
     /// The change of each key, for mutations that need no existing rows.
@@ -303,6 +309,7 @@ impl Writer<'_> {
         sources: &[Source],
         given: &InputRows<'_>,
         looks: bool,
+        unique: &mut UniqueCheck<'_>,
     ) -> Result<()> {
         let kind = if mutation.op == MutationOp::Rm { Kind::Delete } else { Kind::Put };
         let mut from = 0;
@@ -317,7 +324,7 @@ impl Writer<'_> {
             if looks {
                 let Self { transaction, target, .. } = *self;
                 let change = BulkChange { transaction, target, op: mutation.op, ambient };
-                change.write(&columns, &rows).map_err(|refused| {
+                change.write(&columns, &rows, unique).map_err(|refused| {
                     self.refused_change(mutation, sources, given, from, refused)
                 })?;
             } else {
@@ -438,6 +445,7 @@ impl Writer<'_> {
         mut ids: Option<DictionaryIds>,
         has_indexes: bool,
         mutation: &Mutation,
+        unique: &mut UniqueCheck<'_>,
     ) -> Result<()> {
         let keys = self.target.schema.keys.len();
         if let Some(ids) = &mut ids {
@@ -476,8 +484,10 @@ impl Writer<'_> {
             main.schema.append(new, out).map_err(refused)?;
         }
         let mut tables = searched;
-        for (path, (kinds, rows)) in others.iter().zip(in_others) {
-            tables.push(table(path, Kinds::PerRow(kinds), rows));
+        for (number, (path, (kinds, rows))) in others.iter().zip(in_others).enumerate() {
+            let kinds = Kinds::PerRow(kinds);
+            let (kinds, rows) = unique.claimed(self.transaction, number, kinds, rows)?;
+            tables.push(table(path, kinds, rows));
         }
         // A row that `:ensure` found is written unchanged, so that another commit that changes it
         // conflicts.

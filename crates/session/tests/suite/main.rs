@@ -38,5 +38,6 @@ mod search_indexes;
 mod small_stacks;
 mod stream;
 mod trie_cache;
+mod unique_indexes;
 mod vector_values;
 mod vectors;

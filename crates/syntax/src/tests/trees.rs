@@ -294,10 +294,14 @@ fn system_ops_are_read() {
         ("::remove a, b.c", r#"Remove(["a", "b.c"])"#),
         ("::rename a -> b, c->d", r#"Rename([("a", "b"), ("c", "d")])"#),
         ("::describe a 'what'", r#"Describe("a", "what")"#),
-        ("::index create a:i {b, c}", r#"IndexCreate("a", "i", [Column("b"), Column("c")])"#),
+        (
+            "::index create a:i {b, c}",
+            r#"IndexCreate("a", "i", [Column("b"), Column("c")], false)"#,
+        ),
+        ("::index create a:i {b} unique", r#"IndexCreate("a", "i", [Column("b")], true)"#),
         (
             "::index create a:i {b->'x'->0, c: maybe_get(b, 'x'), `d-d`->'x', d}",
-            r#"IndexCreate("a", "i", [Expression(None, Call { name: "maybe_get", args: [Call { name: "maybe_get", args: [("b"), (Str("x"))] }, (Int(0))] }), Expression(Some("c"), Call { name: "maybe_get", args: [("b"), (Str("x"))] }), Expression(None, Call { name: "maybe_get", args: [("d-d"), (Str("x"))] }), Column("d")])"#,
+            r#"IndexCreate("a", "i", [Expression(None, Call { name: "maybe_get", args: [Call { name: "maybe_get", args: [("b"), (Str("x"))] }, (Int(0))] }), Expression(Some("c"), Call { name: "maybe_get", args: [("b"), (Str("x"))] }), Expression(None, Call { name: "maybe_get", args: [("d-d"), (Str("x"))] }), Column("d")], false)"#,
         ),
         ("::index drop a : i", r#"IndexDrop("a", "i")"#),
         (
@@ -381,7 +385,7 @@ fn names_in_backquotes_are_names() {
     same("?[x] := *`ab`[x]", "?[x] := *ab[x]");
     check("::remove `a-b`, `a.`", r#"System(Remove(["a-b", "a."]))"#);
     check("::rename `a-b` -> c", r#"System(Rename([("a-b", "c")]))"#);
-    check("::index create `a-b`:i {x}", r#"System(IndexCreate("a-b", "i", [Column("x")]))"#);
+    check("::index create `a-b`:i {x}", r#"System(IndexCreate("a-b", "i", [Column("x")], false))"#);
     // The formatted rule is parsed to the same tree.
     let text = "?[x] := *`a-b`{`c-d`: x}, *plain.dots[x]";
     assert_eq!(query(text).rules[0].to_string(), text);

@@ -163,6 +163,14 @@ pub fn the_first_committer_wins(place: &dyn Place) {
     a.write(&space.count(Kind::Put, 77, 1)).unwrap();
     store.write(&space.count(Kind::Delete, 77, 0), None).unwrap();
     refused(a.commit());
+    // Unique indexes rely on it.
+    for second in [Kind::Delete, Kind::Put] {
+        let (a, b) = (store.begin(Isolation::Snapshot), store.begin(Isolation::Snapshot));
+        a.write(&space.count(second, 78, 0)).unwrap();
+        b.write(&space.count(Kind::Delete, 78, 0)).unwrap();
+        b.commit().unwrap();
+        refused(a.commit());
+    }
     let (a, b) = (store.begin(Isolation::Snapshot), store.begin(Isolation::Snapshot));
     a.write(&space.count(Kind::Put, 3, 1)).unwrap();
     b.write(&space.count(Kind::Put, 4, 1)).unwrap();
