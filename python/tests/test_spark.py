@@ -142,6 +142,18 @@ def test_a_folder_that_is_no_export_is_named(tmp_path: Path) -> None:
         qs.frames(None, tmp_path)
 
 
+def test_a_database_needs_the_name_of_a_graph_and_an_export_takes_none(tmp_path: Path) -> None:
+    db = numbers()
+    with pytest.raises(quipu.InvalidInputError, match="graph="):
+        qs.frames(None, db)
+    qs.export(db, "g", tmp_path / "out")
+    with pytest.raises(quipu.InvalidInputError, match="an export has one graph"):
+        qs.frames(None, tmp_path / "out", "g")
+    with pytest.raises(quipu.InvalidInputError):
+        qs.frames(None, db, "none", scratch=tmp_path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
+
+
 def test_a_frame_is_stored_in_one_commit() -> None:
     class Frame:
         """The methods of a DataFrame that ``store`` calls."""
@@ -194,3 +206,29 @@ def test_spark_reads_an_export_and_agrees_on_algorithms(session: Any, tmp_path: 
     triangles = {v: sum(len(beside[u] & near) for u in near) // 2 for v, near in beside.items()}
     found = {row["id"]: row["value"] for row in graphx.triangles().collect()}
     assert {v: n for v, n in found.items() if n} == {v: n for v, n in triangles.items() if n}
+
+
+def test_spark_reads_a_database_with_its_vertices_without_edges(session: Any, tmp_path: Path) -> None:
+    db = quipu.open()
+    graph = db.graph("g", nodes={"kind": "str"}, edges={"since": "int"})
+    for source, target, since in ((1, 2, 7), (2, 3, 8), (3, 1, 9)):
+        graph.add_edge(source, target, since=since)
+    graph.add_node(9, kind="alone")
+    vertices, edges = qs.frames(session, db, "g", scratch=tmp_path)
+    graphx = qs.graphx(session, db, "g", scratch=tmp_path)
+    graph.upsert_edges({"src": [3], "dst": [4], "since": [0]})
+    assert sorted((int(row.id), row.kind) for row in vertices.collect()) == [
+        (1, None),
+        (2, None),
+        (3, None),
+        (9, "alone"),
+    ]
+    assert sorted((int(row.src), int(row.dst), row.since) for row in edges.collect()) == [
+        (1, 2, 7),
+        (2, 3, 8),
+        (3, 1, 9),
+    ]
+    triangles = {row["id"]: row["value"] for row in graphx.triangles().collect()}
+    assert triangles == {1: 1, 2: 1, 3: 1, 9: 0}
+    components = {row["id"]: row["value"] for row in graphx.connected_components().collect()}
+    assert components == {1: 1, 2: 1, 3: 1, 9: 9}

@@ -409,11 +409,15 @@ Examples:
   quipu export patents.quipu cites cites.tsv --force
   quipu export patents.quipu cites - | sort -t, -k2n | head
   quipu export papers.quipu cites edges.parquet --nodes papers.parquet
+  quipu export papers.quipu cites --spark cites.spark
 
-An exported file can be imported again unchanged.";
+An exported file can be imported again unchanged. An export for Spark is a folder: vertices/ and edges/ have
+Parquet files of bounded size, quipu.json their counts and columns; _SUCCESS is written last. The folder gets
+its name when it is complete. An interrupted command leaves nothing, a killed one a folder .quipu-….part.";
 
 /// Write all edges of a graph with their properties to a file: .csv, .tsv, .parquet or .arrow, or
-/// "-" for CSV on standard output.
+/// "-" for CSV on standard output. With --spark, write vertices and edges to a folder for Apache
+/// Spark.
 #[derive(Debug, Args)]
 #[command(after_help = EXPORT_EXAMPLES)]
 pub(crate) struct Export {
@@ -422,12 +426,24 @@ pub(crate) struct Export {
     /// Name of the graph
     pub(crate) graph: String,
     /// The file; its extension selects the format
-    pub(crate) file: PathBuf,
+    #[arg(required_unless_present = "spark", conflicts_with = "spark")]
+    pub(crate) file: Option<PathBuf>,
     /// Write the vertices that have rows, with their properties, to this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "spark")]
     pub(crate) nodes: Option<PathBuf>,
-    /// Replace existing files
-    #[arg(long)]
+    /// Write vertices and edges with their properties, as Parquet files, to this new folder. The
+    /// graph may be a relation whose first two columns are source and target
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) spark: Option<PathBuf>,
+    /// With --spark: a relation with one key, the vertex, whose columns are the properties of
+    /// vertices; default: those of the graph
+    #[arg(long, value_name = "RELATION", conflicts_with = "file")]
+    pub(crate) vertices: Option<String>,
+    /// With --spark: most rows of a file [default: 4000000]
+    #[arg(long, value_name = "COUNT", conflicts_with = "file", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) file_rows: Option<u64>,
+    /// Replace existing files; with --spark, an earlier export
+    #[arg(long, visible_alias = "replace")]
     pub(crate) force: bool,
 }
 

@@ -1,34 +1,70 @@
 //! `quipu export`: writes the edges of a graph to a file or to standard output, and its vertices to
-//! a file.
+//! a file; or both to a folder for Apache Spark.
 
 use crate::args::Export;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{bar, note, open_to_read, plural};
-use quipu::ExportFormat;
+use quipu::{ExportFormat, SparkOptions};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const TEMPLATE: &str = "exporting {bar:30} {human_pos} of {human_len} edges, {eta} left";
 
+const SPARK_TEMPLATE: &str = "exporting {human_pos} rows, {elapsed}";
+
 pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
-    let to_stdout = arguments.file.as_os_str() == "-";
-    let format = if to_stdout { ExportFormat::Text(b',') } else { format_of(&arguments.file)? };
-    let mut files = (!to_stdout).then_some(&arguments.file).into_iter().chain(&arguments.nodes);
+    match (&arguments.spark, &arguments.file) {
+        (Some(folder), _) => to_spark(arguments, folder),
+        (None, Some(file)) => to_file(arguments, file),
+        (None, None) => Err(Failure::Request("no file is named".to_owned())),
+    }
+}
+
+fn to_spark(arguments: &Export, folder: &Path) -> Result<(), Failure> {
+    let Export { vertices, force: replace, .. } = arguments;
+    let file_rows_max = SparkOptions::default().file_rows_max;
+    let file_rows_max = arguments.file_rows.unwrap_or(file_rows_max);
+    let options = SparkOptions { vertices: vertices.clone(), file_rows_max, replace: *replace };
+    interrupt::watch();
+    let database = open_to_read(&arguments.db)?;
+    let bar = bar(0, SPARK_TEMPLATE);
+    let tell = |rows| {
+        bar.set_position(rows);
+        interrupt::go_on()
+    };
+    let exported = database.export_spark(&arguments.graph, folder, &options, &tell);
+    bar.finish_and_clear();
+    let report = exported?;
+    note(&format!(
+        "{} and {} to {}, in {}",
+        plural(report.vertices, "vertex", "vertices"),
+        plural(report.edges, "edge", "edges"),
+        folder.display(),
+        plural(report.files.len() as u64, "file", "files"),
+    ));
+    Ok(())
+}
+
+fn to_file(arguments: &Export, edges_file: &Path) -> Result<(), Failure> {
+    let to_stdout = edges_file.as_os_str() == "-";
+    let format = if to_stdout { ExportFormat::Text(b',') } else { format_of(edges_file)? };
+    let nodes = arguments.nodes.as_deref();
+    let mut files = (!to_stdout).then_some(edges_file).into_iter().chain(nodes);
     if let Some(file) = files.find(|file| !arguments.force && quipu::is_replaced(file)) {
         return Err(Failure::Request(format!(
             "{} already exists\nhint: --force replaces it",
             file.display()
         )));
     }
-    let is_same = |nodes: &PathBuf| quipu::is_same_output(nodes, &arguments.file);
-    if !to_stdout && arguments.nodes.as_ref().is_some_and(is_same) {
+    let is_same = |nodes: &Path| quipu::is_same_output(nodes, edges_file);
+    if !to_stdout && nodes.is_some_and(is_same) {
         return Err(Failure::Request(format!(
             "{} is named for the edges and for the vertices\nhint: name two files",
-            arguments.file.display()
+            edges_file.display()
         )));
     }
-    let nodes = arguments.nodes.as_ref().map(|file| format_of(file).map(|format| (file, format)));
+    let nodes = nodes.map(|file| format_of(file).map(|format| (file, format)));
     let nodes = nodes.transpose()?;
     interrupt::watch();
     let database = open_to_read(&arguments.db)?;
@@ -62,13 +98,13 @@ pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
     let exported = match has_properties {
         true => {
             let rows = relations.edges()?;
-            quipu::export_relation(&database, &rows, &arguments.file, format, &tell)
+            quipu::export_relation(&database, &rows, edges_file, format, &tell)
         }
-        false => quipu::export_file(&graph, &arguments.file, format, &tell),
+        false => quipu::export_file(&graph, edges_file, format, &tell),
     };
     bar.finish_and_clear();
     let edges = exported?;
-    note(&format!("{} to {}", plural(edges, "edge", "edges"), arguments.file.display()));
+    note(&format!("{} to {}", plural(edges, "edge", "edges"), edges_file.display()));
     Ok(())
 }
 

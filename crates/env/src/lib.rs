@@ -64,6 +64,6 @@ pub use non_blocking::{may_wait, try_without_blocking, wait_from_here};
 pub use owner::{Own, Owner};
 pub use pauses::Pauses;
 #[cfg(unix)]
-pub use real::{Output, RealEnv, RealOptions};
+pub use real::{Output, OutputFolder, RealEnv, RealOptions};
 pub use scoped::scoped;
 pub use stack::{stack_left_bytes, stack_range};

@@ -55,6 +55,7 @@ mod script;
 mod series_arrow;
 mod size;
 mod slow_query;
+mod spark_export;
 mod stream;
 mod user_defined;
 
@@ -111,6 +112,7 @@ pub use session::{
 };
 pub use size::parse_bytes;
 pub use slow_query::{SlowQueries, SlowQuery};
+pub use spark_export::{PartFile, SparkExport, SparkOptions};
 pub use store::{
     Activity, BulkWritten, Durability, Error, ErrorKind, Isolation, Result, WrittenBytes,
 };
@@ -129,8 +131,8 @@ pub use views::counters::{
     NumberType,
 };
 pub use views::graph::{
-    EdgeScan, Edges, Graph, GraphCheck, GraphDef, Reconciled, VertexColumn, VertexList, VertexType,
-    Weight, WeightType, Weights, WeightsRef,
+    EdgeScan, Edges, Graph, GraphCheck, GraphDef, Reconciled, VertexColumn, VertexList, VertexScan,
+    VertexType, Weight, WeightType, Weights, WeightsRef,
 };
 pub use views::import::{
     ImportInput, ImportOptions, ImportProgress, ImportReport, OnlyVertices, Phase, ProgressFn,

@@ -176,6 +176,13 @@ impl Relation {
         Ok(RowScan { frames, reader })
     }
 
+    /// As [`Relation::scan`], at this snapshot.
+    pub(crate) fn scan_at(&self, snapshot: &Arc<dyn Snapshot>) -> Result<RowScan> {
+        let frames = self.database.engine()?.frames(&**snapshot, &self.names()?, &self.name);
+        let frames = frames.map_err(|error| to_store_error(error, None))?;
+        Ok(RowScan { frames, reader: Reader::Snapshot(Arc::clone(snapshot)) })
+    }
+
     /// Reads all rows into one frame.
     ///
     /// # Errors
@@ -219,6 +226,17 @@ impl Relation {
             let rows = self.database.engine()?.rows_of_keys(read, &names, &self.name, keys);
             rows.map_err(|error| to_store_error(error, None))
         })
+    }
+
+    /// As [`Relation::get_many`], at this snapshot.
+    pub(crate) fn get_many_at(
+        &self,
+        snapshot: &Arc<dyn Snapshot>,
+        keys: &Frame,
+    ) -> Result<(Vec<bool>, Frame)> {
+        let engine = self.database.engine()?;
+        let rows = engine.rows_of_keys(&**snapshot, &self.names()?, &self.name, keys);
+        rows.map_err(|error| to_store_error(error, None))
     }
 
     /// Puts rows; rows with the same keys are replaced.

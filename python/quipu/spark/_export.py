@@ -101,6 +101,18 @@ def export(
     return report
 
 
+def statistics(folder: str) -> dict[str, Any]:
+    """Return the content of ``quipu.json`` of a local export."""
+    try:
+        with open(os.path.join(folder, "quipu.json"), encoding="utf-8") as file:
+            found: dict[str, Any] = json.load(file)
+    except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError) as error:
+        raise InvalidInputError(f"{folder} is no export of a graph\nhint: quipu.spark.export writes one") from error
+    if found.get("format") != FORMAT:
+        raise InvalidInputError(f"{folder} has format {found.get('format')}, and this version reads format {FORMAT}")
+    return found
+
+
 def _check_target(target: Path, replace: bool) -> None:
     if not target.exists() and not target.is_symlink():
         return

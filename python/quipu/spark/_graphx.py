@@ -1,4 +1,6 @@
-"""GraphX on an export. GraphX has no Python interface of its own: its objects are called through the gateway to Java.
+"""GraphX on an export or a database.
+
+GraphX has no Python interface of its own: its objects are called through the gateway to Java.
 
 Its vertices are 64-bit integers, so graphs of texts need ``frames`` and a numbering.
 """
@@ -9,29 +11,42 @@ import os
 import shutil
 import tempfile
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInputError
 from ._session import frames
 
+if TYPE_CHECKING:
+    from ._session import Source
 
-def graphx(session: Any, folder: str | os.PathLike[str], *, partitions: int | None = None) -> GraphX:
-    """Load the edges of an export as a graph of GraphX.
+
+def graphx(
+    session: Any,
+    source: Source,
+    graph: str | None = None,
+    *,
+    partitions: int | None = None,
+    scratch: str | os.PathLike[str] | None = None,
+) -> GraphX:
+    """Load all vertices and edges of a graph as a graph of GraphX, without their properties.
 
     Args:
         session: A ``SparkSession``.
-        folder: Folder of the export, as for :func:`frames`.
+        source: Folder of an export or an open database, as for :func:`frames`.
+        graph: Name of the graph in a database.
         partitions: Parts of the edges; by default Spark's own.
+        scratch: Folder for temporary files, which all executors must see, as for :func:`frames`. The edges pass
+            through it as text.
 
     Raises:
         InvalidInputError: The folder is no export, or the vertices are no integers.
     """
-    vertices, edges = frames(session, folder)
+    vertices, edges = frames(session, source, graph, scratch=scratch)
     kind = dict(vertices.dtypes)["id"]
     if kind not in ("bigint", "int", "decimal(20,0)"):
         raise InvalidInputError(f"vertices of GraphX are integers of 64 bits, and these are {kind}")
-    # GraphX loads edges from text alone; a DataFrame becomes its graph only in Scala.
-    text = tempfile.mkdtemp(prefix="quipu-graphx-")
+    # GraphX loads edges from text alone; a DataFrame becomes its edges only in Scala.
+    text = tempfile.mkdtemp(prefix="quipu-graphx-", dir=scratch)
     try:
         edges.selectExpr("cast(src as bigint) src", "cast(dst as bigint) dst").write.csv(
             text, sep=" ", mode="overwrite"
@@ -39,11 +54,18 @@ def graphx(session: Any, folder: str | os.PathLike[str], *, partitions: int | No
         jvm = session._jvm
         level = jvm.org.apache.spark.storage.StorageLevel.MEMORY_AND_DISK()
         parts = partitions or session.sparkContext.defaultParallelism
-        graph = jvm.org.apache.spark.graphx.GraphLoader.edgeListFile(
+        loaded = jvm.org.apache.spark.graphx.GraphLoader.edgeListFile(
             session._jsc.sc(), text, False, parts, level, level
         )
-        graph.edges().count()  # read now: the text goes
-        return GraphX(session, graph)
+        # The loaded graph has only the ends of edges.
+        encoders = jvm.org.apache.spark.sql.Encoders
+        pairs = vertices.selectExpr("cast(id as bigint) _1", "1 _2")._jdf
+        pairs = getattr(pairs, "as")(encoders.tuple(encoders.LONG(), encoders.INT())).rdd()
+        tag = jvm.scala.reflect.ClassTag.Int()
+        built = jvm.org.apache.spark.graphx.Graph.apply(pairs, loaded.edges(), 1, level, level, tag, tag)
+        built.edges().count()  # read now: the text goes
+        built.vertices().count()
+        return GraphX(session, built)
     finally:
         shutil.rmtree(text, ignore_errors=True)
 
@@ -65,18 +87,18 @@ class GraphX:
         """
         library = self._session._jvm.org.apache.spark.graphx.lib
         done = library.PageRank.runUntilConvergence(self.graph, tolerance, reset, *self._tags())
-        frame = self._values(done.vertices(), "double")
+        frame = self._values(done.vertices(), "DOUBLE")
         return frame.selectExpr("id", f"value / {max(frame.count(), 1)} as value")
 
     def connected_components(self) -> Any:
         """Return for each vertex the least id of its weak component."""
         library = self._session._jvm.org.apache.spark.graphx.lib
-        return self._values(library.ConnectedComponents.run(self.graph, *self._tags()).vertices(), "bigint")
+        return self._values(library.ConnectedComponents.run(self.graph, *self._tags()).vertices(), "LONG")
 
     def triangles(self) -> Any:
         """Return for each vertex the number of triangles it is in, edges taken without direction."""
         library = self._session._jvm.org.apache.spark.graphx.lib
-        return self._values(library.TriangleCount.run(self.graph, *self._tags()).vertices(), "int")
+        return self._values(library.TriangleCount.run(self.graph, *self._tags()).vertices(), "INT")
 
     def _tags(self) -> tuple[Any, Any]:
         """Scala's class tags for the types of vertices and edges: they are ``Int`` in a loaded graph."""
@@ -84,11 +106,9 @@ class GraphX:
         return tag, tag
 
     def _values(self, vertices: Any, kind: str) -> Any:
-        """Return a DataFrame of ``VertexRDD``."""
-        core: Any = import_module("pyspark.core.rdd")
-        serializers: Any = import_module("pyspark.serializers")
-        pickled = self._session._jvm.org.apache.spark.api.python.SerDeUtil.pairRDDToPython(vertices, 0).toJavaRDD()
-        rows = core.RDD(
-            pickled, self._session.sparkContext, serializers.AutoBatchedSerializer(serializers.CPickleSerializer())
-        )
-        return self._session.createDataFrame(rows, f"id bigint, value {kind}")
+        """Return a DataFrame of ``VertexRDD``, made by Java alone: no Python runs on the executors."""
+        sql: Any = import_module("pyspark.sql")
+        encoders = self._session._jvm.org.apache.spark.sql.Encoders
+        encoder = encoders.tuple(encoders.LONG(), getattr(encoders, kind)())
+        rows = self._session._jsparkSession.createDataset(vertices, encoder).toDF()
+        return sql.DataFrame(rows, self._session).toDF("id", "value")

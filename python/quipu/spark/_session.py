@@ -1,45 +1,78 @@
-"""DataFrames of an export, and rows of Spark back into a relation."""
+"""DataFrames of an export or of a database, and rows of Spark back into a relation."""
 
 from __future__ import annotations
 
-import json
 import os
+import shutil
+import tempfile
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._quipu import Database
 from ..errors import InvalidInputError
+from ._export import export, statistics
 
 if TYPE_CHECKING:
-    from .._quipu import Database
+    Source = str | os.PathLike[str] | Database
 
 
-def frames(session: Any, folder: str | os.PathLike[str]) -> tuple[Any, Any]:
-    """Return an export as two DataFrames: vertices ``id, …`` and edges ``src, dst, …``.
+def frames(
+    session: Any,
+    source: Source,
+    graph: str | None = None,
+    *,
+    vertices: str | None = None,
+    scratch: str | os.PathLike[str] | None = None,
+) -> tuple[Any, Any]:
+    """Return a graph as two DataFrames: vertices ``id, …`` and edges ``src, dst, …``.
+
+    A database is exported to a temporary folder first, which is removed with the session object or at the end of the
+    process: the frames show one snapshot, whatever is written later.
 
     Args:
         session: A ``SparkSession``.
-        folder: Folder of the export: a local path, or an address that all executors reach, such as ``hdfs://``.
+        source: Folder of an export: a local path, or an address that all executors reach, such as ``hdfs://``. Or an
+            open database.
+        graph: Name of the graph in a database, as for :func:`export`.
+        vertices: Properties of the vertices in a database, as for :func:`export`.
+        scratch: Folder for the temporary export of a database, which all executors must see. By default the system's
+            folder for temporary files, which suits a local session.
 
     Raises:
-        InvalidInputError: A local folder is no export, or is one of a newer format.
+        InvalidInputError: A local folder is no export, or is one of a newer format; the database has no such graph, or
+            ``graph`` is missing or superfluous.
     """
-    address = os.fspath(folder)
-    if "://" not in address:
-        statistics(address)
-        address = os.path.abspath(address)
+    address = _address(session, source, graph, vertices, scratch)
     return session.read.parquet(f"{address}/vertices"), session.read.parquet(f"{address}/edges")
 
 
-def statistics(folder: str) -> dict[str, Any]:
-    """Return the content of ``quipu.json`` of a local export."""
-    try:
-        with open(os.path.join(folder, "quipu.json"), encoding="utf-8") as file:
-            found: dict[str, Any] = json.load(file)
-    except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError) as error:
-        raise InvalidInputError(f"{folder} is no export of a graph\nhint: quipu.spark.export writes one") from error
-    if found.get("format") != 1:
-        raise InvalidInputError(f"{folder} has format {found.get('format')}, and this version reads format 1")
-    return found
+def _address(
+    session: Any,
+    source: Source,
+    graph: str | None,
+    vertices: str | None,
+    scratch: str | os.PathLike[str] | None,
+) -> str:
+    """Return the address of an export, which is made for a database."""
+    if isinstance(source, Database):
+        if graph is None:
+            raise InvalidInputError("a database has several graphs\nhint: name one: graph=")
+        folder = tempfile.mkdtemp(prefix="quipu-spark-", dir=scratch)
+        try:
+            export(source, graph, os.path.join(folder, "export"), vertices=vertices)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        weakref.finalize(session, shutil.rmtree, folder, ignore_errors=True)
+        return os.path.join(os.path.abspath(folder), "export")
+    if graph is not None or vertices is not None:
+        raise InvalidInputError("an export has one graph\nhint: graph= and vertices= are for a database")
+    address = os.fspath(source)
+    if "://" in address:
+        return address
+    statistics(address)
+    return os.path.abspath(address)
 
 
 def store(database: Database, relation: str, frame: Any, *, keys: Sequence[str]) -> int:

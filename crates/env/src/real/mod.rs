@@ -17,7 +17,8 @@
 //! # The other modules
 //! `folder` holds folders open, `lock` locks them, and `place` resolves a path from a held folder.
 //! `stream` reads pipes and other files of unknown length. `output` is a file at a path that the
-//! user gave. `spare` keeps descriptors for when the process has run out of them.
+//! user gave, `output_folder` a folder. `spare` keeps descriptors for when the process has run out
+//! of them.
 
 mod append;
 #[cfg(target_os = "linux")]
@@ -26,6 +27,7 @@ mod folder;
 mod lock;
 mod log;
 mod output;
+mod output_folder;
 mod place;
 mod read;
 mod spare;
@@ -66,6 +68,7 @@ use crate::owner::Owner;
 use crate::timer::Timer;
 use folder::Folders;
 pub use output::Output;
+pub use output_folder::OutputFolder;
 use place::{FOLDER_MODE, PRIVATE_FOLDER_MODE};
 use rustix::fs::{AtFlags, Dir, OFlags, fstatvfs, fsync, linkat, renameat, statat, unlinkat};
 use rustix::io::Errno;

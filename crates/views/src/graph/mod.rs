@@ -38,7 +38,7 @@ pub use edges::{Edges, Weight, Weights, WeightsRef};
 pub use names::{VertexColumn, VertexList};
 pub use reconcile::{GraphDoubts, InDoubt, Reconciled};
 pub use relation::{ABSENT, GraphDef, GraphPart, VertexType, WeightType};
-pub use scan::EdgeScan;
+pub use scan::{EdgeScan, VertexScan};
 
 use crate::SharedTransaction;
 use crate::parts::{ATTEMPTS_MAX, find_with_parts};

@@ -1,4 +1,4 @@
-//! Streams of all edges, in batches.
+//! Streams of all edges and of all vertices, in batches.
 
 use super::{Edges, Graph, WeightType, Weights};
 use crate::source::Source;
@@ -18,7 +18,86 @@ pub struct EdgeScan {
     column: usize,
 }
 
+/// A stream of all vertices, ascending and distinct, at one snapshot. Needs the memory of a few
+/// batches, unlike [`Graph::vertices`], and reads every edge twice.
+pub struct VertexScan {
+    /// Sources, targets, and the vertices with a row of properties.
+    runs: Vec<Run>,
+    /// The last vertex that was passed on.
+    last: Option<u64>,
+}
+
+/// A stream of keys, whose first words ascend.
+struct Run {
+    scan: Box<dyn Scan>,
+    rows: Batch,
+    at: usize,
+    is_at_end: bool,
+}
+
+/// Keys that a run reads in one step.
+const RUN_KEYS: usize = 1 << 14;
+
+impl Run {
+    /// The next word, after the keys that begin with `done` were skipped.
+    fn next_after(&mut self, done: Option<u64>) -> Result<Option<u64>> {
+        while !self.is_at_end {
+            let words = self.rows.key_words(0);
+            let is_done = |word: &u64| done.is_some_and(|done| *word <= done);
+            let skipped = words[self.at..].iter().take_while(|word| is_done(word)).count();
+            self.at += skipped;
+            if let Some(&word) = words.get(self.at) {
+                return Ok(Some(word));
+            }
+            self.rows.clear();
+            self.at = 0;
+            self.is_at_end = !self.scan.next_batch(RUN_KEYS, &mut self.rows)?;
+        }
+        Ok(None)
+    }
+}
+
+impl VertexScan {
+    /// Appends up to `vertices_max` vertices to `out`; returns false at the end, with nothing
+    /// appended.
+    ///
+    /// # Errors
+    /// Corruption, or a failed read.
+    pub fn next_vertices(&mut self, vertices_max: usize, out: &mut Vec<u64>) -> Result<bool> {
+        let before = out.len();
+        while out.len() - before < vertices_max {
+            let mut least = None;
+            for run in &mut self.runs {
+                least = [least, run.next_after(self.last)?].into_iter().flatten().min();
+            }
+            let Some(vertex) = least else { break };
+            out.push(vertex);
+            self.last = least;
+        }
+        Ok(out.len() > before)
+    }
+}
+
 impl Graph {
+    /// Streams all vertices: those that are an end of an edge, and those with a row of properties.
+    /// Outside of a transaction or snapshot it takes a snapshot.
+    ///
+    /// # Errors
+    /// Failed reads.
+    pub fn scan_vertices(&self) -> Result<VertexScan> {
+        let parts = [GraphPart::Forward, GraphPart::Reverse, GraphPart::Nodes];
+        self.read_snapshot(|read| {
+            let run = |(part, keyspace)| {
+                let first = Projection { keys: 1, values: 0 };
+                let scan = read.scan(keyspace, KeyRange::all_words(), first)?;
+                let rows = Batch::new(&self.core.def.shape(part));
+                Ok(Run { scan, rows, at: 0, is_at_end: false })
+            };
+            let there = parts.iter().filter_map(|&part| Some((part, self.keyspace(part)?)));
+            Ok(VertexScan { runs: there.map(run).collect::<Result<_>>()?, last: None })
+        })
+    }
+
     /// Streams all edges.
     pub fn scan_edges(&self) -> Result<EdgeScan> {
         self.scan_range(KeyRange::all_words())
