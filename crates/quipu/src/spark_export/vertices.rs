@@ -135,8 +135,8 @@ pub(super) struct Vertices {
 /// The rows of properties.
 enum Properties {
     None,
-    InOrder(Rows),
-    ByKey(Keyed),
+    InOrder(Box<Rows>),
+    ByKey(Box<Keyed>),
 }
 
 /// Rows in the order of the vertices.
@@ -171,11 +171,11 @@ impl Vertices {
             (None, _) => Properties::None,
             (Some(relation), Ids::Graph(graph, _)) if !is_own && types[0] == Type::String => {
                 let (snapshot, graph) = (Arc::clone(snapshot), Graph::clone(graph));
-                Properties::ByKey(Keyed { relation, snapshot, graph, rest: None })
+                Properties::ByKey(Box::new(Keyed { relation, snapshot, graph, rest: None }))
             }
             (Some(relation), _) => {
                 let scan = relation.scan_at(snapshot)?;
-                Properties::InOrder(Rows { scan, is_own, frame: None, at: 0 })
+                Properties::InOrder(Box::new(Rows { scan, is_own, frame: None, at: 0 }))
             }
         };
         let names = columns.iter().map(|column| column.name.clone()).collect();
