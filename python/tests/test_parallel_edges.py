@@ -196,7 +196,7 @@ def test_files_have_the_keys(db: quipu.Database, tmp_path: Path, vertex: str, su
     report = db.import_graph("g", rows, **given)
     assert (report.rows, report.edges, report.duplicates) == (4, 3, 1)
     g = db.graph("g")
-    assert g.edge_properties(*(spelled(vertex, v) for v in (1, 2)), 0) == {"weight": 2.5, "note": "c"}
+    assert g.edge_properties(spelled(vertex, 1), spelled(vertex, 2), 0) == {"weight": 2.5, "note": "c"}
     path = tmp_path / f"edges{suffix}"
     export = {".csv": g.export_csv, ".parquet": g.export_parquet, ".arrow": g.export_arrow}[suffix]
     assert export(path) == 3
@@ -210,8 +210,10 @@ def test_a_projection_keeps_parallel_edges_or_combines_them(db: quipu.Database) 
     g = db.graph("g", weight="float64", key="int")
     g.upsert_many([1, 1, 2], [2, 2, 1], [3.0, 4.0, 5.0], keys=[0, 1, 0])
     assert g.project().number_of_edges() == 3
-    assert g.project(weight="weight", parallel="sum").weights.tolist() == [7.0, 5.0]
-    assert g.project(weight="weight", parallel="min").weights.tolist() == [3.0, 5.0]
+    sums: Any = g.project(weight="weight", parallel="sum").weights
+    assert sums.tolist() == [7.0, 5.0]
+    least: Any = g.project(weight="weight", parallel="min").weights
+    assert least.tolist() == [3.0, 5.0]
     assert g.project(where="weight > 0.0").number_of_edges() == 3
     assert g.project(where="key = 1").number_of_edges() == 1
     assert type(g.project().to_networkx()) is nx.MultiDiGraph

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -232,3 +234,44 @@ def test_spark_reads_a_database_with_its_vertices_without_edges(session: Any, tm
     assert triangles == {1: 1, 2: 1, 3: 1, 9: 0}
     components = {row["id"]: row["value"] for row in graphx.connected_components().collect()}
     assert components == {1: 1, 2: 1, 3: 1, 9: 9}
+
+
+def exported(db: Path, graph: str, out: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]], dict[str, Any]]:
+    """Edges, vertices and the page of statistics that `quipu export --spark` writes."""
+    command = [sys.executable, "-m", "quipu", "export", db, graph, "--spark", out, "--file-rows", "2"]
+    subprocess.run(command, check=True, capture_output=True)
+    assert (out / "_SUCCESS").exists()
+    page = json.loads((out / "quipu.json").read_text(encoding="utf-8"))
+    return pq.read_table(out / "edges").to_pylist(), pq.read_table(out / "vertices").to_pylist(), page
+
+
+def test_the_command_exports_graphs_with_properties_keys_and_without_directions(folder: Path, tmp_path: Path) -> None:
+    with quipu.open(folder) as db:
+        roads = db.graph("roads", nodes={"name": "str?"}, edges={"since": "date?"}, directed=False)
+        roads.add_edge(2, 1, since=date(2001, 2, 3))
+        roads.add_edge(2, 3)
+        roads.nodes.put([(1, "Ulm"), (9, "Bonn")])
+        flights = db.graph("flights", vertex="str", key="int", edges={"km": "float"})
+        flights.add_edge("a", "b", key=1, km=10.0)
+        flights.add_edge("a", "b", key=2, km=20.0)
+    edges, vertices, page = exported(folder, "roads", tmp_path / "roads")
+    assert edges == [
+        {"src": 1, "dst": 2, "since": date(2001, 2, 3)},
+        {"src": 2, "dst": 3, "since": None},
+    ]
+    assert vertices == [
+        {"id": 1, "name": "Ulm"},
+        {"id": 2, "name": None},
+        {"id": 3, "name": None},
+        {"id": 9, "name": "Bonn"},
+    ]
+    assert (page["vertices"], page["edges"]) == (4, 2)
+    edges, vertices, _ = exported(folder, "flights", tmp_path / "flights")
+    assert edges == [{"src": "a", "dst": "b", "key": 1, "km": 10.0}, {"src": "a", "dst": "b", "key": 2, "km": 20.0}]
+    assert sorted(vertex["id"] for vertex in vertices) == ["a", "b"]
+    # It is not replaced unasked, and nothing is left beside it.
+    again = [sys.executable, "-m", "quipu", "export", folder, "roads", "--spark", tmp_path / "roads"]
+    refused = subprocess.run(again, capture_output=True, text=True, check=False)
+    assert refused.returncode != 0
+    assert "roads" in refused.stderr
+    assert not [entry for entry in tmp_path.iterdir() if entry.name.startswith(".quipu")]

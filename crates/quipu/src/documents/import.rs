@@ -86,7 +86,7 @@ impl DocumentImport {
     /// next call, or with [`Self::end`]. Of several with one key the last stays.
     ///
     /// # Errors
-    /// As [`Self::push`]; [`ErrorKind::InvalidInput`] if the bytes are not of the format.
+    /// As [`Self::push`]; [`store::ErrorKind::InvalidInput`] if the bytes are not of the format.
     pub fn push_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         let mut splitter = std::mem::replace(&mut self.splitter, Splitter::new(self.format));
         splitter.push(bytes);
@@ -99,7 +99,7 @@ impl DocumentImport {
     /// Puts the last documents of a file, once all its bytes were pushed.
     ///
     /// # Errors
-    /// As [`Self::push`]; [`ErrorKind::InvalidInput`] if the file ends within a document.
+    /// As [`Self::push`]; [`store::ErrorKind::InvalidInput`] if the file ends within a document.
     pub fn end(&mut self) -> Result<()> {
         let mut splitter = std::mem::replace(&mut self.splitter, Splitter::new(self.format));
         self.push_all(|| splitter.finish().map(|found| found.map(<[u8]>::to_vec)))
@@ -136,10 +136,10 @@ impl DocumentImport {
     /// one key the last stays.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] with the number of the document or line: it is not of the
-    /// format, or has no key or one of another type; [`ErrorKind::Limit`] if the documents of a
-    /// commit exceed a transaction's memory; [`ErrorKind::Conflict`] as for [`Self::finish`]. Some
-    /// documents before may have been put.
+    /// [`store::ErrorKind::InvalidInput`] with the number of the document or line: it is not of the
+    /// format, or has no key or one of another type; [`store::ErrorKind::Limit`] if the documents
+    /// of a commit exceed a transaction's memory; [`store::ErrorKind::Conflict`] as for
+    /// [`Self::finish`]. Some documents before may have been put.
     pub fn push<D: AsRef<[u8]>>(&mut self, documents: &[D]) -> Result<()> {
         let mut rest = documents;
         while !rest.is_empty() {
@@ -228,7 +228,7 @@ impl DocumentImport {
     /// nothing.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] if another transaction wrote one of the documents meanwhile.
+    /// [`store::ErrorKind::Conflict`] if another transaction wrote one of the documents meanwhile.
     pub fn finish(mut self) -> Result<u64> {
         if let Some(own) = self.own.take() {
             own.commit()?;
