@@ -1,6 +1,7 @@
 //! A small database with every kind of structure, and its content as text.
 
 mod search;
+mod unique;
 
 use base::shape::{float_to_word, int_to_word};
 use base::{
@@ -48,7 +49,7 @@ pub fn options() -> KvOptions {
 }
 
 /// Names of the frozen samples of `tests/formats`.
-pub const SAMPLES: [&str; 17] = [
+pub const SAMPLES: [&str; 18] = [
     "ordinary",
     "killed",
     "names",
@@ -66,6 +67,7 @@ pub const SAMPLES: [&str; 17] = [
     "paths",
     "undirected",
     "parallel",
+    "unique",
 ];
 
 /// A database that is being filled.
@@ -656,6 +658,7 @@ impl Specimen {
                 }
                 graph.remove_keyed(0, 1, -2).map(drop)
             }
+            "unique" => self.unique_indexes(),
             other => panic!("no sample is named {other}"),
         }
     }
