@@ -1866,7 +1866,7 @@ class Graph:
         """
     @property
     def edges_table(self) -> Relation:
-        """The relation of the edges: ``src``, ``dst``, perhaps ``key``, ``weight`` and properties."""
+        """The relation of the edges: ``src``, ``dst``, perhaps ``key``, ``weight``, properties."""
     def add_node(self, v: _Vertex, /, **properties: Any) -> None:
         """Insert the vertex ``v``, or change some of its properties.
 

@@ -265,8 +265,11 @@ def test_the_command_exports_graphs_with_properties_keys_and_without_directions(
         {"id": 3, "name": None},
         {"id": 9, "name": "Bonn"},
     ]
-    assert (page["vertices"], page["edges"]) == (4, 2)
-    edges, vertices, _ = exported(folder, "flights", tmp_path / "flights")
+    assert (page["vertices"], page["edges"], page["directed"]) == (4, 2, False)
+    with quipu.open(folder, read_only=True) as db:
+        assert not qs.export(db, "roads", tmp_path / "by_python").directed
+    edges, vertices, page = exported(folder, "flights", tmp_path / "flights")
+    assert page["directed"]
     assert edges == [{"src": "a", "dst": "b", "key": 1, "km": 10.0}, {"src": "a", "dst": "b", "key": 2, "km": 20.0}]
     assert sorted(vertex["id"] for vertex in vertices) == ["a", "b"]
     # It is not replaced unasked, and nothing is left beside it.

@@ -163,13 +163,16 @@ fn only_an_earlier_export_is_replaced_and_only_when_told() {
     fs::write(place.path("out/notes.txt"), "years of it").unwrap();
     fs::create_dir(place.path("mine")).unwrap();
     fs::write(place.path("mine/notes.txt"), "years of it").unwrap();
-    for folder in ["out", "mine", "mine/notes.txt", ".", "db"] {
+    place.ok(&["export", "db", "g", "--spark", "deep"]);
+    fs::write(place.path("deep/edges/notes.txt"), "years of it").unwrap();
+    for folder in ["out", "mine", "mine/notes.txt", "deep", ".", "db"] {
         let arguments = ["export", "db", "g", "--spark", folder, "--replace"];
         let message = place.fails(1, &arguments);
         assert!(message.starts_with("error: "), "{folder}: {message}");
     }
     assert_eq!(fs::read_to_string(place.path("out/notes.txt")).unwrap(), "years of it");
-    assert_eq!(place.names(), ["db", "e.csv", "mine", "n.csv", "out"]);
+    assert_eq!(fs::read_to_string(place.path("deep/edges/notes.txt")).unwrap(), "years of it");
+    assert_eq!(place.names(), ["db", "deep", "e.csv", "mine", "n.csv", "out"]);
     place.ok(&["check", "db"]);
 }
 

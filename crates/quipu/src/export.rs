@@ -6,7 +6,7 @@ use arrow_schema::ArrowError;
 use env::{EnvError, Output};
 use flate2::{Compression, write::GzEncoder};
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use store::{Error, ErrorKind, Result};
 use views::graph::Graph;
 
@@ -104,15 +104,7 @@ pub fn write_output<R, E: From<Error>>(
     go_on: &dyn Fn() -> bool,
     write: impl FnOnce(&mut Output) -> std::result::Result<R, E>,
 ) -> std::result::Result<R, E> {
-    let leads_to = Output::followed(path).ok();
-    let around = leads_to.and_then(|path| kv::database_around(&path, &|path| path.exists()));
-    if let Some(folder) = around {
-        let (path, folder) = (path.display(), folder.display());
-        let what = format!(
-            "{path} lies in {folder}, which is a database or a backup\nhint: name a file elsewhere"
-        );
-        return Err(Error::new(ErrorKind::InvalidInput, what).into());
-    }
+    check_is_outside(path, Output::followed(path).ok(), "file")?;
     let mut output = Output::create(path, go_on).map_err(output_error)?;
     let done = write(&mut output)?;
     output.finish().map_err(output_error)?;
@@ -202,6 +194,18 @@ fn write_arrow(graph: &Graph, out: impl Write, progress: &dyn Fn(u64) -> bool) -
     Ok(edges)
 }
 
-fn failed(path: &Path) -> impl Fn(std::io::Error) -> Error {
+/// Refuses a path in the folder of any database or backup; `place` is where it leads to.
+pub(crate) fn check_is_outside(path: &Path, place: Option<PathBuf>, what: &str) -> Result<()> {
+    let around = place.and_then(|place| kv::database_around(&place, &|path| path.exists()));
+    let Some(folder) = around else { return Ok(()) };
+    let (path, folder) = (path.display(), folder.display());
+    let message = format!(
+        "{path} lies in {folder}, which is a database or a backup\nhint: name a {what} elsewhere"
+    );
+    Err(Error::new(ErrorKind::InvalidInput, message))
+}
+
+/// The error for a path that cannot be written.
+pub(crate) fn failed<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> Error {
     move |error| Error::new(ErrorKind::Io, format!("cannot write {}: {error}", path.display()))
 }

@@ -21,7 +21,7 @@ mod statistics;
 mod vertices;
 
 use crate::database::Database;
-use crate::export::in_the_database;
+use crate::export::{check_is_outside, in_the_database};
 use crate::relation::{Relation, RowScan};
 use ::relation::Entry;
 use columns::{as_type, check_names, settled};
@@ -29,6 +29,7 @@ use env::{EnvError, OutputFolder};
 use model::{Frame, Type};
 use parts::Parts;
 use session::ColumnOf;
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Error, ErrorKind, Result, Snapshot};
@@ -99,9 +100,20 @@ impl Database {
         let folder = self.checked_folder(folder.as_ref(), options.replace)?;
         let snapshot =
             self.engine()?.moment().map_err(|e| crate::script::to_store_error(e, None))?;
-        let source = Source::open(self, name, options.vertices.as_deref(), snapshot)?;
+        let written = Cell::new(0);
+        let go_on = || match progress(written.get()) {
+            true => Ok(()),
+            false => Err(Error::new(ErrorKind::Cancelled, "the export was stopped")),
+        };
+        let source = Source::open(self, name, options.vertices.as_deref(), snapshot, &go_on)?;
         let output = OutputFolder::create(&folder, options.replace).map_err(folder_error)?;
-        let report = source.write(output.path(), options.file_rows_max, progress)?;
+        let tell = |rows: usize| {
+            written.set(written.get() + rows as u64);
+            go_on()
+        };
+        let report = source.write(output.path(), options.file_rows_max, &tell)?;
+        // Something else may have come into the folder meanwhile.
+        self.checked_folder(&folder, options.replace)?;
         output.finish().map_err(folder_error)?;
         Ok(report)
     }
@@ -117,14 +129,7 @@ impl Database {
         // The database around a folder is found without the links above it.
         let above = absolute.parent().and_then(|above| std::fs::canonicalize(above).ok());
         let place = above.map(|above| above.join(absolute.file_name().unwrap_or_default()));
-        let exists = |path: &Path| path.exists();
-        if let Some(around) = place.and_then(|place| kv::database_around(&place, &exists)) {
-            let around = around.display();
-            return Err(invalid(format!(
-                "{shown} lies in {around}, which is a database or a backup\n\
-                 hint: name a folder elsewhere"
-            )));
-        }
+        check_is_outside(folder, place, "folder")?;
         let is_full = std::fs::read_dir(&absolute).is_ok_and(|mut there| there.next().is_some());
         if is_full && !statistics::is_export(&absolute) {
             return Err(invalid(format!(
@@ -143,6 +148,7 @@ impl Database {
 /// Edges and vertices of an export, at one snapshot.
 struct Source {
     name: String,
+    is_directed: bool,
     snapshot: Arc<dyn Snapshot>,
     /// The relation of the edges, and its columns as they are written.
     edges: Relation,
@@ -157,6 +163,7 @@ impl Source {
         name: &str,
         properties: Option<&str>,
         snapshot: Arc<dyn Snapshot>,
+        go_on: GoOn<'_>,
     ) -> Result<Self> {
         let edges = database.relation(name)?;
         let [source, target, ..] = edges.columns() else {
@@ -164,13 +171,14 @@ impl Source {
             return Err(invalid(what));
         };
         let (source, target) = (source.clone(), target.clone());
-        let mut edge_columns = settled(&edges, &snapshot)?;
+        let mut edge_columns = settled(&edges, &snapshot, go_on)?;
         edge_columns[0].name = "src".into();
         edge_columns[1].name = "dst".into();
         let graph = match database.entry(name)? {
             Some(Entry::Graph(..)) => database.existing_graph(name)?,
             _ => None,
         };
+        let is_directed = graph.as_ref().is_none_or(|graph| !graph.def().is_undirected);
         let of = match &graph {
             Some(graph) => match graph.def().vertex {
                 VertexType::U64 => Type::Id,
@@ -195,48 +203,40 @@ impl Source {
             default: None,
         }];
         if let Some(relation) = &properties {
-            vertex_columns.extend(columns::of_properties(relation, &of, &snapshot)?);
+            vertex_columns.extend(columns::of_properties(relation, &of, &snapshot, go_on)?);
             check_names(relation.name(), &vertex_columns)?;
         }
         let ids = match graph {
             Some(graph) => vertices::Ids::of_graph(graph.at(&snapshot))?,
             None => {
                 let limit = database.options().query_bytes();
-                vertices::Ids::of_relation(&edges, &snapshot, &of, limit)?
+                vertices::Ids::of_relation(&edges, &snapshot, (&of, limit), go_on)?
             }
         };
         let vertices = Vertices::new(ids, properties, is_own, &vertex_columns, &snapshot)?;
         let name = name.to_owned();
-        Ok(Self { name, snapshot, edges, edge_columns, vertices, vertex_columns })
+        Ok(Self { name, is_directed, snapshot, edges, edge_columns, vertices, vertex_columns })
     }
 
     fn write(
         mut self,
         folder: &Path,
         file_rows_max: u64,
-        progress: &dyn Fn(u64) -> bool,
+        tell: &dyn Fn(usize) -> Result<()>,
     ) -> Result<SparkExport> {
-        let mut written = 0;
-        let mut tell = |rows: usize| {
-            written += rows as u64;
-            match progress(written) {
-                true => Ok(()),
-                false => Err(Error::new(ErrorKind::Cancelled, "the export was stopped")),
-            }
-        };
-        tell(0)?;
         let mut parts = Parts::create(folder, "edges", &self.edge_columns, file_rows_max)?;
         let mut scan = self.edges.scan_at(&self.snapshot)?;
         while let Some(frame) = scan.next_rows(STEP_ROWS)? {
-            parts.write(typed(&self.edge_columns, frame)?, &mut tell)?;
+            parts.write(typed(&self.edge_columns, frame)?, tell)?;
         }
         let edges = parts.finish()?;
         let mut parts = Parts::create(folder, "vertices", &self.vertex_columns, file_rows_max)?;
-        while let Some(frame) = self.vertices.next_rows(STEP_ROWS)? {
-            parts.write(frame, &mut tell)?;
+        while let Some(frame) = self.vertices.next_rows(STEP_ROWS, &|| tell(0))? {
+            parts.write(frame, tell)?;
         }
         let vertices = parts.finish()?;
-        let report = SparkExport::new(self.name, vertices, edges, file_rows_max);
+        let report =
+            SparkExport::new((self.name, self.is_directed), vertices, edges, file_rows_max);
         statistics::write(folder, &report)?;
         Ok(report)
     }
@@ -250,14 +250,19 @@ fn typed(columns: &[ColumnOf], frame: Frame) -> Result<Frame> {
     Frame::new(names, series).map_err(|error| Error::caused(ErrorKind::InvalidInput, error))
 }
 
+/// Asks whether the export goes on; an error stops it.
+type GoOn<'a> = &'a dyn Fn() -> Result<()>;
+
 /// Reads all rows of a relation at a snapshot.
 fn for_each_frame(
     relation: &Relation,
     snapshot: &Arc<dyn Snapshot>,
+    go_on: GoOn<'_>,
     mut visit: impl FnMut(&Frame) -> Result<()>,
 ) -> Result<()> {
     let mut scan: RowScan = relation.scan_at(snapshot)?;
     while let Some(frame) = scan.next_rows(STEP_ROWS)? {
+        go_on()?;
         visit(&frame)?;
     }
     Ok(())
@@ -265,10 +270,6 @@ fn for_each_frame(
 
 fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidInput, message)
-}
-
-fn io_error(path: &Path) -> impl Fn(std::io::Error) -> Error {
-    move |error| Error::new(ErrorKind::Io, format!("cannot write {}: {error}", path.display()))
 }
 
 fn folder_error(error: EnvError) -> Error {

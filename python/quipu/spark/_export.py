@@ -46,6 +46,8 @@ class ExportReport:
 
     format: int
     graph: str
+    directed: bool
+    """Whether edges have a direction. Those of an undirected graph are there once, the smaller end as ``src``."""
     vertices: int
     edges: int
     vertex_columns: dict[str, str]
@@ -145,6 +147,7 @@ def _write(database: Database, graph: str, vertices: str | None, partial: Path, 
     report = ExportReport(
         format=FORMAT,
         graph=graph,
+        directed=graph not in database.graphs() or database.graph(graph).is_directed,
         vertices=count,
         edges=edges,
         vertex_columns={field.name: str(field.type) for field in table.schema},

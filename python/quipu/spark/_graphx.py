@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInputError
-from ._session import frames
+from ._session import export_address, frames, page
 
 if TYPE_CHECKING:
     from ._session import Source
@@ -30,6 +30,8 @@ def graphx(
 ) -> GraphX:
     """Load all vertices and edges of a graph as a graph of GraphX, without their properties.
 
+    GraphX's edges are directed: each edge of an undirected graph is there in both directions.
+
     Args:
         session: A ``SparkSession``.
         source: Folder of an export or an open database, as for :func:`frames`.
@@ -41,7 +43,11 @@ def graphx(
     Raises:
         InvalidInputError: The folder is no export, or the vertices are no integers.
     """
-    vertices, edges = frames(session, source, graph, scratch=scratch)
+    address = export_address(session, source, graph, None, scratch)
+    vertices, edges = frames(session, address)
+    if not page(session, address).get("directed", True):
+        ends = edges.select("src", "dst")
+        edges = ends.union(ends.where("src <> dst").selectExpr("dst as src", "src as dst"))
     kind = dict(vertices.dtypes)["id"]
     if kind not in ("bigint", "int", "decimal(20,0)"):
         raise InvalidInputError(f"vertices of GraphX are integers of 64 bits, and these are {kind}")
@@ -106,7 +112,7 @@ class GraphX:
         return tag, tag
 
     def _values(self, vertices: Any, kind: str) -> Any:
-        """Return a DataFrame of ``VertexRDD``, made by Java alone: no Python runs on the executors."""
+        """Return a DataFrame of ``VertexRDD``, made by Java: executors run no Python."""
         sql: Any = import_module("pyspark.sql")
         encoders = self._session._jvm.org.apache.spark.sql.Encoders
         encoder = encoders.tuple(encoders.LONG(), getattr(encoders, kind)())

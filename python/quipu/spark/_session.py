@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -28,7 +29,7 @@ def frames(
     """Return a graph as two DataFrames: vertices ``id, …`` and edges ``src, dst, …``.
 
     A database is exported to a temporary folder first, which is removed with the session object or at the end of the
-    process: the frames show one snapshot, whatever is written later.
+    process: the frames stay as they are, whatever is written later.
 
     Args:
         session: A ``SparkSession``.
@@ -43,11 +44,11 @@ def frames(
         InvalidInputError: A local folder is no export, or is one of a newer format; the database has no such graph, or
             ``graph`` is missing or superfluous.
     """
-    address = _address(session, source, graph, vertices, scratch)
+    address = export_address(session, source, graph, vertices, scratch)
     return session.read.parquet(f"{address}/vertices"), session.read.parquet(f"{address}/edges")
 
 
-def _address(
+def export_address(
     session: Any,
     source: Source,
     graph: str | None,
@@ -73,6 +74,14 @@ def _address(
         return address
     statistics(address)
     return os.path.abspath(address)
+
+
+def page(session: Any, address: str) -> dict[str, Any]:
+    """Return the content of ``quipu.json`` of an export, also where Spark alone reaches it."""
+    if "://" not in address:
+        return statistics(address)
+    found: dict[str, Any] = json.loads(session.read.text(f"{address}/quipu.json", wholetext=True).first()[0])
+    return found
 
 
 def store(database: Database, relation: str, frame: Any, *, keys: Sequence[str]) -> int:

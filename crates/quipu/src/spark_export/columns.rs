@@ -1,6 +1,6 @@
 //! Columns of exported files: their names and types.
 
-use super::{for_each_frame, invalid};
+use super::{GoOn, for_each_frame, invalid};
 use crate::answer_kind::{Kind, Seen};
 use crate::relation::Relation;
 use model::{Series, Type, Value, Values};
@@ -10,7 +10,11 @@ use store::{Result, Snapshot};
 
 /// The columns of a relation. Those of any type get the type that all their values have at the
 /// snapshot, which reads all rows; or else strings.
-pub(super) fn settled(relation: &Relation, snapshot: &Arc<dyn Snapshot>) -> Result<Vec<ColumnOf>> {
+pub(super) fn settled(
+    relation: &Relation,
+    snapshot: &Arc<dyn Snapshot>,
+    go_on: GoOn<'_>,
+) -> Result<Vec<ColumnOf>> {
     let mut columns = relation.columns().to_vec();
     let is_any = |column: &ColumnOf| *column.column_type.without_null() == Type::Any;
     let unknown: Vec<usize> = (0..columns.len()).filter(|&place| is_any(&columns[place])).collect();
@@ -18,7 +22,7 @@ pub(super) fn settled(relation: &Relation, snapshot: &Arc<dyn Snapshot>) -> Resu
         return Ok(columns);
     }
     let mut seen: Vec<Seen> = unknown.iter().map(|_| Seen::default()).collect();
-    for_each_frame(relation, snapshot, |frame| {
+    for_each_frame(relation, snapshot, go_on, |frame| {
         let interner = Interner::default();
         for (seen, &place) in seen.iter_mut().zip(&unknown) {
             let series = &frame.columns()[place];
@@ -83,6 +87,7 @@ pub(super) fn of_properties(
     relation: &Relation,
     vertex: &Type,
     snapshot: &Arc<dyn Snapshot>,
+    go_on: GoOn<'_>,
 ) -> Result<Vec<ColumnOf>> {
     let name = relation.name();
     if relation.columns().iter().filter(|column| column.is_key).count() != 1 {
@@ -90,7 +95,7 @@ pub(super) fn of_properties(
             "{name:?} needs one key, the vertex, to be properties of vertices"
         )));
     }
-    let mut columns = settled(relation, snapshot)?;
+    let mut columns = settled(relation, snapshot, go_on)?;
     let key = columns.remove(0);
     let of = key.column_type.without_null();
     let fits = match vertex {

@@ -1,20 +1,20 @@
 //! Files of one kind of rows, none longer than a bound.
 
-use super::{STEP_ROWS, io_error};
+use super::STEP_ROWS;
 use crate::answer_arrow::parquet_properties;
+use crate::export::failed;
 use crate::relation_arrow::{arrow_schema, record_batch};
 use crate::spark_export::statistics::{Part, PartFile, arrow_type_name};
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use model::Frame;
 use parquet::arrow::ArrowWriter;
-use parquet::errors::ParquetError;
 use session::ColumnOf;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use store::{Error, ErrorKind, Result};
+use store::Result;
 
 /// Rows of a row group, the smallest part that a task of Spark reads.
 const GROUP_ROWS: usize = 8 * STEP_ROWS;
@@ -51,18 +51,14 @@ impl<'f> Parts<'f> {
         rows_max: u64,
     ) -> Result<Self> {
         let path = folder.join(kind);
-        std::fs::create_dir(&path).map_err(io_error(&path))?;
+        std::fs::create_dir(&path).map_err(failed(&path))?;
         // No column is of any type, so the schema depends on no values.
         let schema = Arc::new(arrow_schema(columns).unwrap_or_else(Schema::empty));
         Ok(Self { folder, kind, columns, schema, rows_max, open: None, files: Vec::new() })
     }
 
     /// Appends rows, to as many files as they need. `tell` gets the rows that were written.
-    pub(super) fn write(
-        &mut self,
-        rows: Frame,
-        tell: &mut dyn FnMut(usize) -> Result<()>,
-    ) -> Result<()> {
+    pub(super) fn write(&mut self, rows: Frame, tell: &dyn Fn(usize) -> Result<()>) -> Result<()> {
         let batch = record_batch(self.columns, rows)?;
         let mut from = 0;
         while from < batch.num_rows() {
@@ -101,7 +97,7 @@ impl<'f> Parts<'f> {
     fn begin(&self) -> Result<OpenFile> {
         let name = format!("{}/part-{:05}.parquet", self.kind, self.files.len());
         let path = self.folder.join(name);
-        let file = File::create_new(&path).map_err(io_error(&path))?;
+        let file = File::create_new(&path).map_err(failed(&path))?;
         let out = BufWriter::with_capacity(1 << 20, file);
         let properties = parquet_properties();
         let writer = ArrowWriter::try_new(out, Arc::clone(&self.schema), Some(properties));
@@ -111,9 +107,9 @@ impl<'f> Parts<'f> {
     fn end(&mut self, file: OpenFile) -> Result<()> {
         let OpenFile { path, writer, rows } = file;
         let out = writer.into_inner().map_err(failed(&path))?;
-        let file = out.into_inner().map_err(|error| io_error(&path)(error.into_error()))?;
-        file.sync_all().map_err(io_error(&path))?;
-        let bytes = file.metadata().map_err(io_error(&path))?.len();
+        let file = out.into_inner().map_err(|error| failed(&path)(error.into_error()))?;
+        file.sync_all().map_err(failed(&path))?;
+        let bytes = file.metadata().map_err(failed(&path))?.len();
         let name = format!("{}/part-{:05}.parquet", self.kind, self.files.len());
         self.files.push(PartFile { name, rows, bytes });
         Ok(())
@@ -130,12 +126,5 @@ impl OpenFile {
             self.writer.flush().map_err(&wrong)?;
         }
         Ok(())
-    }
-}
-
-fn failed(path: &Path) -> impl Fn(ParquetError) -> Error {
-    move |error| {
-        let what = format!("cannot write {}: {error}", path.display());
-        Error::new(ErrorKind::Io, what)
     }
 }

@@ -1,6 +1,6 @@
 //! The contents of an export, and the file `quipu.json` that names them.
 
-use super::io_error;
+use crate::export::failed;
 use arrow_schema::{DataType, TimeUnit};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -22,6 +22,9 @@ const SUCCESS: &str = "_SUCCESS";
 pub struct SparkExport {
     /// Name of the graph.
     pub graph: String,
+    /// Whether edges have a direction. Those of an undirected graph are there once, with the
+    /// smaller end as `src`.
+    pub is_directed: bool,
     /// Number of vertices.
     pub vertices: u64,
     /// Number of edges.
@@ -55,9 +58,15 @@ pub(super) struct Part {
 }
 
 impl SparkExport {
-    pub(super) fn new(graph: String, vertices: Part, edges: Part, file_rows_max: u64) -> Self {
+    pub(super) fn new(
+        (graph, is_directed): (String, bool),
+        vertices: Part,
+        edges: Part,
+        file_rows_max: u64,
+    ) -> Self {
         Self {
             graph,
+            is_directed,
             vertices: vertices.rows,
             edges: edges.rows,
             vertex_columns: vertices.columns,
@@ -79,6 +88,7 @@ impl SparkExport {
             ("format", json!(FORMAT).to_string()),
             ("version", json!(env!("CARGO_PKG_VERSION")).to_string()),
             ("graph", json!(self.graph).to_string()),
+            ("directed", json!(self.is_directed).to_string()),
             ("vertices", json!(self.vertices).to_string()),
             ("edges", json!(self.edges).to_string()),
             ("vertex_columns", columns(&self.vertex_columns)),
@@ -111,7 +121,7 @@ pub(super) fn write(folder: &Path, report: &SparkExport) -> Result<()> {
             file.write_all(text.as_bytes())?;
             file.sync_all()
         });
-        written.map_err(io_error(&path))?;
+        written.map_err(failed(&path))?;
     }
     Ok(())
 }
@@ -121,19 +131,30 @@ pub(super) fn is_export(folder: &Path) -> bool {
     let is_link = fs::symlink_metadata(folder).is_ok_and(|there| there.is_symlink());
     let Ok(text) = fs::read_to_string(folder.join(STATISTICS)) else { return false };
     let page: Value = serde_json::from_str(&text).unwrap_or_default();
-    let Ok(entries) = fs::read_dir(folder) else { return false };
-    let is_ours = |entry: std::io::Result<fs::DirEntry>| {
-        let name = entry.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        name.is_ok_and(|name| {
-            // A copy by Hadoop's tools has checksums in hidden files.
-            let is_checksum = name.starts_with('.') && name.ends_with(".crc");
-            is_checksum || [STATISTICS, SUCCESS, "edges", "vertices"].contains(&name.as_str())
-        })
-    };
+    let is_part = |name: &str| name.starts_with("part-") && name.ends_with(".parquet");
     !is_link
         && page["format"].is_u64()
         && page["files"].is_object()
-        && entries.into_iter().all(is_ours)
+        && holds_only(folder, &|name| {
+            [STATISTICS, SUCCESS].contains(&name) || KINDS.contains(&name)
+        })
+        && KINDS.iter().all(|kind| holds_only(&folder.join(kind), &is_part))
+}
+
+/// The folders of an export.
+const KINDS: [&str; 2] = ["edges", "vertices"];
+
+/// Whether all entries of a folder have names that are the export's. A copy by Hadoop's tools has
+/// checksums, too, in hidden files.
+fn holds_only(folder: &Path, is_ours: &dyn Fn(&str) -> bool) -> bool {
+    let is_checksum = |name: &str| name.starts_with('.') && name.ends_with(".crc");
+    let is_one = |entry: std::io::Result<fs::DirEntry>| {
+        entry.is_ok_and(|entry| {
+            let name = entry.file_name();
+            name.to_str().is_some_and(|name| is_ours(name) || is_checksum(name))
+        })
+    };
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.all(is_one))
 }
 
 /// The name that pyarrow has for a type.

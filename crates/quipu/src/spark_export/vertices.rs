@@ -7,7 +7,7 @@
 //! are looked up by key.
 
 use super::columns::as_type;
-use super::{STEP_ROWS, for_each_frame, invalid};
+use super::{GoOn, STEP_ROWS, for_each_frame, invalid};
 use crate::relation::{Relation, RowScan};
 use model::{Frame, Series, Type, Value, Values};
 use session::ColumnOf;
@@ -37,11 +37,11 @@ impl Ids {
     pub(super) fn of_relation(
         edges: &Relation,
         snapshot: &Arc<dyn Snapshot>,
-        of: &Type,
-        bytes_max: u64,
+        (of, bytes_max): (&Type, u64),
+        go_on: GoOn<'_>,
     ) -> Result<Self> {
         let mut ends = Ends { bytes_max, ..Ends::default() };
-        for_each_frame(edges, snapshot, |frame| {
+        for_each_frame(edges, snapshot, go_on, |frame| {
             frame.columns()[..2].iter().try_for_each(|column| {
                 let column = as_type(column.clone(), of);
                 (0..column.len()).try_for_each(|row| ends.push(column.value(row)))
@@ -184,7 +184,7 @@ impl Vertices {
     }
 
     /// Some vertices; `None` at the end.
-    pub(super) fn next_rows(&mut self, rows_max: usize) -> Result<Option<Frame>> {
+    pub(super) fn next_rows(&mut self, rows_max: usize, go_on: GoOn<'_>) -> Result<Option<Frame>> {
         let columns = match &mut self.properties {
             Properties::None => vec![self.ids.next(&self.types[0], rows_max)?],
             Properties::InOrder(_) => self.merged(rows_max)?,
@@ -192,7 +192,7 @@ impl Vertices {
                 let ids = self.ids.next(&self.types[0], rows_max)?;
                 match ids.is_empty() {
                     false => keyed.of_vertices(ids)?,
-                    true => keyed.others(rows_max)?,
+                    true => keyed.others(rows_max, go_on)?,
                 }
             }
         };
@@ -292,12 +292,13 @@ impl Keyed {
     }
 
     /// Rows whose keys are no vertices of the graph.
-    fn others(&mut self, rows_max: usize) -> Result<Vec<Series>> {
+    fn others(&mut self, rows_max: usize, go_on: GoOn<'_>) -> Result<Vec<Series>> {
         let rest = match &mut self.rest {
             Some(rest) => rest,
             rest => rest.insert(self.relation.scan_at(&self.snapshot)?),
         };
         while let Some(frame) = rest.next_rows(rows_max)? {
+            go_on()?;
             let mut words = Vec::new();
             let keys = as_type(frame.columns()[0].clone(), &Type::String);
             let Values::Str(names) = &keys.values else { break };
