@@ -4,7 +4,6 @@ use crate::convert::int_of;
 use crate::error::DocumentError;
 use crate::pointer::Pointer;
 use serde_json::{Number, Value};
-use std::io;
 
 /// A list of operations that change a document together.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,7 +108,7 @@ impl Operation {
             }
             Self::Copy(from, path) => {
                 let value = from.get(document).ok_or_else(|| from.nothing())?;
-                *copied_bytes += text_bytes(value);
+                *copied_bytes += value.to_string().len() as u64;
                 if *copied_bytes > Patch::COPIED_BYTES_MAX {
                     let limit = Patch::COPIED_BYTES_MAX >> 20;
                     return Err(DocumentError::new(format!("the copies exceed {limit} MiB")));
@@ -128,27 +127,6 @@ impl Operation {
             }
         }
     }
-}
-
-/// Length of a value as text, in bytes.
-fn text_bytes(value: &Value) -> u64 {
-    struct Count(u64);
-
-    impl io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len() as u64;
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    let mut count = Count(0);
-    // Counting takes all bytes.
-    let _ = serde_json::to_writer(&mut count, value);
-    count.0
 }
 
 /// Whether two values are equal as the operation `test` says: numbers by their value, so that 1

@@ -20,15 +20,20 @@ pub(crate) fn format_of(name: &str) -> PyResult<Format> {
     })
 }
 
+/// The field that a name or a JSON Pointer says.
+pub(crate) fn pointer(field: &str) -> PyResult<Pointer> {
+    Pointer::of_field(field).map_err(|error| invalid(&error.to_string()))
+}
+
 /// Imports the documents of a path, an open file, or an iterable of documents.
 pub(crate) fn import(
     documents: &Documents,
     format: Format,
     source: &Bound<'_, PyAny>,
-    key: Pointer,
+    key_field: &str,
     commit_every: Option<u64>,
 ) -> PyResult<u64> {
-    let py = source.py();
+    let (key, py) = (pointer(key_field)?, source.py());
     let mut import = py.detach(|| documents.import(format, key)).or_raise()?;
     if let Some(documents) = commit_every {
         let documents = NonZeroU64::new(documents);
@@ -53,12 +58,18 @@ fn import_file(import: &mut DocumentImport, file: &Bound<'_, PyAny>) -> PyResult
     let py = file.py();
     loop {
         let part = file.call_method1("read", (PART_BYTES,))?;
-        let part = with_bytes(&part, |bytes| Ok(bytes.to_vec()))?;
         py.check_signals()?;
-        if part.is_empty() {
-            return py.detach(|| import.end()).or_raise();
+        let is_end = with_bytes(&part, |bytes| {
+            let pushed = py.detach(|| match bytes.is_empty() {
+                true => import.end(),
+                false => import.push_bytes(bytes),
+            });
+            pushed.or_raise()?;
+            Ok(bytes.is_empty())
+        })?;
+        if is_end {
+            return Ok(());
         }
-        py.detach(|| import.push_bytes(&part)).or_raise()?;
     }
 }
 
@@ -82,9 +93,9 @@ pub(crate) fn export(
     documents: &Documents,
     format: Format,
     target: &Bound<'_, PyAny>,
-    key: Option<Pointer>,
+    key_field: Option<&str>,
 ) -> PyResult<u64> {
-    let py = target.py();
+    let (key, py) = (key_field.map(pointer).transpose()?, target.py());
     if is_path(target)? {
         let path: PathBuf = target.extract()?;
         return interruptible(py, |go_on| {

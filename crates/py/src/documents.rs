@@ -2,7 +2,7 @@
 
 use crate::arrays;
 use crate::columns::{Column, KEY, column};
-use crate::document_files::{export, format_of, import};
+use crate::document_files::{export, format_of, import, pointer};
 use crate::document_items::DocumentItems;
 use crate::error::{OrRaise, check_process, invalid};
 use crate::key_iterator::KeyIterator;
@@ -35,10 +35,6 @@ fn with_one<R>(key: KeyOf<'_>, f: impl FnOnce(KeyList<'_>) -> R) -> R {
         KeyOf::I64(key) => f(KeyList::I64(&[key])),
         KeyOf::Str(key) => f(KeyList::Str(&[key])),
     }
-}
-
-fn pointer(field: &str) -> PyResult<Pointer> {
-    Pointer::of_field(field).map_err(|error| invalid(&error.to_string()))
 }
 
 fn patch(operations: &Bound<'_, PyAny>) -> PyResult<Patch> {
@@ -471,12 +467,12 @@ impl Documents {
         key_field: &str,
         commit_every: Option<u64>,
     ) -> PyResult<u64> {
-        import(self.documents()?, Format::Json, source, pointer(key_field)?, commit_every)
+        import(self.documents()?, Format::Json, source, key_field, commit_every)
     }
 
     #[pyo3(signature = (target, *, key_field=None))]
     fn export_ndjson(&self, target: &Bound<'_, PyAny>, key_field: Option<&str>) -> PyResult<u64> {
-        export(self.documents()?, Format::Json, target, key_field.map(pointer).transpose()?)
+        export(self.documents()?, Format::Json, target, key_field)
     }
 
     #[pyo3(signature = (source, key_field="_id", *, commit_every=None))]
@@ -486,12 +482,12 @@ impl Documents {
         key_field: &str,
         commit_every: Option<u64>,
     ) -> PyResult<u64> {
-        import(self.documents()?, Format::Bson, source, pointer(key_field)?, commit_every)
+        import(self.documents()?, Format::Bson, source, key_field, commit_every)
     }
 
     #[pyo3(signature = (target, *, key_field=None))]
     fn export_bson(&self, target: &Bound<'_, PyAny>, key_field: Option<&str>) -> PyResult<u64> {
-        export(self.documents()?, Format::Bson, target, key_field.map(pointer).transpose()?)
+        export(self.documents()?, Format::Bson, target, key_field)
     }
 
     #[pyo3(signature = (source, key_field, *, commit_every=None))]
@@ -501,12 +497,12 @@ impl Documents {
         key_field: &str,
         commit_every: Option<u64>,
     ) -> PyResult<u64> {
-        import(self.documents()?, Format::MessagePack, source, pointer(key_field)?, commit_every)
+        import(self.documents()?, Format::MessagePack, source, key_field, commit_every)
     }
 
     #[pyo3(signature = (target, *, key_field=None))]
     fn export_msgpack(&self, target: &Bound<'_, PyAny>, key_field: Option<&str>) -> PyResult<u64> {
-        export(self.documents()?, Format::MessagePack, target, key_field.map(pointer).transpose()?)
+        export(self.documents()?, Format::MessagePack, target, key_field)
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {

@@ -15,10 +15,9 @@ const LENGTH_BYTES: usize = 4;
 const SHORTEST_BYTES: usize = 5;
 
 /// Reads one document.
-pub(super) fn decode(bytes: &[u8]) -> Result<Json, DocumentError> {
+pub(super) fn decode(bytes: &[u8]) -> Result<Value, DocumentError> {
     let raw = RawDocument::from_bytes(bytes).map_err(|error| Format::Bson.wrong(error))?;
-    let tree = object_of(raw, &Place::TOP)?;
-    Json::of_tree(tree).map_err(|error| DocumentError::new(error.to_string()))
+    object_of(raw, &Place::TOP)
 }
 
 /// Length of the first document in `bytes`; `None` if it goes on after them.
@@ -82,13 +81,11 @@ fn leaf_tree_of(value: RawBsonRef<'_>, place: &Place<'_>) -> Result<Value, Docum
 }
 
 /// Writes a document.
-pub(super) fn encode(document: &Json) -> Result<Vec<u8>, DocumentError> {
-    let Value::Object(fields) = document.to_tree() else {
-        return Err(DocumentError::new("BSON has objects at the top, and no other values"));
-    };
-    let mut bytes = Vec::new();
-    write_object(&fields, &Place::TOP, &mut bytes)?;
-    Ok(bytes)
+pub(super) fn append(document: &Value, out: &mut Vec<u8>) -> Result<(), DocumentError> {
+    match document {
+        Value::Object(fields) => write_object(fields, &Place::TOP, out),
+        _ => Err(DocumentError::new("BSON has objects at the top, and no other values")),
+    }
 }
 
 /// How many objects are nested in the Extended JSON of a value, at most; without code with its

@@ -4,7 +4,7 @@ use super::{Format, Place, too_deep};
 use crate::error::DocumentError;
 use model::Json;
 use rmpv::Value;
-use rmpv::decode::{Error, read_value_with_max_depth};
+use rmpv::decode::{Error, read_value_ref_with_max_depth, read_value_with_max_depth};
 use serde_json::{Map, Number};
 use std::io::ErrorKind;
 
@@ -12,21 +12,21 @@ use std::io::ErrorKind;
 const DEPTH_MAX: usize = 2 * Json::LEVELS_MAX + 3;
 
 /// Reads one document.
-pub(super) fn decode(bytes: &[u8]) -> Result<Json, DocumentError> {
+pub(super) fn decode(bytes: &[u8]) -> Result<serde_json::Value, DocumentError> {
     let mut rest = bytes;
-    let value = read(&mut rest).map_err(wrong)?;
+    let value = read_value_with_max_depth(&mut rest, DEPTH_MAX).map_err(wrong)?;
     if !rest.is_empty() {
         let many = rest.len();
         return Err(Format::MessagePack.wrong(format!("{many} bytes follow the document")));
     }
-    let tree = tree_of(value, &Place::TOP)?;
-    Json::of_tree(tree).map_err(|error| DocumentError::new(error.to_string()))
+    tree_of(value, &Place::TOP)
 }
 
 /// Length of the first document in `bytes`; `None` if it goes on after them.
 pub(super) fn first_len(bytes: &[u8]) -> Result<Option<usize>, DocumentError> {
     let mut rest = bytes;
-    match read(&mut rest) {
+    // Without a copy of strings and binary data.
+    match read_value_ref_with_max_depth(&mut rest, DEPTH_MAX) {
         Ok(_) => Ok(Some(bytes.len() - rest.len())),
         Err(Error::InvalidMarkerRead(error) | Error::InvalidDataRead(error))
             if error.kind() == ErrorKind::UnexpectedEof =>
@@ -42,10 +42,6 @@ fn wrong(error: Error) -> DocumentError {
         Error::DepthLimitExceeded => too_deep(),
         error => Format::MessagePack.wrong(error),
     }
-}
-
-fn read(bytes: &mut &[u8]) -> Result<Value, Error> {
-    read_value_with_max_depth(bytes, DEPTH_MAX)
 }
 
 fn tree_of(value: Value, place: &Place<'_>) -> Result<serde_json::Value, DocumentError> {
@@ -97,11 +93,9 @@ fn float(value: f64, place: &Place<'_>) -> Result<serde_json::Value, DocumentErr
 }
 
 /// Writes a document: integers and text in their shortest forms, other numbers with 64 bits.
-pub(super) fn encode(document: &Json) -> Vec<u8> {
-    let mut bytes = Vec::new();
+pub(super) fn append(document: serde_json::Value, out: &mut Vec<u8>) {
     // A vector takes all bytes.
-    let _ = rmpv::encode::write_value(&mut bytes, &value_of(document.to_tree()));
-    bytes
+    let _ = rmpv::encode::write_value(out, &value_of(document));
 }
 
 fn value_of(tree: serde_json::Value) -> Value {

@@ -20,6 +20,7 @@ pub use splitter::Splitter;
 use crate::error::DocumentError;
 use crate::pointer::Pointer;
 use model::Json;
+use serde_json::Value;
 use std::fmt;
 
 /// How a document is written as bytes.
@@ -67,11 +68,19 @@ impl Format {
     /// The bytes are not a document of the format, or a value at the named place has no form in
     /// JSON, or more than [`Json::LEVELS_MAX`] lists and objects are nested.
     pub fn decode(self, bytes: &[u8]) -> Result<Json, DocumentError> {
+        json_of(self.decode_tree(bytes)?)
+    }
+
+    /// As [`Self::decode`], as a tree.
+    ///
+    /// # Errors
+    /// As [`Self::decode`].
+    pub fn decode_tree(self, bytes: &[u8]) -> Result<Value, DocumentError> {
         match self {
             Self::Json => {
-                let text = std::str::from_utf8(bytes)
-                    .map_err(|error| DocumentError::new(error.to_string()))?;
-                Json::parse(text).map_err(|error| DocumentError::new(error.to_string()))
+                let wrong = |error: &dyn fmt::Display| DocumentError::new(error.to_string());
+                let text = std::str::from_utf8(bytes).map_err(|error| wrong(&error))?;
+                serde_json::from_str(text).map_err(|error| wrong(&error))
             }
             #[cfg(feature = "bson")]
             Self::Bson => bson::decode(bytes),
@@ -85,11 +94,38 @@ impl Format {
     /// The document has no form in the format: BSON has objects at the top only, integers of 64
     /// signed bits, and names without zero bytes.
     pub fn encode(self, document: &Json) -> Result<Vec<u8>, DocumentError> {
+        let mut bytes = Vec::new();
+        self.append(document, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// As [`Self::encode`], behind other bytes.
+    ///
+    /// # Errors
+    /// As [`Self::encode`]; a part of the document may then be there.
+    pub fn append(self, document: &Json, out: &mut Vec<u8>) -> Result<(), DocumentError> {
         match self {
-            Self::Json => Ok(document.as_str().as_bytes().to_vec()),
+            Self::Json => {
+                out.extend_from_slice(document.as_str().as_bytes());
+                Ok(())
+            }
+            _ => self.append_tree(document.to_tree(), out),
+        }
+    }
+
+    /// As [`Self::append`], of a tree.
+    ///
+    /// # Errors
+    /// As [`Self::append`]; more than [`Json::LEVELS_MAX`] lists and objects are nested.
+    pub fn append_tree(self, tree: Value, out: &mut Vec<u8>) -> Result<(), DocumentError> {
+        match self {
+            Self::Json => self.append(&json_of(tree)?, out),
             #[cfg(feature = "bson")]
-            Self::Bson => bson::encode(document),
-            Self::MessagePack => Ok(messagepack::encode(document)),
+            Self::Bson => bson::append(&tree, out),
+            Self::MessagePack => {
+                messagepack::append(tree, out);
+                Ok(())
+            }
         }
     }
 
@@ -111,6 +147,10 @@ impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
+}
+
+fn json_of(tree: Value) -> Result<Json, DocumentError> {
+    Json::of_tree(tree).map_err(|error| DocumentError::new(error.to_string()))
 }
 
 #[cold]

@@ -14,13 +14,15 @@ pub struct Splitter {
     begin: usize,
     /// Bytes from `begin` on that are known to hold no whole document.
     tried: usize,
+    /// Whether no more bytes follow.
+    is_ended: bool,
 }
 
 impl Splitter {
     /// For a file of this format.
     #[must_use]
     pub const fn new(format: Format) -> Self {
-        Self { format, bytes: Vec::new(), begin: 0, tried: 0 }
+        Self { format, bytes: Vec::new(), begin: 0, tried: 0, is_ended: false }
     }
 
     /// The next bytes of the file.
@@ -30,57 +32,51 @@ impl Splitter {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The bytes of the next document; `None` if it is not complete. Lines come without their end,
-    /// empty ones too.
-    ///
-    /// # Errors
-    /// The bytes are not of the format. What follows cannot be found then.
-    pub fn next_document(&mut self) -> Result<Option<&[u8]>, DocumentError> {
-        let rest = &self.bytes[self.begin..];
-        let (length, end_bytes) = match self.format {
-            Format::Json => {
-                let end = rest.iter().skip(self.tried).position(|&byte| byte == b'\n');
-                (end.map(|end| self.tried + end), 1)
-            }
-            #[cfg(feature = "bson")]
-            Format::Bson => (super::bson::first_len(rest)?, 0),
-            // A document that is not complete is read again from its beginning: not before the
-            // bytes have doubled, so that the work stays in proportion.
-            Format::MessagePack if rest.is_empty() || rest.len() < 2 * self.tried => {
-                return Ok(None);
-            }
-            Format::MessagePack => (messagepack::first_len(rest)?, 0),
-        };
-        let Some(length) = length else {
-            self.tried = rest.len();
-            return Ok(None);
-        };
-        let begin = self.begin;
-        self.begin += length + end_bytes;
-        self.tried = 0;
-        Ok(Some(&self.bytes[begin..begin + length]))
+    /// Says that all bytes of the file were pushed.
+    pub const fn end(&mut self) {
+        self.is_ended = true;
     }
 
-    /// The next document once all bytes of the file were pushed, also one without an end of its
-    /// line; `None` after the last.
+    /// The bytes of the next document; `None` if there is none, or more bytes are needed. Lines
+    /// come without their end, empty ones too.
     ///
     /// # Errors
-    /// The file ends within a document.
-    pub fn finish(&mut self) -> Result<Option<&[u8]>, DocumentError> {
+    /// The bytes are not of the format, or end within a document. What follows cannot be found
+    /// then.
+    pub fn next_document(&mut self) -> Result<Option<&[u8]>, DocumentError> {
         let rest = &self.bytes[self.begin..];
+        if rest.is_empty() {
+            return Ok(None);
+        }
         let length = match self.format {
-            _ if rest.is_empty() => return Ok(None),
-            Format::Json => Some(rest.len()),
+            Format::Json => {
+                let end = rest.iter().skip(self.tried).position(|&byte| byte == b'\n');
+                let last = self.is_ended.then_some(rest.len());
+                end.map(|end| self.tried + end).or(last)
+            }
             #[cfg(feature = "bson")]
-            Format::Bson => None,
-            // The rest may hold whole documents that waited for more bytes.
+            Format::Bson => super::bson::first_len(rest)?,
+            // A document that is not complete is read again from its beginning: not before the
+            // bytes have doubled, so that the work stays in proportion.
+            Format::MessagePack if rest.len() < 2 * self.tried && !self.is_ended => {
+                return Ok(None);
+            }
             Format::MessagePack => messagepack::first_len(rest)?,
         };
-        let Some(length) = length else {
-            return Err(DocumentError::new("the file ends within a document"));
-        };
-        let begin = self.begin;
-        self.begin += length;
-        Ok(Some(&self.bytes[begin..begin + length]))
+        match length {
+            Some(length) => {
+                let begin = self.begin;
+                // Without the end of the line, which the last one may lack.
+                let end_bytes = usize::from(self.format == Format::Json);
+                self.begin = (begin + length + end_bytes).min(self.bytes.len());
+                self.tried = 0;
+                Ok(Some(&self.bytes[begin..begin + length]))
+            }
+            None if self.is_ended => Err(DocumentError::new("the file ends within a document")),
+            None => {
+                self.tried = rest.len();
+                Ok(None)
+            }
+        }
     }
 }

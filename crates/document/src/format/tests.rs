@@ -45,7 +45,8 @@ fn split(format: Format, file: &[u8], lengths: &[usize]) -> Result<Vec<Vec<u8>>,
             found.push(bytes.to_vec());
         }
     }
-    while let Some(bytes) = splitter.finish().map_err(|error| error.to_string())? {
+    splitter.end();
+    while let Some(bytes) = splitter.next_document().map_err(|error| error.to_string())? {
         found.push(bytes.to_vec());
     }
     Ok(found)

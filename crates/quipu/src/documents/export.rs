@@ -3,7 +3,6 @@
 use super::{CHUNK_ROWS, Documents, invalid};
 use crate::export::{in_the_database, write_output};
 use document::{Format, Pointer};
-use model::Json;
 use std::io::Write;
 use std::path::Path;
 use store::{Error, ErrorKind, Result};
@@ -32,21 +31,19 @@ impl Documents {
                 return Err(Error::new(ErrorKind::Cancelled, "the export was stopped"));
             }
             bytes.clear();
-            for (row, document) in rows.documents.into_iter().enumerate() {
-                let wrong = |error: &dyn std::fmt::Display| {
-                    let key = key_value(&rows.keys, row);
-                    invalid(format!("document {key} of {:?}: {error}", self.name()))
-                };
-                let document = match key {
-                    None => document,
+            for (row, document) in rows.documents.iter().enumerate() {
+                let appended = match key {
+                    None => format.append(document, &mut bytes),
                     Some(field) => {
                         let mut tree = document.to_tree();
                         let set = field.set(&mut tree, key_value(&rows.keys, row));
-                        set.map_err(|error| wrong(&error))?;
-                        Json::of_tree(tree).map_err(|error| wrong(&error))?
+                        set.and_then(|()| format.append_tree(tree, &mut bytes))
                     }
                 };
-                bytes.extend(format.encode(&document).map_err(|error| wrong(&error))?);
+                appended.map_err(|error| {
+                    let key = key_value(&rows.keys, row);
+                    invalid(format!("document {key} of {:?}: {error}", self.name()))
+                })?;
                 if format == Format::Json {
                     bytes.push(b'\n');
                 }

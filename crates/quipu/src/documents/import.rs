@@ -2,7 +2,8 @@
 
 use super::{CHUNK_ROWS, Documents, invalid};
 use crate::database::Tx;
-use document::{DocumentError, Format, Pointer, Splitter};
+use document::{Format, Pointer, Splitter};
+use model::Json;
 use std::num::NonZeroU64;
 use store::{Error, Isolation, Result};
 use views::keys::{KeyList, KeyType};
@@ -88,12 +89,8 @@ impl DocumentImport {
     /// # Errors
     /// As [`Self::push`]; [`store::ErrorKind::InvalidInput`] if the bytes are not of the format.
     pub fn push_bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        let mut splitter = std::mem::replace(&mut self.splitter, Splitter::new(self.format));
-        splitter.push(bytes);
-        let pushed =
-            self.push_all(|| splitter.next_document().map(|found| found.map(<[u8]>::to_vec)));
-        self.splitter = splitter;
-        pushed
+        self.splitter.push(bytes);
+        self.push_split()
     }
 
     /// Puts the last documents of a file, once all its bytes were pushed.
@@ -101,21 +98,19 @@ impl DocumentImport {
     /// # Errors
     /// As [`Self::push`]; [`store::ErrorKind::InvalidInput`] if the file ends within a document.
     pub fn end(&mut self) -> Result<()> {
-        let mut splitter = std::mem::replace(&mut self.splitter, Splitter::new(self.format));
-        self.push_all(|| splitter.finish().map(|found| found.map(<[u8]>::to_vec)))
+        self.splitter.end();
+        self.push_split()
     }
 
-    fn push_all(
-        &mut self,
-        mut next: impl FnMut() -> std::result::Result<Option<Vec<u8>>, DocumentError>,
-    ) -> Result<()> {
+    /// Puts the documents that the bytes so far hold.
+    fn push_split(&mut self) -> Result<()> {
         loop {
             let mut chunk = Vec::new();
             let mut failed = None;
             let wanted = self.chunk_len();
             while chunk.len() < wanted {
-                match next() {
-                    Ok(Some(bytes)) => chunk.push(bytes),
+                match self.splitter.next_document() {
+                    Ok(Some(bytes)) => chunk.push(bytes.to_vec()),
                     Ok(None) => break,
                     Err(error) => {
                         failed = Some(error);
@@ -125,7 +120,7 @@ impl DocumentImport {
             }
             self.push_chunk(&chunk)?;
             match failed {
-                Some(error) => return Err(self.wrong(self.read + 1, error)),
+                Some(error) => return Err(self.kept(self.wrong(self.read + 1, error))),
                 None if chunk.len() < wanted => return Ok(()),
                 None => {}
             }
@@ -163,14 +158,26 @@ impl DocumentImport {
             Format::Json => "line",
             _ => "document",
         };
-        let kept = match self.committed {
-            0 => String::new(),
-            kept => format!("\nhint: {kept} documents before are committed"),
-        };
-        invalid(format!("{what} {number}: {why}{kept}"))
+        invalid(format!("{what} {number}: {why}"))
+    }
+
+    /// Adds to an error how much is committed before it.
+    fn kept(&self, error: Error) -> Error {
+        match self.committed {
+            0 => error,
+            kept => {
+                let what = format!("{error}\nhint: {kept} documents before are committed");
+                error.with_message(what)
+            }
+        }
     }
 
     fn push_chunk<D: AsRef<[u8]>>(&mut self, chunk: &[D]) -> Result<()> {
+        let put = self.put_chunk(chunk);
+        put.map_err(|error| self.kept(error))
+    }
+
+    fn put_chunk<D: AsRef<[u8]>>(&mut self, chunk: &[D]) -> Result<()> {
         let mut keys = match self.documents.def.key {
             KeyType::U64 => Keys::U64(Vec::new()),
             KeyType::I64 => Keys::I64(Vec::new()),
@@ -187,8 +194,8 @@ impl DocumentImport {
                 continue;
             }
             let number = self.read;
-            let document = self.format.decode(bytes).map_err(|error| self.wrong(number, error))?;
-            let tree = document.to_tree();
+            let tree = self.format.decode_tree(bytes);
+            let tree = tree.map_err(|error| self.wrong(number, error))?;
             let key = self.key.get(&tree);
             if !key.is_some_and(|key| keys.push(key)) {
                 let shown = key.map_or_else(|| "is missing".to_owned(), |key| format!("is {key}"));
@@ -196,9 +203,12 @@ impl DocumentImport {
                 let what = format!("the key at {at:?} {shown}, not of type {of}");
                 return Err(self.wrong(number, what));
             }
-            documents.push(document);
+            documents.push(Json::of_tree(tree).map_err(|error| self.wrong(number, error))?);
         }
-        self.imported += documents.len() as u64;
+        if documents.is_empty() {
+            return Ok(());
+        }
+        let many = documents.len() as u64;
         match &keys {
             Keys::U64(keys) => self.documents.put_many(KeyList::U64(keys), documents),
             Keys::I64(keys) => self.documents.put_many(KeyList::I64(keys), documents),
@@ -207,6 +217,7 @@ impl DocumentImport {
                 self.documents.put_many(KeyList::Str(&keys), documents)
             }
         }?;
+        self.imported += many;
         let full = self.commit_of.is_some_and(|many| self.imported - self.committed >= many.get());
         match full {
             true => self.commit(),
@@ -231,7 +242,7 @@ impl DocumentImport {
     /// [`store::ErrorKind::Conflict`] if another transaction wrote one of the documents meanwhile.
     pub fn finish(mut self) -> Result<u64> {
         if let Some(own) = self.own.take() {
-            own.commit()?;
+            own.commit().map_err(|error| self.kept(error))?;
         }
         Ok(self.imported)
     }
