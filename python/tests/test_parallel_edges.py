@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pyarrow as pa
 import pytest
 import quipu
@@ -204,6 +205,25 @@ def test_files_have_the_keys(db: quipu.Database, tmp_path: Path, vertex: str, su
     assert db.graph("again").edges_table.rows() == g.edges_table.rows()
     with pytest.raises(quipu.InvalidInputError, match="no column is called key"):
         db.import_graph("g", {"source": rows["source"], "target": rows["target"]})
+
+
+@pytest.mark.parametrize("of", ["int64", "uint64", "float64"])
+def test_a_report_counts_edges_by_keys_of_any_type_of_numbers(db: quipu.Database, of: str) -> None:
+    rows = {"source": [1, 1, 1], "target": [2, 2, 2], "key": np.array([0, 1, 1], of)}
+    report = db.import_graph("g", rows, key="int")
+    assert (report.rows, report.edges, report.duplicates) == (3, 2, 1)
+    report = db.import_graph("g", {**rows, "key": np.array([1, 2, 3], of)})
+    assert (report.rows, report.edges, report.duplicates) == (3, 3, 1)
+    assert db.graph("g").edge_keys(1, 2).tolist() == [0, 1, 2, 3]
+
+
+def test_a_column_of_keys_may_name_its_type(db: quipu.Database, tmp_path: Path) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_text("source,target,key:int,since:int\n1,2,0,1999\n1,2,7,2001\n")
+    db.import_graph("g", path, key="int", edge_properties=True)
+    g = db.graph("g")
+    assert g.edges_table.rows() == [(1, 2, 0, 1999), (1, 2, 7, 2001)]
+    assert [column.name for column in g.edges_table.columns] == ["src", "dst", "key", "since"]
 
 
 def test_a_projection_keeps_parallel_edges_or_combines_them(db: quipu.Database) -> None:

@@ -235,6 +235,7 @@ def test_networkx_classes_show_it_as_an_undirected_graph(db: quipu.Database) -> 
     with quipu.nx.Graph(db=db, name="g") as shown:
         assert dict(shown.adj[3]) == {2: {"weight": 1.5}, 3: {"weight": 2.5}}
         assert dict(shown.adj[2]) == {1: {"weight": 0.5}, 3: {"weight": 1.5}}
+        assert {n: list(others) for n, others in shown.adj.items()} == {1: [2], 2: [1, 3], 3: [2, 3]}
         assert shown.number_of_edges() == 3
         shown.add_edge(2, 1, weight=7.0)
         shown.remove_edge(2, 3)

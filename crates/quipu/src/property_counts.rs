@@ -30,10 +30,8 @@ impl Distinct {
         };
         let numbered = Numbered::of(&[src, dst], graph.def().vertex);
         let [src, dst] = numbered.columns.as_slice() else { unreachable!("two columns") };
-        let key = |row| match rows.column("key").map(|keys| keys.value(row)) {
-            Some(Value::Int(key)) if graph.def().is_keyed => key,
-            _ => 0,
-        };
+        let keys = rows.column("key").filter(|_| graph.def().is_keyed);
+        let key = |row| keys.map_or(0, |keys| word(keys, row, VertexType::U64).cast_signed());
         // Two ends of an undirected edge are the same in any order, also that of these numbers.
         let ends = src.iter().zip(dst).map(|(&u, &v)| graph.def().in_order(u, v)).enumerate();
         let mut edges: Vec<((u64, u64), i64)> = ends.map(|(row, ends)| (ends, key(row))).collect();
@@ -98,7 +96,8 @@ impl Numbered {
     }
 }
 
-/// An integer vertex as the graph stores it. What is none is refused when it is written.
+/// An integer vertex as the graph stores it, or the bits of a key (as those of `U64`). What is none
+/// is refused when it is written.
 fn word(series: &Series, row: usize, vertex: VertexType) -> u64 {
     let word = |int: i64| match vertex {
         VertexType::I64 => ingest::i64_to_word(int),

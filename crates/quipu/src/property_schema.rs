@@ -191,13 +191,13 @@ impl Tables<'_> {
     }
 }
 
-/// The column that has the keys of edges: that of the name, but for the ends.
+/// The column that has the keys of edges: that of the name, perhaps with a type, but for
+/// the ends.
 pub(crate) fn key_column(names: &[String], ends: [usize; 2]) -> Option<usize> {
-    let is_key = |i: &usize| names[*i].eq_ignore_ascii_case("key") && !ends.contains(i);
-    (0..names.len()).find(is_key)
+    let is_key = |i: &usize| property_name(&names[*i]).eq_ignore_ascii_case("key");
+    (0..names.len()).find(|i| is_key(i) && !ends.contains(i))
 }
 
-/// The name of a property that is not one of the graph's own columns.
 /// Whether a column has the values of a property: by its name, or by its name in a new graph.
 pub(crate) fn names_property(column: &str, property: &str) -> bool {
     column == property

@@ -106,8 +106,7 @@ impl PropertyTable {
                     self.weights(series, at, options, &mut bad, &mut left_out)
                 }
                 role => {
-                    let is_needed = matches!(role, Role::Vertex | Role::Key)
-                        || !matches!(one.column_type, Type::Nullable(_));
+                    let is_needed = !matches!(one.column_type, Type::Nullable(_));
                     let nulls = (0..series.len()).filter(|&row| is_needed && is_null(&series, row));
                     for row in nulls {
                         let expected = match role {

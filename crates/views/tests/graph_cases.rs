@@ -197,6 +197,42 @@ fn a_vertex_with_a_hundred_thousand_edges_is_read_and_removed_whole() {
 }
 
 #[test]
+fn parallel_edges_of_many_vertices_lead_to_each_other_end_once() {
+    let store: Arc<dyn Store> = Arc::new(ModelStore::new());
+    let new = GraphDef::new("g", VertexType::U64, WeightType::None);
+    let graph = Graph::open(Arc::clone(&store), GraphDef { is_keyed: true, ..new }).unwrap();
+    let edges = [[1, 1, 7], [1, 2, 0], [1, 2, 1], [3, 2, 1], [3, 2, 5], [3, 4, 0]];
+    let table = |part, order: [usize; 3]| {
+        let column = |i| edges.iter().map(|edge| edge[i]).collect();
+        let keys = Keys::Words(order.map(column).to_vec());
+        TableWrites {
+            keyspace: graph.keyspace(part).unwrap(),
+            kinds: Kinds::Uniform(Kind::Put),
+            rows: Batch { rows: edges.len(), keys, values: vec![] },
+            delete_ranges: vec![],
+        }
+    };
+    let tables = vec![table(GraphPart::Forward, [0, 1, 2]), table(GraphPart::Reverse, [1, 0, 2])];
+    store.write(&WriteBatch { tables }, None).unwrap();
+    let of = |offsets: &[u64], ids: &[u64]| -> Vec<Vec<u64>> {
+        let group = |ends: &[u64]| ids[ends[0] as usize..ends[1] as usize].to_vec();
+        offsets.windows(2).map(group).collect()
+    };
+    let (mut offsets, mut ids) = (vec![9], vec![9]);
+    graph.successors_many(&[3, 9, 1, 2, 3], &mut offsets, &mut ids).unwrap();
+    assert_eq!(of(&offsets, &ids), [vec![2, 4], vec![], vec![1, 2], vec![], vec![2, 4]]);
+    assert_eq!(ids.len(), 6);
+    graph.predecessors_many(&[2, 1, 4], &mut offsets, &mut ids).unwrap();
+    assert_eq!(of(&offsets, &ids), [vec![1, 3], vec![1], vec![3]]);
+    graph.successors(1, &mut ids).unwrap();
+    assert_eq!(ids, [1, 2]);
+    graph.predecessors(2, &mut ids).unwrap();
+    assert_eq!(ids, [1, 3]);
+    graph.successors_many(&[], &mut offsets, &mut ids).unwrap();
+    assert_eq!((offsets, ids), (vec![0], vec![]));
+}
+
+#[test]
 fn two_graphs_change_in_one_transaction_and_a_rollback_forgets_both() {
     let (store, first) = open(VertexType::U64, WeightType::None);
     let def = GraphDef::new("h", VertexType::U64, WeightType::Int);

@@ -1,9 +1,9 @@
 """A :class:`quipu.nx._store.Store` over a graph of ``db.graph``.
 
-It is directed, and keeps the order of its keys: numbers come in ascending order, strings in the order in which the
-database first saw them. Attributes are its properties, such as the weight; a null property is left out. A vertex exists
-if it has an edge, or a row of its own where the vertices of the graph have properties. Ids are positions among the
-vertices of the snapshot.
+Its edges are directed, unlike those of :mod:`quipu.nx._undirected`. It keeps the order of its keys: numbers come in
+ascending order, strings in the order in which the database first saw them. Attributes are its properties, such as the
+weight; a null property is left out. A vertex exists if it has an edge, or a row of its own where the vertices of the
+graph have properties. Ids are positions among the vertices of the snapshot.
 """
 
 from __future__ import annotations

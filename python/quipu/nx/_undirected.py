@@ -1,7 +1,8 @@
 """A :class:`quipu.nx._existing.ExistingStore` for ``quipu.nx.Graph``: directions have no effect.
 
-The database stores each edge in the direction in which it was written. Here it leads both ways. An edge that is stored
-in both directions is one edge, and must have the same properties in both.
+A directed graph of the database stores each edge in the direction in which it was written. Here it leads both ways. An
+edge that is stored in both directions is one edge, and must have the same properties in both. An undirected graph has
+each edge once, which its reads return at both ends.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ class UndirectedStore(ExistingStore):
 
     def rows(self, side: str, first: int, last: int) -> list[tuple[Any, ...]]:
         """Return the neighbors of the vertices with ids from ``first`` to ``last``, ascending."""
+        if not self._graph.is_directed:
+            return super().rows("edges", first, last)
         found: dict[tuple[int, Any], tuple[Any, ...]] = {}
         for direction in ("edges", "pred"):
             for row in super().rows(direction, first, last):
@@ -77,17 +80,15 @@ class UndirectedStore(ExistingStore):
         once: dict[frozenset[int], tuple[int, int, bytes]] = {}
         for u, v, one in zip(src, dst, attributes, strict=True):
             once.setdefault(frozenset((u, v)), (u, v, one))
-        us, vs, data = [], [], []
-        for u, v, one in once.values():
-            ends = [(a, b) for a, b in dict.fromkeys([(u, v), (v, u)]) if self._is_stored(a, b)]
-            for a, b in ends or [(u, v)]:
-                us.append(a)
-                vs.append(b)
-                data.append(one)
-        super()._upsert(side, us, vs, data)
+        rows = list(once.values())
+        if self._graph.is_directed:
+            rows = [(a, b, one) for u, v, one in rows for a, b in self._directions(u, v)]
+        super()._upsert(side, [u for u, _, _ in rows], [v for _, v, _ in rows], [one for _, _, one in rows])
 
-    def _is_stored(self, u: int, v: int) -> bool:
-        return self._graph.has_edge(self._value(u), self._value(v))
+    def _directions(self, u: int, v: int) -> list[tuple[int, int]]:
+        """The directions in which a directed graph stores an edge; that of a new one is from ``u`` to ``v``."""
+        both = dict.fromkeys([(u, v), (v, u)])
+        return [(a, b) for a, b in both if self._graph.has_edge(self._value(a), self._value(b))] or [(u, v)]
 
     def remove_edges(self, side: str, pairs: Iterable[tuple[int, int]]) -> None:
         """Remove edges in both directions."""

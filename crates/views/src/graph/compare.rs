@@ -10,7 +10,7 @@
 //! properties, one in 2^64.
 
 use super::{Core, Graph, GraphPart, Source, damaged};
-use base::{Batch, Column, KeyRange, Keys, KeyspaceId, Projection};
+use base::{Batch, Column, KeyRange, KeyspaceId, Projection};
 use env::Env;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -61,7 +61,9 @@ struct Side {
     order: [usize; 2],
     buckets: Vec<Bucket>,
     done: bool,
-    is_undirected: bool,
+    /// Whether it looks for an edge whose source is above its target. Only the forward direction
+    /// does: the other one has the same edges, or they differ.
+    seeks_misplaced: bool,
     misplaced: Option<(u64, u64)>,
 }
 
@@ -99,7 +101,7 @@ impl Side {
             order,
             buckets: vec![Bucket::default(); BUCKETS],
             done: false,
-            is_undirected: core.def.is_undirected,
+            seeks_misplaced: core.def.is_undirected && keyspace == core.forward,
             misplaced: None,
         })
     }
@@ -117,16 +119,19 @@ impl Side {
             rows += self.rows.rows as u64;
             let (srcs, dsts) = (self.rows.key_words(src), self.rows.key_words(dst));
             let pairs = srcs.iter().copied().zip(dsts.iter().copied());
-            if self.is_undirected && self.misplaced.is_none() {
+            if self.seeks_misplaced && self.misplaced.is_none() {
                 self.misplaced = pairs.clone().find(|(src, dst)| dst < src);
             }
-            let (values, keys) = (value_words(&self.rows), third_words(&self.rows));
+            let (values, keys) = (value_words(&self.rows), self.rows.key_words(2));
             for (i, (src, dst)) in pairs.enumerate() {
                 let value = values.get(i).copied().unwrap_or_default();
-                let key = keys.get(i).copied().unwrap_or_default();
+                let hash = match keys.get(i) {
+                    None => mix([src, dst, value]),
+                    Some(&key) => mix([src, dst, value, key]),
+                };
                 let bucket = &mut self.buckets[bucket_of(src, dst)];
                 bucket.edges += 1;
-                bucket.sum = bucket.sum.wrapping_add(mix([src, dst, key, value]));
+                bucket.sum = bucket.sum.wrapping_add(hash);
             }
         }
         Ok((self, rows))
@@ -166,7 +171,7 @@ impl Graph {
         }
         match <[Side; 2]>::try_from(sides) {
             Ok([forward, reverse]) => {
-                let misplaced = forward.misplaced.or(reverse.misplaced);
+                let misplaced = forward.misplaced;
                 Ok(Sums { forward: forward.buckets, reverse: reverse.buckets, misplaced })
             }
             Err(_) => Err(damaged("a direction was lost")),
@@ -207,7 +212,7 @@ impl Graph {
         let mut scan = read.scan(keyspace, KeyRange::all_words(), Projection::ALL)?;
         let mut edges = Vec::new();
         while scan.next_batch(ROWS, &mut rows)? {
-            let (values, keys) = (value_words(&rows), third_words(&rows));
+            let (values, keys) = (value_words(&rows), rows.key_words(2));
             for (i, (&src, &dst)) in rows.key_words(src).iter().zip(rows.key_words(dst)).enumerate()
             {
                 if wanted[bucket_of(src, dst)] {
@@ -219,14 +224,6 @@ impl Graph {
         }
         edges.sort_unstable();
         Ok(edges)
-    }
-}
-
-/// The keys of the edges of a batch; empty if they have none.
-fn third_words(rows: &Batch) -> &[u64] {
-    match &rows.keys {
-        Keys::Words(columns) => columns.get(2).map_or(&[], Vec::as_slice),
-        Keys::Bytes(_) => &[],
     }
 }
 
@@ -267,8 +264,8 @@ fn bucket_of(src: u64, dst: u64) -> usize {
 }
 const _: () = assert!(BUCKETS == 1 << 12, "bucket_of() takes 12 bits");
 
-/// A 128-bit hash of an edge: its ends, its key, and a word for its values.
-fn mix(edge: [u64; 4]) -> u128 {
+/// A 128-bit hash of an edge: its ends, a word for its values, and its key if it has one.
+fn mix<const N: usize>(edge: [u64; N]) -> u128 {
     let half = |seed: u64| {
         let mut state = seed;
         for word in edge {

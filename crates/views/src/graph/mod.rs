@@ -44,6 +44,7 @@ use crate::SharedTransaction;
 use crate::parts::{ATTEMPTS_MAX, find_with_parts};
 use crate::source::Source;
 use base::KeyspaceId;
+use base::shape::int_to_word;
 pub(crate) use edges::weight_words;
 pub(crate) use names::Dictionary;
 pub(crate) use properties::fill_nulls;
@@ -243,10 +244,17 @@ impl Graph {
         self.core.def.is_undirected
     }
 
-    /// Puts the ends of edges, as columns, in the order in which they are stored.
-    fn order_ends(&self, columns: &mut [Vec<u64>]) {
-        if let ([us, vs, ..], true) = (columns, self.is_undirected()) {
-            order_ends(us, vs);
+    /// Fills empty key columns of the forward direction with edges, which callers give in any order
+    /// of their ends. `keys` has a key for each edge where edges have keys.
+    fn fill_keys(&self, columns: &mut [Vec<u64>], us: &[u64], vs: &[u64], keys: &[i64]) {
+        let [srcs, dsts, rest @ ..] = columns else { return };
+        srcs.extend_from_slice(us);
+        dsts.extend_from_slice(vs);
+        if self.is_undirected() {
+            order_ends(srcs, dsts);
+        }
+        for column in rest {
+            column.extend(keys.iter().map(|&key| int_to_word(key)));
         }
     }
 

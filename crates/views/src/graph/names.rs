@@ -2,6 +2,7 @@
 //! vertices to words here; a read never adds a string to the dictionary.
 
 use super::edges::weight_words;
+use super::write::HINT_ROWS;
 use super::{Graph, VertexType, WeightsRef, damaged, scratch};
 use crate::source::Source;
 use crate::transaction::retry;
@@ -123,7 +124,7 @@ impl Graph {
     ) -> Result<()> {
         self.check_list(us)?;
         self.check_list(vs)?;
-        self.refuse_keyed("put rows with src, dst and key into its relation of edges")?;
+        self.refuse_keyed(HINT_ROWS)?;
         match (us, vs) {
             (VertexList::Str(us), VertexList::Str(vs)) => self.upsert_texts(us, vs, weights),
             _ => {

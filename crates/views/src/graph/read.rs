@@ -34,7 +34,7 @@ impl Graph {
     /// # Errors
     /// [`store::ErrorKind::InvalidInput`] in a graph of parallel edges: see [`Graph::keyed_edge`].
     pub fn edge(&self, u: u64, v: u64) -> Result<Option<Weight>> {
-        self.refuse_keyed("name it too: keyed_edge(u, v, key)")?;
+        self.refuse_keyed("give its key too")?;
         let (u, v) = self.core.def.in_order(u, v);
         self.weight_of(&[u, v])
     }
@@ -125,7 +125,7 @@ impl Graph {
         present: &mut Vec<bool>,
         weights: &mut Weights,
     ) -> Result<()> {
-        self.refuse_keyed("name them too: keyed_edge_many(us, vs, keys)")?;
+        self.refuse_keyed("give their keys too")?;
         self.look_up_weights(us, vs, &[], present, weights)
     }
 
@@ -216,12 +216,7 @@ impl Graph {
         present.clear();
         scratch::with(&self.core.layout, |scratch| {
             if let Keys::Words(columns) = &mut scratch.keys {
-                columns[0].extend_from_slice(us);
-                columns[1].extend_from_slice(vs);
-                if let Some(column) = columns.get_mut(2) {
-                    column.extend(keys.iter().map(|&key| int_to_word(key)));
-                }
-                self.order_ends(columns);
+                self.fill_keys(columns, us, vs, keys);
             }
             let projection = Projection { keys: 0, values: u64::from(values) };
             let (keys, rows) = (&scratch.keys, &mut scratch.rows[0]);
@@ -284,9 +279,7 @@ impl Graph {
                 self.read(|read| read.prefix_many(keyspace, vs, projection, offsets, rows));
             swap(key_vec(rows, 1), other);
             result?;
-            if self.is_keyed() {
-                out.key.extend(rows.key_words(2).iter().map(|&word| word_to_int(word)));
-            }
+            out.key.extend(rows.key_words(2).iter().map(|&word| word_to_int(word)));
             for (&v, &end) in vs.iter().zip(&offsets[1..]) {
                 fixed.resize(end as usize, v);
             }
@@ -417,20 +410,14 @@ impl Graph {
         ids: &mut Vec<u64>,
     ) -> Result<()> {
         ids.clear();
-        if self.is_undirected() || self.is_keyed() {
+        if self.is_undirected() {
             if let Some(offsets) = offsets.as_deref_mut() {
                 offsets.clear();
                 offsets.push(0);
             }
             return self.both(vs, [Projection { keys: OTHER, values: 0 }; 2], |v, sides| {
                 let start = ids.len();
-                let [leaving, arriving] = sides;
-                let wanted = match (self.is_undirected(), direction) {
-                    (true, _) => both_ascending(v, sides),
-                    (false, Direction::Out) => [leaving, leaving.slice(0, 0)],
-                    (false, Direction::In) => [arriving, arriving.slice(0, 0)],
-                };
-                for side in wanted {
+                for side in both_ascending(v, sides) {
                     ids.extend_from_slice(side.others);
                 }
                 dedup_from(ids, start);
@@ -449,7 +436,11 @@ impl Graph {
             let result =
                 self.read(|read| read.prefix_many(keyspace, vs, projection, offsets, rows));
             swap(key_vec(rows, 1), ids);
-            result
+            result?;
+            if self.is_keyed() {
+                dedup_groups(ids, offsets);
+            }
+            Ok(())
         })
     }
 
@@ -796,12 +787,25 @@ fn unite(mut a: &[u64], mut b: &[u64], v: u64, out: &mut Vec<u64>) {
 
 /// Removes what repeats the item before it, from `start` on.
 fn dedup_from(ids: &mut Vec<u64>, start: usize) {
-    let mut kept = start;
-    for at in start..ids.len() {
-        if at == start || ids[at] != ids[kept - 1] {
-            ids[kept] = ids[at];
-            kept += 1;
+    let mut offsets = [start as u64, ids.len() as u64];
+    dedup_groups(ids, &mut offsets);
+}
+
+/// Removes what repeats the item before it in its group. Group `i` is `offsets[i]..offsets[i + 1]`;
+/// the last one ends with `ids`.
+fn dedup_groups(ids: &mut Vec<u64>, offsets: &mut [u64]) {
+    let Some((&mut first, ends)) = offsets.split_first_mut() else { return };
+    let (mut at, mut kept) = (first as usize, first as usize);
+    for end in ends {
+        let start = kept;
+        for from in at..*end as usize {
+            if kept == start || ids[from] != ids[kept - 1] {
+                ids[kept] = ids[from];
+                kept += 1;
+            }
         }
+        at = *end as usize;
+        *end = kept as u64;
     }
     ids.truncate(kept);
 }

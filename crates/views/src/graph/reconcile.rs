@@ -259,12 +259,9 @@ fn put(store: &dyn Store, keyspace: KeyspaceId, keys: Keys, value: Column) -> Re
 
 /// Source, target and key of the edges of a batch; the key is 0 if they have none.
 fn names_of(rows: &Batch, [src, dst]: [usize; 2]) -> impl Iterator<Item = [u64; 3]> {
-    let keys = match &rows.keys {
-        Keys::Words(columns) => columns.get(2),
-        Keys::Bytes(_) => None,
-    };
+    let keys = rows.key_words(2);
     let ends = rows.key_words(src).iter().zip(rows.key_words(dst)).enumerate();
-    ends.map(move |(i, (&src, &dst))| [src, dst, keys.map_or(0, |keys| keys[i])])
+    ends.map(move |(i, (&src, &dst))| [src, dst, keys.get(i).copied().unwrap_or_default()])
 }
 
 /// Rows to put into a direction, and rows to delete from it.

@@ -197,11 +197,7 @@ impl EdgeScan {
         let more = self.scan.next_batch(edges_max, &mut self.rows)?;
         swap(super::scratch::key_vec(&mut self.rows, 0), &mut out.src);
         swap(super::scratch::key_vec(&mut self.rows, 1), &mut out.dst);
-        if let base::Keys::Words(columns) = &self.rows.keys
-            && let Some(keys) = columns.get(2)
-        {
-            out.key.extend(keys.iter().map(|&word| word_to_int(word)));
-        }
+        out.key.extend(self.rows.key_words(2).iter().map(|&word| word_to_int(word)));
         out.weight.extend_from_words(self.rows.value_words(self.column));
         if self.column > 0 || self.weight != WeightType::None {
             self.fill_missing(&mut out.weight);

@@ -154,15 +154,6 @@ pub(crate) fn key_vec(rows: &mut Batch, i: usize) -> &mut Vec<u64> {
     }
 }
 
-/// Makes each key word `src` the smaller one of its edge, and `dst` the larger one.
-pub(crate) fn order_ends(rows: &mut Batch, src: usize, dst: usize) {
-    if let Keys::Words(columns) = &mut rows.keys
-        && let Ok([us, vs]) = columns.get_disjoint_mut([src, dst])
-    {
-        super::order_ends(us, vs);
-    }
-}
-
 /// The vector of value column 0.
 pub(crate) fn value_vec(rows: &mut Batch) -> Option<&mut Vec<u64>> {
     match rows.values.first_mut() {

@@ -8,15 +8,14 @@ use super::{Edges, Graph, VertexType, Weight, WeightsRef};
 use crate::source::Source;
 use crate::transaction::retry;
 use base::fault_switch::{Switch, is_on};
-use base::shape::int_to_word;
-use base::{KeyRange, Kind};
+use base::{KeyRange, Keys, Kind};
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 use relation::{GraphPart, invalid};
 use store::{Error, Isolation, Kinds, Result, TableWrites, WriteBatch};
 
 /// Hint of calls that write ends and weights where edges have keys.
-const HINT_ROWS: &str = "put rows with src, dst and key into its relation of edges";
+pub(super) const HINT_ROWS: &str = "put rows with src, dst and key into its relation of edges";
 
 impl Graph {
     /// Inserts the edge from `u` to `v`, or updates its weight. `None` is weight 1. The row is
@@ -94,7 +93,7 @@ impl Graph {
     /// [`store::ErrorKind::InvalidInput`] if `us` and `vs` differ in length, and in a graph of
     /// parallel edges: see [`Graph::remove_keyed_many`].
     pub fn remove_many(&self, us: &[u64], vs: &[u64], removed: &mut Vec<bool>) -> Result<()> {
-        self.refuse_keyed("name them too: remove_keyed_many(us, vs, keys)")?;
+        self.refuse_keyed("give their keys too")?;
         self.remove_all(us, vs, &[], removed)
     }
 
@@ -123,11 +122,6 @@ impl Graph {
     ) -> Result<()> {
         check_pairs(us, vs)?;
         removed.clear();
-        if self.is_undirected() && us.iter().zip(vs).any(|(u, v)| v < u) {
-            let (mut us, mut vs) = (us.to_vec(), vs.to_vec());
-            super::order_ends(&mut us, &mut vs);
-            return self.remove_all(&us, &vs, keys, removed);
-        }
         if let Source::Store(store) = &self.source {
             scratch::with(&self.core.layout, |scratch| {
                 let mut flags = std::mem::take(&mut scratch.flags);
@@ -141,14 +135,14 @@ impl Graph {
                 scratch.flags = flags;
                 Ok::<_, Error>(())
             })?;
-            forget_repeats(us, vs, keys, removed);
+            self.forget_repeats(us, vs, keys, removed);
             return Ok(());
         }
         match self.is_keyed() {
             true => self.has_keyed_edge_many(us, vs, keys, removed)?,
             false => self.has_edge_many(us, vs, removed)?,
         }
-        forget_repeats(us, vs, keys, removed);
+        self.forget_repeats(us, vs, keys, removed);
         self.delete_pairs(&there(us, removed), &there(vs, removed), &there(keys, removed))
     }
 
@@ -225,20 +219,15 @@ impl Graph {
         let [forward, reverse] = batch.tables.as_mut_slice() else {
             unreachable!("the scratch has a table for each direction");
         };
-        let mut both = [&mut forward.rows, &mut reverse.rows];
-        for (rows, [src, dst]) in both.iter_mut().zip([[0, 1], [1, 0]]) {
-            scratch::key_vec(rows, src).extend_from_slice(us);
-            scratch::key_vec(rows, dst).extend_from_slice(vs);
-            if self.is_keyed() {
-                scratch::key_vec(rows, 2).extend(keys.iter().map(|&key| int_to_word(key)));
-            }
-            rows.rows = us.len();
-        }
-        if self.is_undirected() {
-            for (rows, [src, dst]) in both.into_iter().zip([[0, 1], [1, 0]]) {
-                scratch::order_ends(rows, src, dst);
+        if let (Keys::Words(columns), Keys::Words(reversed)) =
+            (&mut forward.rows.keys, &mut reverse.rows.keys)
+        {
+            self.fill_keys(columns, us, vs, keys);
+            for (column, from) in reversed.iter_mut().zip([1, 0, 2]) {
+                column.extend_from_slice(&columns[from]);
             }
         }
+        (forward.rows.rows, reverse.rows.rows) = (us.len(), us.len());
         match (value_vec(&mut forward.rows), value_vec(&mut reverse.rows)) {
             (Some(forward), Some(reverse)) if self.weighted() => {
                 fill(forward)?;
@@ -263,6 +252,17 @@ impl Graph {
         Ok(batch)
     }
 
+    /// Clears the flag of every edge that occurs earlier in the list.
+    fn forget_repeats(&self, us: &[u64], vs: &[u64], keys: &[i64], flags: &mut [bool]) {
+        if us.len() < 2 {
+            return;
+        }
+        let mut seen = HashSet::with_capacity_and_hasher(us.len(), RandomState::default());
+        for (i, ((&u, &v), flag)) in us.iter().zip(vs).zip(flags).enumerate() {
+            *flag &= seen.insert((self.core.def.in_order(u, v), keys.get(i)));
+        }
+    }
+
     /// Commits a batch to the store (the newest write wins), or adds it to the transaction.
     pub(super) fn apply(&self, batch: &WriteBatch) -> Result<()> {
         self.source.apply(batch)
@@ -282,15 +282,4 @@ impl Graph {
 /// Those of some items whose flag is set.
 fn there<T: Copy>(items: &[T], flags: &[bool]) -> Vec<T> {
     items.iter().zip(flags).filter(|(_, there)| **there).map(|(&item, _)| item).collect()
-}
-
-/// Clears the flag of every edge that occurs earlier in the list.
-fn forget_repeats(us: &[u64], vs: &[u64], keys: &[i64], flags: &mut [bool]) {
-    if us.len() < 2 {
-        return;
-    }
-    let mut seen = HashSet::with_capacity_and_hasher(us.len(), RandomState::default());
-    for (i, ((&u, &v), flag)) in us.iter().zip(vs).zip(flags).enumerate() {
-        *flag &= seen.insert((u, v, keys.get(i)));
-    }
 }

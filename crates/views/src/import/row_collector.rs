@@ -22,6 +22,7 @@ use base::Batch;
 use env::Env;
 use env::sync::Mutex;
 use ingest::{EdgeChunk, InputError};
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -43,6 +44,9 @@ pub(super) struct RowCollector {
     is_undirected: bool,
     held: Mutex<Held>,
 }
+
+/// Sources or targets of edges.
+type Ends<'a> = Cow<'a, [u64]>;
 
 /// Rows and errors so far.
 struct Held {
@@ -232,7 +236,8 @@ impl RowCollector {
         let mut chunk = 0;
         piece.parse(buffers, &mut |edges| {
             self.skip(number, edges);
-            self.keep((number, chunk), &edges.src, &edges.dst, weight_words(edges));
+            let (src, dst) = ((&edges.src).into(), (&edges.dst).into());
+            self.keep((number, chunk), src, dst, weight_words(edges));
             chunk += 1;
             self.counters.check()
         })
@@ -252,12 +257,12 @@ impl RowCollector {
             distinct.iter().zip(&ids).zip(weights).enumerate()
         {
             let (src, dst) = distinct.words(ids);
-            self.keep((number, chunk), &src, &dst, weights);
+            self.keep((number, chunk), src.into(), dst.into(), weights);
         }
         Ok(())
     }
 
-    fn keep(&self, at: (u64, usize), src: &[u64], dst: &[u64], weights: WeightWords) {
+    fn keep(&self, at: (u64, usize), src: Ends<'_>, dst: Ends<'_>, weights: WeightWords) {
         if src.is_empty() {
             return;
         }
@@ -265,15 +270,13 @@ impl RowCollector {
         self.hold(at, src, dst, weights);
     }
 
-    fn hold(&self, at: (u64, usize), src: &[u64], dst: &[u64], weights: WeightWords) {
+    fn hold(&self, at: (u64, usize), mut src: Ends<'_>, mut dst: Ends<'_>, weights: WeightWords) {
         // Provisional ids may order two ends otherwise than final ones, with which rows are held
         // again.
-        if self.is_undirected && src.iter().zip(dst).any(|(u, v)| v < u) {
-            let (mut us, mut vs) = (src.to_vec(), dst.to_vec());
-            order_ends(&mut us, &mut vs);
-            return self.hold(at, &us, &vs, weights);
+        if self.is_undirected && src.iter().zip(&*dst).any(|(u, v)| v < u) {
+            order_ends(src.to_mut(), dst.to_mut());
         }
-        let (rows, [first, second]) = Rows::pack(src, dst, weights);
+        let (rows, [first, second]) = Rows::pack(&src, &dst, weights);
         let mut held = self.held.lock();
         held.bytes += rows.bytes();
         held.spans = [held.spans[0].union(first), held.spans[1].union(second)];
@@ -440,7 +443,7 @@ impl RowCollector {
                 false => WeightWords::None,
             };
             rows.pairs.clear();
-            self.hold((*piece, 0), &src, &dst, weights);
+            self.hold((*piece, 0), src.into(), dst.into(), weights);
             *piece += 1;
             if self.held.lock().bytes + ids.bytes() > self.rows_bytes_max {
                 self.spill_rows(env)?;
