@@ -61,7 +61,8 @@ const VERSION_SEARCH: u8 = 3;
 const SEARCH: u8 = 8;
 
 /// Format version of graphs with properties: programs that do not know these refuse it by its
-/// number. Graphs without properties keep the encoding of [`VERSION`].
+/// number. Directed graphs without them and without parallel edges keep the encoding of
+/// [`VERSION`].
 const VERSION_PROPERTIES: u8 = 4;
 
 /// Format version of indexes of near duplicates: programs that do not know them refuse them by its

@@ -81,6 +81,9 @@ impl Catalog {
         if self.info(INDEXES).is_none() {
             new.push(new_keyspace(&indexes_schema()));
         }
+        // Keyspaces are made durably: a crash that took back the removal of an earlier mark would
+        // make this index count while it is being built.
+        self.store().make_durable()?;
         self.store().create_keyspaces(&new)
     }
 
@@ -186,12 +189,10 @@ impl Catalog {
         Ok(true)
     }
 
-    /// Marks an index as incomplete, durably. Keyspaces are made and dropped durably: a crash that
-    /// took the mark back would make the next index of this name, which is being built, count.
+    /// Marks an index as incomplete.
     fn remove_ready_row(&self, name: &str) -> Result<()> {
         let tables = vec![self.ready_row(name, Kind::Delete)?];
-        self.store().write(&WriteBatch { tables }, None)?;
-        self.store().make_durable()
+        self.store().write(&WriteBatch { tables }, None).map(drop)
     }
 
     /// Whether an index is marked as complete, see [`Catalog::ready_row`].

@@ -152,6 +152,22 @@ impl Schema {
         self.keys.iter().take_while(|key| key.is_unique).count()
     }
 
+    /// Of a unique index: the columns that it was made with, in which no two rows are equal. Of
+    /// others all key columns.
+    #[must_use]
+    pub fn distinct_columns(&self) -> &[KeyColumn] {
+        match self.unique_columns() {
+            0 => &self.keys,
+            unique => &self.keys[..unique],
+        }
+    }
+
+    /// Whether rows are versions of each other: the last key column is their time of validity.
+    #[must_use]
+    pub fn is_historical(&self) -> bool {
+        self.keys.last().is_some_and(|key| key.column_type == Type::Validity)
+    }
+
     /// The default of each column, keys first.
     pub fn defaults(&self) -> impl Iterator<Item = Option<&str>> {
         let keys = self.keys.iter().map(|column| column.default.as_deref());

@@ -119,7 +119,7 @@ impl<'s> CatalogView<'s> {
         let rows = self.read.estimate(main.keyspace, &main.all()).map_err(failed)?.rows;
         let schema = &main.schema;
         let columns = columns_of(schema);
-        let is_historical = schema.keys.last().is_some_and(|key| key.column_type == Type::Validity);
+        let is_historical = schema.is_historical();
         let keys = schema.keys.len();
         let own = main.keyspace;
         let search_index = self.search_index(&entry).map_err(failed)?;
@@ -133,10 +133,7 @@ impl<'s> CatalogView<'s> {
                 name: if path.keyspace == own { String::new() } else { path.schema.name.clone() },
                 keys: path.columns[..path.schema.keys.len()].to_vec(),
                 covers: path.columns.clone(),
-                unique: match path.schema.unique_columns() {
-                    0 => path.schema.keys.len(),
-                    unique => unique,
-                },
+                unique: path.schema.distinct_columns().len(),
                 prefixes: distribution.prefixes.clone(),
             });
         let info_paths = info_paths.collect();

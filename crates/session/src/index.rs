@@ -14,7 +14,7 @@ use exec::error::{Error, Result};
 use exec::limits::{Check, QueryLimits};
 use exec::output::Output;
 use exec::storage::access_path::StoredPath;
-use model::{JsonStep, Type, Value};
+use model::{JsonStep, Value};
 use relation::{CombinedDef, CountersDef, Entry, IndexColumn, JsonPath, Schema};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -89,7 +89,7 @@ pub(crate) fn create(
         let hint = "counters and combined values would leave an index behind";
         return Err(Error::hinted(what, name.span, hint));
     }
-    if is_unique && schema.keys.last().is_some_and(|key| key.column_type == Type::Validity) {
+    if is_unique && schema.is_historical() {
         let what = format!("the rows of `{}` are a history, which repeats values", schema.name);
         let hint = "a unique index is for a relation whose rows have no times of validity";
         return Err(Error::hinted(what, name.span, hint));
@@ -168,11 +168,9 @@ pub(crate) fn list(admin: &Admin<'_>, read: &dyn Read, entry: &Entry) -> Result<
     let rows = paths[1..].iter().map(|path| {
         let full = path.schema.name.clone();
         let name = full.split_once(':').map_or(full.as_str(), |(_, name)| name).to_owned();
-        let (kind, keys) = match path.schema.unique_columns() {
-            0 => ("normal", path.schema.keys.as_slice()),
-            unique => ("unique", &path.schema.keys[..unique]),
-        };
-        let columns = keys.iter().map(|key| Value::Str(IndexColumn::of_key(key).to_string()));
+        let kind = if path.schema.unique_columns() > 0 { "unique" } else { "normal" };
+        let columns = path.schema.distinct_columns().iter();
+        let columns = columns.map(|key| Value::Str(IndexColumn::of_key(key).to_string()));
         let text = |text: &str| Value::Str(text.to_owned());
         let columns = Value::List(columns.collect());
         vec![Value::Str(name), text(kind), Value::List(vec![Value::Str(full)]), columns]

@@ -121,16 +121,16 @@ impl Admin<'_> {
         let ident = |text: &str| Ident { text: text.to_owned(), span: Span::default() };
         for (entry, index) in wrong {
             let Some((relation, name)) = index.name.split_once(':') else { continue };
-            let unique = index.unique_columns();
-            let keys = if unique > 0 { &index.keys[..unique] } else { &index.keys };
-            let columns: Vec<_> = keys.iter().map(IndexColumn::of_key).collect();
+            let is_unique = index.unique_columns() > 0;
+            let columns: Vec<_> =
+                index.distinct_columns().iter().map(IndexColumn::of_key).collect();
             crate::index::remove(self, &ident(relation), &ident(name)).map_err(of_store)?;
             let name = ident(name);
             let create = |is_unique| {
                 crate::index::create(self, &entry, &name, (&columns, is_unique), limits)
             };
-            match create(unique > 0) {
-                Err(refused @ Error::Value(_)) if unique > 0 => {
+            match create(is_unique) {
+                Err(refused @ Error::Value(_)) if is_unique => {
                     create(false).map_err(of_store)?;
                     not_unique.push((index.name.clone(), refused.to_string()));
                 }
