@@ -11,6 +11,7 @@ use crate::values::{Checked, Compared, KillPlan, Verifier};
 use crate::verify::VerifyMode;
 use quipu::{Check, Database, Durability, Options, Parameters, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use testkit::indexed_rows::{COLUMNS, INDEXES, IndexedRow};
 
 /// The number of keys: few, so that most writes replace or remove a row.
 const KEYS: u64 = 30;
@@ -20,33 +21,14 @@ const MEMORY_BYTES: u64 = 4 << 20;
 
 const TEXTS: [&str; 6] = ["a", "a b", "b c", "a b c", "c", ""];
 
-/// Name, creation and removal of each index, with `R` for the relation.
-const INDEXES: [(&str, &str, &str); 5] = [
-    ("text", "::index create R:text {text}", "::index drop R:text"),
-    ("city", "::index create R:city {more->'city'}", "::index drop R:city"),
-    (
-        "words",
-        "::fts create R:words {extractor: text, tokenizer: Simple, filters: [Lowercase]}",
-        "::fts drop R:words",
-    ),
-    (
-        "like",
-        "::lsh create R:like {extractor: text, tokenizer: Simple, target_threshold: 0.5}",
-        "::lsh drop R:like",
-    ),
-    (
-        "near",
-        "::hnsw create R:near {dim: 2, fields: [v], m: 4, ef_construction: 20}",
-        "::hnsw drop R:near",
-    ),
-];
-
 /// A row but for its key; each column may be null.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Row {
     text: Option<&'static str>,
     v: Option<[u64; 2]>,
     city: Option<u64>,
+    /// The number of the operation and the key, which no other row has.
+    once: Option<u64>,
 }
 
 type Rows = BTreeMap<u64, Row>;
@@ -74,7 +56,7 @@ impl Op {
         let mut random = Random::new(seed ^ (stream as u64) << 61 ^ u64::from(number) << 20);
         let first_key = |random: &mut Random| random.below(KEYS);
         match random.below(100) {
-            0..40 => Self::Put(rows(&mut random)),
+            0..40 => Self::Put(rows(&mut random, number)),
             40..55 => Self::Remove(keys(&mut random)),
             55..62 => {
                 let text = TEXTS[random.below(TEXTS.len() as u64) as usize];
@@ -84,7 +66,7 @@ impl Op {
                 let v = [random.below(4), random.below(4)];
                 Self::Move(first_key(&mut random), v)
             }
-            69..85 => Self::Transaction(rows(&mut random), keys(&mut random)),
+            69..85 => Self::Transaction(rows(&mut random, number), keys(&mut random)),
             85..92 => Self::Index(random.below(INDEXES.len() as u64) as usize),
             92..96 => Self::Flush,
             96..98 => Self::Compact,
@@ -123,14 +105,19 @@ impl Op {
     }
 }
 
-fn rows(random: &mut Random) -> Rows {
+fn rows(random: &mut Random, number: u32) -> Rows {
     let count = 1 + random.below(8);
-    let row = |random: &mut Random| Row {
+    let row = |random: &mut Random, key: u64| Row {
         text: (random.below(5) > 0).then(|| TEXTS[random.below(TEXTS.len() as u64) as usize]),
         v: (random.below(5) > 0).then(|| [random.below(4), random.below(4)]),
         city: (random.below(5) > 0).then(|| random.below(3)),
+        once: (random.below(5) > 0).then(|| u64::from(number) * KEYS + key),
     };
-    (0..count).map(|_| (random.below(KEYS), row(random))).collect()
+    let keyed = |random: &mut Random| {
+        let key = random.below(KEYS);
+        (key, row(random, key))
+    };
+    (0..count).map(|_| keyed(random)).collect()
 }
 
 fn keys(random: &mut Random) -> BTreeSet<u64> {
@@ -167,36 +154,38 @@ impl Writer {
     }
 
     fn execute(&self, script: &str) -> Outcome<()> {
-        run(&self.db, &script.replace('R', &self.relation)).map(drop)
+        run(&self.db, script).map(drop)
     }
 }
 
-fn put(rows: &Rows) -> String {
-    let row = |(key, Row { text, v, city }): (&u64, &Row)| {
+fn put(relation: &str, rows: &Rows) -> String {
+    let row = |(key, Row { text, v, city, once }): (&u64, &Row)| {
         let text = text.map_or("null".to_owned(), |text| format!("'{text}'"));
         let v = v.map_or("null".to_owned(), |[x, y]| format!("[{x}, {y}]"));
         let more = city.map_or("null".to_owned(), |city| format!("{{\"city\": {city}}}"));
-        format!("[{key}, {text}, {v}, {more}]")
+        let once = once.map_or("null".to_owned(), |once| once.to_string());
+        format!("[{key}, {text}, {v}, {more}, {once}]")
     };
     let rows: Vec<String> = rows.iter().map(row).collect();
     let rows = rows.join(", ");
-    format!("{{ ?[k, text, v, more] <- [{rows}] :put R {{k => text, v, more}} }}")
+    let columns = "text, v, more, once";
+    format!("{{ ?[k, {columns}] <- [{rows}] :put {relation} {{k => {columns}}} }}")
 }
 
-fn remove(keys: &BTreeSet<u64>) -> String {
+fn remove(relation: &str, keys: &BTreeSet<u64>) -> String {
     let keys: Vec<String> = keys.iter().map(|key| format!("[{key}]")).collect();
-    format!("{{ ?[k] <- [{}] :rm R {{k}} }}", keys.join(", "))
+    format!("{{ ?[k] <- [{}] :rm {relation} {{k}} }}", keys.join(", "))
 }
 
 impl Worker for Writer {
     fn open(&mut self) -> Outcome<()> {
         if self.db.relation(&self.relation).is_err() {
-            self.execute(":create R {k: Int => text: String?, v: <F32; 2>?, more: Json?}")?;
+            self.execute(&format!(":create {} {COLUMNS}", self.relation))?;
         }
         let there = indexes(&self.db, self.stream)?;
-        for (name, create, _) in INDEXES {
-            if !there.contains(name) {
-                self.execute(create)?;
+        for index in INDEXES {
+            if !there.contains(index.name) {
+                self.execute(&index.create_on(&self.relation))?;
             }
         }
         Ok(())
@@ -207,20 +196,24 @@ impl Worker for Writer {
     }
 
     fn perform(&mut self, number: u32) -> Outcome<()> {
+        let relation = &*self.relation;
         match Op::of(self.seed, self.stream, number) {
-            Op::Put(rows) => self.execute(&put(&rows)),
-            Op::Remove(keys) => self.execute(&remove(&keys)),
+            Op::Put(rows) => self.execute(&put(relation, &rows)),
+            Op::Remove(keys) => self.execute(&remove(relation, &keys)),
             Op::Rewrite(first, text) => self.execute(&format!(
-                "?[k, text] := *R{{k}}, k >= {first}, text = '{text}' :update R {{k => text}}"
+                "?[k, text] := *{relation}{{k}}, k >= {first}, text = '{text}' \
+                 :update {relation} {{k => text}}"
             )),
             Op::Move(first, [x, y]) => self.execute(&format!(
-                "?[k, v] := *R{{k}}, k >= {first}, v = vec([{x}, {y}]) :update R {{k => v}}"
+                "?[k, v] := *{relation}{{k}}, k >= {first}, v = vec([{x}, {y}]) \
+                 :update {relation} {{k => v}}"
             )),
-            Op::Transaction(rows, keys) => self.execute(&(put(&rows) + &remove(&keys))),
+            Op::Transaction(rows, keys) => {
+                self.execute(&(put(relation, &rows) + &remove(relation, &keys)))
+            }
             Op::Index(index) => {
-                let (_, create, drop) = INDEXES[index];
-                self.execute(drop)?;
-                self.execute(create)
+                self.execute(&INDEXES[index].drop_on(relation))?;
+                self.execute(&INDEXES[index].create_on(relation))
             }
             Op::Flush => self.db.flush().map_err(text),
             Op::Compact => self.db.compact().map_err(text),
@@ -310,7 +303,7 @@ impl Verifier for RowsVerifier {
 /// Reads the rows of a stream.
 fn read(db: &Database, stream: usize) -> Outcome<Rows> {
     let script = format!(
-        "?[k, text, v, city] := *{}{{k, text, v, more}}, city = get(more, 'city', null)",
+        "?[k, text, v, city, once] := *{}{{k, text, v, more, once}}, city = get(more, 'city', null)",
         relation_name(stream)
     );
     let mut found = Rows::new();
@@ -321,7 +314,7 @@ fn read(db: &Database, stream: usize) -> Outcome<Rows> {
             Value::Int(value) => u64::try_from(*value).map(Some).map_err(|_| wrong()),
             _ => Err(wrong()),
         };
-        let [key, text, v, city] = row.as_slice() else { return Err(wrong()) };
+        let [key, text, v, city, once] = row.as_slice() else { return Err(wrong()) };
         let text = match text {
             Value::Null => None,
             Value::Str(text) => Some(*TEXTS.iter().find(|known| *known == text).ok_or_else(wrong)?),
@@ -332,7 +325,7 @@ fn read(db: &Database, stream: usize) -> Outcome<Rows> {
             Some(&[x, y]) => Some([x as u64, y as u64]),
             _ => return Err(wrong()),
         };
-        let row = Row { text, v, city: whole(city)? };
+        let row = Row { text, v, city: whole(city)?, once: whole(once)? };
         found.insert(whole(key)?.ok_or_else(wrong)?, row);
     }
     Ok(found)
@@ -346,30 +339,20 @@ fn search(db: &Database, stream: usize, rows: &Rows) -> Outcome<()> {
     if !rows.is_empty() && there.len() + 1 < INDEXES.len() {
         return Err(format!("WRONG: {relation} has the indexes {there:?} only"));
     }
-    let words = |row: &Row| -> BTreeSet<&str> {
-        row.text.unwrap_or_default().split(' ').filter(|word| !word.is_empty()).collect()
+    let seen = |row: &Row| IndexedRow {
+        text: row.text,
+        has_vector: row.v.is_some(),
+        city: row.city.map(u64::cast_signed),
+        once: row.once.map(u64::cast_signed),
     };
-    type Holds<'a> = &'a dyn Fn(&Row) -> bool;
-    let searches: [(&str, &str, Holds<'_>); 5] = [
-        ("text", "*R{k, text: 'b c'}", &|row| row.text == Some("b c")),
-        ("city", "*R{k, more}, more->'city' == 1", &|row| row.city == Some(1)),
-        ("words", "~R:words{k | query: 'b', k: 100}", &|row| words(row).contains("b")),
-        (
-            "like",
-            "~R:like{k | query: 'a b c', k: 100, bind_similarity: s, filter: s == 1}",
-            &|row| words(row).len() == 3,
-        ),
-        ("near", "~R:near{k | query: vec([1, 1]), k: 100, ef: 200}", &|row| row.v.is_some()),
-    ];
-    for (index, atom, holds) in searches {
-        if !there.contains(index) {
-            continue;
-        }
-        let found = run(db, &format!("?[k] := {}", atom.replace('R', &relation)))?;
-        let want = rows.iter().filter(|(_, row)| holds(row)).map(|(key, _)| *key as i64);
-        let want: Vec<Vec<Value>> = want.map(|key| vec![Value::Int(key)]).collect();
+    for index in INDEXES.iter().filter(|index| there.contains(index.name)) {
+        let found = run(db, &index.search_on(&relation))?;
+        let want = rows.iter().filter(|(_, row)| (index.finds)(&seen(row)));
+        let want = want.map(|(key, _)| vec![Value::Int(key.cast_signed())]);
+        let want: Vec<Vec<Value>> = want.collect();
         if found != want {
-            return Err(format!("WRONG: {relation}:{index} finds {found:?}, not {want:?}"));
+            let name = index.name;
+            return Err(format!("WRONG: {relation}:{name} finds {found:?}, not {want:?}"));
         }
     }
     Ok(())

@@ -2,26 +2,17 @@
 //! script takes effect completely or not at all.
 #![allow(clippy::unwrap_used)]
 
-use env::Env;
-use kv::{Kv, KvOptions};
-use quipu_sim::{Crash, FaultPlan, NameOrder, Random, Settings, Sim, SimEnv};
+mod scripts;
+
+use quipu_sim::{Crash, FaultPlan, NameOrder, Random, Settings, Sim};
 use relation::Catalog;
+use scripts::{Interruption, TASKS, Work, interrupted, machine_with, open, over_seeds};
 use session::{Engine, Parameters};
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use store::{Durability, ErrorKind, Store};
-
-const TASKS: usize = 2;
-
-/// The engine that the tasks use, once the opening has ended.
-#[derive(Default)]
-struct Opened {
-    engine: Option<Rc<Engine>>,
-    is_over: bool,
-}
 
 /// The script of a task's step; each records in `log` that it was the last one.
 fn script(task: usize, step: usize) -> String {
@@ -55,21 +46,6 @@ fn expected(task: usize, step: usize) -> BTreeMap<String, Vec<String>> {
         ]),
         _ => BTreeMap::new(),
     }
-}
-
-/// Opens the database as `quipu` does.
-fn open(env: &Arc<SimEnv>, durability: Durability) -> store::Result<(Arc<dyn Store>, Engine)> {
-    let env: Arc<dyn Env> = Arc::<SimEnv>::clone(env);
-    let options = KvOptions {
-        durability,
-        wal_segment_bytes: 4096,
-        cache_bytes: 1 << 20,
-        ..KvOptions::default()
-    };
-    let store: Arc<dyn Store> = Arc::new(Kv::open(Arc::clone(&env), Path::new("/db"), options)?);
-    Catalog::new(Arc::clone(&store)).finish_names()?;
-    let engine = Engine::new(Arc::clone(&store), env, 64 << 20);
-    Ok((store, engine))
 }
 
 fn rows(engine: &Engine, script: &str) -> Vec<String> {
@@ -110,106 +86,28 @@ fn found(store: &Arc<dyn Store>, engine: &Engine) -> Vec<usize> {
     steps
 }
 
-/// Runs scripts until an operation, opens the database, interrupts that once more, and checks the
-/// result.
-fn cut(seed: u64, durability: Durability, crash: Crash, at: u64) -> usize {
-    let mut random = Random::new(seed);
-    let settings = Settings {
-        parallelism: 1 + random.index(2),
-        switch_ppm: [1_000, 100_000][random.index(2)],
-        faults: FaultPlan::none(),
-        name_order: [NameOrder::Journal, NameOrder::Folder, NameOrder::Name][random.index(3)],
-        ..Settings::default()
-    };
-    let sim = Sim::new(seed, settings);
-    let env = sim.env();
-    sim.spawn("make", move || {
-        let (store, engine) = open(&env, durability).unwrap();
-        rows(&engine, ":create log {task: Int => step: Int}");
-        store.flush().unwrap();
-        drop(engine);
-        store.close().unwrap();
-    });
-    sim.run().unwrap();
-    sim.crash(Crash::Kill);
-    let sim = sim.restart();
-    let acknowledged: Rc<Vec<Cell<usize>>> = Rc::new(vec![Cell::new(0); TASKS]);
-    let (env, told) = (sim.env(), Rc::clone(&acknowledged));
-    sim.crash_at_operation(sim.operations() + at, crash);
-    let opened: Rc<RefCell<Opened>> = Rc::default();
-    let signal = sim.env().signal();
-    {
-        let (opened, signal) = (Rc::clone(&opened), Arc::clone(&signal));
-        sim.spawn("open", move || {
-            // If the opening was interrupted, the tasks have no engine.
-            let engine = open(&env, durability).ok().map(|(_, engine)| Rc::new(engine));
-            *opened.borrow_mut() = Opened { engine, is_over: true };
-            signal.notify();
-        });
+/// Runs the script of a step.
+fn is_done(engine: &Engine, task: usize, step: usize, told: &Cell<usize>) -> bool {
+    match engine.run(&script(task, step), &Parameters::new()) {
+        Ok(_) => told.set(step),
+        // An error of the machine, not of the script.
+        Err(session::Error::Store(error)) => {
+            assert!(error.kind() != ErrorKind::Conflict, "step {step}: {error}");
+            return false;
+        }
+        Err(error) => panic!("step {step}: {error}"),
     }
-    for task in 0..TASKS {
-        let (opened, told, signal) = (Rc::clone(&opened), Rc::clone(&told), Arc::clone(&signal));
-        sim.spawn("task", move || {
-            signal.wait_until(&mut || opened.borrow().is_over);
-            let Some(engine) = opened.borrow().engine.clone() else { return };
-            for step in 1.. {
-                match engine.run(&script(task, step), &Parameters::new()) {
-                    Ok(_) => told[task].set(step),
-                    // An error of the machine, not of the script.
-                    Err(session::Error::Store(error)) => {
-                        assert!(error.kind() != ErrorKind::Conflict, "step {step}: {error}");
-                        break;
-                    }
-                    Err(error) => panic!("step {step}: {error}"),
-                }
-            }
-        });
-    }
-    let ran = sim.run();
-    assert!(sim.crashed().is_some() && ran.is_ok(), "{ran:?}");
-    drop(opened.take());
-    // Interrupts the opening as well.
-    let sim = sim.restart();
-    let env = sim.env();
-    sim.crash_at_operation(sim.operations() + 1 + random.index(60) as u64, crash);
-    sim.spawn("again", move || drop(open(&env, durability)));
-    sim.run().unwrap();
-    sim.crash(crash);
-    let sim = sim.restart();
-    let (env, steps) = (sim.env(), Rc::new(Cell::new(Vec::new())));
-    let out = Rc::clone(&steps);
-    sim.spawn("look", move || {
-        let (store, engine) = open(&env, durability).unwrap();
-        out.set(found(&store, &engine));
-    });
-    sim.run().unwrap();
-    let steps = steps.take();
-    for (step, acknowledged) in steps.iter().zip(acknowledged.iter()) {
-        let acknowledged = acknowledged.get();
-        assert!(*step <= acknowledged + 1, "{step} of {acknowledged}");
-        let keeps = match durability {
-            Durability::Sync => true,
-            Durability::Os => crash == Crash::Kill,
-            Durability::None => false,
-        };
-        assert!(!keeps || *step >= acknowledged, "{step} of {acknowledged}");
-    }
-    steps.iter().sum()
+    true
 }
 
 fn all_cuts(durability: Durability, crash: Crash) {
-    let mut done = 0;
-    for seed in 0..400 {
+    let make = |engine: &Engine| drop(rows(engine, ":create log {task: Int => step: Int}"));
+    let work = Work { make, step: is_done, found };
+    let done = over_seeds(0..400, (durability, crash), |seed| {
         let at = 20 + 37 * seed % 1500;
-        let outcome = std::panic::catch_unwind(|| cut(seed, durability, crash, at));
-        match outcome {
-            Ok(steps) => done += steps,
-            Err(why) => {
-                eprintln!("seed {seed}, cut at {at}, {durability:?}, {crash:?}");
-                std::panic::resume_unwind(why);
-            }
-        }
-    }
+        let of = Interruption { seed, durability, crash, at };
+        interrupted(of, work, &mut Random::new(seed))
+    });
     assert!(done > 200, "only {done} scripts were there");
 }
 
@@ -313,19 +211,11 @@ fn a_relation_that_a_power_cut_takes_goes_with_all_that_was_written_to_it_since(
 /// Removes a relation that has settings and creates another with its name, until an operation;
 /// returns whether the other one is there.
 fn cut_between_removal_and_creation(durability: Durability, crash: Crash, at: u64) -> bool {
-    let sim = Sim::new(at, Settings { faults: FaultPlan::none(), ..Settings::default() });
-    let env = sim.env();
-    sim.spawn("make", move || {
-        let (store, engine) = open(&env, durability).unwrap();
-        rows(&engine, ":create r {k: Int}");
-        rows(&engine, "::describe r 'the first'");
-        store.flush().unwrap();
-        drop(engine);
-        store.close().unwrap();
+    let settings = Settings { faults: FaultPlan::none(), ..Settings::default() };
+    let sim = machine_with(at, settings, durability, |engine| {
+        rows(engine, ":create r {k: Int}");
+        rows(engine, "::describe r 'the first'");
     });
-    sim.run().unwrap();
-    sim.crash(Crash::Kill);
-    let sim = sim.restart();
     let env = sim.env();
     sim.crash_at_operation(sim.operations() + at, crash);
     sim.spawn("change", move || {

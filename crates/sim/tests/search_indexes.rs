@@ -6,56 +6,26 @@
 //! `QUIPU_SIM_SEED` the first seed (`make sim-indexes`).
 #![allow(clippy::unwrap_used)]
 
+mod scripts;
+
 use env::{Env, MemoryEnv};
 use kv::{Kv, KvOptions};
 use model::Value;
-use quipu_sim::{Crash, FaultPlan, NameOrder, Random, Settings, Sim, SimEnv};
-use relation::Catalog;
+use quipu_sim::{Crash, Random};
+use scripts::{Interruption, TASKS, Work, interrupted, over_seeds};
 use session::{Engine, Parameters};
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::rc::Rc;
 use std::sync::Arc;
 use store::{Durability, ErrorKind, Store};
-
-const TASKS: usize = 2;
+use testkit::indexed_rows::{COLUMNS, INDEXES, IndexCase, IndexedRow};
 
 /// Keys of each task.
 const KEYS: usize = 6;
 
 /// Crashes for each durability and kind of crash, unless the environment says otherwise.
 const CRASHES: u64 = 25;
-
-const RELATION: &str = ":create doc {k: Int => text: String?, v: <F32; 2>?, more: Json?}";
-
-/// Name, creation and removal of each index.
-const INDEXES: [(&str, &str, &str); 5] = [
-    ("doc:text", "::index create doc:text {text}", "::index drop doc:text"),
-    ("doc:city", "::index create doc:city {more->'city'}", "::index drop doc:city"),
-    (
-        "doc:words",
-        "::fts create doc:words {extractor: text, tokenizer: Simple, filters: [Lowercase]}",
-        "::fts drop doc:words",
-    ),
-    (
-        "doc:like",
-        "::lsh create doc:like {extractor: text, tokenizer: Simple, target_threshold: 0.5}",
-        "::lsh drop doc:like",
-    ),
-    (
-        "doc:near",
-        "::hnsw create doc:near {dim: 2, fields: [v], m: 4, ef_construction: 20}",
-        "::hnsw drop doc:near",
-    ),
-];
-
-/// The engine that the tasks use, once the opening has ended.
-#[derive(Default)]
-struct Opened {
-    engine: Option<Rc<Engine>>,
-    is_over: bool,
-}
 
 /// A row that a task puts, some with nulls.
 fn row(task: usize, step: usize, place: usize) -> String {
@@ -68,9 +38,13 @@ fn row(task: usize, step: usize, place: usize) -> String {
     };
     let more = match dice.index(4) {
         0 => "null".to_owned(),
-        _ => format!("{{\"city\": \"c{}\"}}", dice.index(3)),
+        _ => format!("{{\"city\": {}}}", dice.index(3)),
     };
-    format!("[{key}, {text}, {v}, {more}]")
+    let once = match dice.index(5) {
+        0 => "null".to_owned(),
+        _ => (step * 100 + key).to_string(),
+    };
+    format!("[{key}, {text}, {v}, {more}, {once}]")
 }
 
 /// The change of rows in a task's step; it records that it was the last one.
@@ -80,7 +54,8 @@ fn script(task: usize, step: usize) -> String {
     let put = |places: std::ops::Range<usize>| {
         let rows: Vec<String> = places.map(|place| row(task, step, place)).collect();
         let rows = rows.join(", ");
-        format!("?[k, text, v, more] <- [{rows}] :put doc {{k => text, v, more}}")
+        let columns = "text, v, more, once";
+        format!("?[k, {columns}] <- [{rows}] :put doc {{k => {columns}}}")
     };
     let change = match step % 5 {
         1 => put(0..KEYS),
@@ -113,68 +88,24 @@ fn expected(steps: &[usize]) -> Vec<Vec<Value>> {
 }
 
 fn all_rows(engine: &Engine) -> Vec<Vec<Value>> {
-    rows(engine, "?[k, text, v, more] := *doc{k, text, v, more}")
+    rows(engine, "?[k, text, v, more, once] := *doc{k, text, v, more, once}")
 }
 
 fn create(engine: &Engine) {
     rows(engine, ":create log {task: Int => step: Int}");
-    rows(engine, RELATION);
+    rows(engine, &format!(":create doc {COLUMNS}"));
 }
 
-/// Opens the database as `quipu` does.
-fn open(env: &Arc<SimEnv>, durability: Durability) -> store::Result<(Arc<dyn Store>, Engine)> {
-    let env: Arc<dyn Env> = Arc::<SimEnv>::clone(env);
-    let options = KvOptions {
-        durability,
-        wal_segment_bytes: 4096,
-        cache_bytes: 1 << 20,
-        ..KvOptions::default()
+/// The columns of a row of [`all_rows`] that searches read.
+fn seen(row: &[Value]) -> IndexedRow<'_> {
+    let [_, text, v, more, once] = row else { panic!("{row:?}") };
+    let city = match more {
+        Value::Json(more) => more.to_tree()["city"].as_i64(),
+        _ => None,
     };
-    let store: Arc<dyn Store> = Arc::new(Kv::open(Arc::clone(&env), Path::new("/db"), options)?);
-    Catalog::new(Arc::clone(&store)).finish_names()?;
-    let engine = Engine::new(Arc::clone(&store), env, 64 << 20);
-    Ok((store, engine))
-}
-
-fn words(value: &Value) -> BTreeSet<String> {
-    match value {
-        Value::Str(text) => text.split_whitespace().map(str::to_owned).collect(),
-        _ => BTreeSet::new(),
-    }
-}
-
-/// The keys of the rows that meet a condition.
-fn keys_where(all: &[Vec<Value>], holds: impl Fn(&[Value]) -> bool) -> Vec<Vec<Value>> {
-    all.iter().filter(|row| holds(row)).map(|row| vec![row[0].clone()]).collect()
-}
-
-/// Checks that a search by each index that exists finds what reading all rows finds.
-fn check_searches(engine: &Engine, all: &[Vec<Value>], names: &BTreeSet<String>) {
-    let check = |index: &str, script: &str, want: Vec<Vec<Value>>| {
-        if names.contains(index) {
-            assert_eq!(rows(engine, script), want, "{script} of {all:?}");
-        }
-    };
-    let text = |text: &str| Value::Str(text.to_owned());
-    check("doc:text", "?[k] := *doc{k, text: 'b c'}", keys_where(all, |row| row[1] == text("b c")));
-    let has_city = |row: &[Value]| match &row[3] {
-        Value::Json(more) => more.as_str() == r#"{"city":"c1"}"#,
-        _ => false,
-    };
-    check("doc:city", "?[k] := *doc{k, more}, more->'city' == 'c1'", keys_where(all, has_city));
-    let has_word = |row: &[Value]| words(&row[1]).contains("b");
-    check("doc:words", "?[k] := ~doc:words{k | query: 'b', k: 100}", keys_where(all, has_word));
-    let abc = words(&text("a b c"));
-    check(
-        "doc:like",
-        "?[k] := ~doc:like{k | query: 'a b c', k: 100, bind_similarity: s, filter: s == 1}",
-        keys_where(all, |row| words(&row[1]) == abc),
-    );
-    check(
-        "doc:near",
-        "?[k] := ~doc:near{k | query: vec([1, 1]), k: 100, ef: 100}",
-        keys_where(all, |row| row[2] != Value::Null),
-    );
+    let text = if let Value::Str(text) = text { Some(text.as_str()) } else { None };
+    let once = if let Value::Int(once) = once { Some(*once) } else { None };
+    IndexedRow { text, has_vector: *v != Value::Null, city, once }
 }
 
 /// The last step of each task. Checks rows, indexes and searches.
@@ -193,13 +124,18 @@ fn found(store: &Arc<dyn Store>, engine: &Engine) -> Vec<usize> {
     let (sound, problems) = engine.check_indexes().unwrap();
     assert_eq!(problems, Vec::<String>::new(), "after {steps:?}");
     let names: BTreeSet<String> = sound.into_iter().map(|index| index.name).collect();
+    let (there, missing): (Vec<IndexCase>, Vec<IndexCase>) =
+        INDEXES.into_iter().partition(|index| names.contains(&format!("doc:{}", index.name)));
     // One may be between its removal and its creation.
-    assert!(names.len() + 1 >= INDEXES.len(), "{names:?}");
-    check_searches(engine, &all, &names);
-    for (name, create, _) in INDEXES {
-        if !names.contains(name) {
-            rows(engine, create);
-        }
+    assert!(missing.len() <= 1, "{names:?}");
+    for index in there {
+        let script = index.search_on("doc");
+        let want = all.iter().filter(|row| (index.finds)(&seen(row)));
+        let want: Vec<Vec<Value>> = want.map(|row| vec![row[0].clone()]).collect();
+        assert_eq!(rows(engine, &script), want, "{script} of {all:?}");
+    }
+    for index in missing {
+        rows(engine, &index.create_on("doc"));
     }
     assert_eq!(engine.check_indexes().unwrap().1, Vec::<String>::new());
     let left = store.keyspaces();
@@ -224,100 +160,22 @@ fn is_done(engine: &Engine, script: &str) -> bool {
     }
 }
 
-/// Writes until an operation, opens the database, interrupts that once more, and checks the result.
-/// Returns the number of steps that are there.
-fn cut(seed: u64, durability: Durability, crash: Crash) -> usize {
-    let mut random = Random::new(seed);
-    // Without a log, a step takes few operations.
-    let operations = if durability == Durability::None { 150 } else { 3000 };
-    let at = 20 + random.index(operations) as u64;
-    let settings = Settings {
-        parallelism: 1 + random.index(2),
-        switch_ppm: [1_000, 100_000][random.index(2)],
-        faults: FaultPlan::none(),
-        name_order: [NameOrder::Journal, NameOrder::Folder, NameOrder::Name][random.index(3)],
-        ..Settings::default()
-    };
-    let sim = Sim::new(seed, settings);
-    let env = sim.env();
-    sim.spawn("make", move || {
-        let (store, engine) = open(&env, durability).unwrap();
-        create(&engine);
-        for (_, create, _) in INDEXES {
-            rows(&engine, create);
-        }
-        store.flush().unwrap();
-        drop(engine);
-        store.close().unwrap();
-    });
-    sim.run().unwrap();
-    sim.crash(Crash::Kill);
-    let sim = sim.restart();
-    let acknowledged: Rc<Vec<Cell<usize>>> = Rc::new(vec![Cell::new(0); TASKS]);
-    let env = sim.env();
-    sim.crash_at_operation(sim.operations() + at, crash);
-    let opened: Rc<RefCell<Opened>> = Rc::default();
-    let signal = sim.env().signal();
-    {
-        let (opened, signal) = (Rc::clone(&opened), Arc::clone(&signal));
-        sim.spawn("open", move || {
-            // If the opening was interrupted, the tasks have no engine.
-            let engine = open(&env, durability).ok().map(|(_, engine)| Rc::new(engine));
-            *opened.borrow_mut() = Opened { engine, is_over: true };
-            signal.notify();
-        });
+/// Fills the database: the relation with an index of each kind.
+fn make(engine: &Engine) {
+    create(engine);
+    INDEXES.iter().for_each(|index| drop(rows(engine, &index.create_on("doc"))));
+}
+
+/// Runs the script of a step. After every third one of the first task an index is made anew.
+fn step(engine: &Engine, task: usize, step: usize, told: &Cell<usize>) -> bool {
+    if !is_done(engine, &script(task, step)) {
+        return false;
     }
-    for task in 0..TASKS {
-        let (opened, told) = (Rc::clone(&opened), Rc::clone(&acknowledged));
-        let signal = Arc::clone(&signal);
-        sim.spawn("task", move || {
-            signal.wait_until(&mut || opened.borrow().is_over);
-            let Some(engine) = opened.borrow().engine.clone() else { return };
-            for step in 1.. {
-                if !is_done(&engine, &script(task, step)) {
-                    return;
-                }
-                told[task].set(step);
-                if task == 0 && step % 3 == 0 {
-                    let (_, create, drop) = INDEXES[step / 3 % INDEXES.len()];
-                    if !is_done(&engine, drop) || !is_done(&engine, create) {
-                        return;
-                    }
-                }
-            }
-        });
-    }
-    let ran = sim.run();
-    assert!(sim.crashed().is_some() && ran.is_ok(), "{ran:?}");
-    drop(opened.take());
-    // Interrupts the opening as well.
-    let sim = sim.restart();
-    let env = sim.env();
-    sim.crash_at_operation(sim.operations() + 1 + random.index(60) as u64, crash);
-    sim.spawn("again", move || drop(open(&env, durability)));
-    sim.run().unwrap();
-    sim.crash(crash);
-    let sim = sim.restart();
-    let (env, steps) = (sim.env(), Rc::new(Cell::new(Vec::new())));
-    let out = Rc::clone(&steps);
-    sim.spawn("look", move || {
-        let (store, engine) = open(&env, durability).unwrap();
-        out.set(found(&store, &engine));
-    });
-    sim.run().unwrap();
-    let steps = steps.take();
-    assert_eq!(steps.len(), TASKS, "the check did not end");
-    for (step, acknowledged) in steps.iter().zip(acknowledged.iter()) {
-        let acknowledged = acknowledged.get();
-        assert!(*step <= acknowledged + 1, "{step} of {acknowledged}");
-        let keeps = match durability {
-            Durability::Sync => true,
-            Durability::Os => crash == Crash::Kill,
-            Durability::None => false,
-        };
-        assert!(!keeps || *step >= acknowledged, "{step} of {acknowledged}");
-    }
-    steps.iter().sum()
+    told.set(step);
+    let index = &INDEXES[step / 3 % INDEXES.len()];
+    let is_index_kept = task > 0 || !step.is_multiple_of(3);
+    is_index_kept
+        || is_done(engine, &index.drop_on("doc")) && is_done(engine, &index.create_on("doc"))
 }
 
 fn number(variable: &str, default: u64) -> u64 {
@@ -327,16 +185,14 @@ fn number(variable: &str, default: u64) -> u64 {
 fn all_cuts(crash: Crash) {
     let (first, count) = (number("QUIPU_SIM_SEED", 1), number("QUIPU_SIM_CRASHES", CRASHES));
     for durability in [Durability::Sync, Durability::Os, Durability::None] {
-        let mut done = 0;
-        for seed in first..first + count {
-            match std::panic::catch_unwind(|| cut(seed, durability, crash)) {
-                Ok(steps) => done += steps,
-                Err(why) => {
-                    eprintln!("seed {seed}, {durability:?}, {crash:?}");
-                    std::panic::resume_unwind(why);
-                }
-            }
-        }
+        let done = over_seeds(first..first + count, (durability, crash), |seed| {
+            let mut random = Random::new(seed);
+            // Without a log, a step takes few operations.
+            let operations = if durability == Durability::None { 150 } else { 3000 };
+            let at = 20 + random.index(operations) as u64;
+            let of = Interruption { seed, durability, crash, at };
+            interrupted(of, Work { make, step, found }, &mut random)
+        });
         println!("{durability:?}, {crash:?}: {count} crashes, {done} steps were there");
         let keeps = durability == Durability::Sync;
         assert!(!keeps || done as u64 > count, "only {done} steps were there");

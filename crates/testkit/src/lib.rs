@@ -3,11 +3,13 @@
 //! [`ModelStore`] implements every call of [`store::Store`] with ordered maps under one lock.
 //! Storage engines are compared with it, and views are tested on it. [`OneBatch`] is the input of
 //! its bulk loads, and of those of other stores. [`floor_problems`] checks the imports of a crate's
-//! modules. [`mod@conformance`] tests an engine.
+//! modules. [`mod@conformance`] tests an engine. [`mod@indexed_rows`] is a relation with an index
+//! of each kind.
 
 pub mod conformance;
 mod floors;
 mod history;
+pub mod indexed_rows;
 mod one_batch;
 mod overlay;
 mod rows;

@@ -1,0 +1,168 @@
+//! Tasks that run scripts until an operation, and what an interruption leaves of them.
+
+use env::Env;
+use kv::{Kv, KvOptions};
+use quipu_sim::{Crash, FaultPlan, NameOrder, Random, Settings, Sim, SimEnv};
+use relation::Catalog;
+use session::Engine;
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use store::{Durability, Store};
+
+/// Number of tasks.
+pub(crate) const TASKS: usize = 2;
+
+/// When and how the tasks are interrupted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Interruption {
+    pub(crate) seed: u64,
+    pub(crate) durability: Durability,
+    pub(crate) crash: Crash,
+    /// Operations of the tasks and of the opening before them.
+    pub(crate) at: u64,
+}
+
+/// The scripts of the tasks, and the checks of their results.
+#[derive(Clone, Copy)]
+pub(crate) struct Work {
+    /// Fills the new database.
+    pub(crate) make: fn(&Engine),
+    /// Runs the step of this number of a task, and sets the cell to it once it is acknowledged.
+    /// False after an error of the machine.
+    pub(crate) step: fn(&Engine, usize, usize, &Cell<usize>) -> bool,
+    /// Checks the database; returns the last step of each task.
+    pub(crate) found: fn(&Arc<dyn Store>, &Engine) -> Vec<usize>,
+}
+
+/// The engine that the tasks use, once the opening has ended.
+#[derive(Default)]
+struct Opened {
+    engine: Option<Rc<Engine>>,
+    is_over: bool,
+}
+
+/// Opens the database as `quipu` does.
+pub(crate) fn open(
+    env: &Arc<SimEnv>,
+    durability: Durability,
+) -> store::Result<(Arc<dyn Store>, Engine)> {
+    let env: Arc<dyn Env> = Arc::<SimEnv>::clone(env);
+    let options = KvOptions {
+        durability,
+        wal_segment_bytes: 4096,
+        cache_bytes: 1 << 20,
+        ..KvOptions::default()
+    };
+    let store: Arc<dyn Store> = Arc::new(Kv::open(Arc::clone(&env), Path::new("/db"), options)?);
+    Catalog::new(Arc::clone(&store)).finish_names()?;
+    let engine = Engine::new(Arc::clone(&store), env, 64 << 20);
+    Ok((store, engine))
+}
+
+/// A machine on which a new database was filled, flushed and closed, after a reboot.
+pub(crate) fn machine_with(
+    seed: u64,
+    settings: Settings,
+    durability: Durability,
+    make: impl FnOnce(&Engine) + 'static,
+) -> Sim {
+    let sim = Sim::new(seed, settings);
+    let env = sim.env();
+    sim.spawn("make", move || {
+        let (store, engine) = open(&env, durability).unwrap();
+        make(&engine);
+        store.flush().unwrap();
+        drop(engine);
+        store.close().unwrap();
+    });
+    sim.run().unwrap();
+    sim.crash(Crash::Kill);
+    sim.restart()
+}
+
+/// Runs the tasks until an operation, opens the database, interrupts that once more, and checks the
+/// result. Returns the number of steps that are there.
+pub(crate) fn interrupted(of: Interruption, work: Work, random: &mut Random) -> usize {
+    let Interruption { seed, durability, crash, at } = of;
+    let settings = Settings {
+        parallelism: 1 + random.index(2),
+        switch_ppm: [1_000, 100_000][random.index(2)],
+        faults: FaultPlan::none(),
+        name_order: [NameOrder::Journal, NameOrder::Folder, NameOrder::Name][random.index(3)],
+        ..Settings::default()
+    };
+    let sim = machine_with(seed, settings, durability, work.make);
+    let acknowledged: Rc<Vec<Cell<usize>>> = Rc::new(vec![Cell::new(0); TASKS]);
+    let env = sim.env();
+    sim.crash_at_operation(sim.operations() + at, crash);
+    let opened: Rc<RefCell<Opened>> = Rc::default();
+    let signal = sim.env().signal();
+    {
+        let (opened, signal) = (Rc::clone(&opened), Arc::clone(&signal));
+        sim.spawn("open", move || {
+            // If the opening was interrupted, the tasks have no engine.
+            let engine = open(&env, durability).ok().map(|(_, engine)| Rc::new(engine));
+            *opened.borrow_mut() = Opened { engine, is_over: true };
+            signal.notify();
+        });
+    }
+    for task in 0..TASKS {
+        let (opened, told) = (Rc::clone(&opened), Rc::clone(&acknowledged));
+        let signal = Arc::clone(&signal);
+        sim.spawn("task", move || {
+            signal.wait_until(&mut || opened.borrow().is_over);
+            let Some(engine) = opened.borrow().engine.clone() else { return };
+            let goes_on = |step: &usize| (work.step)(&engine, task, *step, &told[task]);
+            (1..).take_while(goes_on).for_each(drop);
+        });
+    }
+    let ran = sim.run();
+    assert!(sim.crashed().is_some() && ran.is_ok(), "{ran:?}");
+    drop(opened.take());
+    // Interrupts the opening as well.
+    let sim = sim.restart();
+    let env = sim.env();
+    sim.crash_at_operation(sim.operations() + 1 + random.index(60) as u64, crash);
+    sim.spawn("again", move || drop(open(&env, durability)));
+    sim.run().unwrap();
+    sim.crash(crash);
+    let sim = sim.restart();
+    let (env, steps) = (sim.env(), Rc::new(Cell::new(Vec::new())));
+    let out = Rc::clone(&steps);
+    sim.spawn("look", move || {
+        let (store, engine) = open(&env, durability).unwrap();
+        out.set((work.found)(&store, &engine));
+    });
+    sim.run().unwrap();
+    let steps = steps.take();
+    assert_eq!(steps.len(), TASKS, "the check did not end");
+    for (step, acknowledged) in steps.iter().zip(acknowledged.iter()) {
+        let acknowledged = acknowledged.get();
+        assert!(*step <= acknowledged + 1, "{step} of {acknowledged}");
+        let keeps = match durability {
+            Durability::Sync => true,
+            Durability::Os => crash == Crash::Kill,
+            Durability::None => false,
+        };
+        assert!(!keeps || *step >= acknowledged, "{step} of {acknowledged}");
+    }
+    steps.iter().sum()
+}
+
+/// Sums what a run returns over many seeds; a panic names its seed.
+pub(crate) fn over_seeds(
+    seeds: std::ops::Range<u64>,
+    (durability, crash): (Durability, Crash),
+    run: impl Fn(u64) -> usize + std::panic::RefUnwindSafe,
+) -> usize {
+    let one = |seed| match std::panic::catch_unwind(|| run(seed)) {
+        Ok(steps) => steps,
+        Err(why) => {
+            eprintln!("seed {seed}, {durability:?}, {crash:?}");
+            std::panic::resume_unwind(why);
+        }
+    };
+    seeds.map(one).sum()
+}
