@@ -174,7 +174,7 @@ sim: ## crashes and faults on a simulated machine, checked against a model; SEED
 	cargo run --locked --release -p quipu-sim --features marks --bin quipu-sim -- \
 	  --seed $(SEED) --seconds $(SIM_SECONDS) --jobs $(JOBS)
 
-sim-indexes: ## rows and indexes of each kind after COUNT simulated crashes for each durability and kind; COUNT, SEED
+sim-indexes: ## rows and indexes of each kind after COUNT crashes of each sort; COUNT, SEED
 	QUIPU_SIM_SEED=$(SEED) QUIPU_SIM_CRASHES=$(COUNT) \
 	  cargo test --locked -p quipu-sim --test search_indexes -- --nocapture
 

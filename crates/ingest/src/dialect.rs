@@ -203,7 +203,7 @@ impl Konect {
         if self.is_bipartite {
             note("the file is bipartite: its two kinds of vertices share the numbers from 1 on");
         } else if !self.is_directed {
-            note("edges without direction are imported as they are written, from source to target");
+            note(crate::formats::UNDIRECTED);
         }
     }
 }

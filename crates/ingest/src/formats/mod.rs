@@ -23,8 +23,8 @@ use crate::{EdgeChunk, Error, TextOptions, VertexType, WeightType};
 use sink::Sink;
 
 /// The note for files whose edges have no direction.
-const UNDIRECTED: &str =
-    "edges without direction are imported as they are written, from source to target";
+pub(crate) const UNDIRECTED: &str = "the file has edges without direction: a directed graph gets \
+    them as they are written, from source to target";
 
 /// Edges of a chunk at most.
 const CHUNK_EDGES: usize = 64 << 10;
